@@ -1,0 +1,56 @@
+"""Where a piece of a program stands: a source text and a range of lines and columns in it.
+
+Nothing here knows about kernels; the frontend makes spans, everything later carries them along.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """The text that spans point into.
+
+    Attributes
+    ----------
+    name : str
+        File name, or the name of a notebook cell (``cell [3]``).
+    text : str
+        The text, lines separated by ``\\n``.
+    first_line : int
+        Line number, as the person knows it, of the first line of `text`.
+    """
+
+    name: str
+    text: str
+    first_line: int = 1
+    lines: tuple[str, ...] = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "lines", tuple(self.text.split("\n")))
+
+    def line(self, number: int) -> str:
+        """The text of line `number`, counted as the person counts; empty outside the text."""
+        at = number - self.first_line
+        return self.lines[at] if 0 <= at < len(self.lines) else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A range of a source: lines as the person counts them, columns from 0, the end exclusive."""
+
+    source: Source
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+
+    @property
+    def text(self) -> str:
+        """What the person wrote there; of a range over several lines, the first line's part."""
+        first = self.source.line(self.line)
+        return first[self.column : self.end_column] if self.end_line == self.line else first[self.column :]
+
+    def __str__(self) -> str:
+        return f"{self.source.name}:{self.line}"

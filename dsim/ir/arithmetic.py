@@ -1,0 +1,118 @@
+"""What integer and corner-case arithmetic means, exactly: on NumPy scalars, for everybody.
+
+Constant folding and the readable Python backend call these; the LLVM emitter must agree with them.
+A kernel's arithmetic never traps: an integer division by zero gives 0, a shift uses the low bits of
+its amount, a float becomes the nearest integer that its type has (NaN becomes 0).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dsim.ir.types import BY_NAME, ScalarType
+
+Number = Any  # a NumPy scalar
+
+
+def floordiv(a: Number, b: Number) -> Number:
+    """``a // b`` rounded towards minus infinity; 0 for an integer divided by 0."""
+    if isinstance(a, np.floating):
+        return np.floor(a / b)
+    return a.dtype.type(0) if b == 0 else a // b
+
+
+def mod(a: Number, b: Number) -> Number:
+    """``a % b`` with the sign of `b`; for floats ``a - b * floor(a / b)``; 0 for an integer by 0."""
+    if isinstance(a, np.floating):
+        return a - b * np.floor(a / b)
+    return a.dtype.type(0) if b == 0 else a % b
+
+
+def maximum(a: Number, b: Number) -> Number:
+    """`a` if it is greater, else `b`: a tie, or a NaN, gives `b`."""
+    return a if a > b else b
+
+
+def minimum(a: Number, b: Number) -> Number:
+    """`a` if it is less, else `b`: a tie, or a NaN, gives `b`."""
+    return a if a < b else b
+
+
+def mul_strong(p: Number, t: Number) -> Number:
+    """``p * t``, but 0 where `t` is 0 whatever `p` is (an infinite partial times no change)."""
+    return p.dtype.type(0) if t == 0 else p * t
+
+
+def powi(x: Number, n: Number) -> Number:
+    """`x` to the integer `n` by squaring; for a negative `n`, ``1 / x**-n`` (0 for integers but ±1)."""
+    one = x.dtype.type(1)
+    count = abs(int(n))
+    result, square = one, x
+    while count:
+        if count & 1:
+            result = result * square
+        count >>= 1
+        if count:
+            square = square * square
+    if n >= 0:
+        return result
+    return one / result if isinstance(x, np.floating) else floordiv(one, result) if abs(int(x)) == 1 else x.dtype.type(0)
+
+
+def shl(a: Number, b: Number) -> Number:
+    """``a << b``, by the low bits of `b`."""
+    return a << (b & b.dtype.type(a.dtype.itemsize * 8 - 1))
+
+
+def shr(a: Number, b: Number) -> Number:
+    """``a >> b``, by the low bits of `b`; the sign of a signed `a` stays."""
+    return a >> (b & b.dtype.type(a.dtype.itemsize * 8 - 1))
+
+
+def cast(a: Number, to: str) -> Number:
+    """`a` as the scalar type named `to`: floats truncate towards 0 and saturate, integers wrap."""
+    target = BY_NAME[to]
+    if target.kind == "bool":
+        return np.bool_(a != 0)
+    if target.is_integer and isinstance(a, np.floating):
+        return _saturate(a, target)
+    return np.asarray(a).astype(target.numpy)[()]
+
+
+def _saturate(a: Number, target: ScalarType) -> Number:
+    limits = np.iinfo(target.numpy)
+    if np.isnan(a):
+        return target.numpy.type(0)
+    if np.isinf(a):
+        return target.numpy.type(limits.max if a > 0 else limits.min)
+    return target.numpy.type(min(max(int(a), int(limits.min)), int(limits.max)))
+
+
+def bit_cast(a: Number, to: str) -> Number:
+    """The bits of `a` read as the scalar type named `to`, of the same width."""
+    return a.view(BY_NAME[to].numpy)
+
+
+_MASK = 0xFFFFFFFF
+
+
+def random_bits(launch: Number, iteration: Number, draw: Number) -> Number:
+    """32 random bits of the counter (launch, iteration, draw): Threefry-2x32, 20 rounds.
+
+    Key (launch low, launch high xor draw), counter (iteration low, iteration high); Salmon et al.,
+    "Parallel random numbers: as easy as 1, 2, 3", SC 2011.
+    """
+    key, count = int(launch) & (1 << 64) - 1, int(iteration) & (1 << 64) - 1
+    k0, k1 = key & _MASK, (key >> 32) ^ (int(draw) & _MASK)
+    keys = (k0, k1, 0x1BD11BDA ^ k0 ^ k1)
+    x0, x1 = (count + k0) & _MASK, ((count >> 32) + k1) & _MASK
+    rotations = (13, 15, 26, 6), (17, 29, 16, 24)
+    for group in range(5):
+        for r in rotations[group % 2]:
+            x0 = (x0 + x1) & _MASK
+            x1 = ((x1 << r | x1 >> (32 - r)) & _MASK) ^ x0
+        x0 = (x0 + keys[(group + 1) % 3]) & _MASK
+        x1 = (x1 + keys[(group + 2) % 3] + group + 1) & _MASK
+    return np.uint32(x0)

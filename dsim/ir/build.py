@@ -1,0 +1,200 @@
+"""Making kernels: fresh names, statements appended to blocks, and the simplest identities.
+
+Only rewrites that never change a result are done here (``x + 0``, ``x * 1``, constants): everything
+that looks at more than one statement is a pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+import numpy as np
+
+from dsim.ir import arithmetic
+from dsim.ir.nodes import NOWHERE, Atom, Block, Const, Let, Origin, Statement, Var
+from dsim.ir.primitives import TABLE
+from dsim.ir.term import Term
+from dsim.ir.types import ScalarType, i32, u1
+
+
+class Names:
+    """Gives out names that are unique in one kernel: ``r``, ``r_1``, ``r_2``, …"""
+
+    def __init__(self, taken: Iterable[str] = ()) -> None:
+        self._next: dict[str, int] = dict.fromkeys(taken, 1)
+
+    def fresh(self, hint: str) -> str:
+        """`hint` itself if it is free, else with a number behind it."""
+        if hint not in self._next:
+            self._next[hint] = 1
+            return hint
+        n = self._next[hint]
+        while f"{hint}_{n}" in self._next:
+            n += 1
+        self._next[hint] = n + 1
+        self._next[f"{hint}_{n}"] = 1
+        return f"{hint}_{n}"
+
+
+class Builder:
+    """Appends statements to the block that is open; blocks nest by `block()`.
+
+    Attributes
+    ----------
+    names : Names
+        Where new names come from; builders of one kernel share it.
+    origin : Origin
+        Given to every statement that `let` makes.
+    """
+
+    def __init__(self, names: Names | None = None) -> None:
+        self.names = names if names is not None else Names()
+        self.origin: Origin = NOWHERE
+        self._open: list[list[Statement]] = [[]]
+
+    @contextmanager
+    def block(self) -> Iterator[list[Statement]]:
+        """Opens an inner block: the list that statements go to until the ``with`` ends."""
+        statements: list[Statement] = []
+        self._open.append(statements)
+        try:
+            yield statements
+        finally:
+            self._open.pop()
+
+    @contextmanager
+    def at(self, origin: Origin) -> Iterator[None]:
+        """Statements made inside have this origin."""
+        before, self.origin = self.origin, origin
+        try:
+            yield
+        finally:
+            self.origin = before
+
+    def add(self, statement: Statement) -> None:
+        """Appends `statement` to the open block."""
+        self._open[-1].append(statement)
+
+    def close(self, yields: tuple[Atom, ...] = ()) -> Block:
+        """The outermost block with what was appended to it; the builder starts a new one."""
+        statements, self._open[-1] = self._open[-1], []
+        return Block(tuple(statements), yields)
+
+    def fresh(self, hint: str, type: ScalarType) -> Var:
+        """A new variable."""
+        return Var(self.names.fresh(hint), type)
+
+    def let(self, op: str, *args: Atom, type: ScalarType | None = None, hint: str = "t") -> Atom:
+        """The value of primitive `op` of `args`: a constant or an argument where that is the same."""
+        result = TABLE[op].result_type(tuple(a.type for a in args), type)
+        known = simplify(op, args, result)
+        if known is not None:
+            return known
+        var = self.fresh(hint, result)
+        self.add(Let(var, op, args, self.origin))
+        return var
+
+    def term(self, atom: Atom) -> Term:
+        """`atom` with operators that append to this builder."""
+        return Term(self, atom)
+
+
+def const(value: float, type: ScalarType) -> Const:
+    """The number `value` as a `type`: rounded and wrapped as a cast would."""
+    with np.errstate(all="ignore"):
+        if isinstance(value, int) and not isinstance(value, bool) and type.is_integer:
+            wrapped = value & (1 << type.bits) - 1
+            signed = type.kind == "int" and wrapped >> (type.bits - 1)
+            return Const(wrapped - (1 << type.bits) if signed else wrapped, type)
+        if type.kind == "bool":
+            return Const(bool(value), type)
+        if type.is_float:
+            return Const(float(type.numpy.type(value)), type)
+        return Const(int(arithmetic.cast(np.float64(value), type.name)), type)
+
+
+def scalar(c: Const) -> np.generic:
+    """The constant as a NumPy scalar of its type."""
+    return c.type.numpy.type(c.value)
+
+
+_NAMESPACE = {"np": np, **{n: f for n, f in vars(arithmetic).items() if callable(f) and not n.startswith("_")}}
+
+
+def evaluate(op: str, args: tuple[Const, ...], result: ScalarType) -> Const:
+    """Primitive `op` of constants, by the table's own Python spelling."""
+    row = TABLE[op]
+    names = [f"a{i}" for i in range(len(args))]
+    text = row.python.format(*names, to=result.name)
+    values = dict(zip(names, map(scalar, args), strict=True))
+    with np.errstate(all="ignore"):
+        value = eval(text, dict(_NAMESPACE), values)  # noqa: S307 (the table's own text)
+        return Const(np.asarray(value).astype(result.numpy).item(), result)
+
+
+def simplify(op: str, args: tuple[Atom, ...], result: ScalarType) -> Atom | None:
+    """The atom that ``op(*args)`` is known to be, or None. Signs of zero do not count."""
+    if op in ("random_bits", "stop"):
+        return None
+    if op == "cast" and args[0].type == result:
+        return args[0]
+    if all(isinstance(a, Const) for a in args):
+        return evaluate(op, args, result)  # type: ignore[arg-type]
+    if op == "select":
+        return _simplify_select(args)
+    if len(args) == 2:
+        return _simplify_binary(op, args[0], args[1])
+    return None
+
+
+def _simplify_select(args: tuple[Atom, ...]) -> Atom | None:
+    cond, yes, no = args
+    if isinstance(cond, Const):
+        return yes if cond.value else no
+    return yes if yes == no else None
+
+
+def _is(a: Atom, value: float) -> bool:
+    return isinstance(a, Const) and a.value == value and a.type != u1
+
+
+def _simplify_binary(op: str, a: Atom, b: Atom) -> Atom | None:
+    match op:
+        case "add" if _is(a, 0):
+            return b
+        case "add" | "sub" | "shl" | "shr" if _is(b, 0):
+            return a
+        case "mul" | "mul_strong" if _is(b, 1):
+            return a
+        case "mul" | "mul_strong" if _is(a, 1):
+            return b
+        case "mul" if a.type.is_integer and (_is(a, 0) or _is(b, 0)):
+            return const(0, a.type)
+        case "mul_strong" if _is(b, 0):
+            return b
+        case "div" | "powi" if _is(b, 1):
+            return a
+        case "floordiv" if _is(b, 1) and a.type.is_integer:
+            return a
+        case "band" | "bor" if a.type == u1:
+            return _simplify_truth(op, a, b)
+        case _:
+            return None
+
+
+def _simplify_truth(op: str, a: Atom, b: Atom) -> Atom | None:
+    for known, other in ((a, b), (b, a)):
+        if isinstance(known, Const):
+            decides = known.value == (op == "bor")
+            return known if decides else other
+    return a if a == b else None
+
+
+TRUE = Const(True, u1)
+FALSE = Const(False, u1)
+
+
+def index(value: int) -> Const:
+    """The i32 constant `value`, the usual type of an index."""
+    return Const(value, i32)

@@ -1,0 +1,271 @@
+"""The kernel language, whole: what a kernel is after the frontend and before machine code.
+
+Rules that `check.py` holds every kernel to:
+
+- A `Var` is bound once in a kernel and is seen in its block after its statement, and in the blocks
+  inside. Names are unique in a kernel.
+- There are no mutable locals: a loop *carries* values, a branch *yields* values. Only memories
+  (fields, and private buffers made by `Alloc`) change.
+- Scalars only. A field of vectors is a memory with one more axis, a field of matrices with two.
+- Every expression is one `Let` of one primitive of `primitives.TABLE` over atoms of equal type,
+  unless its row says otherwise; there are no implicit casts.
+- Top-level statements run in order; a top-level `For` with `parallel` may run its iterations in any
+  order, at once.
+
+`origin` and `site` take no part in comparisons.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from dsim.diagnostics import Span
+from dsim.ir.types import ScalarType
+
+MemoryKey = tuple[str, tuple[str, ...]]
+AccumulateOp = Literal["add", "mul", "min", "max", "band", "bor", "bxor"]
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a statement comes from: the person's text, the calls it was inlined through (outermost
+    first), and the transforms that made it (``forward``, ``reverse``; the last one last)."""
+
+    span: Span | None = None
+    inlined: tuple[Span, ...] = ()
+    transforms: tuple[str, ...] = ()
+
+
+NOWHERE = Origin()
+
+
+def _origin() -> Origin:
+    return field(default=NOWHERE, compare=False, repr=False)  # type: ignore[return-value]
+
+
+def _site() -> int:
+    return field(default=-1, compare=False, repr=False)  # type: ignore[return-value]
+
+
+@dataclass(frozen=True, slots=True)
+class Var:
+    """A value: bound once, never changed."""
+
+    name: str
+    type: ScalarType
+
+
+@dataclass(frozen=True, slots=True)
+class Const:
+    """A number known at compile time; `value` is a Python int, float or bool in the type's range."""
+
+    value: int | float | bool
+    type: ScalarType
+
+
+Atom = Var | Const
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """Storage that a kernel reads and writes by index.
+
+    `name` is unique in a kernel and, for a field, the key by which the runtime finds its buffer.
+    `derivative` tells which companion of it is meant, outermost last: ``()`` the primal values,
+    ``("bar",)`` their adjoint (``x.grad``), ``("dot",)`` their tangent (``x.dual``),
+    ``("bar", "dot")`` the tangent of the adjoint (``x.grad.dual``).
+    `shape` counts a vector's or matrix's axes too: the last `entry_axes` of them. ``None`` is a
+    length known at run time (only of a private buffer; its `Alloc` says it).
+    `private` memories belong to one run of the block that allocates them.
+    """
+
+    name: str
+    type: ScalarType
+    shape: tuple[int | None, ...]
+    entry_axes: int = 0
+    derivative: tuple[str, ...] = ()
+    private: bool = False
+
+    @property
+    def key(self) -> MemoryKey:
+        """What the runtime binds a buffer to, and what activity is asked of."""
+        return (self.name, self.derivative)
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Statements in order, then the values that the block gives to what encloses it."""
+
+    statements: tuple[Statement, ...]
+    yields: tuple[Atom, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Let:
+    """``var = op(*args)``: one primitive. A cast's target is the type of `var`."""
+
+    var: Var
+    op: str
+    args: tuple[Atom, ...]
+    origin: Origin = _origin()
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """``var = memory[index]``."""
+
+    var: Var
+    memory: Memory
+    index: tuple[Atom, ...]
+    origin: Origin = _origin()
+    site: int = _site()
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """``memory[index] = value``."""
+
+    memory: Memory
+    index: tuple[Atom, ...]
+    value: Atom
+    origin: Origin = _origin()
+    site: int = _site()
+
+
+@dataclass(frozen=True, slots=True)
+class Accumulate:
+    """``memory[index] = op(memory[index], value)`` in one step; `old` is the value before, if used."""
+
+    memory: Memory
+    index: tuple[Atom, ...]
+    value: Atom
+    op: AccumulateOp = "add"
+    old: Var | None = None
+    origin: Origin = _origin()
+    site: int = _site()
+
+
+@dataclass(frozen=True, slots=True)
+class Alloc:
+    """Makes the private `memory`, filled with zeros; it lives to the end of the enclosing block.
+
+    `shape` gives every axis's length (i32 or i64 atoms).
+    """
+
+    memory: Memory
+    shape: tuple[Atom, ...]
+    origin: Origin = _origin()
+
+
+@dataclass(frozen=True, slots=True)
+class If:
+    """Runs one of two blocks; `results` are what it yields."""
+
+    cond: Atom
+    then: Block
+    orelse: Block
+    results: tuple[Var, ...] = ()
+    origin: Origin = _origin()
+
+
+@dataclass(frozen=True, slots=True)
+class For:
+    """``for index in range(start, stop, step)``, carrying values from trip to trip.
+
+    `carried` are the carried values as the body sees them, `init` what they are before the first
+    trip; the body yields what they are in the next; `results` are what they are after the last.
+    `step` is a non-zero constant. `goes_on`, when given, is one of `carried` (a bool): a trip is
+    made only while it is true.
+    `parallel` says that the iterations are independent of one another, inner loops included; the
+    backend may then use threads (outermost loop) or vectors (any).
+    """
+
+    index: Var
+    start: Atom
+    stop: Atom
+    step: int
+    body: Block
+    carried: tuple[Var, ...] = ()
+    init: tuple[Atom, ...] = ()
+    results: tuple[Var, ...] = ()
+    goes_on: Var | None = None
+    parallel: bool = False
+    origin: Origin = _origin()
+
+
+@dataclass(frozen=True, slots=True)
+class While:
+    """Runs `body` while `condition` yields true; both see `carried`; the rest is as in `For`."""
+
+    condition: Block
+    body: Block
+    carried: tuple[Var, ...] = ()
+    init: tuple[Atom, ...] = ()
+    results: tuple[Var, ...] = ()
+    origin: Origin = _origin()
+
+
+@dataclass(frozen=True, slots=True)
+class Print:
+    """Prints `parts`, text and values, one after the other, ended by `end`."""
+
+    parts: tuple[str | Atom, ...]
+    end: str = "\n"
+    origin: Origin = _origin()
+
+
+@dataclass(frozen=True, slots=True)
+class Assert:
+    """Reports a fault when `cond` is false: `parts` are its message."""
+
+    cond: Atom
+    parts: tuple[str | Atom, ...] = ()
+    origin: Origin = _origin()
+
+
+@dataclass(frozen=True, slots=True)
+class Derive:
+    """The derivative of a pure function, in the middle of a kernel; `autodiff.expand` replaces it.
+
+    The function is `body` over `params`, called at `args`.
+    ``jvp``: `seeds` are the tangents of the float `params`, in order; `results` those of the yields.
+    ``vjp``: `seeds` are the adjoints of the float yields; `results` those of the float `params`.
+    Memories that `body` reads count as constants.
+    """
+
+    mode: Literal["jvp", "vjp"]
+    params: tuple[Var, ...]
+    body: Block
+    args: tuple[Atom, ...]
+    seeds: tuple[Atom, ...]
+    results: tuple[Var, ...]
+    origin: Origin = _origin()
+
+
+Statement = (
+    Let | Load | Store | Accumulate | Alloc | If | For | While | Print | Assert | Derive
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Local:
+    """Which scalars make up a local of the person's at one assignment: for probes and for names."""
+
+    name: str
+    shape: tuple[int, ...]
+    atoms: tuple[Atom, ...]
+    span: Span | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """A whole kernel. `params` are its scalar parameters, `memories` all fields that it touches (in
+    order of first use), `body` yields its return values."""
+
+    name: str
+    params: tuple[Var, ...]
+    memories: tuple[Memory, ...]
+    body: Block
+    locals: tuple[Local, ...] = field(default=(), compare=False)
+    origin: Origin = _origin()

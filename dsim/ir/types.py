@@ -1,0 +1,93 @@
+"""The scalar types of the kernel language and how they combine. Vectors never reach the IR."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+
+@dataclass(frozen=True, slots=True)
+class ScalarType:
+    """A number type: its kind and its width in bits.
+
+    Calling one inside a kernel (``ti.f32(x)``) is a cast; `numpy` is its NumPy dtype.
+    """
+
+    name: str
+    kind: Literal["float", "int", "uint", "bool"]
+    bits: int
+
+    @property
+    def numpy(self) -> np.dtype:
+        """The NumPy dtype of the same values."""
+        prefix = {"float": "float", "int": "int", "uint": "uint"}
+        return np.dtype("bool" if self.kind == "bool" else f"{prefix[self.kind]}{self.bits}")
+
+    @property
+    def is_float(self) -> bool:
+        """Whether values of this type have derivatives."""
+        return self.kind == "float"
+
+    @property
+    def is_integer(self) -> bool:
+        """Whether this is a signed or unsigned integer (a bool is not)."""
+        return self.kind in ("int", "uint")
+
+    def __call__(self, value: object) -> object:
+        """`value` as a NumPy scalar of this type (outside kernels; inside it is a cast)."""
+        return self.numpy.type(value)
+
+    def __str__(self) -> str:
+        return self.name
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+f16 = ScalarType("f16", "float", 16)
+f32 = ScalarType("f32", "float", 32)
+f64 = ScalarType("f64", "float", 64)
+i8 = ScalarType("i8", "int", 8)
+i16 = ScalarType("i16", "int", 16)
+i32 = ScalarType("i32", "int", 32)
+i64 = ScalarType("i64", "int", 64)
+u8 = ScalarType("u8", "uint", 8)
+u16 = ScalarType("u16", "uint", 16)
+u32 = ScalarType("u32", "uint", 32)
+u64 = ScalarType("u64", "uint", 64)
+u1 = ScalarType("u1", "bool", 1)
+
+ALL: tuple[ScalarType, ...] = (f16, f32, f64, i8, i16, i32, i64, u8, u16, u32, u64, u1)
+BY_NAME: dict[str, ScalarType] = {t.name: t for t in ALL}
+_BY_NUMPY: dict[np.dtype, ScalarType] = {t.numpy: t for t in ALL}
+
+
+def from_numpy(dtype: object) -> ScalarType:
+    """The scalar type of a NumPy dtype.
+
+    Raises
+    ------
+    KeyError
+        When kernels have no such type (complex numbers, strings).
+    """
+    return _BY_NUMPY[np.dtype(dtype)]  # type: ignore[arg-type]
+
+
+def promote(a: ScalarType, b: ScalarType) -> ScalarType:
+    """The type in which an operation on an `a` and a `b` is done.
+
+    A float wins over an integer whatever their widths; of two floats, and of two integers of one
+    signedness, the wider wins; of a signed and an unsigned integer the wider wins and, at equal
+    width, the unsigned one (as in C and Taichi). A bool joins as an i32, with a bool too.
+
+    >>> promote(i64, f32), promote(i32, u32), promote(u1, u1)
+    (f32, u32, i32)
+    """
+    a, b = (i32 if t.kind == "bool" else t for t in (a, b))
+    if a.is_float != b.is_float:
+        return a if a.is_float else b
+    if a.bits != b.bits:
+        return a if a.bits > b.bits else b
+    return a if a.kind == "uint" else b

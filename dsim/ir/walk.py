@@ -1,0 +1,288 @@
+"""Going through kernels: what a statement reads and binds, all statements, copies with other names.
+
+Every node type is spelled out once here; passes use these and name only the nodes they care about.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+
+from dsim.ir.build import Names
+from dsim.ir.nodes import (
+    Accumulate,
+    Alloc,
+    Assert,
+    Atom,
+    Block,
+    Derive,
+    For,
+    If,
+    Kernel,
+    Let,
+    Load,
+    Memory,
+    Origin,
+    Print,
+    Statement,
+    Store,
+    Var,
+    While,
+)
+
+
+def operands(s: Statement) -> tuple[Atom, ...]:
+    """The atoms that `s` itself reads; not those that blocks inside it read."""
+    match s:
+        case Let(args=args):
+            return args
+        case Load(index=index):
+            return index
+        case Store(index=index, value=value) | Accumulate(index=index, value=value):
+            return (*index, value)
+        case Alloc(shape=shape):
+            return shape
+        case If(cond=cond):
+            return (cond,)
+        case For(start=start, stop=stop, init=init):
+            return (start, stop, *init)
+        case While(init=init):
+            return init
+        case Print(parts=parts):
+            return tuple(p for p in parts if not isinstance(p, str))
+        case Assert(cond=cond, parts=parts):
+            return (cond, *(p for p in parts if not isinstance(p, str)))
+        case Derive(args=args, seeds=seeds):
+            return (*args, *seeds)
+
+
+def binds(s: Statement) -> tuple[Var, ...]:
+    """The variables that statements after `s` may read."""
+    match s:
+        case Let(var=var) | Load(var=var):
+            return (var,)
+        case Accumulate(old=old):
+            return () if old is None else (old,)
+        case If(results=results) | For(results=results) | While(results=results) | Derive(results=results):
+            return results
+        case _:
+            return ()
+
+
+def parameters(s: Statement) -> tuple[Var, ...]:
+    """The variables that `s` binds for the blocks inside it."""
+    match s:
+        case For(index=index, carried=carried):
+            return (index, *carried)
+        case While(carried=carried):
+            return carried
+        case Derive(params=params):
+            return params
+        case _:
+            return ()
+
+
+def blocks(s: Statement) -> tuple[Block, ...]:
+    """The blocks directly inside `s`, in the order in which they run."""
+    match s:
+        case If(then=then, orelse=orelse):
+            return (then, orelse)
+        case For(body=body) | Derive(body=body):
+            return (body,)
+        case While(condition=condition, body=body):
+            return (condition, body)
+        case _:
+            return ()
+
+
+def memory_of(s: Statement) -> Memory | None:
+    """The memory that `s` itself touches or makes."""
+    match s:
+        case Load(memory=m) | Store(memory=m) | Accumulate(memory=m) | Alloc(memory=m):
+            return m
+        case _:
+            return None
+
+
+def statements(block: Block) -> Iterator[Statement]:
+    """All statements of `block`, those of inner blocks behind the statement that holds them."""
+    for s in block.statements:
+        yield s
+        for inner in blocks(s):
+            yield from statements(inner)
+
+
+def bound_names(kernel: Kernel) -> Iterator[str]:
+    """All names in use in `kernel`: variables and memories."""
+    for p in kernel.params:
+        yield p.name
+    for m in kernel.memories:
+        yield m.name
+    for s in statements(kernel.body):
+        for v in (*binds(s), *parameters(s)):
+            yield v.name
+        if isinstance(s, Alloc):
+            yield s.memory.name
+
+
+def free(block: Block) -> dict[Var, None]:
+    """The variables that `block` reads and does not bind, in order of first use."""
+    found: dict[Var, None] = {}
+    _free(block, set(), found)
+    return found
+
+
+def _free(block: Block, bound: set[Var], found: dict[Var, None]) -> None:
+    here = set(bound)
+    for s in block.statements:
+        _note(operands(s), here, found)
+        inside = here | set(parameters(s))
+        for inner in blocks(s):
+            _free(inner, inside, found)
+        here.update(binds(s))
+    _note(block.yields, here, found)
+
+
+def _note(atoms: tuple[Atom, ...], bound: set[Var], found: dict[Var, None]) -> None:
+    for a in atoms:
+        if isinstance(a, Var) and a not in bound:
+            found.setdefault(a)
+
+
+def with_blocks(s: Statement, change: Callable[[Block], Block]) -> Statement:
+    """`s` with each block directly inside it replaced by ``change(block)``."""
+    match s:
+        case If():
+            return replace(s, then=change(s.then), orelse=change(s.orelse))
+        case For() | Derive():
+            return replace(s, body=change(s.body))
+        case While():
+            return replace(s, condition=change(s.condition), body=change(s.body))
+        case _:
+            return s
+
+
+Substitution = Mapping[Var, Atom]
+
+
+def swap(a: Atom, env: Substitution) -> Atom:
+    """What `a` stands for under `env`: itself when `env` does not name it."""
+    return env.get(a, a) if isinstance(a, Var) else a
+
+
+def with_operands(s: Statement, f: Callable[[Atom], Atom]) -> Statement:
+    """`s` with each atom of `operands(s)` replaced by ``f(atom)``; inner blocks stay."""
+
+    def many(atoms: tuple[Atom, ...]) -> tuple[Atom, ...]:
+        return tuple(map(f, atoms))
+
+    def parts(ps: tuple[str | Atom, ...]) -> tuple[str | Atom, ...]:
+        return tuple(p if isinstance(p, str) else f(p) for p in ps)
+
+    match s:
+        case Let():
+            return replace(s, args=many(s.args))
+        case Load():
+            return replace(s, index=many(s.index))
+        case Store() | Accumulate():
+            return replace(s, index=many(s.index), value=f(s.value))
+        case Alloc():
+            return replace(s, shape=many(s.shape))
+        case If():
+            return replace(s, cond=f(s.cond))
+        case For():
+            return replace(s, start=f(s.start), stop=f(s.stop), init=many(s.init))
+        case While():
+            return replace(s, init=many(s.init))
+        case Print():
+            return replace(s, parts=parts(s.parts))
+        case Assert():
+            return replace(s, cond=f(s.cond), parts=parts(s.parts))
+        case Derive():
+            return replace(s, args=many(s.args), seeds=many(s.seeds))
+
+
+class Copier:
+    """Copies statements with fresh names for everything that they bind.
+
+    Parameters
+    ----------
+    names : Names
+        Where the new names come from.
+    transform : str, optional
+        Appended to the copies' origins.
+    """
+
+    def __init__(self, names: Names, transform: str = "") -> None:
+        self.names = names
+        self.transform = transform
+        self.memories: dict[Memory, Memory] = {}
+
+    def origin(self, o: Origin) -> Origin:
+        """`o`, with the copier's transform as its last."""
+        if not self.transform or o.transforms[-1:] == (self.transform,):
+            return o
+        return replace(o, transforms=(*o.transforms, self.transform))
+
+    def variable(self, v: Var, env: dict[Var, Atom]) -> Var:
+        """A fresh variable for `v`, noted in `env`."""
+        new = Var(self.names.fresh(v.name), v.type)
+        env[v] = new
+        return new
+
+    def memory(self, m: Memory) -> Memory:
+        """The copy's memory for `m`: a private one that was copied has its own."""
+        return self.memories.get(m, m)
+
+    def block(self, block: Block, env: Mapping[Var, Atom]) -> Block:
+        """A copy of `block`; names that it does not bind are taken from `env` where that has them."""
+        here = dict(env)
+        copied = tuple(self.statement(s, here) for s in block.statements)
+        return Block(copied, tuple(swap(y, here) for y in block.yields))
+
+    def statement(self, s: Statement, env: dict[Var, Atom]) -> Statement:
+        """A copy of `s`; what it binds is added to `env`."""
+        s = with_operands(s, lambda a: swap(a, env))
+        s = replace(s, origin=self.origin(s.origin))
+        if isinstance(s, Alloc):
+            self.memories[s.memory] = replace(s.memory, name=self.names.fresh(s.memory.name))
+        if isinstance(s, Load | Store | Accumulate | Alloc):
+            s = replace(s, memory=self.memory(s.memory))
+        s = self._inside(s, env)
+        return self._bound(s, env)
+
+    def _inside(self, s: Statement, env: dict[Var, Atom]) -> Statement:
+        match s:
+            case For():
+                inner = dict(env)
+                index, carried = self.variable(s.index, inner), self._variables(s.carried, inner)
+                goes_on = None if s.goes_on is None else inner[s.goes_on]
+                assert goes_on is None or isinstance(goes_on, Var)
+                body = self.block(s.body, inner)
+                return replace(s, index=index, carried=carried, goes_on=goes_on, body=body)
+            case While():
+                inner = dict(env)
+                carried = self._variables(s.carried, inner)
+                return replace(
+                    s, carried=carried, condition=self.block(s.condition, inner), body=self.block(s.body, inner)
+                )
+            case Derive():
+                inner = dict(env)
+                params = self._variables(s.params, inner)
+                return replace(s, params=params, body=self.block(s.body, inner))
+            case _:
+                return with_blocks(s, lambda b: self.block(b, env))
+
+    def _variables(self, vs: tuple[Var, ...], env: dict[Var, Atom]) -> tuple[Var, ...]:
+        return tuple(self.variable(v, env) for v in vs)
+
+    def _bound(self, s: Statement, env: dict[Var, Atom]) -> Statement:
+        match s:
+            case Let() | Load():
+                return replace(s, var=self.variable(s.var, env))
+            case Accumulate(old=Var() as old):
+                return replace(s, old=self.variable(old, env))
+            case If() | For() | While() | Derive():
+                return replace(s, results=self._variables(s.results, env))
+            case _:
+                return s
