@@ -261,11 +261,13 @@ class Local:
 @dataclass(frozen=True, slots=True)
 class Kernel:
     """A whole kernel. `params` are its scalar parameters, `memories` all fields that it touches (in
-    order of first use), `body` yields its return values."""
+    order of first use), `body` yields its return values. With `exact`, floating point is done as
+    written, the same in every kernel made from this one: nothing is contracted or reassociated."""
 
     name: str
     params: tuple[Var, ...]
     memories: tuple[Memory, ...]
     body: Block
     locals: tuple[Local, ...] = field(default=(), compare=False)
+    exact: bool = False
     origin: Origin = _origin()

@@ -202,6 +202,18 @@ def with_operands(s: Statement, f: Callable[[Atom], Atom]) -> Statement:
             return replace(s, args=many(s.args), seeds=many(s.seeds))
 
 
+def substitute(block: Block, env: Substitution) -> Block:
+    """`block` with the variables that `env` names replaced; what the block binds keeps its names."""
+
+    def change(inner: Block) -> Block:
+        return substitute(inner, env)
+
+    done = tuple(
+        with_blocks(with_operands(s, lambda a: swap(a, env)), change) for s in block.statements
+    )
+    return Block(done, tuple(swap(y, env) for y in block.yields))
+
+
 class Copier:
     """Copies statements with fresh names for everything that they bind.
 

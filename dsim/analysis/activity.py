@@ -1,0 +1,135 @@
+"""Which values can change when the active memories change. An over-approximation, never too small."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from dsim.ir.nodes import (
+    Accumulate,
+    Atom,
+    Block,
+    For,
+    If,
+    Kernel,
+    Let,
+    Load,
+    Memory,
+    MemoryKey,
+    Statement,
+    Store,
+    Var,
+    While,
+)
+from dsim.ir.primitives import TABLE
+from dsim.ir.walk import statements
+
+
+class Activity:
+    """What varies in a block.
+
+    Parameters
+    ----------
+    active : iterable of MemoryKey
+        Keys of the memories that carry derivatives.
+    seeds : iterable of Var
+        Variables from outside the block that vary.
+
+    Attributes
+    ----------
+    variables : set of Var
+        Float variables that depend on an active memory or a seed.
+    private : set of Memory
+        Private memories that hold such values.
+    """
+
+    def __init__(self, active: Iterable[MemoryKey], seeds: Iterable[Var] = ()) -> None:
+        self.active = frozenset(active)
+        self.variables: set[Var] = {v for v in seeds if v.type.is_float}
+        self.private: set[Memory] = set()
+
+    def varies(self, atom: Atom) -> bool:
+        """Whether `atom` has a derivative."""
+        return isinstance(atom, Var) and atom in self.variables
+
+    def carries(self, memory: Memory) -> bool:
+        """Whether `memory` has a derivative memory."""
+        if not memory.type.is_float:
+            return False
+        return memory in self.private if memory.private else memory.key in self.active
+
+    def scan(self, block: Block) -> None:
+        """Adds what varies in `block`, to a fixed point (loops and buffers feed back)."""
+        before = -1
+        while before != len(self.variables) + len(self.private):
+            before = len(self.variables) + len(self.private)
+            self._block(block)
+
+    def _note(self, var: Var, varies: bool) -> None:
+        if varies and var.type.is_float:
+            self.variables.add(var)
+
+    def _pairs(self, to: tuple[Var, ...], sources: tuple[Atom, ...]) -> None:
+        for var, source in zip(to, sources, strict=True):
+            self._note(var, self.varies(source))
+
+    def _block(self, block: Block) -> None:
+        for s in block.statements:
+            self._statement(s)
+
+    def _statement(self, s: Statement) -> None:
+        match s:
+            case Let(var=var, op=op, args=args):
+                rows = zip(TABLE[op].times, args, strict=False)
+                self._note(var, any(t is not None and self.varies(a) for t, a in rows))
+            case Load(var=var, memory=memory):
+                self._note(var, self.carries(memory))
+            case Store(memory=memory, value=value):
+                self._write(memory, value)
+            case Accumulate(memory=memory, value=value, old=old):
+                self._write(memory, value)
+                if old is not None:
+                    self._note(old, self.carries(memory))
+            case If():
+                self._block(s.then)
+                self._block(s.orelse)
+                self._pairs(s.results, s.then.yields)
+                self._pairs(s.results, s.orelse.yields)
+            case For() | While():
+                self._loop(s)
+            case _:
+                pass
+
+    def _write(self, memory: Memory, value: Atom) -> None:
+        if memory.private and memory.type.is_float and self.varies(value):
+            self.private.add(memory)
+
+    def _loop(self, s: For | While) -> None:
+        self._pairs(s.carried, s.init)
+        self._block(s.body)
+        self._pairs(s.carried, s.body.yields)
+        self._pairs(s.results, s.init)
+        self._pairs(s.results, s.body.yields)
+
+
+def of_kernel(kernel: Kernel, active: Iterable[MemoryKey]) -> Activity:
+    """The activity of a whole kernel."""
+    activity = Activity(active)
+    activity.scan(kernel.body)
+    return activity
+
+
+def spread(kernel: Kernel, active: frozenset[MemoryKey]) -> frozenset[MemoryKey]:
+    """`active` and the keys of all memories into which `kernel` writes values that vary.
+
+    A field that nobody asked a gradient of is an intermediate value once active values go through it.
+    """
+    while True:
+        activity = of_kernel(kernel, active)
+        reached = set(active)
+        for s in statements(kernel.body):
+            if isinstance(s, Store | Accumulate) and not s.memory.private and s.memory.type.is_float:
+                if activity.varies(s.value):
+                    reached.add(s.memory.key)
+        if len(reached) == len(active):
+            return active
+        active = frozenset(reached)

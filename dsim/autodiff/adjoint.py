@@ -1,0 +1,139 @@
+"""Reverse mode: the adjoint kernel of a kernel, and the vector-Jacobian product of a pure function.
+
+The adjoint kernel runs after the primal, on the memories as that left them: it replays what it needs
+of the primal without effects, then goes backwards. It reads the adjoints of what the primal wrote and
+adds to those of what it read. Whether the primal destroyed a value that the adjoint reads is not
+decided here: `Adjoint.needed` and `Adjoint.lost` say which values those are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from dsim.analysis.activity import Activity, of_kernel
+from dsim.autodiff.backward import backward
+from dsim.autodiff.bars import Bars, Sweep
+from dsim.autodiff.names import ADJOINT
+from dsim.autodiff.replay import replay
+from dsim.ir.build import Builder, Names
+from dsim.ir.nodes import (
+    Accumulate,
+    Atom,
+    Block,
+    Kernel,
+    Load,
+    Memory,
+    MemoryKey,
+    Statement,
+    Store,
+    Var,
+)
+from dsim.ir.walk import Copier, binds, statements
+from dsim.passes.drop_dead import drop_dead
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """A value that the adjoint needs and that the primal's own statement `by` replaces."""
+
+    by: Statement
+
+
+@dataclass(frozen=True, slots=True)
+class Adjoint:
+    """An adjoint kernel and what it asks of the primal.
+
+    Attributes
+    ----------
+    kernel : Kernel
+        Same parameters as the primal; returns nothing; changes only adjoint memories.
+    needed : frozenset of int
+        Sites of the primal's accesses whose value the adjoint reads again from memory. Of a load: the
+        value that it read. Of a min or max accumulation: the final value.
+    lost : tuple of Lost
+        Needed values that no reading of memory can give; not empty means: there is no such gradient.
+    """
+
+    kernel: Kernel
+    needed: frozenset[int]
+    lost: tuple[Lost, ...]
+
+
+def reverse(kernel: Kernel, active: frozenset[MemoryKey], label: str = ADJOINT) -> Adjoint:
+    """The adjoint of `kernel` with respect to the `active` memories.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Without `Derive` nodes (`expand` replaces them), its sites numbered.
+    active : frozenset of MemoryKey
+        Memories with adjoints: those of ``(name, derivative)`` are ``(name, derivative + (label,))``.
+    label : str
+        The name of the adjoints among a memory's companions.
+    """
+    names = Names([*(p.name for p in kernel.params), *(m.name for m in kernel.memories)])
+    builder = Builder(names)
+    activity = of_kernel(kernel, active)
+    sweep = Sweep(builder, activity, Copier(names), label)
+    env: dict[Var, Atom] = {}
+    records = replay(sweep, kernel.body.statements, env)
+    backward(sweep, kernel.body.statements, records, env, Bars(builder, activity))
+    body = builder.close()
+    exact = kernel.exact or compares_final_values(kernel)
+    adjoint = replace(kernel, body=body, memories=_touched(body), locals=(), exact=exact)
+    adjoint = drop_dead(adjoint)
+    adjoint = replace(adjoint, memories=_touched(adjoint.body))
+    return Adjoint(adjoint, _needed(kernel, adjoint), _lost(sweep, adjoint))
+
+
+def compares_final_values(kernel: Kernel) -> bool:
+    """Whether gradients of `kernel` compare values with a minimum or maximum that it accumulated.
+
+    Primal and adjoint must then compute bit for bit the same.
+    """
+    return any(
+        isinstance(s, Accumulate) and s.op in ("min", "max") and s.memory.type.is_float
+        for s in statements(kernel.body)
+    )
+
+
+def _touched(body: Block) -> tuple[Memory, ...]:
+    found: dict[Memory, None] = {}
+    for s in statements(body):
+        if isinstance(s, Load | Store | Accumulate) and not s.memory.private:
+            found.setdefault(s.memory)
+    return tuple(found)
+
+
+def _needed(primal: Kernel, adjoint: Kernel) -> frozenset[int]:
+    own = {m.key for m in primal.memories}
+    return frozenset(
+        s.site for s in statements(adjoint.body) if isinstance(s, Load) and s.memory.key in own and not s.memory.private
+    )
+
+
+def _lost(sweep: Sweep, adjoint: Kernel) -> tuple[Lost, ...]:
+    still = {v for s in statements(adjoint.body) for v in binds(s)}
+    return tuple(Lost(s) for v, s in sweep.lost.items() if v in still)
+
+
+def vjp(
+    builder: Builder, params: Sequence[Var], body: Block, args: Sequence[Atom], seeds: Sequence[Atom]
+) -> tuple[Atom, ...]:
+    """Appends `body` at `args`, then its backward sweep; gives the adjoints of the float `params`.
+
+    `seeds` are the adjoints of the float yields. Memories count as constants.
+    """
+    activity = Activity((), params)
+    activity.scan(body)
+    sweep = Sweep(builder, activity, Copier(builder.names), ADJOINT)
+    env: dict[Var, Atom] = dict(zip(params, args, strict=True))
+    records = replay(sweep, body.statements, env)
+    bars = Bars(builder, activity)
+    given = iter(seeds)
+    for y in body.yields:
+        if y.type.is_float:
+            bars.add(y, next(given))
+    backward(sweep, body.statements, records, env, bars)
+    return tuple(bars.or_zero(p) for p in params if p.type.is_float)

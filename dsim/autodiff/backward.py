@@ -1,0 +1,232 @@
+"""The backward sweep: statements in reverse order, each adding to the adjoints of what it read.
+
+``z = f[i]``   → ``f_bar[i] += z_bar``
+``f[i] = v``   → ``v_bar += f_bar[i]; f_bar[i] = 0``
+``f[i] += v``  → ``v_bar += f_bar[i]``
+``f[i] max= v`` → the adjoint goes to `v` if `v` is the final value, else it stays with what was before
+A branch is run again, then backwards, in a branch on the same condition; a loop trip by trip, each
+from its saved start. `replay` is the forward sweep that all this stands on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from dsim.autodiff.bars import Bars, Env, Sweep
+from dsim.autodiff.names import ADJOINT, zero
+from dsim.autodiff.replay import Record, Records, Trips, replay, start_of_trip, trip_count
+from dsim.ir.build import const
+from dsim.ir.nodes import (
+    Accumulate,
+    Atom,
+    Block,
+    For,
+    If,
+    Let,
+    Load,
+    Statement,
+    Store,
+    Var,
+    While,
+)
+from dsim.ir.primitives import TABLE
+from dsim.ir.walk import free, statements, swap
+
+
+def backward(sweep: Sweep, body: Sequence[Statement], records: Records, env: Env, bars: Bars) -> None:
+    """Appends the backward sweep of `body`, which `replay` has run in `env` with these `records`."""
+    for number in range(len(body) - 1, -1, -1):
+        with sweep.backward_of(body[number]):
+            _statement(sweep, body[number], records.get(number), env, bars)
+
+
+def _statement(sweep: Sweep, s: Statement, record: Record | None, env: Env, bars: Bars) -> None:
+    match s:
+        case Let():
+            _let(sweep, s, env, bars)
+        case Load():
+            bar = bars.of(s.var)
+            if bar is not None and sweep.activity.carries(s.memory):
+                _accumulate_bar(sweep, s, env, bar)
+        case Store():
+            if sweep.activity.carries(s.memory):
+                _store(sweep, s, env, bars)
+        case Accumulate():
+            if sweep.activity.carries(s.memory):
+                _accumulate(sweep, s, record, env, bars)
+        case If():
+            if _reacts(sweep, s, bars):
+                _if(sweep, s, env, bars)
+        case For() | While():
+            if _reacts(sweep, s, bars):
+                _loop(sweep, s, record, env, bars)
+        case _:
+            pass
+
+
+def _let(sweep: Sweep, s: Let, env: Env, bars: Bars) -> None:
+    bar = bars.of(s.var)
+    if bar is None:
+        return
+    b = sweep.builder
+    terms = [b.term(swap(a, env)) for a in s.args]
+    result, factor = b.term(env[s.var]), b.term(bar)
+    for times, arg in zip(TABLE[s.op].times, s.args, strict=True):
+        if times is not None and sweep.activity.varies(arg):
+            bars.add(arg, times(*terms, result, factor).atom)
+
+
+def _at(s: Load | Store | Accumulate, env: Env) -> tuple[Atom, ...]:
+    return tuple(swap(i, env) for i in s.index)
+
+
+def _accumulate_bar(sweep: Sweep, s: Load | Accumulate, env: Env, value: Atom) -> None:
+    target = sweep.adjoint(s.memory)
+    sweep.builder.add(Accumulate(target, _at(s, env), value, "add", None, sweep.builder.origin, s.site))
+
+
+def _read_bar(sweep: Sweep, s: Store | Accumulate, env: Env) -> Var:
+    memory = sweep.adjoint(s.memory)
+    bar = sweep.builder.fresh(f"{s.memory.name}_{ADJOINT}", memory.type)
+    sweep.builder.add(Load(bar, memory, _at(s, env), sweep.builder.origin, s.site))
+    return bar
+
+
+def _write_bar(sweep: Sweep, s: Store | Accumulate, env: Env, value: Atom) -> None:
+    target = sweep.adjoint(s.memory)
+    sweep.builder.add(Store(target, _at(s, env), value, sweep.builder.origin, s.site))
+
+
+def _store(sweep: Sweep, s: Store, env: Env, bars: Bars) -> None:
+    if sweep.activity.varies(s.value):
+        bars.add(s.value, _read_bar(sweep, s, env))
+    _write_bar(sweep, s, env, zero(s.memory.type))
+
+
+def _accumulate(sweep: Sweep, s: Accumulate, record: Record | None, env: Env, bars: Bars) -> None:
+    varies = sweep.activity.varies(s.value)
+    if s.op == "add":
+        if varies:
+            bars.add(s.value, _read_bar(sweep, s, env))
+    elif s.op == "mul":
+        _accumulate_mul(sweep, s, record, env, bars)
+    else:
+        bar, value = _read_bar(sweep, s, env), swap(s.value, env)
+        b = sweep.builder
+        final = b.fresh(s.memory.name, s.memory.type)
+        b.add(Load(final, sweep.memory(s.memory), _at(s, env), b.origin, s.site))
+        wins = b.let("eq", value, final, hint="wins")
+        bars.add(s.value, b.let("select", wins, bar, zero(bar.type)))
+        _write_bar(sweep, s, env, b.let("select", wins, zero(bar.type), bar))
+    old_bar = None if s.old is None else bars.of(s.old)
+    if old_bar is not None:
+        _accumulate_bar(sweep, s, env, old_bar)
+
+
+def _accumulate_mul(sweep: Sweep, s: Accumulate, record: Record | None, env: Env, bars: Bars) -> None:
+    b, bar, value = sweep.builder, _read_bar(sweep, s, env), swap(s.value, env)
+    if sweep.activity.varies(s.value):
+        if isinstance(record, Var):
+            before = record
+        else:
+            before = b.fresh(f"{s.memory.name}_before", s.memory.type)
+            b.add(Load(before, sweep.memory(s.memory), _at(s, env), b.origin, s.site))
+            sweep.lost[before] = s
+        bars.add(s.value, b.let("mul", before, bar))
+    _write_bar(sweep, s, env, b.let("mul", value, bar))
+
+
+def _reacts(sweep: Sweep, s: If | For | While, bars: Bars) -> bool:
+    """Whether the backward sweep of `s` does anything: a result's adjoint is known or memory is touched."""
+    if any(bars.of(r) is not None for r in s.results):
+        return True
+    return any(
+        isinstance(inner, Load | Store | Accumulate) and sweep.activity.carries(inner.memory)
+        for inner in statements(Block((s,)))
+    )
+
+
+def _outer(sweep: Sweep, *inner: Block, but: Sequence[Var] = ()) -> list[Var]:
+    """The varying variables from outside that the blocks `inner` read."""
+    found: dict[Var, None] = {}
+    for block in inner:
+        found.update(free(block))
+    return [v for v in found if sweep.activity.varies(v) and v not in but]
+
+
+def _if(sweep: Sweep, s: If, env: Env, bars: Bars) -> None:
+    outer = _outer(sweep, s.then, s.orelse)
+    then, orelse = (_branch(sweep, b, s, env, bars, outer) for b in (s.then, s.orelse))
+    changed = [i for i, v in enumerate(outer) if not then.yields[i] == orelse.yields[i] == bars.or_zero(v)]
+    results = tuple(sweep.builder.fresh(f"{outer[i].name}_{ADJOINT}", outer[i].type) for i in changed)
+    then, orelse = (replace(b, yields=tuple(b.yields[i] for i in changed)) for b in (then, orelse))
+    sweep.builder.add(If(swap(s.cond, env), then, orelse, results, sweep.builder.origin))
+    for i, r in zip(changed, results, strict=True):
+        bars.put(outer[i], r)
+
+
+def _branch(sweep: Sweep, block: Block, s: If, env: Env, bars: Bars, outer: Sequence[Var]) -> Block:
+    inner_bars = bars.inner({v: bar for v in outer if (bar := bars.of(v)) is not None})
+    with sweep.builder.block() as made:
+        _run_back(sweep, s, block, dict(env), inner_bars, tuple(bars.of(r) for r in s.results))
+        yields = tuple(inner_bars.or_zero(v) for v in outer)
+    return Block(tuple(made), yields)
+
+
+def _run_back(
+    sweep: Sweep, s: If | For, block: Block, env: Env, bars: Bars, yielded: Sequence[Atom | None]
+) -> None:
+    """Appends `block` forward, then backward from the adjoints of what it yields."""
+    with sweep.builder.at(s.origin):
+        records = replay(sweep, block.statements, env)
+    for y, bar in zip(block.yields, yielded, strict=True):
+        bars.add(y, bar)
+    backward(sweep, block.statements, records, env, bars)
+
+
+def _loop(sweep: Sweep, s: For | While, record: Record | None, env: Env, bars: Bars) -> None:
+    """Trip by trip backwards; adjoints of outer variables and of carried values are carried."""
+    b = sweep.builder
+    trips = record if isinstance(record, Trips) else None
+    loop = s if trips is None else trips.loop
+    assert isinstance(loop, For)
+    varying = [i for i, c in enumerate(loop.carried) if c in sweep.activity.variables]
+    outer = _outer(sweep, loop.body, but=(loop.index, *loop.carried))
+    init = (*(bars.or_zero(loop.results[i]) for i in varying), *(bars.or_zero(v) for v in outer))
+    number, first, last, step = _backward_range(sweep, loop, trips, env)
+    with b.block() as made:
+        inner_env = _start_of_trip(sweep, loop, trips, number, env)
+        followed = [*(loop.carried[i] for i in varying), *outer]
+        carried = tuple(b.fresh(f"{v.name}_{ADJOINT}", v.type) for v in followed)
+        yielded: list[Atom | None] = [None] * len(loop.carried)
+        for i, bar in zip(varying, carried, strict=False):
+            yielded[i] = bar
+        inner_bars = bars.inner(dict(zip(outer, carried[len(varying) :], strict=True)))
+        _run_back(sweep, loop, loop.body, inner_env, inner_bars, yielded)
+        yields = tuple(inner_bars.or_zero(v) for v in followed)
+    results = tuple(b.fresh(c.name, c.type) for c in carried)
+    body = Block(tuple(made), yields)
+    b.add(For(number, first, last, step, body, carried, init, results, origin=b.origin))
+    for v, r in zip(outer, results[len(varying) :], strict=True):
+        bars.put(v, r)
+    for i, r in zip(varying, results, strict=False):
+        bars.add(loop.init[i], r)
+
+
+def _backward_range(sweep: Sweep, loop: For, trips: Trips | None, env: Env) -> tuple[Var, Atom, Atom, int]:
+    """The counter of the backward loop and its range: the loop's own where the order does not matter."""
+    b, type = sweep.builder, loop.index.type
+    if trips is None and loop.parallel:
+        return b.fresh(loop.index.name, type), swap(loop.start, env), swap(loop.stop, env), loop.step
+    count = trip_count(sweep, loop, env) if trips is None else trips.count
+    last = b.let("sub", count, const(1, count.type), hint="last")
+    return b.fresh("back", count.type), last, const(-1, count.type), -1
+
+
+def _start_of_trip(sweep: Sweep, loop: For, trips: Trips | None, number: Var, env: Env) -> Env:
+    if trips is not None:
+        return start_of_trip(sweep, trips, number, env)
+    if loop.parallel:
+        return {**env, loop.index: number}
+    return start_of_trip(sweep, Trips(loop, number, swap(loop.start, env), {}, {}), number, env)

@@ -1,0 +1,86 @@
+"""The adjoints known so far in one block of a backward sweep, and what the whole sweep shares."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+
+from dsim.analysis.activity import Activity
+from dsim.autodiff.names import ADJOINT, companion, zero
+from dsim.ir.build import Builder
+from dsim.ir.nodes import Atom, Memory, Statement, Var
+from dsim.ir.walk import Copier
+
+Env = dict[Var, Atom]  # a variable of the primal → its value in the adjoint kernel, in one block
+
+
+class Bars:
+    """Adjoints of the primal's variables: ``bars.of(x)`` is None while it is zero."""
+
+    def __init__(self, builder: Builder, activity: Activity, known: dict[Var, Atom] | None = None) -> None:
+        self._builder = builder
+        self._activity = activity
+        self._known: dict[Var, Atom] = dict(known or {})
+
+    def of(self, atom: Atom) -> Atom | None:
+        """The adjoint of `atom` so far."""
+        return self._known.get(atom) if isinstance(atom, Var) else None
+
+    def put(self, var: Var, value: Atom) -> None:
+        """Makes `value` the adjoint of `var`, whatever it was."""
+        self._known[var] = value
+
+    def add(self, atom: Atom, value: Atom | None) -> None:
+        """Adds `value` to the adjoint of `atom`, if that varies."""
+        if value is None or not self._activity.varies(atom):
+            return
+        assert isinstance(atom, Var)
+        known = self._known.get(atom)
+        hint = f"{atom.name}_{ADJOINT}"
+        self._known[atom] = value if known is None else self._builder.let("add", known, value, hint=hint)
+
+    def inner(self, known: dict[Var, Atom]) -> Bars:
+        """The adjoints inside a block, which starts from those in `known`."""
+        return Bars(self._builder, self._activity, known)
+
+    def or_zero(self, var: Var) -> Atom:
+        """The adjoint of `var` so far, as an atom."""
+        return self._known.get(var) or zero(var.type)
+
+
+@dataclass
+class Sweep:
+    """What all parts of one reverse transform share.
+
+    Attributes
+    ----------
+    lost : dict
+        Variables of the adjoint kernel that stand for a value the primal destroys, with the
+        accumulation that destroys it: the adjoint may not use them.
+    adjoints : dict
+        The adjoint memory of each private memory of the adjoint kernel.
+    """
+
+    builder: Builder
+    activity: Activity
+    copier: Copier
+    label: str
+    lost: dict[Var, Statement] = field(default_factory=dict)
+    adjoints: dict[Memory, Memory] = field(default_factory=dict)
+
+    def memory(self, memory: Memory) -> Memory:
+        """The memory that stands for the primal's `memory`."""
+        return self.copier.memory(memory)
+
+    def adjoint(self, memory: Memory) -> Memory:
+        """The adjoint memory of the primal's `memory`."""
+        if memory.private:
+            return self.adjoints[self.memory(memory)]
+        return companion(memory, self.label, self.builder.names)
+
+    @contextmanager
+    def backward_of(self, s: Statement) -> Iterator[None]:
+        """Statements made inside are the backward sweep of `s`."""
+        with self.builder.at(replace(s.origin, transforms=(*s.origin.transforms, "reverse"))):
+            yield

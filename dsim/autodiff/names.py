@@ -1,0 +1,24 @@
+"""What derivatives are called: ``x_dot`` a tangent, ``x_bar`` an adjoint, ``saved_x`` a saved value."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from dsim.ir.build import Names, const
+from dsim.ir.nodes import Const, Memory
+from dsim.ir.types import ScalarType
+
+TANGENT = "dot"
+ADJOINT = "bar"
+
+
+def companion(memory: Memory, label: str, names: Names) -> Memory:
+    """The memory of `memory`'s derivatives: a field's by its path, a private one's by a name of its own."""
+    if memory.private:
+        return replace(memory, name=names.fresh(f"{memory.name}_{label}"))
+    return replace(memory, derivative=(*memory.derivative, label))
+
+
+def zero(type: ScalarType) -> Const:
+    """The number 0 of a float type."""
+    return const(0.0, type)

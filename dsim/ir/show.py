@@ -1,0 +1,174 @@
+"""The printed form of kernels: the same text for the same kernel, always.
+
+Golden tests hold it and a person reads it, so every name stands with its type where it is bound and
+nowhere else; constants carry a suffix unless they are of the usual types (``2.0``, ``3``, ``3i64``).
+Origins and sites are not shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from dsim.ir.nodes import (
+    Accumulate,
+    Alloc,
+    Assert,
+    Atom,
+    Block,
+    Const,
+    Derive,
+    For,
+    If,
+    Kernel,
+    Let,
+    Load,
+    Memory,
+    Print,
+    Statement,
+    Store,
+    Var,
+    While,
+)
+from dsim.ir.types import f32, i32, u1
+
+_STEP = "  "
+ACCUMULATE_SIGNS = {
+    "add": "+=",
+    "mul": "*=",
+    "min": "min=",
+    "max": "max=",
+    "band": "&=",
+    "bor": "|=",
+    "bxor": "^=",
+}
+
+
+def show(node: Kernel | Block | Statement) -> str:
+    """`node` as text, lines separated by newlines, none at the end.
+
+    Examples
+    --------
+    >>> from dsim.ir.nodes import Let
+    >>> print(show(Let(Var("y", f32), "mul", (Var("x", f32), Const(2.0, f32)))))
+    y: f32 = mul x, 2.0
+    """
+    if isinstance(node, Kernel):
+        return "\n".join(_kernel(node))
+    return "\n".join(_block(node, "yield") if isinstance(node, Block) else _statement(node))
+
+
+def atom(a: Atom) -> str:
+    """A variable by its name, a constant by its value."""
+    if isinstance(a, Var):
+        return a.name
+    text = str(a.value).lower() if a.type == u1 else repr(a.value)
+    return text if a.type in (f32, i32, u1) else f"{text}{a.type}"
+
+
+def memory(m: Memory) -> str:
+    """A memory by its name and what it is of it: ``x``, ``x.bar``, ``x.bar.dot``."""
+    return ".".join((m.name, *m.derivative))
+
+
+def _kernel(k: Kernel) -> Iterator[str]:
+    yield f"kernel {k.name}({_bound(k.params)}):"
+    for m in k.memories:
+        yield f"{_STEP}memory {_declared(m)}"
+    yield from _indented(_block(k.body, "return"))
+
+
+def _declared(m: Memory) -> str:
+    shape = ", ".join("?" if n is None else str(n) for n in m.shape)
+    entries = f" entries {m.entry_axes}" if m.entry_axes else ""
+    return f"{memory(m)}: {m.type}[{shape}]{entries}"
+
+
+def _block(b: Block, word: str) -> Iterator[str]:
+    for s in b.statements:
+        yield from _statement(s)
+    if b.yields:
+        yield f"{word} {_list(b.yields)}"
+    elif not b.statements:
+        yield "pass"
+
+
+def _indented(lines: Iterable[str]) -> Iterator[str]:
+    return (_STEP + line for line in lines)
+
+
+def _list(atoms: Iterable[Atom]) -> str:
+    return ", ".join(map(atom, atoms))
+
+
+def _bound(vs: Iterable[Var]) -> str:
+    return ", ".join(f"{v.name}: {v.type}" for v in vs)
+
+
+def _element(m: Memory, index: tuple[Atom, ...]) -> str:
+    return f"{memory(m)}[{_list(index)}]"
+
+
+def _parts(parts: tuple[str | Atom, ...]) -> str:
+    return ", ".join(repr(p) if isinstance(p, str) else atom(p) for p in parts)
+
+
+def _statement(s: Statement) -> Iterator[str]:
+    match s:
+        case Let() | Load() | Store() | Accumulate() | Alloc():
+            yield _plain(s)
+        case Print():
+            yield f"print {_parts(s.parts)}" + ("" if s.end == "\n" else f" end {s.end!r}")
+        case Assert():
+            yield f"assert {atom(s.cond)}" + (f": {_parts(s.parts)}" if s.parts else "")
+        case If():
+            yield f"if {atom(s.cond)}{_results(s.results)}:"
+            yield from _indented(_block(s.then, "yield"))
+            if s.orelse != Block(()):
+                yield "else:"
+                yield from _indented(_block(s.orelse, "yield"))
+        case For():
+            yield _for_head(s)
+            yield from _indented(_block(s.body, "yield"))
+        case While():
+            yield f"while{_carrying(s.carried, s.init)}{_results(s.results)}:"
+            yield from _indented(_block(s.condition, "yield"))
+            yield "do:"
+            yield from _indented(_block(s.body, "yield"))
+        case Derive():
+            yield f"{s.mode} at ({_list(s.args)}) seeds ({_list(s.seeds)}){_results(s.results)} of ({_bound(s.params)}):"
+            yield from _indented(_block(s.body, "yield"))
+
+
+def _plain(s: Let | Load | Store | Accumulate | Alloc) -> str:
+    match s:
+        case Let():
+            return f"{_bound((s.var,))} = {s.op} {_list(s.args)}"
+        case Load():
+            return f"{_bound((s.var,))} = {_element(s.memory, s.index)}"
+        case Store():
+            return f"{_element(s.memory, s.index)} = {atom(s.value)}"
+        case Accumulate():
+            old = "" if s.old is None else f"{_bound((s.old,))} = "
+            return f"{old}{_element(s.memory, s.index)} {ACCUMULATE_SIGNS[s.op]} {atom(s.value)}"
+        case Alloc():
+            return f"alloc {_declared(s.memory)} of ({_list(s.shape)})"
+
+
+def _for_head(s: For) -> str:
+    word = "parallel for" if s.parallel else "for"
+    by = "" if s.step == 1 else f" by {s.step}"
+    goes_on = "" if s.goes_on is None else f" while {s.goes_on.name}"
+    loop = f"{word} {_bound((s.index,))} in {atom(s.start)}..{atom(s.stop)}{by}"
+    return f"{loop}{_carrying(s.carried, s.init)}{goes_on}{_results(s.results)}:"
+
+
+def _carrying(carried: tuple[Var, ...], init: tuple[Atom, ...]) -> str:
+    if not carried:
+        return ""
+    # not strict: what `check` refuses is printed too
+    pairs = ", ".join(f"{v.name}: {v.type} = {atom(a)}" for v, a in zip(carried, init, strict=False))
+    return f" carrying ({pairs})"
+
+
+def _results(results: tuple[Var, ...]) -> str:
+    return f" -> ({_bound(results)})" if results else ""
