@@ -1,0 +1,79 @@
+"""Colours as Taichi writes them (``0xRRGGBB``) and as fractions of red, green and blue."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+
+def hex_to_rgb(color: ArrayLike) -> NDArray[np.float64]:
+    """Red, green and blue between 0 and 1 of a colour ``0xRRGGBB``; one more axis than `color` has.
+
+    Raises
+    ------
+    ValueError
+        When a colour is negative or over ``0xFFFFFF``.
+
+    Examples
+    --------
+    >>> hex_to_rgb(0xFF0000).tolist()
+    [1.0, 0.0, 0.0]
+    """
+    number = np.asarray(color).astype(np.int64)
+    if np.any((number < 0) | (number > 0xFFFFFF)):
+        raise ValueError("a colour is a number from 0x000000 to 0xFFFFFF")
+    return np.stack([number >> 16, (number >> 8) & 255, number & 255], axis=-1) / 255.0
+
+
+def rgb_to_hex(rgb: ArrayLike) -> int | NDArray[np.int64]:
+    """The colour ``0xRRGGBB`` of red, green and blue between 0 and 1; the inverse of `hex_to_rgb`.
+
+    Parameters
+    ----------
+    rgb : array_like, shape (..., 3)
+        Values outside 0 to 1 are clipped. Taichi's ``rgb_to_hex((r, g, b))`` with three arrays works too.
+
+    Examples
+    --------
+    >>> hex(rgb_to_hex([1.0, 0.5, 0.0]))
+    '0xff7f00'
+    """
+    values = np.asarray(rgb, dtype=np.float64)
+    if isinstance(rgb, tuple) and values.ndim > 1:
+        values = np.moveaxis(values, 0, -1)
+    byte = (np.clip(values, 0.0, 1.0) * 255).astype(np.int64)
+    number = byte[..., 0] << 16 | byte[..., 1] << 8 | byte[..., 2]
+    return number if number.ndim else int(number)
+
+
+def of_shapes(
+    count: int, color: ArrayLike, palette: Sequence[int] | None = None, chosen: ArrayLike | None = None
+) -> NDArray[np.float64]:
+    """The colours of `count` shapes: one row if they share one, else a row each.
+
+    Parameters
+    ----------
+    count : int
+        Number of shapes.
+    color : array_like of int
+        One colour, or one for each shape; not looked at when there is a palette.
+    palette : sequence of int, optional
+        Colours to choose from.
+    chosen : array_like of int, optional
+        For each shape the number of its colour in `palette`.
+
+    Raises
+    ------
+    ValueError
+        When the number of colours is not the number of shapes.
+    """
+    if palette is not None:
+        if chosen is None:
+            raise ValueError("a palette needs palette_indices: the number of each shape's colour")
+        color = np.asarray(palette)[np.asarray(chosen).astype(np.int64).ravel()]
+    rgb = np.atleast_2d(hex_to_rgb(color))
+    if len(rgb) not in (1, count):
+        raise ValueError(f"{len(rgb)} colours for {count} shapes; give one, or one for each")
+    return rgb

@@ -1,0 +1,186 @@
+"""`ds.GUI` draws what Taichi's does, into arrays."""
+
+import numpy as np
+import pytest
+from matplotlib import image as pictures
+
+from dsim.gui import GUI, hex_to_rgb, rgb_to_hex
+from dsim.gui import screen as screens
+
+
+def at(gui, x, y):
+    """The colour 0xRRGGBB of the pixel at (x, y) of the unit square in what is drawn so far."""
+    image = gui.get_image()
+    width, height = gui.res
+    return rgb_to_hex(image[min(int(x * width), width - 1), min(int(y * height), height - 1), :3] + 1e-4)
+
+
+def test_a_frame_begins_with_the_background():
+    gui = GUI("plain", res=(40, 20), background_color=0x112F41)
+    gui.show()
+    assert gui.frames[0].shape == (20, 40, 3)
+    assert (gui.frames[0] == [0x11, 0x2F, 0x41]).all()
+
+
+def test_a_circle_covers_its_pixels_and_no_others():
+    gui = GUI(res=100)
+    gui.circle([0.25, 0.75], color=0xED553B, radius=10)
+    assert at(gui, 0.25, 0.75) == 0xED553B
+    assert at(gui, 0.33, 0.75) == 0xED553B  # eight pixels to the right
+    assert at(gui, 0.37, 0.75) == 0x000000  # twelve
+    covered = (gui.get_image()[:, :, 0] > 0.4).sum()
+    assert covered == pytest.approx(np.pi * 100, rel=0.05)
+
+
+def test_circles_take_a_radius_and_a_colour_each():
+    gui = GUI(res=100)
+    gui.circles(np.array([[0.2, 0.5], [0.8, 0.5]]), radius=[4, 12], color=[0xFF0000, 0x00FF00])
+    assert at(gui, 0.2, 0.5) == 0xFF0000
+    assert at(gui, 0.2, 0.58) == 0x000000
+    assert at(gui, 0.8, 0.58) == 0x00FF00
+
+
+def test_circles_choose_from_a_palette():
+    gui = GUI(res=100)
+    gui.circles([[0.2, 0.5], [0.8, 0.5]], radius=5, palette=[0x0000FF, 0xFFFF00], palette_indices=[1, 0])
+    assert (at(gui, 0.2, 0.5), at(gui, 0.8, 0.5)) == (0xFFFF00, 0x0000FF)
+    with pytest.raises(ValueError, match="palette_indices"):
+        gui.circles([[0.2, 0.5]], palette=[0x0000FF])
+
+
+def test_lines_triangles_and_rectangles():
+    gui = GUI(res=100)
+    gui.line([0.1, 0.1], [0.9, 0.1], radius=2, color=0x00FFFF)
+    assert (at(gui, 0.5, 0.1), at(gui, 0.5, 0.2)) == (0x00FFFF, 0x000000)
+    gui.triangle([0.2, 0.3], [0.8, 0.3], [0.5, 0.9], color=0x068587)
+    assert (at(gui, 0.5, 0.5), at(gui, 0.2, 0.8)) == (0x068587, 0x000000)
+    gui.rect([0.05, 0.95], [0.95, 0.05], radius=1, color=0xFFFFFF)
+    assert (at(gui, 0.5, 0.95), at(gui, 0.95, 0.5)) == (0xFFFFFF, 0xFFFFFF)
+
+
+def test_an_arrow_has_a_shaft_and_a_head():
+    gui = GUI(res=100)
+    gui.arrow([0.1, 0.5], [0.8, 0.0], radius=1.5)
+    assert at(gui, 0.5, 0.5) == 0xFFFFFF
+    assert (gui.get_image()[78:88, :, 0] > 0.5).sum() > (gui.get_image()[48:58, :, 0] > 0.5).sum()
+
+
+def test_text_starts_at_its_upper_left_corner():
+    gui = GUI(res=100)
+    gui.text("$M$", [0.5, 0.5], font_size=30)
+    lit = np.argwhere(gui.get_image()[:, :, 0] > 0.5)
+    assert lit[:, 0].min() >= 48
+    assert lit[:, 1].max() <= 52
+
+
+def test_later_shapes_lie_over_earlier_ones():
+    gui = GUI(res=60)
+    gui.line([0.0, 0.5], [1.0, 0.5], radius=5, color=0x111111)
+    gui.circle([0.5, 0.5], color=0x222222, radius=10)
+    assert at(gui, 0.5, 0.5) == 0x222222
+    gui.line([0.0, 0.5], [1.0, 0.5], radius=5, color=0x333333)
+    assert at(gui, 0.5, 0.5) == 0x333333
+
+
+def test_an_image_is_indexed_right_and_up():
+    gui = GUI(res=(30, 20))
+    image = np.zeros((30, 20, 3), np.float32)
+    image[25, 2] = [1.0, 0.0, 0.0]
+    gui.set_image(image)
+    np.testing.assert_array_equal(gui.get_image()[:, :, :3], image)
+    gui.show()
+    assert gui.frames[0][20 - 1 - 2, 25].tolist() == [255, 0, 0]
+
+
+def test_grey_images_and_bytes():
+    gui = GUI(res=8)
+    gui.set_image(np.full((8, 8), 0.5))
+    assert at(gui, 0.5, 0.5) == 0x7F7F7F
+    gui.set_image(np.full((8, 8, 4), 200, np.uint8))
+    assert at(gui, 0.5, 0.5) == 0xC8C8C8
+    with pytest.raises(ValueError, match=r"\(8, 9\) does not fit"):
+        gui.set_image(np.zeros((8, 9)))
+
+
+def test_a_show_starts_a_new_frame():
+    gui = GUI(res=16, frames=3)
+    gui.circle([0.5, 0.5], radius=4)
+    gui.show()
+    assert gui.frame == 1
+    assert gui.get_image()[:, :, :3].max() == 0
+
+
+@pytest.mark.parametrize(("setting", "frames"), [(None, 50), ("7", 7)])
+def test_running_ends_after_some_frames(monkeypatch, setting, frames):
+    monkeypatch.delenv("DSIM_GUI_FRAMES", raising=False)
+    if setting is not None:
+        monkeypatch.setenv("DSIM_GUI_FRAMES", setting)
+    gui = GUI(res=8)
+    while gui.running:
+        gui.show()
+    assert gui.frame == len(gui.frames) == frames
+
+
+def test_a_program_can_end_its_own_loop():
+    gui = GUI(res=8)
+    gui.running = False
+    assert not gui.running
+    with GUI(res=8) as other:
+        assert other.running
+    assert not other.running
+
+
+def test_show_saves_a_picture(tmp_path):
+    gui = GUI(res=(24, 12), background_color=0x123456)
+    gui.show(tmp_path / "frame.png")
+    saved = np.round(pictures.imread(tmp_path / "frame.png")[:, :, :3] * 255).astype(np.uint8)
+    np.testing.assert_array_equal(saved, gui.frames[0])
+
+
+def test_nobody_is_at_the_window():
+    gui = GUI(res=8)
+    assert not gui.get_event(GUI.PRESS, GUI.ESCAPE)
+    assert list(gui.get_events()) == []
+    assert gui.event is None
+    assert not gui.is_pressed(GUI.LEFT, "a")
+    assert gui.get_cursor_pos() == (0.0, 0.0)
+
+
+def test_wrong_shapes_are_refused():
+    gui = GUI(res=8)
+    with pytest.raises(ValueError, match=r"\(n, 2\)"):
+        gui.circles([1.0])
+    with pytest.raises(ValueError, match="3 colours for 2 shapes"):
+        gui.circles([[0.1, 0.1], [0.2, 0.2]], color=[1, 2, 3])
+    with pytest.raises(ValueError, match="3 radii for 2 shapes"):
+        gui.circles([[0.1, 0.1], [0.2, 0.2]], radius=[1, 2, 3])
+    with pytest.raises(ValueError, match="0xFFFFFF"):
+        gui.circle([0.5, 0.5], color=0x1000000)
+
+
+def test_colours_there_and_back():
+    assert hex_to_rgb(0x3366CC).tolist() == pytest.approx([0.2, 0.4, 0.8])
+    assert rgb_to_hex((0.2, 0.4, 0.8)) == 0x3366CC
+    assert rgb_to_hex((np.array([1.0, 0.0]), np.array([0.0, 1.0]), np.array([0.0, 0.0]))).tolist() == [
+        0xFF0000,
+        0xFF00,
+    ]
+
+
+def test_a_notebook_replaces_one_picture(monkeypatch):
+    calls = []
+
+    class Handle:
+        def display(self, picture):
+            calls.append(("display", picture.data[:4]))
+
+        def update(self, picture):
+            calls.append(("update", picture.data[:4]))
+
+    monkeypatch.setattr(screens, "DisplayHandle", Handle)
+    monkeypatch.setattr(screens, "get_ipython", type("Shell", (), {"kernel": None}))
+    gui = GUI(res=8, frames=3)
+    gui.fps_limit = None
+    while gui.running:
+        gui.show()
+    assert calls == [("display", b"\x89PNG"), ("update", b"\x89PNG"), ("update", b"\x89PNG")]
