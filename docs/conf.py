@@ -1,0 +1,30 @@
+"""How Sphinx builds the documentation (`make docs`). It fetches nothing from the net."""
+
+from dsim._version import __version__
+
+project = "dsim"
+author = "the dsim contributors"
+copyright = f"2026, {author}"
+version = release = __version__
+
+extensions = [
+    "myst_nb",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.napoleon",
+    "sphinx.ext.viewcode",
+    "sphinx_copybutton",
+]
+
+html_theme = "furo"
+html_title = f"dsim {release}"
+exclude_patterns = ["_build"]
+
+# Pages are Markdown; notebooks are shown with the outputs that they were committed with.
+myst_enable_extensions = ["colon_fence", "deflist", "dollarmath", "fieldlist"]
+myst_heading_anchors = 3
+nb_execution_mode = "off"
+
+autodoc_typehints = "none"  # the docstrings tell them, in NumPy's style
+napoleon_google_docstring = False
+copybutton_exclude = ".linenos, .gp, .go"

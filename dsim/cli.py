@@ -1,0 +1,160 @@
+"""The command `dsim`: reads the arguments and calls `dsim.tooling`, which does the work.
+
+Exit status: 0, or 1 when something failed (an error with its next step is on standard error), 2 when the
+command was not understood, 130 after Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from dsim._version import __version__
+from dsim.tooling.demo import demo_notebooks
+from dsim.tooling.doctor import doctor
+from dsim.tooling.errors import ToolError
+from dsim.tooling.lab import start_lab
+from dsim.tooling.run import run_all
+
+TIMEOUT = 600
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command.
+
+    Parameters
+    ----------
+    arguments : sequence of str, optional
+        The command line without the program's name; by default that of this process.
+
+    Returns
+    -------
+    int
+        The exit status.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a notebook may hold what the terminal cannot show
+    options = parser().parse_args(arguments)
+    try:
+        return options.command(options)
+    except ToolError as error:
+        print(f"dsim: error: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("\ndsim: stopped", file=sys.stderr)
+        return 130
+
+
+def parser() -> argparse.ArgumentParser:
+    """What the command understands.
+
+    Returns
+    -------
+    argparse.ArgumentParser
+        Its result has `command`, a function of the result that returns the exit status.
+    """
+    top = argparse.ArgumentParser(
+        prog="dsim",
+        description="Differentiable simulation in Jupyter.",
+        epilog="`dsim COMMAND --help` says more about a command.",
+    )
+    top.add_argument("--version", action="version", version=f"dsim {__version__}")
+    commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
+
+    lab = commands.add_parser(
+        "lab",
+        help="open JupyterLab, on this machine only",
+        description="Open JupyterLab. It listens on the loopback address only, whatever is configured.",
+    )
+    lab.add_argument(
+        "path", nargs="?", type=Path, default=Path(), help="a notebook or a folder (default: this one)"
+    )
+    lab.add_argument("--port", type=int, help="port to listen on (default: a free one from 8888 on)")
+    lab.add_argument("--no-browser", action="store_true", help="do not open the browser")
+    lab.add_argument("--allow-root", action="store_true", help="start as the administrator all the same")
+    lab.set_defaults(command=lab_command)
+
+    demo = commands.add_parser(
+        "demo",
+        help="run the notebooks that come with dsim, and leave pages with pictures",
+        description="Run the notebooks that come with dsim from top to bottom and leave a page of each.",
+    )
+    demo.add_argument("names", nargs="*", metavar="NAME", help="which of them (default: all)")
+    add_run_options(demo, output=Path("build", "demo"))
+    demo.set_defaults(command=demo_command)
+
+    run = commands.add_parser(
+        "run",
+        help="run a notebook without a browser, and leave a page of it",
+        description="Run notebooks from top to bottom without a browser and leave a page of each.",
+    )
+    run.add_argument("notebooks", nargs="+", type=Path, metavar="NOTEBOOK", help="an .ipynb file")
+    add_run_options(run, output=Path("build", "run"))
+    run.add_argument("--inplace", action="store_true", help="store the outputs in the notebook too")
+    run.set_defaults(command=run_command)
+
+    check = commands.add_parser(
+        "doctor",
+        help="say what dsim finds on this machine: versions, threads, CUDA, the Lab extension",
+        description="Say what dsim finds on this machine, and how to mend what is missing.",
+    )
+    check.set_defaults(command=doctor_command)
+    return top
+
+
+def add_run_options(command: argparse.ArgumentParser, output: Path) -> None:
+    """Options of the commands that run notebooks."""
+    command.add_argument(
+        "--output", type=Path, default=output, metavar="FOLDER", help=f"for pages (default: {output})"
+    )
+    command.add_argument(
+        "--timeout",
+        type=positive,
+        default=TIMEOUT,
+        metavar="SECONDS",
+        help=f"for one cell (default: {TIMEOUT})",
+    )
+    command.add_argument(
+        "--kernel", default="python3", metavar="NAME", help="kernel to use (default: this Python)"
+    )
+
+
+def positive(text: str) -> int:
+    """A whole number above 0, for argparse."""
+    if not text.isdecimal() or int(text) == 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number above 0")
+    return int(text)
+
+
+def lab_command(options: argparse.Namespace) -> int:
+    """`dsim lab`."""
+    return start_lab(
+        options.path, port=options.port, browser=not options.no_browser, allow_root=options.allow_root
+    )
+
+
+def demo_command(options: argparse.Namespace) -> int:
+    """`dsim demo`."""
+    run_all(demo_notebooks(options.names), options.output, timeout=options.timeout, kernel=options.kernel)
+    return 0
+
+
+def run_command(options: argparse.Namespace) -> int:
+    """`dsim run`."""
+    run_all(
+        options.notebooks,
+        options.output,
+        timeout=options.timeout,
+        kernel=options.kernel,
+        keep_outputs=options.inplace,
+    )
+    return 0
+
+
+def doctor_command(_: argparse.Namespace) -> int:
+    """`dsim doctor`."""
+    return doctor()

@@ -1,0 +1,219 @@
+"""Looks at the machine and says what dsim will find there: `dsim doctor`.
+
+Each check is a function that returns findings. A finding is `ok`; a `note`, when something optional is
+absent; or a `problem`, when dsim or its notebooks will not work until it is mended.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib
+import importlib.metadata
+import importlib.util
+import json
+import os
+import platform
+import sys
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from dsim._version import __version__
+
+REQUIRED = ("numba", "llvmlite", "numpy", "scipy", "ipywidgets", "anywidget", "matplotlib")
+FOR_LAB = ("jupyterlab", "notebook", "ipykernel", "nbclient", "nbconvert")
+OPTIONAL = {"numba-cuda": "cuda", "torch": "torch", "dask": "dask"}
+EXTENSION = "dsim-lab"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that a check found.
+
+    Attributes
+    ----------
+    level : {"ok", "note", "problem"}
+        How it stands.
+    subject : str
+        What was looked at.
+    detail : str
+        What was found.
+    help : str
+        The next step, where there is one.
+    """
+
+    level: Literal["ok", "note", "problem"]
+    subject: str
+    detail: str
+    help: str = ""
+
+
+def check_python() -> Iterable[Finding]:
+    """Which Python runs, and where."""
+    where = f"{platform.python_implementation()} {platform.python_version()}"
+    yield Finding("ok", "Python", f"{where}, {platform.system()} {platform.machine()}")
+
+
+def check_packages() -> Iterable[Finding]:
+    """The packages that dsim runs on, and those of its extras."""
+    for name in REQUIRED:
+        yield found_package(name, "problem", 'pip install "dsim"')
+    for name in FOR_LAB:
+        yield found_package(name, "note", 'pip install "dsim[lab]"')
+    for name, extra in OPTIONAL.items():
+        yield found_package(name, "note", f'pip install "dsim[{extra}]"')
+
+
+def found_package(name: str, absent: Literal["note", "problem"], install: str) -> Finding:
+    """The version of a package, or how to get it."""
+    try:
+        return Finding("ok", name, importlib.metadata.version(name))
+    except importlib.metadata.PackageNotFoundError:
+        return Finding(absent, name, "not installed", install)
+
+
+def check_threads() -> Iterable[Finding]:
+    """How many threads kernels get, and through which threading layer."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    try:
+        numba: Any = importlib.import_module("numba")
+        # Numba only tells which layer it uses once that layer runs.
+        importlib.import_module("numba.np.ufunc.parallel")._launch_threads()
+        layer = numba.threading_layer()
+    except (ImportError, ValueError) as error:
+        yield Finding("problem", "threads", f"none can be started: {error}", "unset NUMBA_THREADING_LAYER")
+        return
+    yield Finding(
+        "ok", "threads", f"{numba.config.NUMBA_NUM_THREADS} on {cores} cores, threading layer {layer}"
+    )
+
+
+def check_vector_math(library: str = "libmvec.so.1") -> Iterable[Finding]:
+    """Whether sin, exp and others exist for whole vectors at a time."""
+    try:
+        ctypes.CDLL(library)
+    except OSError:
+        yield Finding("note", "vector math", f"no {library}: sin, exp and others run one number at a time")
+    else:
+        yield Finding("ok", "vector math", f"{library} (glibc)")
+
+
+def check_cuda() -> Iterable[Finding]:
+    """The CUDA devices, or why there are none."""
+    if importlib.util.find_spec("numba_cuda") is None:
+        yield Finding("note", "CUDA", "numba-cuda is not installed", 'for a GPU: pip install "dsim[cuda]"')
+        return
+    cuda: Any = importlib.import_module("numba.cuda")
+    if os.environ.get("NUMBA_ENABLE_CUDASIM") == "1":
+        yield Finding("note", "CUDA", "simulated on the CPU", "unset NUMBA_ENABLE_CUDASIM to use a GPU")
+    elif not cuda.is_available():
+        reason = cuda.cuda_error() or "no device, or no driver for one"
+        yield Finding("note", "CUDA", f"not available: {reason}", "`nvidia-smi` shows what the driver sees")
+    else:
+        for device in cuda.gpus.lst:
+            major, minor = device.compute_capability
+            yield Finding("ok", "CUDA", f"{device.name.decode()}, compute capability {major}.{minor}")
+
+
+def check_lab_extension() -> Iterable[Finding]:
+    """Whether JupyterLab will find dsim's extension, of this version, and load it."""
+    if importlib.util.find_spec("jupyter_core") is None:
+        yield Finding("note", "Lab extension", "no JupyterLab here", 'pip install "dsim[lab]"')
+        return
+    folders = importlib.import_module("jupyter_core.paths").jupyter_path("labextensions")
+    package = next((p for f in folders if (p := Path(f) / EXTENSION / "package.json").is_file()), None)
+    if package is None:
+        yield Finding(
+            "problem", "Lab extension", f"{EXTENSION} is not installed", "pip install --force-reinstall dsim"
+        )
+        return
+    version = json.loads(package.read_text(encoding="utf-8"))["version"]
+    if version != npm_version(__version__):
+        detail = f"{EXTENSION} {version} at {package.parent} does not belong to dsim {__version__}"
+        yield Finding("problem", "Lab extension", detail, "pip install --force-reinstall dsim")
+    elif is_disabled(folders):
+        yield Finding(
+            "problem",
+            "Lab extension",
+            f"{EXTENSION} {version} is disabled",
+            f"jupyter labextension enable {EXTENSION}",
+        )
+    else:
+        yield Finding("ok", "Lab extension", f"{EXTENSION} {version}, enabled")
+
+
+def npm_version(version: str) -> str:
+    """A Python version in npm's spelling.
+
+    Examples
+    --------
+    >>> npm_version("0.1.0.dev0"), npm_version("1.2.0")
+    ('0.1.0-dev0', '1.2.0')
+    """
+    return version.replace(".dev", "-dev")
+
+
+def is_disabled(labextension_folders: list[str]) -> bool:
+    """Whether a person or an administrator has switched the extension off."""
+    if importlib.util.find_spec("jupyterlab") is None:
+        return False
+    settings = Path(importlib.import_module("jupyterlab.commands").get_app_dir()) / "settings"
+    page_config = importlib.import_module("jupyterlab_server.config").get_page_config
+    disabled = page_config(labextension_folders, str(settings)).get("disabledExtensions", {})
+    return any(off and name.partition(":")[0] == EXTENSION for name, off in disabled.items())
+
+
+CHECKS: tuple[Callable[[], Iterable[Finding]], ...] = (
+    check_python,
+    check_packages,
+    check_threads,
+    check_vector_math,
+    check_cuda,
+    check_lab_extension,
+)
+
+
+def examine() -> list[Finding]:
+    """Run all checks.
+
+    Returns
+    -------
+    list of Finding
+        What they found, in the order in which it is shown.
+    """
+    return [finding for check in CHECKS for finding in check()]
+
+
+def show(findings: Iterable[Finding]) -> str:
+    """Findings as a table, with a next step below each that has one.
+
+    Examples
+    --------
+    >>> numpy, torch = Finding("ok", "numpy", "2.4.6"), Finding("note", "torch", "absent", "pip install torch")
+    >>> print(show([numpy, torch]))
+      ok       numpy          2.4.6
+      note     torch          absent
+                              pip install torch
+    """
+    lines: list[str] = []
+    for finding in findings:
+        lines.append(f"  {finding.level:<7}  {finding.subject:<13}  {finding.detail}")
+        if finding.help:
+            lines.append(f"{'':26}{finding.help}")
+    return "\n".join(lines)
+
+
+def doctor() -> int:
+    """Print what the checks find.
+
+    Returns
+    -------
+    int
+        0, or 1 when there is a problem: the command's exit status.
+    """
+    findings = examine()
+    problems = sum(finding.level == "problem" for finding in findings)
+    print(f"dsim {__version__} in {sys.prefix}\n\n{show(findings)}\n")
+    print(f"{problems} to mend, see above" if problems else "dsim is ready")
+    return 1 if problems else 0

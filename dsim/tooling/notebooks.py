@@ -1,0 +1,200 @@
+"""Runs a notebook from top to bottom without a browser.
+
+A run gets a fresh kernel of this very Python, works in the notebook's own folder, and stops at the first cell
+that fails. Not its job: writing pages (`dsim.tooling.pages`) and choosing notebooks (`dsim.tooling.demo`).
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, TextIO
+
+from dsim.tooling.errors import ToolError
+from dsim.tooling.extras import require
+from dsim.tooling.progress import Progress
+
+WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
+WIDGET_STATE = "widgets"
+KERNEL = "python3"
+ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
+LABEL_WIDTH = 60
+
+Notebook = Any  # nbformat's NotebookNode: a dictionary whose keys are attributes too
+
+
+def read_notebook(path: Path) -> Notebook:
+    """Read a notebook file.
+
+    Raises
+    ------
+    ToolError
+        When there is no such file, or when it is not a notebook.
+    """
+    nbformat = require("nbformat", extra="lab", purpose="to read notebooks")
+    if not path.is_file():
+        raise ToolError(f"there is no notebook {path}", help="give the path of an .ipynb file")
+    try:
+        return nbformat.read(path, as_version=4)
+    except (
+        nbformat.reader.NotJSONError,
+        nbformat.ValidationError,
+        UnicodeDecodeError,
+        AttributeError,
+    ) as error:
+        raise ToolError(
+            f"{path} is not a notebook: {first_line(str(error))}",
+            help="open it in JupyterLab and save it again, or take an older copy",
+        ) from error
+
+
+def run_notebook(path: Path, *, timeout: int, kernel: str = KERNEL, out: TextIO | None = None) -> Notebook:
+    """Run all cells of a notebook.
+
+    Parameters
+    ----------
+    path : Path
+        The notebook; its folder is the working directory of the run.
+    timeout : int
+        Seconds that one cell may take.
+    kernel : str
+        The kernel's name; the default is the Python that runs this.
+    out : TextIO, optional
+        Where progress is shown; standard output by default.
+
+    Returns
+    -------
+    NotebookNode
+        The notebook with its outputs and without widget state.
+
+    Raises
+    ------
+    ToolError
+        When a cell fails or takes too long, or when the kernel does not start or dies.
+    """
+    notebook = read_notebook(path)
+    nbclient = require("nbclient", extra="lab", purpose="to run notebooks")
+    no_kernel = require("jupyter_client.kernelspec", extra="lab", purpose="to run notebooks").NoSuchKernel
+    total = sum(is_run(cell) for cell in notebook.cells)
+    with Progress(path.stem, total, out or sys.stdout) as progress:
+        running = Running(notebook, progress)
+        client = nbclient.NotebookClient(
+            notebook,
+            timeout=timeout,
+            kernel_name=kernel,
+            store_widget_state=False,
+            resources={"metadata": {"path": str(path.resolve().parent)}},
+            on_cell_start=running.start,
+            on_cell_executed=running.executed,
+        )
+        try:
+            client.execute()
+        except no_kernel as error:
+            raise ToolError(
+                f"{path}: there is no kernel {kernel!r}",
+                help="`jupyter kernelspec list` names those that are installed",
+            ) from error
+        except nbclient.exceptions.CellExecutionError as error:
+            progress.finish(ok=False)
+            raise ToolError(
+                running.place(path) + indent(ANSI.sub("", error.traceback).strip()),
+                help=f"open it with `dsim lab {path}` and run the cells up to this one",
+            ) from error
+        except nbclient.exceptions.CellTimeoutError as error:
+            progress.finish(ok=False)
+            raise ToolError(
+                running.place(path) + f"    it took more than {timeout} s and was stopped",
+                help="give it more time with --timeout SECONDS",
+            ) from error
+        except nbclient.exceptions.DeadKernelError as error:
+            progress.finish(ok=False)
+            raise ToolError(
+                running.place(path) + "    the kernel died while this cell ran",
+                help="it may have run out of memory; `dsim doctor` looks at the machine",
+            ) from error
+    return strip_widgets(notebook)
+
+
+class Running:
+    """Which cell a run is in, told by nbclient's hooks."""
+
+    def __init__(self, notebook: Notebook, progress: Progress) -> None:
+        self.progress = progress
+        self.numbers = {
+            index: number
+            for number, index in enumerate((i for i, c in enumerate(notebook.cells) if is_run(c)), start=1)
+        }
+        self.number = 0
+        self.source = ""
+
+    def start(self, cell: Notebook, cell_index: int) -> None:
+        """A cell is reached."""
+        if is_run(cell):
+            self.number, self.source = self.numbers[cell_index], cell.source
+            self.progress.start(cell_label(cell.source))
+
+    def executed(self, cell: Notebook, cell_index: int, execute_reply: Mapping[str, Any]) -> None:  # noqa: ARG002
+        """A cell has run; one that failed raises afterwards and is counted there."""
+        if execute_reply["content"]["status"] == "ok":
+            self.progress.finish()
+
+    def place(self, path: Path) -> str:
+        """Where the run stands, for the head of an error: the cell and its text."""
+        lines = self.source.splitlines()
+        width = len(str(len(lines)))
+        text = "".join(f"    {i:>{width}} | {line}\n" for i, line in enumerate(lines, start=1))
+        return f"{path}: code cell {self.number} of {self.progress.total} failed\n\n{text}\n"
+
+
+def is_run(cell: Notebook) -> bool:
+    """Whether nbclient runs this cell: code that is not blank."""
+    return cell.cell_type == "code" and bool(cell.source.strip())
+
+
+def cell_label(source: str) -> str:
+    r"""The line by which a person knows a cell again: its first one that is not blank or a comment.
+
+    Examples
+    --------
+    >>> cell_label("# The energy\n\nU = ds.field(ds.f32, shape=())")
+    'U = ds.field(ds.f32, shape=())'
+    """
+    lines = [line.strip() for line in source.splitlines() if line.strip()]
+    label = next((line for line in lines if not line.startswith("#")), lines[0] if lines else "")
+    return label if len(label) <= LABEL_WIDTH else label[: LABEL_WIDTH - 3] + "..."
+
+
+def strip_widgets(notebook: Notebook) -> Notebook:
+    """Take out what only a live kernel could answer: widget state, and outputs that point to it.
+
+    A widget's output keeps its plain text. A Lab that finds widget state in a file restores sliders that move
+    nothing; without it, it shows the text and a person runs the cell.
+    """
+    notebook.metadata.pop(WIDGET_STATE, None)
+    for cell in notebook.cells:
+        for output in cell.get("outputs", []):
+            output.get("data", {}).pop(WIDGET_VIEW, None)
+    return notebook
+
+
+def write_notebook(notebook: Notebook, path: Path) -> None:
+    """Write a notebook file."""
+    require("nbformat", extra="lab", purpose="to write notebooks").write(notebook, path)
+
+
+def indent(text: str) -> str:
+    """Move each line four columns to the right."""
+    return "\n".join(f"    {line}".rstrip() for line in text.splitlines())
+
+
+def first_line(text: str) -> str:
+    r"""The first line of a text, or nothing.
+
+    Examples
+    --------
+    >>> first_line("one\ntwo")
+    'one'
+    """
+    return text.partition("\n")[0]

@@ -1,0 +1,70 @@
+"""Turns a notebook that has run into one HTML page: text, code, outputs, pictures, and nothing to fetch."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from dsim.tooling.errors import ToolError
+from dsim.tooling.extras import require
+from dsim.tooling.notebooks import Notebook
+
+# nbconvert's page loads RequireJS, Mermaid and MathJax from the net. A page of ours is whole as it is, also
+# offline; only where the text holds formulas does it still ask for MathJax.
+TEMPLATE = """\
+{%- extends 'lab/index.html.j2' -%}
+{%- block html_head_js_requirejs -%}{%- endblock -%}
+{%- block html_head_js_mermaidjs -%}{%- endblock -%}
+{%- block html_head_js_mathjax -%}{%- if resources.formulas -%}{{ super() }}{%- endif -%}{%- endblock -%}
+"""
+
+
+def write_page(notebook: Notebook, title: str, folder: Path) -> Path:
+    """Write a notebook as an HTML page.
+
+    Parameters
+    ----------
+    notebook : NotebookNode
+        A notebook with its outputs.
+    title : str
+        The page's title and, with ``.html``, its file name.
+    folder : Path
+        Where to write; made if need be.
+
+    Returns
+    -------
+    Path
+        The page.
+
+    Raises
+    ------
+    ToolError
+        When the folder or the page cannot be written.
+    """
+    purpose = "to write pages"
+    exporters = require("nbconvert.exporters", extra="lab", purpose=purpose)
+    loader = require("jinja2", extra="lab", purpose=purpose).DictLoader({"dsim.html.j2": TEMPLATE})
+    exporter = exporters.HTMLExporter(extra_loaders=[loader], template_file="dsim.html.j2")
+    resources = {"metadata": {"name": title}, "formulas": has_formulas(notebook)}
+    html, _ = exporter.from_notebook_node(notebook, resources=resources)
+    page = folder / f"{title}.html"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        page.write_text(html, encoding="utf-8")
+    except OSError as error:
+        raise ToolError(
+            f"{page} cannot be written: {error.strerror}",
+            help="choose another folder with --output FOLDER",
+        ) from error
+    return page
+
+
+def has_formulas(notebook: Notebook) -> bool:
+    """Whether a page needs MathJax: a dollar sign or a LaTeX output somewhere in the text."""
+    return any(
+        "$" in cell.source if cell.cell_type == "markdown" else has_latex(cell) for cell in notebook.cells
+    )
+
+
+def has_latex(cell: Notebook) -> bool:
+    """Whether an output of a cell is LaTeX."""
+    return any("text/latex" in output.get("data", {}) for output in cell.get("outputs", []))
