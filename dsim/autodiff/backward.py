@@ -15,7 +15,7 @@ from dataclasses import replace
 
 from dsim.autodiff.bars import Bars, Env, Sweep
 from dsim.autodiff.names import ADJOINT, zero
-from dsim.autodiff.replay import Record, Records, Trips, replay, start_of_trip, trip_count
+from dsim.autodiff.replay import Record, Records, Trips, replay, restore, start_of_trip, trip_count
 from dsim.ir.build import const
 from dsim.ir.nodes import (
     Accumulate,
@@ -52,15 +52,21 @@ def _statement(sweep: Sweep, s: Statement, record: Record | None, env: Env, bars
         case Store():
             if sweep.activity.carries(s.memory):
                 _store(sweep, s, env, bars)
+            _undo(sweep, s, record, env)
         case Accumulate():
             if sweep.activity.carries(s.memory):
                 _accumulate(sweep, s, record, env, bars)
+            _undo(sweep, s, record, env)
         case If():
+            if isinstance(record, dict):
+                restore(sweep, record)
             if _reacts(sweep, s, bars):
                 _if(sweep, s, env, bars)
         case For() | While():
             if _reacts(sweep, s, bars):
                 _loop(sweep, s, record, env, bars)
+            if isinstance(record, Trips):
+                restore(sweep, record.kept)
         case _:
             pass
 
@@ -104,6 +110,13 @@ def _store(sweep: Sweep, s: Store, env: Env, bars: Bars) -> None:
     _write_bar(sweep, s, env, zero(s.memory.type))
 
 
+def _undo(sweep: Sweep, s: Store | Accumulate, record: Record | None, env: Env) -> None:
+    """Puts back what a write to private memory replaced."""
+    if isinstance(record, Var):
+        target = sweep.memory(s.memory)
+        sweep.builder.add(Store(target, _at(s, env), record, sweep.builder.origin))
+
+
 def _accumulate(sweep: Sweep, s: Accumulate, record: Record | None, env: Env, bars: Bars) -> None:
     varies = sweep.activity.varies(s.value)
     if s.op == "add":
@@ -112,13 +125,7 @@ def _accumulate(sweep: Sweep, s: Accumulate, record: Record | None, env: Env, ba
     elif s.op == "mul":
         _accumulate_mul(sweep, s, record, env, bars)
     else:
-        bar, value = _read_bar(sweep, s, env), swap(s.value, env)
-        b = sweep.builder
-        final = b.fresh(s.memory.name, s.memory.type)
-        b.add(Load(final, sweep.memory(s.memory), _at(s, env), b.origin, s.site))
-        wins = b.let("eq", value, final, hint="wins")
-        bars.add(s.value, b.let("select", wins, bar, zero(bar.type)))
-        _write_bar(sweep, s, env, b.let("select", wins, zero(bar.type), bar))
+        _accumulate_extremum(sweep, s, record, env, bars)
     old_bar = None if s.old is None else bars.of(s.old)
     if old_bar is not None:
         _accumulate_bar(sweep, s, env, old_bar)
@@ -135,6 +142,22 @@ def _accumulate_mul(sweep: Sweep, s: Accumulate, record: Record | None, env: Env
             sweep.lost[before] = s
         bars.add(s.value, b.let("mul", before, bar))
     _write_bar(sweep, s, env, b.let("mul", value, bar))
+
+
+def _accumulate_extremum(sweep: Sweep, s: Accumulate, record: Record | None, env: Env, bars: Bars) -> None:
+    """To the value that won: known from the value before (private), or equal to the final value."""
+    b, bar, value = sweep.builder, _read_bar(sweep, s, env), swap(s.value, env)
+    nothing = zero(bar.type)
+    if isinstance(record, Var):
+        stays = b.let("gt" if s.op == "max" else "lt", record, value, hint="stays")
+        won, left = b.let("select", stays, nothing, bar), b.let("select", stays, bar, nothing)
+    else:
+        final = b.fresh(s.memory.name, s.memory.type)
+        b.add(Load(final, sweep.memory(s.memory), _at(s, env), b.origin, s.site))
+        wins = b.let("eq", value, final, hint="wins")
+        won, left = b.let("select", wins, bar, nothing), b.let("select", wins, nothing, bar)
+    bars.add(s.value, won)
+    _write_bar(sweep, s, env, left)
 
 
 def _reacts(sweep: Sweep, s: If | For | While, bars: Bars) -> bool:
@@ -229,4 +252,4 @@ def _start_of_trip(sweep: Sweep, loop: For, trips: Trips | None, number: Var, en
         return start_of_trip(sweep, trips, number, env)
     if loop.parallel:
         return {**env, loop.index: number}
-    return start_of_trip(sweep, Trips(loop, number, swap(loop.start, env), {}, {}), number, env)
+    return start_of_trip(sweep, Trips(loop, number, swap(loop.start, env), {}, {}, {}), number, env)

@@ -60,6 +60,8 @@ class Sweep:
         accumulation that destroys it: the adjoint may not use them.
     adjoints : dict
         The adjoint memory of each private memory of the adjoint kernel.
+    shapes : dict
+        The lengths of the axes of each private memory of the primal.
     """
 
     builder: Builder
@@ -68,6 +70,7 @@ class Sweep:
     label: str
     lost: dict[Var, Statement] = field(default_factory=dict)
     adjoints: dict[Memory, Memory] = field(default_factory=dict)
+    shapes: dict[Memory, tuple[Atom, ...]] = field(default_factory=dict)
 
     def memory(self, memory: Memory) -> Memory:
         """The memory that stands for the primal's `memory`."""

@@ -2,8 +2,12 @@
 
 A loop that carries values is run here so that (a) what follows sees its results and (b) each trip's
 carried values are saved; the backward sweep then starts any trip from its saved values. A `While`
-is run once to count its trips and once more as a counted loop. Private memories that a loop changes
-are loop state too: each trip saves a snapshot of them.
+is run once to count its trips and once more as a counted loop.
+
+Private memories go back in time with the backward sweep: a write keeps the value before, a branch or
+loop keeps the buffers that it changes, and each trip of a loop that reads them saves a snapshot. So
+whatever the backward sweep runs again finds its buffers as they were.
+
 What is saved in vain is removed by `passes.drop_dead`.
 """
 
@@ -21,7 +25,6 @@ from dsim.ir.nodes import (
     Assert,
     Atom,
     Block,
-    Const,
     For,
     If,
     Load,
@@ -36,22 +39,27 @@ from dsim.ir.types import i32
 from dsim.ir.walk import statements, swap
 
 
+Kept = dict[Memory, Memory]  # buffers and where their values from before are
+
+
 @dataclass(frozen=True, slots=True)
 class Trips:
     """What a replayed loop left for the backward sweep.
 
     `loop` is the loop as a counted one; its trips are numbered 0 to `count` - 1, trip k has the
-    index ``first + k * step``. `saved` holds carried values by trip, `snapshots` private memories.
+    index ``first + k * step``. `saved` holds carried values by trip, `snapshots` the buffers that its
+    body reads and changes, `kept` all that it changes as they were before it.
     """
 
     loop: For
     count: Atom
     first: Atom
     saved: dict[Var, Memory]
-    snapshots: dict[Memory, tuple[Memory, tuple[Atom, ...]]]
+    snapshots: dict[Memory, Memory]
+    kept: Kept
 
 
-Record = Trips | Var  # of a private `mul` accumulation: the value before
+Record = Trips | Kept | Var  # of a loop, of a branch, of a write to private memory (the value before)
 Records = dict[int, Record]  # by the statement's number in its block
 
 
@@ -72,12 +80,14 @@ def _statement(sweep: Sweep, s: Statement, env: Env) -> Record | None:
             pass
         case Store(memory=Memory(private=False)):
             pass
+        case Store() | Accumulate(memory=Memory(private=True)):
+            return _private_write(sweep, s, env)
         case Accumulate():
-            return _accumulate(sweep, s, env)
+            _global_accumulate(sweep, s, env)
         case Alloc():
             _alloc(sweep, s, env)
         case If():
-            _if(sweep, s, env)
+            return _if(sweep, s, env)
         case For():
             return _for(sweep, s, env)
         case While():
@@ -87,28 +97,29 @@ def _statement(sweep: Sweep, s: Statement, env: Env) -> Record | None:
     return None
 
 
-def _accumulate(sweep: Sweep, s: Accumulate, env: Env) -> Var | None:
-    """The value before an accumulation is gone once the primal has run, except in private memory."""
-    before: Var | None = None
-    if s.memory.private:
-        if s.op == "mul":  # its backward sweep needs the value before
-            before = sweep.builder.fresh(f"{s.memory.name}_before", s.memory.type)
-            at = tuple(swap(i, env) for i in s.index)
-            sweep.builder.add(Load(before, sweep.memory(s.memory), at, s.origin))
-        sweep.builder.add(sweep.copier.statement(s, env))
-    elif s.old is not None:
+def _private_write(sweep: Sweep, s: Store | Accumulate, env: Env) -> Var:
+    before = sweep.builder.fresh(f"{s.memory.name}_before", s.memory.type)
+    at = tuple(swap(i, env) for i in s.index)
+    sweep.builder.add(Load(before, sweep.memory(s.memory), at, s.origin))
+    sweep.builder.add(sweep.copier.statement(s, env))
+    return before
+
+
+def _global_accumulate(sweep: Sweep, s: Accumulate, env: Env) -> None:
+    """A field's value before an accumulation is gone once the primal has run."""
+    if s.old is not None:
         load = Load(s.old, s.memory, s.index, s.origin, s.site)
         copied = sweep.copier.statement(load, env)
         assert isinstance(copied, Load)
         sweep.lost[copied.var] = s
         sweep.builder.add(copied)
-    return before
 
 
 def _alloc(sweep: Sweep, s: Alloc, env: Env) -> None:
     copied = sweep.copier.statement(s, env)
     assert isinstance(copied, Alloc)
     sweep.builder.add(copied)
+    sweep.shapes[s.memory] = copied.shape
     if s.memory in sweep.activity.private:
         bar = companion(copied.memory, sweep.label, sweep.builder.names)
         sweep.adjoints[copied.memory] = bar
@@ -122,25 +133,37 @@ def _inside(sweep: Sweep, block: Block, env: Env) -> Block:
     return Block(tuple(inner), tuple(swap(y, inner_env) for y in block.yields))
 
 
-def _if(sweep: Sweep, s: If, env: Env) -> None:
+def _if(sweep: Sweep, s: If, env: Env) -> Kept:
     cond = swap(s.cond, env)
+    kept = _keep(sweep, _changed_buffers(s.then, s.orelse))
     then, orelse = _inside(sweep, s.then, env), _inside(sweep, s.orelse, env)
     results = tuple(sweep.copier.variable(r, env) for r in s.results)
     sweep.builder.add(If(cond, then, orelse, results, s.origin))
+    return kept
 
 
-def changed_buffers(block: Block) -> tuple[Memory, ...]:
-    """Private memories from outside of `block` that it changes."""
-    own = {s.memory for s in statements(block) if isinstance(s, Alloc)}
+def _changed_buffers(*blocks: Block) -> tuple[Memory, ...]:
+    """Private memories from outside of `blocks` that they change."""
+    inside = [s for block in blocks for s in statements(block)]
+    own = {s.memory for s in inside if isinstance(s, Alloc)}
     found: dict[Memory, None] = {}
-    for s in statements(block):
+    for s in inside:
         if isinstance(s, Store | Accumulate) and s.memory.private and s.memory not in own:
             found.setdefault(s.memory)
     return tuple(found)
 
 
+def _read_buffers(block: Block, buffers: tuple[Memory, ...]) -> tuple[Memory, ...]:
+    """Those of `buffers` whose values `block` depends on."""
+    found: set[Memory] = set()
+    for s in statements(block):
+        if isinstance(s, Load) or (isinstance(s, Accumulate) and (s.old is not None or s.op != "add")):
+            found.add(s.memory)
+    return tuple(m for m in buffers if m in found)
+
+
 def _for(sweep: Sweep, s: For, env: Env) -> Trips | None:
-    buffers = changed_buffers(s.body)
+    buffers = _changed_buffers(s.body)
     if not s.carried and not buffers:
         return None  # nothing of it is seen afterwards; the backward sweep replays each trip
     count = trip_count(sweep, s, env)
@@ -165,7 +188,8 @@ def _counted(
     """Appends the loop over `span`, with saves; a carried number counts the trips that are made."""
     b, (first, stop) = sweep.builder, span
     saved = {c: _save_area(sweep, c.name, c, count) for c in s.carried if c != s.goes_on}
-    snapshots = {m: _snapshot_area(sweep, m, count) for m in buffers}
+    snapshots = {m: _snapshot_area(sweep, m, count) for m in _read_buffers(s.body, buffers)}
+    kept = _keep(sweep, buffers)
     inner_env = dict(env)
     carried = tuple(sweep.copier.variable(c, inner_env) for c in s.carried)
     trip = b.fresh("trip", count.type)
@@ -173,8 +197,8 @@ def _counted(
     with b.block() as inner:
         for c, area in saved.items():
             b.add(Store(area, (trip,), inner_env[c], s.origin))
-        for m, (area, shape) in snapshots.items():
-            copy_buffer(sweep, sweep.memory(m), (), area, (trip,), shape)
+        for m, area in snapshots.items():
+            _copy(sweep, sweep.memory(m), (), area, (trip,), sweep.shapes[m])
         replay(sweep, s.body.statements, inner_env)
         after = b.let("add", trip, const(1, trip.type), hint="trip")
         yields = (*(swap(y, inner_env) for y in s.body.yields), after)
@@ -197,7 +221,7 @@ def _counted(
             origin=s.origin,
         )
     )
-    return Trips(s, count if s.goes_on is None else made, first, saved, snapshots)
+    return Trips(s, count if s.goes_on is None else made, first, saved, snapshots, kept)
 
 
 def _save_area(sweep: Sweep, name: str, like: Var, count: Atom) -> Memory:
@@ -206,22 +230,14 @@ def _save_area(sweep: Sweep, name: str, like: Var, count: Atom) -> Memory:
     return area
 
 
-def _snapshot_area(sweep: Sweep, memory: Memory, count: Atom) -> tuple[Memory, tuple[Atom, ...]]:
-    shape = buffer_shape(memory)
+def _snapshot_area(sweep: Sweep, memory: Memory, count: Atom) -> Memory:
     name = sweep.builder.names.fresh(f"saved_{memory.name}")
     area = Memory(name, memory.type, (None, *memory.shape), private=True)
-    sweep.builder.add(Alloc(area, (count, *shape), sweep.builder.origin))
-    return area, shape
+    sweep.builder.add(Alloc(area, (count, *sweep.shapes[memory]), sweep.builder.origin))
+    return area
 
 
-def buffer_shape(memory: Memory) -> tuple[Const, ...]:
-    """The lengths of a private memory's axes: the frontend's buffers have constant ones."""
-    lengths = [n for n in memory.shape if n is not None]
-    assert len(lengths) == len(memory.shape), f"{memory.name} has no constant shape"
-    return tuple(index(n) for n in lengths)
-
-
-def copy_buffer(
+def _copy(
     sweep: Sweep,
     source: Memory,
     source_at: tuple[Atom, ...],
@@ -238,28 +254,35 @@ def copy_buffer(
         return
     i = b.fresh("entry", i32)
     with b.block() as inner:
-        copy_buffer(sweep, source, (*source_at, i), target, (*target_at, i), axes[1:])
+        _copy(sweep, source, (*source_at, i), target, (*target_at, i), axes[1:])
     b.add(For(i, index(0), axes[0], 1, Block(tuple(inner)), origin=b.origin))
 
 
 def _while(sweep: Sweep, s: While, env: Env) -> Trips:
     """Counts the trips, then replays the loop as ``for trip in range(count)``."""
-    buffers = changed_buffers(s.body)
-    kept = {m: _copy_of(sweep, m) for m in buffers}
+    buffers = _changed_buffers(s.body)
+    kept = _keep(sweep, buffers)
     count = _count(sweep, s, env)
-    for m, area in kept.items():
-        copy_buffer(sweep, area, (), sweep.memory(m), (), buffer_shape(m))
+    restore(sweep, kept)
     number = Var(sweep.builder.names.fresh("trip"), i32)
     counted = For(number, index(0), count, 1, s.body, s.carried, s.init, s.results, origin=s.origin)
     return _counted(sweep, counted, env, count, (index(0), count), buffers)
 
 
-def _copy_of(sweep: Sweep, memory: Memory) -> Memory:
-    shape = buffer_shape(memory)
-    area = replace(memory, name=sweep.builder.names.fresh(f"kept_{memory.name}"))
-    sweep.builder.add(Alloc(area, shape, sweep.builder.origin))
-    copy_buffer(sweep, sweep.memory(memory), (), area, (), shape)
-    return area
+def _keep(sweep: Sweep, buffers: Iterable[Memory]) -> Kept:
+    """Appends copies of `buffers`."""
+    kept: Kept = {}
+    for m in buffers:
+        kept[m] = area = replace(m, name=sweep.builder.names.fresh(f"kept_{m.name}"))
+        sweep.builder.add(Alloc(area, sweep.shapes[m], sweep.builder.origin))
+        _copy(sweep, sweep.memory(m), (), area, (), sweep.shapes[m])
+    return kept
+
+
+def restore(sweep: Sweep, kept: Kept) -> None:
+    """Appends what makes the buffers in `kept` what they were."""
+    for m, area in kept.items():
+        _copy(sweep, area, (), sweep.memory(m), (), sweep.shapes[m])
 
 
 def _count(sweep: Sweep, s: While, env: Env) -> Atom:
@@ -290,6 +313,6 @@ def start_of_trip(sweep: Sweep, trips: Trips, k: Atom, env: Env) -> Env:
             continue
         value = sweep.copier.variable(c, inner)
         b.add(Load(value, trips.saved[c], (k,), s.origin))
-    for m, (area, shape) in trips.snapshots.items():
-        copy_buffer(sweep, area, (k,), sweep.memory(m), (), shape)
+    for m, area in trips.snapshots.items():
+        _copy(sweep, area, (k,), sweep.memory(m), (), sweep.shapes[m])
     return inner
