@@ -127,9 +127,8 @@ def spread(kernel: Kernel, active: frozenset[MemoryKey]) -> frozenset[MemoryKey]
         activity = of_kernel(kernel, active)
         reached = set(active)
         for s in statements(kernel.body):
-            if isinstance(s, Store | Accumulate) and not s.memory.private and s.memory.type.is_float:
-                if activity.varies(s.value):
-                    reached.add(s.memory.key)
+            if isinstance(s, Store | Accumulate) and not s.memory.private and activity.varies(s.value):
+                reached.add(s.memory.key)
         if len(reached) == len(active):
             return active
         active = frozenset(reached)

@@ -109,7 +109,9 @@ def _touched(body: Block) -> tuple[Memory, ...]:
 def _needed(primal: Kernel, adjoint: Kernel) -> frozenset[int]:
     own = {m.key for m in primal.memories}
     return frozenset(
-        s.site for s in statements(adjoint.body) if isinstance(s, Load) and s.memory.key in own and not s.memory.private
+        s.site
+        for s in statements(adjoint.body)
+        if isinstance(s, Load) and s.memory.key in own and not s.memory.private
     )
 
 

@@ -41,7 +41,9 @@ def backward(sweep: Sweep, body: Sequence[Statement], records: Records, env: Env
             _statement(sweep, body[number], records.get(number), env, bars)
 
 
-def _statement(sweep: Sweep, s: Statement, record: Record | None, env: Env, bars: Bars) -> None:
+def _statement(  # noqa: C901, PLR0912 (one case a node)
+    sweep: Sweep, s: Statement, record: Record | None, env: Env, bars: Bars
+) -> None:
     match s:
         case Let():
             _let(sweep, s, env, bars)
@@ -239,9 +241,14 @@ def _loop(sweep: Sweep, s: For | While, record: Record | None, env: Env, bars: B
 
 def _backward_range(sweep: Sweep, loop: For, trips: Trips | None, env: Env) -> tuple[Var, Atom, Atom, int]:
     """The counter of the backward loop and its range: the loop's own where the order does not matter."""
-    b, type = sweep.builder, loop.index.type
+    b = sweep.builder
     if trips is None and loop.parallel:
-        return b.fresh(loop.index.name, type), swap(loop.start, env), swap(loop.stop, env), loop.step
+        return (
+            b.fresh(loop.index.name, loop.index.type),
+            swap(loop.start, env),
+            swap(loop.stop, env),
+            loop.step,
+        )
     count = trip_count(sweep, loop, env) if trips is None else trips.count
     last = b.let("sub", count, const(1, count.type), hint="last")
     return b.fresh("back", count.type), last, const(-1, count.type), -1

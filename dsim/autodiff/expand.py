@@ -25,9 +25,7 @@ def expand(kernel: Kernel) -> Kernel:
     builder = Builder(Names(bound_names(kernel)))
     env: dict[Var, Atom] = {}
     body = _block(builder, kernel.body, env)
-    known = tuple(
-        replace(local, atoms=tuple(swap(a, env) for a in local.atoms)) for local in kernel.locals
-    )
+    known = tuple(replace(local, atoms=tuple(swap(a, env) for a in local.atoms)) for local in kernel.locals)
     return replace(kernel, body=body, locals=known)
 
 

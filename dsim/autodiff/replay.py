@@ -38,7 +38,6 @@ from dsim.ir.nodes import (
 from dsim.ir.types import i32
 from dsim.ir.walk import statements, swap
 
-
 Kept = dict[Memory, Memory]  # buffers and where their values from before are
 
 

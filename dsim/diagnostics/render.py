@@ -49,5 +49,3 @@ def _underline(span: Span, sign: str) -> str:
 def _printable(line: str) -> str:
     """`line` with control characters (an escape sequence, a tab) made harmless, one column each."""
     return "".join(c if c.isprintable() else " " if c == "\t" else "\N{REPLACEMENT CHARACTER}" for c in line)
-
-

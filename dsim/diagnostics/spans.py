@@ -10,14 +10,14 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The text that spans point into.
+    r"""The text that spans point into.
 
     Attributes
     ----------
     name : str
         File name, or the name of a notebook cell (``cell [3]``).
     text : str
-        The text, lines separated by ``\\n``.
+        The text, lines separated by ``\n``.
     first_line : int
         Line number, as the person knows it, of the first line of `text`.
     """

@@ -32,12 +32,12 @@ def mod(a: Number, b: Number) -> Number:
 
 def maximum(a: Number, b: Number) -> Number:
     """`a` if it is greater, else `b`: a tie, or a NaN, gives `b`."""
-    return a if a > b else b
+    return a if a > b else b  # noqa: FURB136 (max() keeps the first of a tie)
 
 
 def minimum(a: Number, b: Number) -> Number:
     """`a` if it is less, else `b`: a tie, or a NaN, gives `b`."""
-    return a if a < b else b
+    return a if a < b else b  # noqa: FURB136
 
 
 def mul_strong(p: Number, t: Number) -> Number:
@@ -58,7 +58,13 @@ def powi(x: Number, n: Number) -> Number:
             square = square * square
     if n >= 0:
         return result
-    return one / result if isinstance(x, np.floating) else floordiv(one, result) if abs(int(x)) == 1 else x.dtype.type(0)
+    return (
+        one / result
+        if isinstance(x, np.floating)
+        else floordiv(one, result)
+        if abs(int(x)) == 1
+        else x.dtype.type(0)
+    )
 
 
 def shl(a: Number, b: Number) -> Number:

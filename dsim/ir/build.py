@@ -19,7 +19,7 @@ from dsim.ir.types import ScalarType, i32, u1
 
 
 class Names:
-    """Gives out names that are unique in one kernel: ``r``, ``r_1``, ``r_2``, …"""
+    """Gives out names that are unique in one kernel: ``r``, ``r_1``, ``r_2``."""
 
     def __init__(self, taken: Iterable[str] = ()) -> None:
         self._next: dict[str, int] = dict.fromkeys(taken, 1)
@@ -119,7 +119,10 @@ def scalar(c: Const) -> np.generic:
     return c.type.numpy.type(c.value)
 
 
-_NAMESPACE = {"np": np, **{n: f for n, f in vars(arithmetic).items() if callable(f) and not n.startswith("_")}}
+_NAMESPACE = {
+    "np": np,
+    **{n: f for n, f in vars(arithmetic).items() if callable(f) and not n.startswith("_")},
+}
 
 
 def evaluate(op: str, args: tuple[Const, ...], result: ScalarType) -> Const:
@@ -129,7 +132,7 @@ def evaluate(op: str, args: tuple[Const, ...], result: ScalarType) -> Const:
     text = row.python.format(*names, to=result.name)
     values = dict(zip(names, map(scalar, args), strict=True))
     with np.errstate(all="ignore"):
-        value = eval(text, dict(_NAMESPACE), values)  # noqa: S307 (the table's own text)
+        value = eval(text, dict(_NAMESPACE), values)  # the table's own text
         return Const(np.asarray(value).astype(result.numpy).item(), result)
 
 
@@ -159,7 +162,7 @@ def _is(a: Atom, value: float) -> bool:
     return isinstance(a, Const) and a.value == value and a.type != u1
 
 
-def _simplify_binary(op: str, a: Atom, b: Atom) -> Atom | None:
+def _simplify_binary(op: str, a: Atom, b: Atom) -> Atom | None:  # noqa: PLR0911 (a table)
     match op:
         case "add" if _is(a, 0):
             return b

@@ -29,8 +29,11 @@ AccumulateOp = Literal["add", "mul", "min", "max", "band", "bor", "bxor"]
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a statement comes from: the person's text, the calls it was inlined through (outermost
-    first), and the transforms that made it (``forward``, ``reverse``; the last one last)."""
+    """Where a statement comes from.
+
+    The person's text, the calls it was inlined through (outermost first), and the transforms that made
+    it (``forward``, ``reverse``; the last one last).
+    """
 
     span: Span | None = None
     inlined: tuple[Span, ...] = ()
@@ -41,11 +44,11 @@ NOWHERE = Origin()
 
 
 def _origin() -> Origin:
-    return field(default=NOWHERE, compare=False, repr=False)  # type: ignore[return-value]
+    return field(default=NOWHERE, compare=False, repr=False)
 
 
 def _site() -> int:
-    return field(default=-1, compare=False, repr=False)  # type: ignore[return-value]
+    return field(default=-1, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,9 +246,7 @@ class Derive:
     origin: Origin = _origin()
 
 
-Statement = (
-    Let | Load | Store | Accumulate | Alloc | If | For | While | Print | Assert | Derive
-)
+Statement = Let | Load | Store | Accumulate | Alloc | If | For | While | Print | Assert | Derive
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,9 +261,12 @@ class Local:
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """A whole kernel. `params` are its scalar parameters, `memories` all fields that it touches (in
-    order of first use), `body` yields its return values. With `exact`, floating point is done as
-    written, the same in every kernel made from this one: nothing is contracted or reassociated."""
+    """A whole kernel.
+
+    `params` are its scalar parameters, `memories` all fields that it touches (in order of first use),
+    `body` yields its return values. With `exact`, floating point is done as written, the same in every
+    kernel made from this one: nothing is contracted or reassociated.
+    """
 
     name: str
     params: tuple[Var, ...]

@@ -128,10 +128,19 @@ def _step(name: str, python: str) -> Primitive:
 
 _ROWS: tuple[Primitive, ...] = (
     # arithmetic
-    Primitive("add", "TT->T", "FI", "{0} + {1}", (lambda x, y, z, t: t, lambda x, y, z, t: t), domain=(_ANY, _ANY)),
-    Primitive("sub", "TT->T", "FI", "{0} - {1}", (lambda x, y, z, t: t, lambda x, y, z, t: -t), domain=(_ANY, _ANY)),
     Primitive(
-        "mul", "TT->T", "FI", "{0} * {1}", (lambda x, y, z, t: y * t, lambda x, y, z, t: x * t), domain=(_ANY, _ANY)
+        "add", "TT->T", "FI", "{0} + {1}", (lambda x, y, z, t: t, lambda x, y, z, t: t), domain=(_ANY, _ANY)
+    ),
+    Primitive(
+        "sub", "TT->T", "FI", "{0} - {1}", (lambda x, y, z, t: t, lambda x, y, z, t: -t), domain=(_ANY, _ANY)
+    ),
+    Primitive(
+        "mul",
+        "TT->T",
+        "FI",
+        "{0} * {1}",
+        (lambda x, y, z, t: y * t, lambda x, y, z, t: x * t),
+        domain=(_ANY, _ANY),
     ),
     Primitive(
         "div",
@@ -142,7 +151,15 @@ _ROWS: tuple[Primitive, ...] = (
         domain=(_ANY, _POSITIVE),
     ),
     Primitive("neg", "T->T", "FI", "-{0}", (lambda x, z, t: -t,), domain=(_ANY,)),
-    Primitive("floordiv", "TT->T", "FI", "floordiv({0}, {1})", (None, None), "at its steps", ((0.1, 0.4), (1.0, 1.2))),
+    Primitive(
+        "floordiv",
+        "TT->T",
+        "FI",
+        "floordiv({0}, {1})",
+        (None, None),
+        "at its steps",
+        ((0.1, 0.4), (1.0, 1.2)),
+    ),
     Primitive(
         "mod",
         "TT->T",

@@ -11,7 +11,9 @@ from dsim.ir.types import ScalarType
 class Emits(Protocol):
     """What a term needs of a builder."""
 
-    def let(self, op: str, *args: Atom, type: ScalarType | None = None) -> Atom: ...
+    def let(self, op: str, *args: Atom, type: ScalarType | None = None) -> Atom:
+        """Appends primitive `op` of `args`; gives its value."""
+        ...
 
 
 class Term:
@@ -41,7 +43,7 @@ class Term:
         return Term(self.builder, Const(float(value) if self.type.is_float else value, self.type))
 
     def cast(self, to: ScalarType) -> Term:
-        """This value as a `to`."""
+        """The value as a `to`."""
         return Term(self.builder, self.builder.let("cast", self.atom, type=to))
 
     def __add__(self, o: Term | float) -> Term:

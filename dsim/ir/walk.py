@@ -31,7 +31,7 @@ from dsim.ir.nodes import (
 )
 
 
-def operands(s: Statement) -> tuple[Atom, ...]:
+def operands(s: Statement) -> tuple[Atom, ...]:  # noqa: C901, PLR0911 (one case a node)
     """The atoms that `s` itself reads; not those that blocks inside it read."""
     match s:
         case Let(args=args):
@@ -170,7 +170,7 @@ def swap(a: Atom, env: Substitution) -> Atom:
     return env.get(a, a) if isinstance(a, Var) else a
 
 
-def with_operands(s: Statement, f: Callable[[Atom], Atom]) -> Statement:
+def with_operands(s: Statement, f: Callable[[Atom], Atom]) -> Statement:  # noqa: C901, PLR0911 (one case a node)
     """`s` with each atom of `operands(s)` replaced by ``f(atom)``; inner blocks stay."""
 
     def many(atoms: tuple[Atom, ...]) -> tuple[Atom, ...]:
@@ -208,9 +208,7 @@ def substitute(block: Block, env: Substitution) -> Block:
     def change(inner: Block) -> Block:
         return substitute(inner, env)
 
-    done = tuple(
-        with_blocks(with_operands(s, lambda a: swap(a, env)), change) for s in block.statements
-    )
+    done = tuple(with_blocks(with_operands(s, lambda a: swap(a, env)), change) for s in block.statements)
     return Block(done, tuple(swap(y, env) for y in block.yields))
 
 
@@ -276,7 +274,10 @@ class Copier:
                 inner = dict(env)
                 carried = self._variables(s.carried, inner)
                 return replace(
-                    s, carried=carried, condition=self.block(s.condition, inner), body=self.block(s.body, inner)
+                    s,
+                    carried=carried,
+                    condition=self.block(s.condition, inner),
+                    body=self.block(s.body, inner),
                 )
             case Derive():
                 inner = dict(env)
