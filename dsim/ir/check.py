@@ -36,7 +36,7 @@ from dsim.ir.types import ScalarType, i32, i64, u1
 from dsim.ir.walk import binds, operands
 
 
-class InvalidKernel(Exception):
+class InvalidKernel(Exception):  # noqa: N818 (what it is, not that it is an error)
     """A kernel that breaks a rule of the kernel language: a defect of the transform that made it."""
 
 
@@ -153,7 +153,9 @@ class _Checker:
         m = self.memories.get(s.memory.key)
         self.demand(m is not None, f"memory {memory(s.memory)} does not exist here")
         self.demand(m == s.memory, f"memory {memory(s.memory)} is declared otherwise")
-        self.demand(len(s.index) == len(s.memory.shape), f"{len(s.index)} indices for {len(s.memory.shape)} axes")
+        self.demand(
+            len(s.index) == len(s.memory.shape), f"{len(s.index)} indices for {len(s.memory.shape)} axes"
+        )
         self.integers("index", s.index)
         if isinstance(s, Load):
             self.types("loaded value", (s.var,), (s.memory.type,))

@@ -15,7 +15,6 @@ from dsim.ir.nodes import (
     Assert,
     Atom,
     Block,
-    Const,
     Derive,
     For,
     If,
@@ -48,7 +47,7 @@ def show(node: Kernel | Block | Statement) -> str:
 
     Examples
     --------
-    >>> from dsim.ir.nodes import Let
+    >>> from dsim.ir.nodes import Const, Let
     >>> print(show(Let(Var("y", f32), "mul", (Var("x", f32), Const(2.0, f32)))))
     y: f32 = mul x, 2.0
     """
@@ -135,7 +134,8 @@ def _statement(s: Statement) -> Iterator[str]:
             yield "do:"
             yield from _indented(_block(s.body, "yield"))
         case Derive():
-            yield f"{s.mode} at ({_list(s.args)}) seeds ({_list(s.seeds)}){_results(s.results)} of ({_bound(s.params)}):"
+            call = f"{s.mode} at ({_list(s.args)}) seeds ({_list(s.seeds)}){_results(s.results)}"
+            yield f"{call} of ({_bound(s.params)}):"
             yield from _indented(_block(s.body, "yield"))
 
 
