@@ -1,0 +1,209 @@
+"""Elements of a field from Python: checking indices and values, getting, putting.
+
+Single elements are for setting up and looking at results. Everything that is wrong with an index or a
+value is said here, in the same words for every field.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dsim.diagnostics import BoundsError, Diagnostic, LaunchTypeError
+from dsim.ir.types import ScalarType
+from dsim.runtime.stack import STACK
+from dsim.runtime.values import Matrix
+
+if TYPE_CHECKING:
+    from dsim.runtime.fields import Field
+
+
+class Element(Matrix):
+    """A vector or matrix got from a field: setting one of its numbers sets the field's too."""
+
+    __slots__ = ("_at", "_field")
+    _at: tuple[int, ...]
+    _field: Field
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        self._a[key] = value._a if isinstance(value, Matrix) else value
+        put(self._field, self._at, self._a)
+
+
+def get(field: Field, key: Any) -> Any:
+    """The element at `key`: a Python number, or a vector or matrix that writes through."""
+    buffer = field.require()
+    at = position(field, key)
+    if not field.entry_shape:
+        return buffer.item(at)
+    element = Element.__new__(Element)
+    element._a, element._field, element._at = buffer[at].copy(), field, at
+    return element
+
+
+def put(field: Field, key: Any, value: Any) -> None:
+    """Sets the element at `key`."""
+    buffer = field.require()
+    at = position(field, key)
+    if not field.entry_shape:
+        number = value if type(value) is float and field.dtype.is_float else fitting_number(field, value)
+        if STACK.open:
+            STACK.open[-1].element_written(field, at, number)
+        else:
+            buffer[at] = number
+            field.touched = True
+        return
+    numbers = entry_numbers(field, value, spread=False)
+    if STACK.open:
+        for inner, number in zip(np.ndindex(field.entry_shape), numbers, strict=True):
+            STACK.open[-1].element_written(field, at + inner, number)
+    else:
+        buffer[at] = np.array(numbers, buffer.dtype).reshape(field.entry_shape)
+        field.touched = True
+
+
+def position(field: Field, key: Any) -> tuple[int, ...]:
+    """`key` as a tuple of integers inside the field's shape."""
+    if key is None:
+        at: tuple[Any, ...] = ()
+    elif type(key) is int:
+        at = (key,)
+    elif isinstance(key, tuple):
+        at = key
+    elif isinstance(key, list | Matrix):
+        at = tuple(key)
+    else:
+        at = (key,)
+    shape = field.shape
+    if len(at) != len(shape):
+        raise _wrong_count(field, key, at)
+    for k, n in zip(at, shape, strict=True):
+        if type(k) is not int or not 0 <= k < n:
+            return _checked(field, at)
+    return at
+
+
+def _wrong_count(field: Field, key: Any, at: tuple[Any, ...]) -> LaunchTypeError:
+    count = len(field.shape)
+    if not count:
+        message, advice = f"{field.quoted} has a single entry, got index {_shown(at)}", f"write `{field.name}[None]`"
+    elif key is None:
+        message, advice = f"{field.quoted} of shape {field.shape} needs {count} indices, got None", ""
+    else:
+        plural = "indices" if count > 1 else "index"
+        message, advice = f"{field.quoted} of shape {field.shape} needs {count} {plural}, got {len(at)}", ""
+        if len(at) > count and field.entry_shape:
+            advice = f"an entry's own index comes behind: `{field.name}[{_shown(at[:count])}][{_shown(at[count:])}]`"
+    return LaunchTypeError(Diagnostic("index", message, help=advice if field.root.given_name else ""))
+
+
+def _shown(at: tuple[Any, ...]) -> str:
+    return ", ".join(map(str, at))
+
+
+def _checked(field: Field, at: tuple[Any, ...]) -> tuple[int, ...]:
+    """`at` as Python integers, for those that are not at first sight."""
+    whole: list[int] = []
+    for axis, (k, n) in enumerate(zip(at, field.shape, strict=True)):
+        try:
+            k = operator.index(k)
+        except TypeError:
+            message = f"an index of {field.quoted} must be an integer, got {type(k).__name__}"
+            raise LaunchTypeError(Diagnostic("index", message)) from None
+        if not 0 <= k < n:
+            raise BoundsError(out_of_bounds(field.quoted, at, field.shape, axis))
+        whole.append(k)
+    return tuple(whole)
+
+
+def out_of_bounds(quoted: str, at: tuple[Any, ...], shape: tuple[int, ...], axis: int) -> Diagnostic:
+    """What to say of the index `at` that lies outside `shape` along `axis`."""
+    index, length = at[axis], shape[axis]
+    which = f"index {_shown(at)}" if len(at) == 1 else f"index ({_shown(at)})"
+    advice = "negative indices do not count from the end" if index < 0 else ""
+    where = f"axis {axis} goes from 0 to {length - 1}" if len(at) > 1 else f"it goes from 0 to {length - 1}"
+    return Diagnostic("out-of-bounds", f"{which} is outside {quoted} of shape {shape}: {where}", help=advice)
+
+
+def fitting_number(field: Field, value: Any) -> Any:
+    """`value` as a Python number that the field's type has."""
+    if isinstance(value, np.ndarray | Matrix):
+        array = np.asarray(value)
+        if array.size != 1:
+            message = f"{field.quoted} holds numbers, got a value of shape {array.shape}"
+            raise LaunchTypeError(Diagnostic("shape", message))
+        value = array.reshape(()).item()
+    try:
+        return scalar(field.dtype, value)
+    except (TypeError, ValueError, OverflowError) as wrong:
+        raise LaunchTypeError(Diagnostic("type", f"{field.quoted} holds {field.dtype}: {wrong}")) from None
+
+
+def scalar(dtype: ScalarType, value: Any) -> Any:
+    """`value` as a Python number of type `dtype`.
+
+    Raises
+    ------
+    TypeError, ValueError, OverflowError
+        When it is not a number, or not one that the type has.
+    """
+    if isinstance(value, str | bytes) or value is None:
+        raise TypeError(f"got {type(value).__name__}")
+    if dtype.is_float:
+        return float(value)
+    if dtype.kind == "bool":
+        return bool(value)
+    if isinstance(value, float | np.floating):
+        if not math.isfinite(value) or value != int(value):
+            raise ValueError(f"{value} is not an integer")
+        value = int(value)
+    whole = operator.index(value)
+    low, high = integer_limits(dtype)
+    if not low <= whole <= high:
+        raise OverflowError(f"{whole} is outside {low} … {high}")
+    return whole
+
+
+def integer_limits(dtype: ScalarType) -> tuple[int, int]:
+    """The smallest and the largest number of an integer type."""
+    if dtype.kind == "uint":
+        return 0, (1 << dtype.bits) - 1
+    return -(1 << dtype.bits - 1), (1 << dtype.bits - 1) - 1
+
+
+def entry_numbers(field: Field, value: Any, spread: bool = True) -> tuple[Any, ...]:
+    """The numbers of one entry, in order; one number stands for all of them where `spread` allows."""
+    shape = field.entry_shape
+    if not shape:
+        return (fitting_number(field, value),)
+    array = np.asarray(value)
+    count = math.prod(shape)
+    if array.ndim == 0 and spread:
+        return (fitting_number(field, array[()]),) * count
+    if array.dtype == object or array.shape not in (shape, (*shape, 1)):
+        kind = "vectors" if len(shape) == 1 else "matrices"
+        message = f"{field.quoted} holds {kind} of shape {shape}, got a value of shape {array.shape}"
+        raise LaunchTypeError(Diagnostic("shape", message))
+    return tuple(fitting_number(field, v) for v in array.ravel().tolist())
+
+
+def fitting_array(field: Field, array: np.ndarray) -> np.ndarray:
+    """`array` if its shape is the field's and its numbers can be numbers of the field's type."""
+    if array.shape != field.full_shape:
+        message = f"{field.quoted} takes an array of shape {field.full_shape}, got {array.shape}"
+        raise LaunchTypeError(Diagnostic("shape", message))
+    kind, dtype = array.dtype.kind, field.dtype
+    fits = kind in ("fiub" if dtype.is_float else "iub")
+    if not fits:
+        message = f"{field.quoted} holds {dtype}, got an array of {array.dtype}"
+        advice = f"convert it: `.astype(np.{dtype.numpy.name})`" if kind == "f" else ""
+        raise LaunchTypeError(Diagnostic("type", message, help=advice))
+    if dtype.is_integer and array.size:
+        low, high = integer_limits(dtype)
+        if int(array.min()) < low or int(array.max()) > high:
+            message = f"{field.quoted} holds {dtype}: the array has numbers outside {low} … {high}"
+            raise LaunchTypeError(Diagnostic("type", message))
+    return array

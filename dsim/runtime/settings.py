@@ -1,0 +1,73 @@
+"""The settings in force: what `init` chose, or the defaults. Those who compiled under them are told of a change."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from dsim.ir.types import ScalarType, f32, i32
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What kernels and fields made from now on go by.
+
+    Attributes
+    ----------
+    default_fp, default_ip : ScalarType
+        What Python's `float` and `int` mean as types, and what literals are.
+    debug : bool
+        Kernels check their assertions and what `loop_config` promised.
+    check_bounds : bool
+        Indices outside a field are errors (otherwise nobody looks).
+    random_seed : int
+        Chooses the sequence of random numbers.
+    threads : int
+        The most threads that a launch may use; 0 for as many as the machine has.
+    backend : str
+        ``"cpu"``: machine code; ``"reference"``: readable Python, the oracle of the tests.
+    """
+
+    default_fp: ScalarType = f32
+    default_ip: ScalarType = i32
+    debug: bool = False
+    check_bounds: bool = True
+    random_seed: int = 0
+    threads: int = 0
+    backend: str = "cpu"
+
+
+class _State:
+    current = Settings()
+    listeners: weakref.WeakSet[Any] = weakref.WeakSet()
+
+
+def current() -> Settings:
+    """The settings in force."""
+    return _State.current
+
+
+def change(settings: Settings) -> None:
+    """Puts `settings` in force; whoever compiled under others forgets what it compiled."""
+    _State.current = settings
+    for listener in list(_State.listeners):
+        listener.settings_changed()
+
+
+def listen(listener: object) -> None:
+    """Has ``listener.settings_changed()`` called when settings change, as long as `listener` lives."""
+    _State.listeners.add(listener)
+
+
+def default_type(dtype: object) -> ScalarType | None:
+    """The scalar type that `dtype` means: itself, or the default one of Python's float, int or bool."""
+    if isinstance(dtype, ScalarType):
+        return dtype
+    chosen: dict[object, Callable[[], ScalarType]] = {
+        float: lambda: current().default_fp,
+        int: lambda: current().default_ip,
+    }
+    found = chosen.get(dtype) if isinstance(dtype, type) else None
+    return found() if found else None
