@@ -1,0 +1,1 @@
+"""Facts about kernels, never changes: what they touch, what depends on what, what varies."""

@@ -1,0 +1,278 @@
+"""What a kernel does to its memories: every access with its affine index, its loops and its guards.
+
+The facts that all other analyses ask for. One walk over the kernel; nothing is decided here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from dsim.analysis.affine import Affine
+from dsim.analysis.integers import Facts, Integers
+from dsim.analysis.symbols import Loop
+from dsim.ir.nodes import (
+    Accumulate,
+    Alloc,
+    Block,
+    Derive,
+    For,
+    If,
+    Kernel,
+    Let,
+    Load,
+    Memory,
+    MemoryKey,
+    Store,
+    Var,
+    While,
+)
+from dsim.ir.walk import binds, statements
+
+Kind = Literal["load", "store", "accumulate"]
+
+
+@dataclass(eq=False, frozen=True, slots=True)
+class Guard:
+    """One branch of an `If`, compared by identity; `facts` are not negative inside it."""
+
+    condition: int
+    branch: bool
+    facts: Facts
+
+
+@dataclass(eq=False, frozen=True, slots=True)
+class Access:
+    """One statement that loads, stores or accumulates, compared by identity.
+
+    Attributes
+    ----------
+    statement : Load, Store or Accumulate
+        It, with its memory, its origin and its site.
+    kind : str
+        Which of the three.
+    index : tuple of Affine
+        The element, axis by axis.
+    loops : tuple of Loop
+        The loops around it, outermost first.
+    guards : tuple of Guard
+        The branches around it, outermost first.
+    position : int
+        Where it stands in the kernel's text: greater than that of everything before it.
+    form : int
+        Equal for accesses with equal index, loops and guards.
+    """
+
+    statement: Load | Store | Accumulate
+    kind: Kind
+    index: tuple[Affine, ...]
+    loops: tuple[Loop, ...]
+    guards: tuple[Guard, ...]
+    position: int
+    form: int
+
+    @property
+    def memory(self) -> Memory:
+        """The memory that is accessed."""
+        return self.statement.memory
+
+    @property
+    def site(self) -> int:
+        """The number of the person's access that this is; -1 for one made by a transform."""
+        return self.statement.site
+
+    @property
+    def op(self) -> str:
+        """How an accumulation combines; empty for the others."""
+        return self.statement.op if isinstance(self.statement, Accumulate) else ""
+
+
+@dataclass(eq=False, slots=True)
+class Effects:
+    """What `effects` finds out about a kernel.
+
+    Attributes
+    ----------
+    accesses : tuple of Access
+        In the order of the kernel's text.
+    by_memory : dict of MemoryKey to list of Access
+        The same, memory by memory; private ones under their name too.
+    loops : dict of str to Loop
+        The `For` loops by the name of their index.
+    allocated : dict of MemoryKey to (Loop or None)
+        For a private memory, the innermost loop around its `Alloc`.
+    lengths : dict of MemoryKey to tuple of Affine
+        The shapes of private memories.
+    integers : Integers
+        Forms, symbols and conditions.
+    """
+
+    kernel: Kernel
+    accesses: tuple[Access, ...]
+    by_memory: dict[MemoryKey, list[Access]]
+    loops: dict[str, Loop]
+    allocated: dict[MemoryKey, Loop | None]
+    lengths: dict[MemoryKey, tuple[Affine, ...]]
+    integers: Integers
+
+    def loop(self, statement: For) -> Loop:
+        """What is known about the loop `statement`."""
+        return self.loops[statement.index.name]
+
+    def inside(self, loop: Loop) -> list[Access]:
+        """The accesses in `loop`, in the order of the text."""
+        return [a for a in self.accesses if loop.first <= a.position < loop.last]
+
+
+def effects(kernel: Kernel) -> Effects:
+    """All accesses of `kernel` and what is known about its integers."""
+    walk = _Walk(kernel)
+    walk.block(kernel.body)
+    return Effects(
+        kernel, tuple(walk.accesses), walk.by_memory, walk.loops, walk.allocated, walk.lengths, walk.integers
+    )
+
+
+def accesses(kernel: Kernel) -> tuple[Access, ...]:
+    """All accesses of `kernel` in the order of its text."""
+    return effects(kernel).accesses
+
+
+class _Walk:
+    def __init__(self, kernel: Kernel) -> None:
+        self.kernel = kernel
+        self.integers = Integers()
+        self.accesses: list[Access] = []
+        self.by_memory: dict[MemoryKey, list[Access]] = {}
+        self.loops: dict[str, Loop] = {}
+        self.allocated: dict[MemoryKey, Loop | None] = {}
+        self.lengths: dict[MemoryKey, tuple[Affine, ...]] = {}
+        self._position = 0
+        self._path: tuple[Loop, ...] = ()
+        self._guards: tuple[Guard, ...] = ()
+        self._written: frozenset[MemoryKey] | None = None
+        self._forms: dict[tuple[object, ...], int] = {}
+        self._handlers: dict[type, Callable[..., None]] = {
+            Let: self._let,
+            Load: self._load,
+            Store: self._write,
+            Accumulate: self._write,
+            Alloc: self._alloc,
+            If: self._if,
+            For: self._for,
+            While: self._while,
+            Derive: self._derive,
+        }
+        self._bind(kernel.params)
+
+    def block(self, block: Block) -> None:
+        """Notes all of `block`."""
+        handlers = self._handlers
+        for s in block.statements:
+            self._position += 1
+            handler = handlers.get(type(s))
+            if handler is not None:
+                handler(s)
+
+    def _bind(self, variables: tuple[Var, ...]) -> None:
+        here = self._path[-1] if self._path else None
+        for v in variables:
+            self.integers.home[v.name] = here
+
+    def _let(self, s: Let) -> None:
+        self.integers.home[s.var.name] = self._path[-1] if self._path else None
+        if not s.var.type.is_float:
+            self.integers.let(s)
+
+    def _access(self, s: Load | Store | Accumulate, kind: Kind) -> tuple[Affine, ...]:
+        index = tuple(map(self.integers.form, s.index))
+        form = self._forms.setdefault((index, self._path, self._guards), len(self._forms))
+        access = Access(s, kind, index, self._path, self._guards, self._position, form)
+        self.accesses.append(access)
+        self.by_memory.setdefault(s.memory.key, []).append(access)
+        return index
+
+    def _load(self, s: Load) -> None:
+        self._bind((s.var,))
+        index = self._access(s, "load")
+        if not s.var.type.is_float:
+            self.integers.load(s, index, s.memory.key not in self.written)
+
+    def _write(self, s: Store | Accumulate) -> None:
+        self._bind(binds(s))
+        self._access(s, "store" if isinstance(s, Store) else "accumulate")
+
+    @property
+    def written(self) -> frozenset[MemoryKey]:
+        """The memories that the kernel writes, found when first asked for."""
+        if self._written is None:
+            everything = statements(self.kernel.body)
+            self._written = frozenset(s.memory.key for s in everything if isinstance(s, Store | Accumulate))
+        return self._written
+
+    def _alloc(self, s: Alloc) -> None:
+        self.allocated[s.memory.key] = self._path[-1] if self._path else None
+        self.lengths[s.memory.key] = tuple(map(self.integers.form, s.shape))
+
+    def _if(self, s: If) -> None:
+        self._bind(s.results)
+        outer, at = self._guards, self._position
+        yes, no = self.integers.known(s.cond)
+        self._guards = (*outer, Guard(at, True, yes))
+        self.block(s.then)
+        self._guards = (*outer, Guard(at, False, no))
+        self.block(s.orelse)
+        self._guards = outer
+        for var, a, b in zip(s.results, s.then.yields, s.orelse.yields, strict=True):
+            if var.type.is_integer:
+                self.integers.merged(var, (self.integers.form(a), self.integers.form(b)))
+
+    def _enter(self, s: For | While, bound: tuple[Var, ...]) -> Loop:
+        self._bind(s.results)
+        parent = self._path[-1] if self._path else None
+        loop = Loop(s, parent, len(self._path), first=self._position + 1)
+        self._path = (*self._path, loop)
+        self._bind(bound)
+        return loop
+
+    def _leave(self, loop: Loop) -> None:
+        self._path = self._path[:-1]
+        self._position += 1
+        loop.last = self._position
+
+    def _for(self, s: For) -> None:
+        start, stop = self.integers.form(s.start), self.integers.form(s.stop)
+        loop = self._enter(s, (s.index, *s.carried))
+        loop.start, loop.stop = start, stop
+        if s.goes_on is None:
+            loop.trips = _trips(start, stop, s.step)
+        self.loops[s.index.name] = loop
+        self.integers.index(s, loop)
+        self.block(s.body)
+        self._leave(loop)
+
+    def _while(self, s: While) -> None:
+        loop = self._enter(s, s.carried)
+        self.block(s.condition)
+        self.block(s.body)
+        self._leave(loop)
+
+    def _derive(self, s: Derive) -> None:
+        self._bind((*s.results, *s.params))
+        self.block(s.body)
+
+
+def _trips(start: Affine, stop: Affine, step: int) -> int | None:
+    length = stop - start
+    return max(0, -(-length.constant // step)) if length.is_constant else None
+
+
+def is_write(access: Access) -> bool:
+    """Whether `access` changes its memory."""
+    return access.kind != "load"
+
+
+def shown(memory: Memory) -> str:
+    """The memory as the person writes it: ``x``, ``x.grad``, ``x.grad.dual``."""
+    return ".".join((memory.name, *({"bar": "grad", "dot": "dual"}.get(d, d) for d in memory.derivative)))

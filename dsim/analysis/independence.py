@@ -1,0 +1,143 @@
+"""Which loops have iterations that do not depend on one another, and for the others why not.
+
+Accumulations with one operation commute, so that they never make iterations dependent; a memory that
+is read in one iteration and written in another does, and so do two stores to one element, unless all
+store the same value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from dsim.analysis.effects import Access, Effects, effects, is_write, shown
+from dsim.analysis.meeting import Meetings
+from dsim.analysis.reductions import Reductions
+from dsim.analysis.symbols import Loop
+from dsim.diagnostics import Diagnostic, Label, Span
+from dsim.ir.nodes import AccumulateOp, Const, For, Kernel, MemoryKey, Statement, Store, Var
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The answer about one loop.
+
+    Attributes
+    ----------
+    independent : bool
+        Whether the iterations may run in any order, at once.
+    reason : Diagnostic or None
+        Why they may not.
+    reductions : mapping of Var to str
+        The carried values that are reductions, with their operations. An independent loop carries
+        nothing else: who runs it in parallel must combine them.
+    """
+
+    independent: bool
+    reason: Diagnostic | None = None
+    reductions: Mapping[Var, AccumulateOp] = field(default_factory=dict)
+
+
+def loop_independence(kernel: Kernel, facts: Effects | None = None) -> dict[Var, Verdict]:
+    """A verdict on every `For` of `kernel`, by its index."""
+    judge = _Judge(facts if facts is not None else effects(kernel))
+    return {loop.index: judge.verdict(loop) for loop in judge.facts.loops.values() if loop.index is not None}
+
+
+class _Judge:
+    def __init__(self, facts: Effects) -> None:
+        self.facts = facts
+        self.meetings = Meetings(facts)
+        self.reductions = Reductions(facts.kernel)
+
+    def verdict(self, loop: Loop) -> Verdict:
+        s = loop.statement
+        assert isinstance(s, For)
+        if s.goes_on is not None:
+            return Verdict(False, _goes_on(s))
+        found: dict[Var, AccumulateOp] = {}
+        for carried, op in (self.reductions.of(s) if s.carried else {}).items():
+            if op is None:
+                return Verdict(False, _carried(s, carried))
+            found[carried] = op
+        clash = self._clash(loop)
+        if clash is not None:
+            return Verdict(False, _clashing(s, *clash))
+        return Verdict(True, None, found)
+
+    def _clash(self, loop: Loop) -> tuple[Access, Access] | None:
+        """Two accesses that make iterations of `loop` dependent."""
+        inside: dict[MemoryKey, list[Access]] = {}
+        for a in self.facts.inside(loop):
+            inside.setdefault(a.memory.key, []).append(a)
+        for accesses in inside.values():
+            if all(a.kind == "load" for a in accesses):
+                continue
+            for a, b in _pairs(accesses):
+                if not self._harmless(a, b, loop) and self.meetings.other_trip(a, b, loop.depth):
+                    return a, b
+        return None
+
+    def _harmless(self, a: Access, b: Access, loop: Loop) -> bool:
+        if a.kind == "accumulate" and b.kind == "accumulate":
+            return a.op == b.op
+        if not (isinstance(a.statement, Store) and isinstance(b.statement, Store)):
+            return False
+        value = a.statement.value
+        return value == b.statement.value and self._unchanging(value, loop)
+
+    def _unchanging(self, value: Var | Const, loop: Loop) -> bool:
+        """Whether `value` is the same in all iterations of `loop`."""
+        if isinstance(value, Const):
+            return True
+        home = self.facts.integers.home.get(value.name)
+        return home is None or home.depth < loop.depth
+
+
+def _pairs(accesses: Iterable[Access]) -> Iterable[tuple[Access, Access]]:
+    """Pairs with a write in them, one of each form and kind; an access with itself too."""
+    distinct = list({(a.form, a.kind, a.op, _value(a)): a for a in accesses}.values())
+    for n, a in enumerate(distinct):
+        for b in distinct[n:]:
+            if is_write(a) or is_write(b):
+                yield a, b
+
+
+def _value(a: Access) -> object:
+    return a.statement.value if isinstance(a.statement, Store) else None
+
+
+def _clashing(s: For, a: Access, b: Access) -> Diagnostic:
+    first, second = (b, a) if is_write(b) and not is_write(a) else (a, b)  # the write first
+    name = shown(first.memory)
+    write, other = _span(first.statement), _span(second.statement)
+    if first is second or (first.kind, second.kind) == ("store", "store"):
+        message = f"this loop runs serially: two iterations may store to one element of `{name}`"
+        remedy = f"index `{name}` by the loop's index, use `+=`, or assert it: `loop_config(parallel=True)`"
+    elif second.kind == "load":
+        message = f"this loop runs serially: an iteration may read what another one writes to `{name}`"
+        remedy = f"write to a second field and read `{name}` only, or split the loop in two"
+    else:
+        message = f"this loop runs serially: iterations write to one element of `{name}` in different ways"
+        remedy = "split the loop in two"
+    verb = {"load": "read", "store": "stored", "accumulate": "accumulated"}
+    if write is None:
+        return Diagnostic("serial", message, s.origin.span, help=remedy)
+    labels = () if other is None or other == write else (Label(other, f"{verb[second.kind]} here"),)
+    return Diagnostic("serial", message, write, f"{verb[first.kind]} here", labels, remedy)
+
+
+def _span(s: Statement) -> Span | None:
+    """Where `s` stands in the text of the kernel itself, also when it was inlined."""
+    return s.origin.inlined[0] if s.origin.inlined else s.origin.span
+
+
+def _carried(s: For, carried: Var) -> Diagnostic:
+    message = f"this loop runs serially: `{carried.name}` goes from one iteration to the next"
+    remedy = f"only combine it (`{carried.name} += …`), or make it local to the iteration"
+    return Diagnostic("serial", message, s.origin.span, help=remedy)
+
+
+def _goes_on(s: For) -> Diagnostic:
+    message = "this loop runs serially: `break` or `return` ends it early"
+    return Diagnostic("serial", message, s.origin.span, help="skip the rest of the iterations by an `if`")

@@ -1,0 +1,112 @@
+"""Which values that a loop carries are reductions: ``s += …`` from trip to trip, used for nothing else.
+
+Then the order of the trips does not matter (sums of floats up to rounding).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from dsim.ir.nodes import AccumulateOp, Atom, Block, For, If, Kernel, Let, Statement, Var, While
+from dsim.ir.walk import binds, operands, statements
+
+_OPS: dict[str, AccumulateOp] = {
+    "add": "add",
+    "sub": "add",
+    "mul": "mul",
+    "min": "min",
+    "max": "max",
+    "band": "band",
+    "bor": "bor",
+    "bxor": "bxor",
+}
+
+
+class Reductions:
+    """Finds reductions in the loops of one kernel; what it counts is counted at the first question."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self.kernel = kernel
+        self._uses: Counter[str] | None = None
+        self._made_by: dict[str, Statement] = {}
+
+    def of(self, loop: For) -> dict[Var, AccumulateOp | None]:
+        """Per carried value of `loop` the operation that combines it; None when it is no reduction."""
+        self._count()
+        return {c: self._operation(c, y) for c, y in zip(loop.carried, loop.body.yields, strict=True)}
+
+    def _operation(self, carried: Var, yielded: Atom) -> AccumulateOp | None:
+        chain = _Chain(self._made_by)
+        if not chain.follow(carried, yielded) or len(chain.ops) != 1:
+            return None
+        assert self._uses is not None
+        if any(self._uses[name] != n for name, n in chain.uses.items()):
+            return None
+        return next(iter(chain.ops))
+
+    def _count(self) -> None:
+        if self._uses is not None:
+            return
+        self._uses = Counter()
+        self._note_yields(self.kernel.body)
+        for s in statements(self.kernel.body):
+            self._uses.update(a.name for a in operands(s) if isinstance(a, Var))
+            for v in binds(s):
+                self._made_by[v.name] = s
+            match s:
+                case If():
+                    self._note_yields(s.then)
+                    self._note_yields(s.orelse)
+                case For():
+                    self._note_yields(s.body)
+                    if s.goes_on is not None:
+                        self._uses[s.goes_on.name] += 1
+                case While():
+                    self._note_yields(s.condition)
+                    self._note_yields(s.body)
+                case _:
+                    pass
+
+    def _note_yields(self, block: Block) -> None:
+        assert self._uses is not None
+        self._uses.update(a.name for a in block.yields if isinstance(a, Var))
+
+
+class _Chain:
+    """The way from a carried value to what the body yields for it, with the uses that it makes."""
+
+    def __init__(self, made_by: dict[str, Statement]) -> None:
+        self.made_by = made_by
+        self.ops: set[AccumulateOp] = set()
+        self.uses: Counter[str] = Counter()
+        self._known: dict[tuple[str, str], bool] = {}
+
+    def follow(self, start: Var, end: Atom) -> bool:
+        """Whether `end` is `start` combined by some operations; counts the uses on the way."""
+        if not isinstance(end, Var):
+            return False
+        key = (start.name, end.name)
+        if key not in self._known:
+            self._known[key] = start.name == end.name or self._made_of(start, end)
+        if self._known[key]:
+            self.uses[end.name] += 1
+        return self._known[key]
+
+    def _made_of(self, start: Var, end: Var) -> bool:
+        match self.made_by.get(end.name):
+            case Let(op=op, args=args) if op in _OPS:
+                return self._combined(start, op, args)
+            case If(results=results, then=then, orelse=orelse):
+                at = results.index(end)
+                return self.follow(start, then.yields[at]) and self.follow(start, orelse.yields[at])
+            case For(results=results, goes_on=None) as s:
+                at = results.index(end)
+                return self.follow(s.carried[at], s.body.yields[at]) and self.follow(start, s.init[at])
+            case _:
+                return False
+
+    def _combined(self, start: Var, op: str, args: tuple[Atom, ...]) -> bool:
+        if any(self.follow(start, a) for a in (args[:1] if op == "sub" else args)):
+            self.ops.add(_OPS[op])
+            return True
+        return False
