@@ -31,6 +31,13 @@ class Meetings:
             return False
         return self._ask(a, b, common(a, b), _SAME)
 
+    def within_trip(self, a: Access, b: Access, level: int) -> bool:
+        """Whether both may touch one element in the same trip of loop number `level` around both.
+
+        In the loops inside that one the trips are any.
+        """
+        return self._ask(a, b, level + 1, _SAME)
+
     def later_trip(self, a: Access, b: Access, level: int) -> bool:
         """Whether `b` may touch, in a later trip of loop number `level` around both, what `a` touches.
 

@@ -1,0 +1,72 @@
+"""The smallest intervals, and boxes of them, around what affine indices reach, as forms of few symbols."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterable
+
+from dsim.analysis.affine import ZERO, Affine, constant
+from dsim.analysis.effects import Access, Effects
+from dsim.analysis.symbols import INFINITY, Symbol
+
+Interval = tuple[Affine, Affine]  # from the first to before the second
+Box = tuple[Interval, ...]
+
+
+class Hulls:
+    """Bounds of the forms of one kernel in terms of the symbols named in `free`."""
+
+    def __init__(self, facts: Effects, free: Container[str]) -> None:
+        self.symbols = facts.integers.symbols
+        self.free = free
+
+    def end(self, form: Affine, side: int) -> Affine | None:
+        """The greatest value of `form` (`side` 1) or the least (-1); None when that is not known."""
+        inner = [self.symbols[v.name] for v, _ in form.terms if v.name not in self.free]
+        if not inner:
+            return form
+        s = max(inner, key=lambda found: found.order)
+        k = form.coefficient(s.var)
+        rest = form.without(s.var)
+        for bound in _bounds(s, k * side > 0):
+            whole = self.end(rest + bound * k, side)
+            if whole is not None:
+                return whole
+        return None
+
+    def interval(self, form: Affine, length: int) -> Interval:
+        """Where `form` lies on an axis of this length: the whole axis when that is not known."""
+        first, last = self.end(form, -1), self.end(form, 1)
+        return (ZERO if first is None else first), (constant(length) if last is None else last + 1)
+
+    def box(self, access: Access) -> Box:
+        """The elements that `access` reaches; it is to a memory of known shape."""
+        lengths = access.memory.shape
+        return tuple(self.interval(f, n) for f, n in zip(access.index, lengths, strict=True) if n is not None)
+
+
+def _bounds(s: Symbol, upper: bool) -> Iterable[Affine]:
+    form, number = (s.upper, s.high) if upper else (s.lower, s.low)
+    if form is not None:
+        yield form
+    if abs(number) != INFINITY:
+        yield constant(int(number))
+
+
+def never_runs(access: Access) -> bool:
+    """Whether a loop around `access` is known to make no trips."""
+    return any(loop.trips == 0 for loop in access.loops)
+
+
+def python(form: Affine, places: dict[str, int]) -> str:
+    """`form` as Python over the tuple ``p``, in which each symbol has its place."""
+    parts = [f"p[{places[v.name]}]" if k == 1 else f"{k} * p[{places[v.name]}]" for v, k in form.terms]
+    if form.constant or not parts:
+        parts.append(str(form.constant))
+    return " + ".join(parts).replace("+ -", "- ")
+
+
+def compiled(source: str, name: str) -> Callable[..., object]:
+    """The function `name` that `source`, text made by this package, defines."""
+    scope: dict[str, Callable[..., object]] = {}
+    exec(source, {"__builtins__": {}}, scope)  # noqa: S102 (text made here, of numbers only)
+    return scope[name]
