@@ -51,7 +51,7 @@ class Building(Builder):
             return const(v, type or usual)
         return v
 
-    def at(self, index: tuple[Value, ...]) -> tuple[Atom, ...]:  # type: ignore[override]
+    def places(self, index: tuple[Value, ...]) -> tuple[Atom, ...]:
         return tuple(map(self.value, index))
 
     def param(self, name: str, type: ScalarType | None = None) -> Term:
@@ -74,24 +74,24 @@ class Building(Builder):
 
     def load(self, m: Memory, *index: Value, hint: str = "") -> Term:
         var = self.fresh(hint or f"{m.name}_at", m.type)
-        self.add(Load(var, m, self.at(index), self.origin))
+        self.add(Load(var, m, self.places(index), self.origin))
         return self.term(var)
 
     def store(self, m: Memory, *rest: Value) -> None:
         """``store(m, i, j, value)``."""
         *index, value = rest
-        self.add(Store(m, self.at(tuple(index)), self.value(value, m.type), self.origin))
+        self.add(Store(m, self.places(tuple(index)), self.value(value, m.type), self.origin))
 
     def accumulate(self, m: Memory, *rest: Value, op: AccumulateOp = "add") -> None:
         """``accumulate(m, i, j, value)``."""
         *index, value = rest
-        self.add(Accumulate(m, self.at(tuple(index)), self.value(value, m.type), op, None, self.origin))
+        self.add(Accumulate(m, self.places(tuple(index)), self.value(value, m.type), op, None, self.origin))
 
     def swap_in(self, m: Memory, *rest: Value, op: AccumulateOp = "add") -> Term:
         """An accumulation whose value before is used."""
         *index, value = rest
         old = self.fresh("old", m.type)
-        self.add(Accumulate(m, self.at(tuple(index)), self.value(value, m.type), op, old, self.origin))
+        self.add(Accumulate(m, self.places(tuple(index)), self.value(value, m.type), op, old, self.origin))
         return self.term(old)
 
     def say(self, *parts: str | Term) -> None:

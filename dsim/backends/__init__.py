@@ -1,0 +1,1 @@
+"""Kernels as programs: readable Python, and machine code by LLVM."""

@@ -1,0 +1,31 @@
+"""What a kernel reports when it went wrong while running: which statement, and with which values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from dsim.ir.nodes import Statement
+
+FaultKind = Literal["bounds", "assertion", "memory"]
+
+
+@dataclass(eq=False)  # not frozen: Python writes an exception's traceback while it passes through
+class Fault(Exception):  # noqa: N818 (it says what happened in a kernel, not in dsim)
+    """The first thing that went wrong in a launch.
+
+    Attributes
+    ----------
+    kind : str
+        ``"bounds"``: an index outside its memory; ``"assertion"``: an `assert` of the kernel;
+        ``"memory"``: no room for a private buffer.
+    statement : Statement
+        The node of the kernel that it happened at, with its origin.
+    values : tuple
+        Of ``"bounds"`` the indices, of ``"assertion"`` the values among the message's parts in their
+        order, of ``"memory"`` the lengths of the axes.
+    """
+
+    kind: FaultKind
+    statement: Statement
+    values: tuple[Any, ...] = ()

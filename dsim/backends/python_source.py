@@ -1,0 +1,138 @@
+"""Kernels as plain Python over NumPy scalars: what a person reads, and what the machine code must match.
+
+`source` gives the text; `run` executes exactly that text with every access checked: integers wrap, floats
+keep their type, an index is never taken from the end. Not its job: speed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from dsim.backends.faults import Fault, FaultKind
+from dsim.backends.python_writer import Written, write
+from dsim.ir import arithmetic
+from dsim.ir.nodes import Kernel, Memory, MemoryKey, Statement
+from dsim.ir.types import ALL
+
+_FILE = "<kernel as Python>"
+
+
+def source(kernel: Kernel) -> str:
+    """`kernel` as a Python module with one function, which runs on NumPy arrays as it is.
+
+    The function takes the kernel's memories in their order (``x``, ``x_bar``, …), then its parameters.
+
+    Raises
+    ------
+    ValueError
+        When `Derive` nodes are left; `autodiff.expand` replaces them.
+    """
+    written = write(kernel)
+    return f"{written.imports}\n\n\n{written.body}".lstrip()
+
+
+def run(
+    kernel: Kernel, buffers: Mapping[MemoryKey, np.ndarray], args: Sequence[object] = ()
+) -> tuple[Any, ...]:
+    """Executes `kernel` on `buffers`, which it changes in place.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Without `Derive` nodes.
+    buffers : mapping of MemoryKey to array
+        Arrays of the memories' own types and shapes.
+    args : sequence
+        The parameters' values.
+
+    Returns
+    -------
+    tuple of NumPy scalars
+        What the kernel returns.
+
+    Raises
+    ------
+    Fault
+        At once, at the first statement that goes wrong.
+    ValueError
+        When a buffer does not fit its memory.
+    """
+    written = write(kernel)
+    checked = [_Checked(_fitting(m, buffers[m.key])) for m in kernel.memories]
+    values = [p.type.numpy.type(a) for p, a in zip(kernel.params, args, strict=True)]
+    function = _compiled(written)
+    try:
+        with np.errstate(all="ignore"):
+            return tuple(function(*checked, *values) or ())
+    except _Outside as e:
+        raise _fault("bounds", written, e) from None
+    except AssertionError as e:
+        raise _fault("assertion", written, e) from None
+    except MemoryError as e:
+        raise _fault("memory", written, e) from None
+
+
+class _Outside(Exception):  # noqa: N818
+    """An index outside its array; `args` are its parts."""
+
+
+class _Checked:
+    """An array whose elements are reached by indices inside its shape only."""
+
+    def __init__(self, array: np.ndarray) -> None:
+        self._array = array
+
+    def _inside(self, index: Any) -> tuple[Any, ...]:
+        at = index if isinstance(index, tuple) else (index,)
+        if len(at) != self._array.ndim:
+            raise IndexError(f"{len(at)} indices for {self._array.ndim} axes")
+        if not all(0 <= i < n for i, n in zip(at, self._array.shape, strict=True)):
+            raise _Outside(*(int(i) for i in at))
+        return at
+
+    def __getitem__(self, index: object) -> Any:
+        return self._array[self._inside(index)]
+
+    def __setitem__(self, index: object, value: object) -> None:
+        self._array[self._inside(index)] = value
+
+
+def _zeros(shape: tuple[Any, ...], type: type[np.generic]) -> _Checked:
+    lengths = tuple(map(int, shape))
+    try:
+        return _Checked(np.zeros(lengths, type))
+    except (MemoryError, ValueError) as e:  # too long, or of negative length
+        raise MemoryError(*lengths) from e
+
+
+def _fitting(memory: Memory, array: np.ndarray) -> np.ndarray:
+    if array.dtype != memory.type.numpy or array.shape != memory.shape:
+        raise ValueError(f"{memory.name} is {memory.type} {memory.shape}, not {array.dtype} {array.shape}")
+    return array
+
+
+def _compiled(written: Written) -> Callable[..., tuple | None]:
+    functions = {n: f for n, f in vars(arithmetic).items() if callable(f)}
+    scalars = {t.name: t.numpy.type for t in ALL}
+    namespace: dict[str, Any] = {**functions, **scalars, "np": np, "zeros": _zeros}
+    # optimize=0: the kernel's asserts stay, whatever Python's own flags are
+    exec(compile(written.body, _FILE, "exec", optimize=0), namespace)
+    return namespace[written.name]
+
+
+def _fault(kind: FaultKind, written: Written, e: BaseException) -> Fault:
+    values = e.args[0] if kind == "assertion" and e.args else e.args
+    shown = tuple(v for v in values if not isinstance(v, str))
+    return Fault(kind, _statement_at(written, e.__traceback__), shown)
+
+
+def _statement_at(written: Written, traceback: TracebackType | None) -> Statement:
+    """The statement of the line of the kernel's text where the exception passed."""
+    while traceback is not None and traceback.tb_frame.f_code.co_filename != _FILE:
+        traceback = traceback.tb_next
+    assert traceback is not None
+    return written.lines[traceback.tb_lineno]
