@@ -25,6 +25,11 @@ class Meetings:
         self._known: dict[tuple[object, ...], bool] = {}
         self._bounds: dict[int, tuple[list[Affine], list[Affine]]] = {}
 
+    def level_of(self, name: str) -> int:
+        """The number of the loop from trip to trip of which the symbol `name` may change, or -1."""
+        loop = self.symbols[name].loop
+        return -1 if loop is None else loop.depth
+
     def same_trip(self, a: Access, b: Access) -> bool:
         """Whether both may touch one element in the same trip of all loops that are around both."""
         if exclusive(a, b):

@@ -116,7 +116,7 @@ class _Planner:
             for b in writes[n:]:
                 stores = a.kind == "store" and b.kind == "store"  # then the loop's independence says it
                 if not stores and self.meetings.other_trip(a, b, level):
-                    found.update({x: None for x in (a, b)})
+                    found.update(dict.fromkeys((a, b)))
         return list(found)
 
     def _unobserved(self, shared: list[Access], accesses: list[Access]) -> bool:

@@ -1,0 +1,115 @@
+"""Which accesses stay inside their memories: proved, a question of the launch's arguments, or unknown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from dsim.analysis.affine import Affine, constant
+from dsim.analysis.effects import Access, Effects, effects
+from dsim.analysis.hull import Hulls, compiled, never_runs, python
+from dsim.analysis.linear import impossible, row
+from dsim.analysis.meeting import Meetings
+from dsim.ir.nodes import Kernel
+
+Status = Literal["proved", "launch", "checked"]
+_WORST: dict[Status, int] = {"proved": 0, "launch": 1, "checked": 2}
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What is known about the indices of a kernel.
+
+    Attributes
+    ----------
+    sites : mapping of int to str
+        "proved": inside in every launch. "launch": inside in launches for which `holds`.
+        "checked": the index is data, or it may be outside. Site -1 stands for all accesses to fields
+        that a transform made; its private memories, which it indexes by its own counters, are left out.
+    conditions : tuple of Affine
+        Forms of the parameters that must not be negative for the "launch" sites.
+    holds : callable
+        Whether they are not, given all of the kernel's arguments in order.
+    """
+
+    sites: Mapping[int, Status]
+    conditions: tuple[Affine, ...]
+    holds: Callable[[tuple[object, ...]], bool]
+
+    @property
+    def always(self) -> bool:
+        """Whether no launch needs a check."""
+        return all(status == "proved" for status in self.sites.values())
+
+
+def bounds(kernel: Kernel, facts: Effects | None = None) -> Bounds:
+    """Which accesses of `kernel` stay inside their memories."""
+    facts = facts if facts is not None else effects(kernel)
+    prover = _Prover(facts)
+    sites: dict[int, Status] = {}
+    conditions: dict[int, dict[Affine, None]] = {}
+    for a in facts.accesses:
+        if a.memory.private and a.site < 0:
+            continue
+        status, needs = prover.access(a)
+        old = sites.get(a.site, "proved")
+        sites[a.site] = max(old, status, key=_WORST.__getitem__)
+        conditions.setdefault(a.site, {}).update(dict.fromkeys(needs))
+    asked = tuple(
+        dict.fromkeys(form for site, forms in conditions.items() if sites[site] == "launch" for form in forms)
+    )
+    return Bounds(sites, asked, _holds(asked, prover.places))
+
+
+class _Prover:
+    def __init__(self, facts: Effects) -> None:
+        self.facts = facts
+        self.meetings = Meetings(facts)
+        self.places = {p.name: n for n, p in enumerate(facts.kernel.params) if p.type.is_integer}
+        self.hulls = Hulls(facts, self.places)
+        self._known: dict[tuple[int, tuple[Affine, ...]], tuple[Status, tuple[Affine, ...]]] = {}
+
+    def access(self, a: Access) -> tuple[Status, tuple[Affine, ...]]:
+        """The answer about `a`, and what must not be negative when that is "launch"."""
+        if never_runs(a):
+            return "proved", ()
+        lengths = self._lengths(a)
+        key = (a.form, lengths)
+        if key not in self._known:
+            self._known[key] = self._answer(a, lengths)
+        return self._known[key]
+
+    def _lengths(self, a: Access) -> tuple[Affine, ...]:
+        if a.memory.private:
+            return self.facts.lengths[a.memory.key]
+        return tuple(constant(n or 0) for n in a.memory.shape)
+
+    def _answer(self, a: Access, lengths: tuple[Affine, ...]) -> tuple[Status, tuple[Affine, ...]]:
+        needs: list[Affine] = []
+        for form, length in zip(a.index, lengths, strict=True):
+            for inside in (form, length - form + -1):
+                if self._sure(inside, a):
+                    continue
+                least = self.hulls.end(inside, -1)
+                if least is None or least.is_constant:
+                    return "checked", ()
+                needs.append(least)
+        return ("launch" if needs else "proved"), tuple(needs)
+
+    def _sure(self, inside: Affine, a: Access) -> bool:
+        """Whether `inside` is never negative where `a` happens."""
+        if self.facts.integers.extent(inside)[0] >= 0:
+            return True
+        if inside.is_constant:
+            return False
+        positive, zero = self.meetings.bounds(a)
+        outside = -inside + -1
+        return impossible([row(f) for f in zero], [row(f) for f in (*positive, outside)])
+
+
+def _holds(conditions: tuple[Affine, ...], places: dict[str, int]) -> Callable[[tuple[object, ...]], bool]:
+    if not conditions:
+        return lambda _: True
+    tests = " and ".join(f"{python(form, places)} >= 0" for form in conditions)
+    return compiled(f"def holds(p):\n    return {tests}", "holds")  # type: ignore[return-value]

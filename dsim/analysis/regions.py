@@ -1,0 +1,134 @@
+"""Which elements the accesses of a launch reach, as boxes: fast to ask at every launch.
+
+An over-approximation: guards are ignored, an index that is data reaches the whole axis.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+
+from dsim.analysis.affine import Affine, constant
+from dsim.analysis.effects import Access, Effects, effects
+from dsim.analysis.hull import Box, Hulls, Interval, compiled, never_runs, python
+from dsim.ir.nodes import Kernel, MemoryKey
+
+Numbers = tuple[tuple[int, int], ...]  # per axis from and to before which index
+
+
+@dataclass(frozen=True, slots=True)
+class Regions:
+    """What some accesses of a kernel reach.
+
+    Attributes
+    ----------
+    keys : tuple of MemoryKey
+        The memory of each box; a memory may have several.
+    at : callable
+        The boxes, in the order of `keys`, of the launch with these arguments (all of the kernel's
+        parameters, in order): per axis ``(from, to)``, `to` exclusive, within the memory's shape.
+        A box with ``from >= to`` on some axis is empty; that of a 0-D memory is ``()``, and not.
+    fixed : bool
+        Whether the boxes are the same for all arguments; then `at` is called with any.
+    """
+
+    keys: tuple[MemoryKey, ...]
+    at: Callable[[tuple[object, ...]], tuple[Numbers, ...]]
+    fixed: bool
+
+
+def regions(kernel: Kernel, sites: Collection[int], facts: Effects | None = None) -> Regions:
+    """What the accesses of `kernel` at `sites` reach; private memories have no regions."""
+    facts = facts if facts is not None else effects(kernel)
+    return _regions(facts, [a for a in facts.accesses if a.site in sites])
+
+
+def written(kernel: Kernel, facts: Effects | None = None) -> Regions:
+    """What `kernel` stores and accumulates to."""
+    facts = facts if facts is not None else effects(kernel)
+    return _regions(facts, [a for a in facts.accesses if a.kind != "load"])
+
+
+def _regions(facts: Effects, accesses: list[Access]) -> Regions:
+    params = facts.kernel.params
+    places = {p.name: n for n, p in enumerate(params) if p.type.is_integer}
+    hulls = Hulls(facts, places)
+    found: dict[MemoryKey, list[Box]] = {}
+    for a in {(a.form, a.memory.key): a for a in accesses}.values():
+        if not a.memory.private and not never_runs(a):
+            _include(found.setdefault(a.memory.key, []), _clipped(hulls.box(a), a.memory.shape))
+    keys = tuple(key for key, boxes in found.items() for _ in boxes)
+    boxes = [box for found_boxes in found.values() for box in found_boxes]
+    if all(form.is_constant for box in boxes for interval in box for form in interval):
+        numbers = tuple(tuple((a.constant, b.constant) for a, b in box) for box in boxes)
+        return Regions(keys, lambda _: numbers, fixed=True)
+    shapes = {m.key: m.shape for m in facts.kernel.memories}
+    return Regions(keys, _evaluator(boxes, [shapes[key] for key in keys], places), fixed=False)
+
+
+def _clipped(box: Box, shape: tuple[int | None, ...]) -> Box:
+    """`box` with its constant ends inside the memory."""
+    return tuple((_within(a, n or 0), _within(b, n or 0)) for (a, b), n in zip(box, shape, strict=True))
+
+
+def _within(form: Affine, length: int) -> Affine:
+    return constant(min(max(form.constant, 0), length)) if form.is_constant else form
+
+
+def _include(boxes: list[Box], new: Box) -> None:
+    """Adds `new` to `boxes`, together with those that it overlaps or adjoins in one box."""
+    for n, old in enumerate(boxes):
+        joined = _joined(old, new)
+        if joined is not None:
+            del boxes[n]
+            _include(boxes, joined)
+            return
+    boxes.append(new)
+
+
+def _joined(a: Box, b: Box) -> Box | None:
+    """One box around both when they overlap for sure, or differ on one axis and adjoin there."""
+    differ = sum(x != y for x, y in zip(a, b, strict=True))
+    slack = 0 if differ <= 1 else -1  # boxes that only touch are joined when nothing is added
+    box: list[Interval] = []
+    for x, y in zip(a, b, strict=True):
+        joined = x if x == y else _interval_around(x, y, slack)
+        if joined is None:
+            return None
+        box.append(joined)
+    return tuple(box)
+
+
+def _interval_around(a: Interval, b: Interval, slack: int) -> Interval | None:
+    low, high = b[0] - a[0], b[1] - a[1]
+    gaps = (b[0] - a[1], a[0] - b[1])
+    if not (low.is_constant and high.is_constant):
+        return None
+    if any(not gap.is_constant or gap.constant > slack for gap in gaps):
+        return None
+    return (a[0] if low.constant >= 0 else b[0]), (a[1] if high.constant <= 0 else b[1])
+
+
+def _evaluator(
+    boxes: list[Box], shapes: list[tuple[int | None, ...]], places: dict[str, int]
+) -> Callable[[tuple[object, ...]], tuple[Numbers, ...]]:
+    """A function of the arguments that gives the boxes; each changing end is computed once."""
+    names: dict[tuple[Affine, int, bool], str] = {}
+
+    def end(form: Affine, n: int, upper: bool) -> str:
+        if form.is_constant:
+            return str(form.constant)
+        return names.setdefault((form, n if upper else 0, upper), f"e{len(names)}")
+
+    shown = []
+    for box, shape in zip(boxes, shapes, strict=True):
+        axes = [
+            f"({end(a, n or 0, False)}, {end(b, n or 0, True)})" for (a, b), n in zip(box, shape, strict=True)
+        ]
+        shown.append("(" + "".join(f"{axis}, " for axis in axes) + ")")
+    lines = ["def at(p):"]
+    for (form, n, upper), name in names.items():
+        limit = f"{name} if {name} < {n} else {n}" if upper else f"{name} if {name} > 0 else 0"
+        lines += [f"    {name} = {python(form, places)}", f"    {name} = {limit}"]
+    lines.append("    return (" + "".join(f"{box}, " for box in shown) + ")")
+    return compiled("\n".join(lines), "at")  # type: ignore[return-value]

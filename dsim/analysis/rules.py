@@ -1,0 +1,147 @@
+"""The access rules: which values that a derivative reads again may have been overwritten by then.
+
+Only what one kernel does to its own reads is decided here; what later launches do is asked of
+`regions.py` at each launch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+
+from dsim.analysis.affine import Affine
+from dsim.analysis.effects import Access, Effects, effects, is_write
+from dsim.analysis.meeting import Meetings, common, exclusive
+from dsim.ir.nodes import For, Kernel
+
+
+@dataclass(frozen=True, slots=True)
+class Overwrite:
+    """A read whose value is needed, and a write that may change the element after it.
+
+    `certain` when it does so in every launch in which the read happens.
+    """
+
+    read: Access
+    write: Access
+    certain: bool
+
+
+def overwritten(
+    kernel: Kernel, needed: Collection[int], facts: Effects | None = None
+) -> tuple[Overwrite, ...]:
+    """The writes of `kernel` that may come after a needed read on the same element.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        With its accesses numbered.
+    needed : collection of int
+        Sites whose value is needed after the kernel. A load's is what it loaded; that of an
+        accumulation by min or max is what the element is in the end, which later accumulations by
+        the same operation do not spoil; that of another accumulation is the element before it.
+    facts : Effects, optional
+        ``effects(kernel)``, when it is there already.
+
+    Returns
+    -------
+    tuple of Overwrite
+        In the order of the reads; for one pair of statements at most one.
+    """
+    facts = facts if facts is not None else effects(kernel)
+    asked = _Question(facts)
+    found: list[Overwrite] = []
+    for accesses in facts.by_memory.values():
+        reads = [a for a in accesses if a.site in needed and a.kind != "store"]
+        writes = [a for a in accesses if is_write(a)]
+        if reads and writes:
+            found += asked.conflicts(reads, writes)
+    found.sort(key=lambda o: (o.read.position, o.write.position))
+    return tuple(found)
+
+
+class _Question:
+    def __init__(self, facts: Effects) -> None:
+        self.meetings = Meetings(facts)
+
+    def conflicts(self, reads: list[Access], writes: list[Access]) -> Iterable[Overwrite]:
+        axes = _constant_axes(reads + writes)
+        groups: dict[tuple[int, ...], list[Access]] = {}
+        for w in writes:
+            groups.setdefault(_at(w, axes), []).append(w)
+        for r in reads:
+            for w in groups.get(_at(r, axes), ()):
+                if not _spares(r, w) and self._may_follow(r, w):
+                    yield Overwrite(r, w, self._certain(r, w))
+
+    def _may_follow(self, r: Access, w: Access) -> bool:
+        """Whether `w` may touch, after `r`, the element that `r` read."""
+        if _after(r, w) and self.meetings.same_trip(r, w):
+            return True
+        for level in range(common(r, w)):
+            if self.meetings.later_trip(r, w, level):
+                return True
+            s = r.loops[level].statement
+            any_order = isinstance(s, For) and s.parallel
+            if any_order and self.meetings.later_trip(w, r, level):
+                return True
+        return False
+
+    def _certain(self, r: Access, w: Access) -> bool:
+        shared = common(r, w)
+        if any(loop.trips is None or loop.trips < 1 for loop in w.loops[shared:]):
+            return False
+        if any(all(g.condition != h.condition or g.branch != h.branch for h in r.guards) for g in w.guards):
+            return False
+        if _after(r, w) and self._same_element(r, w, shared):
+            return True
+        return shared > 0 and not r.guards and not w.guards and self._later_certain(r, w, shared - 1)
+
+    def _same_element(self, r: Access, w: Access, shared: int) -> bool:
+        """Whether both indices are always equal in one trip of the loops around both."""
+        return r.index == w.index and all(
+            self.meetings.level_of(v.name) < shared for form in r.index for v, _ in form.terms
+        )
+
+    def _later_certain(self, r: Access, w: Access, level: int) -> bool:
+        """Whether `w` hits what `r` read a known number of trips of loop `level` later."""
+        loop = r.loops[level]
+        if loop.index is None or loop.trips is None:
+            return False
+        away: set[int] = set()
+        for x, y in zip(r.index, w.index, strict=True):
+            steady = all(
+                self.meetings.level_of(v.name) < level or v.name == loop.index.name for v, _ in x.terms
+            )
+            trips = _trips_between(x - y, y.coefficient(loop.index) * loop.step)
+            if not steady or trips is None:
+                return False
+            away |= trips
+        return len(away) <= 1 and all(0 < d < loop.trips for d in away or {1})
+
+
+def _trips_between(gap: Affine, step: int) -> set[int] | None:
+    """The one number of steps that makes `gap`; empty when any does, None when none may."""
+    if not gap.is_constant or (gap.constant % step if step else gap.constant):
+        return None
+    return {gap.constant // step} if step else set()
+
+
+def _after(r: Access, w: Access) -> bool:
+    """Whether `w` runs after `r` in one trip; what one statement reads, it overwrites itself."""
+    return w.position >= r.position and not exclusive(r, w)
+
+
+def _spares(r: Access, w: Access) -> bool:
+    """Whether `w` leaves what is needed of `r`: both take the same minimum or maximum."""
+    return r.op in ("min", "max") and w.op == r.op
+
+
+def _constant_axes(accesses: list[Access]) -> tuple[int, ...]:
+    """The axes on which all index forms are numbers: accesses that differ there never meet."""
+    first: tuple[Affine, ...] = accesses[0].index
+    return tuple(axis for axis in range(len(first)) if all(a.index[axis].is_constant for a in accesses))
+
+
+def _at(a: Access, axes: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(a.index[axis].constant for axis in axes)
