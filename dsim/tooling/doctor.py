@@ -25,6 +25,7 @@ REQUIRED = ("numba", "llvmlite", "numpy", "scipy", "ipywidgets", "anywidget", "m
 FOR_LAB = ("jupyterlab", "notebook", "ipykernel", "nbclient", "nbconvert")
 OPTIONAL = {"numba-cuda": "cuda", "torch": "torch", "dask": "dask"}
 EXTENSION = "dsim-lab"
+REBUILD = "in a checkout of dsim: make clean setup, or pip install --force-reinstall --no-deps ."
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,14 +125,12 @@ def check_lab_extension() -> Iterable[Finding]:
     folders = importlib.import_module("jupyter_core.paths").jupyter_path("labextensions")
     package = next((p for f in folders if (p := Path(f) / EXTENSION / "package.json").is_file()), None)
     if package is None:
-        yield Finding(
-            "problem", "Lab extension", f"{EXTENSION} is not installed", "pip install --force-reinstall dsim"
-        )
+        yield Finding("problem", "Lab extension", f"{EXTENSION} is not installed", REBUILD)
         return
     version = json.loads(package.read_text(encoding="utf-8"))["version"]
     if version != npm_version(__version__):
         detail = f"{EXTENSION} {version} at {package.parent} does not belong to dsim {__version__}"
-        yield Finding("problem", "Lab extension", detail, "pip install --force-reinstall dsim")
+        yield Finding("problem", "Lab extension", detail, REBUILD)
     elif is_disabled(folders):
         yield Finding(
             "problem",
@@ -160,8 +159,8 @@ def is_disabled(labextension_folders: list[str]) -> bool:
         return False
     settings = Path(importlib.import_module("jupyterlab.commands").get_app_dir()) / "settings"
     page_config = importlib.import_module("jupyterlab_server.config").get_page_config
-    disabled = page_config(labextension_folders, str(settings)).get("disabledExtensions", {})
-    return any(off and name.partition(":")[0] == EXTENSION for name, off in disabled.items())
+    disabled: list[str] = page_config(labextension_folders, str(settings))["disabledExtensions"]
+    return any(name.partition(":")[0] == EXTENSION for name in disabled)
 
 
 CHECKS: tuple[Callable[[], Iterable[Finding]], ...] = (
@@ -190,8 +189,8 @@ def show(findings: Iterable[Finding]) -> str:
 
     Examples
     --------
-    >>> numpy, torch = Finding("ok", "numpy", "2.4.6"), Finding("note", "torch", "absent", "pip install torch")
-    >>> print(show([numpy, torch]))
+    >>> found = Finding("ok", "numpy", "2.4.6"), Finding("note", "torch", "absent", "pip install torch")
+    >>> print(show(found))
       ok       numpy          2.4.6
       note     torch          absent
                               pip install torch

@@ -6,8 +6,10 @@ that fails. Not its job: writing pages (`dsim.tooling.pages`) and choosing noteb
 
 from __future__ import annotations
 
+import json
 import re
 import sys
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TextIO
@@ -19,6 +21,8 @@ from dsim.tooling.progress import Progress
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 WIDGET_STATE = "widgets"
 KERNEL = "python3"
+# Other accounts of this machine can reach a kernel's ports; "auto" encrypts where the kernel can.
+ENCRYPTED = {"KernelManager": {"transport_encryption": "auto"}}
 ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 LABEL_WIDTH = 60
 
@@ -37,17 +41,29 @@ def read_notebook(path: Path) -> Notebook:
     if not path.is_file():
         raise ToolError(f"there is no notebook {path}", help="give the path of an .ipynb file")
     try:
-        return nbformat.read(path, as_version=4)
-    except (
-        nbformat.reader.NotJSONError,
-        nbformat.ValidationError,
-        UnicodeDecodeError,
-        AttributeError,
-    ) as error:
-        raise ToolError(
-            f"{path} is not a notebook: {first_line(str(error))}",
-            help="open it in JupyterLab and save it again, or take an older copy",
-        ) from error
+        content: Any = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise not_a_notebook(path, first_line(str(error))) from error
+    if not (isinstance(content, dict) and "nbformat" in content and "cells" in content):
+        raise not_a_notebook(path, "it has no cells, or is older than nbformat 4")
+    flaws: dict[str, Exception] = {}
+    with warnings.catch_warnings():
+        # Cells without an id are the custom of older notebooks; reading gives them one.
+        warnings.simplefilter("ignore", nbformat.warnings.MissingIDFieldWarning)
+        try:
+            notebook = nbformat.reads(json.dumps(content), as_version=4, capture_validation_error=flaws)
+        except (nbformat.ValidationError, nbformat.NBFormatError, TypeError) as error:
+            raise not_a_notebook(path, first_line(str(error))) from error
+    for flaw in flaws.values():
+        raise not_a_notebook(path, first_line(str(flaw))) from flaw
+    return notebook
+
+
+def not_a_notebook(path: Path, why: str) -> ToolError:
+    """The error for a file that is something else, or damaged."""
+    return ToolError(
+        f"{path} is not a notebook: {why}", help="open it in JupyterLab and save it, or take a copy"
+    )
 
 
 def run_notebook(path: Path, *, timeout: int, kernel: str = KERNEL, out: TextIO | None = None) -> Notebook:
@@ -85,6 +101,7 @@ def run_notebook(path: Path, *, timeout: int, kernel: str = KERNEL, out: TextIO 
             timeout=timeout,
             kernel_name=kernel,
             store_widget_state=False,
+            config=require("traitlets.config", extra="lab", purpose="to run notebooks").Config(ENCRYPTED),
             resources={"metadata": {"path": str(path.resolve().parent)}},
             on_cell_start=running.start,
             on_cell_executed=running.executed,
@@ -99,19 +116,19 @@ def run_notebook(path: Path, *, timeout: int, kernel: str = KERNEL, out: TextIO 
         except nbclient.exceptions.CellExecutionError as error:
             progress.finish(ok=False)
             raise ToolError(
-                running.place(path) + indent(ANSI.sub("", error.traceback).strip()),
+                running.place(path) + indent(running.traceback() or f"{error.ename}: {error.evalue}"),
                 help=f"open it with `dsim lab {path}` and run the cells up to this one",
             ) from error
         except nbclient.exceptions.CellTimeoutError as error:
             progress.finish(ok=False)
             raise ToolError(
-                running.place(path) + f"    it took more than {timeout} s and was stopped",
+                running.place(path) + running.text() + f"    it took more than {timeout} s and was stopped",
                 help="give it more time with --timeout SECONDS",
             ) from error
         except nbclient.exceptions.DeadKernelError as error:
             progress.finish(ok=False)
             raise ToolError(
-                running.place(path) + "    the kernel died while this cell ran",
+                running.place(path) + running.text() + "    the kernel died while this cell ran",
                 help="it may have run out of memory; `dsim doctor` looks at the machine",
             ) from error
     return strip_widgets(notebook)
@@ -127,12 +144,12 @@ class Running:
             for number, index in enumerate((i for i, c in enumerate(notebook.cells) if is_run(c)), start=1)
         }
         self.number = 0
-        self.source = ""
+        self.cell: Notebook = None
 
     def start(self, cell: Notebook, cell_index: int) -> None:
         """A cell is reached."""
         if is_run(cell):
-            self.number, self.source = self.numbers[cell_index], cell.source
+            self.number, self.cell = self.numbers[cell_index], cell
             self.progress.start(cell_label(cell.source))
 
     def executed(self, cell: Notebook, cell_index: int, execute_reply: Mapping[str, Any]) -> None:  # noqa: ARG002
@@ -141,11 +158,19 @@ class Running:
             self.progress.finish()
 
     def place(self, path: Path) -> str:
-        """Where the run stands, for the head of an error: the cell and its text."""
-        lines = self.source.splitlines()
+        """Where the run stands, for the head of an error."""
+        return f"{path}: code cell {self.number} of {self.progress.total} failed\n\n"
+
+    def text(self) -> str:
+        """The cell's text with line numbers, for an error that has no traceback."""
+        lines = self.cell.source.splitlines()
         width = len(str(len(lines)))
-        text = "".join(f"    {i:>{width}} | {line}\n" for i, line in enumerate(lines, start=1))
-        return f"{path}: code cell {self.number} of {self.progress.total} failed\n\n{text}\n"
+        return "".join(f"    {i:>{width}} | {line}\n" for i, line in enumerate(lines, start=1)) + "\n"
+
+    def traceback(self) -> str:
+        """The traceback that the cell left, as plain text."""
+        errors = [output for output in self.cell.outputs if output.output_type == "error"]
+        return ANSI.sub("", "\n".join(errors[-1].traceback)).strip("-\n") if errors else ""
 
 
 def is_run(cell: Notebook) -> bool:

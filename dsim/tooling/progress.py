@@ -54,6 +54,8 @@ class Progress:
         self._stopped.set()
         if self.live:
             self._clock.join()
+            self.label = self.label if self.done < self.total else ""
+            self._draw()
             self.out.write("\n")
             self.out.flush()
 

@@ -1,0 +1,83 @@
+"""The command line: what it understands, what it answers, and how it fails."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from dsim import cli
+from dsim._version import __version__
+from dsim.tooling.errors import ToolError
+
+
+def test_version(capsys):
+    with pytest.raises(SystemExit) as exit_:
+        cli.main(["--version"])
+    assert exit_.value.code == 0
+    assert capsys.readouterr().out == f"dsim {__version__}\n"
+
+
+@pytest.mark.parametrize("command", [[], ["lab"], ["demo"], ["run"], ["doctor"]])
+def test_help(command, capsys):
+    with pytest.raises(SystemExit) as exit_:
+        cli.main([*command, "--help"])
+    assert exit_.value.code == 0
+    assert capsys.readouterr().out.startswith(" ".join(["usage: dsim", *command]))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ([], "required: COMMAND"),
+        (["gradient"], "invalid choice: 'gradient'"),
+        (["run"], "required: NOTEBOOK"),
+        (["run", "a.ipynb", "--timeout", "0"], "'0' is not a whole number above 0"),
+        (["run", "a.ipynb", "--timeout", "soon"], "'soon' is not a whole number above 0"),
+        (["lab", "--ip", "0.0.0.0"], "unrecognized arguments: --ip"),
+    ],
+)
+def test_not_understood(arguments, says, capsys):
+    with pytest.raises(SystemExit) as exit_:
+        cli.main(arguments)
+    assert exit_.value.code == 2
+    assert says in capsys.readouterr().err
+
+
+def test_error_has_a_next_step(monkeypatch, capsys):
+    def fail() -> int:
+        raise ToolError("the sky is down", help="lift it")
+
+    monkeypatch.setattr(cli, "doctor", fail)
+    assert cli.main(["doctor"]) == 1
+    captured = capsys.readouterr()
+    assert captured.err == "dsim: error: the sky is down\nhelp: lift it\n"
+    assert captured.out == ""
+
+
+def test_error_without_a_next_step():
+    assert str(ToolError("the sky is down")) == "the sky is down"
+
+
+def test_ctrl_c(monkeypatch, capsys):
+    def interrupted() -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cli, "doctor", interrupted)
+    assert cli.main(["doctor"]) == 130
+    assert capsys.readouterr().err == "\ndsim: stopped\n"
+
+
+def test_as_a_module():
+    done = subprocess.run(
+        [sys.executable, "-m", "dsim", "run", "absent.ipynb"],
+        cwd=Path(__file__).parents[1],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert (
+        done.stderr
+        == "dsim: error: there is no notebook absent.ipynb\nhelp: give the path of an .ipynb file\n"
+    )

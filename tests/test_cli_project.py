@@ -1,0 +1,60 @@
+"""The project's own files agree with one another, and name no place that a stranger does not have."""
+
+import json
+import re
+import tomllib
+from importlib.metadata import version
+from pathlib import Path
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+import dsim.tooling.doctor
+from dsim._version import __version__
+
+ROOT = Path(__file__).parents[1]
+
+
+def project():
+    return tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+
+
+def pins():
+    lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    return [line for line in lines if not line.startswith("#")]
+
+
+def test_one_version_everywhere():
+    npm = dsim.tooling.doctor.npm_version(__version__)
+    package = json.loads((ROOT / "extension" / "package.json").read_text(encoding="utf-8"))
+    lock = json.loads((ROOT / "extension" / "package-lock.json").read_text(encoding="utf-8"))
+    assert version("dsim") == __version__, "run `make setup`"
+    assert [package["version"], lock["version"], lock["packages"][""]["version"]] == [npm] * 3
+
+
+def test_constraints_are_names_and_versions_only():
+    assert all(re.fullmatch(r"[A-Za-z0-9._-]+==[A-Za-z0-9.]+", line) for line in pins())
+    assert len({canonicalize_name(line.partition("==")[0]) for line in pins()}) == len(pins())
+
+
+def test_constraints_pin_all_that_is_asked_for():
+    pinned = {canonicalize_name(line.partition("==")[0]): line.partition("==")[2] for line in pins()}
+    table = project()
+    extras = table["project"]["optional-dependencies"]
+    asked = [*table["build-system"]["requires"], *table["project"]["dependencies"]]
+    asked += [text for name, extra in extras.items() if name != "torch" for text in extra]
+    for requirement in map(Requirement, asked):
+        if requirement.name != "dsim":
+            assert requirement.specifier.contains(pinned[canonicalize_name(requirement.name)]), requirement
+
+
+def test_lock_file_names_no_registry():
+    lock = json.loads((ROOT / "extension" / "package-lock.json").read_text(encoding="utf-8"))
+    packages = {name: entry for name, entry in lock["packages"].items() if name}
+    assert [name for name, entry in packages.items() if "resolved" in entry] == []
+    assert [name for name, entry in packages.items() if "integrity" not in entry] == []
+
+
+def test_the_demo_is_shipped():
+    shipped = project()["tool"]["hatch"]["build"]["targets"]["wheel"]["shared-data"]
+    assert shipped["notebooks"] == "share/dsim/notebooks"

@@ -1,0 +1,181 @@
+"""`dsim run` and `dsim demo`: notebooks run without a browser and leave pages."""
+
+import json
+
+import nbformat
+import pytest
+from nbformat import v4
+
+from dsim import cli
+from dsim.tooling import demo
+from dsim.tooling.notebooks import WIDGET_VIEW, cell_label, strip_widgets
+
+PICTURE = "%matplotlib inline\nimport matplotlib.pyplot as plt\nplt.plot([0, 1]);"
+REPORT = """\
+from IPython.display import display
+report = {"summary": "s"}
+display({"application/vnd.dsim.report+json": report, "text/html": "<em>annotated</em>"}, raw=True)"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """An empty folder to work in."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def write(path, *sources, **metadata):
+    """Write a notebook whose cells are code, or Markdown when they begin with a hash and a space."""
+    cells = [v4.new_markdown_cell(s) if s.startswith("# ") else v4.new_code_cell(s) for s in sources]
+    nbformat.write(v4.new_notebook(cells=cells, metadata=metadata), path)
+    return path
+
+
+def test_run_leaves_a_page_with_pictures(folder, capsys):
+    notebook = write(folder / "plot.ipynb", "# A line", PICTURE, "", REPORT, "print('wor' + 'ked')")
+    before = notebook.read_bytes()
+
+    assert cli.main(["run", "plot.ipynb"]) == 0
+
+    page = (folder / "build" / "run" / "plot.html").read_text(encoding="utf-8")
+    assert "data:image/png;base64," in page
+    assert "<em>annotated</em>" in page
+    assert "worked" in page
+    assert 'src="http' not in page, "a page is whole without a network"
+    assert notebook.read_bytes() == before
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[:2] for line in lines] == [["plot", f"{i}/3"] for i in (1, 2, 3)] + [
+        ["plot", "page:"]
+    ]
+    assert lines[-1].endswith("build/run/plot.html")
+
+
+def test_run_in_place_works_beside_the_notebook_and_keeps_no_widgets(folder):
+    (folder / "deep").mkdir()
+    (folder / "deep" / "data.txt").write_text("42")
+    slider = "import ipywidgets\nipywidgets.IntSlider(value=3)"
+    write(folder / "deep" / "w.ipynb", "print(open('data.txt').read())", slider, widgets={"state": {}})
+
+    assert cli.main(["run", "deep/w.ipynb", "--inplace", "--output", "pages"]) == 0
+
+    text = (folder / "deep" / "w.ipynb").read_text(encoding="utf-8")
+    assert "42" in text
+    assert "IntSlider(value=3)" in text
+    assert "widgets" not in json.loads(text)["metadata"]
+    assert WIDGET_VIEW not in text
+    assert (folder / "pages" / "w.html").is_file()
+
+
+def test_a_cell_that_fails(folder, capsys):
+    write(folder / "bad.ipynb", "x = 1", "# Text", "y = 0\nx / y", "print('never')")
+    assert cli.main(["run", "bad.ipynb"]) == 1
+    captured = capsys.readouterr()
+    assert captured.err.startswith("dsim: error: bad.ipynb: code cell 2 of 3 failed\n")
+    assert "----> 2 x / y" in captured.err
+    assert "ZeroDivisionError: division by zero\nhelp: open it with `dsim lab bad.ipynb`" in captured.err
+    assert "\x1b" not in captured.err
+    assert "2/3" in captured.out
+    assert "FAILED  y = 0" in captured.out
+    assert not (folder / "build").exists()
+
+
+def test_a_cell_that_takes_too_long(folder, capsys):
+    write(folder / "slow.ipynb", "import time\ntime.sleep(60)")
+    assert cli.main(["run", "slow.ipynb", "--timeout", "1"]) == 1
+    err = capsys.readouterr().err
+    assert "    2 | time.sleep(60)\n\n    it took more than 1 s and was stopped\n" in err
+    assert err.endswith("help: give it more time with --timeout SECONDS\n")
+
+
+def test_a_kernel_that_dies(folder, capsys):
+    write(folder / "dead.ipynb", "import os\nos._exit(3)")
+    assert cli.main(["run", "dead.ipynb"]) == 1
+    assert "the kernel died while this cell ran" in capsys.readouterr().err
+
+
+def test_no_such_kernel(folder, capsys):
+    write(folder / "a.ipynb", "1")
+    assert cli.main(["run", "a.ipynb", "--kernel", "cobol"]) == 1
+    assert "there is no kernel 'cobol'\nhelp: `jupyter kernelspec list`" in capsys.readouterr().err
+
+
+NOT_NOTEBOOKS = [
+    b"",
+    b"{",
+    b"[]",
+    b"\xff",
+    b'{"cells": []}',
+    b'{"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": [{"source": "1"}]}',
+    b'{"nbformat": 4, "nbformat_minor": 5, "cells": []}',
+]
+
+
+@pytest.mark.parametrize("content", NOT_NOTEBOOKS)
+def test_not_a_notebook(content, folder, capsys):
+    (folder / "a.ipynb").write_bytes(content)
+    assert cli.main(["run", "a.ipynb"]) == 1
+    assert "dsim: error: a.ipynb is not a notebook" in capsys.readouterr().err
+
+
+def test_page_that_cannot_be_written(folder, capsys):
+    write(folder / "empty.ipynb", "# Nothing to run")
+    (folder / "file").touch()
+    assert cli.main(["run", "empty.ipynb", "--output", "file"]) == 1
+    assert "file/empty.html cannot be written" in capsys.readouterr().err
+
+
+def test_formulas_ask_for_mathjax(folder):
+    write(folder / "formula.ipynb", "# Energy\n\n$E = m c^2$")
+    assert cli.main(["run", "formula.ipynb"]) == 0
+    assert "mathjax" in (folder / "build" / "run" / "formula.html").read_text(encoding="utf-8").lower()
+
+
+def test_demo(folder, monkeypatch, capsys):
+    (folder / "notebooks").mkdir()
+    write(folder / "notebooks" / "gravity.ipynb", "print('falling')")
+    monkeypatch.setattr(demo, "demo_folder", lambda: folder / "notebooks")
+    assert cli.main(["demo"]) == 0
+    assert "falling" in (folder / "build" / "demo" / "gravity.html").read_text(encoding="utf-8")
+    assert capsys.readouterr().out.endswith("page: build/demo/gravity.html\n")
+
+
+def test_demo_of_an_unknown_name(capsys):
+    assert cli.main(["demo", "levity"]) == 1
+    assert "the demo has no notebook 'levity'\nhelp: it has gravity" in capsys.readouterr().err
+
+
+def test_demo_folder_outside_a_checkout(folder, monkeypatch):
+    monkeypatch.setattr(demo, "__file__", str(folder / "lib" / "dsim" / "tooling" / "demo.py"))
+    monkeypatch.setattr(demo.sysconfig, "get_path", lambda _: str(folder))
+    with pytest.raises(demo.ToolError, match="has no demo notebooks"):
+        demo.demo_folder()
+    (folder / "share" / "dsim" / "notebooks").mkdir(parents=True)
+    assert demo.demo_folder() == folder / "share" / "dsim" / "notebooks"
+
+
+def test_demo_folder_in_a_checkout():
+    assert (demo.demo_folder().parent / "pyproject.toml").is_file()
+
+
+@pytest.mark.parametrize(
+    ("source", "label"),
+    [
+        ("# why\n\n x = 1 ", "x = 1"),
+        ("# only\n# words", "# only"),
+        ("y = " + "1" * 90, "y = " + "1" * 53 + "..."),
+    ],
+)
+def test_cell_label(source, label):
+    assert cell_label(source) == label
+
+
+def test_strip_widgets_leaves_other_outputs():
+    output = v4.new_output("display_data", data={WIDGET_VIEW: {"model_id": "1"}, "text/plain": "Slider"})
+    stream = v4.new_output("stream", text="hello")
+    notebook = v4.new_notebook(
+        cells=[v4.new_code_cell("s", outputs=[output, stream])], metadata={"widgets": {}}
+    )
+    stripped = strip_widgets(notebook)
+    assert "widgets" not in stripped.metadata
+    assert stripped.cells[0].outputs[0].data == {"text/plain": "Slider"}
+    assert stripped.cells[0].outputs[1].text == "hello"
