@@ -1,0 +1,137 @@
+"""Kernels on this processor: compile, bind to buffers, launch.
+
+>>> compiled = compile_kernel(kernel)               # doctest: +SKIP
+>>> launcher = compiled.bind({("x", ()): array})    # doctest: +SKIP
+>>> launcher(0.5)                                   # doctest: +SKIP
+()
+
+Machine code is compiled at the first launch that needs it. A kernel has at most two variants: one
+that checks only what is unknown, and one, for launches whose arguments break the conditions under
+which the rest is in bounds, that checks that as well.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from dsim.analysis.bounds import Bounds
+from dsim.analysis.effects import Effects
+from dsim.backends import llvm
+from dsim.backends.cpu_code import MachineCode
+from dsim.backends.cpu_launch import Launcher, Variant
+from dsim.backends.cpu_runtime import runtime, thread_count
+from dsim.backends.llvm_kernel import Strides, Wishes
+from dsim.backends.target_cpu import CpuTarget
+from dsim.ir.nodes import Accumulate, Kernel, MemoryKey, Store
+from dsim.ir.walk import statements
+
+_TARGET = CpuTarget()
+_CODE: dict[str, MachineCode] = {}  # by the module's text
+_LOCK = threading.RLock()
+
+
+@dataclass(eq=False)
+class Compiled:
+    """A kernel as machine code.
+
+    Attributes
+    ----------
+    kernel : Kernel
+        What was compiled.
+    bounds : Bounds or None
+        What is known about its indices; None when no access is to be checked.
+    strides : mapping
+        Element strides of memories that are not in C order.
+    threads : int
+        How many threads its loops are split among; 1: none.
+    """
+
+    kernel: Kernel
+    bounds: Bounds | None
+    strides: Strides
+    threads: int
+    deterministic: bool
+    facts: Effects | None
+    written: frozenset[MemoryKey] = field(init=False)
+    _variants: dict[bool, Variant] = field(init=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        found = {s.memory.key for s in statements(self.kernel.body) if isinstance(s, Store | Accumulate)}
+        self.written = frozenset(found)
+
+    def variant(self, *, checked: bool) -> Variant:
+        """One of the two variants, compiled when first asked for."""
+        with _LOCK:
+            if checked not in self._variants:
+                self._variants[checked] = self._compile(checked)
+            return self._variants[checked]
+
+    def _compile(self, checked: bool) -> Variant:
+        safe = ("proved",) if checked else ("proved", "launch")
+        sites = self.bounds.sites if self.bounds is not None else None
+
+        def unchecked(site: int) -> bool:
+            return sites is None or sites.get(site, "checked") in safe
+
+        wishes = Wishes(unchecked, self.strides, self.threads, self.deterministic)
+        emitted = llvm.emit(self.kernel, _TARGET, wishes, self.facts)
+        if emitted.text not in _CODE:
+            _CODE[emitted.text] = MachineCode(emitted.text, "dsim_entry")
+        if emitted.parallel:
+            runtime().start_threads()
+        return Variant(self.kernel, emitted, _CODE[emitted.text])
+
+    def bind(self, buffers: Mapping[MemoryKey, np.ndarray]) -> Launcher:
+        """A launcher that runs on these arrays, which it keeps alive.
+
+        Raises
+        ------
+        ValueError
+            When an array does not fit its memory, or overlaps one that the kernel writes.
+        """
+        return Launcher(self, buffers)
+
+    @property
+    def llvm(self) -> str:
+        """The optimised LLVM IR of the variant for launches within bounds."""
+        return self.variant(checked=False).code.llvm
+
+    @property
+    def asm(self) -> str:
+        """Its assembly."""
+        return self.variant(checked=False).code.asm
+
+
+def compile_kernel(
+    kernel: Kernel,
+    bounds: Bounds | None = None,
+    *,
+    strides: Strides | None = None,
+    threads: bool = True,
+    deterministic: bool = False,
+    facts: Effects | None = None,
+) -> Compiled:
+    """Prepares `kernel`, which has no `Derive` nodes, for this processor.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        What to compile.
+    bounds : Bounds, optional
+        What the analysis knows about its indices. Without it no access is checked: the caller
+        vouches for all of them.
+    strides : mapping, optional
+        Element strides of memories that are not in C order.
+    threads : bool
+        Whether parallel loops may use several threads.
+    deterministic : bool
+        Whether sums must not depend on the order in which threads come.
+    facts : Effects, optional
+        The analysis's facts about this very kernel, where they are at hand.
+    """
+    count = thread_count() if threads else 1
+    return Compiled(kernel, bounds, dict(strides or {}), count, deterministic, facts)

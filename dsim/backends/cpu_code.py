@@ -1,0 +1,65 @@
+"""LLVM IR to machine code of this processor, through Numba's code library.
+
+A module goes straight into the library that Numba keeps its own functions in, without a Python
+function around it and without Numba's own optimisation, whose first half is for reference counts.
+"""
+
+from __future__ import annotations
+
+import itertools
+from functools import cache
+
+import llvmlite.binding as llvm
+from numba.core.codegen import JITCodeLibrary, JITCPUCodegen
+from numba.core.compiler_lock import global_compiler_lock
+from numba.core.registry import cpu_target
+
+_numbers = itertools.count()
+
+
+class _Library(JITCodeLibrary):
+    """A code library of one module, optimised once."""
+
+    def _optimize_functions(self, ll_module: llvm.ModuleRef) -> None:
+        ll_module.data_layout = self._codegen._data_layout
+
+    def _optimize_final_module(self) -> None:
+        passes, builder = self._codegen._module_pass_manager()
+        passes.run(self._final_module, builder)
+
+
+class MachineCode:
+    """One compiled module. Its code stays as long as the process.
+
+    Attributes
+    ----------
+    entry : int
+        The address of its entry.
+    """
+
+    def __init__(self, text: str, entry: str) -> None:
+        name = f"dsim_{next(_numbers)}"
+        with global_compiler_lock:
+            codegen = _codegen()
+            module = llvm.parse_assembly(text.replace(f"@{entry}(", f"@{name}("))
+            module.name = name
+            library = _Library(codegen, name)
+            library.add_llvm_module(module)
+            library.finalize()
+            self.entry: int = library.get_pointer_to_function(name)
+        self._library = library
+
+    @property
+    def llvm(self) -> str:
+        """The optimised module."""
+        return self._library.get_llvm_str()
+
+    @property
+    def asm(self) -> str:
+        """The machine code as assembly."""
+        return self._library.get_asm_str()
+
+
+@cache
+def _codegen() -> JITCPUCodegen:
+    return cpu_target.target_context.codegen()

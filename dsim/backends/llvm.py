@@ -1,0 +1,94 @@
+"""From a kernel to LLVM IR, whole: the emitter's front door.
+
+The emitter is one for all targets; what differs goes through `Target`. Reading order: `llvm_text`,
+`llvm_primitives` (expressions), `llvm_writer` and `llvm_memory`, `llvm_loops`, `llvm_statements`,
+`llvm_kernel` (tasks), `llvm_parallel`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dsim.analysis.effects import Effects, effects
+from dsim.analysis.writes import write_plan
+from dsim.backends import llvm_frame as frame
+from dsim.backends.llvm_frame import Layout
+from dsim.backends.llvm_kernel import KernelWriter, Wishes, write_buffer, write_returns, write_serial
+from dsim.backends.llvm_parallel import write_parallel
+from dsim.backends.llvm_plans import Schedule, schedule
+from dsim.backends.llvm_statements import HANDLERS
+from dsim.backends.llvm_writer import Messages, Writer
+from dsim.backends.target import Target
+from dsim.ir.nodes import For, Kernel, Var
+from dsim.ir.walk import binds
+
+
+@dataclass(frozen=True, slots=True)
+class Emitted:
+    """A kernel as LLVM IR.
+
+    Attributes
+    ----------
+    text : str
+        The module. Its entry, ``dsim_entry``, takes a frame and gives back whether there was a fault.
+    layout : Layout
+        Where things lie in the frame.
+    messages : Messages
+        What the machine code may report.
+    parallel : bool
+        Whether it may use several threads.
+    """
+
+    text: str
+    layout: Layout
+    messages: Messages
+    parallel: bool
+
+
+def emit(kernel: Kernel, target: Target, wishes: Wishes, facts: Effects | None = None) -> Emitted:
+    """Writes `kernel`, which has no `Derive` nodes, for `target`."""
+    plans = _Schedules(kernel, wishes, facts)
+    k = KernelWriter(kernel, target, wishes, plans.parallel)
+    f = k.function("dsim_entry", "ptr %frame", linkage="", result="i64")
+    entry = Writer(f, target, HANDLERS, wishes.unchecked, k.messages)
+    entry.leave = "leave"
+    frame.write(f, frame.STATUS, "i64", "0")
+    for task in k.tasks:
+        if task.kind == "serial":
+            write_serial(k, f, task)
+        elif task.kind == "buffer":
+            write_buffer(k, entry, task)
+        else:
+            write_parallel(k, entry, task, plans.found[task.loop.index])
+    entry.release(0)
+    f.jump("leave")
+    f.open("leave")
+    write_returns(k, f)
+    target.finish(k.module)
+    return Emitted(k.module.text(target.header()), k.layout, k.messages, bool(plans.found))
+
+
+class _Schedules:
+    """The schedules of the loops that are worth several threads."""
+
+    def __init__(self, kernel: Kernel, wishes: Wishes, facts: Effects | None) -> None:
+        self.kernel = kernel
+        self.wishes = wishes
+        self.facts = facts
+        self.found: dict[Var, Schedule] = {}
+        self._outside: dict[Var, None] = dict.fromkeys(kernel.params)
+        for s in kernel.body.statements:
+            self._outside |= dict.fromkeys(binds(s))
+
+    def parallel(self, loop: For) -> bool:
+        """Whether `loop` is to be split among threads."""
+        if self.wishes.threads <= 1:
+            return False
+        if self.facts is None:
+            self.facts = effects(self.kernel)
+        threads = 1 if self.wishes.deterministic else self.wishes.threads
+        plans = write_plan(self.kernel, loop, self.facts)
+        found = schedule(self.kernel, loop, plans, self._outside, self.wishes.strides, threads)
+        if found is not None:
+            self.found[loop.index] = found
+        return found is not None

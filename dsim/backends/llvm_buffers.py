@@ -1,0 +1,167 @@
+"""Private buffers: small ones on the stack, others from the heap, freed at the end of their block.
+
+A buffer whose size is known when its function starts is made once there and zeroed each time its
+`Alloc` runs. Memory in use is counted against a limit, so that a buffer that is too large is a fault
+that names its line and not the end of the process.
+"""
+
+from __future__ import annotations
+
+from dsim.backends import llvm_frame as frame
+from dsim.backends.llvm_memory import Place, dense_strides
+from dsim.backends.llvm_text import WIDTH, Function
+from dsim.backends.llvm_writer import Held, Length, Writer
+from dsim.ir.nodes import Alloc, Block, Const, For, Memory, Var, While
+from dsim.ir.walk import blocks
+
+_ON_STACK = 4096  # bytes of one buffer
+_STACK_IN_ALL = 65536  # bytes of all buffers of one function
+_UNCOUNTED = 1 << 16  # bytes below which a buffer is not counted against the limit
+_LEAST = 16  # bytes, so that a clamped index into an empty buffer still reads something
+
+_HELPERS = f"""define internal noalias ptr @dsim_alloc(ptr %frame, i64 %size) noinline nounwind {{
+entry:
+  %large = icmp sgt i64 %size, {_UNCOUNTED}
+  br i1 %large, label %count, label %get
+count:
+  %at = getelementptr inbounds i8, ptr %frame, i64 {frame.RUNTIME * 8}
+  %runtime = load ptr, ptr %at, align 8
+  %left = getelementptr inbounds i8, ptr %runtime, i64 {frame.MEMORY_LEFT * 8}
+  %before = atomicrmw sub ptr %left, i64 %size monotonic
+  %fits = icmp sge i64 %before, %size
+  br i1 %fits, label %get, label %refuse
+get:
+  %p = call ptr @calloc(i64 1, i64 %size)
+  ret ptr %p
+refuse:
+  %undone = atomicrmw add ptr %left, i64 %size monotonic
+  ret ptr null
+}}
+define internal void @dsim_free(ptr %frame, ptr %p, i64 %size) noinline nounwind {{
+entry:
+  call void @free(ptr %p)
+  %large = icmp sgt i64 %size, {_UNCOUNTED}
+  br i1 %large, label %count, label %end
+count:
+  %at = getelementptr inbounds i8, ptr %frame, i64 {frame.RUNTIME * 8}
+  %runtime = load ptr, ptr %at, align 8
+  %left = getelementptr inbounds i8, ptr %runtime, i64 {frame.MEMORY_LEFT * 8}
+  %before = atomicrmw add ptr %left, i64 %size monotonic
+  br label %end
+end:
+  ret void
+}}
+define internal i64 @dsim_product(i64 %a, i64 %b) nounwind {{
+entry:
+  %x = sitofp i64 %a to double
+  %y = sitofp i64 %b to double
+  %size = fmul double %x, %y
+  %huge = fcmp ogt double %size, 0x43C0000000000000
+  %exact = mul i64 %a, %b
+  %product = select i1 %huge, i64 {1 << 61}, i64 %exact
+  ret i64 %product
+}}"""
+
+
+def _need_helpers(f: Function) -> None:
+    f.module.declare("calloc", "declare noalias ptr @calloc(i64, i64) nounwind")
+    f.module.declare("free", "declare void @free(ptr captures(none)) nounwind")
+    f.module.helper("dsim_alloc", _HELPERS)
+
+
+def _memset(f: Function, address: str, size: Length) -> None:
+    name = f.module.declare("llvm.memset.p0.i64", "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)")
+    f.do(f"call void @{name}(ptr align 8 {address}, i8 0, i64 {size}, i1 false)")
+
+
+def _lengths(w: Writer, s: Alloc) -> tuple[Length, ...]:
+    """The length of each axis, not below 0."""
+    return tuple(_length(w, n) for n in (w.exact(a) for a in s.shape))
+
+
+def _length(w: Writer, n: Length) -> Length:
+    if isinstance(n, int):
+        return max(n, 0)
+    positive = w.f.let(f"icmp sgt i64 {n}, 0")
+    return w.f.let(f"select i1 {positive}, i64 {n}, i64 0")
+
+
+def _size(w: Writer, memory: Memory, shape: tuple[Length, ...]) -> Length:
+    """The size in bytes."""
+    size: Length = WIDTH[memory.type]
+    for n in sorted(shape, key=lambda n: isinstance(n, str)):
+        if isinstance(n, int) and isinstance(size, int):
+            size *= n
+        else:
+            _need_helpers(w.f)
+            size = w.f.call("i64", "dsim_product", f"i64 {size}", f"i64 {n}")
+    if isinstance(size, int):
+        return max(size, _LEAST)
+    enough = w.f.let(f"icmp sgt i64 {size}, {_LEAST}")
+    return w.f.let(f"select i1 {enough}, i64 {size}, i64 {_LEAST}")
+
+
+def place(w: Writer, s: Alloc, base: str) -> Place:
+    """The place of a buffer at address `base`."""
+    return _place(w, s.memory, base, _lengths(w, s))
+
+
+def _place(w: Writer, memory: Memory, base: str, shape: tuple[Length, ...]) -> Place:
+    strides: list[Length] = []
+    distance: Length = 1
+    for n in reversed(shape):
+        strides.append(distance)
+        distance = w.times(distance, n) if len(strides) < len(shape) else distance
+    return Place(memory, base, shape, dense_strides(shape) or tuple(reversed(strides)))
+
+
+def allocate(w: Writer, s: Alloc) -> None:
+    """An `Alloc`."""
+    if s.memory.key in w.hoisted:
+        _memset(w.f, w.places[s.memory.key].base, w.hoisted[s.memory.key])
+        return
+    shape = _lengths(w, s)
+    size = _size(w, s.memory, shape)
+    if isinstance(size, int) and size <= _ON_STACK and w.stack + size <= _STACK_IN_ALL:
+        w.stack += size
+        base = w.f.slot(f"[{size} x i8]", 16)
+        _memset(w.f, base, size)
+    else:
+        base = _from_heap(w, s, size)
+    w.places[s.memory.key] = _place(w, s.memory, base, shape)
+
+
+def _from_heap(w: Writer, s: Alloc, size: Length) -> str:
+    _need_helpers(w.f)
+    f = w.f
+    base = f.call("noalias ptr", "dsim_alloc", "ptr %frame", f"i64 {size}")
+    missing = f.let(f"icmp ne ptr {base}, null")
+    good, bad = f.label("made"), f.label("lacking")
+    f.fork(missing, good, bad, w.likely)
+    f.open(bad)
+    w.fault("memory", s, (size,))
+    w.free_all()
+    f.jump(w.leave)
+    f.open(good)
+    w.held.append(Held(base, str(size)))
+    return base
+
+
+def hoist(w: Writer, block: Block) -> None:
+    """Makes the buffers of loops inside `block` whose sizes are known already."""
+    for s in block.statements:
+        for inner in blocks(s):
+            _hoist(w, inner, isinstance(s, For | While))
+
+
+def _hoist(w: Writer, block: Block, looped: bool) -> None:
+    for s in block.statements:
+        if looped and isinstance(s, Alloc) and all(_known(w, a) for a in s.shape):
+            allocate(w, s)
+            w.hoisted[s.memory.key] = str(_size(w, s.memory, w.places[s.memory.key].shape))
+        for inner in blocks(s):
+            _hoist(w, inner, looped or isinstance(s, For | While))
+
+
+def _known(w: Writer, a: object) -> bool:
+    return isinstance(a, Const) or (isinstance(a, Var) and a in w.env)

@@ -1,0 +1,40 @@
+"""A rough count of what one run of a block costs, in simple instructions: for choosing chunks."""
+
+from __future__ import annotations
+
+from dsim.ir.nodes import Block, Const, For, Let, Print, Statement, While
+from dsim.ir.walk import blocks
+
+_UNKNOWN_TRIPS = 16
+_COSTLY = {
+    **dict.fromkeys(["div", "floordiv", "mod", "sqrt", "sqrt0", "rsqrt", "mul_strong", "powi"], 4),
+    **dict.fromkeys(["exp", "log", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "atan2", "pow", "random_bits"], 16),
+}
+
+
+def cost(block: Block) -> int:
+    """Simple instructions of one run of `block`, unknown loops counted as 16 trips."""
+    return sum(map(_cost, block.statements))
+
+
+def _cost(s: Statement) -> int:
+    if isinstance(s, Let):
+        return _COSTLY.get(s.op, 1)
+    inside = sum(map(cost, blocks(s)))
+    if isinstance(s, For):
+        return 1 + trips(s) * inside
+    if isinstance(s, While):
+        return 1 + _UNKNOWN_TRIPS * inside
+    return 1000 if isinstance(s, Print) else 1 + inside
+
+
+def trips(s: For) -> int:
+    """How often the body of `s` runs, where that is known, else a guess."""
+    if isinstance(s.start, Const) and isinstance(s.stop, Const):
+        return max(0, len(range(int(s.start.value), int(s.stop.value), s.step)))
+    return _UNKNOWN_TRIPS
+
+
+def known_trips(s: For) -> int | None:
+    """How often the body of `s` runs at most, where that is known."""
+    return trips(s) if isinstance(s.start, Const) and isinstance(s.stop, Const) else None

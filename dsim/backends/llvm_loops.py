@@ -1,0 +1,121 @@
+"""Branches and loops: values that they carry and yield become phis."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from dsim.backends.llvm_text import TYPE, Function
+from dsim.backends.llvm_writer import Length, Writer
+from dsim.ir.nodes import For, If, Var, While
+
+
+def branch(w: Writer, s: If) -> None:
+    """An `If`."""
+    f = w.f
+    then, orelse, end = f.label("then"), f.label("else"), f.label("end")
+    f.fork(w.value(s.cond), then, orelse)
+    f.open(then)
+    yes = w.block(s.then)
+    yes_from = f.block
+    f.jump(end)
+    f.open(orelse)
+    no = w.block(s.orelse)
+    no_from = f.block
+    f.jump(end)
+    f.open(end)
+    for var, a, b in zip(s.results, yes, no, strict=True):
+        w.env[var] = f.phi(TYPE[var.type], [(a, yes_from), (b, no_from)])
+
+
+class _Carried:
+    """The phis of a loop's carried values; they stand at the start of the open block."""
+
+    def __init__(self, w: Writer, carried: tuple[Var, ...], init: tuple[str, ...], before: str) -> None:
+        self.w = w
+        self.open: list[int] = []
+        for var, first in zip(carried, init, strict=True):
+            name, at = w.f.open_phi(TYPE[var.type], first, before)
+            w.env[var] = name
+            self.open.append(at)
+
+    def close(self, values: tuple[str, ...], label: str) -> None:
+        """What they are in the next trip."""
+        for at, value in zip(self.open, values, strict=True):
+            self.w.f.close_phi(at, value, label)
+
+
+def count(w: Writer, s: For) -> None:
+    """A `For`."""
+    start, stop = w.exact(s.start), w.exact(s.stop)
+    results = counted(w, s, start, stop, w.values(s.init))
+    for var, value in zip(s.results, results, strict=True):
+        w.env[var] = value
+
+
+def counted(w: Writer, s: For, start: Length, stop: Length, init: tuple[str, ...]) -> tuple[str, ...]:
+    """Writes the loop from `start` to `stop`, carrying `init`; what its carried values are after it."""
+    f = w.f
+    test, body, end = f.label("for"), f.label("body"), f.label("done")
+    before = f.block
+    f.jump(test)
+    f.open(test)
+    index, at = f.open_phi("i64", str(start), before)
+    carried = _Carried(w, s.carried, init, before)
+    results = w.values(s.carried)
+    goes_on = f.let(f"icmp {'slt' if s.step > 0 else 'sgt'} i64 {index}, {stop}")
+    if s.goes_on is not None:
+        goes_on = f.let(f"select i1 {goes_on}, i1 {w.env[s.goes_on]}, i1 false")
+    f.fork(goes_on, body, end)
+    f.open(body)
+    _bind_index(w, s.index, index)
+    values = w.block(s.body)
+    carried.close(values, f.block)
+    following = f.let(f"add nsw i64 {index}, {s.step}")
+    f.close_phi(at, following, f.block)
+    f.jump(test)
+    f.open(end)
+    return results
+
+
+def _bind_index(w: Writer, v: Var, index: str) -> None:
+    """The loop's index in its own type, from the 64-bit one."""
+    if v.type.bits == 64:
+        w.env[v] = index
+        return
+    exact = "nsw" if v.type.kind == "int" else "nuw"
+    w.env[v] = w.f.let(f"trunc {exact} i64 {index} to {TYPE[v.type]}")
+    w.note_wide(v, index)
+
+
+def repeat(w: Writer, s: While) -> None:
+    """A `While`."""
+    f = w.f
+    test, body, end = f.label("while"), f.label("body"), f.label("done")
+    before = f.block
+    f.jump(test)
+    f.open(test)
+    carried = _Carried(w, s.carried, w.values(s.init), before)
+    (goes_on,) = w.block(s.condition)
+    f.fork(goes_on, body, end)
+    f.open(body)
+    values = w.block(s.body)
+    carried.close(values, f.block)
+    f.jump(test)
+    f.open(end)
+    for result, var in zip(s.results, s.carried, strict=True):
+        w.env[result] = w.env[var]
+
+
+def plain(f: Function, start: str, stop: str, step: int, body: Callable[[str], None]) -> None:
+    """A loop of the emitter's own: ``body(index)`` writes what it does."""
+    test, inside, end = f.label("loop"), f.label("turn"), f.label("done")
+    before = f.block
+    f.jump(test)
+    f.open(test)
+    index, at = f.open_phi("i64", start, before)
+    f.fork(f.let(f"icmp slt i64 {index}, {stop}"), inside, end)
+    f.open(inside)
+    body(index)
+    f.close_phi(at, f.let(f"add nsw i64 {index}, {step}"), f.block)
+    f.jump(test)
+    f.open(end)

@@ -1,0 +1,225 @@
+"""Where elements lie: index arithmetic, bounds, loads, stores and accumulations.
+
+Index arithmetic is done in 64 bits without wrapping. For an index that is known to be in bounds this
+gives the same element as arithmetic that wraps at 32 bits, and vectors need it; an index that is
+checked is taken as the kernel computed it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from dsim.backends.llvm_frame import from_stored, to_stored
+from dsim.backends.llvm_integers import cast
+from dsim.backends.llvm_primitives import binary
+from dsim.backends.llvm_text import STORED, TYPE, WIDTH
+from dsim.backends.llvm_writer import Writer
+from dsim.ir.nodes import Accumulate, AccumulateOp, Atom, Const, Load, Memory, Store
+from dsim.ir.types import ScalarType
+
+Length = int | str
+Writes = Callable[[tuple[Length, ...]], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Register:
+    """A sum (or product, least, greatest, …) over many iterations, kept on the stack of one thread.
+
+    `type` may be wider than the memory's, for precision.
+    """
+
+    slot: str
+    op: AccumulateOp
+    type: ScalarType
+
+    def add(self, w: Writer, value: str, source: ScalarType) -> None:
+        """Takes one value of type `source` in."""
+        if source != self.type:
+            value = cast(w.f, w.target, value, source, self.type)
+        ty = TYPE[self.type]
+        old = w.f.let(f"load {ty}, ptr {self.slot}, align 8")
+        new = binary(w.f, w.target, self.op, self.type, old, value)
+        w.f.do(f"store {ty} {new}, ptr {self.slot}, align 8")
+
+
+@dataclass(slots=True)
+class Place:
+    """How one memory is reached inside one LLVM function.
+
+    Attributes
+    ----------
+    base : str
+        Its address.
+    shape, strides : tuple
+        Per axis the length and the distance of two elements, counted in elements: a number, or an
+        LLVM value known only at run time.
+    target : str
+        The address that accumulations are relative to, when that is another one.
+    atomic : bool
+        Whether other threads accumulate into the same elements.
+    registers : dict
+        What stands for elements while a task runs, by index and operation.
+    """
+
+    memory: Memory
+    base: str
+    shape: tuple[Length, ...]
+    strides: tuple[Length, ...]
+    target: str = ""
+    atomic: bool = False
+    registers: dict[tuple[tuple[Atom, ...], AccumulateOp], Register] = field(default_factory=dict)
+
+    @property
+    def dense(self) -> bool:
+        """Whether elements lie in C order at distances known now."""
+        return self.strides == dense_strides(self.shape)
+
+
+def dense_strides(shape: tuple[Length, ...]) -> tuple[Length, ...] | None:
+    """The strides of C order, or None where an inner length is known only at run time."""
+    strides: list[Length] = []
+    distance = 1
+    for length in reversed(shape):
+        strides.append(distance)
+        if isinstance(length, str) and len(strides) < len(shape):
+            return None
+        distance *= length if isinstance(length, int) else 1
+    return tuple(reversed(strides))
+
+
+def element(w: Writer, place: Place, index: tuple[Length, ...], base: str = "") -> str:
+    """The address of an element, by indices of 64 bits; relative to `base` where that is given."""
+    stored = STORED[place.memory.type]
+    base = base or place.base
+    if not index:
+        return base
+    if place.dense:
+        array = stored
+        for length in reversed(place.shape[1:]):
+            array = f"[{length} x {array}]"
+        indices = ", ".join(f"i64 {i}" for i in index)
+        return w.f.let(f"getelementptr inbounds {array}, ptr {base}, {indices}")
+    total: Length = 0
+    for i, stride in zip(index, place.strides, strict=True):
+        total = w.plus(total, w.times(i, stride))
+    return w.f.let(f"getelementptr inbounds {stored}, ptr {base}, i64 {total}")
+
+
+def _inside(w: Writer, place: Place, index: tuple[Length, ...]) -> str:
+    """Whether all indices are in bounds."""
+    holds = ""
+    for i, length in zip(index, place.shape, strict=True):
+        test = w.f.let(f"icmp ult i64 {i}, {length}")
+        holds = w.f.let(f"and i1 {holds}, {test}") if holds else test
+    return holds
+
+
+def clamped(w: Writer, place: Place, index: tuple[Length, ...]) -> tuple[Length, ...]:
+    """The nearest indices in bounds (0 where there is none)."""
+    return tuple(_clamp(w, i, length) for i, length in zip(index, place.shape, strict=True))
+
+
+def _clamp(w: Writer, i: Length, length: Length) -> str:
+    last = w.plus(length, -1)
+    below = w.f.let(f"icmp slt i64 {i}, {length}")
+    capped = w.f.let(f"select i1 {below}, i64 {i}, i64 {last}")
+    positive = w.f.let(f"icmp sgt i64 {capped}, 0")
+    return w.f.let(f"select i1 {positive}, i64 {capped}, i64 0")
+
+
+def load(w: Writer, s: Load) -> None:
+    """``var = memory[index]``; a checked index that is out of bounds is reported and clamped."""
+    place = w.places[s.memory.key]
+    if w.checked(s):
+        index = tuple(w.exact(i) for i in s.index)
+        index = _checked_index(w, s, place, index)
+    else:
+        index = tuple(w.wide(i) for i in s.index)
+    w.env[s.var] = fetch(w, place, element(w, place, index))
+
+
+def _checked_index(w: Writer, s: Load, place: Place, index: tuple[Length, ...]) -> tuple[Length, ...]:
+    bad, good = w.f.label("outside"), w.f.label("inside")
+    inside = _inside(w, place, index)
+    before = w.f.block
+    w.f.fork(inside, good, bad, w.likely)
+    w.f.open(bad)
+    w.fault("bounds", s, index)
+    nearest = clamped(w, place, index)
+    w.f.jump(good)
+    w.f.open(good)
+    return tuple(w.f.phi("i64", [(str(i), before), (str(c), bad)]) for i, c in zip(index, nearest, strict=True))
+
+
+def fetch(w: Writer, place: Place, address: str) -> str:
+    """The value at an address of this memory."""
+    t = place.memory.type
+    return from_stored(w.f, t, w.f.let(f"load {STORED[t]}, ptr {address}, align {WIDTH[t]}"))
+
+
+def put(w: Writer, place: Place, address: str, value: str) -> None:
+    """Stores a value at an address of this memory."""
+    t = place.memory.type
+    w.f.do(f"store {STORED[t]} {to_stored(w.f, t, value)}, ptr {address}, align {WIDTH[t]}")
+
+
+def store(w: Writer, s: Store) -> None:
+    """``memory[index] = value``; skipped where a checked index is out of bounds."""
+    place = w.places[s.memory.key]
+    value = w.value(s.value)
+
+    def do(index: tuple[Length, ...]) -> None:
+        put(w, place, element(w, place, index), value)
+
+    _guarded(w, s, place, do)
+
+
+def _guarded(w: Writer, s: Store | Accumulate, place: Place, do: Writes) -> str:
+    """Runs `do` with the index, in a branch of its own when that is checked; the branch's label."""
+    if not w.checked(s):
+        do(tuple(w.wide(i) for i in s.index))
+        return ""
+    index = tuple(w.exact(i) for i in s.index)
+    bad, good, after = w.f.label("outside"), w.f.label("inside"), w.f.label("after")
+    w.f.fork(_inside(w, place, index), good, bad, w.likely)
+    w.f.open(bad)
+    w.fault("bounds", s, index)
+    w.f.jump(after)
+    w.f.open(good)
+    do(index)
+    end = w.f.block
+    w.f.jump(after)
+    w.f.open(after)
+    return f"{end} {bad}"
+
+
+def accumulate(w: Writer, s: Accumulate) -> None:
+    """``memory[index] = op(memory[index], value)``, by the means that the place asks for."""
+    place = w.places[s.memory.key]
+    value = w.value(s.value)
+    register = place.registers.get((s.index, s.op))
+    olds: list[str] = []
+
+    def do(index: tuple[Length, ...]) -> None:
+        if register is not None:
+            register.add(w, value, place.memory.type)
+            return
+        address = element(w, place, index, place.target if s.op == "add" else "")
+        if place.atomic:
+            old = w.target.accumulate(w.f, s.op, place.memory.type, address, value, s.old is not None)
+            olds.append(old or "")
+            return
+        old = fetch(w, place, address)
+        olds.append(old)
+        put(w, place, address, binary(w.f, w.target, s.op, place.memory.type, old, value))
+
+    labels = _guarded(w, s, place, do)
+    if s.old is None:
+        return
+    if labels:
+        end, bad = labels.split()
+        nothing = w.value(Const(0, s.old.type))
+        w.env[s.old] = w.f.phi(TYPE[s.old.type], [(olds[0], end), (nothing, bad)])
+    else:
+        w.env[s.old] = olds[0]

@@ -1,0 +1,248 @@
+"""The state while one LLVM function is written: values, places of memories, 64-bit indices, faults.
+
+What is written for each kind of statement stands in `llvm_statements.py` and the files it names; the
+table of those comes in from outside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+from dsim.backends import llvm_frame as frame
+from dsim.backends.llvm_integers import widened
+from dsim.backends.llvm_text import TYPE, Function, constant
+from dsim.backends.target import Target
+from dsim.ir.nodes import (
+    Accumulate,
+    Alloc,
+    Assert,
+    Atom,
+    Block,
+    Const,
+    Let,
+    Load,
+    MemoryKey,
+    Print,
+    Statement,
+    Store,
+    Var,
+)
+from dsim.ir.types import i64
+
+if TYPE_CHECKING:
+    from dsim.backends.llvm_memory import Place
+
+Length = int | str
+FaultKind = Literal["bounds", "assertion", "memory"]
+Handler = Callable[["Writer", Any], None]
+
+
+@dataclass(slots=True)
+class Messages:
+    """What a kernel's machine code may report, by the number that it reports it under."""
+
+    faults: list[tuple[FaultKind, Statement]] = field(default_factory=list)
+    prints: list[Print] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Held:
+    """A private buffer that is to be freed: its address and its size in bytes."""
+
+    address: str
+    size: str
+
+
+class Writer:
+    """Writes statements into `f`.
+
+    Parameters
+    ----------
+    f : Function
+        Where to.
+    target : Target
+        For which machine.
+    handlers : mapping
+        What writes each type of statement.
+    unchecked : callable
+        Whether the site of a statement needs no check of its index.
+    messages : Messages
+        Collects what may be reported.
+    """
+
+    def __init__(
+        self,
+        f: Function,
+        target: Target,
+        handlers: Mapping[type, Handler],
+        unchecked: Callable[[int], bool],
+        messages: Messages,
+    ) -> None:
+        self.f = f
+        self.target = target
+        self.handlers = handlers
+        self.unchecked = unchecked
+        self.messages = messages
+        self.env: dict[Var, str] = {}
+        self.places: dict[MemoryKey, Place] = {}
+        self.held: list[Held] = []
+        self.leave = ""  # where a function ends early, when memory is lacking
+        self.hoisted: dict[MemoryKey, str] = {}  # buffers that were made at the function's start
+        self.stack = 0  # bytes of buffers on the stack
+        self._wide: dict[Var, str] = {}
+        self._made: list[Var] = []  # keys of `_wide` in the order in which they were added
+        self._definitions: dict[Var, Let] = {}
+        self._likely = ""
+
+    # values -------------------------------------------------------------------------------------
+
+    def value(self, a: Atom) -> str:
+        """The atom as an operand."""
+        return constant(a) if isinstance(a, Const) else self.env[a]
+
+    def values(self, atoms: tuple[Atom, ...]) -> tuple[str, ...]:
+        """The atoms as operands."""
+        return tuple(constant(a) if isinstance(a, Const) else self.env[a] for a in atoms)
+
+    def define(self, s: Let, value: str) -> None:
+        """Notes what a `Let` gave."""
+        self.env[s.var] = value
+        if s.op in _WIDENED and s.var.type.is_integer and s.var.type.bits == 32:
+            self._definitions[s.var] = s
+
+    # 64-bit indices ---------------------------------------------------------------------------
+
+    def exact(self, a: Atom) -> Length:
+        """The integer atom with 64 bits: its value, wrapped where it wrapped."""
+        if isinstance(a, Const):
+            return int(a.value)
+        return widened(self.f, self.env[a], a.type, i64)
+
+    def wide(self, a: Atom) -> Length:
+        """The integer atom with 64 bits, computed without wrapping."""
+        if isinstance(a, Const):
+            return int(a.value)
+        known = self._wide.get(a)
+        if known is not None:
+            return known
+        found = self._computed(self._definitions[a]) if a in self._definitions else self.exact(a)
+        if isinstance(found, str):
+            self.note_wide(a, found)
+        return found
+
+    def note_wide(self, v: Var, value: str) -> None:
+        """Notes the 64-bit form of a variable, to the end of the open block."""
+        self._wide[v] = value
+        self._made.append(v)
+
+    def _computed(self, s: Let) -> Length:
+        a, b = (self.wide(x) for x in s.args) if len(s.args) == 2 else (0, self.wide(s.args[0]))
+        if s.op == "add":
+            return self.plus(a, b)
+        if s.op == "mul":
+            return self.times(a, b)
+        if isinstance(a, int) and isinstance(b, int):
+            return a - b
+        return self.plus(a, -b) if isinstance(b, int) else self.f.let(f"sub nsw i64 {a}, {b}")
+
+    def plus(self, a: Length, b: Length) -> Length:
+        """The sum of two lengths or indices."""
+        if isinstance(a, int) and isinstance(b, int):
+            return a + b
+        if a == 0 or b == 0:
+            return b if a == 0 else a
+        return self.f.let(f"add nsw i64 {a}, {b}")
+
+    def times(self, a: Length, b: Length) -> Length:
+        """The product of two lengths or indices."""
+        if isinstance(a, int) and isinstance(b, int):
+            return a * b
+        if a in (0, 1) or b in (0, 1):
+            return 0 if 0 in (a, b) else b if a == 1 else a
+        return self.f.let(f"mul nsw i64 {a}, {b}")
+
+    # statements -------------------------------------------------------------------------------
+
+    def block(self, block: Block) -> tuple[str, ...]:
+        """Writes a block; the operands that it yields."""
+        made, held = len(self._made), len(self.held)
+        for s in block.statements:
+            self.handlers[type(s)](self, s)
+        yields = self.values(block.yields)
+        self.release(held)
+        for v in self._made[made:]:
+            del self._wide[v]
+        del self._made[made:]
+        return yields
+
+    def release(self, down_to: int) -> None:
+        """Frees the private buffers made after the first `down_to`."""
+        self._free(self.held[down_to:])
+        del self.held[down_to:]
+
+    def free_all(self) -> None:
+        """Frees all private buffers on a way out of the function; the other ways still hold them."""
+        self._free(self.held)
+
+    def _free(self, held: list[Held]) -> None:
+        for h in reversed(held):
+            self.f.do(f"call void @dsim_free(ptr %frame, ptr {h.address}, i64 {h.size})")
+
+    # reports ----------------------------------------------------------------------------------
+
+    @property
+    def likely(self) -> str:
+        """Metadata of a branch that nearly always goes to its first side."""
+        if not self._likely:
+            name = self.f.module.node('!{!"branch_weights", i32 1048575, i32 1}')
+            self._likely = f", !prof {name}"
+        return self._likely
+
+    def checked(self, s: Load | Store | Accumulate) -> bool:
+        """Whether the index of `s` is checked as it runs."""
+        own = s.site < 0 and s.memory.private  # a transform's buffer, indexed by its own counters
+        return bool(s.index) and not own and not self.unchecked(s.site)
+
+    def fault(self, kind: FaultKind, s: Load | Store | Accumulate | Assert | Alloc, values: tuple[Length, ...]) -> None:
+        """Records a fault with up to 16 numbers, unless one is recorded already."""
+        self.messages.faults.append((kind, s))
+        values = values[: frame.MAX_VALUES]
+        name = _fault_helper(self.f, len(values))
+        args = "".join(f", i64 {v}" for v in values)
+        self.f.do(f"call void @{name}(ptr %frame, i64 {len(self.messages.faults) - 1}{args})")
+
+    def bits(self, a: Atom) -> str:
+        """The atom's bits in a 64-bit integer, as reports carry it: floats as doubles."""
+        value = self.value(a)
+        if not a.type.is_float:
+            return widened(self.f, value, a.type, i64)
+        if a.type.bits < 64:
+            value = self.f.let(f"fpext {TYPE[a.type]} {value} to double")
+        return self.f.let(f"bitcast double {value} to i64")
+
+
+_WIDENED = frozenset(("add", "sub", "mul", "neg"))
+
+
+def _fault_helper(f: Function, count: int) -> str:
+    name = f"dsim_fault_{count}"
+    if name in f.module.helpers:
+        return name
+    params = "".join(f", i64 %v{i}" for i in range(count))
+    lines = [
+        f"define internal void @{name}(ptr %frame, i64 %id{params}) cold noinline nounwind {{",
+        "entry:",
+        "%pair = cmpxchg ptr %frame, i64 0, i64 1 monotonic monotonic",
+        "%first = extractvalue { i64, i1 } %pair, 1",
+        "br i1 %first, label %record, label %end",
+        "record:",
+        f"%at = getelementptr inbounds i8, ptr %frame, i64 {frame.FAULT * 8}",
+        "store i64 %id, ptr %at",
+    ]
+    for i in range(count):
+        lines.append(f"%at{i} = getelementptr inbounds i8, ptr %frame, i64 {(frame.VALUES + i) * 8}")
+        lines.append(f"store i64 %v{i}, ptr %at{i}")
+    return f.module.helper(name, "\n".join([*lines, "br label %end", "end:", "ret void", "}"]))
+
