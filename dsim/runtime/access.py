@@ -15,13 +15,13 @@ import numpy as np
 from dsim.diagnostics import BoundsError, Diagnostic, LaunchTypeError
 from dsim.ir.types import ScalarType
 from dsim.runtime.stack import STACK
-from dsim.runtime.values import Matrix
+from dsim.runtime.values import Array
 
 if TYPE_CHECKING:
     from dsim.runtime.fields import Field
 
 
-class Element(Matrix):
+class Element(Array):
     """A vector or matrix got from a field: setting one of its numbers sets the field's too."""
 
     __slots__ = ("_at", "_field")
@@ -29,7 +29,7 @@ class Element(Matrix):
     _field: Field
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        self._a[key] = value._a if isinstance(value, Matrix) else value
+        self._a[key] = value._a if isinstance(value, Array) else value
         put(self._field, self._at, self._a)
 
 
@@ -73,7 +73,7 @@ def position(field: Field, key: Any) -> tuple[int, ...]:
         at = (key,)
     elif isinstance(key, tuple):
         at = key
-    elif isinstance(key, list | Matrix):
+    elif isinstance(key, list | Array):
         at = tuple(key)
     else:
         at = (key,)
@@ -89,7 +89,10 @@ def position(field: Field, key: Any) -> tuple[int, ...]:
 def _wrong_count(field: Field, key: Any, at: tuple[Any, ...]) -> LaunchTypeError:
     count = len(field.shape)
     if not count:
-        message, advice = f"{field.quoted} has a single entry, got index {_shown(at)}", f"write `{field.name}[None]`"
+        message, advice = (
+            f"{field.quoted} has a single entry, got index {_shown(at)}",
+            f"write `{field.name}[None]`",
+        )
     elif key is None:
         message, advice = f"{field.quoted} of shape {field.shape} needs {count} indices, got None", ""
     else:
@@ -130,7 +133,7 @@ def out_of_bounds(quoted: str, at: tuple[Any, ...], shape: tuple[int, ...], axis
 
 def fitting_number(field: Field, value: Any) -> Any:
     """`value` as a Python number that the field's type has."""
-    if isinstance(value, np.ndarray | Matrix):
+    if isinstance(value, np.ndarray | Array):
         array = np.asarray(value)
         if array.size != 1:
             message = f"{field.quoted} holds numbers, got a value of shape {array.shape}"

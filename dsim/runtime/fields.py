@@ -8,6 +8,7 @@ shape, found by their derivative. Where a field lies is `layout.py`'s, getting a
 
 from __future__ import annotations
 
+import math
 import weakref
 from collections.abc import Iterator
 from typing import Any
@@ -56,6 +57,7 @@ class Field:
         self.wanted = True  # by a person; scratch companions of a tape are not
         self.touched = False  # a gradient or tangent that may be other than zero
         self.shape: tuple[int, ...] = ()
+        self.operations: dict[Any, Any] = {}  # what Python does to it, as forms (hostops.py)
         ALL.add(self)
 
     # -- names
@@ -64,7 +66,7 @@ class Field:
     def name(self) -> str:
         """What a person calls it, as far as dsim knows: ``x``, ``x.grad``."""
         base = self.root.given_name or "the field"
-        return ".".join((base, *(_WORDS[d] for d in self.derivative)))
+        return ".".join((base, *(_WORDS[d.rstrip("0123456789")] for d in self.derivative)))
 
     @property
     def quoted(self) -> str:
@@ -149,6 +151,11 @@ class Field:
         found = self.companions.get(self.derivative + step)
         return found is not None and found.wanted
 
+    @property
+    def numbers(self) -> int:
+        """How many numbers an entry has."""
+        return math.prod(self.entry_shape)
+
     def require(self) -> np.ndarray:
         """Its memory.
 
@@ -161,12 +168,19 @@ class Field:
             raise self._unplaced()
         return self.buffer
 
+    def require_memory(self) -> np.ndarray:
+        """Its memory, whoever wanted it."""
+        assert self.buffer is not None
+        return self.buffer
+
     def _unplaced(self) -> LaunchError | GradientError:
         if not self.derivative or self.root.buffer is None:
             advice = "give `shape=` to `field(…)`, or call `root.place(…)` or `root.dense(…).place(…)` first"
             return LaunchError(Diagnostic("unplaced", f"{self.quoted} has not been placed yet", help=advice))
         whose = Field.companion(self, self.derivative[:-1])
-        word, option = ("gradient", "needs_grad") if self.derivative[-1] == "bar" else ("tangent", "needs_dual")
+        word, option = (
+            ("gradient", "needs_grad") if self.derivative[-1] == "bar" else ("tangent", "needs_dual")
+        )
         advice = f"declare the field with `{option}=True`"
         if word == "tangent":
             advice += ", or differentiate with respect to it inside `ad.FwdMode`"
@@ -232,15 +246,19 @@ class Field:
             buffer[...] = array
             self.touched = True
             return
-        source = Field(self.dtype, self.entry_shape, "")
-        source.allocate(self.shape)
-        source.require()[...] = array
-        STACK.open[-1].copied(self, source)
+        staging = self.operations.get("staging")
+        if staging is None:
+            staging = self.operations["staging"] = Field(self.dtype, self.entry_shape, "given")
+            staging.allocate(self.shape)
+        staging.require()[...] = array  # its copying is linear: nobody reads it again
+        STACK.open[-1].copied(self, staging)
 
     def copy_from(self, other: Field) -> None:
         """Sets its numbers to those of a field of the same shape."""
         if not isinstance(other, Field):
-            raise LaunchTypeError(Diagnostic("argument", f"copy_from() takes a field, not {type(other).__name__}"))
+            raise LaunchTypeError(
+                Diagnostic("argument", f"copy_from() takes a field, not {type(other).__name__}")
+            )
         buffer, source = self.require(), other.require()
         if other.full_shape != self.full_shape:
             message = f"{self.quoted} of shape {self.full_shape} cannot take the numbers of shape {other.full_shape}"

@@ -26,6 +26,10 @@ class Settings:
         Chooses the sequence of random numbers.
     threads : int
         The most threads that a launch may use; 0 for as many as the machine has.
+    deterministic : bool
+        Sums of floats do not depend on which thread comes first.
+    strict : bool
+        Warnings about kernels are errors.
     backend : str
         ``"cpu"``: machine code; ``"reference"``: readable Python, the oracle of the tests.
     """
@@ -36,6 +40,8 @@ class Settings:
     check_bounds: bool = True
     random_seed: int = 0
     threads: int = 0
+    deterministic: bool = False
+    strict: bool = False
     backend: str = "cpu"
 
 

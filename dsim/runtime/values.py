@@ -1,6 +1,6 @@
 """Vectors and matrices outside kernels: small NumPy arrays with the dialect's methods.
 
-What kernels know as ``Vector`` and ``Matrix`` is the frontend's; a host value captured by a kernel is
+What kernels know as ``Vector`` and ``Array`` is the frontend's; a host value captured by a kernel is
 a constant there. Fields hand out their entries as these (`access.py`).
 """
 
@@ -31,7 +31,7 @@ def _numpy_dtype(dt: object) -> np.dtype | None:
 
 def _plain(values: Any) -> Any:
     """Nested sequences with vectors inside as nested lists."""
-    if isinstance(values, Matrix):
+    if isinstance(values, Array):
         return values.to_numpy()
     if isinstance(values, list | tuple):
         return [_plain(v) for v in values]
@@ -41,20 +41,20 @@ def _plain(values: Any) -> Any:
 _SWIZZLES = {**dict(zip("xyzw", range(4), strict=True)), **dict(zip("rgba", range(4), strict=True))}
 
 
-class Matrix(metaclass=_Builtin):
+class Array(metaclass=_Builtin):
     """A matrix, or with one axis a vector, outside kernels.
 
     Parameters
     ----------
     values : nested sequence of numbers
         A list of numbers makes a vector, a list of rows a matrix; an int `n` makes zeros of shape
-        (n,), or (n, dt) as in ``Matrix(2, 3)``.
+        (n,), or (n, dt) as in ``Array(2, 3)``.
     dt : type, optional
         The type of the entries.
 
     Examples
     --------
-    >>> Matrix([[1.0, 2.0], [3.0, 4.0]]) @ Matrix([1.0, 1.0])
+    >>> Array([[1.0, 2.0], [3.0, 4.0]]) @ Array([1.0, 1.0])
     [3.0, 7.0]
     """
 
@@ -62,17 +62,19 @@ class Matrix(metaclass=_Builtin):
     __dsim_matrix__ = True
     __array_priority__ = 1000
     __hash__ = None  # type: ignore[assignment]
-    _builtin_name = "Matrix"
+    _builtin_name = "Array"
 
     def __init__(self, values: Any, dt: object = None) -> None:
         array = np.array(_plain(values), dtype=_numpy_dtype(dt))
         if array.ndim not in (1, 2) or array.dtype == object:
-            raise TypeError("a vector is made of a list of numbers, a matrix of a list of rows of equal length")
+            raise TypeError(
+                "a vector is made of a list of numbers, a matrix of a list of rows of equal length"
+            )
         self._a = array
 
     @classmethod
-    def _of(cls, array: np.ndarray) -> Matrix:
-        made = Matrix.__new__(Matrix)
+    def _of(cls, array: np.ndarray) -> Array:
+        made = Array.__new__(Array)
         made._a = array
         return made
 
@@ -117,15 +119,17 @@ class Matrix(metaclass=_Builtin):
 
     def __getitem__(self, key: Any) -> Any:
         found = self._a[key]
-        return Matrix._of(found.copy()) if isinstance(found, np.ndarray) else found.item()
+        return Array._of(found.copy()) if isinstance(found, np.ndarray) else found.item()
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        self._a[key] = value._a if isinstance(value, Matrix) else value
+        self._a[key] = value._a if isinstance(value, Array) else value
 
     def __getattr__(self, name: str) -> Any:
         at = [_SWIZZLES.get(c, 99) for c in name]
         if not at or max(at) >= self._a.shape[0] or self._a.ndim != 1:
-            raise AttributeError(f"a host {'vector' if self._a.ndim == 1 else 'matrix'} has no attribute {name!r}")
+            raise AttributeError(
+                f"a host {'vector' if self._a.ndim == 1 else 'matrix'} has no attribute {name!r}"
+            )
         return self[at[0]] if len(at) == 1 else self[at]
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -143,84 +147,84 @@ class Matrix(metaclass=_Builtin):
 
     # -- operators, entry by entry
 
-    def _with(self, other: Any, operation: Any, swapped: bool = False) -> Matrix:
-        b = other._a if isinstance(other, Matrix) else np.asarray(other)
+    def _with(self, other: Any, operation: Any, swapped: bool = False) -> Array:
+        b = other._a if isinstance(other, Array) else np.asarray(other)
         if b.ndim and b.shape != self._a.shape:
             raise TypeError(f"shapes {self._a.shape} and {b.shape} do not fit together")
-        return Matrix._of(operation(b, self._a) if swapped else operation(self._a, b))
+        return Array._of(operation(b, self._a) if swapped else operation(self._a, b))
 
-    def __add__(self, o: Any) -> Matrix:
+    def __add__(self, o: Any) -> Array:
         return self._with(o, np.add)
 
-    def __radd__(self, o: Any) -> Matrix:
+    def __radd__(self, o: Any) -> Array:
         return self._with(o, np.add, True)
 
-    def __sub__(self, o: Any) -> Matrix:
+    def __sub__(self, o: Any) -> Array:
         return self._with(o, np.subtract)
 
-    def __rsub__(self, o: Any) -> Matrix:
+    def __rsub__(self, o: Any) -> Array:
         return self._with(o, np.subtract, True)
 
-    def __mul__(self, o: Any) -> Matrix:
+    def __mul__(self, o: Any) -> Array:
         return self._with(o, np.multiply)
 
-    def __rmul__(self, o: Any) -> Matrix:
+    def __rmul__(self, o: Any) -> Array:
         return self._with(o, np.multiply, True)
 
-    def __truediv__(self, o: Any) -> Matrix:
+    def __truediv__(self, o: Any) -> Array:
         return self._with(o, np.true_divide)
 
-    def __rtruediv__(self, o: Any) -> Matrix:
+    def __rtruediv__(self, o: Any) -> Array:
         return self._with(o, np.true_divide, True)
 
-    def __floordiv__(self, o: Any) -> Matrix:
+    def __floordiv__(self, o: Any) -> Array:
         return self._with(o, np.floor_divide)
 
-    def __rfloordiv__(self, o: Any) -> Matrix:
+    def __rfloordiv__(self, o: Any) -> Array:
         return self._with(o, np.floor_divide, True)
 
-    def __mod__(self, o: Any) -> Matrix:
+    def __mod__(self, o: Any) -> Array:
         return self._with(o, np.mod)
 
-    def __rmod__(self, o: Any) -> Matrix:
+    def __rmod__(self, o: Any) -> Array:
         return self._with(o, np.mod, True)
 
-    def __pow__(self, o: Any) -> Matrix:
+    def __pow__(self, o: Any) -> Array:
         return self._with(o, np.power)
 
-    def __rpow__(self, o: Any) -> Matrix:
+    def __rpow__(self, o: Any) -> Array:
         return self._with(o, np.power, True)
 
-    def __neg__(self) -> Matrix:
-        return Matrix._of(-self._a)
+    def __neg__(self) -> Array:
+        return Array._of(-self._a)
 
-    def __pos__(self) -> Matrix:
-        return Matrix._of(self._a.copy())
+    def __pos__(self) -> Array:
+        return Array._of(self._a.copy())
 
-    def __abs__(self) -> Matrix:
-        return Matrix._of(np.abs(self._a))
+    def __abs__(self) -> Array:
+        return Array._of(np.abs(self._a))
 
-    def __eq__(self, o: object) -> Matrix:  # type: ignore[override]
+    def __eq__(self, o: object) -> Array:  # type: ignore[override]
         return self._with(o, np.equal)
 
-    def __ne__(self, o: object) -> Matrix:  # type: ignore[override]
+    def __ne__(self, o: object) -> Array:  # type: ignore[override]
         return self._with(o, np.not_equal)
 
-    def __lt__(self, o: Any) -> Matrix:
+    def __lt__(self, o: Any) -> Array:
         return self._with(o, np.less)
 
-    def __le__(self, o: Any) -> Matrix:
+    def __le__(self, o: Any) -> Array:
         return self._with(o, np.less_equal)
 
-    def __gt__(self, o: Any) -> Matrix:
+    def __gt__(self, o: Any) -> Array:
         return self._with(o, np.greater)
 
-    def __ge__(self, o: Any) -> Matrix:
+    def __ge__(self, o: Any) -> Array:
         return self._with(o, np.greater_equal)
 
     def __matmul__(self, o: Any) -> Any:
-        product = self._a @ (o._a if isinstance(o, Matrix) else np.asarray(o))
-        return Matrix._of(product) if isinstance(product, np.ndarray) else product.item()
+        product = self._a @ (o._a if isinstance(o, Array) else np.asarray(o))
+        return Array._of(product) if isinstance(product, np.ndarray) else product.item()
 
     # -- what the dialect's vectors and matrices can do
 
@@ -236,10 +240,10 @@ class Matrix(metaclass=_Builtin):
         """``1 / norm(eps)``."""
         return 1.0 / self.norm(eps)
 
-    def normalized(self, eps: float = 0.0) -> Matrix:
+    def normalized(self, eps: float = 0.0) -> Array:
         """This divided by ``norm() + eps``; zeros stay zeros."""
         length = self.norm() + eps
-        return Matrix._of(self._a / length if length else self._a * 0.0)
+        return Array._of(self._a / length if length else self._a * 0.0)
 
     def dot(self, o: Any) -> Any:
         """The scalar product with the vector `o`."""
@@ -252,23 +256,23 @@ class Matrix(metaclass=_Builtin):
             raise TypeError(f"cross() takes two 2D or two 3D vectors, not {a.shape} and {b.shape}")
         if a.shape == (2,):
             return (a[0] * b[1] - a[1] * b[0]).item()
-        return Matrix._of(np.cross(a, b))
+        return Array._of(np.cross(a, b))
 
-    def outer_product(self, o: Any) -> Matrix:
+    def outer_product(self, o: Any) -> Array:
         """The matrix of the products of the entries of two vectors."""
-        return Matrix._of(np.outer(self._a, np.asarray(o)))
+        return Array._of(np.outer(self._a, np.asarray(o)))
 
-    def transpose(self) -> Matrix:
+    def transpose(self) -> Array:
         """The transpose; of a vector, a matrix of one row."""
-        return Matrix._of(self._a.T.copy() if self._a.ndim == 2 else self._a[None, :].copy())
+        return Array._of(self._a.T.copy() if self._a.ndim == 2 else self._a[None, :].copy())
 
     def determinant(self) -> float:
         """The determinant of a square matrix."""
         return float(np.linalg.det(self._square("determinant")))
 
-    def inverse(self) -> Matrix:
+    def inverse(self) -> Array:
         """The inverse of a square matrix."""
-        return Matrix._of(np.linalg.inv(self._square("inverse")))
+        return Array._of(np.linalg.inv(self._square("inverse")))
 
     def trace(self) -> Any:
         """The sum of the diagonal of a square matrix."""
@@ -299,9 +303,9 @@ class Matrix(metaclass=_Builtin):
         """Whether no entry is 0."""
         return bool(self._a.all())
 
-    def cast(self, dtype: object) -> Matrix:
+    def cast(self, dtype: object) -> Array:
         """The same with entries of another type."""
-        return Matrix(self._a, dtype)
+        return Array(self._a, dtype)
 
     def fill(self, value: Any) -> None:
         """Sets every entry to `value`."""
@@ -310,36 +314,36 @@ class Matrix(metaclass=_Builtin):
     # -- constructors
 
     @staticmethod
-    def zero(dt: object, n: int, m: int | None = None) -> Matrix:
+    def zero(dt: object, n: int, m: int | None = None) -> Array:
         """Zeros: a vector of `n`, or a matrix of `n` rows and `m` columns."""
-        return Matrix._of(np.zeros(n if m is None else (n, m), _numpy_dtype(dt)))
+        return Array._of(np.zeros(n if m is None else (n, m), _numpy_dtype(dt)))
 
     @staticmethod
-    def one(dt: object, n: int, m: int | None = None) -> Matrix:
+    def one(dt: object, n: int, m: int | None = None) -> Array:
         """Ones: a vector of `n`, or a matrix of `n` rows and `m` columns."""
-        return Matrix._of(np.ones(n if m is None else (n, m), _numpy_dtype(dt)))
+        return Array._of(np.ones(n if m is None else (n, m), _numpy_dtype(dt)))
 
     @staticmethod
-    def unit(n: int, i: int, dt: object = None) -> Matrix:
+    def unit(n: int, i: int, dt: object = None) -> Array:
         """The vector of length `n` with a 1 at place `i`."""
-        return Matrix._of(np.eye(n, dtype=_numpy_dtype(int if dt is None else dt))[i])
+        return Array._of(np.eye(n, dtype=_numpy_dtype(int if dt is None else dt))[i])
 
     @staticmethod
-    def identity(dt: object, n: int) -> Matrix:
+    def identity(dt: object, n: int) -> Array:
         """The identity matrix."""
-        return Matrix._of(np.eye(n, dtype=_numpy_dtype(dt)))
+        return Array._of(np.eye(n, dtype=_numpy_dtype(dt)))
 
     @staticmethod
-    def diag(dim: int, val: float) -> Matrix:
+    def diag(dim: int, val: float) -> Array:
         """The matrix with `val` all along its diagonal."""
-        return Matrix._of(np.eye(dim) * val)
+        return Array._of(np.eye(dim) * val)
 
     @staticmethod
-    def rows(rows: Sequence[Iterable[Any]]) -> Matrix:
+    def rows(rows: Sequence[Iterable[Any]]) -> Array:
         """The matrix of these rows."""
-        return Matrix._of(np.stack([np.asarray(r) for r in rows]))
+        return Array._of(np.stack([np.asarray(r) for r in rows]))
 
     @staticmethod
-    def cols(cols: Sequence[Iterable[Any]]) -> Matrix:
+    def cols(cols: Sequence[Iterable[Any]]) -> Array:
         """The matrix of these columns."""
-        return Matrix._of(np.stack([np.asarray(c) for c in cols], axis=1))
+        return Array._of(np.stack([np.asarray(c) for c in cols], axis=1))

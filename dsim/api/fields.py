@@ -1,0 +1,166 @@
+"""Making fields: `field`, `Vector.field`, `Matrix.field`; and the layout names."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from dsim.ir.types import ScalarType, from_numpy
+from dsim.runtime import layout, settings, values
+from dsim.runtime.fields import BAR, DOT, Field
+
+
+def field(
+    dtype: Any,
+    shape: Any = None,
+    order: str | None = None,
+    name: str = "",
+    offset: Any = None,
+    needs_grad: bool = False,
+    needs_dual: bool = False,
+) -> Field:
+    """A field of numbers: typed memory that kernels read and write by index.
+
+    Parameters
+    ----------
+    dtype : ScalarType
+        The type of the numbers; Python's `float` and `int` mean the default types.
+    shape : int or tuple of int, optional
+        ``()`` for a single number. Without it the field is to be placed: ``root.dense(i, n).place(x)``.
+    order : str, optional
+        Advice on memory order, as in Taichi; the meaning of indices does not depend on it.
+    name : str, optional
+        What messages call it; otherwise the name by which a kernel first knew it.
+    needs_grad, needs_dual : bool
+        Whether it has a gradient (``x.grad``), a tangent (``x.dual``).
+
+    Raises
+    ------
+    TypeError, ValueError
+        For a type that is none, or a shape that is not of positive integers.
+    """
+    return _made(dtype, (), shape, name, offset, needs_grad, needs_dual)
+
+
+def _made(
+    dtype: Any, entry: tuple[int, ...], shape: Any, name: str, offset: Any, needs_grad: bool, needs_dual: bool
+) -> Field:
+    scalar = _type(dtype)
+    if (needs_grad or needs_dual) and not scalar.is_float:
+        raise TypeError(
+            f"a field of {scalar} has no derivatives: needs_grad and needs_dual are for float fields"
+        )
+    if offset is not None and any(offset if isinstance(offset, tuple | list) else (offset,)):
+        raise ValueError("fields with an offset are not supported: indices start at 0")
+    made = Field(scalar, entry, name)
+    for wanted, derivative in ((needs_grad, BAR), (needs_dual, DOT)):
+        if wanted:
+            made.want(derivative)
+    if shape is not None:
+        layout.place_at(made, shape)
+    return made
+
+
+def _type(dtype: Any) -> ScalarType:
+    found = settings.default_type(dtype)
+    if found is not None:
+        return found
+    try:
+        return from_numpy(dtype)
+    except (KeyError, TypeError):
+        raise TypeError(f"{dtype!r} is not a type of numbers that kernels have") from None
+
+
+class _HostKind(type(values.Matrix)):
+    """Lets every host vector or matrix be an instance of `Vector` or `Matrix`, whoever made it."""
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        axes = cls.__dict__["_axes"]
+        return isinstance(instance, values.Array) and instance.ndim in axes
+
+
+class Matrix(values.Array, metaclass=_HostKind):
+    """A matrix of fixed size: in kernels a local value, outside a small array; ``Matrix.field`` makes fields.
+
+    Examples
+    --------
+    >>> Matrix([[1.0, 2.0], [3.0, 4.0]]) @ Matrix([1.0, 1.0])
+    [3.0, 7.0]
+    """
+
+    __slots__ = ()
+    _builtin_name = "Matrix"
+    _axes = (1, 2)
+
+    @staticmethod
+    def field(
+        n: int,
+        m: int,
+        dtype: Any,
+        shape: Any = None,
+        order: str | None = None,
+        name: str = "",
+        offset: Any = None,
+        needs_grad: bool = False,
+        needs_dual: bool = False,
+        layout: Any = None,
+    ) -> Field:
+        """A field of `n` × `m` matrices; see `field`."""
+        return _made(dtype, (int(n), int(m)), shape, name, offset, needs_grad, needs_dual)
+
+
+class Vector(values.Array, metaclass=_HostKind):
+    """A vector of fixed size: in kernels a local value, outside a small array; ``Vector.field`` makes fields."""
+
+    __slots__ = ()
+    _builtin_name = "Vector"
+    _axes = (1,)
+
+    @staticmethod
+    def field(
+        n: int,
+        dtype: Any,
+        shape: Any = None,
+        order: str | None = None,
+        name: str = "",
+        offset: Any = None,
+        needs_grad: bool = False,
+        needs_dual: bool = False,
+        layout: Any = None,
+    ) -> Field:
+        """A field of vectors of length `n`; see `field`."""
+        return _made(dtype, (int(n),), shape, name, offset, needs_grad, needs_dual)
+
+
+def _mark(kind: str, *names: str) -> None:
+    """Gives the makers of `kind` the names by which the frontend knows them."""
+    owner = {"Matrix": Matrix, "Vector": Vector}[kind]
+    for name in names:
+        maker = getattr(values.Array, name)
+
+        @functools.wraps(maker)
+        def made(*args: Any, _maker: Any = maker, **named: Any) -> values.Array:
+            return _maker(*args, **named)
+
+        made.__dsim_builtin__ = f"{kind}.{name}"  # type: ignore[attr-defined]
+        setattr(owner, name, staticmethod(made))
+
+
+_mark("Matrix", "zero", "one", "unit", "identity", "diag", "rows", "cols")
+_mark("Vector", "zero", "one", "unit", "rows", "cols")
+
+
+class Layout:
+    """Advice on how the numbers of vectors lie in memory, as in Taichi; without effect."""
+
+    AOS = "aos"
+    SOA = "soa"
+
+
+class FieldsBuilder(layout.Tree):
+    """A root of its own for placing fields, as in Taichi."""
+
+
+root = layout.root
+
+ScalarField = MatrixField = Field

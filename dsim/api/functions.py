@@ -1,0 +1,298 @@
+"""Functions that mean the same inside kernels and outside: inside the frontend knows them by name.
+
+Outside they take numbers, NumPy arrays and host vectors. What only a kernel can do (atomic operations,
+`loop_config`) is here too, and says so when called outside.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from dsim.ir import arithmetic
+from dsim.ir.types import ScalarType
+from dsim.runtime import custom, settings
+from dsim.runtime.values import Array
+
+Function = Callable[..., Any]
+FUNCTIONS: dict[str, Function] = {}
+
+
+def builtin(name: str) -> Callable[[Function], Function]:
+    """Marks a function as the one that the frontend knows as `name`."""
+
+    def mark(function: Function) -> Function:
+        function.__dsim_builtin__ = name  # type: ignore[attr-defined]
+        function.__name__ = function.__qualname__ = name
+        FUNCTIONS[name] = function
+        return function
+
+    return mark
+
+
+def _host(value: Any) -> Any:
+    """The result of a NumPy function as a person's value: a number, an array, a host vector."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _plain(value: Any) -> Any:
+    return np.asarray(value) if isinstance(value, Array | list | tuple) else value
+
+
+def _entrywise(name: str, function: Function, doc: str) -> Function:
+    """`function` of NumPy on numbers, arrays and host vectors, as the builtin `name`."""
+
+    def apply(*args: Any) -> Any:
+        with np.errstate(all="ignore"):
+            result = function(*map(_plain, args))
+        if any(isinstance(a, Array) for a in args) and np.ndim(result):
+            return Array(result)
+        return _host(result)
+
+    apply.__doc__ = doc
+    return builtin(name)(apply)
+
+
+def _select(cond: Any, yes: Any, no: Any) -> Any:
+    return np.where(np.asarray(cond) != 0, yes, no)[()]
+
+
+def _reduced(pair: Function) -> Function:
+    def reduce(*args: Any) -> Any:
+        values = args if len(args) > 1 else tuple(args[0])
+        result = values[0]
+        for v in values[1:]:
+            result = pair(result, v)
+        return result
+
+    return reduce
+
+
+def _step(edge: Any, x: Any) -> Any:
+    return np.where(np.asarray(x) < edge, 0.0, 1.0)[()]
+
+
+def _smoothstep(low: Any, high: Any, x: Any) -> Any:
+    t = np.clip((x - low) / (high - low), 0.0, 1.0)
+    return t * t * (3.0 - 2.0 * t)
+
+
+def _mod(x: Any, y: Any) -> Any:
+    return x - y * np.floor(x / y) if np.result_type(x, y).kind == "f" else np.mod(x, y)
+
+
+sin = _entrywise("sin", np.sin, "The sine of `x` in radians.")
+cos = _entrywise("cos", np.cos, "The cosine of `x` in radians.")
+tan = _entrywise("tan", np.tan, "The tangent of `x` in radians.")
+asin = _entrywise("asin", np.arcsin, "The angle in [-π/2, π/2] whose sine is `x`.")
+acos = _entrywise("acos", np.arccos, "The angle in [0, π] whose cosine is `x`.")
+atan = _entrywise("atan", np.arctan, "The angle in (-π/2, π/2) whose tangent is `x`.")
+atan2 = _entrywise("atan2", np.arctan2, "The angle of the point (x, y), given as ``atan2(y, x)``.")
+sinh = _entrywise("sinh", np.sinh, "The hyperbolic sine of `x`.")
+cosh = _entrywise("cosh", np.cosh, "The hyperbolic cosine of `x`.")
+tanh = _entrywise("tanh", np.tanh, "The hyperbolic tangent of `x`.")
+exp = _entrywise("exp", np.exp, "e to the power `x`.")
+log = _entrywise("log", np.log, "The natural logarithm of `x`.")
+sqrt = _entrywise("sqrt", np.sqrt, "The square root of `x`.")
+rsqrt = _entrywise("rsqrt", lambda x: 1.0 / np.sqrt(x), "One over the square root of `x`.")
+floor = _entrywise("floor", np.floor, "The greatest whole number that is not above `x`.")
+ceil = _entrywise("ceil", np.ceil, "The least whole number that is not below `x`.")
+round = _entrywise("round", np.rint, "The whole number nearest to `x`; of two, the even one.")
+abs = _entrywise("abs", np.abs, "The absolute value of `x`; its derivative at 0 is 0.")
+pow = _entrywise("pow", np.power, "`x` to the power `y`.")
+max = _entrywise(
+    "max", _reduced(lambda a, b: np.where(a > b, a, b)[()]), "The greatest argument, entry by entry."
+)
+min = _entrywise(
+    "min", _reduced(lambda a, b: np.where(a < b, a, b)[()]), "The least argument, entry by entry."
+)
+mod = _entrywise("mod", _mod, "`x` modulo `y`, with the sign of `y`.")
+select = _entrywise("select", _select, "`yes` where `cond` holds, else `no`.")
+sign = _entrywise("sign", np.sign, "-1, 0 or 1 as `x` is negative, zero or positive.")
+isnan = _entrywise("isnan", np.isnan, "Whether `x` is not a number.")
+isinf = _entrywise("isinf", np.isinf, "Whether `x` is infinite.")
+fract = _entrywise("fract", lambda x: x - np.floor(x), "What is left of `x` above the whole number below it.")
+radians = _entrywise("radians", np.radians, "Degrees as radians.")
+degrees = _entrywise("degrees", np.degrees, "Radians as degrees.")
+log2 = _entrywise("log2", np.log2, "The logarithm of `x` to base 2.")
+log10 = _entrywise("log10", np.log10, "The logarithm of `x` to base 10.")
+exp2 = _entrywise("exp2", np.exp2, "2 to the power `x`.")
+inversesqrt = _entrywise("inversesqrt", lambda x: 1.0 / np.sqrt(x), "One over the square root of `x`.")
+hypot = _entrywise("hypot", np.hypot, "The length of the vector (x, y).")
+clamp = _entrywise("clamp", np.clip, "`x` held between `low` and `high`.")
+mix = _entrywise("mix", lambda x, y, a: x * (1.0 - a) + y * a, "From `x` to `y` as `a` goes from 0 to 1.")
+step = _entrywise("step", _step, "0 where `x` is below `edge`, else 1.")
+smoothstep = _entrywise("smoothstep", _smoothstep, "From 0 to 1, smoothly, as `x` goes from `low` to `high`.")
+
+
+@builtin("dot")
+def dot(a: Any, b: Any) -> Any:
+    """The scalar product of two vectors."""
+    return Array(a).dot(Array(b))
+
+
+@builtin("cross")
+def cross(a: Any, b: Any) -> Any:
+    """The cross product: a number of two 2D vectors, a vector of two 3D ones."""
+    return Array(a).cross(Array(b))
+
+
+@builtin("length")
+def length(a: Any) -> float:
+    """The Euclidean length of a vector; its derivative at 0 is 0."""
+    return Array(a).norm()
+
+
+@builtin("distance")
+def distance(a: Any, b: Any) -> float:
+    """The Euclidean distance of two points."""
+    return (Array(a) - Array(b)).norm()
+
+
+@builtin("normalize")
+def normalize(a: Any) -> Any:
+    """A vector divided by its length; zeros stay zeros."""
+    return Array(a).normalized()
+
+
+@builtin("reflect")
+def reflect(x: Any, n: Any) -> Any:
+    """The direction `x` reflected at a surface of normal `n` (of length 1)."""
+    x, n = Array(x), Array(n)
+    return x - 2.0 * x.dot(n) * n
+
+
+@builtin("determinant")
+def determinant(m: Any) -> float:
+    """The determinant of a square matrix."""
+    return Array(m).determinant()
+
+
+@builtin("inverse")
+def inverse(m: Any) -> Any:
+    """The inverse of a square matrix."""
+    return Array(m).inverse()
+
+
+@builtin("eye")
+def eye(n: int) -> Any:
+    """The identity matrix of `n` rows."""
+    return Array(np.eye(n))
+
+
+@builtin("cast")
+def cast(value: Any, dtype: Any) -> Any:
+    """`value` as another type: floats are truncated towards 0, integers wrap around."""
+    to = settings.default_type(dtype)
+    if to is None:
+        raise TypeError(f"cast() needs a type such as f32, got {dtype!r}")
+    if isinstance(value, Array):
+        return Array(np.array([_cast(v, to) for v in value.to_numpy().ravel()]).reshape(value.shape))
+    return _cast(value, to)
+
+
+def _cast(value: Any, to: ScalarType) -> Any:
+    if isinstance(value, int) and not isinstance(value, bool):
+        value = value & (1 << to.bits) - 1 if to.is_integer else value
+        return (
+            to.numpy.type(np.array(value, np.uint64).astype(to.numpy)).item()
+            if to.is_integer
+            else to(value).item()
+        )  # type: ignore[attr-defined]
+    return arithmetic.cast(np.float64(value), to.name).item()
+
+
+@builtin("bit_cast")
+def bit_cast(value: Any, dtype: Any) -> Any:
+    """The bits of `value`, a 32-bit number in Python, read as another type of that width."""
+    to = settings.default_type(dtype)
+    if to is None:
+        raise TypeError(f"bit_cast() needs a type such as f32, got {dtype!r}")
+    kind = "float" if isinstance(value, float) else "int"
+    return np.array(value, f"{kind}{to.bits}").view(to.numpy).item()
+
+
+@builtin("random")
+def random(dtype: Any = float) -> Any:
+    """A random number: a float in [0, 1), an integer of any value of its type."""
+    to = settings.default_type(dtype)
+    if to is None:
+        raise TypeError(f"random() needs a type such as f32, got {dtype!r}")
+    if to.is_float:
+        return np.random.random()
+    limits = np.iinfo(to.numpy)
+    return int(np.random.randint(limits.min, limits.max, dtype=to.numpy, endpoint=True))  # type: ignore[call-overload]
+
+
+@builtin("randn")
+def randn(dtype: Any = float) -> float:
+    """A random number of the standard normal distribution."""
+    return float(np.random.standard_normal())
+
+
+@builtin("static")
+def static(*values: Any) -> Any:
+    """Inside kernels, evaluates at compile time and unrolls loops; outside, gives its argument back."""
+    return values[0] if len(values) == 1 else values
+
+
+@builtin("ndrange")
+class ndrange:
+    """All index tuples of a grid: ``ndrange(n, m)``, ``ndrange((1, n - 1), m)``."""
+
+    __dsim_builtin__ = "ndrange"
+
+    def __init__(self, *bounds: Any) -> None:
+        pairs = [b if isinstance(b, tuple | list) else (0, b) for b in bounds]
+        self.bounds = [(int(low), int(high)) for low, high in pairs]
+
+    def __iter__(self) -> Iterator[tuple[int, ...]]:
+        return itertools.product(*(range(low, high) for low, high in self.bounds))
+
+
+@builtin("grouped")
+def grouped(grid: Any) -> Iterator[Any]:
+    """The indices of a grid or field as one vector each."""
+    if hasattr(grid, "shape"):
+        grid = ndrange(*grid.shape)
+    return (Array(at) for at in grid)
+
+
+@builtin("stop_grad")
+def stop_grad(value: Any) -> Any:
+    """The same value, through which no derivative goes; of a field, its values from now on."""
+    return custom.stop_grad(value)
+
+
+def _kernel_only(name: str, doc: str) -> Function:
+    def refuse(*args: Any, **named: Any) -> Any:
+        raise RuntimeError(f"{name}() works inside kernels only")
+
+    refuse.__doc__ = doc
+    return builtin(name)(refuse)
+
+
+atomic_add = _kernel_only("atomic_add", "``x[i] += v`` in one step; gives the value before.")
+atomic_sub = _kernel_only("atomic_sub", "``x[i] -= v`` in one step; gives the value before.")
+atomic_mul = _kernel_only("atomic_mul", "``x[i] *= v`` in one step; gives the value before.")
+atomic_min = _kernel_only(
+    "atomic_min", "The lesser of ``x[i]`` and `v` into ``x[i]``; gives the value before."
+)
+atomic_max = _kernel_only(
+    "atomic_max", "The greater of ``x[i]`` and `v` into ``x[i]``; gives the value before."
+)
+atomic_and = _kernel_only("atomic_and", "``x[i] &= v`` in one step; gives the value before.")
+atomic_or = _kernel_only("atomic_or", "``x[i] |= v`` in one step; gives the value before.")
+atomic_xor = _kernel_only("atomic_xor", "``x[i] ^= v`` in one step; gives the value before.")
+loop_config = _kernel_only(
+    "loop_config", "Advice about the loop that follows: ``parallel=True``, ``serialize=True``."
+)
+static_assert = _kernel_only(
+    "static_assert", "Refuses to compile the kernel when a compile-time condition fails."
+)
+
+pi, e, inf, nan = math.pi, math.e, math.inf, math.nan

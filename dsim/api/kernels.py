@@ -1,0 +1,99 @@
+"""The decorators `kernel` and `func`, and derivatives of funcs that kernels can call."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from dsim.diagnostics import Diagnostic, LaunchTypeError
+from dsim.frontend.types import Template
+from dsim.runtime.kernel import Kernel
+
+template = Template
+
+
+def kernel(function: Callable[..., Any]) -> Kernel:
+    """Decorator: the function is compiled, and calling it launches it.
+
+    Its outermost loops run in parallel where their iterations are independent. It is compiled when it is
+    first launched; parameters have type annotations.
+
+    Examples
+    --------
+    >>> import dsim as ti
+    >>> x = ti.field(ti.f32, shape=4)
+    >>> @ti.kernel
+    ... def count(step: ti.f32):
+    ...     for i in x:
+    ...         x[i] = i * step
+    >>> count(0.5)
+    >>> x.to_numpy().tolist()
+    [0.0, 0.5, 1.0, 1.5]
+    """
+    _refuse_other(function, "kernel")
+    return Kernel(function)
+
+
+class Func:
+    """A function that kernels call: its body becomes part of theirs. Outside kernels it is plain Python."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        functools.update_wrapper(self, function)
+        self.__dsim_func__ = function
+
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        return self.__dsim_func__(*args, **named)
+
+    def __repr__(self) -> str:
+        return f"<func {self.__name__}>"
+
+
+def func(function: Callable[..., Any]) -> Func:
+    """Decorator: the function can be called in kernels and in other funcs."""
+    _refuse_other(function, "func")
+    return Func(function)
+
+
+def _refuse_other(function: object, what: str) -> None:
+    if not callable(function) or not hasattr(function, "__code__"):
+        raise TypeError(f"@{what} decorates a function, not {type(function).__name__}")
+
+
+class Derivative:
+    """The derivative of a func; kernels call it like a func."""
+
+    def __init__(self, mode: str, function: Any) -> None:
+        self.__dsim_derivative__ = (mode, function)
+        self.__name__ = f"{'forward' if mode == 'jvp' else 'grad'}({function.__name__})"
+
+    def __call__(self, *args: Any) -> Any:
+        message = f"`{self.__name__}` is called inside kernels only"
+        raise LaunchTypeError(Diagnostic("argument", message, help="write a kernel that calls it"))
+
+    def __repr__(self) -> str:
+        return f"<func {self.__name__}>"
+
+
+def forward(function: Any) -> Derivative:
+    """The derivative of a func in forward mode, for use in kernels.
+
+    Of a func of one float scalar, ``forward(f)(x)`` is df/dx. Otherwise the call takes the arguments and
+    then their tangents: ``forward(f)(x, y, dx, dy)``. May be nested: ``forward(forward(f))``.
+    """
+    return _derivative("jvp", function, "forward")
+
+
+def grad(function: Any) -> Derivative:
+    """The gradient of a func that returns one number, for use in kernels.
+
+    Of one float argument, ``grad(f)(x)`` has the shape of `x`; of several it is a tuple.
+    """
+    return _derivative("vjp", function, "grad")
+
+
+def _derivative(mode: str, function: Any, name: str) -> Derivative:
+    if not isinstance(function, Func | Derivative):
+        kind = "a kernel" if isinstance(function, Kernel) else type(function).__name__
+        raise TypeError(f"{name}() takes a func (a function under @func), not {kind}")
+    return Derivative(mode, function)

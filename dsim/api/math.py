@@ -1,0 +1,62 @@
+"""The mathematical functions and types of shading languages, as ``ti.math`` has them."""
+
+from dsim.api.functions import (
+    abs,
+    acos,
+    asin,
+    atan,
+    atan2,
+    ceil,
+    clamp,
+    cos,
+    cross,
+    degrees,
+    determinant,
+    distance,
+    dot,
+    e,
+    exp,
+    exp2,
+    eye,
+    floor,
+    fract,
+    inf,
+    inverse,
+    inversesqrt,
+    isinf,
+    isnan,
+    length,
+    log,
+    log2,
+    max,
+    min,
+    mix,
+    mod,
+    nan,
+    normalize,
+    pi,
+    pow,
+    radians,
+    reflect,
+    round,
+    sign,
+    sin,
+    smoothstep,
+    sqrt,
+    step,
+    tan,
+    tanh,
+)
+from dsim.api.types import matrix, vector
+
+vec2, vec3, vec4 = (vector(n, float) for n in (2, 3, 4))
+ivec2, ivec3, ivec4 = (vector(n, int) for n in (2, 3, 4))
+mat2, mat3, mat4 = (matrix(n, n, float) for n in (2, 3, 4))
+
+__all__ = [
+    "abs", "acos", "asin", "atan", "atan2", "ceil", "clamp", "cos", "cross", "degrees", "determinant", "distance",
+    "dot", "e", "exp", "exp2", "eye", "floor", "fract", "inf", "inverse", "inversesqrt", "isinf", "isnan", "ivec2",
+    "ivec3", "ivec4", "length", "log", "log2", "mat2", "mat3", "mat4", "max", "min", "mix", "mod", "nan",
+    "normalize", "pi", "pow", "radians", "reflect", "round", "sign", "sin", "smoothstep", "sqrt", "step", "tan",
+    "tanh", "vec2", "vec3", "vec4",
+]  # fmt: skip

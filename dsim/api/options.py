@@ -1,0 +1,147 @@
+"""`init`, `reset`, `sync`, and the names of machines and of log levels."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass, replace
+from typing import Any
+
+from dsim.ir.types import ScalarType
+from dsim.runtime import layout, randomness, settings
+from dsim.runtime.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Arch:
+    """A kind of machine that kernels can run on."""
+
+    name: str
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+cpu, x64, arm64 = Arch("cpu"), Arch("x64"), Arch("arm64")
+cuda, gpu, vulkan, metal, opengl, gles = map(Arch, ("cuda", "gpu", "vulkan", "metal", "opengl", "gles"))
+_CPUS = (cpu, x64, arm64)
+
+TRACE, DEBUG, INFO, WARN, ERROR, CRITICAL = "trace", "debug", "info", "warn", "error", "critical"
+
+# What Taichi's init() takes beside the options that mean something here: accepted, and without effect.
+_ACCEPTED = frozenset(
+    """
+    opt_level packed print_ir print_preprocessed_ir cfg_optimization validate_autodiff
+    print_accessor_ir print_evaluator_ir use_llvm print_benchmark_stat print_struct_llvm_ir
+    print_kernel_llvm_ir print_kernel_llvm_ir_optimized print_kernel_asm print_kernel_nvptx
+    print_kernel_amdgcn simplify_before_lower_access simplify_after_lower_access lower_access
+    move_loop_invariant_outside_if cache_loop_invariant_global_vars default_cpu_block_dim
+    cpu_block_dim_adaptive default_gpu_block_dim gpu_max_reg saturating_grid_dim max_block_dim
+    verbose_kernel_launches verbose demote_dense_struct_fors kernel_profiler timeline default_up
+    device_memory_GB device_memory_fraction fast_math advanced_optimization ad_stack_size
+    flatten_if make_thread_local make_block_local detect_read_only real_matrix_scalarize
+    half2_vectorization make_cpu_multithreading_loop offline_cache offline_cache_file_path
+    offline_cache_cleaning_policy offline_cache_max_size_of_files offline_cache_cleaning_factor
+    num_compile_threads vk_api_version cuda_stack_limit quant_opt_store_fusion
+    quant_opt_atomic_demotion make_mesh_block_local mesh_localize_to_end_mapping
+    mesh_localize_from_end_mapping optimize_mesh_reordered_mapping
+    mesh_localize_all_attr_mappings demote_no_access_mesh_fors experimental_auto_mesh_local
+    auto_mesh_local_default_occupacy force_scalarize_matrix log_level gdb_trigger
+    short_circuit_operators print_full_traceback unrolling_limit ndarray_use_cached_allocator
+    use_mesh real_matrix dynamic_index require_version enable_fallback _test_mode
+""".split()
+)
+
+
+def init(
+    arch: Any = None,
+    default_fp: Any = None,
+    default_ip: Any = None,
+    debug: bool = False,
+    random_seed: int = 0,
+    check_bounds: bool = True,
+    check_out_of_bound: bool | None = None,
+    cpu_max_num_threads: int = 0,
+    deterministic: bool = False,
+    strict: bool = False,
+    **options: Any,
+) -> None:
+    """Chooses what kernels and fields made from now on go by. Without it the defaults hold.
+
+    Fields that exist already stay what they are; kernels are compiled anew when launched next.
+
+    Parameters
+    ----------
+    arch : Arch or list of Arch
+        `cpu`; for `cuda` and `gpu` a note says that the CPU is used when there is no such device.
+    default_fp, default_ip : ScalarType
+        What Python's `float` and `int`, and literals, mean: f32 and i32 unless given.
+    debug : bool
+        Checks what ``loop_config(parallel=True)`` promised.
+    random_seed : int
+        Chooses the sequence of random numbers.
+    check_bounds : bool
+        Whether an index outside a field is an error. Taichi's `check_out_of_bound` is the same.
+    cpu_max_num_threads : int
+        The most threads that a launch uses; 0 for as many as there are.
+    deterministic : bool
+        Sums of floats come out bit for bit the same in every run.
+    strict : bool
+        Warnings about kernels are errors.
+    **options
+        Taichi's other options are accepted and have no effect.
+
+    Raises
+    ------
+    TypeError
+        For an option that nobody knows, or a value of the wrong kind.
+    """
+    unknown = sorted(set(options) - _ACCEPTED)
+    if unknown:
+        raise TypeError(f"init() got the unknown option{'s' * (len(unknown) > 1)} {', '.join(unknown)}")
+    _choose_arch(arch)
+    before = settings.current()
+    chosen = replace(
+        Settings(),
+        default_fp=_type(default_fp, "default_fp", True) or Settings().default_fp,
+        default_ip=_type(default_ip, "default_ip", False) or Settings().default_ip,
+        debug=bool(debug),
+        check_bounds=bool(check_bounds if check_out_of_bound is None else check_out_of_bound or check_bounds),
+        random_seed=int(random_seed),
+        threads=int(cpu_max_num_threads),
+        deterministic=bool(deterministic),
+        strict=bool(strict),
+        backend=before.backend,
+    )
+    layout.root.forget()
+    randomness.restart(chosen.random_seed)
+    settings.change(chosen)
+
+
+def _type(given: Any, what: str, floats: bool) -> ScalarType | None:
+    if given is None:
+        return None
+    if not isinstance(given, ScalarType) or (not given.is_float if floats else not given.is_integer):
+        kind = "a float type such as f32" if floats else "an integer type such as i32"
+        raise TypeError(f"{what} must be {kind}, got {given!r}")
+    return given
+
+
+def _choose_arch(arch: Any) -> None:
+    wanted = list(arch) if isinstance(arch, list | tuple) else [arch]
+    for a in wanted:
+        if a is not None and not isinstance(a, Arch):
+            raise TypeError(f"arch must be cpu, cuda or gpu, got {a!r}")
+    if not any(a is None or a in _CPUS for a in wanted):
+        names = ", ".join(a.name for a in wanted)
+        print(f"[dsim] no {names} here: kernels run on the CPU", file=sys.stderr)
+
+
+def reset() -> None:
+    """Back to the defaults, as if `init` had not been called. Fields stay valid."""
+    layout.root.forget()
+    randomness.restart(0)
+    settings.change(replace(Settings(), backend=settings.current().backend))
+
+
+def sync() -> None:
+    """Waits for everything that was launched. On the CPU a launch is done when it returns."""

@@ -1,0 +1,241 @@
+"""A launcher per compiled kernel: Python made for its parameters and captures, so that a launch costs little.
+
+What it does, in order: take the arguments, convert those that are not already what the kernel wants,
+compare what was compiled in with what it is now, launch, give back the result as Python numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from dsim.diagnostics import Diagnostic, LaunchTypeError, Span
+from dsim.frontend.lowered import Capture, Lowered, Param, Returns
+from dsim.ir.types import ScalarType
+from dsim.runtime import access, pipeline
+from dsim.runtime.faults import raised
+from dsim.runtime.forms import Form
+from dsim.runtime.randomness import next_launch
+from dsim.runtime.stack import STACK
+from dsim.runtime.values import Array
+
+Launch = Callable[..., Any]
+
+
+class Parameters:
+    """The person's parameters of one kernel: what they take, and what is said when it does not fit."""
+
+    def __init__(self, name: str, params: Sequence[Param], span: Span | None) -> None:
+        self.name = name
+        self.params = tuple(params)
+        self.span = span
+
+    def wrong_count(self, args: Sequence[Any]) -> LaunchTypeError:
+        """What to raise when the number of arguments is not that of the parameters."""
+        wanted = len(self.params)
+        listed = ", ".join(p.name for p in self.params)
+        takes = f"{wanted} argument{'s' * (wanted != 1)}" + (f" ({listed})" if listed else "")
+        return LaunchTypeError(
+            Diagnostic("argument", f"`{self.name}` takes {takes}, got {len(args)}", self.span, "defined here")
+        )
+
+    def ordered(self, args: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
+        """Positional arguments from positional and named ones."""
+        rest = [p.name for p in self.params[len(args) :]]
+        for name in named:
+            if name not in rest:
+                twice = any(p.name == name for p in self.params)
+                message = (
+                    f"`{self.name}` got `{name}` twice"
+                    if twice
+                    else f"`{self.name}` has no argument `{name}`"
+                )
+                raise LaunchTypeError(Diagnostic("argument", message, self.span, "defined here"))
+        if len(named) != len(rest):
+            raise self.wrong_count((*args, *named))
+        return (*args, *(named[name] for name in rest))
+
+    def number(self, at: int) -> Callable[[Any], Any]:
+        """The function that makes argument number `at`, a scalar, a Python number of its type."""
+        param = self.params[at]
+
+        def convert(value: Any) -> Any:
+            if isinstance(value, np.ndarray | Array) and np.asarray(value).ndim:
+                raise self._refused(param, f"got an array of shape {np.asarray(value).shape}")
+            try:
+                return strict_scalar(param.type, value)
+            except (TypeError, ValueError, OverflowError) as wrong:
+                raise self._refused(param, str(wrong)) from None
+
+        return convert
+
+    def entries(self, at: int) -> Callable[[Any], tuple[Any, ...]]:
+        """The function that makes argument number `at`, a vector or matrix, a tuple of its entries."""
+        param = self.params[at]
+
+        def convert(value: Any) -> tuple[Any, ...]:
+            array = np.asarray(value)
+            if array.shape != param.shape or array.dtype == object:
+                raise self._refused(param, f"of shape {param.shape}, got shape {array.shape}")
+            try:
+                return tuple(strict_scalar(param.type, v) for v in array.ravel().tolist())
+            except (TypeError, ValueError, OverflowError) as wrong:
+                raise self._refused(param, str(wrong)) from None
+
+        return convert
+
+    def _refused(self, param: Param, why: str) -> LaunchTypeError:
+        message = f"argument `{param.name}` of `{self.name}` is {_article(param.type)}: {why}"
+        return LaunchTypeError(Diagnostic("argument", message, self.span, "defined here"))
+
+
+def _article(t: ScalarType) -> str:
+    return f"{'a' if t.name[0] == 'u' else 'an'} {t.name}"
+
+
+def strict_scalar(t: ScalarType, value: Any) -> Any:
+    """`value` as a Python number of type `t`; a float is no integer, not even 2.0."""
+    if t.is_integer and isinstance(value, float | np.floating):
+        raise TypeError(f"got the float {value}")
+    if not isinstance(value, int | float | np.number | np.bool_ | np.ndarray | Array) and not hasattr(
+        value, "__index__"
+    ):
+        raise TypeError(f"got {type(value).__name__}")
+    return access.scalar(t, value)
+
+
+def launcher(
+    parameters: Parameters, lowered: Lowered, form: Form, stale: Launch, remember: Callable[[int], None]
+) -> Launch:
+    """The function that launches `form` for a person's arguments.
+
+    Parameters
+    ----------
+    stale : callable
+        Is called with the arguments when something compiled in is not what it was.
+    remember : callable
+        Is told the number of each launch that draws random numbers.
+    """
+    scope: dict[str, Any] = {
+        "STACK": STACK, "FAULTS": pipeline.FAULTS, "raised": raised, "form": form, "fields": form.fields,
+        "stale": stale, "remember": remember, "next_launch": next_launch, "wrong_count": parameters.wrong_count,
+        "result_of": _results(lowered.returns),
+    }  # fmt: skip
+    body, values = _taking(parameters, scope)
+    body += _comparing(lowered, scope)
+    hidden = _hidden(lowered, scope)
+    body += hidden
+    values += [f"h{n}" for n in range(len(lowered.hidden))]
+    if lowered.random:
+        body += ["number = next_launch()", "remember(number)"]
+        values.append("number")
+    body += _launching(form, ", ".join(values), scope)
+    if lowered.returns is not None:
+        body.append("return result_of(result)")
+    source = "def launch(*args):\n" + "\n".join(f"    {line}" for line in body)
+    exec(compile(source, f"<launch of {parameters.name}>", "exec"), scope)  # noqa: S102 (made here)
+    return scope["launch"]
+
+
+def _taking(parameters: Parameters, scope: dict[str, Any]) -> tuple[list[str], list[str]]:
+    """Lines that check and unpack the arguments, and the names of the kernel's own."""
+    count = len(parameters.params)
+    lines = [f"if len(args) != {count}: raise wrong_count(args)"]
+    if count:
+        lines.append(f"{''.join(f'a{n}, ' for n in range(count))}= args")
+    values: list[str] = []
+    for n, p in enumerate(parameters.params):
+        if p.shape:
+            scope[f"convert{n}"] = parameters.entries(n)
+            lines.append(f"a{n} = convert{n}(a{n})")
+            values.append(f"*a{n}")
+            continue
+        scope[f"convert{n}"] = parameters.number(n)
+        lines.append(f"if {_unfit(f'a{n}', p.type)}: a{n} = convert{n}(a{n})")
+        values.append(f"a{n}")
+    return lines, values
+
+
+def _unfit(name: str, t: ScalarType) -> str:
+    """The test whether an argument is not at first sight a number of type `t`."""
+    if t.is_float:
+        return f"type({name}) is not float"
+    if t.kind == "bool":
+        return f"type({name}) is not bool"
+    low, high = access.integer_limits(t)
+    return f"type({name}) is not int or not {low} <= {name} <= {high}"
+
+
+def _comparing(lowered: Lowered, scope: dict[str, Any]) -> list[str]:
+    """Lines that compare what was compiled in with what it is now."""
+    lines: list[str] = []
+    for n, c in enumerate(lowered.objects):
+        scope[f"object{n}"], scope[f"read_object{n}"] = c.value, c.read
+        lines.append(f"if read_object{n}() is not object{n}: return stale(*args)")
+    for n, c in enumerate(lowered.captures):
+        scope[f"constant{n}"], scope[f"read{n}"], scope["changed"] = c.value, c.read, changed
+        lines.append(f"now = read{n}()")
+        lines.append(f"if now is not constant{n} and changed(now, constant{n}): return stale(*args)")
+    return lines
+
+
+def changed(now: Any, before: Any) -> bool:
+    """Whether a captured value is another one than was compiled in."""
+    if type(now) is not type(before):
+        return True
+    return bool(now != before) and not (now != now and before != before)  # a NaN is not equal to itself
+
+
+def _hidden(lowered: Lowered, scope: dict[str, Any]) -> list[str]:
+    """Lines that read the captured numbers which have become parameters."""
+    lines: list[str] = []
+    for n, c in enumerate(lowered.hidden):
+        scope[f"read_hidden{n}"], scope[f"kind{n}"] = c.read, type(c.value)
+        lines.append(f"h{n} = read_hidden{n}()")
+        lines.append(f"if type(h{n}) is not kind{n}: return stale(*args)")
+    return lines
+
+
+def _launching(form: Form, values: str, scope: dict[str, Any]) -> list[str]:
+    scope["marks"] = form.marks
+    marking = ["    for f in marks: f.touched = True"] if form.marks else []
+    return [
+        "contexts = STACK.open",
+        "if contexts:",
+        f"    result = contexts[-1].launch(form, ({values}{',' if values else ''}))",
+        "else:",
+        *marking,
+        "    try:",
+        f"        result = form.native({values})",
+        "    except FAULTS as fault:",
+        "        raise raised(fault, fields) from None",
+    ]
+
+
+def _results(returns: Returns | None) -> Callable[[tuple[Any, ...]], Any]:
+    if returns is None or not returns.shape:
+        return lambda values: values[0] if values else None
+    shape, dtype = returns.shape, returns.dtype.numpy
+    return lambda values: Array(np.array(values, dtype).reshape(shape))
+
+
+def up_to_date(lowered: Lowered) -> bool:
+    """Whether everything that was compiled in is what it was."""
+    return (
+        all(c.read() is c.value for c in lowered.objects)
+        and not any(changed(c.read(), c.value) for c in lowered.captures)
+        and all(type(c.read()) is type(c.value) for c in lowered.hidden)
+    )
+
+
+def own_values(lowered: Lowered) -> tuple[Any, ...]:
+    """The hidden parameters' values now."""
+    return tuple(c.read() for c in lowered.hidden)
+
+
+def promotable(capture: Capture) -> bool:
+    """Whether a captured value can become a parameter: it is one number, and still is."""
+    now = capture.read()
+    return all(isinstance(v, int | float) and not isinstance(v, bool) for v in (now, capture.value))

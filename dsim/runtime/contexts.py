@@ -1,0 +1,95 @@
+"""What every differentiating context has: a place on the stack, and Python's writes as launches."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Any
+
+from dsim.runtime import hostops
+from dsim.runtime.fields import Field
+from dsim.runtime.forms import Form
+from dsim.runtime.stack import STACK
+
+Args = tuple[Any, ...]
+
+
+class Context:
+    """A `with` block that sees every launch inside it.
+
+    Attributes
+    ----------
+    outer : Context or None
+        The context that was innermost when this one was entered.
+    """
+
+    def __init__(self) -> None:
+        self.outer: Context | None = None
+        self._open = False
+
+    # -- on the stack
+
+    def push(self) -> None:
+        """Makes this the innermost context."""
+        if self._open:
+            raise RuntimeError("this context is open already")
+        self.outer = STACK.open[-1] if STACK.open else None
+        STACK.open.append(self)
+        self._open = True
+
+    def pop(self) -> None:
+        """Takes it off the stack again, with what was left open inside it."""
+        while STACK.open:
+            top = STACK.open.pop()
+            top._open = False
+            if top is self:
+                break
+
+    def __enter__(self) -> Any:
+        self.push()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.pop()
+
+    # -- what happens inside it
+
+    def launch(self, form: Form, args: Args) -> Args:
+        """What becomes of a launch; gives what the kernel returns."""
+        return self.pass_on(form, args)
+
+    def pass_on(self, form: Form, args: Args) -> Args:
+        """The launch as the next outer context sees it; with none, it runs."""
+        return form.run(args) if self.outer is None else self.outer.launch(form, args)
+
+    def element_written(self, field: Field, index: tuple[int, ...], value: Any) -> None:
+        """Writes one number of `field`'s memory, on behalf of Python."""
+        self.launch(hostops.form(hostops.Put, field), (*index, value))
+
+    def filled(self, field: Field, values: Args) -> None:
+        """Sets every entry of `field` to `values`, on behalf of Python."""
+        self.launch(hostops.form(hostops.Fill, field), values)
+
+    def copied(self, field: Field, source: Field) -> None:
+        """Sets `field` to `source`, on behalf of Python."""
+        self.launch(hostops.form(hostops.Copy, field, source), ())
+
+    def element_read(self, field: Field) -> None:
+        """Takes notice that Python read values of `field`: nothing, unless a tape is further out."""
+        if self.outer is not None:
+            self.outer.element_read(field)
+
+
+def dispatch(form: Form, args: Args) -> Args:
+    """Launches `form` in whatever context is innermost."""
+    contexts = STACK.open
+    return contexts[-1].launch(form, args) if contexts else form.run(args)
+
+
+class Stopped(Context):
+    """Inside it launches happen, and nothing that they write depends on anything (`no_grad`)."""
+
+    def launch(self, form: Form, args: Args) -> Args:
+        """The same launch without derivatives."""
+        return self.pass_on(form.stopped(), args)

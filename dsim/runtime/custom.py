@@ -1,0 +1,135 @@
+"""Gradients that a person writes, and none at all: `grad_replaced`, `grad_for`, `no_grad`, `stop_grad`."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from dsim.diagnostics import Diagnostic, GradientError
+from dsim.runtime import hostops
+from dsim.runtime.contexts import Stopped, dispatch
+from dsim.runtime.fields import Field
+from dsim.runtime.forward_mode import ForwardMode
+from dsim.runtime.stack import STACK
+from dsim.runtime.sweep import Custom
+from dsim.runtime.tape import Tape
+
+Function = Callable[..., Any]
+
+
+class Replaced:
+    """A function whose backward pass is another function, given by `grad_for`."""
+
+    def __init__(self, function: Function) -> None:
+        functools.update_wrapper(self, function)
+        self._function = function
+        self._grad: Function | None = None
+
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        tapes = [c for c in STACK.open if isinstance(c, Tape)]
+        if not tapes:
+            return self._function(*args, **named)
+        self._refuse(tapes)
+        for tape in tapes:
+            tape.mute(1)
+        try:
+            result = self._function(*args, **named)
+        finally:
+            for tape in tapes:
+                tape.mute(-1)
+        call = Custom(functools.partial(self.grad, *args, **named), self.__name__)
+        for tape in tapes:
+            tape.custom(call)
+        return result
+
+    def _refuse(self, tapes: list[Tape]) -> None:
+        if self._grad is None:
+            message = f"`{self.__name__}` replaces its gradient, and none was given"
+            advice = f"write one under `@ad.grad_for({self.__name__})`"
+            raise GradientError(Diagnostic("not-differentiable", message, help=advice))
+        first = STACK.open.index(tapes[0])
+        if any(isinstance(c, ForwardMode) for c in STACK.open[first:]):
+            message = f"the gradient of `{self.__name__}` is a person's: it has no tangent that a tape could go back through"
+            raise GradientError(Diagnostic("not-differentiable", message))
+
+    def grad(self, *args: Any, **named: Any) -> Any:
+        """Calls the gradient that was given."""
+        if self._grad is None:
+            message = f"`{self.__name__}` has no gradient yet"
+            advice = f"write one under `@ad.grad_for({self.__name__})`"
+            raise GradientError(Diagnostic("missing-gradient", message, help=advice))
+        return self._grad(*args, **named)
+
+    def give(self, grad: Function) -> None:
+        """Makes `grad` the backward pass."""
+        self._grad = grad
+
+
+def grad_replaced(function: Function) -> Replaced:
+    """Decorator: under a tape, the gradient of this Python function is what `grad_for` gives.
+
+    The launches inside it are not recorded; going backwards, the tape calls the given function with the
+    same arguments. Forward mode goes through the function itself.
+
+    Examples
+    --------
+    >>> import dsim as ti
+    >>> x = ti.field(ti.f32, shape=(), needs_grad=True)
+    >>> y = ti.field(ti.f32, shape=(), needs_grad=True)
+    >>> @ti.kernel
+    ... def twice():
+    ...     y[None] += 2.0 * x[None]
+    >>> @ti.ad.grad_replaced
+    ... def ahead():
+    ...     twice()
+    >>> @ti.ad.grad_for(ahead)
+    ... def back():
+    ...     x.grad[None] += 10.0 * y.grad[None]
+    >>> with ti.ad.Tape(y):
+    ...     ahead()
+    >>> x.grad[None]
+    10.0
+    """
+    return Replaced(function)
+
+
+def grad_for(primal: Replaced) -> Callable[[Function], Function]:
+    """Decorator: this function is the backward pass of `primal`, a function under `grad_replaced`."""
+    if not isinstance(primal, Replaced):
+        name = getattr(primal, "__name__", repr(primal))
+        message = f"`{name}` is not decorated with `grad_replaced`"
+        raise GradientError(Diagnostic("argument", message, help="decorate it with `@ad.grad_replaced`"))
+
+    def decorate(grad: Function) -> Function:
+        primal.give(grad)
+        return grad
+
+    return decorate
+
+
+def no_grad(function: Function) -> Function:
+    """Decorator: what is launched inside this function or kernel is not differentiated, in either mode.
+
+    What it writes counts as constant: an overwritten element passes no gradient further back.
+    """
+
+    @functools.wraps(function)
+    def undifferentiated(*args: Any, **named: Any) -> Any:
+        if not STACK.open:
+            return function(*args, **named)
+        with Stopped():
+            return function(*args, **named)
+
+    return undifferentiated
+
+
+def stop_grad(field: Any) -> Any:
+    """Cuts the dependence of a field's present values on what they were computed from.
+
+    Inside a kernel it is a function of a value. On a number it does nothing.
+    """
+    if isinstance(field, Field) and STACK.open and field.dtype.is_float:
+        field.require()
+        dispatch(hostops.form(hostops.Stop, field), ())
+    return field

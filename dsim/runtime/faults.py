@@ -1,0 +1,53 @@
+"""What went wrong in a kernel while it ran, in a person's words: field, index, shape and line."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from dsim.backends.faults import Fault
+from dsim.diagnostics import BoundsError, Diagnostic, DsimError, KernelAssertionError, Label, LaunchError
+from dsim.ir.nodes import Accumulate, Assert, Load, Origin, Store
+from dsim.runtime.access import out_of_bounds
+from dsim.runtime.fields import Field
+
+
+def raised(fault: Fault, fields: Mapping[str, Field]) -> DsimError:
+    """The exception that tells `fault`."""
+    if fault.kind == "bounds":
+        return BoundsError(_outside(fault, fields))
+    if fault.kind == "assertion":
+        return KernelAssertionError(_assertion(fault))
+    lengths = "×".join(map(str, fault.values))
+    message = f"there is no memory for a local array of {lengths} numbers"
+    return LaunchError(_at(Diagnostic("memory", message), fault.statement.origin, ""))
+
+
+def _outside(fault: Fault, fields: Mapping[str, Field]) -> Diagnostic:
+    s = fault.statement
+    assert isinstance(s, Load | Store | Accumulate)
+    shape = tuple(n or 0 for n in s.memory.shape)
+    at = tuple(int(v) for v in fault.values)
+    quoted = f"`{s.memory.name}`"
+    root = fields.get(s.memory.name)
+    if root is not None and not s.memory.private:
+        quoted = root.companion(s.memory.derivative).quoted
+    plain = len(shape) - s.memory.entry_axes
+    axis = next((a for a, (k, n) in enumerate(zip(at, shape, strict=False)) if not 0 <= k < n), 0)
+    if axis < plain:
+        at, shape = at[:plain], shape[:plain]
+    return _at(out_of_bounds(quoted, at, shape, axis), s.origin, "here")
+
+
+def _assertion(fault: Fault) -> Diagnostic:
+    s = fault.statement
+    assert isinstance(s, Assert)
+    values = iter(fault.values)
+    text = "".join(p if isinstance(p, str) else str(next(values)) for p in s.parts)
+    return _at(
+        Diagnostic("assertion", f"an assertion failed{': ' + text if text else ''}"), s.origin, "is false"
+    )
+
+
+def _at(d: Diagnostic, origin: Origin, here: str) -> Diagnostic:
+    labels = tuple(Label(span, "called here") for span in origin.inlined)
+    return Diagnostic(d.code, d.message, origin.span, here, labels, d.help)

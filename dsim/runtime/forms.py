@@ -1,0 +1,210 @@
+"""A kernel together with the fields that its memories stand for: what is launched, recorded and derived.
+
+A person's kernel, its tangent, its adjoint and the tangent of that are all forms: each can be launched
+and derived again. Forms made from one another are kept, so each is made and compiled once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from dsim.analysis.activity import spread
+from dsim.analysis.rules import overwritten
+from dsim.autodiff import Lost, forward, reverse
+from dsim.ir import sites
+from dsim.ir.nodes import Accumulate, Kernel, Memory, MemoryKey, Store
+from dsim.ir.show import show
+from dsim.ir.walk import statements
+from dsim.runtime import pipeline
+from dsim.runtime.faults import raised
+from dsim.runtime.fields import Field
+from dsim.runtime.reach import Reach
+
+Keys = frozenset[MemoryKey]
+
+
+class Form:
+    """A kernel that can be launched.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Without `Derive` nodes, sites numbered.
+    fields : mapping of str to Field
+        The root field of each memory name.
+    backend : str
+        See `Settings.backend`.
+    checked : bool
+        Whether indices are compared with the fields' shapes.
+    """
+
+    def __init__(
+        self, kernel: Kernel, fields: Mapping[str, Field], backend: str, checked: bool = True
+    ) -> None:
+        self.kernel = kernel
+        self.fields = fields
+        self.backend = backend
+        self.checked = checked
+        self._derived: dict[Any, Any] = {}
+        self.native: Callable[..., tuple[Any, ...]] = self._compile_and_launch
+
+    # -- launching
+
+    def run(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Runs it now, outside every context; gives what it returns."""
+        for f in self.marks:
+            f.touched = True
+        try:
+            return self.native(*args)
+        except pipeline.FAULTS as fault:
+            raise raised(fault, self.fields) from None
+
+    def _compile_and_launch(self, *args: Any) -> tuple[Any, ...]:
+        self.native = pipeline.launcher(self.kernel, self.buffers(), self.backend, self.checked)
+        return self.native(*args)
+
+    def buffers(self) -> dict[MemoryKey, Any]:
+        """The buffer of each memory; companions without one get it."""
+        return {m.key: self.field(m.key).scratch(m.derivative).buffer for m in self.kernel.memories}
+
+    def field(self, key: MemoryKey) -> Field:
+        """The field, or companion of one, that the memory `key` is."""
+        return self.fields[key[0]].companion(key[1])
+
+    # -- facts
+
+    @property
+    def floats(self) -> tuple[tuple[Memory, Field], ...]:
+        """The memories that can carry derivatives, with their fields."""
+        return self._keep(
+            "floats", lambda: tuple((m, self.field(m.key)) for m in self.kernel.memories if m.type.is_float)
+        )
+
+    @property
+    def written(self) -> tuple[Field, ...]:
+        """The fields that it stores or accumulates to."""
+        return self._keep(
+            "written",
+            lambda: tuple(
+                dict.fromkeys(
+                    self.field(s.memory.key)
+                    for s in statements(self.kernel.body)
+                    if isinstance(s, Store | Accumulate) and not s.memory.private
+                )
+            ),
+        )
+
+    @property
+    def marks(self) -> tuple[Field, ...]:
+        """The gradients and tangents that are no longer known to be zero after it ran."""
+        return self._keep("marks", lambda: tuple(f for f in self.written if f.derivative))
+
+    @property
+    def writes(self) -> Reach:
+        """The regions that it stores or accumulates to."""
+        return self._keep("writes", lambda: Reach(self, None))
+
+    def spread(self, keys: Keys) -> Keys:
+        """`keys` and those into which it writes values that vary with them."""
+        return self._keep(("spread", keys), lambda: spread(self.kernel, keys))
+
+    # -- forms made from it
+
+    def tangent(self, active: Keys, label: str) -> Form:
+        """Runs it and carries the tangents of the `active` memories along."""
+        return self._keep(
+            ("tangent", active, label), lambda: self._form(forward(self.kernel, active, label), self.checked)
+        )
+
+    def adjoint(self, active: Keys, label: str) -> AdjointForm:
+        """Its reverse sweep with respect to the `active` memories."""
+        return self._keep(("adjoint", active, label), lambda: self._reverse(active, label))
+
+    def stopped(self) -> Form:
+        """It, with everything that it reads cut off from derivatives."""
+        return self._keep("stopped", lambda: self._form(pipeline.stopped(self.kernel), self.checked))
+
+    def _form(self, kernel: Kernel, checked: bool) -> Form:
+        return Form(pipeline.derived(sites.number(kernel)), self.fields, self.backend, checked)
+
+    def _reverse(self, active: Keys, label: str) -> AdjointForm:
+        made = reverse(self.kernel, active, label)
+        form = self._form(made.kernel, False)
+        return AdjointForm(self, form, active, label, made.needed, made.lost)
+
+    def _keep(self, key: Any, make: Callable[[], Any]) -> Any:
+        found = self._derived.get(key)
+        if found is None:
+            found = self._derived[key] = make()
+        return found
+
+    # -- to look at
+
+    @property
+    def ir(self) -> str:
+        """The kernel in the intermediate representation, as text."""
+        return show(self.kernel)
+
+    @property
+    def python(self) -> str:
+        """The kernel as readable Python."""
+        return pipeline.python_text(self.kernel)
+
+    @property
+    def llvm(self) -> str:
+        """The kernel as LLVM's assembly."""
+        return pipeline.llvm_text(self.kernel, self.checked)
+
+    def __str__(self) -> str:
+        return self.ir
+
+    def __repr__(self) -> str:
+        return (
+            f"<form {self.kernel.name} over {', '.join(f.name for f in self.fields.values()) or 'no fields'}>"
+        )
+
+
+@dataclass(eq=False)
+class AdjointForm:
+    """The adjoint of `primal`, with what it asks of the values that the primal leaves.
+
+    Attributes
+    ----------
+    active : frozenset of MemoryKey
+        What it is the adjoint with respect to.
+    label : str
+        What the companions that hold the adjoints are called.
+    reads : Reach
+        The regions whose values it needs after the primal ran.
+    targets, outputs : tuple of Field
+        Of the active fields those whose adjoint it may change, and those that the primal writes.
+    """
+
+    primal: Form
+    form: Form
+    active: Keys
+    label: str
+    needed: frozenset[int]
+    lost: tuple[Lost, ...]
+
+    def __post_init__(self) -> None:
+        self.reads = Reach(self.primal, self.needed)
+        self.conflicts = overwritten(self.primal.kernel, self.needed) if self.needed else ()
+        active = {key: self.primal.field(key) for key in sorted(self.active)}
+        written, changed = set(self.primal.written), set(self.form.written)
+        self.outputs = tuple(f for f in active.values() if f in written)
+        self.targets = tuple(
+            f for f in active.values() if f.companion((*f.derivative, self.label)) in changed
+        )
+
+
+def label_apart(form: Form, active: Iterable[MemoryKey], base: str) -> str:
+    """A name for companions of `active`, `base` if possible, that no memory of `form` has already."""
+    used = {m.key for m in form.kernel.memories}
+    label, number = base, 1
+    while any((name, (*path, label)) in used for name, path in active):
+        number += 1
+        label = f"{base}{number}"
+    return label

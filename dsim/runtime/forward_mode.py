@@ -1,0 +1,197 @@
+"""Forward mode: launches inside the `with` block carry tangents along."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from dsim.diagnostics import Diagnostic, GradientError
+from dsim.ir.nodes import MemoryKey
+from dsim.runtime import access, hostops
+from dsim.runtime.contexts import Args, Context
+from dsim.runtime.fields import Field, companions_with_memory
+from dsim.runtime.forms import Form, label_apart
+
+
+class ForwardMode(Context):
+    """Differentiates what is launched inside along a direction: ``y.dual`` is the derivative of `y`.
+
+    Parameters
+    ----------
+    loss : Field or sequence of Field, optional
+        Fields whose `.dual` is wanted afterwards.
+    param : Field or sequence of Field
+        What to differentiate by; any shape, vectors and matrices too.
+    seed : number, sequence or array, optional
+        The direction, of `param`'s shape; for several params a sequence of seeds. None means 1, for a
+        `param` that is a single number.
+    clear_gradients : bool, default True
+        Whether all tangents are set to 0 on entry.
+
+    Notes
+    -----
+    Every float field that a kernel inside writes from values that depend on `param` has a `.dual`
+    afterwards, asked for or not. The tangent of a gradient that a tape inside computed stands at
+    ``x.grad.dual``, the derivative of ``y.dual`` along a second direction at ``y.dual.dual``.
+
+    Examples
+    --------
+    >>> import dsim as ti
+    >>> x = ti.field(ti.f32, shape=())
+    >>> y = ti.field(ti.f32, shape=())
+    >>> @ti.kernel
+    ... def cube():
+    ...     y[None] = x[None] ** 3
+    >>> x[None] = 2.0
+    >>> with ti.ad.FwdMode(loss=y, param=x):
+    ...     cube()
+    >>> y.dual[None]
+    12.0
+    """
+
+    def __init__(
+        self, loss: Any = None, param: Any = None, seed: Any = None, clear_gradients: bool = True
+    ) -> None:
+        super().__init__()
+        self.params = _fields(param, "param")
+        self.losses = _fields(loss, "loss") if loss is not None else ()
+        if not self.params:
+            raise GradientError(Diagnostic("argument", "FwdMode needs a param to differentiate by"))
+        self._seeds = _seeds(self.params, seed, isinstance(param, Field))
+        self._clear = clear_gradients
+        self._label = "dot"
+        self._active: set[Field] = set()
+        self._tangents: dict[Form, Form] = {}
+
+    def __enter__(self) -> ForwardMode:
+        self.push()
+        if self._clear:
+            for f in companions_with_memory("dot"):
+                if f.touched:
+                    self._set(f, (0.0,) * f.numbers)
+                    f.touched = False
+        else:
+            self._active = {
+                f.companion(f.derivative[:-1]) for f in companions_with_memory("dot") if f.touched
+            }
+        for f in self.losses:
+            f.want((*f.derivative, "dot"))
+        for f, seed in zip(self.params, self._seeds, strict=True):
+            self._seed(f, seed)
+        self._active.update(self.params)
+        return self
+
+    def _seed(self, field: Field, seed: np.ndarray) -> None:
+        dual = field.want((*field.derivative, "dot"))
+        if not seed.shape:
+            self._set(dual, (float(seed),))
+        else:
+            given = Field(dual.dtype, dual.entry_shape, "seed")
+            given.allocate(dual.shape)
+            given.require()[...] = seed
+            self.pass_on(hostops.Copy(dual, given), ())
+        dual.touched = True
+
+    def _set(self, field: Field, values: Args) -> None:
+        self.pass_on(hostops.form(hostops.Fill, field), values)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.pop()
+        if kind is None and self._label != "dot":
+            for f in sorted(self._active, key=lambda f: f.name):
+                self._publish(f)
+
+    # -- launches
+
+    def launch(self, form: Form, args: Args) -> Args:
+        """Launches the form that carries tangents along, if anything in it has one."""
+        found = self._tangents.get(form)
+        if found is None:
+            found = self._tangents[form] = self._tangent(form)
+        return self.pass_on(found, args)
+
+    def _tangent(self, form: Form) -> Form:
+        keys = self._keys(form)
+        reached = form.spread(keys)
+        fresh = {form.field(k) for k in reached - keys}
+        if fresh:
+            self._active |= fresh
+            self._tangents.clear()
+        if not reached:
+            return form
+        label = label_apart(form, reached, self._label)
+        if label != self._label:
+            self._relabel(label)
+        for f in (form.field(k) for k in reached):
+            self._companion(f)
+        return form.tangent(reached, label)
+
+    def _keys(self, form: Form) -> frozenset[MemoryKey]:
+        return frozenset(m.key for m, f in form.floats if f in self._active)
+
+    def _companion(self, field: Field) -> Field:
+        path = (*field.derivative, self._label)
+        return field.want(path) if self._label == "dot" else field.scratch(path)
+
+    def _relabel(self, label: str) -> None:
+        """Moves the tangents to other companions: what reaches this mode works with `.dual` as values.
+
+        A forward mode inside this one does, and a kernel that reads ``x.dual``. At the end the tangents
+        are put where a person looks for them.
+        """
+        before, self._label = self._label, label
+        self._tangents.clear()
+        for f in self._active:
+            old = f.companion((*f.derivative, before))
+            if old.buffer is not None:
+                new = f.scratch((*f.derivative, label))
+                self.pass_on(hostops.form(hostops.Copy, new, old), ())
+                new.touched = True
+
+    def _publish(self, field: Field) -> None:
+        kept = field.companion((*field.derivative, self._label))
+        if kept.buffer is not None:
+            public = field.want((*field.derivative, "dot"))
+            self.pass_on(hostops.form(hostops.Copy, public, kept), ())
+            public.touched = True
+
+
+def _fields(given: Any, what: str) -> tuple[Field, ...]:
+    fields = (
+        (given,) if isinstance(given, Field) else tuple(given) if isinstance(given, Sequence) else (given,)
+    )
+    for f in fields:
+        if not isinstance(f, Field):
+            message = f"{what} must be a field or a list of fields, not {type(f).__name__}"
+            raise GradientError(Diagnostic("argument", message))
+        f.require()
+        if not f.dtype.is_float:
+            raise GradientError(
+                Diagnostic("argument", f"{what} must be a float field, {f.quoted} holds {f.dtype}")
+            )
+    return fields
+
+
+def _seeds(params: tuple[Field, ...], seed: Any, single: bool) -> list[np.ndarray]:
+    given = [seed] if single else [None] * len(params) if seed is None else list(seed)
+    if len(given) != len(params):
+        message = f"{len(params)} params need {len(params)} seeds, got {len(given)}"
+        raise GradientError(Diagnostic("argument", message))
+    return [_one_seed(f, s) for f, s in zip(params, given, strict=True)]
+
+
+def _one_seed(field: Field, seed: Any) -> np.ndarray:
+    if seed is None:
+        if field.full_shape:
+            message = f"{field.quoted} has shape {field.full_shape}: say in which direction to differentiate"
+            raise GradientError(Diagnostic("argument", message, help="give `seed=` an array of that shape"))
+        return np.array(1.0)
+    array = np.asarray(seed.to_numpy() if isinstance(seed, Field) else seed)
+    if array.shape == (1,) and not field.full_shape:
+        array = array.reshape(())
+    return access.fitting_array(field, array)

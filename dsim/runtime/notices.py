@@ -1,0 +1,40 @@
+"""Warnings and notes that Python sees: what is right but surprising."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Iterable
+from pathlib import Path
+
+from dsim.diagnostics import Diagnostic, Level, render
+
+
+class DsimWarning(UserWarning):
+    """Something that is right, but slower or surprising."""
+
+
+class GradientWarning(DsimWarning):
+    """A gradient that is right, and perhaps not the one that was meant."""
+
+
+_GRADIENT = {"cut"}
+
+
+def warn(diagnostics: Iterable[Diagnostic]) -> None:
+    """Gives the warnings among `diagnostics` to Python's warnings, one by one."""
+    for d in diagnostics:
+        if d.level is Level.WARNING:
+            kind = GradientWarning if d.code in _GRADIENT else DsimWarning
+            warnings.warn(render([d]), kind, stacklevel=_depth())
+
+
+_OWN = str(Path(__file__).parents[1])
+
+
+def _depth() -> int:
+    """How many frames up the person's code is."""
+    depth, frame = 1, sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename.startswith(_OWN):
+        depth, frame = depth + 1, frame.f_back  # type: ignore[assignment]
+    return depth

@@ -1,0 +1,103 @@
+"""Regions of fields as boxes, and the boxes that a tape's adjoints will still read.
+
+A box gives, axis by axis, from which and to before which index it goes. A tape asks one question of each launch: does it write where an
+earlier call's adjoint reads? The answer costs the same however long the tape is: one hull per field,
+and behind it a few boxes, because boxes that join exactly are joined.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from dsim.runtime.fields import Field
+
+Box = tuple[tuple[int, int], ...]
+
+
+def meet(a: Box, b: Box) -> Box | None:
+    """The box of what two boxes share, or None."""
+    shared = tuple((max(p, r), min(q, s)) for (p, q), (r, s) in zip(a, b, strict=True))
+    return shared if all(low < high for low, high in shared) else None
+
+
+def hull(a: Box, b: Box) -> Box:
+    """The smallest box around two boxes."""
+    return tuple((min(p, r), max(q, s)) for (p, q), (r, s) in zip(a, b, strict=True))
+
+
+def joined(a: Box, b: Box) -> Box | None:
+    """One box that is exactly the two together, or None."""
+    different = [axis for axis, (p, r) in enumerate(zip(a, b, strict=True)) if p != r]
+    if not different:
+        return a
+    around = hull(a, b)
+    if around in (a, b):
+        return around
+    if len(different) > 1:
+        return None
+    (low, high), (first, last) = a[different[0]], b[different[0]]
+    return around if first <= high and low <= last else None
+
+
+@dataclass(slots=True)
+class Held:
+    """A region that some adjoint reads, and the recorded calls whose adjoints read it, the first ones."""
+
+    box: Box
+    calls: list[Any]
+
+
+class Needs:
+    """All regions that the adjoints of the calls recorded so far read."""
+
+    def __init__(self) -> None:
+        self._held: dict[Field, list[Held]] = {}
+        self._hulls: dict[Field, Box] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._held)
+
+    def add(self, field: Field, box: Box, call: Any) -> None:
+        """Notes that the adjoint of `call` reads `box`, which is not empty, of `field`."""
+        held = self._held.get(field)
+        if held is None:
+            self._held[field], self._hulls[field] = [Held(box, [call])], box
+            return
+        self._hulls[field] = hull(self._hulls[field], box)
+        for i in range(len(held) - 1, -1, -1):
+            whole = joined(held[i].box, box)
+            if whole is not None:
+                if whole != held[i].box:
+                    held[i].box = whole
+                    held[i].calls.append(call)
+                return
+        held.append(Held(box, [call]))
+
+    def hit(self, field: Field, box: Box) -> tuple[Held, Box] | None:
+        """A region that is read and meets `box`, with what both share."""
+        around = self._hulls.get(field)
+        if around is None or meet(around, box) is None:
+            return None
+        for held in self._held[field]:
+            shared = meet(held.box, box)
+            if shared is not None:
+                return held, shared
+        return None
+
+    def reads(self, field: Field) -> bool:
+        """Whether anything of `field` is read."""
+        return field in self._held
+
+
+def element(name: str, box: Box, entry_axes: int) -> str:
+    """The elements of `box` as a person writes them: ``x[3]``, ``x[0:4, 2]``, ``b[None]``."""
+    axes = box[: len(box) - entry_axes] if entry_axes else box
+    if not axes:
+        return f"{name}[None]"
+    return f"{name}[{', '.join(_range(a) for a in axes)}]"
+
+
+def _range(axis: tuple[int, int]) -> str:
+    low, high = axis
+    return str(low) if high == low + 1 else f"{low}:{high}"

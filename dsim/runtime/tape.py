@@ -1,0 +1,227 @@
+"""The tape: records what happens inside a `with` block and gives the gradient of a loss.
+
+Here: entering, recording, and the question put to every call, whether it destroys what an adjoint will
+read. Going backwards is `sweep.py`'s.
+"""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Any
+
+from dsim.diagnostics import Diagnostic, GradientError
+from dsim.ir.nodes import MemoryKey
+from dsim.runtime import hostops, told
+from dsim.runtime.contexts import Args, Context
+from dsim.runtime.fields import Field, companions_with_memory
+from dsim.runtime.forms import AdjointForm, Form, label_apart
+from dsim.runtime.notices import warn
+from dsim.runtime.overlaps import Needs
+from dsim.runtime.places import caller
+from dsim.runtime.sweep import Call, Custom, Entry, Sweep
+
+
+class Tape(Context):
+    """Records launches, and at its end puts the gradient of `loss` into the fields' `.grad`.
+
+    Parameters
+    ----------
+    loss : Field
+        A single number (0-D) with ``needs_grad=True``. It is set to 0 on entry.
+    clear_gradients : bool, default True
+        Whether all gradients are set to 0 on entry; otherwise the tape's result is added to them.
+    validation : bool, default False
+        Taichi's name for ``on_overwrite="error"``.
+    on_overwrite : {"error"}
+        What happens when a value that the backward pass needs is overwritten: the call that would do
+        it raises `AccessRuleError` instead of running.
+
+    Raises
+    ------
+    GradientError
+        When `loss` is no 0-D field with a gradient.
+
+    Notes
+    -----
+    ``x.grad`` is the gradient with respect to the values of `x` when the tape was entered. An exception
+    in the block leaves all gradients as they are.
+
+    Examples
+    --------
+    >>> import dsim as ti
+    >>> x = ti.field(ti.f32, shape=(), needs_grad=True)
+    >>> y = ti.field(ti.f32, shape=(), needs_grad=True)
+    >>> @ti.kernel
+    ... def square():
+    ...     y[None] = x[None] ** 2
+    >>> x[None] = 3.0
+    >>> with ti.ad.Tape(y):
+    ...     square()
+    >>> x.grad[None]
+    6.0
+    """
+
+    def __init__(
+        self,
+        loss: Field | None = None,
+        clear_gradients: bool = True,
+        validation: bool = False,
+        grad_check: Any = None,
+        *,
+        on_overwrite: str = "error",
+        find_nan: bool = False,
+        budget: int | None = None,
+    ) -> None:
+        super().__init__()
+        _check_loss(loss)
+        if on_overwrite != "error":
+            raise ValueError(f'on_overwrite must be "error", not {on_overwrite!r}')
+        for option, value in (("grad_check", grad_check), ("find_nan", find_nan), ("budget", budget)):
+            if value:
+                raise ValueError(f"Tape does not have the option {option} yet")
+        self.loss: Field = loss  # type: ignore[assignment]
+        self.clears = clear_gradients
+        self.entries: list[Entry] = []
+        self._active: set[Field] = set()  # beside those with a gradient
+        self._written: set[Field] = set()
+        self._adjoints: dict[Form, AdjointForm | None] = {}
+        self._needs = Needs()
+        self._muted = 0
+        self._failed = False
+        self._told_cut: set[Field] = set()
+
+    # -- entering and leaving
+
+    def __enter__(self) -> Tape:
+        if self.entries:
+            raise RuntimeError("a tape can be used once: make a new one")
+        self.push()
+        if self.clears:
+            for f in companions_with_memory("bar"):
+                if f.touched:
+                    self.pass_on(hostops.form(hostops.Fill, f), (0.0,) * f.numbers)
+                    f.touched = False
+        self.pass_on(hostops.form(hostops.Fill, self.loss), (0.0,))
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.pop()
+        if kind is not None:
+            return
+        if self._failed:
+            message = (
+                "a launch inside the tape failed, and the tape went on: there is no gradient of half a launch"
+            )
+            raise GradientError(
+                Diagnostic("not-differentiable", message, help="let the error leave the `with` block")
+            )
+        Sweep(self).run()
+
+    # -- recording
+
+    def launch(self, form: Form, args: Args) -> Args:
+        """Records the launch and passes it on."""
+        try:
+            adjoint = self._adjoints[form]
+        except KeyError:
+            adjoint = self._adjoint(form)
+        if adjoint is None or self._muted:
+            self._check_writes(form, args)
+            return self._pass(form, args)
+        if adjoint.conflicts or adjoint.lost:
+            raise told.own(adjoint.conflicts, adjoint.lost)
+        call = Call(adjoint, args, caller() if isinstance(form, hostops.HostForm) else None)
+        self._check_writes(form, args)
+        result = self._pass(form, args)
+        self.entries.append(call)
+        if adjoint.needed:
+            for field, box in adjoint.reads.of(args):
+                self._needs.add(field, box, call)
+        return result
+
+    def _pass(self, form: Form, args: Args) -> Args:
+        self._failed = True
+        result = self.pass_on(form, args)
+        self._failed = False
+        return result
+
+    def _adjoint(self, form: Form) -> AdjointForm | None:
+        """The adjoint of `form` for what is active now; None when nothing in it is."""
+        keys = self.active_keys(form)
+        reached = form.spread(keys)
+        self._written |= {form.field(k) for k in reached}.intersection(form.written)
+        if reached != keys:
+            self._active |= {form.field(k) for k in reached - keys}
+            self._adjoints.clear()  # what was inactive in other kernels may be active now
+        if self._muted:
+            return None
+        found = form.adjoint(reached, label_apart(form, reached, "bar")) if reached else None
+        self._adjoints[form] = found
+        return found
+
+    def active_keys(self, form: Form) -> frozenset[MemoryKey]:
+        """The memories of `form` that carry adjoints: those with a gradient, and those written from such."""
+        return frozenset(m.key for m, f in form.floats if f in self._active or f.needs_grad)
+
+    def _check_writes(self, form: Form, args: Args) -> None:
+        if not self._needs:
+            return
+        for field, box in form.writes.of(args):
+            found = self._needs.hit(field, box)
+            if found is not None:
+                raise told.across(form, args, field, *found, caller())
+
+    def element_read(self, field: Field) -> None:
+        """Warns that a gradient is cut when Python reads a value that depends on others."""
+        depends = field in self._written or field in self._active or field.needs_grad
+        if depends and not self._muted and field is not self.loss and field not in self._told_cut:
+            self._told_cut.add(field)
+            message = f"{field.quoted} is read into Python inside the tape: its gradient is cut there"
+            warn(
+                [
+                    Diagnostic(
+                        "cut", message, caller(), "read here", help="use the field inside a kernel instead"
+                    )
+                ]
+            )
+        super().element_read(field)
+
+    # -- gradients that a person gives
+
+    def custom(self, call: Custom) -> None:
+        """Records a call whose backward pass is a person's."""
+        if not self._muted:
+            self.entries.append(call)
+
+    def mute(self, change: int) -> None:
+        """Calls are not recorded while the changes sum up to more than 0 (their writes are checked still)."""
+        self._muted += change
+
+
+def _check_loss(loss: Any) -> None:
+    if not isinstance(loss, Field):
+        raise GradientError(
+            Diagnostic(
+                "argument",
+                f"the loss must be a field, not {type(loss).__name__}",
+                help="Tape(loss=some_field)",
+            )
+        )
+    loss.require()
+    if loss.shape or loss.entry_shape:
+        of = f" of vectors of shape {loss.entry_shape}" if loss.entry_shape else ""
+        raise GradientError(
+            Diagnostic(
+                "argument",
+                f"the loss must be a single number (a 0-D field), {loss.quoted} has shape {loss.shape}{of}",
+                help="sum into a field of shape (), or use kernel.grad() for several outputs",
+            )
+        )
+    if not loss.dtype.is_float:
+        message = f"the loss must be a float field, {loss.quoted} holds {loss.dtype}"
+        raise GradientError(Diagnostic("argument", message))
+    if not loss.needs_grad:
+        message = f"the loss {loss.quoted} has no gradient"
+        raise GradientError(Diagnostic("missing-gradient", message, help="declare it with `needs_grad=True`"))

@@ -1,0 +1,114 @@
+"""The words for values that a gradient needs and that were overwritten."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from dsim.analysis.rules import Overwrite
+from dsim.autodiff import Lost
+from dsim.diagnostics import AccessRuleError, Diagnostic, Label, Span
+from dsim.ir.nodes import Accumulate, Load, Statement, Store
+from dsim.ir.show import ACCUMULATE_SIGNS
+from dsim.runtime.fields import Field
+from dsim.runtime.overlaps import Box, Held, element
+
+if TYPE_CHECKING:
+    from dsim.runtime.forms import Form
+
+_WORDS = {"bar": "grad", "dot": "dual"}
+
+
+def own(conflicts: Iterable[Overwrite], lost: Iterable[Lost]) -> AccessRuleError:
+    """A kernel overwrites what its own adjoint reads."""
+    found = [_own(c.read.statement, c.write.statement, c.certain) for c in conflicts]
+    return AccessRuleError(*_distinct(found + [_lost(item.by) for item in lost]))
+
+
+def _distinct(found: list[Diagnostic]) -> list[Diagnostic]:
+    return list(dict.fromkeys(found))
+
+
+def _own(read: Statement, write: Statement, certain: bool) -> Diagnostic:
+    assert isinstance(read, Load | Store | Accumulate) and isinstance(write, Load | Store | Accumulate)
+    name = _named(read)
+    may = "is" if certain else "may be"
+    used = "its final value is used" if isinstance(read, Accumulate) else "read here"
+    return Diagnostic(
+        "overwritten",
+        f"`{name}` {may} overwritten after it was read",
+        write.origin.span,
+        f"{may.replace('is', '').strip() + ' ' if not certain else ''}overwritten here; the backward pass needs the old value",
+        _labels(read.origin.span, write.origin.span, used),
+        "write to a second field, or to another element in each step",
+    )
+
+
+def _labels(read: Span | None, write: Span | None, text: str) -> tuple[Label, ...]:
+    return () if read is None or read == write else (Label(read, text),)
+
+
+def _lost(by: Statement) -> Diagnostic:
+    sign = ACCUMULATE_SIGNS[by.op] if isinstance(by, Accumulate) else "="
+    name = _named(by)
+    message = f"the backward pass needs the value of `{name}` before each `{sign}`, which is gone"
+    advice = "multiply into a local variable, and write that to the field once"
+    return Diagnostic("overwritten", message, by.origin.span, "overwritten here", help=advice)
+
+
+def _named(s: Statement) -> str:
+    """The element as the person wrote it where that is known, else the field's name."""
+    assert isinstance(s, Load | Store | Accumulate)
+    span, name = s.origin.span, ".".join((s.memory.name, *(_WORDS.get(d, d) for d in s.memory.derivative)))
+    if span is not None and span.text.startswith(f"{name}[") and span.line == span.end_line:
+        return span.text[: _closing(span.text)]
+    return name
+
+
+def _closing(text: str) -> int:
+    depth = 0
+    for at, c in enumerate(text):
+        depth += (c == "[") - (c == "]")
+        if c == "]" and depth == 0:
+            return at + 1
+    return len(text)
+
+
+def across(
+    form: Form, args: tuple[Any, ...], field: Field, held: Held, shared: Box, where: Span | None
+) -> AccessRuleError:
+    """A launch of `form` overwrites what the adjoint of an earlier call reads.
+
+    Parameters
+    ----------
+    form, args
+        What is about to be launched.
+    field, held, shared
+        What both touch, and the earlier calls that read it.
+    where : Span or None
+        The line of Python that is running.
+    """
+    reader, read = _reader(field, held, shared)
+    write = form.writes.access(args, field, shared)
+    host = write is None or write.origin.span is None
+    what = element(field.name, shared, len(field.entry_shape))
+    by = "from Python" if host else f"by `{form.kernel.name}`"
+    labels = _labels(None if read is None else read.origin.span, None, f"read here, in `{reader.name}`")
+    return AccessRuleError(
+        Diagnostic(
+            "overwritten",
+            f"`{what}` is overwritten {by} after `{reader.name}` read it",
+            where if host else write.origin.span,
+            "overwritten here; the backward pass needs the old value",
+            labels,
+            "write to a second field, or give the field an axis for the step",
+        )
+    )
+
+
+def _reader(field: Field, held: Held, shared: Box) -> tuple[Any, Statement | None]:
+    for call in held.calls:
+        read = call.adjoint.reads.access(call.args, field, shared)
+        if read is not None:
+            return call, read
+    return held.calls[0], None
