@@ -36,6 +36,7 @@ from dsim.ir.nodes import (
     While,
 )
 from dsim.ir.walk import binds, blocks, operands, parameters, with_blocks
+from dsim.passes.renaming import pick
 
 
 def drop_dead(kernel: Kernel) -> Kernel:
@@ -200,7 +201,7 @@ class _Sweep:
                 statements.append(self.statement(s, n))
             else:
                 self.next = self.marks.end[n]
-        return Block(tuple(statements), block.yields if kept is None else _pick(block.yields, kept))
+        return Block(tuple(statements), block.yields if kept is None else pick(block.yields, kept))
 
     def statement(self, s: Statement, n: int) -> Statement:
         match s:
@@ -211,7 +212,7 @@ class _Sweep:
             case If():
                 kept = self.kept(n, len(s.results))
                 then, orelse = self.block(s.then, kept), self.block(s.orelse, kept)
-                return replace(s, then=then, orelse=orelse, results=_pick(s.results, kept))
+                return replace(s, then=then, orelse=orelse, results=pick(s.results, kept))
             case For() | While():
                 return self.loop(s, n)
             case _:
@@ -224,14 +225,10 @@ class _Sweep:
         return replace(
             s,
             body=self.block(s.body, kept),
-            carried=_pick(s.carried, kept),
-            init=_pick(s.init, kept),
-            results=_pick(s.results, kept),
+            carried=pick(s.carried, kept),
+            init=pick(s.init, kept),
+            results=pick(s.results, kept),
         )
 
     def kept(self, n: int, count: int) -> tuple[int, ...]:
         return tuple(k for k in range(count) if (n, k) in self.marks.slots)
-
-
-def _pick(values: tuple, kept: tuple[int, ...]) -> tuple:
-    return values if len(kept) == len(values) else tuple(values[k] for k in kept)

@@ -1,0 +1,79 @@
+"""Between which numbers an integer of a kernel lies, as far as constants alone tell.
+
+And so which accesses stay inside their memory whenever they run, wherever they are moved to.
+"""
+
+from __future__ import annotations
+
+from dsim.ir.nodes import Atom, Const, For, Let, Memory
+
+Interval = tuple[int, int]  # both ends included
+
+
+class Intervals:
+    """What is known of the integers met so far."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, Interval] = {}
+
+    def of(self, a: Atom) -> Interval | None:
+        """The interval of `a`, or None."""
+        if isinstance(a, Const):
+            return (int(a.value), int(a.value)) if a.type.is_integer else None
+        return self._known.get(a.name)
+
+    def enter(self, s: For) -> None:
+        """Notes the index of `s`: that of a trip, so it counts where the index is bound only."""
+        start, stop = self.of(s.start), self.of(s.stop)
+        if start is not None and stop is not None:
+            low, high = (start[0], stop[1] - 1) if s.step > 0 else (stop[0] + 1, start[1])
+            if low <= high:
+                self._known[s.index.name] = (low, high)
+
+    def note(self, s: Let) -> None:
+        """Notes the value of `s`."""
+        if not s.var.type.is_integer:
+            return
+        found = self._value(s)
+        bits, signed = s.var.type.bits, s.var.type.kind == "int"
+        lowest = -(1 << (bits - 1)) if signed else 0
+        if found is not None and lowest <= found[0] and found[1] < lowest + (1 << bits):  # it does not wrap
+            self._known[s.var.name] = found
+
+    def _value(self, s: Let) -> Interval | None:
+        known = [self.of(a) for a in s.args]
+        if s.op == "mod" and known[1] is not None and known[1][0] > 0:
+            return 0, known[1][1] - 1
+        ends = [k for k in known if k is not None]
+        if len(ends) < len(known):
+            return None
+        if s.op in ("cast", "stop"):
+            return ends[0]
+        if len(ends) == 2:
+            return _binary(s.op, *ends)
+        return None
+
+    def inside(self, memory: Memory, index: tuple[Atom, ...]) -> bool:
+        """Whether ``memory[index]`` exists for certain."""
+        for length, a in zip(memory.shape, index, strict=True):
+            at = self.of(a)
+            if length is None or at is None or at[0] < 0 or at[1] >= length:
+                return False
+        return True
+
+
+def _binary(op: str, a: Interval, b: Interval) -> Interval | None:
+    match op:
+        case "add":
+            return a[0] + b[0], a[1] + b[1]
+        case "sub":
+            return a[0] - b[1], a[1] - b[0]
+        case "mul":
+            products = [x * y for x in a for y in b]
+            return min(products), max(products)
+        case "max":
+            return max(a[0], b[0]), max(a[1], b[1])
+        case "min":
+            return min(a[0], b[0]), min(a[1], b[1])
+        case _:
+            return None

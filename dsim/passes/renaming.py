@@ -1,0 +1,80 @@
+"""Variables that turned out to be other atoms, and how statements read then; shared by the passes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TypeVar
+
+from dsim.ir.nodes import Atom, Block, Const, For, Local, Statement, Var, While
+from dsim.ir.walk import operands, with_operands
+
+T = TypeVar("T")
+
+
+def pick(values: tuple[T, ...], kept: Sequence[int]) -> tuple[T, ...]:
+    """Those of `values` whose numbers are `kept`, an ascending sequence."""
+    return values if len(kept) == len(values) else tuple(values[k] for k in kept)
+
+
+Loop = TypeVar("Loop", For, While)
+
+
+def carrying(s: Loop, kept: Sequence[int]) -> Loop:
+    """`s` with only those of its carried values whose numbers are `kept`."""
+    body = Block(s.body.statements, pick(s.body.yields, kept))
+    carried, init, results = pick(s.carried, kept), pick(s.init, kept), pick(s.results, kept)
+    return replace(s, body=body, carried=carried, init=init, results=results)
+
+
+class Renaming:
+    """What variables stand for; one pass over a kernel fills it while it goes.
+
+    Names are unique in a kernel, so one table serves all of it, and looking up a name is cheaper than
+    comparing variables.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[str, Atom] = {}
+
+    def put(self, var: Var, atom: Atom) -> None:
+        """From now on `var` is `atom`."""
+        self._known[var.name] = self.atom(atom)
+
+    def put_all(self, variables: Iterable[Var], atoms: Iterable[Atom]) -> None:
+        """From now on each of `variables` is the one of `atoms` in its place."""
+        for v, a in zip(variables, atoms, strict=True):
+            self.put(v, a)
+
+    @contextmanager
+    def assuming(self, var: Var, atom: Atom) -> Iterator[None]:
+        """Inside, and only there, `var` is `atom`."""
+        self._known[var.name] = atom
+        yield
+        del self._known[var.name]
+
+    def atom(self, a: Atom) -> Atom:
+        """What `a` stands for."""
+        while not isinstance(a, Const):
+            other = self._known.get(a.name)
+            if other is None:
+                return a
+            a = other
+        return a
+
+    def atoms(self, atoms: tuple[Atom, ...]) -> tuple[Atom, ...]:
+        """What each of `atoms` stands for; the same tuple when that is themselves."""
+        return tuple(map(self.atom, atoms)) if self._any(atoms) else atoms
+
+    def statement(self, s: Statement) -> Statement:
+        """`s` with its own operands replaced; the same object when nothing changes."""
+        return with_operands(s, self.atom) if self._any(operands(s)) else s
+
+    def locals(self, given: tuple[Local, ...]) -> tuple[Local, ...]:
+        """`given` with their atoms replaced."""
+        return tuple(replace(g, atoms=self.atoms(g.atoms)) if self._any(g.atoms) else g for g in given)
+
+    def _any(self, atoms: tuple[Atom, ...]) -> bool:
+        known = self._known
+        return any(isinstance(a, Var) and a.name in known for a in atoms)
