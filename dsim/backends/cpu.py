@@ -80,7 +80,7 @@ class Compiled:
         wishes = Wishes(unchecked, self.strides, self.threads, self.deterministic)
         emitted = llvm.emit(self.kernel, _TARGET, wishes, self.facts)
         if emitted.text not in _CODE:
-            _CODE[emitted.text] = MachineCode(emitted.text, "dsim_entry")
+            _CODE[emitted.text] = MachineCode(emitted.text, emitted.shared)
         if emitted.parallel:
             runtime().start_threads()
         return Variant(self.kernel, emitted, _CODE[emitted.text])

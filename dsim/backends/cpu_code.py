@@ -7,6 +7,7 @@ function around it and without Numba's own optimisation, whose first half is for
 from __future__ import annotations
 
 import itertools
+from collections.abc import Mapping
 from functools import cache
 
 import llvmlite.binding as llvm
@@ -14,7 +15,10 @@ from numba.core.codegen import JITCodeLibrary, JITCPUCodegen
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import cpu_target
 
+from dsim.backends.llvm_dispatch import OUTSIDE
+
 _numbers = itertools.count()
+_SHARED: dict[str, str] = {}  # functions that are compiled already and that all modules may call
 
 
 class _Library(JITCodeLibrary):
@@ -37,17 +41,15 @@ class MachineCode:
         The address of its entry.
     """
 
-    def __init__(self, text: str, entry: str) -> None:
+    def __init__(self, text: str, shared: Mapping[str, str]) -> None:
         name = f"dsim_{next(_numbers)}"
         with global_compiler_lock:
-            codegen = _codegen()
-            module = llvm.parse_assembly(text.replace(f"@{entry}(", f"@{name}("))
-            module.name = name
-            library = _Library(codegen, name)
-            library.add_llvm_module(module)
-            library.finalize()
-            self.entry: int = library.get_pointer_to_function(name)
-        self._library = library
+            new = {n: t for n, t in shared.items() if n not in _SHARED}
+            if new:
+                _compile(f"dsim_shared_{next(_numbers)}", "\n".join([OUTSIDE, *new.values()]))
+                _SHARED.update(new)
+            self._library = _compile(name, text.replace("@dsim_entry(", f"@{name}("))
+        self.entry: int = self._library.get_pointer_to_function(name)
 
     @property
     def llvm(self) -> str:
@@ -58,6 +60,16 @@ class MachineCode:
     def asm(self) -> str:
         """The machine code as assembly."""
         return self._library.get_asm_str()
+
+
+def _compile(name: str, text: str) -> _Library:
+    codegen = _codegen()
+    module = llvm.parse_assembly(text)
+    module.name = name
+    library = _Library(codegen, name)
+    library.add_llvm_module(module)
+    library.finalize()
+    return library
 
 
 @cache

@@ -17,6 +17,7 @@ from dsim.backends.llvm_kernel import KernelWriter, Wishes, write_buffer, write_
 from dsim.backends.llvm_parallel import write_parallel
 from dsim.backends.llvm_plans import Schedule, schedule
 from dsim.backends.llvm_statements import HANDLERS
+from dsim.backends.llvm_text import PLAIN
 from dsim.backends.llvm_writer import Messages, Writer
 from dsim.backends.target import Target
 from dsim.ir.nodes import For, Kernel, Var
@@ -31,6 +32,8 @@ class Emitted:
     ----------
     text : str
         The module. Its entry, ``dsim_entry``, takes a frame and gives back whether there was a fault.
+    shared : dict
+        Functions that it calls and that many modules share, by name, as LLVM IR.
     layout : Layout
         Where things lie in the frame.
     messages : Messages
@@ -40,6 +43,7 @@ class Emitted:
     """
 
     text: str
+    shared: dict[str, str]
     layout: Layout
     messages: Messages
     parallel: bool
@@ -49,7 +53,7 @@ def emit(kernel: Kernel, target: Target, wishes: Wishes, facts: Effects | None =
     """Writes `kernel`, which has no `Derive` nodes, for `target`."""
     plans = _Schedules(kernel, wishes, facts)
     k = KernelWriter(kernel, target, wishes, plans.parallel)
-    f = k.function("dsim_entry", "ptr %frame", linkage="", result="i64")
+    f = k.module.function(f"define i64 @dsim_entry(ptr %frame) {PLAIN}")
     entry = Writer(f, target, HANDLERS, wishes.unchecked, k.messages)
     entry.leave = "leave"
     frame.write(f, frame.STATUS, "i64", "0")
@@ -65,7 +69,7 @@ def emit(kernel: Kernel, target: Target, wishes: Wishes, facts: Effects | None =
     f.open("leave")
     write_returns(k, f)
     target.finish(k.module)
-    return Emitted(k.module.text(target.header()), k.layout, k.messages, bool(plans.found))
+    return Emitted(k.module.text(target.header()), k.module.shared, k.layout, k.messages, bool(plans.found))
 
 
 class _Schedules:

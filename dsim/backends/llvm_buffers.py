@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dsim.backends import llvm_frame as frame
 from dsim.backends.llvm_memory import Place, dense_strides
-from dsim.backends.llvm_text import WIDTH, Function
+from dsim.backends.llvm_text import PLAIN, WIDTH, Function
 from dsim.backends.llvm_writer import Held, Length, Writer
 from dsim.ir.nodes import Alloc, Block, Const, For, Memory, Var, While
 from dsim.ir.walk import blocks
@@ -19,7 +19,7 @@ _STACK_IN_ALL = 65536  # bytes of all buffers of one function
 _UNCOUNTED = 1 << 16  # bytes below which a buffer is not counted against the limit
 _LEAST = 16  # bytes, so that a clamped index into an empty buffer still reads something
 
-_HELPERS = f"""define internal noalias ptr @dsim_alloc(ptr %frame, i64 %size) noinline nounwind {{
+_ALLOC = f"""define noalias ptr @dsim_alloc(ptr %frame, i64 %size) {PLAIN} {{
 entry:
   %large = icmp sgt i64 %size, {_UNCOUNTED}
   br i1 %large, label %count, label %get
@@ -36,8 +36,9 @@ get:
 refuse:
   %undone = atomicrmw add ptr %left, i64 %size monotonic
   ret ptr null
-}}
-define internal void @dsim_free(ptr %frame, ptr %p, i64 %size) noinline nounwind {{
+}}"""
+
+_FREE = f"""define void @dsim_free(ptr %frame, ptr %p, i64 %size) {PLAIN} {{
 entry:
   call void @free(ptr %p)
   %large = icmp sgt i64 %size, {_UNCOUNTED}
@@ -50,8 +51,9 @@ count:
   br label %end
 end:
   ret void
-}}
-define internal i64 @dsim_product(i64 %a, i64 %b) nounwind {{
+}}"""
+
+_PRODUCT = f"""define i64 @dsim_product(i64 %a, i64 %b) {PLAIN} {{
 entry:
   %x = sitofp i64 %a to double
   %y = sitofp i64 %b to double
@@ -64,9 +66,9 @@ entry:
 
 
 def _need_helpers(f: Function) -> None:
-    f.module.declare("calloc", "declare noalias ptr @calloc(i64, i64) nounwind")
-    f.module.declare("free", "declare void @free(ptr captures(none)) nounwind")
-    f.module.helper("dsim_alloc", _HELPERS)
+    f.module.share("dsim_alloc", _ALLOC)
+    f.module.share("dsim_free", _FREE)
+    f.module.share("dsim_product", _PRODUCT)
 
 
 def _memset(f: Function, address: str, size: Length) -> None:
@@ -135,9 +137,9 @@ def _from_heap(w: Writer, s: Alloc, size: Length) -> str:
     _need_helpers(w.f)
     f = w.f
     base = f.call("noalias ptr", "dsim_alloc", "ptr %frame", f"i64 {size}")
-    missing = f.let(f"icmp ne ptr {base}, null")
+    got = f.let(f"icmp ne ptr {base}, null")
     good, bad = f.label("made"), f.label("lacking")
-    f.fork(missing, good, bad, w.likely)
+    f.fork(got, good, bad, w.likely)
     f.open(bad)
     w.fault("memory", s, (size,))
     w.free_all()

@@ -8,14 +8,14 @@ chunks only.
 from __future__ import annotations
 
 from dsim.backends import llvm_frame as frame
-from dsim.backends.llvm_text import Module
+from dsim.backends.llvm_text import PLAIN, Module
 
 
 def _slot(name: str, slot: int, base: str = "%frame") -> str:
     return f"  %{name} = getelementptr inbounds i8, ptr {base}, i64 {slot * 8}\n"
 
 
-_DISPATCH = f"""define internal void @dsim_worker(ptr %args, ptr %dims, ptr %steps, ptr %frame) nounwind {{
+_WORKER = f"""define void @dsim_worker(ptr %args, ptr %dims, ptr %steps, ptr %frame) {PLAIN} {{
 entry:
 {_slot("task_at", frame.TASK)}  %task = load ptr, ptr %task_at, align 8
 {_slot("count_at", frame.COUNT)}  %count = load i64, ptr %count_at, align 8
@@ -31,8 +31,9 @@ run:
   br label %take
 end:
   ret void
-}}
-define internal void @dsim_dispatch(ptr %frame, ptr %task, i64 %first, i64 %count) nounwind noinline {{
+}}"""
+
+_DISPATCH = f"""define void @dsim_dispatch(ptr %frame, ptr %task, i64 %first, i64 %count) {PLAIN} {{
 entry:
   %dims = alloca i64
   %nothing = alloca [2 x i64]
@@ -72,7 +73,7 @@ end:
   ret void
 }}"""
 
-_CHUNKS = """define internal i64 @dsim_chunks(i64 %trips, i64 %cost, i64 %grain, i64 %limit, i64 %each) nounwind {
+_CHUNKS = f"""define i64 @dsim_chunks(i64 %trips, i64 %cost, i64 %grain, i64 %limit, i64 %each) {PLAIN} {{
 entry:
   %small = icmp slt i64 %trips, 1099511627776
   %t = select i1 %small, i64 %trips, i64 1099511627776
@@ -91,9 +92,9 @@ test:
   br i1 %more, label %test, label %end
 end:
   ret i64 %n
-}"""
+}}"""
 
-_SCRATCH = f"""define internal ptr @dsim_scratch(ptr %frame, i64 %size) nounwind noinline {{
+_SCRATCH = f"""define ptr @dsim_scratch(ptr %frame, i64 %size) {PLAIN} {{
 entry:
 {_slot("at", frame.SCRATCH)}{_slot("size_at", frame.SCRATCH_SIZE)}  %now = load ptr, ptr %at, align 8
   %has = load i64, ptr %size_at, align 8
@@ -114,28 +115,29 @@ grow:
 
 def dispatch(module: Module) -> str:
     """The function ``(frame, task, first chunk, number of chunks)``."""
-    module.helper("dsim_dispatch", _DISPATCH)
-    return "dsim_dispatch"
+    module.share("dsim_worker", _WORKER)
+    return module.share("dsim_dispatch", _DISPATCH)
 
 
 def chunks(module: Module) -> str:
     """The function ``(trips, cost, grain, most chunks, least iterations of one)``; see `chunk_count`."""
-    return module.helper("dsim_chunks", _CHUNKS)
+    return module.share("dsim_chunks", _CHUNKS)
 
 
 def scratch(module: Module) -> str:
     """The function ``(frame, bytes)`` that gives memory which the frame keeps; null when there is none."""
-    module.declare("malloc", "declare noalias ptr @malloc(i64) nounwind")
-    module.declare("free", "declare void @free(ptr captures(none)) nounwind")
-    return module.helper("dsim_scratch", _SCRATCH)
+    return module.share("dsim_scratch", _SCRATCH)
+
+
+_ADDED = ("half", "float", "double", "i8", "i16", "i32", "i64")  # gives each its own metadata's number
 
 
 def add_up(module: Module, type: str, op: str, align: int) -> str:
     """The function ``(to, from, count)`` that adds one array of `type` to another."""
-    name = f"dsim_add_up_{type}"
-    return module.helper(
+    name, n = f"dsim_add_up_{type}", _ADDED.index(type)
+    return module.share(
         name,
-        f"""define internal void @{name}(ptr noalias %to, ptr noalias %from, i64 %count) nounwind noinline {{
+        f"""define void @{name}(ptr noalias %to, ptr noalias %from, i64 %count) nounwind {{
 entry:
   br label %test
 test:
@@ -150,8 +152,15 @@ body:
   %z = {op} {type} %x, %y
   store {type} %z, ptr %a, align {align}
   %next = add nuw nsw i64 %i, 1
-  br label %test
+  br label %test, !llvm.loop !{n}
 end:
   ret void
-}}""",
+}}
+!{n} = distinct !{{!{n}, !{{!"llvm.loop.interleave.count", i32 1}}, !{{!"llvm.loop.unroll.disable"}}}}""",
     )
+
+
+OUTSIDE = """declare noalias ptr @malloc(i64) nounwind
+declare noalias ptr @calloc(i64, i64) nounwind
+declare void @free(ptr captures(none)) nounwind
+"""

@@ -22,6 +22,9 @@ from dsim.backends.target import Target
 from dsim.ir.nodes import Alloc, Block, Const, For, Kernel, Memory, MemoryKey, Statement, Var
 from dsim.ir.walk import binds, free, memory_of, statements
 
+# Estimates of reciprocals, refined by Newton steps, give NaN where 1 / 0 is infinite.
+_EXACT = 'nounwind noinline "reciprocal-estimates"="none"'
+
 Strides = Mapping[MemoryKey, tuple[int, ...]]
 
 
@@ -112,10 +115,9 @@ class KernelWriter:
             if isinstance(a, Var):
                 self.layout.value(a)
 
-    def function(self, name: str, params: str, linkage: str = "internal ", result: str = "void") -> Function:
+    def function(self, name: str, params: str, attributes: str = _EXACT) -> Function:
         """A new function of the module."""
-        attributes = self.target.function_attributes()
-        return self.module.function(f"define {linkage}{result} @{name}({params}) {attributes}")
+        return self.module.function(f"define internal void @{name}({params}) {attributes}")
 
     def writer(self, f: Function, task: Task) -> Writer:
         """A writer for a function of a task: its memories are parameters, its values are read."""

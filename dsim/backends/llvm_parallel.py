@@ -15,7 +15,7 @@ from dsim.backends import llvm_frame as frame
 from dsim.backends.llvm_cost import known_trips
 from dsim.backends.llvm_kernel import KernelWriter, Task, close_body
 from dsim.backends.llvm_plans import PrivateCopy, Schedule, chunk_count
-from dsim.backends.llvm_text import FLAGS, STORED, WIDTH, Function
+from dsim.backends.llvm_text import FLAGS, PLAIN, STORED, WIDTH, Function
 from dsim.backends.llvm_writer import Length, Writer
 from dsim.ir.types import ScalarType
 
@@ -80,7 +80,7 @@ def _write_body(k: KernelWriter, task: Task, s: Schedule, name: str, *, shared: 
 
 
 def _write_chunk(k: KernelWriter, task: Task, s: Schedule, slots: _Slots) -> None:
-    f = k.function(f"{task.name}_chunk", "ptr %frame, i64 %c")
+    f = k.function(f"{task.name}_chunk", "ptr %frame, i64 %c", PLAIN)
     w = Writer(f, k.target, {}, k.wishes.unchecked, k.messages)
     trips = frame.read(f, slots.trips, "i64")
     chunks = frame.read(f, slots.chunks, "i64")

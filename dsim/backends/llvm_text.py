@@ -6,12 +6,14 @@ is a list of lines; values are named ``%x1``, ``%x2``, … in the order in which
 
 from __future__ import annotations
 
+import re
 import struct
 from collections.abc import Sequence
 
 from dsim.ir.nodes import Const
 from dsim.ir.types import ALL, ScalarType
 
+PLAIN = "nounwind noinline optnone"  # of functions that are not worth the time to optimise them
 FLAGS = "reassoc nsz arcp contract"  # never nnan or ninf: NaN and infinity keep their meaning
 
 _FLOATS = {16: "half", 32: "float", 64: "double"}
@@ -49,6 +51,7 @@ class Module:
     def __init__(self) -> None:
         self.declarations: dict[str, str] = {}
         self.helpers: dict[str, str] = {}
+        self.shared: dict[str, str] = {}
         self.functions: list[Function] = []
         self.metadata: list[str] = []
         self.vectors: list[str] = []  # declared functions that only the vectoriser will call
@@ -61,6 +64,14 @@ class Module:
     def helper(self, name: str, text: str) -> str:
         """Defines the internal function `name` by `text`, once; gives back `name`."""
         self.helpers.setdefault(name, text)
+        return name
+
+    def share(self, name: str, text: str) -> str:
+        """Uses the function `name`, which `text` defines for all modules together; gives back `name`."""
+        if name not in self.shared:
+            self.shared[name] = text
+            head = text[: text.index("{")].replace("define ", "declare ", 1)
+            self.declarations[name] = re.sub(r" (%\w+|noinline|optnone)\b", "", head)
         return name
 
     def function(self, signature: str) -> Function:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from dsim.backends import llvm_frame as frame
 from dsim.backends.llvm_integers import widened
-from dsim.backends.llvm_text import TYPE, Function, constant
+from dsim.backends.llvm_text import PLAIN, TYPE, Function, constant
 from dsim.backends.target import Target
 from dsim.ir.nodes import (
     Accumulate,
@@ -228,11 +228,11 @@ _WIDENED = frozenset(("add", "sub", "mul", "neg"))
 
 def _fault_helper(f: Function, count: int) -> str:
     name = f"dsim_fault_{count}"
-    if name in f.module.helpers:
+    if name in f.module.shared:
         return name
     params = "".join(f", i64 %v{i}" for i in range(count))
     lines = [
-        f"define internal void @{name}(ptr %frame, i64 %id{params}) cold noinline nounwind {{",
+        f"define void @{name}(ptr %frame, i64 %id{params}) cold {PLAIN} {{",
         "entry:",
         "%pair = cmpxchg ptr %frame, i64 0, i64 1 monotonic monotonic",
         "%first = extractvalue { i64, i1 } %pair, 1",
@@ -244,5 +244,5 @@ def _fault_helper(f: Function, count: int) -> str:
     for i in range(count):
         lines.append(f"%at{i} = getelementptr inbounds i8, ptr %frame, i64 {(frame.VALUES + i) * 8}")
         lines.append(f"store i64 %v{i}, ptr %at{i}")
-    return f.module.helper(name, "\n".join([*lines, "br label %end", "end:", "ret void", "}"]))
+    return f.module.share(name, "\n".join([*lines, "br label %end", "end:", "ret void", "}"]))
 

@@ -28,10 +28,6 @@ class Target(Protocol):
         """The first lines of a module: data layout and triple."""
         ...
 
-    def function_attributes(self) -> str:
-        """Attributes that every function gets."""
-        ...
-
     def math(self, f: Function, op: str, t: ScalarType, args: tuple[str, ...]) -> str:
         """The value of the mathematical primitive `op` (roots, powers, transcendentals, rounding)."""
         ...

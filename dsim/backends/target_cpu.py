@@ -70,10 +70,6 @@ class CpuTarget:
         """Nothing: the compiler sets data layout and triple to its own."""
         return ""
 
-    def function_attributes(self) -> str:
-        """No exceptions, no unwinding tables."""
-        return "nounwind"
-
     def math(self, f: Function, op: str, t: ScalarType, args: tuple[str, ...]) -> str:
         """An intrinsic where LLVM has an instruction for it, else a call of glibc."""
         if op in _INTRINSICS:
