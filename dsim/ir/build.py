@@ -54,9 +54,12 @@ class Builder:
         self._open: list[list[Statement]] = [[]]
 
     @contextmanager
-    def block(self) -> Iterator[list[Statement]]:
-        """Opens an inner block: the list that statements go to until the ``with`` ends."""
-        statements: list[Statement] = []
+    def block(self, statements: list[Statement] | None = None) -> Iterator[list[Statement]]:
+        """Opens an inner block: the list that statements go to until the ``with`` ends.
+
+        `statements`, when given, is a list that an earlier block gave, to be continued.
+        """
+        statements = [] if statements is None else statements
         self._open.append(statements)
         try:
             yield statements

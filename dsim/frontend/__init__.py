@@ -1,0 +1,7 @@
+"""Python functions in Taichi's dialect become kernels: reading, names, values, statements, inlining."""
+
+from dsim.frontend.lower import lower
+from dsim.frontend.lowered import Capture, LoopConfig, Lowered, Param, Returns, Settings
+from dsim.frontend.types import MatrixType, Template
+
+__all__ = ["Capture", "LoopConfig", "Lowered", "MatrixType", "Param", "Returns", "Settings", "Template", "lower"]

@@ -1,0 +1,190 @@
+"""What a function sees outside itself: closure, globals and builtins, and which of it was compiled in.
+
+Objects of the layers above are recognised by attributes alone (see the ``is_…`` functions), so that
+nothing here imports upwards.
+"""
+
+from __future__ import annotations
+
+import builtins
+import copy
+import math
+import types
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol, cast
+
+import numpy as np
+
+from dsim.frontend.lowered import Capture
+from dsim.ir.types import ScalarType
+
+
+class FieldLike(Protocol):
+    """A field, as the frontend sees it."""
+
+    @property
+    def dtype(self) -> ScalarType: ...
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+    @property
+    def entry_shape(self) -> tuple[int, ...]: ...
+    @property
+    def placed(self) -> bool: ...
+    @property
+    def root(self) -> FieldLike: ...
+    @property
+    def derivative(self) -> tuple[str, ...]: ...
+
+
+def _marked(value: object, mark: str) -> bool:
+    """Whether `value` carries the protocol attribute `mark` (a class that describes others does not)."""
+    return getattr(value, mark, None) is not None
+
+
+def is_field(value: object) -> bool:
+    """Whether `value` is a field, or a gradient or dual of one."""
+    return _marked(value, "__dsim_field__") and not isinstance(value, type)
+
+
+def is_host_matrix(value: object) -> bool:
+    """Whether `value` is a vector or matrix of the host."""
+    return _marked(value, "__dsim_matrix__") and not isinstance(value, type)
+
+
+def is_function(value: object) -> bool:
+    """Whether `value` can be inlined: a func or a derivative of one."""
+    return _marked(value, "__dsim_func__") or _marked(value, "__dsim_derivative__")
+
+
+def is_kernel(value: object) -> bool:
+    """Whether `value` is a kernel."""
+    return _marked(value, "__dsim_kernel__")
+
+
+class Missing:
+    """What a name that does not exist stands for."""
+
+
+MISSING = Missing()
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """How a person reaches a captured object, in words and in effect.
+
+    Attributes
+    ----------
+    text : str
+        ``dt``, ``cfg.dt``, ``offsets[0]``.
+    read : callable
+        Its value now.
+    """
+
+    text: str
+    read: Callable[[], Any]
+
+    def attribute(self, name: str) -> Path:
+        """The path of an attribute of this object."""
+        read = self.read
+        return Path(f"{self.text}.{name}", lambda: getattr(read(), name))
+
+    def item(self, key: object) -> Path:
+        """The path of an item of this object."""
+        read = self.read
+        return Path(f"{self.text}[{key!r}]", lambda: read()[key])
+
+
+class Surroundings:
+    """The names around a function: its closure, its module, Python's builtins."""
+
+    def __init__(self, function: types.FunctionType) -> None:
+        code = function.__code__
+        self.cells = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
+        self.module: dict[str, Any] = function.__globals__
+        self.local = frozenset(code.co_varnames) | frozenset(code.co_cellvars)
+
+    def find(self, name: str) -> tuple[Path, int] | None:
+        """Where `name` leads, and the identity of the scope that holds it; None when nowhere."""
+        if name in self.cells:
+            cell = self.cells[name]
+            return Path(name, lambda: _content(cell)), id(cell)
+        if name in self.module:
+            module = self.module
+            return Path(name, lambda: module.get(name, MISSING)), id(module)
+        if hasattr(builtins, name):
+            return Path(name, lambda: getattr(builtins, name)), 0
+        return None
+
+    def names(self) -> list[str]:
+        """All of them, for suggestions."""
+        return [*self.cells, *self.module, *dir(builtins)]
+
+
+def _content(cell: types.CellType) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:  # not assigned yet
+        return MISSING
+
+
+def constant_module(value: object) -> bool:
+    """Whether the numbers in a module never change: Python's math, NumPy, and dsim's own."""
+    name = value.__name__ if isinstance(value, types.ModuleType) else ""
+    return value in (math, np) or name.split(".")[0] == "dsim"
+
+
+class Captures:
+    """Notes which Python values one compilation depends on.
+
+    Parameters
+    ----------
+    promoted : frozenset of str
+        Names of numbers that become parameters instead of constants.
+    """
+
+    def __init__(self, promoted: frozenset[str]) -> None:
+        self.promoted = promoted
+        self.constants: dict[str, Capture] = {}
+        self.hidden: dict[str, Capture] = {}
+        self.objects: dict[str, Capture] = {}
+        self._roots: dict[str, int] = {}
+
+    def rooted(self, path: Path, scope: int, function: str) -> Path:
+        """`path` with the function's name before it where another scope has the same name."""
+        if self._roots.setdefault(path.text, scope) == scope:
+            return path
+        return Path(f"{function}.{path.text}", path.read)
+
+    def constant(self, path: Path, value: object) -> None:
+        """The number, matrix or sequence `value` is compiled in."""
+        read = path.read
+        self.constants.setdefault(path.text, Capture(path.text, plain(value), lambda: plain(read())))
+
+    def promote(self, path: Path, value: object) -> bool:
+        """Whether the number at `path` is to be a parameter; notes it when it is."""
+        if path.text not in self.promoted:
+            return False
+        self.hidden.setdefault(path.text, Capture(path.text, value, path.read))
+        return True
+
+    def object(self, path: Path, value: object) -> None:
+        """The field or function `value` is compiled in."""
+        self.objects.setdefault(path.text, Capture(path.text, value, path.read))
+
+
+def plain(value: object) -> object:
+    """`value` in a form that ``==`` compares as a whole: arrays as nested tuples, containers copied."""
+    if isinstance(value, np.generic):
+        return value.item()
+    if is_host_matrix(value) or isinstance(value, np.ndarray):
+        return _tuples(np.asarray(cast("Any", value)).tolist())
+    if isinstance(value, list | tuple):
+        return _tuples(value)
+    if isinstance(value, Mapping | set):
+        return copy.copy(value)
+    return value
+
+
+def _tuples(value: object) -> object:
+    return tuple(plain(v) for v in value) if isinstance(value, list | tuple) else value

@@ -1,0 +1,85 @@
+"""Elements of fields and private buffers: loading, storing, accumulating, entry by entry."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from dsim.frontend.frame import Frame
+from dsim.frontend.operators import operand
+from dsim.frontend.values import Element, Mat, Scalar, Value, component_names, describe_shape
+from dsim.ir.nodes import Accumulate, AccumulateOp, Atom, Load, Store
+from dsim.ir.types import ScalarType
+
+
+def load(f: Frame, value: Value, hint: str = "t") -> Value:
+    """`value`, with its entries loaded when it is an element of a memory."""
+    if not isinstance(value, Element):
+        return value
+    atoms = tuple(_load(f, value, at, label) for at, label in zip(value.entries, _labels(value, hint), strict=True))
+    return Mat(value.shape, atoms) if value.shape else atoms[0]
+
+
+def _labels(x: Element, hint: str) -> list[str]:
+    if hint != "t":
+        return component_names(hint, x.shape)
+    return component_names(x.memory.name if x.shape else f"{x.memory.name}_at", x.shape)
+
+
+def _load(f: Frame, x: Element, at: tuple[Atom, ...], label: str) -> Atom:
+    builder = f.emit.builder
+    var = builder.fresh(label, x.memory.type)
+    builder.add(Load(var, x.memory, (*x.index, *at), builder.origin))
+    return var
+
+
+def entries(f: Frame, x: Element, value: Value, sign: str) -> list[Scalar]:
+    """One scalar of `value` for each entry of `x`; a scalar goes to all."""
+    given = operand(f.emit, value, sign)
+    if not isinstance(given, Mat):
+        return [given] * len(x.entries)
+    if given.shape != x.shape:
+        f.emit.refuse(
+            "shape",
+            f"`{sign}` needs equal shapes: the left side is {describe_shape(x.shape)}, "
+            f"the right side {describe_shape(given.shape)}",
+        )
+    return list(given.entries)
+
+
+def cast(f: Frame, s: Scalar, to: ScalarType, name: str) -> Atom:
+    """`s` as a `to`, with a warning when a fraction is lost."""
+    if f.emit.rounds(s, to):
+        f.emit.warn(
+            "type-change",
+            f"a float becomes an integer here: `{name}` holds values of type {to}",
+            help="cast it yourself with `int(…)`, or make the left side a float",
+        )
+    return f.emit.atom(s, to)
+
+
+def store(f: Frame, x: Element, value: Value) -> None:
+    """``x = value``."""
+    builder = f.emit.builder
+    atoms = [cast(f, s, x.memory.type, x.memory.name) for s in entries(f, x, value, "=")]
+    for at, atom in zip(x.entries, atoms, strict=True):
+        builder.add(Store(x.memory, (*x.index, *at), atom, builder.origin))
+
+
+def accumulate(f: Frame, x: Element, op: AccumulateOp, value: Value, sign: str, used: bool) -> Value:
+    """``x = op(x, value)`` in one step; the value before, when it is `used`."""
+    builder = f.emit.builder
+    atoms = [cast(f, s, x.memory.type, x.memory.name) for s in entries(f, x, value, sign)]
+    olds: list[Atom] = []
+    for at, atom in zip(x.entries, atoms, strict=True):
+        old = builder.fresh("old", x.memory.type) if used else None
+        builder.add(Accumulate(x.memory, (*x.index, *at), atom, op, old, builder.origin))
+        if old is not None:
+            olds.append(old)
+    if not used:
+        return None
+    return Mat(x.shape, tuple(olds)) if x.shape else olds[0]
+
+
+def updated(f: Frame, x: Element, change: Callable[[Value], Value]) -> None:
+    """``x = change(x)``, the element loaded first."""
+    store(f, x, change(load(f, x)))

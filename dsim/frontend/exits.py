@@ -1,0 +1,122 @@
+"""Ways out of loops and functions, and which names statements assign."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Sequence
+
+from dsim.frontend.elements import cast
+from dsim.frontend.frame import Frame
+from dsim.frontend.lowered import Returns
+from dsim.frontend.operators import operand
+from dsim.frontend.scope import LIVE, RESULT, RETURNED
+from dsim.frontend.structure import scalars
+from dsim.frontend.updates import ATOMICS
+from dsim.frontend.values import Mat, Value, describe, describe_shape, is_scalar
+from dsim.ir.build import FALSE, TRUE
+
+
+def leaves(statements: Sequence[ast.stmt]) -> bool:
+    """Whether the end of `statements` is never reached, as far as their form tells."""
+    if not statements:
+        return False
+    last = statements[-1]
+    if isinstance(last, ast.Return | ast.Break | ast.Continue):
+        return True
+    return isinstance(last, ast.If) and leaves(last.body) and leaves(last.orelse)
+
+
+def leave_loop(f: Frame, s: ast.stmt, word: str) -> None:
+    """``break`` and ``continue``."""
+    if not f.loops:
+        f.refuse("syntax", f"`{word}` outside a loop", s, help="use `return` to leave the kernel or func")
+    if word == "break":
+        f.scope.values[f.loops[-1]] = FALSE
+    f.scope.values[LIVE] = FALSE
+
+
+def leave_function(f: Frame, s: ast.Return) -> None:
+    """``return value``: the value is kept, and nothing after it runs."""
+    value = None if s.value is None else f.value(s.value, "result")
+    if value is not None:
+        value = _returned(f, value, s)
+    elif isinstance(f.returns, Returns):
+        f.refuse("return", f"this returns nothing, but `{f.name}` promises {_promise(f.returns)}", s)
+    give(f, value)
+
+
+def give(f: Frame, value: Value) -> None:
+    """The function's result is `value`, from here."""
+    f.scope.values[RESULT] = value
+    f.scope.values[RETURNED] = TRUE
+    f.scope.values[LIVE] = FALSE
+    for go in f.loops:
+        f.scope.values[go] = FALSE
+
+
+def _promise(r: Returns) -> str:
+    return f"{describe_shape(r.shape)} of {r.dtype}" if r.shape else f"an {r.dtype}"
+
+
+def _returned(f: Frame, value: Value, s: ast.Return) -> Value:
+    """`value` as the annotation of the function has it."""
+    if f.returns is None and f.kind == "kernel":
+        help = f"annotate it: `def {f.name}(…) -> ds.f32:`"
+        f.refuse("return", f"the kernel `{f.name}` returns a value but does not say its type", s, help=help)
+    if isinstance(value, list) and scalars(value):
+        value = operand(f.emit, value)
+    if f.returns is None:
+        return value
+    if isinstance(value, tuple):
+        value = operand(f.emit, value) if f.returns.shape else value
+    return _typed(f, value, f.returns, s)
+
+
+def _typed(f: Frame, value: Value, r: Returns, s: ast.Return) -> Value:
+    shape = value.shape if isinstance(value, Mat) else ()
+    if not (is_scalar(value) or isinstance(value, Mat)) or shape != r.shape:
+        f.refuse("return", f"this returns {describe(value)}, but `{f.name}` promises {_promise(r)}", s)
+    name = f"the result of {f.name}"
+    if isinstance(value, Mat):
+        return Mat(value.shape, tuple(cast(f, x, r.dtype, name) for x in value.entries))
+    return cast(f, value, r.dtype, name)
+
+
+# ------------------------------------------------------------------ what is assigned
+
+
+def assigned(statements: Iterable[ast.stmt]) -> list[str]:
+    """The names that `statements` may change, in order of first change; not those of nested functions."""
+    found: dict[str, None] = {}
+    for s in statements:
+        _assigned(s, found)
+    return list(found)
+
+
+def _assigned(node: ast.AST, found: dict[str, None]) -> None:
+    if isinstance(node, ast.FunctionDef):
+        found.setdefault(node.name)
+        return
+    if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+        found.setdefault(node.id)
+    elif isinstance(node, ast.Subscript | ast.Attribute) and isinstance(node.ctx, ast.Store):
+        _root(node, found)
+    elif isinstance(node, ast.Call):
+        _changed_by_call(node, found)
+    for child in ast.iter_child_nodes(node):
+        _assigned(child, found)
+
+
+def _root(node: ast.expr, found: dict[str, None]) -> None:
+    while isinstance(node, ast.Subscript | ast.Attribute):
+        node = node.value
+    if isinstance(node, ast.Name):
+        found.setdefault(node.id)
+
+
+def _changed_by_call(node: ast.Call, found: dict[str, None]) -> None:
+    name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+    if name in ATOMICS and node.args:
+        _root(node.args[0], found)
+    if name == "fill" and isinstance(node.func, ast.Attribute):
+        _root(node.func.value, found)

@@ -1,0 +1,234 @@
+"""Expressions, by the kind of their syntax node."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+
+from dsim.frontend import branches, items, names, subscripts, text
+from dsim.frontend.elements import load
+from dsim.frontend.frame import Frame
+from dsim.frontend.linear import matmul
+from dsim.frontend.operators import COMPARISONS, SIGNS, binary, condition, unary
+from dsim.frontend.values import Mat, Opaque, Scalar, Value, describe, is_scalar
+from dsim.ir.nodes import Const
+
+Evaluate = Callable[[Frame, ast.expr, str], Value]
+
+
+def place(f: Frame, node: ast.expr, hint: str = "t") -> Value:
+    """The value of `node`; an element of a memory is not loaded yet."""
+    evaluate = _BY_NODE.get(type(node))
+    if evaluate is None:
+        what, help = _UNSUPPORTED.get(type(node), ("this expression", ""))
+        f.refuse("syntax", f"kernels have no {what}", node, help=help)
+    if isinstance(node, ast.Constant | ast.Name):
+        return evaluate(f, node, hint)
+    with f.at(node):
+        return evaluate(f, node, hint)
+
+
+_UNSUPPORTED: dict[type, tuple[str, str]] = {
+    ast.Lambda: ("lambda", "write a func: `@ds.func def f(…): …`"),
+    ast.Yield: ("yield", "store the values in a field"),
+    ast.YieldFrom: ("yield", "store the values in a field"),
+    ast.Await: ("await", "kernels run at once"),
+    ast.NamedExpr: ("`:=`", "assign in a line of its own"),
+    ast.Dict: ("dictionaries", "use local variables, or fields"),
+    ast.Set: ("sets", "use a field"),
+    ast.DictComp: ("dictionaries", "use local variables, or fields"),
+    ast.SetComp: ("sets", "use a field"),
+    ast.GeneratorExp: ("generators", "write a loop, or a list in brackets"),
+    ast.Starred: ("`*` here", "write the values out"),
+}
+
+
+def _constant(f: Frame, node: ast.expr, hint: str) -> Value:
+    assert isinstance(node, ast.Constant)
+    value = node.value
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    what = {complex: "complex numbers", bytes: "bytes"}.get(type(value), "`...`")
+    f.refuse("syntax", f"kernels have no {what}", node)
+
+
+def _name(f: Frame, node: ast.expr, hint: str) -> Value:
+    assert isinstance(node, ast.Name)
+    return names.name(f, node)
+
+
+def _subscript(f: Frame, node: ast.expr, hint: str) -> Value:
+    assert isinstance(node, ast.Subscript)
+    return subscripts.subscript(f, node, hint)
+
+
+def _attribute(f: Frame, node: ast.expr, hint: str) -> Value:
+    assert isinstance(node, ast.Attribute)
+    return subscripts.attribute(f, node, hint)
+
+
+def _binary(f: Frame, node: ast.expr, hint: str) -> Value:
+    assert isinstance(node, ast.BinOp)
+    a, b = f.value(node.left), f.value(node.right)
+    return operate(f, SIGNS[type(node.op)], a, b, hint)
+
+
+def operate(f: Frame, sign: str, a: Value, b: Value, hint: str = "t") -> Value:
+    """``a sign b`` for any of Python's binary operators."""
+    if f.static and isinstance(a, Opaque | str | tuple | list) and isinstance(b, Opaque | str | tuple | list):
+        return a + b if sign == "+" and type(a) is type(b) and not isinstance(a, Opaque) else _refuse(f, sign, a, b)
+    if sign == "@":
+        return matmul(f.emit, a, b, hint)
+    if sign == "%" and isinstance(a, str):
+        f.emit.refuse("type", "a string can only stand in `print` and `assert`")
+    return binary(f.emit, sign, a, b, hint)
+
+
+def _refuse(f: Frame, sign: str, a: Value, b: Value) -> Value:
+    f.emit.refuse("type", f"`{sign}` does not work on {describe(a)} and {describe(b)}")
+
+
+def _unary(f: Frame, node: ast.expr, hint: str) -> Value:
+    assert isinstance(node, ast.UnaryOp)
+    return unary(f.emit, SIGNS[type(node.op)], f.value(node.operand), hint)
+
+
+def _compare(f: Frame, node: ast.expr, hint: str) -> Value:
+    assert isinstance(node, ast.Compare)
+    left, result = f.value(node.left), None
+    for op, right_node in zip(node.ops, node.comparators, strict=True):
+        right = f.value(right_node)
+        one = _comparison(f, op, left, right, node, hint if len(node.ops) == 1 else "t")
+        result = one if result is None else _both(f, result, one, hint)
+        left = right
+    return result
+
+
+def _comparison(f: Frame, op: ast.cmpop, a: Value, b: Value, node: ast.Compare, hint: str) -> Value:
+    if isinstance(op, ast.Is | ast.IsNot):
+        if a is None or b is None or f.static:
+            return (_plain(a) is _plain(b)) == isinstance(op, ast.Is)
+        f.refuse("syntax", "kernels have no `is`", node, help="compare with `==`")
+    if isinstance(op, ast.In | ast.NotIn):
+        return _member(f, op, a, b, node)
+    sign = SIGNS[type(op)]
+    if f.static and not (is_scalar(a) and is_scalar(b)) and not isinstance(a, Mat) and not isinstance(b, Mat):
+        equal = _plain(a) == _plain(b)
+        if sign in ("==", "!="):
+            return equal == (sign == "==")
+    if sign not in COMPARISONS:
+        f.refuse("syntax", f"kernels have no `{sign}`", node)
+    if isinstance(a, str) and isinstance(b, str):
+        return (a == b) == (sign == "==")
+    return binary(f.emit, sign, a, b, hint)
+
+
+def _plain(value: Value) -> Value:
+    return value.value if isinstance(value, Opaque | Const) else value
+
+
+def _member(f: Frame, op: ast.cmpop, a: Value, b: Value, node: ast.Compare) -> Value:
+    group = b.value if isinstance(b, Opaque) else b
+    if not isinstance(group, list | tuple | set | frozenset | dict | range):
+        f.refuse("type", f"`in` does not work on {describe(b)}", node, help="compare with `==`")
+    known = _plain(a)
+    if not isinstance(known, int | float | str) or not all(isinstance(_plain(i), int | float | str) for i in group):
+        found: Value = False
+        for i in group:
+            found = _either(f, found, binary(f.emit, "==", a, i))
+    else:
+        found = known in [_plain(i) for i in group]
+    return unary(f.emit, "not", found) if isinstance(op, ast.NotIn) else found
+
+
+def _both(f: Frame, a: Value, b: Value, hint: str) -> Value:
+    x, y = condition(f.emit, a), condition(f.emit, b)
+    if isinstance(x, bool):
+        return y if x else False
+    return f.emit.let("band", x, f.emit.atom(y), hint=hint)
+
+
+def _either(f: Frame, a: Value, b: Value) -> Value:
+    x, y = condition(f.emit, a), condition(f.emit, b)
+    if isinstance(x, bool):
+        return True if x else y
+    return f.emit.let("bor", x, f.emit.atom(y))
+
+
+def _boolean(f: Frame, node: ast.expr, hint: str) -> Value:
+    """``and`` and ``or``: what follows is computed only when it decides, where that matters."""
+    assert isinstance(node, ast.BoolOp)
+    conjunction = isinstance(node.op, ast.And)
+
+    def rest(operands: list[ast.expr]) -> Scalar:
+        with f.at(operands[0]):
+            first = _truth_operand(f, operands[0], conjunction)
+        if len(operands) == 1:
+            return first
+        if conjunction:
+            return branches.choose(f, first, lambda: rest(operands[1:]), lambda: False, hint)
+        return branches.choose(f, first, lambda: True, lambda: rest(operands[1:]), hint)
+
+    return rest(node.values)
+
+
+def _truth_operand(f: Frame, node: ast.expr, conjunction: bool) -> Value:
+    value = f.value(node)
+    if is_scalar(value) and f.emit.type_of(value).is_float and not f.static:
+        word = "and" if conjunction else "or"
+        f.refuse("type", f"`{word}` works on truth values, got {describe(value)}", node, help="compare it first: `a != 0`")
+    return condition(f.emit, value)
+
+
+def _ternary(f: Frame, node: ast.expr, hint: str) -> Value:
+    assert isinstance(node, ast.IfExp)
+    cond = condition(f.emit, f.value(node.test))
+    return branches.choose(f, cond, lambda: f.value(node.body, hint), lambda: f.value(node.orelse, hint), hint)
+
+
+def _tuple(f: Frame, node: ast.expr, hint: str) -> Value:
+    assert isinstance(node, ast.Tuple | ast.List)
+    out: list[Value] = []
+    for n in node.elts:
+        if isinstance(n, ast.Starred):
+            out.extend(items.items(f, f.value(n.value), n.value))
+        else:
+            out.append(f.value(n))
+    return out if isinstance(node, ast.List) else tuple(out)
+
+
+def _call(f: Frame, node: ast.expr, hint: str) -> Value:
+    assert isinstance(node, ast.Call)
+    return f.c.language.call(f, node, True, hint)
+
+
+def _comprehension(f: Frame, node: ast.expr, hint: str) -> Value:
+    assert isinstance(node, ast.ListComp)
+    return items.comprehension(f, node)
+
+
+def _formatted(f: Frame, node: ast.expr, hint: str) -> Value:
+    parts = text.parts(f, node)
+    if f.static and all(isinstance(p, str) for p in parts):
+        return "".join(str(p) for p in parts)
+    f.refuse("type", "a string can only stand in `print` and `assert`", node)
+
+
+_BY_NODE: dict[type, Evaluate] = {
+    ast.Constant: _constant,
+    ast.Name: _name,
+    ast.Subscript: _subscript,
+    ast.Attribute: _attribute,
+    ast.BinOp: _binary,
+    ast.UnaryOp: _unary,
+    ast.Compare: _compare,
+    ast.BoolOp: _boolean,
+    ast.IfExp: _ternary,
+    ast.Tuple: _tuple,
+    ast.List: _tuple,
+    ast.Call: _call,
+    ast.ListComp: _comprehension,
+    ast.JoinedStr: _formatted,
+}
+
+__all__ = ["load", "operate", "place"]

@@ -1,0 +1,205 @@
+"""Inlining: a func's body in the place of its call, arguments by value."""
+
+from __future__ import annotations
+
+import ast
+import copy
+import types
+from dataclasses import dataclass
+from typing import Any
+
+from dsim.frontend import derive, elementary
+from dsim.frontend.assign import fixed, record
+from dsim.frontend.captures import Surroundings
+from dsim.frontend.exits import assigned
+from dsim.frontend.frame import Frame
+from dsim.frontend.lowered import Returns
+from dsim.frontend.names import imported
+from dsim.frontend.operators import operand
+from dsim.frontend.problems import Refused
+from dsim.frontend.scope import DRAWS, RESULT, RETURNED
+from dsim.frontend.source import FunctionText, read
+from dsim.frontend.structure import same, scalars
+from dsim.frontend.types import is_template, matrix_type, scalar_type
+from dsim.frontend.values import Mat, Opaque, Poison, Value, describe, is_scalar
+from dsim.ir.build import TRUE
+
+
+@dataclass(frozen=True, eq=False)
+class LocalFunc:
+    """A func defined inside a kernel or func; it sees the locals around it as they are at the call."""
+
+    node: ast.FunctionDef
+    frame: Frame
+
+
+def invoke(f: Frame, function: Any, args: list[Value], keywords: dict[str, Value], node: ast.AST) -> Value:
+    """The value of ``function(*args, **keywords)``, its body lowered here."""
+    mode = getattr(function, "__dsim_derivative__", None)
+    if mode is not None:
+        return derive.call(f, mode, args, keywords, node)
+    if isinstance(function, LocalFunc):
+        return _inlined(f, _local_frame(f, function, node), function.node, {}, args, keywords, node)
+    python = function.__dsim_func__
+    owner = []
+    if isinstance(python, types.MethodType):
+        owner, python = [Opaque(python.__self__)], python.__func__
+    inner = Frame(f.c, text_of(f, python), Surroundings(python), (*f.inlined, f.span(node)))
+    return _inlined(f, inner, python, annotations(inner, python), [*owner, *args], keywords, node)
+
+
+def text_of(f: Frame, python: types.FunctionType) -> FunctionText:
+    """The text of a function, read once in a compilation."""
+    if python not in f.c.texts:
+        f.c.texts[python] = read(python)
+    return f.c.texts[python]
+
+
+def _local_frame(f: Frame, function: LocalFunc, node: ast.AST) -> Frame:
+    outer = function.frame
+    text = FunctionText(outer.text.source, function.node, outer.text.shift)
+    around = copy.copy(outer.surroundings)
+    around.local = frozenset(assigned(function.node.body)) | {a.arg for a in function.node.args.args}
+    inner = Frame(f.c, text, around, (*f.inlined, f.span(node)))
+    inner.outer = outer
+    return inner
+
+
+def _inlined(
+    f: Frame, inner: Frame, key: Any, types_: dict[str, Any], args: list[Value], keywords: dict[str, Value], node: ast.AST
+) -> Value:
+    if key in f.c.active:
+        f.refuse("recursion", f"`{inner.name}` calls itself", node, help="write a loop")
+    inner.kind = "func"
+    inner.static = f.static
+    inner.returns = declared_result(inner, types_.get("return"), inner.text.node)
+    f.c.active = (*f.c.active, key)
+    try:
+        _bind(f, inner, key, types_, args, keywords, node)
+        inner.scope.values[DRAWS] = f.scope.values[DRAWS]
+        inner.run(inner.text.node.body, frozenset())
+    finally:
+        f.c.active = f.c.active[:-1]
+    f.scope.values[DRAWS] = inner.scope.values[DRAWS]
+    return _result(f, inner, node)
+
+
+def _result(f: Frame, inner: Frame, node: ast.AST) -> Value:
+    value = inner.scope.values.get(RESULT)
+    if isinstance(value, Poison):
+        raise Refused
+    if value is not None and not same(inner.scope.values[RETURNED], TRUE):
+        f.refuse("return", f"`{inner.name}` does not return a value on every way", node, help="end it with a `return`")
+    return value
+
+
+# ------------------------------------------------------------------ parameters
+
+
+def annotations(f: Frame, python: types.FunctionType) -> dict[str, Any]:
+    """What the parameters and the result are annotated with; annotations kept as text are evaluated."""
+    found: dict[str, Any] = {}
+    for name, value in python.__annotations__.items():
+        if isinstance(value, str):
+            try:
+                value = f.value(ast.parse(value, mode="eval").body)
+            except Refused:
+                value = None
+            value = value.value if isinstance(value, Opaque) else value
+        found[name] = value
+    return found
+
+
+def declared_result(f: Frame, annotation: Any, node: ast.FunctionDef) -> Returns | None:
+    """The type that a function promises to return, when it does."""
+    if annotation is None:
+        return None
+    scalar, vector = scalar_type(annotation, f.emit.settings), matrix_type(annotation)
+    if scalar is not None:
+        return Returns(scalar)
+    if vector is not None:
+        entry = scalar_type(vector.dtype, f.emit.settings)
+        assert entry is not None
+        return Returns(entry, vector.shape)
+    if f.kind == "kernel":
+        at = node.returns or node
+        f.refuse("return", "a kernel returns a scalar, a vector or a matrix", at, help="for example `-> ds.f32`")
+    return None
+
+
+def _bind(
+    f: Frame, inner: Frame, python: Any, types_: dict[str, Any], args: list[Value], keywords: dict[str, Value], node: ast.AST
+) -> None:
+    spec = inner.text.node.args
+    if spec.vararg or spec.kwarg:
+        f.refuse("syntax", f"the func `{inner.name}` takes `*` arguments", node, help="name every parameter")
+    names = [a.arg for a in (*spec.posonlyargs, *spec.args)]
+    every = [*names, *(a.arg for a in spec.kwonlyargs)]
+    given = dict(zip(names, args, strict=False))
+    if len(args) > len(names):
+        f.refuse("argument", f"`{inner.name}` takes {len(names)} arguments, got {len(args)}", node)
+    for name, value in keywords.items():
+        if name not in every or name in given:
+            f.refuse("argument", f"`{inner.name}` got an unexpected or repeated argument `{name}`", node)
+        given[name] = value
+    for name, value in _defaults(inner, python, names).items():
+        given.setdefault(name, value)
+    missing = [n for n in every if n not in given]
+    if missing:
+        f.refuse("argument", f"`{inner.name}` misses the argument `{missing[0]}`", node)
+    changed = set(assigned(inner.text.node.body))
+    for name in every:
+        _parameter(f, inner, name, given[name], types_.get(name), name in changed, node)
+
+
+def _defaults(inner: Frame, python: Any, names: list[str]) -> dict[str, Value]:
+    if isinstance(python, ast.FunctionDef):
+        nodes = python.args.defaults
+        assert inner.outer is not None
+        return dict(zip(names[len(names) - len(nodes) :], map(inner.outer.value, nodes), strict=True))
+    values = python.__defaults__ or ()
+    found = dict(zip(names[len(names) - len(values) :], values, strict=True)) | (python.__kwdefaults__ or {})
+    return {name: imported(inner, value, None, inner.text.node) for name, value in found.items()}
+
+
+def _parameter(
+    f: Frame, inner: Frame, name: str, value: Value, annotation: Any, changed: bool, node: ast.AST
+) -> None:
+    """Binds one parameter in the func's scope."""
+    if isinstance(annotation, type) and issubclass(annotation, object) and is_template(annotation):
+        annotation = annotation()
+    if is_template(annotation) and changed and scalars(value):
+        help = "return the new value instead"
+        f.refuse("argument", f"`{inner.name}` assigns to its template parameter `{name}`", node, help=help)
+    value = _typed(f, inner, name, value, annotation)
+    if changed and (scalars(value) or isinstance(value, list)):
+        value = fixed(f, name, value, node)
+    inner.scope.bind(name, value, None)
+    if scalars(value):
+        record(inner, name, value, _parameter_node(inner, name))
+
+
+def _parameter_node(inner: Frame, name: str) -> ast.AST:
+    spec = inner.text.node.args
+    return next(a for a in (*spec.posonlyargs, *spec.args, *spec.kwonlyargs) if a.arg == name)
+
+
+def _typed(f: Frame, inner: Frame, name: str, value: Value, annotation: Any) -> Value:
+    """`value` as a parameter's annotation has it; other annotations than types say nothing."""
+    to, vector = scalar_type(annotation, f.emit.settings), matrix_type(annotation)
+    if to is not None:
+        if not is_scalar(value):
+            f.emit.refuse("type", f"`{inner.name}` takes a scalar `{name}`, got {describe(value)}")
+        return f.emit.atom(value, to, name)
+    if vector is not None:
+        given = operand(f.emit, value)
+        if not isinstance(given, Mat) or given.shape != vector.shape:
+            f.emit.refuse("shape", f"`{inner.name}` takes {describe(Mat(vector.shape, ()))} as `{name}`, got {describe(value)}")
+        entry = scalar_type(vector.dtype, f.emit.settings)
+        assert entry is not None
+        return elementary.cast(f.emit, given, entry, name)
+    if isinstance(value, list) and value and all(is_scalar(v) or isinstance(v, Mat | list) for v in value):
+        return operand(f.emit, value)
+    return value
+
+

@@ -1,0 +1,113 @@
+"""Iterating at compile time: what `static` loops and list comprehensions go through."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+
+import numpy as np
+
+from dsim.frontend import names
+from dsim.frontend.frame import Frame
+from dsim.frontend.values import Grid, Mat, Opaque, Range, Unrolled, Value, describe
+from dsim.ir.nodes import Const
+
+
+def items(f: Frame, value: Value, node: ast.AST) -> list[Value]:
+    """The items of `value`, each a value of its own; refused where they are not known at compile time."""
+    if isinstance(value, Unrolled):
+        return list(value.items)
+    if isinstance(value, tuple | list):
+        return list(value)
+    if isinstance(value, Mat):
+        return list(value.rows() if len(value.shape) == 2 else value.entries)
+    if isinstance(value, Range):
+        return list(_range(f, value, node))
+    if isinstance(value, Grid):
+        return _grid(f, value, node)
+    if isinstance(value, Opaque):
+        return _of_object(f, value, node)
+    f.refuse("static", f"{describe(value)} cannot be gone through at compile time", node)
+
+
+def known(f: Frame, value: Value, node: ast.AST) -> int:
+    """An integer that must be known at compile time."""
+    if isinstance(value, Const) and value.type.is_integer:
+        return int(value.value)
+    if not isinstance(value, int):
+        f.refuse("static", f"this must be known at compile time, but is {describe(value)}", node)
+    return int(value)
+
+
+def _range(f: Frame, r: Range, node: ast.AST) -> range:
+    return range(known(f, r.start, node), known(f, r.stop, node), r.step)
+
+
+def _grid(f: Frame, grid: Grid, node: ast.AST) -> list[Value]:
+    out: list[Value] = [()]
+    for axis in grid.axes:
+        out = [(*at, i) for at in out for i in _range(f, axis, node)]
+    if grid.grouped or len(grid.axes) > 1:
+        return [Mat((len(at),), at) for at in out] if grid.grouped else out
+    return [at[0] for at in out]
+
+
+def _of_object(f: Frame, value: Opaque, node: ast.AST) -> list[Value]:
+    found = value.value
+    if isinstance(found, Mapping | set | frozenset) or not hasattr(found, "__iter__"):
+        if not isinstance(found, Mapping):
+            f.refuse("static", f"{describe(value)} cannot be gone through", node)
+        return [names.imported(f, k, None, node) for k in found]
+    if isinstance(found, np.ndarray):
+        found = found.tolist()
+    return [_item(f, i, v, value, node) for i, v in enumerate(found)]
+
+
+def _item(f: Frame, i: int, value: object, owner: Opaque, node: ast.AST) -> Value:
+    sequence = owner.path is not None and isinstance(owner.value, list | tuple)
+    item = names.imported(f, value, owner.path.item(i) if sequence and owner.path else None, node)
+    if isinstance(item, Opaque) and isinstance(item.value, list | tuple):
+        return tuple(items(f, item, node))
+    return item
+
+
+def comprehension(f: Frame, node: ast.ListComp) -> list[Value]:
+    """A list comprehension, written out: its iterables must be known at compile time."""
+    outer = dict(f.scope.values)
+    out: list[Value] = []
+    _nested(f, node, 0, out)
+    f.scope.values = outer
+    return out
+
+
+def _nested(f: Frame, node: ast.ListComp, depth: int, out: list[Value]) -> None:
+    if depth == len(node.generators):
+        out.append(f.value(node.elt))
+        return
+    generator = node.generators[depth]
+    for value in items(f, f.value(generator.iter), generator.iter):
+        bind_target(f, generator.target, value)
+        if all(_holds(f, test) for test in generator.ifs):
+            _nested(f, node, depth + 1, out)
+
+
+def _holds(f: Frame, test: ast.expr) -> bool:
+    value = f.value(test)
+    value = value.value if isinstance(value, Const) else value
+    if not isinstance(value, int | float):
+        f.refuse("static", "the condition of a list comprehension must be known at compile time", test)
+    return bool(value)
+
+
+def bind_target(f: Frame, target: ast.expr, value: Value) -> None:
+    """The target of a loop that is written out stands for `value`."""
+    if isinstance(target, ast.Name):
+        f.bind(target.id, value, target)
+        return
+    if not isinstance(target, ast.Tuple | ast.List):
+        f.refuse("syntax", "a loop's target is a name, or several names", target)
+    parts = items(f, value, target) if not isinstance(value, tuple | list) else list(value)
+    if len(parts) != len(target.elts):
+        f.refuse("argument", f"{len(target.elts)} names for {len(parts)} values", target)
+    for t, v in zip(target.elts, parts, strict=True):
+        bind_target(f, t, v)

@@ -1,0 +1,241 @@
+"""Loops: counted ones as nested `For`s, `while`, and loops written out at compile time."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+
+from dsim.frontend import carrying, loop_ranges
+from dsim.frontend.branches import choose, fork
+from dsim.frontend.exits import assigned
+from dsim.frontend.frame import Frame, Nest
+from dsim.frontend.items import bind_target
+from dsim.frontend.operators import condition
+from dsim.frontend.scope import DRAWS, LIVE
+from dsim.frontend.structure import same
+from dsim.frontend.values import Grid, Mat, Opaque, Range, Value, describe
+from dsim.ir.build import FALSE, TRUE, index
+from dsim.ir.nodes import Atom, Block, For, Local, Var, While
+from dsim.ir.types import ScalarType
+
+
+def _new_go(f: Frame) -> str:
+    """The name of the flag of a new loop."""
+    f.c.loop_number += 1
+    return f"#goes_on {f.c.loop_number}"
+
+
+def _no_else(f: Frame, s: ast.For | ast.While) -> None:
+    if s.orelse:
+        f.refuse("syntax", "kernels have no `else` after a loop", s, help="set a flag before `break`, and test it")
+
+
+# ------------------------------------------------------------------ counted loops
+
+
+def counted(f: Frame, s: ast.For) -> None:
+    """``for … in range(…)``, an `ndrange`, or a field: a nest of `For`s."""
+    _no_else(f, s)
+    value = f.place(s.iter)
+    grid = loop_ranges.of_value(f, value)
+    if grid is None:
+        _refuse_iterable(f, value, s.iter)
+    if not grid.axes:
+        f.refuse("type", "one cannot loop over a field without axes", s.iter, help="use its only element, `x[None]`")
+    labels = _labels(f, s.target, grid, s)
+    config, f.config = f.config, None
+    outermost = f.c.nest is None
+    if outermost:
+        f.c.nests += 1
+        f.c.nest = Nest(f.c.nests)
+    go = _new_go(f)
+    f.loops.append(go)
+    try:
+        first = _Nest(f, s, grid, labels, go, outermost).axis(0)
+    finally:
+        f.loops.pop()
+        f.c.nest = None if outermost else f.c.nest
+    f.scope.values.pop(go, None)
+    if config is not None and first is not None:
+        f.c.loops[first] = config
+
+
+def _refuse_iterable(f: Frame, value: Value, node: ast.expr) -> None:
+    if isinstance(value, list | tuple | Opaque | Mat):
+        help = "write `for … in ds.static(…)`: the loop is then written out"
+        f.refuse("static", f"a loop cannot count through {describe(value)}", node, help=help)
+    f.refuse("type", f"one cannot loop over {describe(value)}", node, help="use `range`, `ndrange` or a field")
+
+
+def _labels(f: Frame, target: ast.expr, grid: Grid, s: ast.For) -> list[str]:
+    """A name for the index of each axis."""
+    several = isinstance(target, ast.Tuple | ast.List)
+    names = target.elts if several else [target]
+    if not all(isinstance(n, ast.Name) for n in names):
+        f.refuse("syntax", "a loop's target is a name, or several names", target)
+    for n in names:
+        assert isinstance(n, ast.Name)
+        if n.id in f.scope.values and n.id != "_":
+            message = f"`{n.id}` is a local already and cannot be the index of a loop"
+            f.refuse("unknown-name", message, n, help="give the index a name of its own")
+    ids = [n.id for n in names if isinstance(n, ast.Name)]
+    axes = len(grid.axes)
+    if several and (len(ids) != axes or grid.grouped):
+        what = "an index vector" if grid.grouped else f"{axes} indices" if axes > 1 else "1 index"
+        f.refuse("index", f"this loop has {what}, not {len(ids)} of them", target)
+    return ids if several or (axes == 1 and not grid.grouped) else [f"{ids[0]}_{i}" for i in range(axes)]
+
+
+class _Nest:
+    """One ``for`` statement: its axes become directly nested `For`s."""
+
+    def __init__(self, f: Frame, s: ast.For, grid: Grid, labels: list[str], go: str, outermost: bool) -> None:
+        self.f, self.s, self.grid, self.labels, self.go = f, s, grid, labels, go
+        self.outermost = outermost
+        self.changed = assigned(s.body)
+        self.indices: list[Var] = []
+
+    def axis(self, depth: int) -> Var | None:
+        """The `For` of one axis; its index."""
+        f, r = self.f, self.grid.axes[depth]
+        e = f.emit
+        t = _index_type(f, r)
+        start, stop = e.atom(r.start, t), e.atom(r.stop, t)
+        at = e.builder.fresh(self.labels[depth], t)
+        _note_range(f, at, r)
+        nest = f.c.nest
+        if self.outermost and nest is not None:
+            f.c.nest = Nest(nest.ordinal, (*nest.axes, (at, start, stop, r.step)))
+        self.indices = [*self.indices[:depth], at]
+        draws = index(0) if self.outermost else None
+        c = carrying.body(f, self.changed, self.go, draws, lambda: self._inside(depth))
+        f.c.nest = nest
+        results = carrying.results(f, c)
+        e.builder.add(
+            For(
+                at, start, stop, r.step, c.block(), tuple(c.vars), tuple(c.init), results, c.goes_on,
+                origin=e.builder.origin,
+            )
+        )  # fmt: skip
+        carrying.after(f, c)
+        return at
+
+    def _inside(self, depth: int) -> None:
+        if depth + 1 < len(self.grid.axes):
+            self.axis(depth + 1)
+            return
+        f = self.f
+        needed = frozenset(f.scope.visible())
+        self._bind()
+        f.run(self.s.body, needed)
+
+    def _bind(self) -> None:
+        f, target = self.f, self.s.target
+        if isinstance(target, ast.Tuple | ast.List):
+            for n, at in zip(target.elts, self.indices, strict=True):
+                bind_target(f, n, at)
+        else:
+            one = len(self.indices) == 1 and not self.grid.grouped
+            value = self.indices[0] if one else Mat((len(self.indices),), tuple(self.indices))
+            bind_target(f, target, value)
+        for name, at in zip(self.labels, self.indices, strict=True):
+            f.c.locals.append(Local(name, (), (at,), f.span(target)))
+
+
+def _index_type(f: Frame, r: Range) -> ScalarType:
+    return f.emit.common((r.start, r.stop))
+
+
+def _note_range(f: Frame, at: Var, r: Range) -> None:
+    """Remembers which values an index takes, when its bounds are known."""
+    if isinstance(r.start, int) and isinstance(r.stop, int):
+        values = range(r.start, r.stop, r.step)
+        if len(values):
+            f.c.ranges[at] = (min(values[0], values[-1]), max(values[0], values[-1]))
+
+
+# ------------------------------------------------------------------ while
+
+
+def conditional(f: Frame, s: ast.While) -> None:
+    """``while condition``: the body and the condition both see what is carried."""
+    _no_else(f, s)
+    outermost = f.c.nest is None
+    drawn = f.scope.values[DRAWS]
+    if outermost:
+        f.c.nests += 1
+        f.c.nest = Nest(f.c.nests)
+        f.scope.values[DRAWS] = index(0)
+    go = _new_go(f)
+    f.loops.append(go)
+    try:
+        needed = frozenset(f.scope.visible())
+        c = carrying.body(f, assigned(s.body), go, None, lambda: f.run(s.body, needed))
+        test = _test(f, s, c)
+    finally:
+        f.loops.pop()
+        f.c.nest = None if outermost else f.c.nest
+    results = carrying.results(f, c)
+    e = f.emit
+    e.builder.add(While(test, c.block(), tuple(c.vars), tuple(c.init), results, e.builder.origin))
+    carrying.after(f, c)
+    f.scope.values.pop(go, None)
+    if outermost:
+        f.scope.values[DRAWS] = drawn
+
+
+def _test(f: Frame, s: ast.While, c: carrying.Carry) -> Block:
+    """The block that decides whether another trip is made."""
+    e = f.emit
+    before, f.scope.values = f.scope.values, dict(c.start)
+    with e.builder.block() as statements, f.at(s.test):
+        go = TRUE if c.goes_on is None else c.goes_on
+        truth = choose(f, go, lambda: condition(e, f.value(s.test)), lambda: False, "t")
+        if truth in (True, TRUE) and c.goes_on is None:
+            f.refuse("syntax", "this loop never ends", s.test, help="leave it with `break` or `return`")
+        if not same(f.scope.values[DRAWS], c.start[DRAWS]):
+            f.refuse("syntax", "the condition of a loop cannot draw random numbers", s.test, help="draw in the body")
+        yielded = e.atom(truth)
+    f.scope.values = before
+    return Block(tuple(statements), (yielded,))
+
+
+# ------------------------------------------------------------------ written out
+
+
+def written_out(f: Frame, s: ast.For, items: Sequence[Value]) -> None:
+    """``for … in static(…)``: the body once for each item."""
+    _no_else(f, s)
+    go = _new_go(f)
+    f.loops.append(go)
+    f.scope.values[go] = TRUE
+    try:
+        for item in items:
+            if f.scope.values[go] == FALSE:
+                break
+            _once(f, s, item, f.scope.values[go])
+    finally:
+        f.loops.pop()
+    f.scope.values.pop(go, None)
+    carrying.alive(f)
+
+
+def _once(f: Frame, s: ast.For, item: Value, goes_on: Atom) -> None:
+    def run() -> None:
+        outer = dict(f.scope.values)
+        shadowed = assigned([ast.Assign([s.target], ast.Constant(0))])
+        bind_target(f, s.target, item)
+        f.run(s.body, frozenset(f.scope.visible()))
+        f.scope.close(outer, "was assigned inside a loop only and is not seen here")
+        for name in shadowed:
+            if name in outer:
+                f.scope.values[name] = outer[name]
+
+    f.scope.values[LIVE] = TRUE
+    if goes_on == TRUE:
+        run()
+    else:
+        fork(f, goes_on, lambda: (carrying.revive(f), run()), lambda: None, frozenset(f.scope.visible()))
+    f.scope.values[LIVE] = TRUE
+
+

@@ -1,0 +1,217 @@
+"""The frontend's entry: a Python function becomes a kernel."""
+
+from __future__ import annotations
+
+import ast
+import types
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from dsim.frontend import calls, elements, expressions, funcs, statements
+from dsim.frontend.assign import assign
+from dsim.frontend.captures import Captures, Path, Surroundings
+from dsim.frontend.emit import Emitter
+from dsim.frontend.frame import Compilation, Frame, Language, Restart
+from dsim.frontend.lowered import Lowered, Param, Returns, Settings
+from dsim.frontend.memories import Memories
+from dsim.frontend.names import imported
+from dsim.frontend.problems import Refused
+from dsim.frontend.scope import RESULT, RETURNED
+from dsim.frontend.source import FunctionText, read
+from dsim.frontend.structure import same, scalars
+from dsim.frontend.types import is_template, matrix_type, scalar_type
+from dsim.frontend.values import Field, Mat, Opaque, Poison, Value, component_names, size
+from dsim.ir import sites
+from dsim.ir.build import TRUE
+from dsim.ir.nodes import Atom, Kernel, Origin
+from dsim.ir.types import ScalarType
+
+LANGUAGE = Language(
+    place=expressions.place,
+    load=elements.load,
+    run=statements.run,
+    call=calls.call,
+    invoke=funcs.invoke,
+    assign=lambda f, target, value: assign(f, target, value, target),
+)
+
+
+def lower(
+    function: Callable[..., Any],
+    settings: Settings | None = None,
+    promoted: frozenset[str] = frozenset(),
+    kind: str = "kernel",
+    bound: Mapping[str, Any] | None = None,
+) -> Lowered:
+    """The kernel that the Python function `function` describes.
+
+    Parameters
+    ----------
+    function : function or bound method
+        Its body is read as text; it is not run. The owner of a method is known at compile time.
+    settings : Settings
+        Default types.
+    promoted : frozenset of str
+        Captured numbers, by name, that become parameters.
+    kind : str
+        What it is, in messages.
+    bound : mapping of str to object
+        Values of parameters that are known at compile time (fields for ``template()`` parameters).
+
+    Raises
+    ------
+    CompilationError
+        With every error that was found, in the order of the text.
+    """
+    python, known = _unbound(function, dict(bound or {}))
+    text = read(python)
+    buffered: set[tuple[str, str]] = set()
+    while True:
+        try:
+            return _Lowering(python, text, settings or Settings(), promoted, kind, buffered).run(known)
+        except Restart:
+            continue
+
+
+def _unbound(function: Callable[..., Any], bound: dict[str, Any]) -> tuple[types.FunctionType, dict[str, Any]]:
+    if isinstance(function, types.MethodType):
+        python = function.__func__
+        return python, {python.__code__.co_varnames[0]: function.__self__, **bound}  # type: ignore[attr-defined]
+    return function, bound  # type: ignore[return-value]
+
+
+class _Lowering:
+    """One attempt at lowering one function."""
+
+    def __init__(
+        self,
+        python: types.FunctionType,
+        text: FunctionText,
+        settings: Settings,
+        promoted: frozenset[str],
+        kind: str,
+        buffered: set[tuple[str, str]],
+    ) -> None:
+        self.python, self.text, self.kind = python, text, kind
+        emit = Emitter(settings)
+        self.emit = emit
+        self.c = Compilation(emit, Captures(promoted), Memories(emit), LANGUAGE, buffered)
+        self.c.active = (python,)
+        self.frame = Frame(self.c, text, Surroundings(python))
+        self.params: list[Param] = []
+
+    def run(self, bound: Mapping[str, Any]) -> Lowered:
+        """Lowers the function whole."""
+        problems = self.emit.problems
+        try:
+            self._signature(bound)
+            self.frame.run(self.text.node.body, frozenset())
+            yields = self._yields()
+        except Refused:
+            yields = ()
+        problems.check()
+        return self._lowered(yields)
+
+    # the signature
+
+    def _signature(self, bound: Mapping[str, Any]) -> None:
+        f, node = self.frame, self.text.node
+        annotations = funcs.annotations(f, self.python)
+        f.returns = funcs.declared_result(f, annotations.get("return"), node)
+        spec = node.args
+        if spec.vararg or spec.kwarg:
+            f.refuse("syntax", f"a {self.kind} takes no `*` parameters", node, help="name every parameter")
+        refused = False
+        for a in (*spec.posonlyargs, *spec.args, *spec.kwonlyargs):
+            try:
+                with f.at(a):
+                    self._parameter(a, annotations.get(a.arg), bound)
+            except Refused:
+                refused = True
+        if refused:
+            raise Refused
+
+    def _parameter(self, a: ast.arg, annotation: Any, bound: Mapping[str, Any]) -> None:
+        f = self.frame
+        if a.arg in bound:
+            value = imported(f, bound[a.arg], None, a)
+            f.bind(a.arg, _renamed(value, a.arg), a)
+            return
+        to, vector = scalar_type(annotation, self.emit.settings), matrix_type(annotation)
+        if to is not None:
+            self._add(a, to, ())
+        elif vector is not None:
+            entry = scalar_type(vector.dtype, self.emit.settings)
+            assert entry is not None
+            self._add(a, entry, vector.shape)
+        else:
+            self._refuse_parameter(a, annotation)
+
+    def _add(self, a: ast.arg, type_: ScalarType, shape: tuple[int, ...]) -> None:
+        names = component_names(a.arg, shape)
+        variables = tuple(self.emit.builder.fresh(name, type_) for name in names)
+        self.params.append(Param(a.arg, type_, variables, shape))
+        self.frame.bind(a.arg, Mat(shape, variables) if shape else variables[0], a)
+
+    def _refuse_parameter(self, a: ast.arg, annotation: Any) -> None:
+        help = f"annotate it: `{a.arg}: ds.f32`"
+        if annotation is None:
+            self.frame.refuse("argument", f"the parameter `{a.arg}` has no type", a, help=help)
+        if is_template(annotation):
+            self.frame.refuse("argument", f"the argument for `{a.arg}` is not known", a, help="pass it at the call")
+        self.frame.refuse("argument", f"a {self.kind} cannot take a parameter of this type", a, help=help)
+
+    # the result
+
+    def _yields(self) -> tuple[Atom, ...]:
+        f = self.frame
+        promised: Returns | None = f.returns
+        value = f.scope.values.get(RESULT)
+        if isinstance(value, Poison):
+            raise Refused
+        if promised is None:
+            return ()
+        if value is None or not same(f.scope.values[RETURNED], TRUE):
+            node = self.text.node.returns or self.text.node
+            message = f"`{f.name}` promises a value, but does not return one on every way"
+            f.refuse("return", message, node, help="end it with a `return`")
+        atoms = tuple(self.emit.atom(s, promised.dtype) for s in scalars(value))
+        assert len(atoms) == size(promised.shape)
+        return atoms
+
+    def _lowered(self, yields: tuple[Atom, ...]) -> Lowered:
+        c = self.c
+        params = [v for p in self.params for v in p.vars]
+        params += c.hidden.values()
+        if c.launch is not None:
+            params.append(c.launch)
+        kernel = Kernel(
+            self.text.node.name,
+            tuple(params),
+            tuple(c.memories.used),
+            self.emit.builder.close(yields),
+            tuple(c.locals),
+            Origin(self.text.name_span()),
+        )
+        return Lowered(
+            sites.number(kernel),
+            dict(c.memories.fields),
+            tuple(self.params),
+            tuple(c.captures.constants.values()),
+            tuple(c.captures.hidden.values()),
+            self.frame.returns,
+            c.launch is not None,
+            self.emit.problems.sorted(),
+            tuple(c.captures.objects.values()),
+            dict(c.loops),
+        )
+
+
+def _renamed(value: Value, name: str) -> Value:
+    """A bound field goes by its parameter's name; other Python objects are reached through it."""
+    if isinstance(value, Field):
+        return Field(value.field, name)
+    if isinstance(value, Opaque):
+        held = value.value
+        return Opaque(held, Path(name, lambda: held))
+    return value

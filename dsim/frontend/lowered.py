@@ -1,0 +1,120 @@
+"""What the frontend is told (`Settings`) and what it hands on (`Lowered`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from dsim.diagnostics import Diagnostic
+from dsim.ir.nodes import Kernel, Var
+from dsim.ir.types import ScalarType, f32, i32
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What `init` decides about types.
+
+    Attributes
+    ----------
+    default_fp, default_ip : ScalarType
+        Types of float and integer literals, and of Python's ``float`` and ``int``.
+    debug : bool
+        Whether further checks are wanted.
+    """
+
+    default_fp: ScalarType = f32
+    default_ip: ScalarType = i32
+    debug: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Param:
+    """A parameter of the person's: a scalar, or a vector or matrix of several scalars.
+
+    Attributes
+    ----------
+    name : str
+        Its name in the signature.
+    type : ScalarType
+        The type of its entries.
+    vars : tuple of Var
+        The kernel's parameters that it fills, entries in row order.
+    shape : tuple of int
+        ``()`` for a scalar.
+    """
+
+    name: str
+    type: ScalarType
+    vars: tuple[Var, ...]
+    shape: tuple[int, ...] = ()
+
+    @property
+    def var(self) -> Var:
+        """The kernel's parameter of a scalar."""
+        return self.vars[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Capture:
+    """A Python value that was compiled in; the kernel is stale once ``read() != value``."""
+
+    name: str
+    value: object
+    read: Callable[[], object] = field(compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Returns:
+    """What a kernel gives back: a scalar, or a vector or matrix whose entries it yields in order."""
+
+    dtype: ScalarType
+    shape: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class LoopConfig:
+    """What ``loop_config`` said about a loop."""
+
+    serialize: bool = False
+    parallel: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Lowered:
+    """A kernel and what it takes to launch it.
+
+    Attributes
+    ----------
+    kernel : Kernel
+        Its parameters are those of `params`, then of `hidden`, then ``launch`` when `random`.
+    fields : mapping of str to object
+        The field behind each memory's name.
+    params : tuple of Param
+        The person's parameters, in order.
+    captures : tuple of Capture
+        Python numbers (and matrices, and sequences used statically) compiled in as constants.
+    hidden : tuple of Capture
+        Numbers that are parameters because they were in `promoted`; their types are those of the
+        kernel's parameters.
+    returns : Returns or None
+        What it gives back.
+    random : bool
+        Whether it draws random numbers.
+    diagnostics : tuple of Diagnostic
+        Warnings and notes.
+    objects : tuple of Capture
+        Fields and functions compiled in, to be compared by identity.
+    loops : mapping of Var to LoopConfig
+        ``loop_config`` by the index of the loop (the outermost index of an ``ndrange``).
+    """
+
+    kernel: Kernel
+    fields: Mapping[str, object]
+    params: tuple[Param, ...]
+    captures: tuple[Capture, ...]
+    hidden: tuple[Capture, ...]
+    returns: Returns | None
+    random: bool
+    diagnostics: tuple[Diagnostic, ...]
+    objects: tuple[Capture, ...] = ()
+    loops: Mapping[Var, LoopConfig] = field(default_factory=dict)

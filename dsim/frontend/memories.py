@@ -1,0 +1,53 @@
+"""Which memories a kernel touches: fields by name, and private buffers."""
+
+from __future__ import annotations
+
+from dsim.frontend.captures import FieldLike
+from dsim.frontend.emit import Emitter
+from dsim.frontend.values import Element, Field, Shape, positions
+from dsim.ir.build import index
+from dsim.ir.nodes import Alloc, Memory
+from dsim.ir.types import ScalarType
+
+
+class Memories:
+    """The memories of one kernel, in order of first use.
+
+    Attributes
+    ----------
+    fields : dict
+        Memory name to root field.
+    used : dict
+        The memories that were touched.
+    """
+
+    def __init__(self, emit: Emitter) -> None:
+        self._emit = emit
+        self.fields: dict[str, FieldLike] = {}
+        self.used: dict[Memory, None] = {}
+        self._names: dict[int, str] = {}
+
+    def of(self, field: Field) -> Memory:
+        """The memory of `field`."""
+        root = field.field.root
+        if id(root) not in self._names:
+            self._names[id(root)] = self._emit.builder.names.fresh(field.name)
+            self.fields[self._names[id(root)]] = root
+        entry = tuple(field.field.entry_shape)
+        shape = (*field.field.shape, *entry)
+        name, derivative = self._names[id(root)], tuple(field.field.derivative)
+        memory = Memory(name, field.field.dtype, shape, len(entry), derivative)
+        self.used.setdefault(memory)
+        return memory
+
+    def buffer(self, name: str, type: ScalarType, shape: Shape) -> Element:
+        """A new private memory, all of it."""
+        builder = self._emit.builder
+        memory = Memory(builder.names.fresh(name), type, shape, len(shape), private=True)
+        builder.add(Alloc(memory, tuple(index(n) for n in shape), builder.origin))
+        return whole(memory, (), shape)
+
+
+def whole(memory: Memory, at: tuple, shape: Shape) -> Element:
+    """All entries of the element `at` of `memory`."""
+    return Element(memory, at, shape, tuple(tuple(map(index, p)) for p in positions(shape)))

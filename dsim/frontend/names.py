@@ -1,0 +1,124 @@
+"""What a name in a kernel means: a local, or a Python object from around the function."""
+
+from __future__ import annotations
+
+import ast
+import difflib
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from dsim.frontend.captures import MISSING, Path, constant_module, is_field, is_host_matrix
+from dsim.frontend.frame import Frame
+from dsim.frontend.operators import matrix
+from dsim.frontend.problems import Refused
+from dsim.frontend.values import Field, Mat, Opaque, Poison, Value, Weak
+from dsim.ir.types import f64, i64
+
+
+def name(f: Frame, node: ast.Name) -> Value:
+    """The value of a name."""
+    found = f.scope.values.get(node.id)
+    if node.id in f.scope.values:
+        if isinstance(found, Poison):
+            raise Refused
+        return found
+    if f.outer is not None and node.id in f.outer.scope.values and node.id not in f.surroundings.local:
+        return name(f.outer, node)
+    if node.id in f.scope.gone:
+        reason = f.scope.gone[node.id]
+        f.refuse("unknown-name", f"`{node.id}` {reason}", node, help=f"give `{node.id}` a value before")
+    if node.id in f.surroundings.local:
+        f.refuse("unknown-name", f"`{node.id}` has no value yet", node, help="assign it before this line")
+    return _around(f, node)
+
+
+def _around(f: Frame, node: ast.Name) -> Value:
+    found = f.surroundings.find(node.id)
+    value = MISSING if found is None else found[0].read()
+    if found is None or value is MISSING:
+        f.refuse("unknown-name", f"`{node.id}` is not defined", node, help=suggestion(node.id, _all_names(f)))
+    path = f.c.captures.rooted(found[0], found[1], f.name)
+    return imported(f, value, path, node)
+
+
+def _all_names(f: Frame) -> list[str]:
+    return [*f.scope.visible(), *f.surroundings.names()]
+
+
+def suggestion(wrong: str, known: list[str]) -> str:
+    """A help line that names what may have been meant."""
+    near = difflib.get_close_matches(wrong, known, 1)
+    return f"did you mean `{near[0]}`?" if near else ""
+
+
+def imported(f: Frame, value: Any, path: Path | None, node: ast.AST) -> Value:
+    """A Python object as a value of the kernel, noted as captured when it has a `path`."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, bool | int | float):
+        return _number(f, value, path)
+    if isinstance(value, str) or value is None:
+        return value
+    if is_field(value):
+        return _field(f, value, path, node)
+    if is_host_matrix(value):
+        if path is not None:
+            f.c.captures.constant(path, value)
+        return _host_matrix(f, value)
+    if isinstance(value, list | tuple | Mapping | set | np.ndarray) and path is not None:
+        f.c.captures.constant(path, value)
+    return Opaque(value, path)
+
+
+def _number(f: Frame, value: bool | int | float, path: Path | None) -> Value:
+    captures = f.c.captures
+    if path is None:
+        return value
+    if f.static or not captures.promote(path, value):
+        captures.constant(path, value)
+        return value
+    if path.text not in f.c.hidden:
+        type_ = f64 if isinstance(value, float) else i64
+        f.c.hidden[path.text] = f.emit.builder.fresh(path.text.split(".")[-1], type_)
+    weak = Weak(f.c.hidden[path.text], float if isinstance(value, float) else int)
+    return f.emit.truth(weak) if isinstance(value, bool) else weak
+
+
+def _field(f: Frame, value: Any, path: Path | None, node: ast.AST) -> Field:
+    text = path.text if path is not None else "field"
+    if not value.placed:
+        f.refuse(
+            "unplaced", f"the field `{text}` is not placed", node, help=f"give it a shape, or `root.place({text})`"
+        )
+    if path is not None:
+        f.c.captures.object(path, value)
+    return Field(value, text.split(".")[-1].split("[")[0])
+
+
+def _host_matrix(f: Frame, value: Any) -> Mat:
+    return matrix(f.emit, np.asarray(value).tolist())
+
+
+def attribute(f: Frame, owner: Opaque, attr: str, node: ast.Attribute) -> Value:
+    """An attribute of a Python object."""
+    try:
+        value = getattr(owner.value, attr)
+    except AttributeError:
+        what = getattr(owner.value, "__name__", type(owner.value).__name__)
+        f.refuse(
+            "unknown-attribute", f"`{what}` has no `{attr}`", node, help=suggestion(attr, dir(owner.value))
+        )
+    if constant_module(owner.value) and isinstance(value, bool | int | float):
+        return value
+    return imported(f, value, None if owner.path is None else owner.path.attribute(attr), node)
+
+
+def item(f: Frame, owner: Opaque, key: Any, node: ast.AST) -> Value:
+    """An item of a Python container, at compile time."""
+    try:
+        value = owner.value[key]
+    except (LookupError, TypeError, ValueError) as error:
+        f.refuse("static", f"this item cannot be taken: {error}", node)
+    return imported(f, value, None if owner.path is None else owner.path.item(key), node)

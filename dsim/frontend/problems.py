@@ -1,0 +1,76 @@
+"""Collecting what is wrong with a kernel, so that a person sees it all at once."""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+from dsim.diagnostics import (
+    CompilationError,
+    Diagnostic,
+    KernelSyntaxError,
+    KernelTypeError,
+    Label,
+    Level,
+    Span,
+)
+
+_TYPE_CODES = {"type", "shape", "index", "argument", "return"}
+
+
+class Refused(Exception):
+    """Leaves the statement that cannot be lowered; its diagnostic has been noted (internal)."""
+
+
+class Problems:
+    """The diagnostics of one compilation.
+
+    Attributes
+    ----------
+    found : list of Diagnostic
+        In the order in which they were met.
+    """
+
+    def __init__(self) -> None:
+        self.found: list[Diagnostic] = []
+
+    def note(self, diagnostic: Diagnostic) -> None:
+        """Keeps `diagnostic`, once."""
+        if diagnostic not in self.found:
+            self.found.append(diagnostic)
+
+    def refuse(
+        self,
+        code: str,
+        message: str,
+        span: Span | None,
+        here: str = "",
+        *,
+        help: str = "",
+        labels: tuple[Label, ...] = (),
+    ) -> NoReturn:
+        """Notes an error and leaves the statement."""
+        self.note(Diagnostic(code, message, span, here, labels, help))
+        raise Refused
+
+    def sorted(self) -> tuple[Diagnostic, ...]:
+        """All of them in the order of the text."""
+        return tuple(sorted(self.found, key=_place))
+
+    def check(self) -> None:
+        """Raises all of them when there is an error among them.
+
+        Raises
+        ------
+        CompilationError
+            `KernelSyntaxError` or `KernelTypeError` when the first error is of that kind.
+        """
+        errors = [d for d in self.sorted() if d.level is Level.ERROR]
+        if not errors:
+            return
+        first = errors[0].code
+        kind = KernelSyntaxError if first == "syntax" else KernelTypeError if first in _TYPE_CODES else CompilationError
+        raise kind(*errors)
+
+
+def _place(d: Diagnostic) -> tuple[str, int, int]:
+    return (d.span.source.name, d.span.line, d.span.column) if d.span else ("", 0, 0)

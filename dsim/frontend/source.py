@@ -1,0 +1,89 @@
+"""The text of a Python function: its syntax tree, and spans with the person's lines and columns.
+
+Works for functions in files, in notebook cells, and in text that `linecache` knows.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from dsim.diagnostics import Diagnostic, KernelSyntaxError, Source, Span
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionText:
+    """A function's syntax tree and the source that its spans point into."""
+
+    source: Source
+    node: ast.FunctionDef
+    shift: int  # added to a node's line to get the person's
+
+    def span(self, node: ast.AST) -> Span:
+        """Where `node` stands, in the person's lines and columns."""
+        line, end_line = node.lineno + self.shift, (node.end_lineno or node.lineno) + self.shift  # type: ignore[attr-defined]
+        column = self._column(line, node.col_offset)  # type: ignore[attr-defined]
+        end = self._column(end_line, node.end_col_offset or 0)  # type: ignore[attr-defined]
+        return Span(self.source, line, column, end_line, end)
+
+    def name_span(self) -> Span:
+        """Where the function's name stands."""
+        line = self.node.lineno + self.shift
+        column = self.source.line(line).find(self.node.name)
+        return Span(self.source, line, max(column, 0), line, max(column, 0) + len(self.node.name))
+
+    def _column(self, line: int, offset: int) -> int:
+        """A column in characters, from one in UTF-8 bytes."""
+        text = self.source.line(line)
+        return offset if text.isascii() else len(text.encode()[:offset].decode(errors="replace"))
+
+
+def read(function: Callable[..., Any]) -> FunctionText:
+    """The text of `function`.
+
+    Raises
+    ------
+    KernelSyntaxError
+        When there is no source (typed at a bare prompt, built by ``exec``), or it is no ``def``.
+    """
+    try:
+        lines, first = inspect.getsourcelines(function)
+    except (OSError, TypeError) as error:
+        raise KernelSyntaxError(
+            Diagnostic(
+                "syntax",
+                f"the source of `{function.__name__}` cannot be found",
+                help="define it in a file or in a notebook cell",
+            )
+        ) from error
+    source = Source(display_name(function.__code__.co_filename), "".join(lines).rstrip("\n"), first)
+    return _parse(source, function.__name__)
+
+
+def _parse(source: Source, name: str) -> FunctionText:
+    indented = source.text[:1] in (" ", "\t")
+    tree = ast.parse("if 1:\n" + source.text if indented else source.text)
+    shift = source.first_line - (2 if indented else 1)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef) and node.name == name:
+            return FunctionText(source, node, shift)
+    first = next(ast.walk(tree.body[0]))
+    line = getattr(first, "lineno", 1) + shift
+    span = Span(source, line, 0, line, len(source.line(line)))
+    raise KernelSyntaxError(
+        Diagnostic("syntax", f"`{name}` is not written as a `def`", span, help="write it as a function with `def`")
+    )
+
+
+def display_name(filename: str) -> str:
+    """`filename` as the person knows it: a notebook cell by its number."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None else None
+    if shell is None:
+        return filename
+    kind, label = shell.compile.format_code_name(filename) or ("", "")
+    return f"cell {label}" if kind == "Cell" else filename

@@ -1,0 +1,221 @@
+"""Statements, by the kind of their syntax node, and lists of them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+
+from dsim.frontend import assign, exits, loops, updates
+from dsim.frontend.branches import fork
+from dsim.frontend.carrying import revive
+from dsim.frontend.frame import Frame
+from dsim.frontend.funcs import LocalFunc
+from dsim.frontend.messages import report_assert
+from dsim.frontend.operators import condition
+from dsim.frontend.problems import Refused
+from dsim.frontend.scope import LIVE, RETURNED
+from dsim.frontend.static import is_static_call, unrolled
+from dsim.frontend.types import scalar_type
+from dsim.frontend.values import POISON, Value
+from dsim.ir.build import FALSE, TRUE
+from dsim.ir.nodes import Const
+
+Lower = Callable[[Frame, ast.stmt, "frozenset[str] | None"], None]
+
+
+def run(f: Frame, statements: Sequence[ast.stmt], needed: frozenset[str] | None = None) -> None:
+    """Lowers `statements` in order; what follows a way out runs only where that was not taken.
+
+    `needed` names the locals that are used after the last one (None: any may be).
+    """
+    for i, s in enumerate(statements):
+        live = f.scope.values[LIVE]
+        if live == FALSE:
+            return
+        rest = statements[i:]
+        if live != TRUE:
+            fork(f, live, lambda rest=rest: _revived(f, rest, needed), lambda: _dead(f), needed)
+            return
+        if isinstance(s, ast.If) and len(rest) > 1 and _splits(f, s):
+            _guarded(f, s, lambda s=s, rest=rest: _if(f, s, needed, rest[1:]))
+            return
+        wanted = needed if len(rest) == 1 else None
+        _guarded(f, s, lambda s=s, wanted=wanted: statement(f, s, wanted))
+
+
+def _revived(f: Frame, statements: Sequence[ast.stmt], needed: frozenset[str] | None) -> None:
+    revive(f)
+    run(f, statements, needed)
+
+
+def _dead(f: Frame) -> None:
+    f.scope.values[LIVE] = FALSE
+    if not f.loops:  # only `return` leads here
+        f.scope.values[RETURNED] = TRUE
+
+
+def _splits(f: Frame, s: ast.If) -> bool:
+    """Whether exactly one branch always leaves, so that the other can go on with what follows."""
+    return exits.leaves(s.body) != exits.leaves(s.orelse)
+
+
+def _guarded(f: Frame, s: ast.stmt, lower: Callable[[], None]) -> None:
+    """Runs `lower`; where it is refused, what `s` assigns is unknown from here on."""
+    try:
+        with f.at(s):
+            lower()
+    except Refused:
+        for name in exits.assigned([s]):
+            f.bind(name, POISON)
+        if any(isinstance(n, ast.Return) for n in ast.walk(s)):
+            exits.give(f, POISON)
+
+
+def statement(f: Frame, s: ast.stmt, needed: frozenset[str] | None) -> None:
+    """Lowers one statement."""
+    lower = _BY_NODE.get(type(s))
+    if lower is None:
+        what, help = _UNSUPPORTED.get(type(s), (f"`{type(s).__name__.lower()}`", ""))
+        f.refuse("syntax", f"kernels have no {what}", s, help=help)
+    lower(f, s, needed)
+
+
+_UNSUPPORTED: dict[type, tuple[str, str]] = {
+    ast.Try: ("`try`", "nothing in a kernel raises; test values with `if`"),
+    ast.With: ("`with`", "use it around the launch of the kernel"),
+    ast.Global: ("`global`", "write to a field"),
+    ast.Nonlocal: ("`nonlocal`", "write to a field"),
+    ast.Raise: ("`raise`", "use `assert condition, message`"),
+    ast.Delete: ("`del`", "a local ends with its block"),
+    ast.Import: ("`import`", "import outside the kernel"),
+    ast.ImportFrom: ("`import`", "import outside the kernel"),
+    ast.ClassDef: ("`class`", "define it outside the kernel"),
+    ast.AsyncFunctionDef: ("`async`", ""),
+    ast.AsyncFor: ("`async`", ""),
+    ast.AsyncWith: ("`async`", ""),
+    ast.Match: ("`match`", "write `if` and `elif`"),
+}
+
+
+# ------------------------------------------------------------------ plain statements
+
+
+def _assign(f: Frame, s: ast.stmt, needed: frozenset[str] | None) -> None:
+    assert isinstance(s, ast.Assign)
+    first = s.targets[0]
+    hint = first.id if isinstance(first, ast.Name) else "t"
+    value = f.value(s.value, hint)
+    for target in s.targets:
+        assign.assign(f, target, value, s)
+
+
+def _annotated(f: Frame, s: ast.stmt, needed: frozenset[str] | None) -> None:
+    assert isinstance(s, ast.AnnAssign)
+    type_ = scalar_type(f.value(s.annotation), f.emit.settings)
+    if s.value is None or not isinstance(s.target, ast.Name):
+        f.refuse("syntax", "an annotated name needs a value", s, help="write `a: ds.f32 = 0.0`")
+    assign.assign_name(f, s.target, f.value(s.value, s.target.id), s, type_)
+
+
+def _augmented(f: Frame, s: ast.stmt, needed: frozenset[str] | None) -> None:
+    assert isinstance(s, ast.AugAssign)
+    updates.augmented(f, s)
+
+
+def _expression(f: Frame, s: ast.stmt, needed: frozenset[str] | None) -> None:
+    assert isinstance(s, ast.Expr)
+    if isinstance(s.value, ast.Constant):
+        return  # a docstring
+    if isinstance(s.value, ast.Call):
+        with f.at(s.value):
+            f.c.language.call(f, s.value, False, "t")
+        return
+    f.value(s.value)
+
+
+def _pass(f: Frame, s: ast.stmt, needed: frozenset[str] | None) -> None:
+    """Nothing."""
+
+
+def _assert(f: Frame, s: ast.stmt, needed: frozenset[str] | None) -> None:
+    assert isinstance(s, ast.Assert)
+    report_assert(f, s)
+
+
+def _function(f: Frame, s: ast.stmt, needed: frozenset[str] | None) -> None:
+    assert isinstance(s, ast.FunctionDef)
+    f.bind(s.name, LocalFunc(s, f), s)
+
+
+# ------------------------------------------------------------------ the flow of control
+
+
+def _if_alone(f: Frame, s: ast.stmt, needed: frozenset[str] | None) -> None:
+    assert isinstance(s, ast.If)
+    _if(f, s, needed, ())
+
+
+def _if(f: Frame, s: ast.If, needed: frozenset[str] | None, rest: Sequence[ast.stmt]) -> None:
+    """An ``if``; `rest`, what follows it, goes on in the branch that does not leave."""
+    then, orelse = list(s.body), list(s.orelse)
+    if rest:
+        (orelse if exits.leaves(s.body) else then).extend(rest)
+    test = _static_condition(f, s.test)
+    if test is not None:
+        run(f, then if test else orelse, needed)
+        return
+    cond = condition(f.emit, f.value(s.test))
+    fork(f, cond, lambda: run(f, then, needed), lambda: run(f, orelse, needed), needed)
+
+
+def _static_condition(f: Frame, test: ast.expr) -> bool | None:
+    """The truth of ``static(…)`` as a condition, or None when `test` is no such call."""
+    if is_static_call(f, test):
+        value: Value = f.value(test)
+        truth = condition(f.emit, value)
+        return bool(truth.value) if isinstance(truth, Const) else truth
+    return None
+
+
+def _for(f: Frame, s: ast.stmt, needed: frozenset[str] | None) -> None:
+    assert isinstance(s, ast.For)
+    items = unrolled(f, s.iter)
+    if items is not None:
+        loops.written_out(f, s, items)
+    else:
+        loops.counted(f, s)
+
+
+def _while(f: Frame, s: ast.stmt, needed: frozenset[str] | None) -> None:
+    assert isinstance(s, ast.While)
+    loops.conditional(f, s)
+
+
+def _break(f: Frame, s: ast.stmt, needed: frozenset[str] | None) -> None:
+    exits.leave_loop(f, s, "break")
+
+
+def _continue(f: Frame, s: ast.stmt, needed: frozenset[str] | None) -> None:
+    exits.leave_loop(f, s, "continue")
+
+
+def _return(f: Frame, s: ast.stmt, needed: frozenset[str] | None) -> None:
+    assert isinstance(s, ast.Return)
+    exits.leave_function(f, s)
+
+
+_BY_NODE: dict[type, Lower] = {
+    ast.Assign: _assign,
+    ast.AnnAssign: _annotated,
+    ast.AugAssign: _augmented,
+    ast.Expr: _expression,
+    ast.Pass: _pass,
+    ast.Assert: _assert,
+    ast.FunctionDef: _function,
+    ast.If: _if_alone,
+    ast.For: _for,
+    ast.While: _while,
+    ast.Break: _break,
+    ast.Continue: _continue,
+    ast.Return: _return,
+}

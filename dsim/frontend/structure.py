@@ -1,0 +1,65 @@
+"""Values as lists of scalars and back: what loops carry and branches yield."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dsim.frontend.values import Mat, Scalar, Value, component_names, is_scalar
+from dsim.ir.nodes import Atom
+
+
+def scalars(value: Value) -> list[Scalar]:
+    """The scalars in `value`, in order; things known at compile time have none."""
+    if is_scalar(value):
+        return [value]
+    if isinstance(value, Mat):
+        return list(value.entries)
+    if isinstance(value, tuple | list):
+        return [s for v in value for s in scalars(v)]
+    return []
+
+
+def rebuilt(value: Value, atoms: Iterator[Atom]) -> Value:
+    """`value` with its scalars replaced by the next of `atoms`."""
+    if is_scalar(value):
+        return next(atoms)
+    if isinstance(value, Mat):
+        return Mat(value.shape, tuple(next(atoms) for _ in value.entries))
+    if isinstance(value, tuple | list):
+        return type(value)(rebuilt(v, atoms) for v in value)
+    return value
+
+
+def labels(name: str, value: Value) -> list[str]:
+    """A readable name for each of the scalars in `value`."""
+    if is_scalar(value):
+        return [name]
+    if isinstance(value, Mat):
+        return component_names(name, value.shape)
+    if isinstance(value, tuple | list):
+        return [label for i, v in enumerate(value) for label in labels(f"{name}_{i}", v)]
+    return []
+
+
+def fits(a: Value, b: Value) -> bool:
+    """Whether `a` and `b` are alike but for their scalars."""
+    if is_scalar(a) or is_scalar(b):
+        return is_scalar(a) and is_scalar(b)
+    if isinstance(a, Mat) and isinstance(b, Mat):
+        return a.shape == b.shape
+    if isinstance(a, tuple | list) and isinstance(b, tuple | list):
+        return len(a) == len(b) and all(map(fits, a, b))
+    return same(a, b)
+
+
+def same(a: Value, b: Value) -> bool:
+    """Whether `a` and `b` are one value (``1`` and ``1.0`` are not)."""
+    if a is b:
+        return True
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, tuple | list):
+        return len(a) == len(b) and all(map(same, a, b))
+    if isinstance(a, Mat):
+        return a.shape == b.shape and all(map(same, a.entries, b.entries))
+    return bool(a == b)

@@ -1,0 +1,257 @@
+"""Reading by index and by attribute: ``x[i, j]``, ``v[0]``, ``M[:, 1]``, ``v.xy``, ``x.shape``."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+
+from dsim.frontend import indexing, names
+from dsim.frontend.elements import store
+from dsim.frontend.frame import Frame, Restart
+from dsim.frontend.indexing import Part, integer, part
+from dsim.frontend.memories import whole
+from dsim.frontend.operators import matrix
+from dsim.frontend.values import Element, Field, Mat, Method, Opaque, Scalar, Value, describe, is_scalar, size
+from dsim.ir.nodes import Assert, Atom, Const
+
+SMALL = 16  # vectors and matrices up to this many entries stay scalars under run-time indices
+_SWIZZLES = ("xyzw", "rgba", "stpq")
+
+
+# ------------------------------------------------------------------ subscripts
+
+
+def subscript(f: Frame, node: ast.Subscript, hint: str = "t") -> Value:
+    """The value of ``owner[...]``; an element of a field is not loaded."""
+    owner = f.place(node.value)
+    if isinstance(owner, Field):
+        return element(f, owner, field_index(f, node.slice, owner, node), node)
+    keys = indices(f, node.slice)
+    if isinstance(owner, Element) and owner.shape:
+        return of_element(f, owner, keys, node)
+    owner = f.load(owner)
+    if isinstance(owner, Opaque):
+        return names.item(f, owner, _static_key(f, keys, node), node)
+    if isinstance(owner, tuple | list):
+        return _of_sequence(f, owner, keys, node, hint)
+    if isinstance(owner, Mat):
+        return of_matrix(f, owner, keys, node, hint)
+    f.refuse("index", f"{describe(owner)} cannot be indexed", node)
+
+
+def indices(f: Frame, node: ast.expr) -> list[Value]:
+    """The indices between the brackets: scalars and slices; vectors give their entries."""
+    out: list[Value] = []
+    for n in node.elts if isinstance(node, ast.Tuple) else [node]:
+        if isinstance(n, ast.Starred):
+            n = n.value
+        value = _slice(f, n) if isinstance(n, ast.Slice) else f.value(n)
+        out.extend(_opened(value))
+    return out
+
+
+def _opened(value: Value) -> list[Value]:
+    if isinstance(value, Mat):
+        return list(value.entries)
+    if isinstance(value, tuple | list):
+        return [s for v in value for s in _opened(v)]
+    if isinstance(value, Opaque) and isinstance(value.value, tuple | list):
+        return list(value.value)
+    return [value]
+
+
+def _slice(f: Frame, node: ast.Slice) -> slice:
+    def bound(n: ast.expr | None) -> Value:
+        value = None if n is None else f.value(n)
+        return value.value if isinstance(value, Const) else value
+
+    return slice(bound(node.lower), bound(node.upper), bound(node.step))
+
+
+def field_index(f: Frame, node: ast.expr, field: Field, whole_node: ast.Subscript) -> tuple[Atom, ...]:
+    """The index atoms of ``field[...]``."""
+    axes = len(field.field.shape)
+    if isinstance(node, ast.Constant) and node.value is None:
+        given: list[Value] = []
+    else:
+        given = indices(f, node)
+    if given == [None]:
+        given = []
+    if axes == 0 and len(given) == 1 and given[0] == 0 and isinstance(given[0], int):
+        given = []
+    if any(isinstance(g, slice) for g in given):
+        f.refuse("index", f"the field `{field.name}` cannot be sliced", node, help="write a loop over its elements")
+    if len(given) != axes:
+        many = "1 index" if len(given) == 1 else f"{len(given)} indices"
+        needs = f"`{field.name}[None]`" if axes == 0 else f"{axes} of them" if axes > 1 else "1"
+        f.refuse(
+            "index",
+            f"the field `{field.name}` has {axes} {'axis' if axes == 1 else 'axes'}, got {many}",
+            whole_node,
+            help=f"write `{field.name}[None]`" if axes == 0 else f"give {needs}",
+        )
+    with f.at(node):
+        return tuple(_atom(f, integer(f.emit, g)) for g in given)
+
+
+def _atom(f: Frame, at: int | Atom) -> Atom:
+    return f.emit.atom(at) if isinstance(at, int) else at
+
+
+def element(f: Frame, field: Field, at: tuple[Atom, ...], node: ast.AST) -> Element:
+    """The element of `field` at `at`."""
+    return whole(f.c.memories.of(field), at, tuple(field.field.entry_shape))
+
+
+def of_element(f: Frame, x: Element, keys: Sequence[Value], node: ast.AST) -> Value:
+    """Entries of an element; an index known at run time stays one when the whole element is meant."""
+    p = part(f.emit, x.shape, keys, f"an element of `{x.memory.name}`")
+    if p.dynamic and not indexing.is_whole(x):
+        return indexing.pick(f.emit, f.load(x), p)
+    return indexing.pick_element(x, p)
+
+
+def of_matrix(f: Frame, m: Mat, keys: Sequence[Value], node: ast.Subscript, hint: str) -> Value:
+    """Entries of a local vector or matrix."""
+    p = part(f.emit, m.shape, keys, "this")
+    if p.dynamic:
+        if size(m.shape) > SMALL:
+            return _from_buffer(f, m, p, node)
+        guard(f, m.shape, p)
+    return indexing.pick(f.emit, m, p, hint)
+
+
+def _from_buffer(f: Frame, m: Mat, p: Part, node: ast.Subscript) -> Value:
+    local = root_local(f, node)
+    if local is not None:
+        f.c.buffered.add((f.name, local))
+        raise Restart
+    e = f.emit
+    t = e.common(m.entries)
+    buffer = f.c.memories.buffer("values", t, m.shape)
+    store(f, buffer, m)
+    return indexing.pick_element(buffer, p)
+
+
+def root_local(f: Frame, node: ast.expr) -> str | None:
+    """The local of which ``node`` is an entry, when it is one."""
+    while isinstance(node, ast.Subscript | ast.Attribute):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) and isinstance(f.scope.values.get(node.id), Mat) else None
+
+
+def guard(f: Frame, shape: tuple[int, ...], p: Part) -> None:
+    """Checks the run-time indices of `p`, where they are not known to be right."""
+    e = f.emit
+    for axis, at in p.dynamic:
+        length = shape[axis]
+        if indexing.in_range(at, length, f.c.ranges):
+            continue
+        low, high = e.let("ge", at, Const(0, at.type)), e.let("lt", at, Const(length, at.type))
+        message = ("index ", at, f" is outside a vector or matrix of {length} along axis {axis}")
+        e.builder.add(Assert(e.let("band", low, high), message, e.builder.origin))
+
+
+def _static_key(f: Frame, keys: list[Value], node: ast.Subscript) -> object:
+    plain = [k.value if isinstance(k, Const) else k for k in keys]
+    if not all(isinstance(k, int | str | slice) for k in plain):
+        f.refuse("static", "a Python container can only be indexed at compile time", node, help="copy it to a field")
+    return plain[0] if len(plain) == 1 else tuple(plain)
+
+
+def _of_sequence(f: Frame, items: Sequence[Value], keys: list[Value], node: ast.Subscript, hint: str) -> Value:
+    first = keys[0].value if isinstance(keys[0], Const) else keys[0]
+    if isinstance(first, slice):
+        return items[first]
+    if isinstance(first, int) and not isinstance(first, bool):
+        if not -len(items) <= first < len(items):
+            f.refuse("index", f"index {first} is outside {describe(items)}", node)
+        rest = keys[1:]
+        return _further(f, items[first], rest, node, hint)
+    if all(is_scalar(v) or isinstance(v, Mat | tuple | list) for v in items):
+        return of_matrix(f, matrix(f.emit, items), keys, node, hint)
+    f.refuse("static", f"{describe(items)} can only be indexed at compile time", node)
+
+
+def _further(f: Frame, value: Value, keys: list[Value], node: ast.Subscript, hint: str) -> Value:
+    if not keys:
+        return value
+    if isinstance(value, Mat):
+        return of_matrix(f, value, keys, node, hint)
+    if isinstance(value, tuple | list):
+        return _of_sequence(f, value, keys, node, hint)
+    f.refuse("index", f"{describe(value)} cannot be indexed", node)
+
+
+# ------------------------------------------------------------------ attributes
+
+
+def attribute(f: Frame, node: ast.Attribute, hint: str = "t") -> Value:
+    """The value of ``owner.name``: a component, a shape, a method, a Python attribute."""
+    owner = f.place(node.value)
+    if isinstance(owner, Opaque):
+        return names.attribute(f, owner, node.attr, node)
+    if isinstance(owner, Field):
+        return _of_field(f, owner, node)
+    if isinstance(owner, list | tuple):
+        owner = matrix(f.emit, owner) if owner and all(is_scalar(v) for v in owner) else owner
+    if isinstance(owner, Mat | Element):
+        return _of_matrix(f, owner, node)
+    if is_scalar(owner) and node.attr in _SCALAR_METHODS:
+        return Method(owner, node.attr, node.value)
+    f.refuse("unknown-attribute", f"{describe(owner)} has no `{node.attr}`", node)
+
+
+_SCALAR_METHODS = ("cast", "max", "min", "sum", "norm")
+
+
+def _of_field(f: Frame, owner: Field, node: ast.Attribute) -> Value:
+    field = owner.field
+    known = {"shape": tuple(field.shape), "dtype": Opaque(field.dtype)}
+    entry = tuple(field.entry_shape)
+    if entry:
+        known |= {"n": entry[0], "m": entry[1] if len(entry) > 1 else 1}
+    if node.attr in known:
+        return known[node.attr]
+    if node.attr in ("grad", "dual", "adjoint"):
+        companion = getattr(field, "grad" if node.attr == "adjoint" else node.attr, None)
+        if companion is None:
+            keyword = "needs_dual" if node.attr == "dual" else "needs_grad"
+            help = f"make the field with `{keyword}=True`"
+            f.refuse("missing-gradient", f"the field `{owner.name}` has no `{node.attr}`", node, help=help)
+        found = names.imported(f, companion, None, node)
+        return Field(found.field, owner.name) if isinstance(found, Field) else found
+    help = names.suggestion(node.attr, ["shape", "dtype", "grad", "dual", "n", "m"])
+    f.refuse("unknown-attribute", f"the field `{owner.name}` has no `{node.attr}` in a kernel", node, help=help)
+
+
+def _of_matrix(f: Frame, owner: Mat | Element, node: ast.Attribute) -> Value:
+    at = swizzle(f, owner.shape, node)
+    if at is not None:
+        return _components(f, owner, at)
+    if node.attr in ("n", "m") and owner.shape:
+        return (*owner.shape, 1)[0 if node.attr == "n" else 1]
+    if node.attr == "shape" and owner.shape:
+        return owner.shape
+    return Method(owner, node.attr, node.value)
+
+
+def swizzle(f: Frame, shape: tuple[int, ...], node: ast.Attribute) -> list[int] | None:
+    """The components that a swizzle names, or None when the attribute is none."""
+    for letters in _SWIZZLES:
+        if len(node.attr) <= 4 and all(c in letters for c in node.attr) and len(shape) == 1:
+            at = [letters.index(c) for c in node.attr]
+            if max(at) >= shape[0]:
+                f.refuse("index", f"a vector of {shape[0]} has no `{letters[max(at)]}`", node)
+            return at
+    return None
+
+
+def _components(f: Frame, owner: Mat | Element, at: list[int]) -> Value:
+    shape = (len(at),) if len(at) > 1 else ()
+    picked = tuple(owner.entries[i] for i in at)
+    if isinstance(owner, Element):
+        return Element(owner.memory, owner.index, shape, picked)  # type: ignore[arg-type]
+    scalars: tuple[Scalar, ...] = picked  # type: ignore[assignment]
+    return Mat(shape, scalars) if shape else scalars[0]
+

@@ -1,0 +1,100 @@
+"""Changing a value in place: ``+=`` and its kin, and the atomic functions.
+
+On an element of a field, adding and bitwise operations are one `Accumulate`; other operators load,
+compute and store. On a local all are plain.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from dsim.frontend import assign, elementary, indexing, subscripts
+from dsim.frontend.elements import accumulate, load, store
+from dsim.frontend.expressions import operate
+from dsim.frontend.frame import Frame
+from dsim.frontend.operators import SIGNS, unary
+from dsim.frontend.values import Element, Mat, Value, describe
+from dsim.ir.nodes import AccumulateOp
+
+_IN_ONE_STEP: dict[str, AccumulateOp] = {"+": "add", "-": "add", "&": "band", "|": "bor", "^": "bxor"}
+
+ATOMICS: dict[str, str] = {
+    "atomic_add": "+",
+    "atomic_sub": "-",
+    "atomic_mul": "*",
+    "atomic_min": "min",
+    "atomic_max": "max",
+    "atomic_and": "&",
+    "atomic_or": "|",
+    "atomic_xor": "^",
+}
+_ATOMIC_OPS: dict[str, AccumulateOp] = {**_IN_ONE_STEP, "*": "mul", "min": "min", "max": "max"}
+
+
+def augmented(f: Frame, node: ast.AugAssign) -> None:
+    """``target sign= value``."""
+    sign = SIGNS[type(node.op)]
+    if _is_place(f, node.target):
+        x = assign.element(f, node.target)
+        value = f.value(node.value)
+        if sign in _IN_ONE_STEP:
+            _accumulate(f, x, sign, value, False)
+        else:
+            store(f, x, operate(f, sign, load(f, x), value))
+        return
+    _on_local(f, node.target, sign, f.value(node.value))
+
+
+def _is_place(f: Frame, target: ast.expr) -> bool:
+    """Whether `target` is in a memory (a field, or a local that lives in one)."""
+    if isinstance(target, ast.Name):
+        return isinstance(f.scope.values.get(target.id), Element)
+    return subscripts.root_local(f, target) is None
+
+
+def _accumulate(f: Frame, x: Element, sign: str, value: Value, used: bool) -> Value:
+    if x.memory.type.is_float and sign in ("&", "|", "^"):
+        f.emit.refuse("type", f"`{sign}` works on integers, but `{x.memory.name}` holds {x.memory.type}")
+    if sign == "-":
+        value = unary(f.emit, "-", value)
+    return accumulate(f, x, _ATOMIC_OPS[sign], value, sign, used)
+
+
+def _on_local(f: Frame, target: ast.expr, sign: str, value: Value) -> Value:
+    """``target = target sign value`` on a local, or entries of one; gives the value before."""
+    if isinstance(target, ast.Name):
+        old = f.value(target)
+        assign.assign_name(f, target, _combined(f, sign, old, value, target.id), target)
+        return old
+    name = subscripts.root_local(f, target)
+    if name is None:
+        f.refuse("type", "this cannot be changed", target)
+    p = assign.local_part(f, name, target)
+    m = f.scope.values[name]
+    assert isinstance(m, Mat)
+    old = indexing.pick(f.emit, m, p)
+    assign.set_part(f, name, p, _combined(f, sign, old, value, "t"), target)
+    return old
+
+
+def _combined(f: Frame, sign: str, old: Value, value: Value, hint: str) -> Value:
+    if sign in ("min", "max"):
+        return elementary.FUNCTIONS[sign](f.emit, old, value, hint=hint)
+    return operate(f, sign, old, value, hint)
+
+
+def atomic(f: Frame, name: str, node: ast.Call, used: bool) -> Value:
+    """``atomic_add(target, value)`` and its kin; the value before when it is `used`."""
+    if len(node.args) != 2 or node.keywords:
+        f.refuse("argument", f"`{name}` takes a target and a value, got {len(node.args)} arguments", node)
+    target, sign = node.args[0], ATOMICS[name]
+    if not isinstance(target, ast.Name | ast.Subscript | ast.Attribute):
+        f.refuse("argument", f"`{name}` changes its first argument, which must be an element or a local", target)
+    if _is_place(f, target):
+        x = f.place(target)
+        if not isinstance(x, Element):
+            f.refuse(
+                "type", f"`{name}` cannot change {describe(x)}", target, help="give an element of a field: `x[i]`"
+            )
+        return _accumulate(f, x, sign, f.value(node.args[1]), used)
+    return _on_local(f, target, sign, f.value(node.args[1]))

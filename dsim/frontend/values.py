@@ -1,0 +1,221 @@
+"""What an expression stands for while a kernel is lowered.
+
+A value is one of: a *scalar* (an atom of the IR, a Python number whose type is still open, or a
+`Weak` parameter), a `Mat` of scalars, an `Element` (a place in a memory, not loaded yet), a Python
+tuple or list of values, or something known at compile time: a `Field`, an `Opaque` Python object, a
+string, None, a range.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+from dsim.frontend.captures import FieldLike, Path
+from dsim.ir.nodes import Atom, Const, Memory, Var
+
+
+@dataclass(frozen=True, slots=True)
+class Weak:
+    """A captured number that is a parameter: it takes the type of what it meets, as a literal does."""
+
+    var: Var
+    kind: type  # int or float
+
+
+Scalar = Var | Const | int | float | bool | Weak
+Shape = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Mat:
+    """A vector (one axis) or a matrix (two), entries in row order."""
+
+    shape: Shape
+    entries: tuple[Scalar, ...]
+
+    def rows(self) -> tuple[Mat, ...]:
+        """The rows of a matrix, as vectors."""
+        width = self.shape[1]
+        return tuple(Mat((width,), self.entries[i : i + width]) for i in range(0, len(self.entries), width))
+
+
+@dataclass(frozen=True, slots=True)
+class Element:
+    """Entries of one element of a memory; a private buffer is its own only element.
+
+    Attributes
+    ----------
+    memory : Memory
+        Where.
+    index : tuple of Atom
+        Along the field's axes.
+    shape : tuple of int
+        Of what is meant; ``()`` for a scalar.
+    entries : tuple of tuple of Atom
+        Along the entry axes, for each scalar that is meant.
+    """
+
+    memory: Memory
+    index: tuple[Atom, ...]
+    shape: Shape
+    entries: tuple[tuple[Atom, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A field, and what the person calls it."""
+
+    field: FieldLike
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Opaque:
+    """A Python object known at compile time, and how it is reached (None: made by `static`)."""
+
+    value: Any
+    path: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """A method of a value, not called yet; `node` is the expression that the value came from."""
+
+    owner: Any
+    name: str
+    node: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """What a loop counts through: bounds may be known at run time only."""
+
+    start: Scalar
+    stop: Scalar
+    step: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """What a nest of loops counts through, outermost first; `grouped` gives one index vector."""
+
+    axes: tuple[Range, ...]
+    grouped: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Unrolled:
+    """Items of a loop that is unrolled at compile time."""
+
+    items: tuple[Any, ...]
+
+
+class Poison:
+    """The value of a name whose assignment was refused; using it is not reported again."""
+
+
+POISON = Poison()
+Value = Any
+
+
+def is_scalar(value: Value) -> bool:
+    """Whether `value` is one number, at run time or at compile time."""
+    return isinstance(value, Var | Const | int | float | Weak)
+
+
+def is_number(value: Value) -> bool:
+    """Whether `value` is a Python number, known at compile time and of open type."""
+    return isinstance(value, int | float)
+
+
+def positions(shape: Shape) -> Iterator[tuple[int, ...]]:
+    """All index tuples of `shape`, in row order."""
+    return product(*(range(n) for n in shape))
+
+
+def size(shape: Shape) -> int:
+    """How many entries `shape` has."""
+    n = 1
+    for length in shape:
+        n *= length
+    return n
+
+
+_LETTERS = "xyzw"
+
+
+def component_names(name: str, shape: Shape) -> list[str]:
+    """Readable names of the scalars that make up `name`: ``r_x``, ``w_5``, ``F_01``."""
+    if not shape:
+        return [name]
+    if len(shape) == 1:
+        return [f"{name}_{_LETTERS[i] if shape[0] <= 4 else i}" for i in range(shape[0])]
+    return [f"{name}_{_digits(at, shape)}" for at in positions(shape)]
+
+
+def _digits(at: tuple[int, ...], shape: Shape) -> str:
+    return ("" if max(shape) <= 10 else "_").join(map(str, at))
+
+
+def describe(value: Value) -> str:
+    """What `value` is, for messages: ``a vector of 3``, ``an f32``, ``a field``."""
+    match value:
+        case Var(type=t) | Const(type=t):
+            return f"{'an' if str(t)[0] in 'iuf' else 'a'} {t}"
+        case bool():
+            return "a truth value"
+        case int():
+            return "an integer"
+        case float():
+            return "a float"
+        case Weak(kind=kind):
+            return "an integer" if kind is int else "a float"
+        case Mat(shape=shape):
+            return describe_shape(shape)
+        case Element(shape=shape, memory=memory):
+            return f"an element of `{memory.name}`" if not shape else describe_shape(shape)
+        case _:
+            return _describe_other(value)
+
+
+def _describe_other(value: Value) -> str:
+    match value:
+        case Field(name=name):
+            return f"the field `{name}`"
+        case Opaque(value=v):
+            return f"a Python object of type `{type(v).__name__}`"
+        case Method(name=name):
+            return f"the method `{name}`"
+        case Range() | Grid() | Unrolled():
+            return "a range"
+        case str():
+            return "a string"
+        case None:
+            return "None"
+        case tuple() | list():
+            return f"a {type(value).__name__} of {len(value)}"
+        case _:
+            return f"a `{type(value).__name__}`"
+
+
+def describe_shape(shape: Shape) -> str:
+    """``a scalar``, ``a vector of 3``, ``a matrix of 2 by 3``."""
+    if not shape:
+        return "a scalar"
+    if len(shape) == 1:
+        return f"a vector of {shape[0]}"
+    return f"a matrix of {' by '.join(map(str, shape))}"
+
+
+def flat(values: Iterable[Value]) -> list[Value]:
+    """All of `values` one after the other, tuples and lists among them opened."""
+    out: list[Value] = []
+    for v in values:
+        if isinstance(v, tuple | list):
+            out.extend(flat(v))
+        else:
+            out.append(v)
+    return out
