@@ -1,0 +1,115 @@
+"""Differentiable simulation in Taichi's dialect: ``import dsim as ti``."""
+
+from dsim import ad, math, tools, types
+from dsim._version import __version__
+from dsim.api.axes import (
+    axes, i, ij, ijk, ijkl, ijl, ik, ikl, il, j, ji, jk, jkl, jl, k, kl, l,
+)  # fmt: skip
+from dsim.api.fields import (
+    FieldsBuilder,
+    Layout,
+    Matrix,
+    MatrixField,
+    ScalarField,
+    Vector,
+    field,
+    root,
+)
+from dsim.api.functions import (
+    abs,
+    acos,
+    asin,
+    atan,
+    atan2,
+    atomic_add,
+    atomic_and,
+    atomic_max,
+    atomic_min,
+    atomic_mul,
+    atomic_or,
+    atomic_sub,
+    atomic_xor,
+    bit_cast,
+    cast,
+    ceil,
+    cos,
+    cosh,
+    exp,
+    floor,
+    grouped,
+    log,
+    loop_config,
+    max,
+    min,
+    ndrange,
+    pow,
+    randn,
+    random,
+    round,
+    rsqrt,
+    select,
+    sin,
+    sinh,
+    sqrt,
+    static,
+    static_assert,
+    stop_grad,
+    tan,
+    tanh,
+)
+from dsim.api.kernels import forward, func, grad, kernel, template
+from dsim.api.options import (
+    CRITICAL,
+    DEBUG,
+    ERROR,
+    INFO,
+    TRACE,
+    WARN,
+    arm64,
+    cpu,
+    cuda,
+    gles,
+    gpu,
+    init,
+    metal,
+    opengl,
+    reset,
+    sync,
+    vulkan,
+    x64,
+)
+from dsim.diagnostics import (
+    AccessRuleError,
+    BoundsError,
+    CompilationError,
+    DsimError,
+    GradientError,
+    KernelAssertionError,
+    KernelSyntaxError,
+    KernelTypeError,
+    LaunchError,
+    LaunchTypeError,
+)
+from dsim.gui import GUI, hex_to_rgb, rgb_to_hex
+from dsim.ir.types import f16, f32, f64, i8, i16, i32, i64, u1, u8, u16, u32, u64
+from dsim.runtime.custom import grad_for, grad_replaced, no_grad
+from dsim.runtime.forward_mode import ForwardMode as FwdMode
+from dsim.runtime.gradients import clear_all_gradients
+from dsim.runtime.notices import DsimWarning, GradientWarning
+from dsim.runtime.tape import Tape
+
+float16, float32, float64 = f16, f32, f64
+int8, int16, int32, int64 = i8, i16, i32, i64
+uint8, uint16, uint32, uint64 = u8, u16, u32, u64
+TaichiCompilationError = CompilationError
+TaichiSyntaxError = KernelSyntaxError
+TaichiTypeError = KernelTypeError
+TaichiNameError = CompilationError
+TaichiAssertionError = KernelAssertionError
+TaichiRuntimeError = DsimError
+TaichiRuntimeTypeError = LaunchTypeError
+
+
+def _jupyter_labextension_paths() -> list[dict[str, str]]:
+    """Where JupyterLab finds the extension."""
+    return [{"src": "labextension", "dest": "dsim-lab"}]

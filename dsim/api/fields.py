@@ -71,7 +71,7 @@ def _type(dtype: Any) -> ScalarType:
         raise TypeError(f"{dtype!r} is not a type of numbers that kernels have") from None
 
 
-class _HostKind(type(values.Matrix)):
+class _HostKind(type(values.Array)):
     """Lets every host vector or matrix be an instance of `Vector` or `Matrix`, whoever made it."""
 
     def __instancecheck__(cls, instance: object) -> bool:

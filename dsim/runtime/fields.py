@@ -215,6 +215,8 @@ class Field:
     def __getitem__(self, key: Any) -> Any:
         if STACK.open:
             STACK.open[-1].element_read(self)
+        elif key is None and self.buffer is not None and self.wanted and not (self.shape or self.entry_shape):
+            return self.buffer.item()
         return access.get(self, key)
 
     def __setitem__(self, key: Any, value: Any) -> None:

@@ -6,7 +6,7 @@ knows nothing of fields.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -14,12 +14,15 @@ import numpy as np
 
 from dsim.analysis.bounds import bounds
 from dsim.analysis.effects import effects
+from dsim.analysis.independence import loop_independence
 from dsim.autodiff import expand
 from dsim.backends import cpu, python_source
 from dsim.backends.faults import Fault
 from dsim.backends.python_source import run
+from dsim.diagnostics import Diagnostic
+from dsim.frontend.lowered import LoopConfig
 from dsim.ir.build import Names
-from dsim.ir.nodes import Block, Kernel, Let, Load, MemoryKey, Statement, Var
+from dsim.ir.nodes import Block, For, Kernel, Let, Load, MemoryKey, Statement, Var
 from dsim.ir.walk import bound_names, with_blocks
 from dsim.passes.parallel import parallel
 from dsim.passes.simplify import simplify
@@ -29,9 +32,22 @@ Launcher = Callable[..., tuple[Any, ...]]
 FAULTS = Fault
 
 
-def prepared(kernel: Kernel) -> Kernel:
-    """A kernel from the frontend, ready to be launched and to be derived."""
-    return parallel(simplify(expand(kernel)))
+def prepared(kernel: Kernel, loops: Mapping[Var, LoopConfig]) -> tuple[Kernel, tuple[Diagnostic, ...]]:
+    """A kernel from the frontend, ready to be launched and to be derived, and what there is to say of it."""
+    told = {index: c.parallel for index, c in loops.items() if c.parallel or c.serialize}
+    kernel = parallel(simplify(expand(kernel)), told)
+    return kernel, tuple(_serial(kernel, told))
+
+
+def _serial(kernel: Kernel, told: Mapping[Var, bool]) -> Iterator[Diagnostic]:
+    """Why top-level loops are not parallel, unless a person said so."""
+    loops = [s for s in kernel.body.statements if isinstance(s, For) and not s.parallel and s.index not in told]
+    if loops:
+        verdicts = loop_independence(kernel)
+        for s in loops:
+            reason = verdicts[s.index].reason
+            if reason is not None:
+                yield reason
 
 
 def derived(kernel: Kernel) -> Kernel:

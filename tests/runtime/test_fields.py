@@ -1,0 +1,235 @@
+"""Fields from Python: elements, whole arrays, filling, and what is refused."""
+
+import numpy as np
+import pytest
+
+import dsim as ti
+
+
+@pytest.fixture(autouse=True)
+def _fresh():
+    ti.init()
+
+
+def _message(error):
+    return str(error.value)
+
+
+def test_elements_of_a_field_of_numbers():
+    x = ti.field(ti.f32, shape=(2, 3))
+    x[1, 2] = 2.5
+    x[0, np.int64(1)] = np.float32(1.5)
+    assert x[1, 2] == 2.5
+    assert x[0, 1] == 1.5
+    assert type(x[1, 2]) is float
+    assert x.shape == (2, 3)
+
+
+def test_a_single_number():
+    n = ti.field(int, shape=())
+    n[None] = 7
+    assert n[None] == 7
+    assert type(n[None]) is int
+    assert n[()] == 7
+
+
+def test_elements_of_a_field_of_vectors():
+    v = ti.Vector.field(2, ti.f64, shape=3)
+    v[1] = [1.0, 2.0]
+    v[2] = ti.Vector([3.0, 4.0])
+    v[0] = v[1] + v[2]
+    assert v[0].to_list() == [4.0, 6.0]
+    assert (v.n, v.m) == (2, 1)
+
+
+def test_a_number_of_an_element_can_be_set():
+    v = ti.Vector.field(2, ti.f32, shape=())
+    v[None][1] = 5.0
+    v[None].x = 4.0
+    assert v[None].to_list() == [4.0, 5.0]
+    m = ti.Matrix.field(2, 2, ti.f32, shape=1)
+    m[0][1, 0] = 3.0
+    assert m[0].to_list() == [[0.0, 0.0], [3.0, 0.0]]
+
+
+def test_arrays_come_and_go():
+    m = ti.Matrix.field(2, 3, ti.f32, shape=(4,))
+    values = np.arange(24.0).reshape(4, 2, 3)
+    m.from_numpy(values)
+    assert m.to_numpy().dtype == np.float32
+    np.testing.assert_array_equal(m.to_numpy(), values)
+    np.testing.assert_array_equal(m.to_numpy(np.float64), values)
+    copy = m.to_numpy()
+    copy[:] = 0
+    assert m[3][1, 2] == 23.0
+
+
+def test_a_view_follows_the_field_and_cannot_be_written():
+    x = ti.field(ti.f32, shape=3)
+    view = np.asarray(x)
+    x[1] = 4.0
+    assert view.tolist() == [0.0, 4.0, 0.0]
+    with pytest.raises(ValueError, match="read-only"):
+        view[0] = 1.0
+
+
+def test_filling():
+    x, v = ti.field(ti.i32, shape=3), ti.Vector.field(2, ti.f32, shape=2)
+    x.fill(4)
+    v.fill([1.0, 2.0])
+    assert x.to_numpy().tolist() == [4, 4, 4]
+    assert v.to_numpy().tolist() == [[1.0, 2.0], [1.0, 2.0]]
+    v.fill(3)
+    assert v.to_numpy().tolist() == [[3.0, 3.0], [3.0, 3.0]]
+
+
+def test_copying_a_field():
+    x, y = ti.field(ti.f32, shape=3), ti.field(ti.f32, shape=3)
+    x.from_numpy(np.array([1.0, 2.0, 3.0]))
+    y.copy_from(x)
+    assert y.to_numpy().tolist() == [1.0, 2.0, 3.0]
+    with pytest.raises(TypeError, match="shape"):
+        y.copy_from(ti.field(ti.f32, shape=4))
+    with pytest.raises(TypeError, match="takes a field"):
+        y.copy_from(np.zeros(3))
+
+
+@pytest.mark.parametrize("index", [-1, 4, 100])
+def test_an_index_outside(index):
+    x = ti.field(ti.f32, shape=4, name="x")
+    with pytest.raises(ti.BoundsError) as error:
+        x[index]
+    assert isinstance(error.value, IndexError)
+    assert f"index {index} is outside `x` of shape (4,)" in _message(error)
+    with pytest.raises(ti.BoundsError):
+        x[index] = 1.0
+
+
+def test_an_index_outside_one_of_two_axes():
+    x = ti.field(ti.f32, shape=(4, 5), name="x")
+    with pytest.raises(ti.BoundsError, match=r"index \(1, 5\) is outside `x` of shape \(4, 5\): axis 1"):
+        x[1, 5]
+
+
+def test_a_wrong_number_of_indices():
+    x, v, s = (
+        ti.field(ti.f32, shape=(4, 5), name="x"),
+        ti.Vector.field(2, ti.f32, shape=3, name="v"),
+        ti.field(ti.f32, shape=(), name="s"),
+    )
+    with pytest.raises(TypeError, match=r"`x` of shape \(4, 5\) needs 2 indices, got 1"):
+        x[1]
+    with pytest.raises(TypeError, match=r"needs 2 indices, got None"):
+        x[None]
+    with pytest.raises(TypeError) as error:
+        v[1, 0]
+    assert "help: an entry's own index comes behind: `v[1][0]`" in _message(error)
+    with pytest.raises(TypeError, match=r"write `s\[None\]`"):
+        s[0]
+
+
+def test_an_index_that_is_no_integer():
+    x = ti.field(ti.f32, shape=4, name="x")
+    with pytest.raises(TypeError, match="an index of `x` must be an integer, got float"):
+        x[1.0]
+    with pytest.raises(TypeError, match="got slice"):
+        x[:]
+
+
+@pytest.mark.parametrize("value", ["a", None, [1.0, 2.0], 1j])
+def test_a_value_that_is_no_number(value):
+    x = ti.field(ti.f32, shape=4, name="x")
+    with pytest.raises(TypeError, match="`x` holds"):
+        x[0] = value
+
+
+def test_a_value_that_an_integer_type_does_not_have():
+    n = ti.field(ti.u8, shape=(), name="n")
+    n[None] = 2.0
+    assert n[None] == 2
+    with pytest.raises(TypeError, match=r"`n` holds u8: 300 is outside 0 … 255"):
+        n[None] = 300
+    with pytest.raises(TypeError, match=r"2.5 is not an integer"):
+        n[None] = 2.5
+
+
+def test_a_vector_of_another_length():
+    v = ti.Vector.field(2, ti.f32, shape=3, name="v")
+    with pytest.raises(TypeError, match=r"`v` holds vectors of shape \(2,\), got a value of shape \(3,\)"):
+        v[0] = [1.0, 2.0, 3.0]
+    with pytest.raises(TypeError, match=r"got a value of shape \(\)"):
+        v[0] = 1.0
+
+
+def test_arrays_that_do_not_fit():
+    x, n = ti.field(ti.f32, shape=4, name="x"), ti.field(ti.i8, shape=2, name="n")
+    with pytest.raises(TypeError, match=r"`x` takes an array of shape \(4,\), got \(3,\)"):
+        x.from_numpy(np.zeros(3))
+    with pytest.raises(TypeError) as error:
+        n.from_numpy(np.zeros(2))
+    assert "`n` holds i8, got an array of float64" in _message(error)
+    assert "help: convert it: `.astype(np.int8)`" in _message(error)
+    with pytest.raises(TypeError, match="numbers outside -128 … 127"):
+        n.from_numpy(np.array([1, 500]))
+    x.from_numpy(np.array([1, 2, 3, 4]))
+    assert x[3] == 4.0
+
+
+def test_before_it_is_placed():
+    x = ti.field(ti.f32, name="x")
+    for use in (lambda: x[0], lambda: x.fill(1), lambda: x.to_numpy(), lambda: x.__setitem__(0, 1.0)):
+        with pytest.raises(RuntimeError) as error:
+            use()
+        assert "`x` has not been placed yet" in _message(error)
+        assert "help: give `shape=`" in _message(error)
+
+
+@pytest.mark.parametrize("shape", [0, (3, 0), -1])
+def test_an_axis_without_elements(shape):
+    with pytest.raises(ValueError, match="at least one element along every axis"):
+        ti.field(ti.f32, shape=shape)
+
+
+def test_types_that_fields_do_not_have():
+    with pytest.raises(TypeError, match="not a type of numbers"):
+        ti.field("f32", shape=3)
+    with pytest.raises(TypeError, match="has no derivatives"):
+        ti.field(ti.i32, shape=3, needs_grad=True)
+    with pytest.raises(TypeError, match="must be an integer, got float"):
+        ti.field(ti.f32, shape=2.5)
+
+
+def test_default_types():
+    ti.init(default_fp=ti.f64, default_ip=ti.i64)
+    assert ti.field(float, shape=()).dtype == ti.f64
+    assert ti.field(int, shape=()).dtype == ti.i64
+    ti.init()
+    assert ti.field(float, shape=()).dtype == ti.f32
+
+
+def test_a_second_init_leaves_fields():
+    x = ti.field(ti.f32, shape=2)
+    x[1] = 3.0
+    ti.init(default_fp=ti.f64)
+    assert x[1] == 3.0
+    ti.reset()
+    assert x[1] == 3.0
+
+
+def test_an_integer_field_has_no_gradient():
+    n = ti.field(ti.i32, shape=2, name="n")
+    with pytest.raises(ti.GradientError, match="`n` holds i32: integers have no gradient"):
+        n.grad  # noqa: B018
+
+
+def test_what_it_says_of_itself():
+    assert repr(ti.Vector.field(2, ti.f32, shape=3, name="v")) == "<vector field v of 2: f32, shape (3,)>"
+    assert "not placed" in repr(ti.field(ti.f32))
+
+
+def test_python_does_not_go_through_a_field():
+    x = ti.field(ti.f32, shape=3, name="x")
+    with pytest.raises(TypeError, match="in a kernel only"):
+        iter(x)
+    with pytest.raises(TypeError, match=r"its shape is \(3,\)"):
+        len(x)

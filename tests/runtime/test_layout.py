@@ -1,0 +1,114 @@
+"""Placing fields and their gradients, in every order."""
+
+import pytest
+
+import dsim as ti
+
+
+@pytest.fixture(autouse=True)
+def _fresh():
+    ti.init()
+
+
+def test_dense_blocks():
+    x, y, z = (ti.field(ti.f32) for _ in range(3))
+    ti.root.dense(ti.i, 4).place(x)
+    ti.root.dense(ti.i, 4).dense(ti.j, 3).place(y)
+    ti.root.dense(ti.ij, (4, 3)).dense(ti.ij, 2).place(z)
+    assert (x.shape, y.shape, z.shape) == ((4,), (4, 3), (8, 6))
+
+
+def test_axes_are_in_their_own_order():
+    x, y = ti.field(ti.f32), ti.field(ti.f32)
+    ti.root.dense(ti.j, 3).dense(ti.i, 4).place(x)
+    ti.root.dense(ti.ji, (3, 4)).place(y)
+    assert x.shape == y.shape == (4, 3)
+
+
+def test_several_fields_at_once():
+    x, y, s = ti.field(ti.f32), ti.Vector.field(2, ti.f32), ti.field(ti.i32)
+    ti.root.dense(ti.i, 4).place(x, y)
+    ti.root.place(s)
+    assert (x.shape, y.shape, s.shape) == ((4,), (4,), ())
+
+
+def test_a_builder_of_ones_own():
+    x = ti.field(ti.f32)
+    fb = ti.FieldsBuilder()
+    fb.dense(ti.i, 5).place(x)
+    fb.finalize()
+    assert x.shape == (5,)
+
+
+def test_gradients_placed_by_hand_before_and_after():
+    x, y = ti.field(ti.f32), ti.field(ti.f32)
+    ti.root.dense(ti.i, 4).place(x, x.grad)
+    ti.root.dense(ti.i, 4).place(y.grad)
+    assert not y.grad.placed
+    ti.root.dense(ti.i, 4).place(y)
+    for f in (x, y):
+        assert f.needs_grad
+        assert f.grad.shape == (4,)
+        f.grad[3] = 1.0
+        assert f.grad[3] == 1.0
+
+
+def test_a_gradient_placed_beside_the_other_ways():
+    x = ti.field(ti.f32, needs_grad=True)
+    ti.root.dense(ti.i, 4).place(x)
+    ti.root.dense(ti.i, 4).place(x.grad)
+    ti.root.lazy_grad()
+    x.grad[0] = 2.0
+    assert x.grad[0] == 2.0
+
+
+def test_lazy_gradients_and_tangents():
+    x, n = ti.field(ti.f32, shape=3), ti.field(ti.i32, shape=3)
+    ti.root.lazy_grad()
+    ti.root.lazy_dual()
+    assert x.needs_grad
+    assert x.needs_dual
+    assert not n.needs_grad
+    later = ti.field(ti.f32, shape=3)
+    assert not later.needs_grad
+
+
+def test_gradients_of_vectors():
+    v = ti.Vector.field(3, ti.f32, shape=2, needs_grad=True, needs_dual=True)
+    v.grad[1] = [1.0, 2.0, 3.0]
+    assert v.grad[1][2] == 3.0
+    assert v.grad.to_numpy().shape == v.dual.to_numpy().shape == (2, 3)
+
+
+def test_a_gradient_that_nobody_asked_for():
+    x = ti.field(ti.f32, shape=3, name="x")
+    with pytest.raises(ti.GradientError) as error:
+        x.grad[0]
+    assert "`x` has no gradient" in str(error.value)
+    assert "help: declare the field with `needs_grad=True`" in str(error.value)
+    with pytest.raises(ti.GradientError, match="`x` has no tangent"):
+        x.dual[0]
+
+
+def test_placing_twice():
+    x = ti.field(ti.f32, shape=3, name="x")
+    with pytest.raises(RuntimeError, match=r"`x` has been placed already, with shape \(3,\)"):
+        ti.root.place(x)
+
+
+def test_a_gradient_of_another_shape():
+    x = ti.field(ti.f32, name="x")
+    ti.root.dense(ti.i, 4).place(x)
+    with pytest.raises(TypeError, match=r"`x.grad` is placed with shape \(5,\), its field with shape \(4,\)"):
+        ti.root.dense(ti.i, 5).place(x.grad)
+
+
+def test_wrong_use_of_the_layout():
+    with pytest.raises(ValueError, match="2 axes need 2 lengths, got 1"):
+        ti.root.dense(ti.ij, (3,))
+    with pytest.raises(TypeError, match="only fields can be placed, not int"):
+        ti.root.place(3)
+    with pytest.raises(AttributeError, match="sparse layouts"):
+        ti.root.pointer(ti.i, 4)
+    with pytest.raises(ValueError, match="offset"):
+        ti.field(ti.f32, shape=3, offset=1)

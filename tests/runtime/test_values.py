@@ -1,0 +1,120 @@
+"""Vectors and matrices outside kernels."""
+
+import numpy as np
+import pytest
+
+import dsim as ti
+
+
+def test_operators():
+    a, b = ti.Vector([1.0, 2.0]), ti.Vector([3.0, 5.0])
+    assert (a + b).to_list() == [4.0, 7.0]
+    assert (2 * a - 1).to_list() == [1.0, 3.0]
+    assert (1 / a).to_list() == [1.0, 0.5]
+    assert (-a).to_list() == [-1.0, -2.0]
+    assert (b // 2).to_list() == [1.0, 2.0]
+    assert (a**2).to_list() == [1.0, 4.0]
+    assert (a < b).all()
+    assert (np.float64(2.0) * a).to_list() == [2.0, 4.0]
+
+
+def test_products():
+    m = ti.Matrix([[1.0, 2.0], [3.0, 4.0]])
+    a = ti.Vector([1.0, 1.0])
+    assert (m @ a).to_list() == [3.0, 7.0]
+    assert (m @ m).to_list() == [[7.0, 10.0], [15.0, 22.0]]
+    assert a.dot(ti.Vector([2.0, 3.0])) == 5.0
+    assert a.outer_product(ti.Vector([2.0, 3.0])).to_list() == [[2.0, 3.0], [2.0, 3.0]]
+    assert ti.Vector([1, 0, 0]).cross(ti.Vector([0, 1, 0])).to_list() == [0, 0, 1]
+    assert ti.Vector([1.0, 0.0]).cross(ti.Vector([0.0, 1.0])) == 1.0
+
+
+def test_matrix_functions():
+    m = ti.Matrix([[1.0, 2.0], [3.0, 4.0]])
+    assert m.determinant() == pytest.approx(-2.0)
+    assert m.trace() == 5.0
+    assert m.transpose().to_list() == [[1.0, 3.0], [2.0, 4.0]]
+    assert np.asarray(m.inverse() @ m) == pytest.approx(np.eye(2))
+    assert (m.sum(), m.max(), m.min()) == (10.0, 4.0, 1.0)
+
+
+def test_lengths():
+    a = ti.Vector([3.0, 4.0])
+    assert a.norm() == 5.0
+    assert a.norm_sqr() == 25.0
+    assert a.norm(11.0) == 6.0
+    assert a.norm_inv() == 0.2
+    assert a.normalized().to_list() == [0.6, 0.8]
+    assert ti.Vector([0.0, 0.0]).normalized().to_list() == [0.0, 0.0]
+
+
+def test_makers():
+    assert ti.Matrix.identity(ti.f32, 2).to_list() == [[1.0, 0.0], [0.0, 1.0]]
+    assert ti.Matrix.zero(float, 2, 3).shape == (2, 3)
+    assert ti.Vector.zero(int, 2).to_list() == [0, 0]
+    assert ti.Vector.one(ti.f32, 2).to_list() == [1.0, 1.0]
+    assert ti.Vector.unit(3, 1).to_list() == [0, 1, 0]
+    assert ti.Matrix.cols([[1, 2], [3, 4]]).to_list() == [[1, 3], [2, 4]]
+    assert ti.Matrix.rows([ti.Vector([1, 2]), [3, 4]]).to_list() == [[1, 2], [3, 4]]
+    assert ti.Matrix.diag(2, 3.0).to_list() == [[3.0, 0.0], [0.0, 3.0]]
+
+
+def test_kinds():
+    v, m = ti.Vector([1.0, 2.0]) + 1, ti.Matrix([[1.0]]) * 2
+    assert isinstance(v, ti.Vector)
+    assert isinstance(m, ti.Matrix)
+    assert not isinstance(m, ti.Vector)
+    assert not isinstance(3.0, ti.Vector)
+
+
+def test_letters_and_places():
+    v = ti.Vector([1.0, 2.0, 3.0])
+    assert (v.x, v.z, v.zy.to_list()) == (1.0, 3.0, [3.0, 2.0])
+    v.y = 5.0
+    v[0] = 4.0
+    assert list(v) == [4.0, 5.0, 3.0]
+    m = ti.Matrix([[1, 2], [3, 4]])
+    assert (m[1, 0], m[1].to_list()) == (3, [3, 4])
+    with pytest.raises(AttributeError, match="no attribute 'w'"):
+        v.w  # noqa: B018
+
+
+def test_what_does_not_fit():
+    with pytest.raises(TypeError, match=r"shapes \(2,\) and \(3,\) do not fit"):
+        ti.Vector([1, 2]) + ti.Vector([1, 2, 3])
+    with pytest.raises(TypeError, match="needs a square matrix"):
+        ti.Vector([1, 2]).trace()
+    with pytest.raises(TypeError, match="made of a list of numbers"):
+        ti.Vector("ab")
+    with pytest.raises(TypeError, match="has no truth value"):
+        bool(ti.Vector([1, 2]) == ti.Vector([1, 2]))
+
+
+def test_functions_outside_kernels():
+    assert ti.sin(0.0) == 0.0
+    assert type(ti.sqrt(4)) is float
+    assert ti.max(1, 5, 3) == 5
+    assert ti.min(ti.Vector([1, 5]), 3).to_list() == [1, 3]
+    assert ti.select(True, 1.0, 2.0) == 1.0
+    assert ti.cast(2.7, ti.i32) == 2
+    assert ti.cast(-1, ti.u8) == 255
+    assert ti.cast(ti.Vector([1.5, -2.5]), int).to_list() == [1, -2]
+    assert ti.math.clamp(5.0, 0.0, 1.0) == 1.0
+    assert ti.math.dot(ti.Vector([1, 2]), ti.Vector([3, 4])) == 11
+    assert ti.math.mix(0.0, 10.0, 0.25) == 2.5
+    assert ti.static(3) == 3
+    assert list(ti.ndrange(2, (1, 3))) == [(0, 1), (0, 2), (1, 1), (1, 2)]
+    assert 0.0 <= ti.random() < 1.0
+    with pytest.raises(RuntimeError, match="inside kernels only"):
+        ti.atomic_add(1, 2)
+
+
+def test_compound_types():
+    vec = ti.types.vector(2, ti.f32)
+    assert vec(1.0, 2.0).to_list() == [1.0, 2.0]
+    assert vec(3.0).to_list() == [3.0, 3.0]
+    assert vec.field(shape=4).entry_shape == (2,)
+    assert ti.types.matrix(2, 3, float).field(shape=()).entry_shape == (2, 3)
+    assert ti.math.vec3(1, 2, 3).to_list() == [1.0, 2.0, 3.0]
+    with pytest.raises(TypeError, match="not a type of numbers"):
+        ti.types.vector(2, "f32")
