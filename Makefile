@@ -9,6 +9,8 @@ INPUTS := pyproject.toml constraints.txt dsim/_version.py $(shell find extension
             -o -name lib -prune -o -type f -print)
 # Options for the command behind a target, as in `make lab ARGS=--allow-root`.
 ARGS   ?=
+# What `make test` runs; the docstrings' examples in dsim/ are tests too.
+TESTS  ?= dsim tests notebooks
 PYTEST := $(BIN)/python -m pytest
 
 # The newest Python is not the safest one: what the person calls python3 comes first.
@@ -23,7 +25,7 @@ COMPILE := $(BIN)/python -m compileall -qq -j 0 $(VENV)/lib || true
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lab bench lint format docs clean
+.PHONY: help setup demo test lab bench lint lint-style lint-types lint-layers lint-extension format docs clean
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -34,7 +36,7 @@ demo: $(READY) ## run the example notebooks; leaves pages with pictures in build
 	$(BIN)/dsim demo $(ARGS)
 
 test: $(READY) ## run the tests, and the notebooks against their committed outputs
-	$(PYTEST) --nbval tests notebooks $(ARGS)
+	$(PYTEST) --nbval --doctest-modules $(TESTS) $(ARGS)
 
 lab: $(READY) ## open JupyterLab, on this machine only
 	$(BIN)/dsim lab $(ARGS)
@@ -42,11 +44,19 @@ lab: $(READY) ## open JupyterLab, on this machine only
 bench: $(READY) ## measure, and report
 	$(BIN)/python -m bench $(ARGS)
 
-lint: $(READY) ## check style, types, and that arrows between layers go down only
+lint: lint-style lint-types lint-layers lint-extension ## check style, types, and that imports go down only
+
+lint-style: $(READY)
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
+
+lint-types: $(READY)
 	$(BIN)/pyright
-	$(BIN)/lint-imports
+
+lint-layers: $(READY)
+	$(BIN)/lint-imports --no-logo
+
+lint-extension: $(READY)
 	npm --prefix extension run --silent lint
 
 format: $(READY) ## write the code in the one style
