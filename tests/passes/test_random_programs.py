@@ -1,0 +1,46 @@
+"""Every pass, and all of them after one another, leaves a kernel's results as they are."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dsim.backends.python_source import run
+from dsim.ir.check import check
+from dsim.ir.nodes import Kernel
+from dsim.passes.drop_dead import drop_dead
+from dsim.passes.fold import fold
+from dsim.passes.hoist import hoist
+from dsim.passes.registers import registers
+from dsim.passes.reuse import reuse
+from dsim.passes.simplify import simplify
+from tests.passes.random_programs import Program
+
+EACH = (fold, reuse, drop_dead, hoist, registers, simplify)
+
+
+def outcome(program: Program, kernel: Kernel) -> list[np.ndarray]:
+    buffers = program.buffers()
+    returned = run(kernel, buffers, program.arguments)
+    return [*map(np.asarray, returned), *buffers.values()]
+
+
+@pytest.mark.parametrize("seed", range(120))
+def test_results_stay(seed: int) -> None:
+    program = Program(seed)
+    expected = outcome(program, program.kernel)
+    for one in EACH:
+        after = one(program.kernel)
+        check(after)
+        for a, b in zip(expected, outcome(program, after), strict=True):
+            np.testing.assert_array_equal(a, b, one.__name__)
+
+
+@pytest.mark.parametrize("seed", range(120, 160))
+def test_a_second_time_changes_no_result(seed: int) -> None:
+    program = Program(seed)
+    expected = outcome(program, program.kernel)
+    twice = simplify(simplify(program.kernel))
+    check(twice)
+    for a, b in zip(expected, outcome(program, twice), strict=True):
+        np.testing.assert_array_equal(a, b)
