@@ -191,7 +191,7 @@ class _Lowering:
             tuple(c.memories.used),
             self.emit.builder.close(yields),
             tuple(c.locals),
-            Origin(self.text.name_span()),
+            origin=Origin(self.text.name_span()),
         )
         return Lowered(
             sites.number(kernel),

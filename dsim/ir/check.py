@@ -68,6 +68,7 @@ class _Checker:
     # names and scopes
 
     def kernel(self, k: Kernel) -> None:
+        self.demand(isinstance(k.exact, bool), "exact is neither true nor false")
         with self.scope():
             for m in k.memories:
                 self.demand(not m.private, f"private memory {memory(m)} among the kernel's")
