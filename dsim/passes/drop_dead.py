@@ -12,7 +12,7 @@ Not its job: finding out that two values are equal (`reuse`), or constants (`fol
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
 
 from dsim.ir.nodes import (
@@ -76,12 +76,11 @@ class _Marks:
         self.needed: set[str] = set()
         self.touched: set[MemoryKey] = set()
         self.read: set[MemoryKey] = set()  # private memories whose values matter
-        self._work: list[Callable[[], None]] = []
+        self._work: list[tuple[int, int]] = []  # slots to revive
         self._need(kernel.body.yields)
         for n, s in enumerate(self.nodes):
-            if _has_effect(s):
+            if not isinstance(s, Let | Load) and _has_effect(s):
                 self._revive(n)
-            self._settle()
         self._settle()
 
     def _number(self, block: Block, holder: int) -> None:
@@ -89,7 +88,10 @@ class _Marks:
             n = len(self.nodes)
             self.nodes.append(s)
             self.holder.append(holder)
-            self.end.append(n)
+            self.end.append(n + 1)
+            if isinstance(s, Let | Load):  # most are; the rest of this asks more
+                self.bound[s.var.name] = (n, 0)
+                continue
             self._bind(s, n)
             for inner in blocks(s):
                 self._number(inner, n)
@@ -113,7 +115,7 @@ class _Marks:
 
     def _settle(self) -> None:
         while self._work:
-            self._work.pop()()
+            self._revive_slot(*self._work.pop())
 
     def _need(self, atoms: Iterable[Atom]) -> None:
         for a in atoms:
@@ -121,19 +123,19 @@ class _Marks:
                 self.needed.add(a.name)
                 where = self.bound.get(a.name)
                 if where is not None:  # else a parameter of the kernel
-                    self._work.append(lambda where=where: self._revive_slot(*where))
+                    self._work.append(where)
 
     def _revive_slot(self, n: int, k: int) -> None:
         self._revive(n)
-        if (n, k) in self.slots:
+        if isinstance(self.nodes[n], Let | Load) or (n, k) in self.slots:
             return
         self.slots.add((n, k))
         match self.nodes[n]:
-            case If(then=then, orelse=orelse):
+            case If(then=then, orelse=orelse) if k >= 0:
                 self._need((then.yields[k], orelse.yields[k]))
             case For(init=init, body=body) | While(init=init, body=body) if k >= 0:
                 self._need((init[k], body.yields[k]))
-            case Accumulate(memory=memory):
+            case Accumulate(memory=memory) if k >= 0:
                 self._read(memory)
             case _:
                 pass
@@ -142,7 +144,7 @@ class _Marks:
         while n >= 0 and not self.alive[n]:
             self.alive[n] = True
             s = self.nodes[n]
-            self._need(_controls(s))
+            self._need(s.args if isinstance(s, Let) else _controls(s))
             if isinstance(s, Load | Store | Accumulate):
                 self._touch(s.memory)
             if isinstance(s, Load):
@@ -152,13 +154,12 @@ class _Marks:
     def _touch(self, memory: Memory) -> None:
         self.touched.add(memory.key)
         if memory.private:
-            self._work.append(lambda: self._revive(self.allocs[memory.key]))
+            self._work.append((self.allocs[memory.key], -1))
 
     def _read(self, memory: Memory) -> None:
         if memory.private and memory.key not in self.read:
             self.read.add(memory.key)
-            for n in self.writes[memory.key]:
-                self._work.append(lambda n=n: self._revive(n))
+            self._work.extend((n, -1) for n in self.writes[memory.key])
 
 
 def _has_effect(s: Statement) -> bool:
@@ -198,14 +199,14 @@ class _Sweep:
             n = self.next
             if self.marks.alive[n]:
                 self.next += 1
-                statements.append(self.statement(s, n))
+                statements.append(s if isinstance(s, Let | Load) else self.statement(s, n))
             else:
                 self.next = self.marks.end[n]
         return Block(tuple(statements), block.yields if kept is None else pick(block.yields, kept))
 
     def statement(self, s: Statement, n: int) -> Statement:
         match s:
-            case Let() | Load() | Store():
+            case Store():
                 return s
             case Accumulate(old=Var() as old) if old.name not in self.marks.needed:
                 return replace(s, old=None)

@@ -22,11 +22,13 @@ _CHEAP = ("add", "sub", "mul", "neg", "cast", "min", "max", "lt", "le", "gt", "g
 
 
 def hoist(kernel: Kernel) -> Kernel:
-    """`kernel` with what does not change in an inner loop done before it."""
+    """`kernel` with what does not change in an inner loop done before it; itself if there is no such thing."""
     hoister = _Hoister(touched(kernel))
     statements: list[Statement] = []
     for s in kernel.body.statements:
         hoister.statement(s, None, True, statements)
+    if not hoister.moved:
+        return kernel
     return replace(kernel, body=Block(tuple(statements), kernel.body.yields))
 
 
@@ -49,6 +51,7 @@ class _Hoister:
         self.touched = touched
         self.depth: dict[str, int] = {}  # in how many loops a variable was bound; parameters in none
         self.intervals = Intervals()
+        self.moved = False
 
     def statement(self, s: Statement, loop: _Loop | None, direct: bool, out: list[Statement]) -> None:
         """Appends `s`, or lets it leave `loop`; `direct` when no branch is between the two."""
@@ -83,6 +86,7 @@ class _Hoister:
 
     def value(self, s: Let | Load, loop: _Loop | None, direct: bool, out: list[Statement]) -> None:
         if loop is not None and loop.depth > 0 and self.may_leave(s, loop, direct):
+            self.moved = True
             self.depth[s.var.name] = loop.depth
             loop.before.append(s)
         else:

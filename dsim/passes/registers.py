@@ -42,11 +42,15 @@ _Element = tuple[MemoryKey, Place]
 
 
 def registers(kernel: Kernel) -> Kernel:
-    """`kernel` with sums carried by inner loops instead of added to memory in every trip."""
+    """`kernel` with sums carried by inner loops instead of added to memory in every trip.
+
+    It is `kernel` itself when there is no such sum.
+    """
     if kernel.exact:
         return kernel
     maker = _Registers(kernel)
-    return replace(kernel, body=Block(maker.statements(kernel.body.statements, 0), kernel.body.yields))
+    statements = maker.statements(kernel.body.statements, 0)
+    return replace(kernel, body=Block(statements, kernel.body.yields)) if maker.changed else kernel
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +76,7 @@ class _Registers:
         self.builder = Builder(Names(bound_names(kernel)))
         self.made: Definitions = {}
         self.intervals = Intervals()
+        self.changed = False
         self.depth: dict[str, int] = {}  # in how many loops a variable was bound; parameters in none
 
     def statements(self, given: Iterable[Statement], depth: int) -> tuple[Statement, ...]:
@@ -107,6 +112,7 @@ class _Registers:
         if depth > 0:
             self.find(body.statements, self.touched[id(s)], depth, sums)
         if sums:
+            self.changed = True
             self.carry(replace(s, body=body), sums, depth)
         else:
             self.builder.add(replace(s, body=body))

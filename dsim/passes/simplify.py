@@ -9,7 +9,8 @@ from dsim.passes.hoist import hoist
 from dsim.passes.registers import registers
 from dsim.passes.reuse import reuse
 
-PASSES = (fold, reuse, drop_dead, hoist, registers, fold, reuse, drop_dead)
+CLEAN = (fold, reuse, drop_dead)
+MOVE = (hoist, registers)
 
 
 def simplify(kernel: Kernel) -> Kernel:
@@ -18,6 +19,12 @@ def simplify(kernel: Kernel) -> Kernel:
     What is known is computed, what is equal is done once, what is dead is gone, what does not change in
     an inner loop is done outside of it.
     """
-    for one in PASSES:
+    for one in CLEAN:
         kernel = one(kernel)
-    return kernel
+    moved = kernel
+    for one in MOVE:
+        moved = one(moved)
+    if moved is not kernel:  # what stood in two loops may now stand side by side
+        for one in CLEAN:
+            moved = one(moved)
+    return moved
