@@ -111,7 +111,7 @@ def compile_kernel(
     bounds: Bounds | None = None,
     *,
     strides: Strides | None = None,
-    threads: bool = True,
+    threads: bool | int = True,
     deterministic: bool = False,
     facts: Effects | None = None,
 ) -> Compiled:
@@ -126,12 +126,12 @@ def compile_kernel(
         vouches for all of them.
     strides : mapping, optional
         Element strides of memories that are not in C order.
-    threads : bool
-        Whether parallel loops may use several threads.
+    threads : bool or int
+        Whether parallel loops may use several threads; or for how many they are compiled.
     deterministic : bool
         Whether sums must not depend on the order in which threads come.
     facts : Effects, optional
         The analysis's facts about this very kernel, where they are at hand.
     """
-    count = thread_count() if threads else 1
+    count = thread_count() if threads is True else max(1, int(threads))
     return Compiled(kernel, bounds, dict(strides or {}), count, deterministic, facts)

@@ -74,4 +74,5 @@ def _compile(name: str, text: str) -> _Library:
 
 @cache
 def _codegen() -> JITCPUCodegen:
-    return cpu_target.target_context.codegen()
+    context = cpu_target.target_context
+    return context.codegen()  # type: ignore[attr-defined]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import itertools
 import struct
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -101,7 +102,9 @@ class Launcher:
         self.compiled = compiled
         memories = compiled.kernel.memories
         self.buffers = [_fitting(m, buffers[m.key], compiled) for m in memories]
-        self._addresses = {m.key: a.__array_interface__["data"][0] for m, a in zip(memories, self.buffers, strict=True)}
+        self._addresses = {
+            m.key: a.__array_interface__["data"][0] for m, a in zip(memories, self.buffers, strict=True)
+        }
         _apart(compiled, self.buffers, list(self._addresses.values()))
         bounds = compiled.bounds
         self._holds = bounds.holds if bounds is not None and bounds.conditions else None
@@ -170,7 +173,9 @@ class _Launches:
 
     def _read(self, frame: Frame) -> tuple[Any, ...]:
         values = self.variant.results.unpack_from(frame.slots, self.variant.results_at)
-        return tuple(a.value if isinstance(a, Const) else v for a, v in zip(self._yields, values, strict=True))
+        return tuple(
+            a.value if isinstance(a, Const) else v for a, v in zip(self._yields, values, strict=True)
+        )
 
 
 def _converted(kernel: Kernel, args: tuple[object, ...], error: Exception) -> list[object]:
@@ -199,7 +204,9 @@ def _fitting(m: Memory, array: np.ndarray, compiled: Compiled) -> np.ndarray:
     if strides is None:
         if not array.flags.c_contiguous:
             raise ValueError(f"the buffer of memory {m.name} is not contiguous")
-    elif any(s != d * array.itemsize for s, d, n in zip(array.strides, strides, array.shape, strict=True) if n > 1):
+    elif any(
+        s != d * array.itemsize for s, d, n in zip(array.strides, strides, array.shape, strict=True) if n > 1
+    ):
         raise ValueError(f"the buffer of memory {m.name} has strides {array.strides}")
     if m.key in compiled.written and not array.flags.writeable:
         raise ValueError(f"the buffer of memory {m.name} is read-only")
@@ -214,11 +221,10 @@ def _apart(compiled: Compiled, arrays: list[np.ndarray], addresses: list[int]) -
         for start, a, m in zip(addresses, arrays, memories, strict=True)
         if a.size
     )
-    for (_, end, written, name), (start, _, also, other) in zip(spans, spans[1:], strict=False):
+    for (_, end, written, name), (start, _, also, other) in itertools.pairwise(spans):
         if start < end and (written or also):
             raise ValueError(f"the buffers of memories {name} and {other} overlap")
 
 
 def _extent(a: np.ndarray) -> int:
     return a.itemsize + sum((n - 1) * s for n, s in zip(a.shape, a.strides, strict=True))
-

@@ -75,13 +75,15 @@ class Runtime:
         """Called by machine code, from any thread. An exception cannot pass through it: it waits."""
         try:
             sys.stdout.write(_line(self._printers[owner][which], values))
-        except BaseException as e:  # an interrupt, or whatever stands for standard output
+        except BaseException as e:  # noqa: BLE001 (an interrupt, or whatever stands for standard output)
             self.interrupted.append(e)
 
 
 def _line(s: Print, values: ctypes._Pointer[ctypes.c_int64]) -> str:
     at = itertools.count()
-    return "".join(p if isinstance(p, str) else str(decode(values[next(at)], p.type)) for p in s.parts) + s.end
+    return (
+        "".join(p if isinstance(p, str) else str(decode(values[next(at)], p.type)) for p in s.parts) + s.end
+    )
 
 
 def decode(bits: int, t: ScalarType) -> np.generic:

@@ -129,11 +129,11 @@ def allocate(w: Writer, s: Alloc) -> None:
         base = w.f.slot(f"[{size} x i8]", 16)
         _memset(w.f, base, size)
     else:
-        base = _from_heap(w, s, size)
+        base = _from_heap(w, s, size, shape)
     w.places[s.memory.key] = _place(w, s.memory, base, shape)
 
 
-def _from_heap(w: Writer, s: Alloc, size: Length) -> str:
+def _from_heap(w: Writer, s: Alloc, size: Length, shape: tuple[Length, ...]) -> str:
     _need_helpers(w.f)
     f = w.f
     base = f.call("noalias ptr", "dsim_alloc", "ptr %frame", f"i64 {size}")
@@ -141,7 +141,7 @@ def _from_heap(w: Writer, s: Alloc, size: Length) -> str:
     good, bad = f.label("made"), f.label("lacking")
     f.fork(got, good, bad, w.likely)
     f.open(bad)
-    w.fault("memory", s, (size,))
+    w.fault("memory", s, shape)
     w.free_all()
     f.jump(w.leave)
     f.open(good)

@@ -8,7 +8,25 @@ from dsim.ir.walk import blocks
 _UNKNOWN_TRIPS = 16
 _COSTLY = {
     **dict.fromkeys(["div", "floordiv", "mod", "sqrt", "sqrt0", "rsqrt", "mul_strong", "powi"], 4),
-    **dict.fromkeys(["exp", "log", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "atan2", "pow", "random_bits"], 16),
+    **dict.fromkeys(
+        [
+            "exp",
+            "log",
+            "sin",
+            "cos",
+            "tan",
+            "asin",
+            "acos",
+            "atan",
+            "sinh",
+            "cosh",
+            "tanh",
+            "atan2",
+            "pow",
+            "random_bits",
+        ],
+        16,
+    ),
 }
 
 

@@ -36,7 +36,7 @@ end:
 _DISPATCH = f"""define void @dsim_dispatch(ptr %frame, ptr %task, i64 %first, i64 %count) {PLAIN} {{
 entry:
   %dims = alloca i64
-  %nothing = alloca [2 x i64]
+  %none = alloca [2 x i64]
 {_slot("runtime_at", frame.RUNTIME)}  %runtime = load ptr, ptr %runtime_at, align 8
 {_slot("threads_at", frame.THREADS, "%runtime")}  %threads = load i64, ptr %threads_at, align 8
 {_slot("busy", frame.BUSY, "%runtime")}  %many = icmp sgt i64 %count, 1
@@ -55,7 +55,7 @@ share:
   store i64 %threads, ptr %dims, align 8
 {_slot("for_at", frame.PARALLEL_FOR, "%runtime")}  %for = load ptr, ptr %for_at, align 8
   %narrow = trunc i64 %threads to i32
-  call void %for(ptr @dsim_worker, ptr %nothing, ptr %dims, ptr %nothing, ptr %frame, i64 0, i64 0, i32 %narrow)
+  call void %for(ptr @dsim_worker, ptr %none, ptr %dims, ptr %none, ptr %frame, i64 0, i64 0, i32 %narrow)
   store atomic i64 0, ptr %busy release, align 8
   ret void
 alone:

@@ -25,6 +25,7 @@ from dsim.ir.walk import binds, free, memory_of, statements
 # Estimates of reciprocals, refined by Newton steps, give NaN where 1 / 0 is infinite.
 _EXACT = 'nounwind noinline "reciprocal-estimates"="none"'
 
+Kind = Literal["serial", "parallel", "buffer"]
 Strides = Mapping[MemoryKey, tuple[int, ...]]
 
 
@@ -55,7 +56,7 @@ class Task:
     """Statements that run together, and the memories that they touch."""
 
     name: str
-    kind: Literal["serial", "parallel", "buffer"]
+    kind: Kind
     statements: tuple[Statement, ...]
 
     @property
@@ -93,7 +94,9 @@ class KernelWriter:
         The private buffers that several tasks use, and what makes them.
     """
 
-    def __init__(self, kernel: Kernel, target: Target, wishes: Wishes, parallel: Callable[[For], bool]) -> None:
+    def __init__(
+        self, kernel: Kernel, target: Target, wishes: Wishes, parallel: Callable[[For], bool]
+    ) -> None:
         self.kernel = kernel
         self.target = target
         self.wishes = wishes
@@ -211,7 +214,7 @@ def write_returns(k: KernelWriter, entry: Function) -> None:
 def split(kernel: Kernel, parallel: Callable[[For], bool]) -> Iterator[Task]:
     """The kernel's statements as tasks; a kernel without parallel loops is one task."""
     top = kernel.body.statements
-    kinds = [_kind(s, parallel) for s in top]
+    kinds: list[Kind] = [_kind(s, parallel) for s in top]
     if "parallel" not in kinds:
         if top:
             yield Task("task_0", "serial", top)
@@ -229,7 +232,7 @@ def split(kernel: Kernel, parallel: Callable[[For], bool]) -> Iterator[Task]:
         yield Task(f"task_{len(top) - len(together)}", "serial", tuple(together))
 
 
-def _kind(s: Statement, parallel: Callable[[For], bool]) -> Literal["serial", "parallel", "buffer"]:
+def _kind(s: Statement, parallel: Callable[[For], bool]) -> Kind:
     if isinstance(s, For) and s.parallel and s.goes_on is None and parallel(s):
         return "parallel"
     return "buffer" if isinstance(s, Alloc) else "serial"

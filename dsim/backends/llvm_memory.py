@@ -149,7 +149,9 @@ def _checked_index(w: Writer, s: Load, place: Place, index: tuple[Length, ...]) 
     nearest = clamped(w, place, index)
     w.f.jump(good)
     w.f.open(good)
-    return tuple(w.f.phi("i64", [(str(i), before), (str(c), bad)]) for i, c in zip(index, nearest, strict=True))
+    return tuple(
+        w.f.phi("i64", [(str(i), before), (str(c), bad)]) for i, c in zip(index, nearest, strict=True)
+    )
 
 
 def fetch(w: Writer, place: Place, address: str) -> str:

@@ -79,36 +79,51 @@ def _write_body(k: KernelWriter, task: Task, s: Schedule, name: str, *, shared: 
 # one chunk --------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True, slots=True)
+class _Chunk:
+    """The values of a chunk's function: its number, how many there are, its iterations, its phase."""
+
+    f: Function
+    number: str
+    count: str
+    lo: str
+    hi: str
+    first: str
+
+
 def _write_chunk(k: KernelWriter, task: Task, s: Schedule, slots: _Slots) -> None:
     f = k.function(f"{task.name}_chunk", "ptr %frame, i64 %c", PLAIN)
     w = Writer(f, k.target, {}, k.wishes.unchecked, k.messages)
     trips = frame.read(f, slots.trips, "i64")
-    chunks = frame.read(f, slots.chunks, "i64")
-    chunk, lo, hi, first = _range(f, s, trips, chunks)
-    args = k.memory_args(f, task)
-    args += [f"ptr {_copy(f, s, c, i, args[at], chunk, chunks, first, slots)}" for i, (at, c) in enumerate(_copies(k, task, s))]
-    name = task.name
+    chunk = _chunk(f, s, trips, frame.read(f, slots.chunks, "i64"))
+    memories = k.memory_args(f, task)
+    own = [_copy(chunk, s, i, memories[at], slots) for i, (at, _) in enumerate(_copies(k, task, s))]
+    callee = f"@{task.name}"
     if s.atomic:
-        alone = f.let(f"icmp eq i64 {chunks}, 1")
-        name = f.let(f"select i1 {alone}, ptr @{task.name}, ptr @{task.name}_shared")
-    callee = name if name.startswith("%") else f"@{name}"
-    if not s.partials:
-        f.do(f"call void {callee}({', '.join(['ptr %frame', f'i64 {lo}', f'i64 {hi}', 'ptr null', *args])})")
+        alone = f.let(f"icmp eq i64 {chunk.count}, 1")
+        callee = f.let(f"select i1 {alone}, ptr @{task.name}, ptr @{task.name}_shared")
+    if s.partials:
+        _sum_blocks(w, chunk, s, slots, callee, memories + own)
     else:
-        _sum_blocks(w, s, slots, callee, lo, hi, args)
+        _call(f, callee, (chunk.lo, chunk.hi), "null", memories + own)
     f.do("ret void")
 
 
-def _range(f: Function, s: Schedule, trips: str, chunks: str) -> tuple[str, str, str, str]:
-    """The chunk's number, its iterations from and to, and whether this is its first phase."""
-    chunk, first = "%c", "true"
+def _call(f: Function, callee: str, edges: tuple[str, str], partial: str, memories: list[str]) -> None:
+    """Calls a task's function for the iterations between `edges`."""
+    args = ["ptr %frame", *(f"i64 {edge}" for edge in edges), f"ptr {partial}", *memories]
+    f.do(f"call void {callee}({', '.join(args)})")
+
+
+def _chunk(f: Function, s: Schedule, trips: str, chunks: str) -> _Chunk:
+    number, first = "%c", "true"
     if s.held:
         first = f.let(f"icmp slt i64 %c, {chunks}")
         second = f.let(f"sub i64 %c, {chunks}")
-        chunk = f.let(f"select i1 {first}, i64 %c, i64 {second}")
+        number = f.let(f"select i1 {first}, i64 %c, i64 {second}")
     edges = []
-    for number in (chunk, f.let(f"add i64 {chunk}, 1")):
-        share = f.let(f"mul i64 {trips}, {number}")
+    for edge in (number, f.let(f"add i64 {number}, 1")):
+        share = f.let(f"mul i64 {trips}, {edge}")
         edges.append(f.let(f"udiv i64 {share}, {chunks}"))
     lo, hi = edges
     if s.held:
@@ -117,33 +132,30 @@ def _range(f: Function, s: Schedule, trips: str, chunks: str) -> tuple[str, str,
         middle = f.let(f"sub i64 {hi}, {held}")
         lo = f.let(f"select i1 {first}, i64 {lo}, i64 {middle}")
         hi = f.let(f"select i1 {first}, i64 {middle}, i64 {hi}")
-    return chunk, lo, hi, first
+    return _Chunk(f, number, chunks, lo, hi, first)
 
 
-def _copy(
-    f: Function, s: Schedule, c: PrivateCopy, i: int, memory: str, chunk: str, chunks: str, first: str, slots: _Slots
-) -> str:
-    """The address to which elements of the chunk's private copy are relative; zeroed in the first phase.
+def _copy(chunk: _Chunk, s: Schedule, i: int, memory: str, slots: _Slots) -> str:
+    """The argument for the chunk's private copy number `i`, zeroed in the first phase.
 
     It is where the memory would begin if the copy were a part of it; a lone chunk uses the memory.
     """
+    f, copy = chunk.f, s.private[i]
     several, clear, ready = f.label("several"), f.label("clear"), f.label("ready")
     before = f.block
-    alone = f.let(f"icmp eq i64 {chunks}, 1")
-    f.fork(alone, ready, several)
+    f.fork(f.let(f"icmp eq i64 {chunk.count}, 1"), ready, several)
     f.open(several)
-    base = _copy_address(f, s, i, chunk, chunks)
-    low = frame.read(f, slots.lows + i, "i64")
-    back = f.let(f"sub i64 0, {low}")
+    base = _copy_address(f, s, i, chunk.number, chunk.count)
+    back = f.let(f"sub i64 0, {frame.read(f, slots.lows + i, 'i64')}")
     origin = f.let(f"getelementptr i8, ptr {base}, i64 {back}")
-    f.fork(first, clear, ready)
+    f.fork(chunk.first, clear, ready)
     f.open(clear)
     name = f.module.declare("llvm.memset.p0.i64", "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)")
-    f.do(f"call void @{name}(ptr {base}, i8 0, i64 {c.span * WIDTH[c.memory.type]}, i1 false)")
+    f.do(f"call void @{name}(ptr {base}, i8 0, i64 {copy.span * WIDTH[copy.memory.type]}, i1 false)")
     f.jump(ready)
     f.open(ready)
     real = memory.removeprefix("ptr ")
-    return f.phi("ptr", [(real, before), (origin, several), (origin, clear)])
+    return f"ptr {f.phi('ptr', [(real, before), (origin, several), (origin, clear)])}"
 
 
 def _copy_address(f: Function, s: Schedule, i: int, chunk: str, chunks: str) -> str:
@@ -161,7 +173,9 @@ def _copy_bytes(c: PrivateCopy) -> int:
     return -(-c.span * WIDTH[c.memory.type] // 64) * 64
 
 
-def _sum_blocks(w: Writer, s: Schedule, slots: _Slots, callee: str, lo: str, hi: str, args: list[str]) -> None:
+def _sum_blocks(
+    w: Writer, chunk: _Chunk, s: Schedule, slots: _Slots, callee: str, memories: list[str]
+) -> None:
     """Runs a chunk block by block, adding the sums of each to the chunk's."""
     f = w.f
     here = f.slot(f"[{len(s.partials)} x i64]")
@@ -172,12 +186,12 @@ def _sum_blocks(w: Writer, s: Schedule, slots: _Slots, callee: str, lo: str, hi:
     def block(start: str) -> None:
         llvm_partials.clear(w, s.partials, here)
         after = f.let(f"add nsw i64 {start}, {s.block}")
-        whole = f.let(f"icmp slt i64 {after}, {hi}")
-        end = f.let(f"select i1 {whole}, i64 {after}, i64 {hi}")
-        f.do(f"call void {callee}({', '.join(['ptr %frame', f'i64 {start}', f'i64 {end}', f'ptr {here}', *args])})")
+        whole = f.let(f"icmp slt i64 {after}, {chunk.hi}")
+        end = f.let(f"select i1 {whole}, i64 {after}, i64 {chunk.hi}")
+        _call(f, callee, (start, end), here, memories)
         llvm_partials.join(w, s.partials, total, here)
 
-    llvm_loops.plain(f, lo, hi, s.block, block)
+    llvm_loops.plain(f, chunk.lo, chunk.hi, s.block, block)
 
 
 # the whole --------------------------------------------------------------------------------------
@@ -288,6 +302,7 @@ def _combine(k: KernelWriter, entry: Writer, task: Task, s: Schedule, slots: _Sl
     llvm_partials.clear(entry, s.partials, total)
     count = f.let(f"mul i64 {chunks}, {2 if s.held else 1}")
     base = frame.address(f, slots.partials)
+
     def one(chunk: str) -> None:
         offset = f.let(f"mul i64 {chunk}, {size}")
         at = f.let(f"getelementptr inbounds i8, ptr {base}, i64 {offset}")

@@ -69,7 +69,9 @@ def _identity(op: AccumulateOp, t: ScalarType) -> float:
     return int(limits.max if op == "min" else limits.min)
 
 
-def find(kernel: Kernel, loop: For, reduced: Iterable[MemoryKey], outside: Mapping[Var, object]) -> list[Partial] | None:
+def find(
+    kernel: Kernel, loop: For, reduced: Iterable[MemoryKey], outside: Mapping[Var, object]
+) -> list[Partial] | None:
     """All partial sums of a loop, carried values first; None where one of them cannot be kept so."""
     found: dict[Partial, None] = {}
     if loop.carried:

@@ -176,7 +176,25 @@ def _random_bits(u: Use) -> str:
     return llvm_powers.random_bits(u.f, u.args, tuple(a.type for a in u.atoms))
 
 
-_MATH = ["sqrt", "exp", "log", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "atan2", "pow", "floor", "ceil", "round"]
+_MATH = [
+    "sqrt",
+    "exp",
+    "log",
+    "sin",
+    "cos",
+    "tan",
+    "asin",
+    "acos",
+    "atan",
+    "sinh",
+    "cosh",
+    "tanh",
+    "atan2",
+    "pow",
+    "floor",
+    "ceil",
+    "round",
+]
 
 EMIT: dict[str, Callable[[Use], str]] = {
     "add": _arithmetic("fadd", "add"),

@@ -205,7 +205,9 @@ class Writer:
         own = s.site < 0 and s.memory.private  # a transform's buffer, indexed by its own counters
         return bool(s.index) and not own and not self.unchecked(s.site)
 
-    def fault(self, kind: FaultKind, s: Load | Store | Accumulate | Assert | Alloc, values: tuple[Length, ...]) -> None:
+    def fault(
+        self, kind: FaultKind, s: Load | Store | Accumulate | Assert | Alloc, values: tuple[Length, ...]
+    ) -> None:
         """Records a fault with up to 16 numbers, unless one is recorded already."""
         self.messages.faults.append((kind, s))
         values = values[: frame.MAX_VALUES]
@@ -245,4 +247,3 @@ def _fault_helper(f: Function, count: int) -> str:
         lines.append(f"%at{i} = getelementptr inbounds i8, ptr %frame, i64 {(frame.VALUES + i) * 8}")
         lines.append(f"store i64 %v{i}, ptr %at{i}")
     return f.module.share(name, "\n".join([*lines, "br label %end", "end:", "ret void", "}"]))
-

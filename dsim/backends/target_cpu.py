@@ -17,7 +17,9 @@ from dsim.ir.types import ScalarType, f32
 
 _INTRINSICS = {"sqrt": "sqrt", "floor": "floor", "ceil": "ceil", "round": "rint", "abs": "fabs"}
 _ORDERED = frozenset(("floor", "ceil", "round", "abs"))  # their calls need no flags
-_VECTORS = frozenset(["exp", "log", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "atan2", "pow"])
+_VECTORS = frozenset(
+    ["exp", "log", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "atan2", "pow"]
+)
 _SUFFIX = {16: "f16", 32: "f32", 64: "f64"}
 
 
@@ -47,7 +49,7 @@ def _widths() -> tuple[tuple[str, int], ...]:
 
 
 @cache
-def _variants(name: str, t: ScalarType, arity: int) -> tuple[tuple[str, int, str], ...]:
+def vector_variants(name: str, t: ScalarType, arity: int) -> tuple[tuple[str, int, str], ...]:
     """What libmvec has of `name`: the letter, the lanes and the name of each variant."""
     library = _libmvec()
     if library is None:
@@ -88,14 +90,16 @@ class CpuTarget:
         if name in module.declarations:
             return
         ty = TYPE[t]
-        variants = _variants(name, t, arity)
+        variants = vector_variants(name, t, arity)
         attribute = ""
         if variants:
             spelled = [f"_ZGV_LLVM_N{n}{'v' * arity}_{name}({vector})" for _, n, vector in variants]
             attribute = f' "vector-function-abi-variant"="{",".join(spelled)}"'
         for _, lanes, vector in variants:
             lane = f"<{lanes} x {ty}>"
-            module.declare(vector, f"declare {lane} @{vector}({', '.join([lane] * arity)}) memory(none) nounwind")
+            module.declare(
+                vector, f"declare {lane} @{vector}({', '.join([lane] * arity)}) memory(none) nounwind"
+            )
             module.vectors.append(vector)
         args = ", ".join([ty] * arity)
         module.declare(name, f"declare {ty} @{name}({args}) memory(none) nounwind willreturn{attribute}")
@@ -181,4 +185,3 @@ def _step(op: AccumulateOp, t: ScalarType) -> str:
         return f"  %better = {test} {ty} %old, %value\n  %new = select i1 %better, {ty} %old, {ty} %value"
     names = {"add": "fadd", "mul": "fmul" if t.is_float else "mul", "band": "and", "bor": "or", "bxor": "xor"}
     return f"  %new = {names[op]} {ty} %old, %value"
-
