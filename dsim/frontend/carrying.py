@@ -13,7 +13,7 @@ from dsim.frontend.scope import DRAWS, LIVE, RESULT, RETURNED, hidden, readable
 from dsim.frontend.structure import fits, labels, rebuilt, same, scalars
 from dsim.frontend.values import Poison, Value, describe
 from dsim.ir.build import FALSE, TRUE
-from dsim.ir.nodes import Atom, Block, Statement, Var
+from dsim.ir.nodes import Atom, Block, Const, Statement, Var
 
 
 @dataclass
@@ -61,7 +61,7 @@ def body(f: Frame, names: list[str], go: str, draws: Atom | None, run: Callable[
             c.end = f.scope.values
             missed = [n for n, v in before.items() if _changed(n, v, c, names)]
             if not missed:
-                _finish(f, c, draws)
+                _finish(f, c, before[DRAWS] if draws is None else None)
         f.scope.values = before
         if not missed:
             return c
@@ -98,8 +98,11 @@ def _carry(f: Frame, c: Carry, name: str, value: Value) -> None:
     c.of.append((name, f.scope.values[name]))
 
 
-def _finish(f: Frame, c: Carry, draws: Atom | None) -> None:
-    """What each carried value is in the next trip, the flow of control included."""
+def _finish(f: Frame, c: Carry, drawn: Value | None) -> None:
+    """What each carried value is in the next trip, the flow of control included.
+
+    `drawn` is the number of draws before the loop, if it is carried.
+    """
     for name, value in c.of:
         new = c.end[name]
         if isinstance(new, Poison):
@@ -108,8 +111,8 @@ def _finish(f: Frame, c: Carry, draws: Atom | None) -> None:
             f.emit.refuse("type", f"`{name}` is {describe(value)} before the loop and {describe(new)} in it")
         c.yields += [f.emit.atom(s, f.emit.type_of(o)) for s, o in zip(scalars(new), scalars(value), strict=True)]
     first = c.start[DRAWS]
-    if draws is None and isinstance(first, Var) and not same(c.end[DRAWS], first):
-        _flow(c, DRAWS, first, f.scope.values[DRAWS], c.end[DRAWS])
+    if isinstance(drawn, Var | Const) and isinstance(first, Var) and not same(c.end[DRAWS], first):
+        _flow(c, DRAWS, first, drawn, c.end[DRAWS])
     if not same(c.end[c.go], TRUE):
         c.goes_on = f.emit.builder.fresh("goes_on", TRUE.type)
         _flow(c, c.go, c.goes_on, TRUE, c.end[c.go])

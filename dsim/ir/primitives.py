@@ -108,7 +108,8 @@ def _atan2(other: Term, y: Term, x: Term, t: Term) -> Term:
 
 
 def _cast(x: Term, z: Term, t: Term) -> Term:
-    return t.cast(x.type)
+    """A tangent comes in the argument's type and leaves in the result's; an adjoint goes the other way."""
+    return t.cast(z.type if t.type == x.type else x.type)
 
 
 _ANY, _POSITIVE, _UNIT = (-2.0, 2.0), (0.2, 3.0), (-0.9, 0.9)

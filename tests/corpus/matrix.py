@@ -13,12 +13,12 @@ Differences are taken in f64, whatever the type of the cell.
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
-from tests.corpus.reference import by_reference, restart_random
 
 import dsim as ds
+from dsim.runtime import randomness, settings
 from tests.corpus import (
     programs_atomics,
     programs_carried,
@@ -75,8 +75,9 @@ class Outcome:
 class Trial:
     """A program built in one type, ready to be run from any inputs."""
 
-    def __init__(self, name: str, real: str) -> None:
-        ds.init(default_fp=REALS[real], random_seed=1)
+    def __init__(self, name: str, real: str, backend: str = "cpu") -> None:
+        ds.init(default_fp=REALS[real])
+        settings.change(replace(settings.current(), backend=backend))
         self.make = Maker(name, REALS[real])
         self.run = PROGRAMS[name](self.make)
         self.loss = ds.field(REALS[real], shape=(), needs_grad=True)
@@ -131,7 +132,7 @@ class Trial:
         return np.stack(columns, axis=1)
 
     def _set(self, inputs: np.ndarray) -> None:
-        restart_random()
+        randomness.restart(1)
         for cell, start in zip(self.make.inputs, parts(self.make.inputs, inputs), strict=True):
             _fill(cell.field, start)
         for cell in (*self.make.outputs, *self.make.others):
@@ -150,8 +151,7 @@ def compiled(name: str, real: str) -> Outcome:
 @functools.cache
 def interpreted(name: str, real: str) -> Outcome:
     """What a program gives when its kernels run in their readable Python form."""
-    with by_reference():
-        return Trial(name, real).outcome()
+    return Trial(name, real, "reference").outcome()
 
 
 @functools.cache
