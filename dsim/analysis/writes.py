@@ -41,7 +41,7 @@ class Plan:
     op : str
         How the accumulations combine; empty when the memory is only stored to.
     elements : tuple of index vectors
-        For "reduce"; in symbols that do not change in the loop.
+        For "reduce"; in the kernel's parameters and the indices of the loops around.
     axis, base, lo, hi
         For "window".
     box : tuple of (Affine, Affine)
@@ -127,14 +127,9 @@ class _Planner:
         return not any(self.meetings.within_trip(a, o, self.loop.depth) for a in shared for o in others)
 
     def _reduce(self, shared: list[Access], op: str) -> Plan | None:
-        if any(self._changes(form) for a in shared for form in a.index):
+        if any(v.name not in self.hulls.free for a in shared for form in a.index for v, _ in form.terms):
             return None
         return Plan("reduce", op, tuple(dict.fromkeys(a.index for a in shared)))
-
-    def _changes(self, form: Affine) -> bool:
-        """Whether `form` may change within the loop."""
-        loop = self.facts.integers.deepest((form,))
-        return loop is not None and loop.depth >= self.loop.depth
 
     def _window(self, shared: list[Access], op: str) -> Plan | None:
         index = self.loop.index
@@ -147,7 +142,8 @@ class _Planner:
                 continue
             base = Affine(next(iter(bases)))
             lo, hi = min(form.constant for form in forms), max(form.constant for form in forms)
-            if not self._changes(base) and hi - lo <= WIDEST_WINDOW:
+            fixed = all(v.name in self.hulls.free for v, _ in base.terms)
+            if fixed and hi - lo <= WIDEST_WINDOW:
                 return Plan("window", op, axis=axis, base=base, lo=lo, hi=hi)
         return None
 

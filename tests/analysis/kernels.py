@@ -20,6 +20,7 @@ from dsim.ir.nodes import (
     Load,
     Memory,
     Origin,
+    Statement,
     Store,
     Var,
     While,
@@ -40,6 +41,7 @@ class Program:
         self.params: list[Var] = []
         self.memories: list[Memory] = []
         self._origin = NOWHERE
+        self._splits: list[tuple[list[Statement], list[int]]] = []
 
     def param(self, name: str, type: ScalarType = i32) -> Term:
         var = self.b.fresh(name, type)
@@ -120,17 +122,18 @@ class Program:
         self.b.add(If(condition.atom, Block(tuple(inside)), Block(())))
 
     @contextmanager
-    def either(self, condition: Term) -> Iterator[list[None]]:
+    def either(self, condition: Term) -> Iterator[None]:
         """Two branches: what is built before and after `self.otherwise()`."""
         with self.b.block() as inside:
-            self._split: int | None = None
-            self._inside = inside
-            yield []
-        at = len(inside) if self._split is None else self._split
+            self._splits.append((inside, []))
+            yield
+        _, split = self._splits.pop()
+        at = split[0] if split else len(inside)
         self.b.add(If(condition.atom, Block(tuple(inside[:at])), Block(tuple(inside[at:]))))
 
     def otherwise(self) -> None:
-        self._split = len(self._inside)
+        inside, split = self._splits[-1]
+        split.append(len(inside))
 
     def kernel(self) -> Kernel:
         return number(Kernel("k", tuple(self.params), tuple(self.memories), self.b.close()))
