@@ -53,8 +53,13 @@ def count(w: Writer, s: For) -> None:
 
 
 def counted(w: Writer, s: For, start: Length, stop: Length, init: tuple[str, ...]) -> tuple[str, ...]:
-    """Writes the loop from `start` to `stop`, carrying `init`; what its carried values are after it."""
-    f = w.f
+    """Writes the loop from `start` to `stop`, carrying `init`; what its carried values are after it.
+
+    Where the order of iterations does not matter they go upwards, as vectors like it.
+    """
+    f, step = w.f, s.step
+    if step == -1 and s.parallel and s.goes_on is None:
+        start, stop, step = w.plus(stop, 1), w.plus(start, 1), 1
     test, body, end = f.label("for"), f.label("body"), f.label("done")
     before = f.block
     f.jump(test)
@@ -62,7 +67,7 @@ def counted(w: Writer, s: For, start: Length, stop: Length, init: tuple[str, ...
     index, at = f.open_phi("i64", str(start), before)
     carried = _Carried(w, s.carried, init, before)
     results = w.values(s.carried)
-    goes_on = f.let(f"icmp {'slt' if s.step > 0 else 'sgt'} i64 {index}, {stop}")
+    goes_on = f.let(f"icmp {'slt' if step > 0 else 'sgt'} i64 {index}, {stop}")
     if s.goes_on is not None:
         goes_on = f.let(f"select i1 {goes_on}, i1 {w.env[s.goes_on]}, i1 false")
     f.fork(goes_on, body, end)
@@ -70,7 +75,7 @@ def counted(w: Writer, s: For, start: Length, stop: Length, init: tuple[str, ...
     _bind_index(w, s.index, index)
     values = w.block(s.body)
     carried.close(values, f.block)
-    following = f.let(f"add nsw i64 {index}, {s.step}")
+    following = f.let(f"add nsw i64 {index}, {step}")
     f.close_phi(at, following, f.block)
     f.jump(test)
     f.open(end)
