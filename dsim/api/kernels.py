@@ -9,15 +9,17 @@ from typing import Any
 from dsim.diagnostics import Diagnostic, LaunchTypeError
 from dsim.frontend.types import Template
 from dsim.runtime.kernel import Kernel
+from dsim.runtime.templates import TemplateKernel, template_parameters
 
 template = Template
 
 
-def kernel(function: Callable[..., Any]) -> Kernel:
+def kernel(function: Callable[..., Any]) -> Kernel | TemplateKernel:
     """Decorator: the function is compiled, and calling it launches it.
 
     Its outermost loops run in parallel where their iterations are independent. It is compiled when it is
-    first launched; parameters have type annotations.
+    first launched; parameters have type annotations. One annotated with `template()` takes a field, or
+    anything else that kernels know at compile time; there is then a kernel for each that is passed.
 
     Examples
     --------
@@ -32,7 +34,8 @@ def kernel(function: Callable[..., Any]) -> Kernel:
     [0.0, 0.5, 1.0, 1.5]
     """
     _refuse_other(function, "kernel")
-    return Kernel(function)
+    templates = template_parameters(function)
+    return TemplateKernel(function, templates) if templates else Kernel(function)
 
 
 class Func:
@@ -94,6 +97,6 @@ def grad(function: Any) -> Derivative:
 
 def _derivative(mode: str, function: Any, name: str) -> Derivative:
     if not isinstance(function, Func | Derivative):
-        kind = "a kernel" if isinstance(function, Kernel) else type(function).__name__
+        kind = "a kernel" if isinstance(function, Kernel | TemplateKernel) else type(function).__name__
         raise TypeError(f"{name}() takes a func (a function under @func), not {kind}")
     return Derivative(mode, function)

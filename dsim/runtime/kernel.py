@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from dsim import frontend
@@ -51,9 +51,10 @@ class Kernel:
 
     __dsim_kernel__ = True
 
-    def __init__(self, function: Callable[..., Any]) -> None:
+    def __init__(self, function: Callable[..., Any], bound: Mapping[str, Any] | None = None) -> None:
         functools.update_wrapper(self, function)
         self.function = function
+        self._bound = bound  # parameters that are known at compile time
         self._versions: list[Version] = []
         self._promoted: frozenset[str] = frozenset()
         self._current: Version | None = None
@@ -100,7 +101,7 @@ class Kernel:
     def _compile(self) -> Version:
         chosen = settings.current()
         types = Types(chosen.default_fp, chosen.default_ip, chosen.debug)
-        lowered = frontend.lower(self.function, types, self._promoted)
+        lowered = frontend.lower(self.function, types, self._promoted, bound=self._bound)
         fields: dict[str, Field] = {}
         for name, field in lowered.fields.items():
             assert isinstance(field, Field)
