@@ -22,7 +22,7 @@ _CHEAP = ("add", "sub", "mul", "neg", "cast", "min", "max", "lt", "le", "gt", "g
 
 
 def hoist(kernel: Kernel) -> Kernel:
-    """`kernel` with what does not change in an inner loop done before it; itself if there is no such thing."""
+    """`kernel` with what does not change in an inner loop done before it; itself when nothing moves."""
     hoister = _Hoister(touched(kernel))
     statements: list[Statement] = []
     for s in kernel.body.statements:
