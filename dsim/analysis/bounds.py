@@ -69,6 +69,7 @@ class _Prover:
         self.places = {p.name: n for n, p in enumerate(facts.kernel.params) if p.type.is_integer}
         self.hulls = Hulls(facts, self.places)
         self._known: dict[tuple[int, tuple[Affine, ...]], tuple[Status, tuple[Affine, ...]]] = {}
+        self._proved: dict[tuple[object, ...], bool] = {}
 
     def access(self, a: Access) -> tuple[Status, tuple[Affine, ...]]:
         """The answer about `a`, and what must not be negative when that is "launch"."""
@@ -101,10 +102,18 @@ class _Prover:
         """Whether `inside` is never negative where `a` happens."""
         if self.facts.integers.extent(inside)[0] >= 0:
             return True
-        if inside.is_constant:
-            return False
+        key = (inside, a.loops, a.guards)
+        if key not in self._proved:
+            self._proved[key] = not inside.is_constant and self._proof(-inside + -1, a)
+        return self._proved[key]
+
+    def _proof(self, outside: Affine, a: Access) -> bool:
+        """Whether `outside` cannot be 0 or more where `a` happens."""
         positive, zero = self.meetings.bounds(a)
-        outside = -inside + -1
+        if not zero:
+            bounded = {(v.name, k > 0) for f in positive for v, k in f.terms}
+            if any((v.name, k < 0) not in bounded for v, k in outside.terms):
+                return False
         return impossible([row(f) for f in zero], [row(f) for f in (*positive, outside)])
 
 

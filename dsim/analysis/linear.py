@@ -115,21 +115,43 @@ class _Rows:
 
     def eliminate(self) -> None:
         """Takes variable by variable out until none is left or there are too many rows."""
+        self._drop_unbounded()
         while self.strictest and len(self.strictest) <= _MOST:
             name = self._cheapest()
-            rows = [(dict(terms), c) for terms, c in self.strictest.items()]
-            lower = [r for r in rows if r[0].get(name, 0) > 0]
-            upper = [r for r in rows if r[0].get(name, 0) < 0]
-            self.strictest = {t: c for t, c in self.strictest.items() if all(n != name for n, _ in t)}
+            lower: list[Row] = []
+            upper: list[Row] = []
+            rest = {}
+            for terms, c in self.strictest.items():
+                k = next((k for n, k in terms if n == name), 0)
+                if k:
+                    (lower if k > 0 else upper).append((dict(terms), c))
+                else:
+                    rest[terms] = c
+            self.strictest = rest
             for a in lower:
                 for b in upper:
                     self.add(_sum(a, -b[0][name], b, a[0][name]))
+            self._drop_unbounded()
+
+    def _drop_unbounded(self) -> None:
+        """Leaves out rows with a variable that can be made as large, or as small, as they need."""
+        while True:
+            lower, upper = self._sides()
+            free = lower.keys() ^ upper.keys()
+            if not free:
+                return
+            self.strictest = {t: c for t, c in self.strictest.items() if free.isdisjoint(n for n, _ in t)}
 
     def _cheapest(self) -> str:
+        lower, upper = self._sides()
+        return min(lower, key=lambda n: lower[n] * upper[n])
+
+    def _sides(self) -> tuple[dict[str, int], dict[str, int]]:
+        """How many rows bound each variable from below, and from above."""
         lower: dict[str, int] = {}
         upper: dict[str, int] = {}
         for terms in self.strictest:
             for n, k in terms:
                 side = lower if k > 0 else upper
                 side[n] = side.get(n, 0) + 1
-        return min({**lower, **upper}, key=lambda n: lower.get(n, 0) * upper.get(n, 0))
+        return lower, upper

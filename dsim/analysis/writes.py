@@ -111,11 +111,11 @@ class _Planner:
     def _shared(self, writes: list[Access]) -> list[Access]:
         """The accumulations to elements that another iteration may write too."""
         level = self.loop.depth
-        found: dict[Access, None] = {}
+        found = {a: None for a in writes if a.op and self.meetings.other_trip(a, a, level)}
         for n, a in enumerate(writes):
-            for b in writes[n:]:
+            for b in writes[n + 1 :]:
                 stores = a.kind == "store" and b.kind == "store"  # then the loop's independence says it
-                if not stores and self.meetings.other_trip(a, b, level):
+                if not stores and not (a in found and b in found) and self.meetings.other_trip(a, b, level):
                     found.update(dict.fromkeys((a, b)))
         return list(found)
 
