@@ -2,10 +2,12 @@
 
 import json
 import re
+import runpy
 import tomllib
 from importlib.metadata import version
 from pathlib import Path
 
+import numpy as np
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
@@ -58,3 +60,12 @@ def test_lock_file_names_no_registry():
 def test_the_demo_is_shipped():
     shipped = project()["tool"]["hatch"]["build"]["targets"]["wheel"]["shared-data"]
     assert shipped["notebooks"] == "share/dsim/notebooks"
+
+
+def test_the_example_of_the_readme(tmp_path):
+    (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
+    (tmp_path / "gravity.py").write_text(code)
+    names = runpy.run_path(str(tmp_path / "gravity.py"))
+    forces = -names["x"].grad.to_numpy()
+    assert np.abs(forces).max() > 0
+    np.testing.assert_allclose(forces.sum(axis=0), 0, atol=1e-5 * np.abs(forces).max())
