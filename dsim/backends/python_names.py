@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import builtins
 import keyword
+import math
 import re
 
 from dsim.ir import arithmetic
 from dsim.ir.build import Names
 from dsim.ir.nodes import Atom, Const, Memory, MemoryKey
+from dsim.ir.show import digits
 from dsim.ir.types import BY_NAME
 
 FUNCTIONS = tuple(
@@ -56,13 +58,15 @@ class PythonNames:
 
 def literal(c: Const) -> str:
     """A constant as a plain Python number, which takes the type of what it meets."""
-    text = repr(c.value)
-    return text if text[-1].isdigit() or isinstance(c.value, bool) else f'float("{text}")'
+    if isinstance(c.value, bool):
+        return str(c.value)
+    text = digits(c)
+    return text if math.isfinite(c.value) else f'float("{text}")'
 
 
 def typed(c: Const) -> str:
     """A constant as a NumPy scalar of its type."""
-    return f"{c.type}({literal(c)})" if "float" not in literal(c) else f'{c.type}("{c.value!r}")'
+    return f"{c.type}({literal(c)})" if math.isfinite(c.value) else f'{c.type}("{digits(c)}")'
 
 
 def filled(template: str, args: tuple[Atom, ...], texts: list[str | None], to: str) -> str:

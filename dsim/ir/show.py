@@ -15,6 +15,7 @@ from dsim.ir.nodes import (
     Assert,
     Atom,
     Block,
+    Const,
     Derive,
     For,
     If,
@@ -60,8 +61,14 @@ def atom(a: Atom) -> str:
     """A variable by its name, a constant by its value."""
     if isinstance(a, Var):
         return a.name
-    text = str(a.value).lower() if a.type == u1 else repr(a.value)
-    return text if a.type in (f32, i32, u1) else f"{text}{a.type}"
+    return digits(a) if a.type in (f32, i32, u1) else f"{digits(a)}{a.type}"
+
+
+def digits(c: Const) -> str:
+    """The value of a constant, as short as its type allows: 0.1 in f32 is ``0.1``."""
+    if c.type.is_float:
+        return str(c.type.numpy.type(c.value))
+    return str(c.value).lower() if c.type == u1 else str(c.value)
 
 
 def memory(m: Memory) -> str:

@@ -9,7 +9,7 @@ from dsim.backends.faults import Fault
 from dsim.backends.python_source import run, source
 from dsim.diagnostics import Source, Span
 from dsim.ir.nodes import Assert, Block, Derive, Kernel, Load, Origin, Var
-from dsim.ir.types import f32, i8, i32, i64, u8
+from dsim.ir.types import f32, i8, i32, i64, u8, u64
 from tests.building import Building
 
 TEXT = Source("gravity.py", "for i in x:\n    r = x[i] * 2.0\n    U[None] += r\n", first_line=6)
@@ -172,3 +172,15 @@ def test_a_derivative_must_be_expanded_first() -> None:
     derive = Derive("jvp", (q,), Block((), (q,)), (p,), (p,), (Var("d", f32),))
     with pytest.raises(ValueError, match="expanded"):
         source(Kernel("k", (p,), (), Block((derive,))))
+
+
+def test_constants_of_every_kind_come_back() -> None:
+    values = [0.1, 1e-4, 3.4e38, 1e-45, float("inf"), float("-inf"), float("nan"), -0.0]
+    k = Building("k", f32)
+    p = k.param("p")
+    kernel = k.kernel(*values, *(p.op("max", v) for v in values), -3, True, k.value(2**64 - 1, u64))
+    returned = run(kernel, {}, (0,))
+    floats = np.array(values, np.float32)
+    np.testing.assert_array_equal(np.array(returned[:8]), floats)
+    np.testing.assert_array_equal(np.array(returned[8:16]), np.where(floats < 0, np.float32(0), floats))
+    assert returned[16:] == (-3, True, 2**64 - 1)

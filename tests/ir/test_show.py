@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dsim.ir.build import TRUE, index
+from dsim.ir.build import TRUE, const, index
 from dsim.ir.nodes import (
     Accumulate,
     Alloc,
@@ -124,3 +124,8 @@ def test_sites_are_numbered_in_program_order_and_not_shown() -> None:
     sites = [s.site for s in statements(numbered.body) if isinstance(s, Load | Store | Accumulate)]
     assert sites == [0, 1, 2]
     assert show(numbered) == TEXT
+
+
+def test_constants_are_as_short_as_their_type_allows() -> None:
+    values = [const(0.1, f32), const(1e-4, f32), const(0.1, f64), const(float("inf"), f32), const(-3, i32)]
+    assert show(Block((), tuple(values))) == "yield 0.1, 1e-04, 0.1f64, inf, -3"
