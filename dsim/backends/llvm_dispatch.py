@@ -2,7 +2,8 @@
 
 Threads take chunks one by one from a counter. Only one launch of the process at a time may use the
 threads, whoever comes second runs its chunks alone: results are the same, since they depend on the
-chunks only.
+chunks only. So a launch may also choose: where the threads turned out slower than one (short tasks, a
+busy machine) it goes alone for a while, and tries again less and less often.
 """
 
 from __future__ import annotations
@@ -33,16 +34,32 @@ end:
   ret void
 }}"""
 
-_DISPATCH = f"""define void @dsim_dispatch(ptr %frame, ptr %task, i64 %first, i64 %count) {PLAIN} {{
+# What a dispatch remembers between launches, in slots: cycles that an iteration takes alone (a
+# double, 0 before the first time), how many launches to go alone still, how many the next time.
+MEMORY = 3
+_FIRST_WAIT, _LONGEST_WAIT = 4, 4096
+
+_DISPATCH = f"""define void @dsim_dispatch(ptr %frame, ptr %task, i64 %first, i64 %count, ptr %own, i64 %trips) {PLAIN} {{
 entry:
   %dims = alloca i64
   %none = alloca [2 x i64]
+{_slot("alone_at", 0, "%own")}{_slot("wait_at", 1, "%own")}{_slot("next_wait_at", 2, "%own")}\
 {_slot("runtime_at", frame.RUNTIME)}  %runtime = load ptr, ptr %runtime_at, align 8
 {_slot("threads_at", frame.THREADS, "%runtime")}  %threads = load i64, ptr %threads_at, align 8
 {_slot("busy", frame.BUSY, "%runtime")}  %many = icmp sgt i64 %count, 1
   %some = icmp sgt i64 %threads, 1
   %both = and i1 %many, %some
-  br i1 %both, label %ask, label %alone
+  %wait = load i64, ptr %wait_at, align 8
+  %left = sub i64 %wait, 1
+  %waits = icmp sgt i64 %wait, 0
+  %began = call i64 @llvm.readcyclecounter()
+  %iterations = sitofp i64 %trips to double
+  br i1 %both, label %consider, label %alone
+consider:
+  br i1 %waits, label %postpone, label %ask
+postpone:
+  store i64 %left, ptr %wait_at, align 8
+  br label %alone
 ask:
   %pair = cmpxchg ptr %busy, i64 0, i64 1 acquire monotonic
   %mine = extractvalue {{ i64, i1 }} %pair, 1
@@ -57,6 +74,30 @@ share:
   %narrow = trunc i64 %threads to i32
   call void %for(ptr @dsim_worker, ptr %none, ptr %dims, ptr %none, ptr %frame, i64 0, i64 0, i32 %narrow)
   store atomic i64 0, ptr %busy release, align 8
+  %joined = call i64 @llvm.readcyclecounter()
+  %took = sub i64 %joined, %began
+  %took_d = uitofp i64 %took to double
+  %shared_rate = fdiv double %took_d, %iterations
+  %alone_rate = load double, ptr %alone_at, align 8
+  %unknown = fcmp oeq double %alone_rate, 0.0
+  br i1 %unknown, label %compare, label %judge
+compare:
+  store i64 1, ptr %wait_at, align 8
+  store i64 {_FIRST_WAIT}, ptr %next_wait_at, align 8
+  ret void
+judge:
+  %slower = fcmp ogt double %shared_rate, %alone_rate
+  br i1 %slower, label %back_off, label %good
+back_off:
+  %next_wait = load i64, ptr %next_wait_at, align 8
+  store i64 %next_wait, ptr %wait_at, align 8
+  %twice = shl i64 %next_wait, 1
+  %short = icmp slt i64 %twice, {_LONGEST_WAIT}
+  %longer = select i1 %short, i64 %twice, i64 {_LONGEST_WAIT}
+  store i64 %longer, ptr %next_wait_at, align 8
+  ret void
+good:
+  store i64 {_FIRST_WAIT}, ptr %next_wait_at, align 8
   ret void
 alone:
   br label %test
@@ -70,6 +111,20 @@ run:
   %following = add i64 %c, 1
   br label %test
 end:
+  br i1 %both, label %measure, label %leave
+measure:
+  %ended = call i64 @llvm.readcyclecounter()
+  %spent = sub i64 %ended, %began
+  %spent_d = uitofp i64 %spent to double
+  %rate = fdiv double %spent_d, %iterations
+  %known = load double, ptr %alone_at, align 8
+  %fresh = fcmp oeq double %known, 0.0
+  %sum = fadd double %known, %rate
+  %mean = fmul double %sum, 0.5
+  %kept = select i1 %fresh, double %rate, double %mean
+  store double %kept, ptr %alone_at, align 8
+  br label %leave
+leave:
   ret void
 }}"""
 
@@ -114,7 +169,8 @@ grow:
 
 
 def dispatch(module: Module) -> str:
-    """The function ``(frame, task, first chunk, number of chunks)``."""
+    """The function ``(frame, task, first chunk, number of chunks, its slots, iterations)``."""
+    module.declare("llvm.readcyclecounter", "declare i64 @llvm.readcyclecounter()")
     module.share("dsim_worker", _WORKER)
     return module.share("dsim_dispatch", _DISPATCH)
 
@@ -163,4 +219,5 @@ end:
 OUTSIDE = """declare noalias ptr @malloc(i64) nounwind
 declare noalias ptr @calloc(i64, i64) nounwind
 declare void @free(ptr captures(none)) nounwind
+declare i64 @llvm.readcyclecounter()
 """

@@ -26,6 +26,7 @@ class _Slots:
 
     trips: int
     chunks: int
+    runs: int  # what the dispatches remember
     lows: int  # of each private copy, the byte at which it starts in its memory
     partials: int
 
@@ -35,6 +36,7 @@ def write_parallel(k: KernelWriter, entry: Writer, task: Task, s: Schedule) -> N
     phases = 2 if s.held else 1
     slots = _Slots(
         *(k.layout.take(1) for _ in range(2)),
+        runs=k.layout.take(llvm_dispatch.MEMORY * phases),
         lows=k.layout.take(len(s.private)),
         partials=k.layout.take(s.chunks * phases * len(s.partials)),
     )
@@ -209,9 +211,10 @@ def _write_run(k: KernelWriter, entry: Writer, task: Task, s: Schedule, slots: _
         chunks = _with_scratch(f, s, chunks)
     frame.write(f, slots.chunks, "i64", str(chunks))
     run = llvm_dispatch.dispatch(f.module)
-    f.do(f"call void @{run}(ptr %frame, ptr @{task.name}_chunk, i64 0, i64 {chunks})")
-    if s.held:
-        f.do(f"call void @{run}(ptr %frame, ptr @{task.name}_chunk, i64 {chunks}, i64 {chunks})")
+    for phase, first in enumerate(("0", chunks) if s.held else ("0",)):
+        own = frame.address(f, slots.runs + phase * llvm_dispatch.MEMORY)
+        numbers = f"i64 {first}, i64 {chunks}, ptr {own}, i64 {trips}"
+        f.do(f"call void @{run}(ptr %frame, ptr @{task.name}_chunk, {numbers})")
     for i, c in enumerate(s.private):
         _add_copies(k, entry, s, c, i, chunks, slots)
     if s.partials:
