@@ -1,17 +1,20 @@
 """Says of every loop whether its iterations may run in any order, at once.
 
 What the analysis finds decides, anew for each kernel: that a loop of the primal is parallel says nothing
-about the same loop of a tangent. Only what the person said about a loop goes before it.
+about the same loop of a tangent. Only what the person said about a loop goes before it. A loop that may
+run in any order and counts down (adjoints do) counts up instead: that is what vector units are made for.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from dsim.analysis.independence import loop_independence
-from dsim.ir.nodes import Block, For, Kernel, Statement, Var
-from dsim.ir.walk import with_blocks
+from dsim.ir.build import Builder, Names, const
+from dsim.ir.nodes import Atom, Block, For, Kernel, Let, Statement, Var
+from dsim.ir.walk import bound_names, with_blocks
+from dsim.passes.identities import Definitions, split
 
 
 def parallel(kernel: Kernel, told: Mapping[Var, bool] | None = None) -> Kernel:
@@ -24,17 +27,49 @@ def parallel(kernel: Kernel, told: Mapping[Var, bool] | None = None) -> Kernel:
     told : mapping of Var to bool, optional
         By the index of a loop, whether it is parallel whatever the analysis says.
     """
-    known = told or {}
-    verdicts = loop_independence(kernel)
+    free = {index: verdict.independent for index, verdict in loop_independence(kernel).items()}
+    marker = _Marker(kernel, {**free, **(told or {})})
+    return replace(kernel, body=marker.block(kernel.body))
 
-    def block(b: Block) -> Block:
-        return Block(tuple(map(statement, b.statements)), b.yields)
 
-    def statement(s: Statement) -> Statement:
-        s = with_blocks(s, block)
+class _Marker:
+    def __init__(self, kernel: Kernel, free: Mapping[Var, bool]) -> None:
+        self.free = free
+        self.exact = kernel.exact
+        self.builder = Builder(Names(bound_names(kernel)))
+        self.made: Definitions = {}
+
+    def block(self, block: Block) -> Block:
+        return Block(self.statements(block.statements), block.yields)
+
+    def statements(self, given: Iterable[Statement]) -> tuple[Statement, ...]:
+        with self.builder.block() as out:
+            for s in given:
+                if isinstance(s, Let):
+                    self.made[s.var.name] = s
+                    self.builder.add(s)
+                else:
+                    self.builder.add(self.marked(with_blocks(s, self.block)))
+        return tuple(out)
+
+    def marked(self, s: Statement) -> Statement:
         if not isinstance(s, For):
             return s
-        free = known.get(s.index, verdicts[s.index].independent)
-        return s if free == s.parallel else replace(s, parallel=free)
+        s = s if self.free[s.index] == s.parallel else replace(s, parallel=not s.parallel)
+        return self.upwards(s) if s.parallel and s.step == -1 else s
 
-    return replace(kernel, body=block(kernel.body))
+    def upwards(self, s: For) -> For:
+        """`s` from its last index to its first, where no end overflows and no sum must keep its order."""
+        if s.goes_on is not None or (self.exact and s.carried):
+            return s
+        first, last = self.after(s.stop), self.after(s.start)
+        return s if first is None or last is None else replace(s, start=first, stop=last, step=1)
+
+    def after(self, end: Atom) -> Atom | None:
+        """``end + 1``; None if `end` may be the greatest number of its type."""
+        base, offset = split(end, self.made)
+        if base is None:
+            return const(offset + 1, end.type) if const(offset + 1, end.type).value > offset else None
+        if offset >= 0:
+            return None
+        return self.builder.let("add", base, const(offset + 1, end.type), hint="end")
