@@ -17,6 +17,7 @@ from numba.core.registry import cpu_target
 
 from dsim.backends.llvm_dispatch import OUTSIDE
 
+_SPEED = 2  # optimisation level
 _numbers = itertools.count()
 _SHARED: dict[str, str] = {}  # functions that are compiled already and that all modules may call
 
@@ -24,12 +25,20 @@ _SHARED: dict[str, str] = {}  # functions that are compiled already and that all
 class _Library(JITCodeLibrary):
     """A code library of one module, optimised once."""
 
-    def _optimize_functions(self, ll_module: llvm.ModuleRef) -> None:
+    def add_llvm_module(self, ll_module: llvm.ModuleRef) -> None:
+        """Takes the module as it is: there are no others to link it with."""
         ll_module.data_layout = self._codegen._data_layout
+        self._final_module = ll_module
 
-    def _optimize_final_module(self) -> None:
-        passes, builder = self._codegen._module_pass_manager()
-        passes.run(self._final_module, builder)
+    def finalize(self) -> None:
+        """Optimises the module and makes machine code of it."""
+        options = llvm.create_pipeline_tuning_options(_SPEED)
+        options.loop_vectorization = True  # but not straight-line code: it costs more than it gives
+        builder = llvm.create_pass_builder(self._codegen._tm, options)
+        builder.getModulePassManager().run(self._final_module, builder)
+        self._codegen._add_module(self._final_module)
+        self._codegen._engine.finalize_object()
+        self._finalized = True
 
 
 class MachineCode:
