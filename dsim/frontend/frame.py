@@ -136,7 +136,9 @@ class Frame:
 
     def value(self, node: ast.expr, hint: str = "t") -> Value:
         """The value of an expression."""
-        return self.load(self.place(node, hint), hint)
+        value = self.place(node, hint)
+        with self.at(node):
+            return self.load(value, hint)
 
     def run(self, statements: Sequence[ast.stmt], needed: frozenset[str] | None = None) -> None:
         """Lowers `statements`; `needed` names the locals used after them (None: any)."""
