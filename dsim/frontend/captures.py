@@ -116,6 +116,10 @@ class Surroundings:
             return Path(name, lambda: getattr(builtins, name)), 0
         return None
 
+    def closure(self) -> dict[str, Path]:
+        """The names of the functions around."""
+        return {name: self.find(name)[0] for name in self.cells}  # type: ignore[index]
+
     def names(self) -> list[str]:
         """All of them, for suggestions."""
         return [*self.cells, *self.module, *dir(builtins)]

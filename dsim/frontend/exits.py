@@ -26,10 +26,8 @@ def leaves(statements: Sequence[ast.stmt]) -> bool:
     return isinstance(last, ast.If) and leaves(last.body) and leaves(last.orelse)
 
 
-def leave_loop(f: Frame, s: ast.stmt, word: str) -> None:
-    """``break`` and ``continue``."""
-    if not f.loops:
-        f.refuse("syntax", f"`{word}` outside a loop", s, help="use `return` to leave the kernel or func")
+def leave_loop(f: Frame, word: str) -> None:
+    """``break`` and ``continue``; Python itself sees to it that there is a loop."""
     if word == "break":
         f.scope.values[f.loops[-1]] = FALSE
     f.scope.values[LIVE] = FALSE

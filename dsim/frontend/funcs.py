@@ -10,7 +10,7 @@ from typing import Any
 
 from dsim.frontend import derive, elementary
 from dsim.frontend.assign import fixed, record
-from dsim.frontend.captures import Surroundings
+from dsim.frontend.captures import Path, Surroundings
 from dsim.frontend.exits import assigned
 from dsim.frontend.frame import Frame
 from dsim.frontend.lowered import Returns
@@ -43,7 +43,8 @@ def invoke(f: Frame, function: Any, args: list[Value], keywords: dict[str, Value
     python = function.__dsim_func__
     owner = []
     if isinstance(python, types.MethodType):
-        owner, python = [Opaque(python.__self__)], python.__func__
+        held = python.__self__
+        owner, python = [Opaque(held, Path(f"{type(held).__name__}_{id(held)}", lambda: held))], python.__func__
     inner = Frame(f.c, text_of(f, python), Surroundings(python), (*f.inlined, f.span(node)))
     return _inlined(f, inner, python, annotations(inner, python), [*owner, *args], keywords, node)
 
@@ -98,14 +99,14 @@ def _result(f: Frame, inner: Frame, node: ast.AST) -> Value:
 
 def annotations(f: Frame, python: types.FunctionType) -> dict[str, Any]:
     """What the parameters and the result are annotated with; annotations kept as text are evaluated."""
+    around = {name: path.read() for name, path in f.surroundings.closure().items()}
     found: dict[str, Any] = {}
     for name, value in python.__annotations__.items():
         if isinstance(value, str):
             try:
-                value = f.value(ast.parse(value, mode="eval").body)
-            except Refused:
+                value = eval(value, python.__globals__, around)  # noqa: S307 (as `typing.get_type_hints` does)
+            except (NameError, AttributeError):
                 value = None
-            value = value.value if isinstance(value, Opaque) else value
         found[name] = value
     return found
 

@@ -192,11 +192,11 @@ def _while(f: Frame, s: ast.stmt, needed: frozenset[str] | None) -> None:
 
 
 def _break(f: Frame, s: ast.stmt, needed: frozenset[str] | None) -> None:
-    exits.leave_loop(f, s, "break")
+    exits.leave_loop(f, "break")
 
 
 def _continue(f: Frame, s: ast.stmt, needed: frozenset[str] | None) -> None:
-    exits.leave_loop(f, s, "continue")
+    exits.leave_loop(f, "continue")
 
 
 def _return(f: Frame, s: ast.stmt, needed: frozenset[str] | None) -> None:

@@ -37,10 +37,11 @@ def augmented(f: Frame, node: ast.AugAssign) -> None:
     if _is_place(f, node.target):
         x = assign.element(f, node.target)
         value = f.value(node.value)
-        if sign in _IN_ONE_STEP:
-            _accumulate(f, x, sign, value, False)
-        else:
-            store(f, x, operate(f, sign, load(f, x), value))
+        with f.at(node.target):
+            if sign in _IN_ONE_STEP:
+                _accumulate(f, x, sign, value, False)
+            else:
+                store(f, x, operate(f, sign, load(f, x), value))
         return
     _on_local(f, node.target, sign, f.value(node.value))
 

@@ -164,7 +164,7 @@ def describe(value: Value) -> str:
     """What `value` is, for messages: ``a vector of 3``, ``an f32``, ``a field``."""
     match value:
         case Var(type=t) | Const(type=t):
-            return f"{'an' if str(t)[0] in 'iuf' else 'a'} {t}"
+            return "a truth value" if t.kind == "bool" else f"{'a' if t.kind == 'uint' else 'an'} {t}"
         case bool():
             return "a truth value"
         case int():

@@ -1,0 +1,196 @@
+"""What the frontend's tests lower: fields that are only data, and the dialect's names as marks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from dsim.backends import python_source
+from dsim.frontend import Lowered, MatrixType, Settings, Template, lower
+from dsim.ir import show
+from dsim.ir.check import check
+from dsim.ir.types import f32, f64, i8, i32, i64, u1, u8, u32, u64
+
+
+@dataclass(eq=False)
+class FakeField:
+    """A field as the frontend's protocol has it."""
+
+    dtype: Any = f64
+    shape: tuple[int, ...] = ()
+    entry_shape: tuple[int, ...] = ()
+    placed: bool = True
+    derivative: tuple[str, ...] = ()
+    primal: FakeField | None = None
+    needs_grad: bool = True
+    values: np.ndarray = field(default_factory=lambda: np.zeros(0))
+
+    __dsim_field__ = True
+
+    def __post_init__(self) -> None:
+        self.values = np.zeros((*self.shape, *self.entry_shape), self.dtype.numpy)
+        self._companions: dict[str, FakeField] = {}
+
+    @property
+    def root(self) -> FakeField:
+        return self if self.primal is None else self.primal
+
+    def _companion(self, kind: str) -> FakeField | None:
+        if not self.needs_grad:
+            return None
+        if kind not in self._companions:
+            self._companions[kind] = FakeField(
+                self.dtype, self.shape, self.entry_shape, True, (*self.derivative, kind), self.root
+            )
+        return self._companions[kind]
+
+    @property
+    def grad(self) -> FakeField | None:
+        return self._companion("bar")
+
+    @property
+    def dual(self) -> FakeField | None:
+        return self._companion("dot")
+
+    def __getitem__(self, index: Any) -> Any:
+        """For running the same function as plain Python."""
+        return self.values[() if index is None else index]
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        self.values[() if index is None else index] = value
+
+    def at(self, derivative: tuple[str, ...]) -> FakeField:
+        found = self
+        for kind in derivative:
+            found = found._companion(kind)  # noqa: SLF001
+            assert found is not None
+        return found
+
+
+def f(*shape: int, dtype: Any = f64, entry: tuple[int, ...] = (), values: Any = None, **options: Any) -> FakeField:
+    made = FakeField(dtype, shape, entry, **options)
+    if values is not None:
+        made.values[...] = values
+    return made
+
+
+def mark(name: str) -> Any:
+    """A function that the frontend knows as `name`."""
+
+    def function(*args: Any, **named: Any) -> Any:
+        raise AssertionError(f"{name} is for kernels")
+
+    function.__dsim_builtin__ = name
+    return function
+
+
+_NAMES = [
+    "acos", "asin", "atan", "atan2", "atomic_add", "atomic_and", "atomic_max", "atomic_min", "atomic_mul",
+    "atomic_or", "atomic_sub", "atomic_xor", "bit_cast", "cast", "ceil", "cos", "cosh", "exp", "floor", "grouped",
+    "log", "loop_config", "max", "min", "ndrange", "pow", "randn", "random", "round", "rsqrt", "select", "sin",
+    "sinh", "sqrt", "static", "static_assert", "stop_grad", "tan", "tanh", "abs", "sign", "norm", "zip",
+]  # fmt: skip
+_MATH = ["clamp", "cross", "distance", "dot", "fract", "length", "mix", "mod", "normalize", "smoothstep", "step"]
+
+
+def _constructor(name: str, *makers: str) -> Any:
+    made = mark(name)
+    for maker in makers:
+        setattr(made, maker, mark(f"{name}.{maker}"))
+    return made
+
+
+class Kernel:
+    __dsim_kernel__ = True
+
+
+class Func:
+    def __init__(self, function: Any) -> None:
+        self.__dsim_func__ = function
+
+
+class Derivative:
+    def __init__(self, mode: str, function: Any) -> None:
+        self.__dsim_derivative__ = (mode, function)
+
+
+ti = SimpleNamespace(
+    **{name: mark(name) for name in _NAMES},
+    Vector=_constructor("Vector", "zero", "one", "unit"),
+    Matrix=_constructor("Matrix", "zero", "one", "unit", "identity", "diag", "rows", "cols"),
+    math=SimpleNamespace(
+        **{name: mark(name) for name in _MATH},
+        vec2=MatrixType(float, (2,)),
+        vec3=MatrixType(float, (3,)),
+        mat2=MatrixType(float, (2, 2)),
+    ),
+    types=SimpleNamespace(vector=lambda n, t: MatrixType(t, (n,)), matrix=lambda n, m, t: MatrixType(t, (n, m))),
+    template=Template,
+    func=Func,
+    forward=lambda g: Derivative("jvp", g),
+    grad=lambda g: Derivative("vjp", g),
+    f32=f32, f64=f64, i8=i8, i32=i32, i64=i64, u1=u1, u8=u8, u32=u32, u64=u64,
+)  # fmt: skip
+
+DOUBLE = Settings(default_fp=f64)
+
+
+def lowered(function: Callable[..., Any], settings: Settings = DOUBLE, **options: Any) -> Lowered:
+    """`function` lowered, and the result checked."""
+    result = lower(function, settings, **options)
+    check(result.kernel)
+    return result
+
+
+def text(function: Callable[..., Any], settings: Settings = DOUBLE, **options: Any) -> str:
+    """The printed kernel."""
+    return show.show(lowered(function, settings, **options).kernel)
+
+
+def run(function: Callable[..., Any], *args: Any, settings: Settings = DOUBLE, launch: int = 0, **options: Any) -> Any:
+    """Lowers `function` and runs it on the values of its fields; gives what it returns."""
+    result = lowered(function, settings, **options)
+    buffers = {}
+    for m in result.kernel.memories:
+        root = result.fields[m.name]
+        assert isinstance(root, FakeField)
+        buffers[m.key] = root.at(m.derivative).values
+    flat = [x for a in args for x in np.ravel(a)]
+    hidden = [c.read() for c in result.hidden]
+    returned = python_source.run(result.kernel, buffers, [*flat, *hidden, *([launch] if result.random else [])])
+    if result.returns is None:
+        return None
+    if result.returns.shape:
+        return np.array(returned).reshape(result.returns.shape)
+    return returned[0].item()
+
+
+def refused(function: Callable[..., Any], settings: Settings = DOUBLE, **options: Any) -> str:
+    """What is said of a function that cannot be lowered: codes and messages, and the help, line by line."""
+    from dsim.diagnostics import CompilationError
+
+    try:
+        lower(function, settings, **options)
+    except CompilationError as error:
+        return "\n".join(
+            line for d in error.diagnostics for line in (f"{d.code}: {d.message}", *([f"help: {d.help}"] if d.help else []))
+        )
+    raise AssertionError("it was lowered")
+
+
+def agrees(function: Callable[..., Any], fields: list[FakeField], *args: Any) -> None:
+    """The lowered kernel does what Python does with the same function."""
+    before = [x.values.copy() for x in fields]
+    wanted = function(*args)
+    results = [x.values.copy() for x in fields]
+    for x, v in zip(fields, before, strict=True):
+        x.values[...] = v
+    got = run(function, *args)
+    for x, v in zip(fields, results, strict=True):
+        np.testing.assert_allclose(x.values, v, rtol=1e-12, err_msg=function.__name__)
+    if wanted is not None:
+        np.testing.assert_allclose(got, wanted, rtol=1e-12)
