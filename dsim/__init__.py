@@ -57,7 +57,7 @@ from dsim.api.functions import (
     tan,
     tanh,
 )
-from dsim.api.kernels import forward, func, grad, kernel, template
+from dsim.api.kernels import data_oriented, forward, func, grad, kernel, template
 from dsim.api.options import (
     CRITICAL,
     DEBUG,

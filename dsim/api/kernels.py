@@ -8,13 +8,12 @@ from typing import Any
 
 from dsim.diagnostics import Diagnostic, LaunchTypeError
 from dsim.frontend.types import Template
-from dsim.runtime.kernel import Kernel
-from dsim.runtime.templates import TemplateKernel, template_parameters
+from dsim.runtime.kernel import Kernel, bound_once
 
 template = Template
 
 
-def kernel(function: Callable[..., Any]) -> Kernel | TemplateKernel:
+def kernel(function: Callable[..., Any]) -> Kernel:
     """Decorator: the function is compiled, and calling it launches it.
 
     Its outermost loops run in parallel where their iterations are independent. It is compiled when it is
@@ -34,8 +33,7 @@ def kernel(function: Callable[..., Any]) -> Kernel | TemplateKernel:
     [0.0, 0.5, 1.0, 1.5]
     """
     _refuse_other(function, "kernel")
-    templates = template_parameters(function)
-    return TemplateKernel(function, templates) if templates else Kernel(function)
+    return Kernel(function)
 
 
 class Func:
@@ -43,10 +41,14 @@ class Func:
 
     def __init__(self, function: Callable[..., Any]) -> None:
         functools.update_wrapper(self, function)
-        self.__dsim_func__ = function
+        self.function = self.__dsim_func__ = function
 
     def __call__(self, *args: Any, **named: Any) -> Any:
-        return self.__dsim_func__(*args, **named)
+        return self.function(*args, **named)
+
+    def __get__(self, owner: Any, kind: type | None = None) -> Func:
+        """The func as a method of `owner`."""
+        return self if owner is None else bound_once(self, owner)
 
     def __repr__(self) -> str:
         return f"<func {self.__name__}>"
@@ -61,6 +63,11 @@ def func(function: Callable[..., Any]) -> Func:
 def _refuse_other(function: object, what: str) -> None:
     if not callable(function) or not hasattr(function, "__code__"):
         raise TypeError(f"@{what} decorates a function, not {type(function).__name__}")
+
+
+def data_oriented(kind: type) -> type:
+    """Decorator of Taichi's for classes with kernels as methods; here they need none."""
+    return kind
 
 
 class Derivative:
@@ -97,6 +104,6 @@ def grad(function: Any) -> Derivative:
 
 def _derivative(mode: str, function: Any, name: str) -> Derivative:
     if not isinstance(function, Func | Derivative):
-        kind = "a kernel" if isinstance(function, Kernel | TemplateKernel) else type(function).__name__
+        kind = "a kernel" if isinstance(function, Kernel) else type(function).__name__
         raise TypeError(f"{name}() takes a func (a function under @func), not {kind}")
     return Derivative(mode, function)

@@ -32,31 +32,6 @@ class Parameters:
         self.params = tuple(params)
         self.span = span
 
-    def wrong_count(self, args: Sequence[Any]) -> LaunchTypeError:
-        """What to raise when the number of arguments is not that of the parameters."""
-        wanted = len(self.params)
-        listed = ", ".join(p.name for p in self.params)
-        takes = f"{wanted} argument{'s' * (wanted != 1)}" + (f" ({listed})" if listed else "")
-        return LaunchTypeError(
-            Diagnostic("argument", f"`{self.name}` takes {takes}, got {len(args)}", self.span, "defined here")
-        )
-
-    def ordered(self, args: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
-        """Positional arguments from positional and named ones."""
-        rest = [p.name for p in self.params[len(args) :]]
-        for name in named:
-            if name not in rest:
-                twice = any(p.name == name for p in self.params)
-                message = (
-                    f"`{self.name}` got `{name}` twice"
-                    if twice
-                    else f"`{self.name}` has no argument `{name}`"
-                )
-                raise LaunchTypeError(Diagnostic("argument", message, self.span, "defined here"))
-        if len(named) != len(rest):
-            raise self.wrong_count((*args, *named))
-        return (*args, *(named[name] for name in rest))
-
     def number(self, at: int) -> Callable[[Any], Any]:
         """The function that makes argument number `at`, a scalar, a Python number of its type."""
         param = self.params[at]
@@ -109,7 +84,7 @@ def strict_scalar(t: ScalarType, value: Any) -> Any:
 def launcher(
     parameters: Parameters, lowered: Lowered, form: Form, stale: Launch, remember: Callable[[int], None]
 ) -> Launch:
-    """The function that launches `form` for a person's arguments.
+    """The function that launches `form` for a person's arguments, of which there is the right number.
 
     Parameters
     ----------
@@ -120,7 +95,7 @@ def launcher(
     """
     scope: dict[str, Any] = {
         "STACK": STACK, "FAULTS": pipeline.FAULTS, "raised": raised, "form": form, "fields": form.fields,
-        "stale": stale, "remember": remember, "next_launch": next_launch, "wrong_count": parameters.wrong_count,
+        "stale": stale, "remember": remember, "next_launch": next_launch,
         "result_of": _results(lowered.returns),
     }  # fmt: skip
     body, values = _taking(parameters, scope)
@@ -142,9 +117,7 @@ def launcher(
 def _taking(parameters: Parameters, scope: dict[str, Any]) -> tuple[list[str], list[str]]:
     """Lines that check and unpack the arguments, and the names of the kernel's own."""
     count = len(parameters.params)
-    lines = [f"if len(args) != {count}: raise wrong_count(args)"]
-    if count:
-        lines.append(f"{''.join(f'a{n}, ' for n in range(count))}= args")
+    lines = [f"{''.join(f'a{n}, ' for n in range(count))}= args"] if count else []
     values: list[str] = []
     for n, p in enumerate(parameters.params):
         if p.shape:

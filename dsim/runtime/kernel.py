@@ -3,43 +3,16 @@
 from __future__ import annotations
 
 import functools
+import types
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from dsim import frontend
-from dsim.diagnostics import Diagnostic, GradientError
-from dsim.frontend.lowered import Lowered
-from dsim.frontend.lowered import Settings as Types
-from dsim.runtime import arguments, pipeline, settings, told
-from dsim.runtime.arguments import Parameters
+from dsim.diagnostics import Diagnostic, GradientError, LaunchTypeError
+from dsim.runtime import settings, told
 from dsim.runtime.contexts import dispatch
-from dsim.runtime.fields import Field
 from dsim.runtime.forms import Form, Keys, label_apart
-from dsim.runtime.notices import warn
-
-
-class Version:
-    """One compilation of a kernel: for certain captured values."""
-
-    def __init__(self, kernel: Kernel, lowered: Lowered, form: Form) -> None:
-        self.lowered = lowered
-        self.form = form
-        self.parameters = Parameters(kernel.__name__, lowered.params, lowered.kernel.origin.span)
-        self.last_random = 0
-        self.launch = arguments.launcher(self.parameters, lowered, form, kernel._stale, self._remember)
-
-    def _remember(self, number: int) -> None:
-        self.last_random = number
-
-    def arguments(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
-        """All of the kernel's arguments for a person's, those of the last launch's random numbers too."""
-        if len(args) != len(self.lowered.params):
-            raise self.parameters.wrong_count(args)
-        values: list[Any] = []
-        for n, (p, a) in enumerate(zip(self.lowered.params, args, strict=True)):
-            values += self.parameters.entries(n)(a) if p.shape else [self.parameters.number(n)(a)]
-        random = (self.last_random,) if self.lowered.random else ()
-        return (*values, *arguments.own_values(self.lowered), *random)
+from dsim.runtime.signatures import Signature
+from dsim.runtime.versions import Instance
 
 
 class Kernel:
@@ -54,62 +27,54 @@ class Kernel:
     def __init__(self, function: Callable[..., Any], bound: Mapping[str, Any] | None = None) -> None:
         functools.update_wrapper(self, function)
         self.function = function
-        self._bound = bound  # parameters that are known at compile time
-        self._versions: list[Version] = []
-        self._promoted: frozenset[str] = frozenset()
-        self._current: Version | None = None
-        self._launch: Callable[..., Any] = self._stale
+        self._signature = Signature(function, bound or {})
+        self._count = len(self._signature.names)
+        self._instance = Instance(function, bound or {})
+        self._kernels: dict[Any, Kernel] = {}
         settings.listen(self)
 
     def __call__(self, *args: Any, **named: Any) -> Any:
-        if named:
-            args = self.version().parameters.ordered(args, named)
-        return self._launch(*args)
+        if named or len(args) != self._count:
+            args = self._signature.complete(args, named)
+        if self._signature.templates:
+            kernel, args = self._chosen(args)
+            return kernel(*args)
+        return self._instance.launch(*args)
+
+    def __get__(self, owner: Any, kind: type | None = None) -> Kernel:
+        """The kernel as a method of `owner`, which it knows at compile time."""
+        return self if owner is None else bound_once(self, owner)
 
     def __repr__(self) -> str:
-        return f"<kernel {self.__name__}>"
+        templates = ", ".join(self._signature.names[n] for n in self._signature.templates)
+        return f"<kernel {self.__name__}{f' of {templates}' if templates else ''}>"
 
-    # -- compiling
+    # -- compile-time parameters
+
+    def of(self, *values: Any) -> Kernel:
+        """The kernel for these values of its ``template()`` parameters, in their order."""
+        names = [self._signature.names[n] for n in self._signature.templates]
+        if len(values) != len(names):
+            listed = ", ".join(names) or "none"
+            message = f"`{self.__name__}` has the template parameters {listed}, got {len(values)} values"
+            raise LaunchTypeError(Diagnostic("argument", message))
+        key = tuple(map(_identity, values))
+        found = self._kernels.get(key)
+        if found is None:
+            found = self._kernels[key] = Kernel(self.function, dict(zip(names, values, strict=True)))
+        return found
+
+    def _chosen(self, args: tuple[Any, ...]) -> tuple[Kernel, tuple[Any, ...]]:
+        """The kernel for the compile-time arguments among `args`, and the others."""
+        chosen = self._signature.templates
+        if not chosen:
+            return self, args
+        kernel = self.of(*(args[n] for n in chosen))
+        return kernel, tuple(a for n, a in enumerate(args) if n not in chosen)
 
     def settings_changed(self) -> None:
         """Forgets what was compiled under other settings."""
-        self._versions, self._current, self._launch = [], None, self._stale
-
-    def _stale(self, *args: Any) -> Any:
-        """Launches for the first time, or after something that was compiled in has changed."""
-        return self._use(self.version()).launch(*args)
-
-    def version(self) -> Version:
-        """The compilation for what is captured now."""
-        if self._current is not None and arguments.up_to_date(self._current.lowered):
-            return self._current
-        for v in self._versions:
-            if arguments.up_to_date(v.lowered):
-                return self._use(v)
-        if self._current is not None:
-            captures = self._current.lowered.captures
-            moved = (c for c in captures if arguments.changed(c.read(), c.value) and arguments.promotable(c))
-            self._promoted |= {c.name for c in moved}
-        made = self._compile()
-        self._versions.append(made)
-        return self._use(made)
-
-    def _use(self, version: Version) -> Version:
-        self._current, self._launch = version, version.launch
-        return version
-
-    def _compile(self) -> Version:
-        chosen = settings.current()
-        types = Types(chosen.default_fp, chosen.default_ip, chosen.debug)
-        lowered = frontend.lower(self.function, types, self._promoted, bound=self._bound)
-        fields: dict[str, Field] = {}
-        for name, field in lowered.fields.items():
-            assert isinstance(field, Field)
-            fields[name] = field.root
-            field.root.given_name = field.root.given_name or name
-        kernel, diagnostics = pipeline.prepared(lowered.kernel, lowered.loops)
-        warn((*lowered.diagnostics, *diagnostics))
-        return Version(self, lowered, Form(kernel, fields, chosen.backend, chosen.check_bounds))
+        self._instance.forget()
 
     # -- derivatives
 
@@ -126,32 +91,28 @@ class Kernel:
         GradientError
             When no field of the kernel, or not every one that it needs, has a gradient.
         """
-        version = self.version()
-        if named:
-            args = version.parameters.ordered(args, named)
-        form = version.form
-        adjoint = form.adjoint(self._with_gradient(form), "bar")
+        kernel, rest = self._chosen(self._signature.complete(args, named))
+        version = kernel._instance.version()
+        adjoint = version.form.adjoint(self._with_gradient(version.form), "bar")
         if adjoint.conflicts or adjoint.lost:
             raise told.own(adjoint.conflicts, adjoint.lost)
-        dispatch(adjoint.form, version.arguments(args))
+        dispatch(adjoint.form, version.arguments(rest))
 
     def _with_gradient(self, form: Form) -> Keys:
         """The memories that `grad` differentiates with respect to."""
         keys = frozenset(m.key for m, f in form.floats if f.needs_grad)
         if not keys:
             message = f"no field of `{self.__name__}` has a gradient"
-            raise GradientError(
-                Diagnostic("missing-gradient", message, help="declare fields with `needs_grad=True`")
-            )
+            advice = "declare fields with `needs_grad=True`"
+            raise GradientError(Diagnostic("missing-gradient", message, help=advice))
         reached = form.spread(keys)
         for key in sorted(reached - keys):
             f = form.field(key)
             message = (
                 f"`{self.__name__}` writes {f.quoted} from values with gradients, but it has none itself"
             )
-            raise GradientError(
-                Diagnostic("missing-gradient", message, help=f"declare `{f.name}` with `needs_grad=True`")
-            )
+            advice = f"declare `{f.name}` with `needs_grad=True`"
+            raise GradientError(Diagnostic("missing-gradient", message, help=advice))
         if label_apart(form, reached, "bar") != "bar":
             message = f"`{self.__name__}` works with gradients itself: its adjoint has no place beside them"
             raise GradientError(Diagnostic("not-differentiable", message, help="use `ad.Tape`"))
@@ -160,7 +121,14 @@ class Kernel:
     @property
     def primal(self) -> Form:
         """The kernel as it is launched."""
-        return self.version().form
+        if not self._signature.templates:
+            return self._instance.version().form
+        if len(self._kernels) != 1:
+            names = ", ".join(self._signature.names[n] for n in self._signature.templates)
+            message = f"`{self.__name__}` is a kernel for each {names}, and there are {len(self._kernels)}"
+            advice = f"say which one: `{self.__name__}.of({names}).adjoint`"
+            raise LaunchTypeError(Diagnostic("argument", message, help=advice))
+        return next(iter(self._kernels.values())).primal
 
     @property
     def tangent(self) -> Form:
@@ -173,8 +141,38 @@ class Kernel:
     def adjoint(self) -> Form:
         """The kernel's reverse sweep, with respect to the fields with a gradient (to all if none has one)."""
         form = self.primal
-        asked = frozenset(m.key for m, f in form.floats if f.needs_grad) or frozenset(
-            m.key for m, _ in form.floats
-        )
-        active = form.spread(asked)
+        asked = frozenset(m.key for m, f in form.floats if f.needs_grad)
+        active = form.spread(asked or frozenset(m.key for m, _ in form.floats))
         return form.adjoint(active, label_apart(form, active, "bar")).form
+
+
+def _identity(value: Any) -> Any:
+    """What tells compile-time arguments apart: numbers and strings by value, objects by themselves.
+
+    Whoever keeps the identity of an object as a key keeps the object too.
+    """
+    return (type(value), value) if isinstance(value, int | float | str | type(None)) else id(value)
+
+
+class _Methods(dict[str, Any]):
+    """The kernels and funcs bound to one object, kept by it; a copy of the object starts without any."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (_Methods, ())
+
+
+def bound_once(method: Any, owner: Any) -> Any:
+    """`method`, a kernel or func in a class, bound to `owner`: the same object each time."""
+    try:
+        known = owner.__dict__.setdefault("_dsim_methods", _Methods())
+    except AttributeError:
+        message = f"`{type(owner).__name__}` has no room for kernels: its class has `__slots__`"
+        raise LaunchTypeError(Diagnostic("argument", message)) from None
+    found = known.get(method.__name__)
+    if (
+        found is None
+        or found.function.__self__ is not owner
+        or found.function.__func__ is not method.function
+    ):
+        found = known[method.__name__] = type(method)(types.MethodType(method.function, owner))
+    return found

@@ -41,7 +41,9 @@ def prepared(kernel: Kernel, loops: Mapping[Var, LoopConfig]) -> tuple[Kernel, t
 
 def _serial(kernel: Kernel, told: Mapping[Var, bool]) -> Iterator[Diagnostic]:
     """Why top-level loops are not parallel, unless a person said so."""
-    loops = [s for s in kernel.body.statements if isinstance(s, For) and not s.parallel and s.index not in told]
+    loops = [
+        s for s in kernel.body.statements if isinstance(s, For) and not s.parallel and s.index not in told
+    ]
     if loops:
         verdicts = loop_independence(kernel)
         for s in loops:

@@ -14,7 +14,9 @@ def _after():
 
 
 def test_options_of_taichi_are_accepted():
-    ti.init(arch=ti.cpu, offline_cache=False, log_level=ti.ERROR, kernel_profiler=False, cpu_max_num_threads=1)
+    ti.init(
+        arch=ti.cpu, offline_cache=False, log_level=ti.ERROR, kernel_profiler=False, cpu_max_num_threads=1
+    )
     ti.init(arch=ti.x64, ad_stack_size=32, fast_math=True, device_memory_GB=1)
 
 

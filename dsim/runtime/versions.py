@@ -1,0 +1,100 @@
+"""The compilations of a kernel: one for each state of what it captured that came up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from dsim import frontend
+from dsim.frontend.lowered import Lowered
+from dsim.frontend.lowered import Settings as Types
+from dsim.runtime import arguments, pipeline, settings
+from dsim.runtime.arguments import Parameters
+from dsim.runtime.fields import Field
+from dsim.runtime.forms import Form
+from dsim.runtime.notices import warn
+
+
+class Version:
+    """One compilation, for certain captured values."""
+
+    def __init__(self, owner: Instance, lowered: Lowered, form: Form) -> None:
+        self.lowered = lowered
+        self.form = form
+        self.parameters = Parameters(lowered.kernel.name, lowered.params, lowered.kernel.origin.span)
+        self.last_random = 0
+        self.launch = arguments.launcher(self.parameters, lowered, form, owner.refresh, self._remember)
+
+    def _remember(self, number: int) -> None:
+        self.last_random = number
+
+    def arguments(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        """All of the kernel's arguments for a person's, those of the last launch's random numbers too."""
+        values: list[Any] = []
+        for n, (p, a) in enumerate(zip(self.lowered.params, args, strict=True)):
+            values += self.parameters.entries(n)(a) if p.shape else [self.parameters.number(n)(a)]
+        random = (self.last_random,) if self.lowered.random else ()
+        return (*values, *arguments.own_values(self.lowered), *random)
+
+
+class Instance:
+    """A kernel for certain values of its compile-time parameters.
+
+    Attributes
+    ----------
+    launch : callable
+        Launches it for the other arguments.
+    """
+
+    def __init__(self, function: Callable[..., Any], bound: Mapping[str, Any]) -> None:
+        self._function = function
+        self.bound = dict(bound)
+        self._versions: list[Version] = []
+        self._promoted: frozenset[str] = frozenset()
+        self._current: Version | None = None
+        self.launch: Callable[..., Any] = self.refresh
+
+    def forget(self) -> None:
+        """Drops what was compiled."""
+        self._versions, self._current, self.launch = [], None, self.refresh
+
+    def refresh(self, *args: Any) -> Any:
+        """Launches for the first time, or after something that was compiled in has changed."""
+        return self.version().launch(*args)
+
+    def version(self) -> Version:
+        """The compilation for what is captured now.
+
+        A number that changed becomes a parameter from then on; what cannot (it decides about the
+        program's text) has a version for each value.
+        """
+        if self._current is not None and arguments.up_to_date(self._current.lowered):
+            return self._current
+        for v in self._versions:
+            if arguments.up_to_date(v.lowered):
+                return self._use(v)
+        if self._current is not None:
+            captures = self._current.lowered.captures
+            moved = (c for c in captures if arguments.changed(c.read(), c.value) and arguments.promotable(c))
+            self._promoted |= {c.name for c in moved}
+        made = self._compile()
+        self._versions.append(made)
+        return self._use(made)
+
+    def _use(self, version: Version) -> Version:
+        self._current, self.launch = version, version.launch
+        return version
+
+    def _compile(self) -> Version:
+        chosen = settings.current()
+        types = Types(chosen.default_fp, chosen.default_ip, chosen.debug)
+        lowered = frontend.lower(self._function, types, self._promoted, bound=self.bound)
+        fields: dict[str, Field] = {}
+        for name, field in lowered.fields.items():
+            assert isinstance(field, Field)
+            fields[name] = field.root
+            if name not in self.bound:
+                field.root.given_name = field.root.given_name or name
+        kernel, diagnostics = pipeline.prepared(lowered.kernel, lowered.loops)
+        warn((*lowered.diagnostics, *diagnostics))
+        return Version(self, lowered, Form(kernel, fields, chosen.backend, chosen.check_bounds))

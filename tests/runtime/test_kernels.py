@@ -1,0 +1,295 @@
+"""Kernels as Python objects: arguments, results, captured values, methods, forms, faults."""
+
+import copy
+import math
+
+import numpy as np
+import pytest
+
+import dsim as ti
+
+dt = 0.5
+
+
+@pytest.fixture(autouse=True)
+def _fresh():
+    ti.init()
+
+
+def test_arguments_are_checked():
+    @ti.kernel
+    def k(n: ti.i32, s: ti.f32, flag: bool) -> ti.f32:
+        r = 0.0
+        if flag:
+            r = n * s
+        return r
+
+    assert k(2, 1.5, True) == 3.0
+    assert k(np.int64(2), 1, True) == 2.0
+    assert k(True, np.float32(0.5), False) == 0.0
+    assert k(s=2.0, flag=True, n=3) == 6.0
+    with pytest.raises(TypeError, match=r"`k` takes 3 arguments \(n, s, flag\), got 1"):
+        k(1)
+    with pytest.raises(TypeError, match="got 4"):
+        k(1, 2, 3, 4)
+    with pytest.raises(TypeError, match="`k` has no argument `m`"):
+        k(1, 2.0, m=3)
+    with pytest.raises(TypeError, match="`k` got `n` twice"):
+        k(1, 2.0, n=3)
+    with pytest.raises(ti.LaunchTypeError) as error:
+        k(1.5, 2.0, True)
+    assert "argument `n` of `k` is an i32: got the float 1.5" in str(error.value)
+    with pytest.raises(TypeError, match=r"argument `n` of `k` is an i32: 4294967296 is outside"):
+        k(1 << 32, 2.0, True)
+    with pytest.raises(TypeError, match="argument `s` of `k` is an f32: got str"):
+        k(1, "2.0", True)
+    with pytest.raises(TypeError, match=r"got an array of shape \(2,\)"):
+        k(1, np.zeros(2), True)
+
+
+def test_arguments_that_are_vectors():
+    @ti.kernel
+    def along(v: ti.math.vec2, w: ti.types.vector(2, ti.f32)) -> ti.f32:
+        return v.dot(w)
+
+    assert along([1.0, 2.0], ti.Vector([3.0, 4.0])) == 11.0
+    with pytest.raises(TypeError, match=r"of shape \(2,\), got shape \(3,\)"):
+        along([1.0, 2.0, 3.0], [1.0, 2.0])
+
+
+def test_default_arguments():
+    @ti.kernel
+    def k(n: ti.i32, m: ti.i32 = 5) -> ti.i32:
+        return n * m
+
+    assert k(2) == 10
+    assert k(2, m=3) == 6
+
+
+def test_results_are_python_numbers():
+    @ti.kernel
+    def whole() -> ti.i32:
+        return 7
+
+    @ti.kernel
+    def vector(s: ti.f32) -> ti.types.vector(2, ti.f32):
+        return ti.Vector([s, 2 * s])
+
+    @ti.kernel
+    def nothing():
+        pass
+
+    assert type(whole()) is int
+    result = vector(1.5)
+    assert isinstance(result, ti.Vector)
+    assert result.to_list() == [1.5, 3.0]
+    assert nothing() is None
+
+
+def test_a_captured_number_that_changes_is_seen():
+    global dt
+
+    @ti.kernel
+    def step() -> ti.f32:
+        return 2.0 * dt
+
+    try:
+        dt = 0.5
+        assert step() == 1.0
+        for value in (0.25, 3, 1e-3, math.inf, 0.5):
+            dt = value
+            assert step() == np.float32(2.0 * value)
+    finally:
+        dt = 0.5
+
+
+def test_a_captured_number_becomes_a_parameter_after_one_recompilation():
+    scale = 1.0
+
+    @ti.kernel
+    def scaled(s: ti.f32) -> ti.f32:
+        return s * scale
+
+    assert scaled(2.0) == 2.0
+    scale = 2.0
+    assert scaled(2.0) == 4.0
+    form = scaled.primal
+    scale = 5.0
+    assert scaled(2.0) == 10.0
+    assert scaled.primal is form
+
+
+def test_a_number_that_unrolls_has_a_version_for_each_value():
+    count, n = 2, ti.field(ti.i32, shape=())
+
+    @ti.kernel
+    def add_up():
+        for i in ti.static(range(count)):
+            n[None] += i + 1
+
+    for count in (2, 3, 2):
+        n[None] = 0
+        add_up()
+        assert n[None] == count * (count + 1) // 2
+
+
+def test_a_field_that_is_made_anew_is_seen():
+    x = ti.field(ti.i32, shape=2)
+
+    @ti.kernel
+    def fill():
+        for i in x:
+            x[i] = 3
+
+    fill()
+    x = ti.field(ti.i32, shape=4)
+    fill()
+    assert x.to_numpy().tolist() == [3, 3, 3, 3]
+
+
+def test_types_follow_init():
+    @ti.kernel
+    def third() -> float:
+        return 1.0 / 3.0
+
+    assert third() == np.float32(1) / np.float32(3)
+    ti.init(default_fp=ti.f64)
+    assert third() == 1.0 / 3.0
+
+
+@ti.data_oriented
+class Solver:
+    def __init__(self, n, scale):
+        self.x = ti.field(ti.f32, shape=n)
+        self.scale = scale
+
+    @ti.func
+    def scaled(self, v):
+        return v * self.scale
+
+    @ti.kernel
+    def fill(self, v: ti.f32):
+        for i in self.x:
+            self.x[i] = self.scaled(v)
+
+
+def test_kernels_that_are_methods():
+    a, b = Solver(2, 2.0), Solver(3, 10.0)
+    a.fill(1.0)
+    b.fill(1.0)
+    assert a.x.to_numpy().tolist() == [2.0, 2.0]
+    assert b.x.to_numpy().tolist() == [10.0, 10.0, 10.0]
+    a.scale = 3.0
+    a.fill(1.0)
+    assert a.x[0] == 3.0
+    assert a.fill is a.fill
+    c = copy.copy(b)
+    c.x = ti.field(ti.f32, shape=1)
+    c.fill(2.0)
+    assert c.x[0] == 20.0
+    assert b.x[0] == 10.0
+
+
+def test_an_index_outside_names_field_index_shape_and_line():
+    x = ti.field(ti.f32, shape=4)
+
+    @ti.kernel
+    def shift(d: ti.i32):
+        for i in range(4):
+            x[i + d] = 1.0
+
+    shift(0)
+    with pytest.raises(ti.BoundsError) as error:
+        shift(1)
+    message = str(error.value)
+    assert "error[out-of-bounds]: index 4 is outside `x` of shape (4,): it goes from 0 to 3" in message
+    assert "x[i + d] = 1.0" in message
+    assert "^^^^^^^^" in message
+    with pytest.raises(IndexError, match="index -1 is outside"):
+        shift(-1)
+    assert x.to_numpy().tolist() == [1.0, 1.0, 1.0, 1.0]
+
+
+def test_an_index_outside_in_a_func_names_the_call():
+    v = ti.Vector.field(2, ti.f32, shape=3)
+
+    @ti.func
+    def norm_of(i):
+        return v[i].norm()
+
+    @ti.kernel
+    def k(i: ti.i32) -> ti.f32:
+        return norm_of(i)
+
+    with pytest.raises(ti.BoundsError) as error:
+        k(3)
+    assert "index 3 is outside `v` of shape (3,)" in str(error.value)
+    assert "called here" in str(error.value)
+
+
+def test_an_assertion_that_fails():
+    x = ti.field(ti.f32, shape=3)
+
+    @ti.kernel
+    def check(limit: ti.f32):
+        for i in x:
+            assert x[i] < limit, f"element {i} is too large"
+
+    check(1.0)
+    x[1] = 2.0
+    with pytest.raises(ti.KernelAssertionError) as error:
+        check(1.0)
+    assert isinstance(error.value, AssertionError)
+    assert "an assertion failed: element 1 is too large" in str(error.value)
+    assert "assert x[i] < limit" in str(error.value)
+
+
+def test_without_checks_nobody_looks():
+    ti.init(check_bounds=False)
+    x = ti.field(ti.f32, shape=4)
+
+    @ti.kernel
+    def fill():
+        for i in x:
+            x[i] = 1.0
+
+    fill()
+    assert x[3] == 1.0
+
+
+def test_forms_can_be_looked_at():
+    x, y = (ti.field(ti.f32, shape=(), needs_grad=True) for _ in range(2))
+
+    @ti.kernel
+    def square():
+        y[None] = x[None] ** 2
+
+    assert "kernel square():" in str(square.primal)
+    assert str(square.primal) == square.primal.ir
+    assert "x.bar[] +=" in str(square.adjoint)
+    assert "y.dot[] =" in str(square.tangent)
+    assert "backward of" in square.adjoint.python
+    assert "define" in square.primal.llvm
+    assert repr(square) == "<kernel square>"
+    assert "<form square over" in repr(square.primal)
+
+
+def test_decorating_something_else():
+    with pytest.raises(TypeError, match="@kernel decorates a function, not int"):
+        ti.kernel(3)
+    with pytest.raises(TypeError, match="takes a func"):
+        ti.forward(lambda x: x)
+
+
+def test_random_numbers_follow_the_seed():
+    @ti.kernel
+    def draw() -> ti.f32:
+        return ti.random()
+
+    ti.init(random_seed=3)
+    first = [draw() for _ in range(3)]
+    ti.init(random_seed=3)
+    assert [draw() for _ in range(3)] == first
+    assert len(set(first)) == 3
+    ti.init(random_seed=4)
+    assert draw() != first[0]
