@@ -37,7 +37,7 @@ end:
 # What a dispatch remembers between launches, in slots: cycles that an iteration takes alone (a
 # double, 0 before the first time), how many launches to go alone still, how many the next time.
 MEMORY = 3
-_FIRST_WAIT, _LONGEST_WAIT = 4, 4096
+_FIRST_WAIT = 4  # the longest is about half a second, or 4096 launches
 
 _DISPATCH = f"""define void @dsim_dispatch(ptr %frame, ptr %task, i64 %first, i64 %count, ptr %own, i64 %trips) {PLAIN} {{
 entry:
@@ -92,8 +92,14 @@ back_off:
   %next_wait = load i64, ptr %next_wait_at, align 8
   store i64 %next_wait, ptr %wait_at, align 8
   %twice = shl i64 %next_wait, 1
-  %short = icmp slt i64 %twice, {_LONGEST_WAIT}
-  %longer = select i1 %short, i64 %twice, i64 {_LONGEST_WAIT}
+  %time = fmul double %alone_rate, %iterations
+  %floor = fadd double %time, 262144.0
+  %second = fdiv double 1073741824.0, %floor
+  %limit = fptoui double %second to i64
+  %short = icmp slt i64 %twice, %limit
+  %capped = select i1 %short, i64 %twice, i64 %limit
+  %enough = icmp sgt i64 %capped, {_FIRST_WAIT}
+  %longer = select i1 %enough, i64 %capped, i64 {_FIRST_WAIT}
   store i64 %longer, ptr %next_wait_at, align 8
   ret void
 good:
