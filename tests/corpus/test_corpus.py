@@ -4,6 +4,9 @@ import pytest
 
 from tests.corpus import matrix
 
+# Some programs have loops that cannot be parallel, and dsim says so.
+pytestmark = pytest.mark.filterwarnings("ignore:warning.serial:dsim.DsimWarning")
+
 
 @pytest.mark.parametrize(("name", "real", "column"), matrix.CELLS)
 def test_cell(name, real, column):

@@ -5,6 +5,8 @@ import pytest
 import dsim as ds
 from tests.corpus.refusals import REFUSALS
 
+pytestmark = pytest.mark.filterwarnings("ignore:warning.serial:dsim.DsimWarning")
+
 
 @pytest.fixture(autouse=True)
 def _fresh():

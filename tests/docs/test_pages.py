@@ -43,7 +43,7 @@ def _run(file, program, begin, names):
     """What the program prints from line `begin` on."""
     lines = program.splitlines(keepends=True)
     linecache.cache[file] = (len(program), None, lines, file)
-    code = compile("\n" * begin + "".join(lines[begin:]), file, "exec")
+    code = compile("\n" * begin + "".join(lines[begin:]), file, "exec", dont_inherit=True)
     with contextlib.redirect_stdout(io.StringIO()) as out:
         try:
             exec(code, names)
