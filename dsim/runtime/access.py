@@ -24,13 +24,28 @@ if TYPE_CHECKING:
 class Element(Array):
     """A vector or matrix got from a field: setting one of its numbers sets the field's too."""
 
-    __slots__ = ("_at", "_field")
+    __slots__ = ("_at", "_field", "_kept")
     _at: tuple[int, ...]
     _field: Field
+    _kept: np.ndarray
+
+    @property
+    def _a(self) -> np.ndarray:  # type: ignore[override]
+        """Its numbers as they were when it was got; who asks for them has read the field."""
+        if STACK.open:
+            STACK.open[-1].element_read(self._field)
+        return self._kept
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        self._a[key] = value._a if isinstance(value, Array) else value
-        put(self._field, self._at, self._a)
+        places = np.arange(self._kept.size).reshape(self._kept.shape)[key]
+        given = value.to_numpy() if isinstance(value, Array) else value
+        self._kept[key] = given
+        for place in np.ravel(places):
+            _put_number(
+                self._field,
+                (*self._at, *map(int, np.unravel_index(place, self._kept.shape))),
+                self._kept.flat[place],
+            )
 
 
 def get(field: Field, key: Any) -> Any:
@@ -38,9 +53,11 @@ def get(field: Field, key: Any) -> Any:
     buffer = field.require()
     at = position(field, key)
     if not field.entry_shape:
+        if STACK.open:
+            STACK.open[-1].element_read(field)
         return buffer.item(at)
     element = Element.__new__(Element)
-    element._a, element._field, element._at = buffer[at].copy(), field, at
+    element._kept, element._field, element._at = buffer[at].copy(), field, at
     return element
 
 
@@ -49,12 +66,7 @@ def put(field: Field, key: Any, value: Any) -> None:
     buffer = field.require()
     at = position(field, key)
     if not field.entry_shape:
-        number = value if type(value) is float and field.dtype.is_float else fitting_number(field, value)
-        if STACK.open:
-            STACK.open[-1].element_written(field, at, number)
-        else:
-            buffer[at] = number
-            field.touched = True
+        _put_number(field, at, value)
         return
     numbers = entry_numbers(field, value, spread=False)
     if STACK.open:
@@ -62,6 +74,16 @@ def put(field: Field, key: Any, value: Any) -> None:
             STACK.open[-1].element_written(field, at + inner, number)
     else:
         buffer[at] = np.array(numbers, buffer.dtype).reshape(field.entry_shape)
+        field.touched = True
+
+
+def _put_number(field: Field, at: tuple[int, ...], value: Any) -> None:
+    """Sets one number of the field's memory."""
+    number = value if type(value) is float and field.dtype.is_float else fitting_number(field, value)
+    if STACK.open:
+        STACK.open[-1].element_written(field, at, number)
+    else:
+        field.require()[at] = number
         field.touched = True
 
 

@@ -213,10 +213,13 @@ class Field:
         return view.copy() if copy else view
 
     def __getitem__(self, key: Any) -> Any:
-        if STACK.open:
-            STACK.open[-1].element_read(self)
-        elif key is None and self.buffer is not None and self.wanted and not (self.shape or self.entry_shape):
-            return self.buffer.item()
+        if (
+            key is None
+            and self.buffer is not None
+            and self.wanted
+            and not (self.shape or self.entry_shape or STACK.open)
+        ):
+            return self.buffer.item()  # the loss, mostly
         return access.get(self, key)
 
     def __setitem__(self, key: Any, value: Any) -> None:

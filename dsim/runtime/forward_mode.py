@@ -13,7 +13,7 @@ from dsim.ir.nodes import MemoryKey
 from dsim.runtime import access, hostops
 from dsim.runtime.contexts import Args, Context
 from dsim.runtime.fields import Field, companions_with_memory
-from dsim.runtime.forms import Form, label_apart
+from dsim.runtime.forms import Form
 
 
 class ForwardMode(Context):
@@ -106,6 +106,28 @@ class ForwardMode(Context):
             for f in sorted(self._active, key=lambda f: f.name):
                 self._publish(f)
 
+    # -- tangents that a person writes inside
+
+    def element_written(self, field: Field, index: tuple[int, ...], value: Any) -> None:
+        """Writes one number of `field`'s memory; of a tangent of this mode, that is a seed."""
+        self._seeded(field, hostops.form(hostops.Put, field), (*index, value))
+
+    def filled(self, field: Field, values: Args) -> None:
+        """Sets every entry of `field`; of a tangent of this mode, that is a seed."""
+        self._seeded(field, hostops.form(hostops.Fill, field), values)
+
+    def copied(self, field: Field, source: Field) -> None:
+        """Sets `field` to `source`; of a tangent of this mode, that is a seed."""
+        self._seeded(field, hostops.form(hostops.Copy, field, source), ())
+
+    def _seeded(self, field: Field, form: Form, args: Args) -> None:
+        if field.derivative[-1:] != (self._label,):
+            self.launch(form, args)
+            return
+        self.pass_on(form, args)
+        self._active.add(field.companion(field.derivative[:-1]))
+        self._tangents.clear()
+
     # -- launches
 
     def launch(self, form: Form, args: Args) -> Args:
@@ -116,6 +138,8 @@ class ForwardMode(Context):
         return self.pass_on(found, args)
 
     def _tangent(self, form: Form) -> Form:
+        if any(self._is_own(form.field(m.key)) for m in form.kernel.memories):
+            self._relabel()
         keys = self._keys(form)
         reached = form.spread(keys)
         fresh = {form.field(k) for k in reached - keys}
@@ -124,12 +148,9 @@ class ForwardMode(Context):
             self._tangents.clear()
         if not reached:
             return form
-        label = label_apart(form, reached, self._label)
-        if label != self._label:
-            self._relabel(label)
         for f in (form.field(k) for k in reached):
             self._companion(f)
-        return form.tangent(reached, label)
+        return form.tangent(reached, self._label)
 
     def _keys(self, form: Form) -> frozenset[MemoryKey]:
         return frozenset(m.key for m, f in form.floats if f in self._active)
@@ -138,13 +159,19 @@ class ForwardMode(Context):
         path = (*field.derivative, self._label)
         return field.want(path) if self._label == "dot" else field.scratch(path)
 
-    def _relabel(self, label: str) -> None:
+    def _is_own(self, field: Field) -> bool:
+        """Whether `field` holds tangents of this mode."""
+        path = field.derivative
+        return path[-1:] == (self._label,) and field.companion(path[:-1]) in self._active
+
+    def _relabel(self) -> None:
         """Moves the tangents to other companions: what reaches this mode works with `.dual` as values.
 
         A forward mode inside this one does, and a kernel that reads ``x.dual``. At the end the tangents
         are put where a person looks for them.
         """
-        before, self._label = self._label, label
+        before, number = self._label, int(self._label[3:] or 1)
+        self._label = label = f"dot{number + 1}"
         self._tangents.clear()
         for f in self._active:
             old = f.companion((*f.derivative, before))

@@ -34,7 +34,7 @@ def test_a_value_changed_after_it_was_read_is_refused():
     message = str(error.value)
     assert "loss[None] = x[1] * b[None]" in message
     assert "b[None] += 100" in message
-    assert "`b`" in message
+    assert "`b[None]`" in message
     assert "help: " in message
 
 

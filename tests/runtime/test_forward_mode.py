@@ -1,0 +1,303 @@
+"""Forward mode: seeds, several params, missing tangents; and modes inside one another."""
+
+import numpy as np
+import pytest
+
+import dsim as ti
+
+
+@pytest.fixture(autouse=True)
+def _fresh():
+    ti.init(default_fp=ti.f64)
+
+
+def _single(name, needs_grad=False):
+    return ti.field(ti.f64, shape=(), needs_grad=needs_grad, name=name)
+
+
+def _cubed(needs_grad=False):
+    x, y = _single("x", needs_grad), _single("y", needs_grad)
+    x[None] = 2.0
+
+    @ti.kernel
+    def cube():
+        y[None] = x[None] ** 3
+
+    @ti.kernel
+    def add_cube():
+        y[None] += x[None] ** 3
+
+    return x, y, cube, add_cube
+
+
+def test_a_single_number():
+    x, y, cube, _ = _cubed()
+    with ti.ad.FwdMode(loss=y, param=x):
+        cube()
+    assert (y[None], y.dual[None]) == (8.0, 12.0)
+    with ti.ad.FwdMode(loss=y, param=x, seed=0.5):
+        cube()
+    assert y.dual[None] == 6.0
+    with ti.ad.FwdMode(y, x, [2.0]):
+        cube()
+    assert y.dual[None] == 24.0
+
+
+def test_the_same_store_twice():
+    x, y = _single("x"), _single("y")
+
+    @ti.kernel
+    def triple():
+        y[None] = 3 * x[None]
+
+    with ti.ad.FwdMode(loss=y, param=x):
+        triple()
+        triple()
+    assert y.dual[None] == 3.0
+
+
+def test_params_of_any_shape():
+    x = ti.Vector.field(2, ti.f64, shape=(2, 3), name="x")
+    y = ti.field(ti.f64, shape=(2, 3))
+    rng = np.random.default_rng(0)
+    values, seed = rng.random((2, 3, 2)), rng.random((2, 3, 2))
+    x.from_numpy(values)
+
+    @ti.kernel
+    def lengths():
+        for i, j in x:
+            y[i, j] = x[i, j].norm()
+
+    with ti.ad.FwdMode(loss=y, param=x, seed=seed):
+        lengths()
+    expected = (values * seed).sum(-1) / np.linalg.norm(values, axis=-1)
+    np.testing.assert_allclose(y.dual.to_numpy(), expected)
+    with ti.ad.FwdMode(loss=y, param=x, seed=seed.tolist()):
+        lengths()
+    np.testing.assert_allclose(y.dual.to_numpy(), expected)
+
+
+def test_several_params_and_losses():
+    x, w, y, z = map(_single, "xwyz")
+    x[None], w[None] = 2.0, 5.0
+
+    @ti.kernel
+    def both():
+        y[None] = x[None] * w[None]
+        z[None] = x[None] - w[None]
+
+    with ti.ad.FwdMode(loss=[y, z], param=[x, w], seed=[1.0, 10.0]):
+        both()
+    assert (y.dual[None], z.dual[None]) == (25.0, -9.0)
+    with ti.ad.FwdMode(loss=[y, z], param=[x, w]):
+        both()
+    assert (y.dual[None], z.dual[None]) == (7.0, 0.0)
+
+
+def test_tangents_are_cleared_on_entry():
+    x, w, y = map(_single, "xwy")
+    x[None], w[None] = 2.0, 5.0
+
+    @ti.kernel
+    def product():
+        y[None] += x[None] * w[None]
+
+    with ti.ad.FwdMode(loss=y, param=x):
+        product()
+    with ti.ad.FwdMode(loss=y, param=w):
+        product()
+    assert (y.dual[None], x.dual[None]) == (2.0, 0.0)
+
+
+def test_tangents_that_are_kept_are_seeds():
+    x, w, y = map(_single, "xwy")
+    x[None], w[None] = 2.0, 5.0
+
+    @ti.kernel
+    def product():
+        y[None] = x[None] * w[None]
+
+    with ti.ad.FwdMode(loss=y, param=w):
+        product()
+    with ti.ad.FwdMode(loss=y, param=x, clear_gradients=False):
+        product()
+    assert y.dual[None] == 5.0 + 2.0
+
+
+def test_an_intermediate_field_has_a_tangent():
+    x, m, y = map(_single, "xmy")
+    x[None] = 3.0
+
+    @ti.kernel
+    def first():
+        m[None] = x[None] ** 2
+
+    @ti.kernel
+    def second():
+        y[None] = 2 * m[None]
+
+    with ti.ad.FwdMode(loss=y, param=x):
+        first()
+        second()
+    assert (m.dual[None], y.dual[None]) == (6.0, 12.0)
+
+
+def test_writes_by_python_have_no_tangent():
+    x, y = _single("x"), _single("y")
+
+    @ti.kernel
+    def add():
+        y[None] += x[None]
+
+    with ti.ad.FwdMode(loss=y, param=x):
+        add()
+        y[None] = 3.0
+        add()
+    assert (y[None], y.dual[None]) == (3.0, 1.0)
+    with ti.ad.FwdMode(loss=y, param=x):
+        y.copy_from(x)
+    assert y.dual[None] == 1.0
+
+
+def test_seeds_that_do_not_fit():
+    x, v, n = _single("x"), ti.field(ti.f64, shape=3, name="v"), ti.field(ti.i32, shape=(), name="n")
+    for arguments, message in (
+        ({"param": v}, "`v` has shape \\(3,\\): say in which direction"),
+        ({"param": v, "seed": [1.0, 2.0]}, r"`v` takes an array of shape \(3,\), got \(2,\)"),
+        ({"param": [x, v], "seed": [1.0]}, "2 params need 2 seeds, got 1"),
+        ({"param": n}, "param must be a float field, `n` holds i32"),
+        ({"param": 3.0}, "param must be a field or a list of fields, not float"),
+        ({"loss": n, "param": x}, "loss must be a float field"),
+        ({}, "param must be a field"),
+    ):
+        with pytest.raises(ti.DsimError, match=message):
+            ti.ad.FwdMode(**arguments)
+
+
+def test_tape_inside_forward_mode():
+    x, y, cube, _ = _cubed(needs_grad=True)
+    with ti.ad.FwdMode(loss=y, param=x), ti.Tape(y):
+        cube()
+    assert (x.grad[None], y.dual[None], x.grad.dual[None]) == (12.0, 12.0, 12.0)
+
+
+def test_forward_mode_inside_a_tape():
+    x, y, cube, _ = _cubed(needs_grad=True)
+    loss = _single("loss", needs_grad=True)
+
+    @ti.kernel
+    def take():
+        loss[None] += y.dual[None]
+
+    y.dual  # noqa: B018
+    ti.root.lazy_dual()
+    with ti.Tape(loss):
+        with ti.ad.FwdMode(loss=y, param=x):
+            cube()
+        take()
+    assert (loss[None], x.grad[None]) == (12.0, 12.0)
+
+
+def test_forward_mode_inside_forward_mode():
+    x, y, cube, _ = _cubed()
+    with ti.ad.FwdMode(loss=y, param=x):
+        with ti.ad.FwdMode(loss=y, param=x):
+            cube()
+        assert y.dual[None] == 12.0
+    assert (y.dual[None], y.dual.dual[None]) == (12.0, 12.0)
+
+
+def test_forward_mode_inside_forward_mode_along_another_direction():
+    x, w, y = map(_single, "xwy")
+    x[None], w[None] = 2.0, 3.0
+
+    @ti.kernel
+    def k():
+        y[None] = x[None] ** 2 * w[None] ** 3
+
+    with ti.ad.FwdMode(loss=y, param=w), ti.ad.FwdMode(loss=y, param=x):
+        k()
+    assert y.dual[None] == 3 * 4.0 * 9.0
+    assert y.dual.dual[None] == 2 * 2.0 * 3 * 9.0
+
+
+def test_tape_inside_a_tape():
+    x, y, _, add_cube = _cubed(needs_grad=True)
+    loss = _single("loss", needs_grad=True)
+
+    @ti.kernel
+    def take():
+        loss[None] += x.grad[None]
+
+    with ti.Tape(loss):
+        with ti.Tape(y):
+            add_cube()
+        take()
+    assert (loss[None], x.grad[None]) == (12.0, 12.0)
+
+
+def test_third_order():
+    x, y, cube, _ = _cubed(needs_grad=True)
+    with ti.ad.FwdMode(y, x), ti.ad.FwdMode(y, x), ti.Tape(y):
+        cube()
+    assert x.grad.dual.dual[None] == 6.0
+
+
+def test_cutting_in_both_modes():
+    x, y = _single("x", True), _single("y", True)
+    x[None] = 2.0
+
+    @ti.kernel
+    def half_cut():
+        y[None] = x[None] * ti.stop_grad(x[None])
+
+    @ti.ad.no_grad
+    @ti.kernel
+    def uncounted():
+        y[None] = 5 * x[None]
+
+    @ti.kernel
+    def copy():
+        y[None] = x[None]
+
+    with ti.ad.FwdMode(y, x), ti.Tape(y):
+        half_cut()
+    assert (y.dual[None], x.grad[None]) == (2.0, 2.0)
+    with ti.ad.FwdMode(y, x), ti.Tape(y):
+        copy()
+        uncounted()
+    assert (y[None], y.dual[None], x.grad[None]) == (10.0, 0.0, 0.0)
+    with ti.ad.FwdMode(y, x), ti.Tape(y):
+        copy()
+        ti.stop_grad(y)
+    assert (y[None], y.dual[None], x.grad[None]) == (2.0, 0.0, 0.0)
+
+
+def test_a_gradient_of_ones_own_has_no_tangent():
+    x, y, cube, _ = _cubed(needs_grad=True)
+
+    @ti.ad.grad_replaced
+    def ahead():
+        cube()
+
+    with (
+        pytest.raises(ti.GradientError, match="`ahead` replaces its gradient, and none was given"),
+        ti.Tape(y),
+    ):
+        ahead()
+
+    @ti.ad.grad_for(ahead)
+    def back():
+        x.grad[None] = 100.0
+
+    with ti.ad.FwdMode(y, x):
+        ahead()
+    assert y.dual[None] == 12.0
+    with ti.ad.FwdMode(y, x), ti.Tape(y):
+        ahead()
+    assert x.grad[None] == 100.0
+    with pytest.raises(ti.GradientError, match="no tangent that a tape could go back through"), ti.Tape(y):
+        with ti.ad.FwdMode(y, x):
+            ahead()
+    with pytest.raises(ti.GradientError, match="is not decorated with `grad_replaced`"):
+        ti.ad.grad_for(cube)

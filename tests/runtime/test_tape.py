@@ -1,0 +1,427 @@
+"""The tape: what it clears, records, refuses and leaves."""
+
+import numpy as np
+import pytest
+
+import dsim as ti
+
+
+@pytest.fixture(autouse=True)
+def _fresh():
+    ti.init(default_fp=ti.f64)
+
+
+def _single(name, needs_grad=True):
+    return ti.field(ti.f64, shape=(), needs_grad=needs_grad, name=name)
+
+
+@pytest.fixture
+def cubed():
+    """x, y and a kernel ``y = x³``."""
+    x, y = _single("x"), _single("y")
+    x[None] = 2.0
+
+    @ti.kernel
+    def cube():
+        y[None] = x[None] ** 3
+
+    return x, y, cube
+
+
+def test_the_loss_starts_at_zero():
+    x, y = _single("x"), _single("y")
+
+    @ti.kernel
+    def add():
+        y[None] += 3 * x[None]
+
+    x[None], y[None] = 2.0, 100.0
+    with ti.Tape(y):
+        assert y[None] == 0.0
+        add()
+    assert (y[None], x.grad[None]) == (6.0, 3.0)
+
+
+def test_gradients_are_cleared_on_entry(cubed):
+    x, y, cube = cubed
+    x.grad[None] = 100.0
+    with ti.Tape(y):
+        cube()
+    assert x.grad[None] == 12.0
+    with ti.Tape(y):
+        cube()
+    assert x.grad[None] == 12.0
+
+
+def test_gradients_that_are_kept_are_added_to(cubed):
+    x, y, cube = cubed
+    x.grad[None] = 100.0
+    with ti.Tape(y, clear_gradients=False):
+        cube()
+    assert x.grad[None] == 112.0
+    with ti.Tape(y, clear_gradients=False):
+        cube()
+    assert x.grad[None] == 124.0
+
+
+def test_gradients_written_inside_do_not_disturb(cubed):
+    x, y, cube = cubed
+    with ti.Tape(y):
+        y.grad[None] = 50.0
+        cube()
+    assert x.grad[None] == 12.0
+
+
+def test_an_exception_leaves_everything(cubed):
+    x, y, cube = cubed
+    x.grad[None] = 5.0
+    with pytest.raises(ZeroDivisionError), ti.Tape(y, clear_gradients=False):
+        cube()
+        1 / 0  # noqa: B018
+    assert (y[None], x.grad[None]) == (8.0, 5.0)
+    with ti.Tape(y):
+        cube()
+    assert x.grad[None] == 12.0
+
+
+def test_a_loss_that_is_none():
+    n, v = ti.field(ti.i32, shape=(), name="n"), ti.field(ti.f32, shape=3, needs_grad=True, name="v")
+    plain, unplaced = _single("plain", needs_grad=False), ti.field(ti.f32, needs_grad=True, name="u")
+    w = ti.Vector.field(2, ti.f32, shape=(), needs_grad=True, name="w")
+    for loss, message in (
+        (3.0, "the loss must be a field, not float"),
+        (None, "the loss must be a field, not NoneType"),
+        (n, "the loss must be a float field, `n` holds i32"),
+        (v, r"a 0-D field\), `v` has shape \(3,\)"),
+        (w, r"`w` has shape \(\) of vectors of shape \(2,\)"),
+        (plain, "the loss `plain` has no gradient"),
+    ):
+        with pytest.raises(ti.GradientError, match=message):
+            ti.Tape(loss)
+    with pytest.raises(RuntimeError, match="`u` has not been placed yet"):
+        ti.Tape(unplaced)
+
+
+def test_options_that_it_does_not_have():
+    y = _single("y")
+    with pytest.raises(ValueError, match="on_overwrite"):
+        ti.Tape(y, on_overwrite="ignore")
+    with pytest.raises(TypeError):
+        ti.Tape(y, clear_gradient=True)
+
+
+def test_a_loss_that_nothing_wrote(cubed):
+    _x, _, cube = cubed
+    z = _single("z")
+    with pytest.warns(ti.GradientWarning, match="no call inside the tape wrote the loss `z`"), ti.Tape(z):
+        cube()
+
+
+def test_a_field_without_gradient_in_between():
+    x, z = _single("x"), _single("z")
+    y = _single("y", needs_grad=False)
+
+    @ti.kernel
+    def first():
+        y[None] = x[None] ** 2
+
+    @ti.kernel
+    def second():
+        z[None] = 3 * y[None]
+
+    x[None] = 5.0
+    for _ in range(2):
+        with ti.Tape(z):
+            first()
+            second()
+        assert x.grad[None] == 30.0
+    with pytest.raises(ti.GradientError, match="`y` has no gradient"):
+        y.grad[None]  # noqa: B018
+
+
+def test_a_field_that_becomes_active_late():
+    """`y` is a constant for the first call, and carries a gradient afterwards."""
+    x, z = _single("x"), _single("z")
+    y = _single("y", needs_grad=False)
+
+    @ti.kernel
+    def use():
+        z[None] += 2 * y[None] + x[None]
+
+    @ti.kernel
+    def set_y():
+        y[None] = 10 * x[None]
+
+    x[None] = 1.0
+    with ti.Tape(z):
+        use()
+        set_y()
+        use()
+    assert x.grad[None] == 1 + 1 + 20
+
+
+def test_an_overwritten_input_has_no_gradient():
+    x, y = _single("x"), _single("y")
+
+    @ti.kernel
+    def overwrite():
+        x[None] = 7.0
+
+    @ti.kernel
+    def triple():
+        y[None] = 3 * x[None]
+
+    with ti.Tape(y):
+        overwrite()
+        triple()
+    assert (y[None], x.grad[None]) == (21.0, 0.0)
+
+
+def test_writes_by_python_are_recorded():
+    x, y, w = (ti.field(ti.f64, shape=2, needs_grad=True) for _ in range(3))
+    loss = _single("loss")
+
+    @ti.kernel
+    def weigh():
+        for i in x:
+            loss[None] += (i + 1) * x[i] + 10 * y[i]
+
+    w.from_numpy(np.array([4.0, 5.0]))
+    with ti.Tape(loss):
+        x[0] = 100.0
+        y.copy_from(w)
+        weigh()
+    assert loss[None] == 100.0 + 90.0
+    assert x.grad.to_numpy().tolist() == [0.0, 2.0]
+    assert y.grad.to_numpy().tolist() == [0.0, 0.0]
+    assert w.grad.to_numpy().tolist() == [10.0, 10.0]
+    with ti.Tape(loss):
+        x.from_numpy(np.array([1.0, 2.0]))
+        y.fill(3.0)
+        weigh()
+    assert loss[None] == 1.0 + 4.0 + 60.0
+    assert x.grad.to_numpy().tolist() == y.grad.to_numpy().tolist() == [0.0, 0.0]
+
+
+def test_writes_of_vectors_by_python_are_recorded():
+    v = ti.Vector.field(2, ti.f64, shape=2, needs_grad=True)
+    loss = _single("loss")
+
+    @ti.kernel
+    def total():
+        for i in v:
+            loss[None] += v[i].sum()
+
+    with ti.Tape(loss):
+        v[0] = [1.0, 2.0]
+        v[1][1] = 5.0
+        total()
+    assert loss[None] == 8.0
+    assert v.grad.to_numpy().tolist() == [[0.0, 0.0], [1.0, 0.0]]
+
+
+def test_reading_an_active_value_warns(cubed):
+    x, y, cube = cubed
+    z = _single("z")
+
+    @ti.kernel
+    def scaled(s: float):
+        z[None] = s * x[None]
+
+    with pytest.warns(ti.GradientWarning, match="`y` is read into Python inside the tape"), ti.Tape(z):
+        cube()
+        scaled(y[None])
+    assert (z[None], x.grad[None]) == (16.0, 8.0)
+
+
+def test_a_launch_that_failed_gives_no_gradient():
+    x, y = ti.field(ti.f64, shape=2, needs_grad=True), _single("y")
+
+    @ti.kernel
+    def read(i: ti.i32):
+        y[None] += x[i]
+
+    with pytest.raises(ti.GradientError, match="a launch inside the tape failed"), ti.Tape(y):
+        read(0)
+        with pytest.raises(ti.BoundsError):
+            read(5)
+
+
+def test_a_tape_is_used_once(cubed):
+    _, y, cube = cubed
+    tape = ti.Tape(y)
+    with tape:
+        cube()
+    with pytest.raises(RuntimeError, match="can be used once"), tape:
+        cube()
+
+
+def test_an_overwritten_value_is_refused_before_it_is_lost(cubed):
+    x, y, cube = cubed
+    with pytest.raises(ti.AccessRuleError) as error, ti.Tape(y):
+        cube()
+        x[None] = 3.0
+    message = str(error.value)
+    assert "error[overwritten]: `x[None]` is overwritten from Python after `cube` read it" in message
+    assert "y[None] = x[None] ** 3" in message
+    assert "read here, in `cube`" in message
+    assert "x[None] = 3.0" in message
+    assert "help: " in message
+    assert x[None] == 2.0
+
+
+def test_an_overwrite_by_another_kernel_names_field_and_element():
+    x = ti.field(ti.f64, shape=(4, 3), needs_grad=True)
+    loss = _single("loss")
+
+    @ti.kernel
+    def collect(i: ti.i32):
+        for j in range(3):
+            loss[None] += x[i, j] ** 2
+
+    @ti.kernel
+    def change(i: ti.i32):
+        for j in range(1, 3):
+            x[i, j] = 0.0
+
+    with ti.Tape(loss):
+        collect(1)
+        change(0)
+        change(2)
+    with pytest.raises(ti.AccessRuleError) as error, ti.Tape(loss):
+        collect(0)
+        collect(1)
+        change(1)
+    message = str(error.value)
+    assert "`x[1, 1:3]` is overwritten by `change` after `collect` read it" in message
+    assert "loss[None] += x[i, j] ** 2" in message
+    assert "x[i, j] = 0.0" in message
+
+
+def test_linear_programs_may_overwrite():
+    x, y = _single("x"), _single("y")
+
+    @ti.kernel
+    def double():
+        x[None] = 2 * x[None]
+
+    @ti.kernel
+    def add():
+        y[None] += x[None]
+
+    x[None] = 1.0
+    with ti.Tape(y):
+        for _ in range(3):
+            double()
+            add()
+    assert (y[None], x.grad[None]) == (14.0, 14.0)
+
+
+def test_steps_along_an_axis_of_time():
+    n = 50
+    x, loss = ti.field(ti.f64, shape=n + 1, needs_grad=True), _single("loss")
+
+    @ti.kernel
+    def step(t: ti.i32):
+        x[t + 1] = ti.sin(x[t]) + 0.1
+
+    @ti.kernel
+    def last():
+        loss[None] = x[n]
+
+    x[0] = 0.3
+    with ti.Tape(loss):
+        for t in range(n):
+            step(t)
+        last()
+    expected = 1.0
+    for t in range(n):
+        expected *= np.cos(x[t])
+    assert x.grad[0] == pytest.approx(expected, rel=1e-12)
+
+
+def test_a_backward_pass_skips_what_does_not_reach_the_loss(cubed):
+    x, y, cube = cubed
+    z = _single("z")
+
+    @ti.kernel
+    def aside():
+        z[None] = ti.log(x[None] - 2.0)  # its derivative is infinite
+
+    with ti.Tape(y):
+        cube()
+        aside()
+    assert x.grad[None] == 12.0
+
+
+def test_integers_are_data():
+    x, y = ti.field(ti.f64, shape=3, needs_grad=True), _single("y")
+    which = ti.field(ti.i32, shape=())
+
+    @ti.kernel
+    def pick():
+        y[None] += x[which[None]] ** 2
+
+    x.fill(2.0)
+    which[None] = 1
+    with ti.Tape(y):
+        pick()
+    assert x.grad.to_numpy().tolist() == [0.0, 4.0, 0.0]
+    with pytest.raises(ti.AccessRuleError), ti.Tape(y):
+        pick()
+        which[None] = 2
+
+
+def test_gradients_by_hand():
+    x = ti.field(ti.f64, shape=2, needs_grad=True)
+    a, b = _single("a"), _single("b")
+
+    @ti.kernel
+    def both():
+        for i in x:
+            a[None] += x[i] ** 2
+            b[None] += x[i]
+
+    x.from_numpy(np.array([3.0, 4.0]))
+    a.grad[None], b.grad[None] = 1.0, 10.0
+    both()
+    both.grad()
+    assert x.grad.to_numpy().tolist() == [16.0, 18.0]
+    both.grad()
+    assert x.grad.to_numpy().tolist() == [32.0, 36.0]
+    ti.ad.clear_all_gradients()
+    assert x.grad.to_numpy().tolist() == [0.0, 0.0]
+    assert a.grad[None] == 0.0
+
+
+def test_gradients_by_hand_that_cannot_be():
+    x, y = _single("x"), _single("y", needs_grad=False)
+
+    @ti.kernel
+    def square():
+        y[None] = x[None] ** 2
+
+    @ti.kernel
+    def nothing():
+        y[None] = 2.0
+
+    with pytest.raises(
+        ti.GradientError, match="`square` writes `y` from values with gradients, but it has none"
+    ):
+        square.grad()
+    with pytest.raises(ti.GradientError, match="no field of `nothing` has a gradient"):
+        nothing.grad()
+
+    @ti.kernel
+    def in_place():
+        x[None] = ti.sin(x[None])
+
+    with pytest.raises(ti.AccessRuleError, match=r"x\[None\] = ti.sin\(x\[None\]\)"):
+        in_place.grad()
+
+    @ti.kernel
+    def with_gradient():
+        x[None] += 2 * x.grad[None]
+
+    with pytest.raises(ti.GradientError, match="works with gradients itself"):
+        with_gradient.grad()
