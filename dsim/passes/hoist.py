@@ -16,14 +16,14 @@ from dataclasses import replace
 from dsim.ir.nodes import Block, Const, For, If, Kernel, Let, Load, Statement, Var, While
 from dsim.ir.walk import binds, operands, parameters, with_blocks
 from dsim.passes.intervals import Intervals
-from dsim.passes.touched import Touched, touched
+from dsim.passes.touched import Touches
 
 _CHEAP = ("add", "sub", "mul", "neg", "cast", "min", "max", "lt", "le", "gt", "ge", "eq", "ne")
 
 
 def hoist(kernel: Kernel) -> Kernel:
     """`kernel` with what does not change in an inner loop done before it; itself when nothing moves."""
-    hoister = _Hoister(touched(kernel))
+    hoister = _Hoister()
     statements: list[Statement] = []
     for s in kernel.body.statements:
         hoister.statement(s, None, True, statements)
@@ -35,20 +35,16 @@ def hoist(kernel: Kernel) -> Kernel:
 class _Loop:
     """An open loop: `depth` counts from 0 at the top level; `before` gathers what leaves it."""
 
-    def __init__(self, depth: int, written: Touched, runs: bool) -> None:
+    def __init__(self, depth: int, statement: For | While, runs: bool) -> None:
         self.depth = depth
-        self.written = written
+        self.statement = statement
         self.runs = runs  # at least one trip for certain
         self.before: list[Let | Load] = []
 
-    def writes(self, load: Load) -> bool:
-        key, w = load.memory.key, self.written
-        return key in w.stored or key in w.added or key in w.made
-
 
 class _Hoister:
-    def __init__(self, touched: dict[int, Touched]) -> None:
-        self.touched = touched
+    def __init__(self) -> None:
+        self.touches = Touches({})
         self.depth: dict[str, int] = {}  # in how many loops a variable was bound; parameters in none
         self.intervals = Intervals()
         self.moved = False
@@ -98,13 +94,14 @@ class _Hoister:
             return False
         if isinstance(s, Let):
             return direct or (s.op in _CHEAP and not s.args[0].type.is_float and not s.var.type.is_float)
-        if loop.writes(s):
+        inside, key = self.touches.of(loop.statement), s.memory.key
+        if key in inside.stored or key in inside.added or key in inside.made:
             return False
         return self.intervals.inside(s.memory, s.index) or (direct and loop.runs)
 
     def loop(self, s: For | While, outer: _Loop | None, direct: bool, out: list[Statement]) -> None:
         runs = isinstance(s, For) and s.goes_on is None and _runs(s)
-        inner = _Loop(0 if outer is None else outer.depth + 1, self.touched[id(s)], runs)
+        inner = _Loop(0 if outer is None else outer.depth + 1, s, runs)
         self.bind(parameters(s), inner)
         done = with_blocks(s, lambda b: self.block(b, inner, True))
         for early in inner.before:  # which may leave the next loop too

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dsim.ir.build import FALSE, TRUE, const
 from dsim.ir.nodes import Atom, Const, Let, Var
+from dsim.ir.types import ScalarType
 
 Definitions = dict[str, Let]  # variable → the statement that made it
 
@@ -108,5 +109,11 @@ def split(a: Atom, made: Definitions) -> tuple[Var | None, int]:
         x, y = inner.args
         if isinstance(x, Var) and isinstance(y, Const):
             number = int(y.value) if inner.op == "add" else -int(y.value)
-            return x, int(const(number, a.type).value)
+            return x, _wrapped(number, a.type)
     return a, 0
+
+
+def _wrapped(number: int, t: ScalarType) -> int:
+    """`number` as an integer of type `t` keeps it."""
+    half = 1 << (t.bits - 1)
+    return (number + half) % (2 * half) - half if t.kind == "int" else number % (2 * half)

@@ -36,7 +36,7 @@ from dsim.ir.walk import binds, bound_names, parameters, with_blocks
 from dsim.passes.identities import Definitions
 from dsim.passes.intervals import Intervals
 from dsim.passes.places import Place, apart, place
-from dsim.passes.touched import Touched, touched
+from dsim.passes.touched import Touches
 
 _Element = tuple[MemoryKey, Place]
 
@@ -72,9 +72,9 @@ _Sums = dict[_Element, _Sum]
 
 class _Registers:
     def __init__(self, kernel: Kernel) -> None:
-        self.touched = touched(kernel)
         self.builder = Builder(Names(bound_names(kernel)))
         self.made: Definitions = {}
+        self.touches = Touches(self.made)
         self.intervals = Intervals()
         self.changed = False
         self.depth: dict[str, int] = {}  # in how many loops a variable was bound; parameters in none
@@ -110,7 +110,7 @@ class _Registers:
         body = self.block(s.body, depth + 1)
         sums: _Sums = {}
         if depth > 0:
-            self.find(body.statements, self.touched[id(s)], depth, sums)
+            self.find(body.statements, s, depth, sums)
         if sums:
             self.changed = True
             self.carry(replace(s, body=body), sums, depth)
@@ -119,26 +119,29 @@ class _Registers:
 
     # which elements
 
-    def find(self, body: Iterable[Statement], inside: Touched, depth: int, sums: _Sums) -> None:
+    def find(self, body: Iterable[Statement], loop: For | While, depth: int, sums: _Sums) -> None:
         """Notes in `sums` the additions of a loop's `body`, inner loops' excepted, that may be gathered."""
         for s in body:
             match s:
                 case Accumulate():
                     element = self.element(s)
-                    if element not in sums and self.gathers(s, element, inside, depth):
+                    if element not in sums and self.gathers(s, element, loop, depth):
                         sure = self.intervals.inside(s.memory, s.index)
                         sums[element] = _Sum(s, sure, const(0, s.memory.type), FALSE)
                 case If():
-                    self.find(s.then.statements, inside, depth, sums)
-                    self.find(s.orelse.statements, inside, depth, sums)
+                    self.find(s.then.statements, loop, depth, sums)
+                    self.find(s.orelse.statements, loop, depth, sums)
 
     def element(self, s: Accumulate) -> _Element:
         return s.memory.key, place(s.index, self.made)
 
-    def gathers(self, s: Accumulate, element: _Element, inside: Touched, depth: int) -> bool:
-        if s.op != "add" or s.old is not None or s.memory.key in inside.made:
+    def gathers(self, s: Accumulate, element: _Element, loop: For | While, depth: int) -> bool:
+        if s.op != "add" or s.old is not None:
             return False
         if any(not isinstance(a, Const) and self.depth.get(a.name, 0) > depth for a in s.index):
+            return False
+        inside = self.touches.of(loop)
+        if s.memory.key in inside.made:
             return False
         key, at = element
         others = inside.read.get(key, set()) | inside.stored.get(key, set())

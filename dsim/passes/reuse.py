@@ -39,29 +39,29 @@ from dsim.ir.walk import with_blocks
 from dsim.passes.identities import Definitions
 from dsim.passes.places import Place, apart, place
 from dsim.passes.renaming import Renaming, carrying, pick
-from dsim.passes.touched import Touched, touched
+from dsim.passes.touched import Touches
 
-_Key = tuple[str, str, tuple[str, ...]]
+_Key = tuple[str, ...]
 _Loop = TypeVar("_Loop", For, While)
 _COMMUTE = ("add", "mul", "eq", "ne", "band", "bor", "bxor")
 
 
 def reuse(kernel: Kernel) -> Kernel:
     """`kernel` with equal statements done once."""
-    reuser = _Reuser(touched(kernel))
+    reuser = _Reuser(Renaming())
     body = reuser.block(kernel.body)
     while reuser.late:  # something used earlier turned out to be something else
-        reuser = _Reuser(touched(replace(kernel, body=body)), reuser.names)
+        reuser = _Reuser(reuser.names)
         body = reuser.block(body)
     return replace(kernel, body=body, locals=reuser.names.locals(kernel.locals))
 
 
 class _Reuser:
-    def __init__(self, touched: dict[int, Touched], names: Renaming | None = None) -> None:
-        self.touched = touched
-        self.names = names or Renaming()
+    def __init__(self, names: Renaming) -> None:
+        self.names = names
         self.late = False
         self.made: Definitions = {}
+        self.touches = Touches(self.made)
         self.values: dict[_Key, Atom] = {}
         self.elements: dict[MemoryKey, dict[Place, Atom]] = {}
         self.log: list[tuple[dict, object, Atom | None]] = []  # what the open scopes changed, to undo it
@@ -90,8 +90,9 @@ class _Reuser:
             self.log.append((known, p, known.pop(p)))
 
     def kill_written(self, s: Statement) -> None:
-        inside = self.touched[id(s)]
-        for key, places in inside.writes().items():
+        if not any(self.elements.values()):
+            return
+        for key, places in self.touches.of(s).writes().items():
             for p in places:
                 self.kill(key, p)
 
@@ -126,11 +127,12 @@ class _Reuser:
             self.names.put(s.var, found)
 
     def let(self, s: Let) -> tuple[Atom | None, dict[_Key, Atom], _Key]:
-        self.made[s.var.name] = s
-        args = tuple(a.name if isinstance(a, Var) else f"{a.value!r} {a.type}" for a in s.args)
-        if s.op in _COMMUTE and args[0] > args[1]:
-            args = (args[1], args[0])
-        key = (s.op, s.var.type.name, args)
+        if s.var.type.is_integer:
+            self.made[s.var.name] = s
+        args = [a.name if isinstance(a, Var) else f"{a.value!r} {a.type.name}" for a in s.args]
+        if s.op in _COMMUTE:
+            args.sort()
+        key = (s.op, s.var.type.name, *args)
         return self.values.get(key), self.values, key
 
     def other(self, s: Statement, old: Statement) -> Statement:

@@ -8,6 +8,7 @@ from dsim.passes.fold import fold
 from dsim.passes.hoist import hoist
 from dsim.passes.registers import registers
 from dsim.passes.reuse import reuse
+from dsim.passes.touched import has_inner_loops
 
 CLEAN = (fold, reuse, drop_dead)
 MOVE = (hoist, registers)
@@ -21,6 +22,8 @@ def simplify(kernel: Kernel) -> Kernel:
     """
     for one in CLEAN:
         kernel = one(kernel)
+    if not has_inner_loops(kernel):
+        return kernel
     moved = kernel
     for one in MOVE:
         moved = one(moved)

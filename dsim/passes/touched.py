@@ -5,7 +5,21 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass, field
 
-from dsim.ir.nodes import Accumulate, Alloc, Block, Kernel, Let, Load, MemoryKey, Statement, Store
+from dsim.ir.nodes import (
+    Accumulate,
+    Alloc,
+    Assert,
+    Block,
+    For,
+    Kernel,
+    Let,
+    Load,
+    MemoryKey,
+    Print,
+    Statement,
+    Store,
+    While,
+)
 from dsim.ir.walk import blocks
 from dsim.passes.identities import Definitions
 from dsim.passes.places import Place, place
@@ -51,30 +65,49 @@ class Touched:
             self.stored[s.memory.key].add(at)
 
 
-def touched(kernel: Kernel) -> dict[int, Touched]:
-    """What each statement of `kernel` that holds blocks touches, by the statement's `id`."""
-    found: dict[int, Touched] = {}
-    _scan(kernel.body, {}, found, Touched())
-    return found
+class Touches:
+    """What statements that hold blocks touch; worked out when it is asked for, and once."""
+
+    def __init__(self, made: Definitions) -> None:
+        self.made = made
+        self.known: dict[int, tuple[Statement, Touched]] = {}  # by `id`; the statement is kept alive
+
+    def of(self, s: Statement) -> Touched:
+        """What the blocks of `s` touch."""
+        if id(s) not in self.known:
+            found = Touched()
+            for b in blocks(s):
+                self._scan(b, found)
+            self.known[id(s)] = s, found
+        return self.known[id(s)][1]
+
+    def _scan(self, block: Block, into: Touched) -> None:
+        for s in block.statements:
+            match s:
+                case Let():
+                    if s.var.type.is_integer:
+                        self.made[s.var.name] = s
+                case Load() | Store() | Accumulate():
+                    into.note(s, place(s.index, self.made))
+                case Alloc():
+                    into.made.add(s.memory.key)
+                case Print() | Assert():
+                    pass
+                case _:
+                    into.include(self.of(s))
 
 
-def _scan(block: Block, made: Definitions, found: dict[int, Touched], into: Touched) -> None:
-    for s in block.statements:
-        match s:
-            case Let():
-                made[s.var.name] = s
-            case Load() | Store() | Accumulate():
-                into.note(s, place(s.index, made))
-            case Alloc():
-                into.made.add(s.memory.key)
-            case _:
-                _inside(s, made, found, into)
+def has_inner_loops(kernel: Kernel) -> bool:
+    """Whether a loop stands in another one."""
+    return any(_has_loops(s, isinstance(s, For | While)) for s in kernel.body.statements)
 
 
-def _inside(s: Statement, made: Definitions, found: dict[int, Touched], into: Touched) -> None:
-    inner = blocks(s)
-    if inner:
-        own = found[id(s)] = Touched()
-        for b in inner:
-            _scan(b, made, found, own)
-        into.include(own)
+def _has_loops(s: Statement, inside: bool) -> bool:
+    for b in blocks(s):
+        for inner in b.statements:
+            if isinstance(inner, Let | Load | Store | Accumulate):
+                continue
+            loop = isinstance(inner, For | While)
+            if (loop and inside) or _has_loops(inner, inside or loop):
+                return True
+    return False
