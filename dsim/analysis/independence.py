@@ -113,7 +113,11 @@ def _clashing(s: For, a: Access, b: Access) -> Diagnostic:
     write, other = _span(first.statement), _span(second.statement)
     if first is second or (first.kind, second.kind) == ("store", "store"):
         message = f"this loop runs serially: two iterations may store to one element of `{name}`"
-        remedy = f"index `{name}` by the loop's index, use `+=`, or assert it: `loop_config(parallel=True)`"
+        remedy = (
+            f"index `{name}` by the loop's index, use `+=`, or assert it: `loop_config(parallel=True)`"
+            if first.index
+            else "use `+=`, or assign a local variable and store that after the loop"
+        )
     elif second.kind == "load":
         message = f"this loop runs serially: an iteration may read what another one writes to `{name}`"
         remedy = f"write to a second field and read `{name}` only, or split the loop in two"

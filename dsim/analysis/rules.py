@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from dsim.analysis.affine import Affine
 from dsim.analysis.effects import Access, Effects, effects, is_write
 from dsim.analysis.meeting import Meetings, common, exclusive
+from dsim.analysis.symbols import Loop
 from dsim.ir.nodes import For, Kernel
 
 
@@ -98,10 +99,26 @@ class _Question:
         return shared > 0 and not r.guards and not w.guards and self._later_certain(r, w, shared - 1)
 
     def _same_element(self, r: Access, w: Access, shared: int) -> bool:
-        """Whether both indices are always equal in one trip of the loops around both."""
-        return r.index == w.index and all(
-            self.meetings.level_of(v.name) < shared for form in r.index for v, _ in form.terms
+        """Whether `w` always hits what `r` reads, some time in one trip of the loops around both."""
+        own = {loop.index.name: loop for loop in w.loops[shared:] if loop.index is not None}
+        return all(
+            self._equal(x, y, shared) or self._sweeps(x, y, own)
+            for x, y in zip(r.index, w.index, strict=True)
         )
+
+    def _equal(self, x: Affine, y: Affine, shared: int) -> bool:
+        return x == y and all(self.meetings.level_of(v.name) < shared for v, _ in x.terms)
+
+    def _sweeps(self, x: Affine, y: Affine, own: dict[str, Loop]) -> bool:
+        """Whether `y` is one of the loop indices `own`, used nowhere else, that comes by every `x`."""
+        if len(y.terms) != 1 or y.terms[0][1] != 1:
+            return False
+        loop = own.pop(y.terms[0][0].name, None)
+        if loop is None or loop.start is None or loop.stop is None or abs(loop.step) != 1:
+            return False
+        low, high = self.meetings.facts.integers.extent(x + -y.constant)
+        ends = sorted((loop.start.constant, loop.stop.constant - loop.step))
+        return loop.start.is_constant and loop.stop.is_constant and ends[0] <= low and high <= ends[1]
 
     def _later_certain(self, r: Access, w: Access, level: int) -> bool:
         """Whether `w` hits what `r` read a known number of trips of loop `level` later."""
