@@ -39,7 +39,8 @@ end:
 MEMORY = 3
 _FIRST_WAIT = 4  # the longest is about half a second, or 4096 launches
 
-_DISPATCH = f"""define void @dsim_dispatch(ptr %frame, ptr %task, i64 %first, i64 %count, ptr %own, i64 %trips) {PLAIN} {{
+_DISPATCHED = "ptr %frame, ptr %task, i64 %first, i64 %count, ptr %own, i64 %trips"
+_DISPATCH = f"""define void @dsim_dispatch({_DISPATCHED}) {PLAIN} {{
 entry:
   %dims = alloca i64
   %none = alloca [2 x i64]

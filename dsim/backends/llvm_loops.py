@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from dsim.backends import llvm_windows
 from dsim.backends.llvm_text import TYPE, Function
+from dsim.backends.llvm_windows import Windows
 from dsim.backends.llvm_writer import Length, Writer
 from dsim.ir.nodes import For, If, Var, While
 
@@ -60,6 +62,9 @@ def counted(w: Writer, s: For, start: Length, stop: Length, init: tuple[str, ...
     f, step = w.f, s.step
     if step == -1 and s.parallel and s.goes_on is None:
         start, stop, step = w.plus(stop, 1), w.plus(start, 1), 1
+    windows = llvm_windows.find(w, s)
+    if windows is not None:
+        return _windowed(w, s, windows, start, stop, init)
     test, body, end = f.label("for"), f.label("body"), f.label("done")
     before = f.block
     f.jump(test)
@@ -80,6 +85,35 @@ def counted(w: Writer, s: For, start: Length, stop: Length, init: tuple[str, ...
     f.jump(test)
     f.open(end)
     return results
+
+
+def _windowed(
+    w: Writer, s: For, windows: Windows, start: Length, stop: Length, init: tuple[str, ...]
+) -> tuple[str, ...]:
+    """The same for a loop with windows, upwards; it tests at its end, so that its last values are seen."""
+    f = w.f
+    head, body, after, end = f.label("for"), f.label("body"), f.label("flush"), f.label("done")
+    f.fork(f.let(f"icmp slt i64 {start}, {stop}"), head, end)
+    without = f.block
+    f.open(head)
+    f.jump(body)
+    f.open(body)
+    index, at = f.open_phi("i64", str(start), head)
+    carried = _Carried(w, s.carried, init, head)
+    windows.open(head)
+    _bind_index(w, s.index, index)
+    values = w.block(s.body)
+    left = windows.close()
+    carried.close(values, f.block)
+    following = f.let(f"add nsw i64 {index}, 1")
+    f.close_phi(at, following, f.block)
+    f.fork(f.let(f"icmp slt i64 {following}, {stop}"), body, after)
+    f.open(after)
+    windows.flush(left)
+    f.jump(end)
+    f.open(end)
+    pairs = zip(s.carried, values, init, strict=True)
+    return tuple(f.phi(TYPE[v.type], [(first, without), (last, after)]) for v, last, first in pairs)
 
 
 def _bind_index(w: Writer, v: Var, index: str) -> None:

@@ -200,6 +200,9 @@ def accumulate(w: Writer, s: Accumulate) -> None:
     """``memory[index] = op(memory[index], value)``, by the means that the place asks for."""
     place = w.places[s.memory.key]
     value = w.value(s.value)
+    if id(s) in w.deferred:
+        w.deferred[id(s)](value)
+        return
     register = place.registers.get((s.index, s.op))
     olds: list[str] = []
 

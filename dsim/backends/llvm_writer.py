@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 Length = int | str
 FaultKind = Literal["bounds", "assertion", "memory"]
 Handler = Callable[["Writer", Any], None]
+Deferred = Callable[[str], None]
 
 
 @dataclass(slots=True)
@@ -90,6 +91,7 @@ class Writer:
         self.held: list[Held] = []
         self.leave = ""  # where a function ends early, when memory is lacking
         self.hoisted: dict[MemoryKey, str] = {}  # buffers that were made at the function's start
+        self.deferred: dict[int, Deferred] = {}  # accumulations that their loop adds later, by identity
         self.stack = 0  # bytes of buffers on the stack
         self._wide: dict[Var, str] = {}
         self._made: list[Var] = []  # keys of `_wide` in the order in which they were added
@@ -111,6 +113,10 @@ class Writer:
         self.env[s.var] = value
         if s.op in _WIDENED and s.var.type.is_integer and s.var.type.bits == 32:
             self._definitions[s.var] = s
+
+    def definition(self, v: Var) -> Let | None:
+        """What made an integer of 32 bits, where that is a sum, difference or product."""
+        return self._definitions.get(v)
 
     # 64-bit indices ---------------------------------------------------------------------------
 
