@@ -27,7 +27,7 @@ _NUMPY = {
     "isnan": "isnan", "isinf": "isinf", "clip": "clamp", "mod": "mod",
 }  # fmt: skip
 
-_PYTHON = {
+PYTHON = {
     "abs": "abs", "min": "min", "max": "max", "pow": "pow", "sum": "sum", "all": "all", "any": "any",
     "round": "int_round", "int": "int", "float": "float", "bool": "bool", "len": "len", "print": "print",
     "range": "range", "zip": "zip", "enumerate": "enumerate", "reversed": "reversed",
@@ -36,7 +36,7 @@ _PYTHON = {
 
 def _known() -> dict[Any, str]:
     found: dict[Any, str] = {}
-    for module, table in ((np, _NUMPY), (math, _MATH), (builtins, _PYTHON)):
+    for module, table in ((np, _NUMPY), (math, _MATH), (builtins, PYTHON)):
         for name, meaning in table.items():
             found[getattr(module, name)] = meaning
     found[operator.matmul] = "matmul"

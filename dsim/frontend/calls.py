@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import types
 from collections.abc import Callable
 from typing import Any
 
@@ -265,10 +266,13 @@ def _object(
 
 def _refuse_callee(f: Frame, value: Any, node: ast.Call) -> Value:
     name = getattr(value, "__name__", type(value).__name__)
-    if hasattr(value, "__code__"):
-        f.refuse("unknown-function", f"`{name}` is a plain Python function", node, help=f"decorate it with `@ds.func`")
-    help = suggestion(name, [*elementary.FUNCTIONS, *_BY_VALUE])
-    f.refuse("unknown-function", f"`{name}` cannot be called in a kernel", node, help=help)
+    if isinstance(value, types.FunctionType) and value.__module__.split(".")[0] not in _LIBRARIES:
+        f.refuse("unknown-function", f"`{name}` is a plain Python function", node, help="decorate it with `@ds.func`")
+    help = suggestion(name, [*elementary.FUNCTIONS, *_BY_VALUE]) or "write it as a func: `@ds.func`"
+    f.refuse("unknown-function", f"kernels do not know `{name}`", node.func, help=help)
+
+
+_LIBRARIES = {"numpy", "scipy", "torch", "jax"}
 
 
 def _python_call(f: Frame, value: Any, args: list[Value], keywords: dict[str, Value], node: ast.Call) -> Value:

@@ -121,8 +121,8 @@ class Surroundings:
         return {name: self.find(name)[0] for name in self.cells}  # type: ignore[index]
 
     def names(self) -> list[str]:
-        """All of them, for suggestions."""
-        return [*self.cells, *self.module, *dir(builtins)]
+        """Those of the closure and of the module, for suggestions."""
+        return [*self.cells, *self.module]
 
 
 def _content(cell: types.CellType) -> Any:
@@ -156,9 +156,11 @@ class Captures:
 
     def rooted(self, path: Path, scope: int, function: str) -> Path:
         """`path` with the function's name before it where another scope has the same name."""
-        if self._roots.setdefault(path.text, scope) == scope:
-            return path
-        return Path(f"{function}.{path.text}", path.read)
+        text, n = path.text, 1
+        while self._roots.setdefault(text, scope) != scope:
+            text = f"{function}.{path.text}" + (f"_{n}" if n > 1 else "")
+            n += 1
+        return path if text == path.text else Path(text, path.read)
 
     def constant(self, path: Path, value: object) -> None:
         """The number, matrix or sequence `value` is compiled in."""

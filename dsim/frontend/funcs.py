@@ -44,7 +44,8 @@ def invoke(f: Frame, function: Any, args: list[Value], keywords: dict[str, Value
     owner = []
     if isinstance(python, types.MethodType):
         held = python.__self__
-        owner, python = [Opaque(held, Path(f"{type(held).__name__}_{id(held)}", lambda: held))], python.__func__
+        path = f.c.captures.rooted(Path(type(held).__name__, lambda: held), id(held), python.__name__)
+        owner, python = [Opaque(held, path)], python.__func__
     inner = Frame(f.c, text_of(f, python), Surroundings(python), (*f.inlined, f.span(node)))
     return _inlined(f, inner, python, annotations(inner, python), [*owner, *args], keywords, node)
 
@@ -138,7 +139,7 @@ def _bind(
     every = [*names, *(a.arg for a in spec.kwonlyargs)]
     given = dict(zip(names, args, strict=False))
     if len(args) > len(names):
-        f.refuse("argument", f"`{inner.name}` takes {len(names)} arguments, got {len(args)}", node)
+        f.refuse("argument", f"`{inner.name}` takes {_many(len(names))}, got {len(args)}", node)
     for name, value in keywords.items():
         if name not in every or name in given:
             f.refuse("argument", f"`{inner.name}` got an unexpected or repeated argument `{name}`", node)
@@ -151,6 +152,10 @@ def _bind(
     changed = set(assigned(inner.text.node.body))
     for name in every:
         _parameter(f, inner, name, given[name], types_.get(name), name in changed, node)
+
+
+def _many(count: int) -> str:
+    return "1 argument" if count == 1 else f"{count} arguments"
 
 
 def _defaults(inner: Frame, python: Any, names: list[str]) -> dict[str, Value]:

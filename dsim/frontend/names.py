@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from dsim.frontend.builtins import PYTHON
 from dsim.frontend.captures import MISSING, Path, constant_module, is_field, is_host_matrix
 from dsim.frontend.frame import Frame
 from dsim.frontend.operators import matrix
@@ -44,7 +45,7 @@ def _around(f: Frame, node: ast.Name) -> Value:
 
 
 def _all_names(f: Frame) -> list[str]:
-    return [*f.scope.visible(), *f.surroundings.names()]
+    return [*f.scope.visible(), *f.surroundings.names(), *PYTHON]
 
 
 def suggestion(wrong: str, known: list[str]) -> str:

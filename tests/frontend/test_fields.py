@@ -20,7 +20,7 @@ def test_memories_are_called_what_the_person_calls_them() -> None:
     result = lowered(k)
     assert [(m.name, m.shape, m.entry_axes) for m in result.kernel.memories] == [("x", (3, 2), 1), ("U", (), 0)]
     assert result.fields == {"x": x, "U": U}
-    assert [(c.name, c.value) for c in result.objects] == [("U", U), ("x", x)]
+    assert [(c.name, c.value) for c in result.objects] == [("x", x), ("U", U)]
 
 
 def test_one_field_under_two_names_is_one_memory() -> None:
@@ -52,7 +52,7 @@ def test_companions() -> None:
             x.grad.dual[i][0] = 1.0
 
     keys = [m.key for m in lowered(k).kernel.memories]
-    assert keys == [("x", ()), ("x", ("bar",)), ("x", ("dot",)), ("x", ("bar", "dot"))]
+    assert keys == [("x", ("bar",)), ("x", ()), ("x", ("dot",)), ("x", ("bar", "dot"))]
     assert list(lowered(k).fields) == ["x"]
 
 
@@ -205,7 +205,7 @@ def test_template_parameters_are_bound_by_name() -> None:
         for i in src:
             dst[i] = src[i]
 
-    assert [m.name for m in lowered(copy, bound={"src": x, "dst": y}).kernel.memories] == ["dst", "src"] or True
+    assert [m.name for m in lowered(copy, bound={"src": x, "dst": y}).kernel.memories] == ["src", "dst"]
     run(copy, bound={"src": x, "dst": y})
     assert y.values.tolist() == [1, 2, 3]
     assert "argument: the argument for `src` is not known" in refused(copy)

@@ -1,0 +1,136 @@
+"""Python numbers around a kernel: constants that are watched, parameters once they were seen to change."""
+
+from __future__ import annotations
+
+import math
+from types import SimpleNamespace
+
+import numpy as np
+
+from dsim.ir.types import f32, f64, i64
+from tests.frontend.dialect import Settings, f, lowered, run, text, ti
+
+STEP = 0.25
+
+
+def test_numbers_are_constants_that_can_be_compared() -> None:
+    x = f(4)
+    dt, n, on, scale = 0.5, 3, True, np.float32(2.0)
+
+    def k():
+        if on:
+            x[n] = dt * STEP * scale * math.pi
+
+    result = lowered(k)
+    assert {c.name: c.value for c in result.captures} == {
+        "on": True, "dt": 0.5, "STEP": 0.25, "scale": 2.0, "n": 3,
+    }  # fmt: skip
+    assert result.hidden == ()
+    dt = 0.75
+    assert {c.name: c.read() for c in result.captures}["dt"] == 0.75
+    run(k)
+    assert x.values[3] == 0.75 * 0.25 * 2 * math.pi
+
+
+def test_a_promoted_number_is_a_parameter() -> None:
+    x = f(2)
+    dt, n = 0.5, 3
+
+    def k(a: float):
+        x[0] = a * dt + n
+        x[1] = dt * 2 * n / 4
+
+    names = frozenset({"dt", "n"})
+    result = lowered(k, promoted=names)
+    assert [c.name for c in result.hidden] == ["dt", "n"]
+    assert result.captures == ()
+    assert [(p.name, p.type) for p in result.kernel.params] == [("a", f64), ("dt", f64), ("n", i64)]
+    run(k, 2.0, promoted=names)
+    assert x.values.tolist() == [4.0, 0.75]
+    dt = 0.25
+    run(k, 2.0, promoted=names)
+    assert x.values.tolist() == [3.5, 0.375]
+
+
+def test_a_promoted_number_takes_the_type_of_what_it_meets() -> None:
+    x = f(2, dtype=ti.f32)
+    y = f(2, dtype=ti.f64)
+    dt = 0.1
+
+    def k():
+        x[0] = x[1] * dt
+        y[0] = y[1] * dt
+
+    shown = text(k, Settings(f32), promoted=frozenset({"dt"}))
+    assert "f32 = cast dt" in shown
+    assert "mul y_at, dt" in shown
+
+
+def test_static_uses_stay_constant() -> None:
+    x = f(8)
+    n = 3
+
+    def k():
+        for i in ti.static(range(n)):
+            x[i] = n
+
+    result = lowered(k, promoted=frozenset({"n"}))
+    assert [(c.name, c.value) for c in result.captures] == [("n", 3)]
+    assert [c.name for c in result.hidden] == ["n"]
+
+
+def test_numbers_of_objects_and_containers() -> None:
+    x = f(4)
+    cfg = SimpleNamespace(dt=0.5, inner=SimpleNamespace(k=[1.0, 2.0]))
+    table = {"a": 4.0}
+
+    def k():
+        x[0] = cfg.dt + cfg.inner.k[1]
+        x[1] = table["a"]
+
+    result = lowered(k)
+    values = {c.name: c.value for c in result.captures}
+    assert values["cfg.dt"] == 0.5
+    assert values["cfg.inner.k[1]"] == 2.0
+    assert values["table['a']"] == 4.0
+    cfg.inner.k[1] = 5.0
+    assert {c.name: c.read() for c in result.captures}["cfg.inner.k[1]"] == 5.0
+    run(k)
+    assert x.values[:2].tolist() == [5.5, 4.0]
+
+
+def test_one_name_in_two_functions() -> None:
+    x = f(2)
+    c = 1.0
+
+    def make():
+        c = 2.0
+
+        @ti.func
+        def g():
+            return c
+
+        return g
+
+    g = make()
+
+    def k():
+        x[0] = c
+        x[1] = g()
+
+    result = lowered(k)
+    assert {v.name: v.value for v in result.captures} == {"c": 1.0, "g.c": 2.0}
+    run(k, promoted=frozenset({"g.c"}))
+    assert x.values.tolist() == [1.0, 2.0]
+
+
+def test_a_field_that_a_name_leaves_is_seen() -> None:
+    x = f(2)
+
+    def k():
+        x[0] = 1.0
+
+    (held,) = lowered(k).objects
+    assert held.value is held.read()
+    x = f(3)
+    assert held.value is not held.read()

@@ -1,0 +1,371 @@
+"""Inlining: arguments, results, names, errors; and derivatives of funcs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dsim.autodiff.expand import expand
+from dsim.backends import python_source
+from dsim.ir.nodes import Derive, Store
+from dsim.ir.walk import statements
+from tests.frontend.dialect import Kernel, f, lowered, refused, run, ti
+
+
+def test_arguments_go_by_value() -> None:
+    s, x = f(4), f(2, entry=(2,), values=[[1, 2], [3, 4]])
+
+    @ti.func
+    def g(a, v):
+        a += 10.0
+        v[0] = 100.0
+        return a + v.sum()
+
+    def k():
+        a = 1.0
+        v = x[0]
+        s[0] = g(a, v)
+        s[1] = a + v[0]
+        s[2] = g(x[1].x, x[1])
+
+    run(k)
+    assert s.values.tolist() == [11 + 102, 2, 13 + 104, 0]
+    assert x.values.tolist() == [[1, 2], [3, 4]]
+
+
+def test_defaults_keywords_and_several_results() -> None:
+    s = f(5)
+
+    @ti.func
+    def g(a, b=2.0, *, c=3.0):
+        return a * b, c
+
+    @ti.func
+    def swap(a, b):
+        return b, a
+
+    def k():
+        p, q = g(1.0)
+        s[0] = p + q * 10
+        s[1] = g(1.0, c=5.0, b=4.0)[1]
+        r, t = swap(p, q)
+        s[2], s[3] = swap(r, t)
+        both = g(2.0, 3.0)
+        s[4] = both[0] + both[1]
+
+    run(k)
+    assert s.values.tolist() == [32, 5, 2, 3, 9]
+
+
+def test_annotated_parameters_and_results_are_cast() -> None:
+    s = f(3)
+
+    @ti.func
+    def g(n: ti.i32, v: ti.types.vector(2, ti.f64)) -> ti.i32:
+        return n * 1.75 + v[0] * 0.0
+
+    def k(a: float):
+        s[0] = g(a, [1, 2])
+
+    run(k, 2.9)
+    assert s.values[0] == 3.0
+
+
+def test_fields_and_funcs_as_arguments() -> None:
+    x, y = f(3, values=[1.0, 2.0, 3.0]), f(3)
+
+    @ti.func
+    def double(a):
+        return 2 * a
+
+    @ti.func
+    def apply(g: ti.template(), src: ti.template(), dst, i):
+        dst[i] = g(src[i])
+
+    def k():
+        for i in x:
+            apply(double, x, y, i)
+
+    run(k)
+    assert y.values.tolist() == [2, 4, 6]
+
+
+def test_funcs_that_call_funcs_keep_the_chain_of_calls() -> None:
+    x = f(1)
+
+    @ti.func
+    def inner(a):
+        x[0] = a
+
+    @ti.func
+    def outer(a):
+        inner(a + 1.0)
+
+    def k():
+        outer(1.0)
+
+    run(k)
+    assert x.values[0] == 2.0
+    (store,) = [s for s in statements(lowered(k).kernel.body) if isinstance(s, Store)]
+    assert [span.text for span in store.origin.inlined] == ["outer(1.0)", "inner(a + 1.0)"]
+    assert store.origin.span is not None
+    assert store.origin.span.source.line(store.origin.span.line).strip() == "x[0] = a"
+
+
+def test_funcs_inside_kernels() -> None:
+    x = f(3)
+
+    def k(a: float):
+        b = a * 2
+
+        def g(c, d=1.0):
+            e = c + b
+            return e * d
+
+        for i in x:
+            x[i] = g(i, 10.0) + g(0.0)
+
+    run(k, 1.0)
+    assert x.values.tolist() == [22, 32, 42]
+
+
+def test_methods() -> None:
+    class Body:
+        def __init__(self) -> None:
+            self.mass = 2.0
+
+        def force(self, a):
+            return self.mass * a
+
+    body = Body()
+    body.push = ti.func(body.force)
+    s = f(1)
+
+    def k():
+        s[0] = body.push(3.0)
+
+    run(k)
+    assert s.values[0] == 6.0
+    assert [c.name for c in lowered(k).captures] == ["Body.mass"]
+
+
+def test_a_compile_time_argument_stays_one() -> None:
+    s = f(1)
+
+    @ti.func
+    def total(n):
+        r = 0.0
+        for i in ti.static(range(n)):
+            r += i
+        return r
+
+    def k():
+        s[0] = total(5)
+
+    run(k)
+    assert s.values[0] == 10
+
+
+def test_errors_of_calls() -> None:
+    x = f(3)
+    step = Kernel()
+
+    @ti.func
+    def one(a):
+        return a
+
+    @ti.func
+    def again(a):
+        return again(a - 1)
+
+    @ti.func
+    def ping(a):
+        return pong(a)
+
+    @ti.func
+    def pong(a):
+        return ping(a)
+
+    @ti.func
+    def half(a):
+        if a > 0:
+            return 1.0
+
+    @ti.func
+    def mixed(a):
+        if a > 0:
+            return 1.0
+        return ti.Vector([1.0, 2.0])
+
+    @ti.func
+    def keeps(a: ti.template()):
+        a += 1.0
+
+    @ti.func
+    def scalar(a: float):
+        return a
+
+    @ti.func
+    def starred(*a):
+        return 1.0
+
+    def plain(a):
+        return a
+
+    def recursion(): x[0] = again(1.0)
+    def mutual(): x[0] = ping(1.0)
+    def none_at_all(): one()
+    def too_many(): one(1.0, 2.0)
+    def keyword(): one(b=1.0)
+    def half_way(a: float): x[0] = half(a)
+    def two_kinds(a: float): x[0] = mixed(a)
+    def kernel_in_kernel(): step()
+    def plain_python(): x[0] = plain(1.0)
+    def unknown(): x[0] = one(1.0) + oen(1.0)  # noqa: F821
+    def template():
+        b = 1.0
+        keeps(b)
+    def vector(): x[0] = scalar(x.shape)
+    def star(): x[0] = starred(1.0)
+    def number(a: float): x[0] = a(1.0)
+    def host(): x[0] = np.linalg.norm(1.0)  # fmt: skip
+
+    assert "recursion: `again` calls itself\nhelp: write a loop" in refused(recursion)
+    assert "recursion: `ping` calls itself" in refused(mutual)
+    assert "argument: `one` misses the argument `a`" in refused(none_at_all)
+    assert "argument: `one` takes 1 argument, got 2" in refused(too_many)
+    assert "argument: `one` got an unexpected or repeated argument `b`" in refused(keyword)
+    assert "return: `half` does not return a value on every way" in refused(half_way)
+    assert "return: one `return` gives a float, another a vector of 2" in refused(two_kinds)
+    assert "a kernel cannot call a kernel\nhelp: make the called one a func" in refused(kernel_in_kernel)
+    assert "`plain` is a plain Python function\nhelp: decorate it with `@ds.func`" in refused(plain_python)
+    assert "unknown-name: `oen` is not defined\nhelp: did you mean `one`?" in refused(unknown)
+    assert "`keeps` assigns to its template parameter `a`" in refused(template)
+    assert "`scalar` takes a scalar `a`, got a tuple of 1" in refused(vector)
+    assert "the func `starred` takes `*` arguments" in refused(star)
+    assert "unknown-function: an f64 cannot be called" in refused(number)
+    assert refused(host) == "unknown-function: kernels do not know `norm`\nhelp: write it as a func: `@ds.func`"
+
+
+# ------------------------------------------------------------------ derivatives
+
+
+def expanded(function, *args):
+    """Runs a kernel with derivatives of funcs in it."""
+    result = lowered(function)
+    kernel = expand(result.kernel)
+    buffers = {m.key: result.fields[m.name].values for m in kernel.memories}
+    python_source.run(kernel, buffers, args)
+
+
+@ti.func
+def cubic(x):
+    return x**3 + 2 * x**2 - 3 * x + 1
+
+
+@ti.func
+def saddle(x, y):
+    return x * x * y + ti.sin(y)
+
+
+@ti.func
+def length(v):
+    return v.norm_sqr() * 0.5 + v[0]
+
+
+@ti.func
+def turned(v, a):
+    return ti.Vector([v[0] * a, v[1] * v[0]])
+
+
+def test_the_derivative_of_the_seed() -> None:
+    s = f(3)
+    d1 = ti.forward(cubic)
+    d2 = ti.forward(d1)
+
+    def k(a: float):
+        s[0] = d1(a)
+        s[1] = d2(a)
+        s[2] = d1(1.0) + d1(1) * 10
+
+    assert sum(isinstance(x, Derive) for x in statements(lowered(k).kernel.body)) == 5
+    expanded(k, 2.0)
+    assert s.values.tolist() == pytest.approx([12 + 8 - 3, 12 + 4, 44])
+
+
+def test_several_arguments_and_vectors() -> None:
+    s, v = f(4), f(3, entry=(2,))
+    jvp, gradient, by_vector = ti.forward(saddle), ti.grad(saddle), ti.grad(length)
+    jvp_turned = ti.forward(turned)
+
+    def k(a: float, b: float):
+        s[0] = jvp(a, b, 1.0, 0.5)
+        s[1], s[2] = gradient(a, b)
+        v[0] = by_vector(ti.Vector([a, b]))
+        v[1] = jvp_turned(ti.Vector([a, b]), 2.0, ti.Vector([1.0, 0.0]), 3.0)
+
+    a, b = 0.5, 0.25
+    expanded(k, a, b)
+    dx, dy = 2 * a * b, a * a + np.cos(b)
+    assert s.values[:3].tolist() == pytest.approx([dx + 0.5 * dy, dx, dy])
+    assert v.values[0].tolist() == pytest.approx([a + 1, b])
+    assert v.values[1].tolist() == pytest.approx([2.0 + a * 3.0, b])
+
+
+def test_second_order_by_nesting() -> None:
+    s = f(2)
+    reverse_of_forward = ti.grad(ti.forward(cubic))
+    forward_of_reverse = ti.forward(ti.grad(cubic))
+
+    def k(a: float):
+        s[0] = reverse_of_forward(a)
+        s[1] = forward_of_reverse(a)
+
+    expanded(k, 2.0)
+    assert s.values.tolist() == pytest.approx([16.0, 16.0])
+
+
+def test_loops_branches_and_fields_in_derived_funcs() -> None:
+    s, w = f(1), f(3, values=[1.0, 2.0, 3.0])
+
+    @ti.func
+    def g(x, n):
+        r = x
+        for i in range(n):
+            r = r * w[i] if x > 0 else r
+        return r
+
+    dg = ti.grad(g)
+
+    def k(a: float):
+        s[0] = dg(a, 3)
+
+    expanded(k, 2.0)
+    assert s.values[0] == 6.0
+
+
+def test_errors_of_derivatives() -> None:
+    x = f(3)
+
+    @ti.func
+    def writes(a):
+        x[0] = a
+        return a
+
+    @ti.func
+    def counts(a):
+        return int(a)
+
+    d_writes, d_counts, d_saddle, d_length = (
+        ti.forward(writes), ti.forward(counts), ti.forward(saddle), ti.forward(length)
+    )  # fmt: skip
+
+    def store(): x[0] = d_writes(1.0)
+    def integer(): x[0] = d_counts(1.0)
+    def missing(): x[0] = d_saddle(1.0, 2.0)
+    def vector(): x[0] = d_length(ti.Vector([1.0, 2.0]))  # fmt: skip
+
+    assert "not-differentiable: a function that is differentiated here cannot write to fields" in refused(store)
+    assert "not-differentiable: this function returns an integer" in refused(integer)
+    assert "takes the arguments and then their tangents, got 2 in all" in refused(missing)
+    assert "the tangent of a vector of 2 is missing\nhelp: `forward(f)(x, dx)`" in refused(vector)
