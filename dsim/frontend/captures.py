@@ -134,8 +134,9 @@ def _content(cell: types.CellType) -> Any:
 
 def constant_module(value: object) -> bool:
     """Whether the numbers in a module never change: Python's math, NumPy, and dsim's own."""
-    name = value.__name__ if isinstance(value, types.ModuleType) else ""
-    return value in (math, np) or name.split(".")[0] == "dsim"
+    if not isinstance(value, types.ModuleType):
+        return False
+    return value is math or value.__name__.split(".")[0] in ("numpy", "dsim")
 
 
 class Captures:
@@ -179,8 +180,24 @@ class Captures:
         self.objects.setdefault(path.text, Capture(path.text, value, path.read))
 
 
+_PLAIN = {int, float, bool, str}
+
+    def function(self, path: Path, value: object) -> None:
+        """The func `value` is compiled in; a method counts as its function, whatever object binds it."""
+        read = path.read
+        self.objects.setdefault(path.text, Capture(path.text, _code(value), lambda: _code(read())))
+
+
+def _code(function: object) -> object:
+    """What a func is made of: its Python function, or itself when it is a derivative."""
+    python = getattr(function, "__dsim_func__", function)
+    return getattr(python, "__func__", python)
+
+
 def plain(value: object) -> object:
     """`value` in a form that ``==`` compares as a whole: arrays as nested tuples, containers copied."""
+    if type(value) in _PLAIN:  # asked at every launch
+        return value
     if isinstance(value, np.generic):
         return value.item()
     if is_host_matrix(value) or isinstance(value, np.ndarray):

@@ -58,7 +58,6 @@ class Field:
         self.touched = False  # a gradient or tangent that may be other than zero
         self.shape: tuple[int, ...] = ()
         self.operations: dict[Any, Any] = {}  # what Python does to it, as forms (hostops.py)
-        ALL.add(self)
 
     # -- names
 
@@ -96,6 +95,8 @@ class Field:
         if self.buffer is None:
             self.shape = shape
             self.buffer = _zeros(shape + self.entry_shape, self.dtype.numpy)
+            if self.derivative:
+                _COMPANIONS.add(self)
 
     def companion(self, derivative: tuple[str, ...]) -> Field:
         """The field that stands to the root as `derivative` says; without memory until it gets some."""
@@ -288,12 +289,12 @@ class Field:
             self.touched = True
 
 
-ALL: weakref.WeakSet[Field] = weakref.WeakSet()
+_COMPANIONS: weakref.WeakSet[Field] = weakref.WeakSet()
 
 
 def companions_with_memory(last: str) -> list[Field]:
     """All fields with memory that are the `last` (``bar`` or ``dot``) of something."""
-    return [f for f in list(ALL) if f.buffer is not None and f.derivative[-1:] == (last,)]
+    return [f for f in list(_COMPANIONS) if f.derivative[-1] == last]
 
 
 def _zeros(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
-from dsim.analysis.activity import spread
+from dsim.analysis.activity import of_kernel, spread
 from dsim.analysis.rules import overwritten
 from dsim.autodiff import Lost, forward, reverse
 from dsim.ir import sites
@@ -75,40 +76,36 @@ class Form:
 
     # -- facts
 
-    @property
+    @cached_property
     def floats(self) -> tuple[tuple[Memory, Field], ...]:
         """The memories that can carry derivatives, with their fields."""
-        return self._keep(
-            "floats", lambda: tuple((m, self.field(m.key)) for m in self.kernel.memories if m.type.is_float)
-        )
+        return tuple((m, self.field(m.key)) for m in self.kernel.memories if m.type.is_float)
 
-    @property
+    @cached_property
     def written(self) -> tuple[Field, ...]:
         """The fields that it stores or accumulates to."""
-        return self._keep(
-            "written",
-            lambda: tuple(
-                dict.fromkeys(
-                    self.field(s.memory.key)
-                    for s in statements(self.kernel.body)
-                    if isinstance(s, Store | Accumulate) and not s.memory.private
-                )
-            ),
-        )
+        body = statements(self.kernel.body)
+        found = (s.memory for s in body if isinstance(s, Store | Accumulate) and not s.memory.private)
+        return tuple(dict.fromkeys(self.field(m.key) for m in found))
 
-    @property
+    @cached_property
     def marks(self) -> tuple[Field, ...]:
         """The gradients and tangents that are no longer known to be zero after it ran."""
-        return self._keep("marks", lambda: tuple(f for f in self.written if f.derivative))
+        return tuple(f for f in self.written if f.derivative)
 
-    @property
+    @cached_property
     def writes(self) -> Reach:
         """The regions that it stores or accumulates to."""
-        return self._keep("writes", lambda: Reach(self, None))
+        return Reach(self, None)
 
     def spread(self, keys: Keys) -> Keys:
         """`keys` and those into which it writes values that vary with them."""
         return self._keep(("spread", keys), lambda: spread(self.kernel, keys))
+
+    def returns_active(self, keys: Keys) -> bool:
+        """Whether a value that it returns varies with the memories `keys`."""
+        yields = self.kernel.body.yields
+        return bool(yields) and any(map(of_kernel(self.kernel, keys).varies, yields))
 
     # -- forms made from it
 

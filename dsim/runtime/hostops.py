@@ -51,12 +51,12 @@ class HostForm(Form):
         return pipeline.derived(sites.number(made))
 
     @cached_property
-    def floats(self) -> tuple[tuple[Memory, Field], ...]:  # type: ignore[override]
+    def floats(self) -> tuple[tuple[Memory, Field], ...]:
         """The memories that can carry derivatives, with their fields."""
         return tuple((m, f) for f, m in self._memories.items() if m.type.is_float)
 
     @cached_property
-    def written(self) -> tuple[Field, ...]:  # type: ignore[override]
+    def written(self) -> tuple[Field, ...]:
         """The field that it changes."""
         return (self._target,)
 
@@ -157,7 +157,7 @@ class Stop(HostForm):
         super().__init__(field, (), lambda: None)
 
     @cached_property
-    def writes(self) -> Reach:  # type: ignore[override]
+    def writes(self) -> Reach:
         """Nothing: the numbers stay."""
         return Reach(self, frozenset())
 

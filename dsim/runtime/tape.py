@@ -158,6 +158,10 @@ class Tape(Context):
         if self._muted:
             return None
         found = form.adjoint(reached, label_apart(form, reached, "bar")) if reached else None
+        if reached and form.returns_active(reached):
+            message = f"`{form.kernel.name}` returns a value that depends on fields: its gradient is cut in Python"
+            advice = "write the value to a 0-D field inside the kernel"
+            warn([Diagnostic("cut", message, form.kernel.origin.span, "defined here", help=advice)])
         self._adjoints[form] = found
         return found
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from dsim import frontend
+from dsim.diagnostics import CompilationError, Diagnostic, Level
 from dsim.frontend.lowered import Lowered
 from dsim.frontend.lowered import Settings as Types
 from dsim.runtime import arguments, pipeline, settings
@@ -96,5 +97,13 @@ class Instance:
             if name not in self.bound:
                 field.root.given_name = field.root.given_name or name
         kernel, diagnostics = pipeline.prepared(lowered.kernel, lowered.loops)
-        warn((*lowered.diagnostics, *diagnostics))
+        _say((*lowered.diagnostics, *diagnostics), chosen.strict)
         return Version(self, lowered, Form(kernel, fields, chosen.backend, chosen.check_bounds))
+
+
+def _say(diagnostics: tuple[Diagnostic, ...], strict: bool) -> None:
+    """Warns, or under ``init(strict=True)`` refuses the kernel."""
+    warnings = [d for d in diagnostics if d.level is Level.WARNING]
+    if strict and warnings:
+        raise CompilationError(*warnings)
+    warn(warnings)

@@ -293,3 +293,22 @@ def test_random_numbers_follow_the_seed():
     assert len(set(first)) == 3
     ti.init(random_seed=4)
     assert draw() != first[0]
+
+
+def test_loops_that_must_be_serial():
+    x = ti.field(ti.f32, shape=5)
+
+    def make():
+        @ti.kernel
+        def chain():
+            for i in range(4):
+                x[i + 1] = x[i] + 1.0
+
+        return chain
+
+    with pytest.warns(ti.DsimWarning, match="this loop runs serially"):
+        make()()
+    assert x.to_numpy().tolist() == [0.0, 1.0, 2.0, 3.0, 4.0]
+    ti.init(strict=True)
+    with pytest.raises(ti.CompilationError, match="this loop runs serially"):
+        make()()

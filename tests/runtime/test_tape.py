@@ -425,3 +425,18 @@ def test_gradients_by_hand_that_cannot_be():
 
     with pytest.raises(ti.GradientError, match="works with gradients itself"):
         with_gradient.grad()
+
+
+def test_a_returned_value_is_cut():
+    x, y = _single("x"), _single("y")
+
+    @ti.kernel
+    def squared() -> float:
+        return x[None] ** 2
+
+    x[None] = 3.0
+    with pytest.warns(ti.GradientWarning) as said, ti.Tape(y):
+        y[None] = squared()
+    assert "`squared` returns a value that depends on fields: its gradient is cut" in str(said[0].message)
+    assert "help: write the value to a 0-D field" in str(said[0].message)
+    assert (y[None], x.grad[None]) == (9.0, 0.0)
