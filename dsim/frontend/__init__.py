@@ -4,4 +4,14 @@ from dsim.frontend.lower import lower
 from dsim.frontend.lowered import Capture, LoopConfig, Lowered, Param, Returns, Settings
 from dsim.frontend.types import MatrixType, Template
 
-__all__ = ["Capture", "LoopConfig", "Lowered", "MatrixType", "Param", "Returns", "Settings", "Template", "lower"]
+__all__ = [
+    "Capture",
+    "LoopConfig",
+    "Lowered",
+    "MatrixType",
+    "Param",
+    "Returns",
+    "Settings",
+    "Template",
+    "lower",
+]

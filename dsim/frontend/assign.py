@@ -25,7 +25,7 @@ from dsim.frontend.values import (
     is_scalar,
     size,
 )
-from dsim.ir.nodes import Atom, Local
+from dsim.ir.nodes import Atom, Const, Local
 from dsim.ir.types import ScalarType
 
 
@@ -56,7 +56,9 @@ def _several(f: Frame, target: ast.Tuple | ast.List, value: Value, node: ast.AST
 # ------------------------------------------------------------------ locals
 
 
-def assign_name(f: Frame, target: ast.Name, value: Value, node: ast.AST, type: ScalarType | None = None) -> None:
+def assign_name(
+    f: Frame, target: ast.Name, value: Value, node: ast.AST, type: ScalarType | None = None
+) -> None:
     """``name = value``: the first assignment fixes the type, later ones cast."""
     name = target.id
     old = f.scope.values.get(name)
@@ -80,7 +82,9 @@ def _open(value: Value) -> bool:
 
 def _buffered(f: Frame, name: str, value: Mat) -> Element:
     buffer = f.c.memories.buffer(name, f.emit.common(value.entries), value.shape)
-    store(f, buffer, value)
+    for at, entry in zip(buffer.entries, value.entries, strict=True):
+        if not (isinstance(entry, Const) and entry.value == 0):  # a new buffer holds zeros
+            store(f, Element(buffer.memory, (), (), (at,)), entry)
     return buffer
 
 
@@ -88,12 +92,18 @@ def fixed(f: Frame, name: str, value: Value, node: ast.AST, type: ScalarType | N
     """`value` as a new local holds it: numbers get types, lists become vectors."""
     if is_scalar(value):
         return f.emit.atom(value, type, name)
-    if isinstance(value, list) and all(is_scalar(v) or isinstance(v, Mat | list | tuple) for v in value) and value:
+    if (
+        isinstance(value, list)
+        and all(is_scalar(v) or isinstance(v, Mat | list | tuple) for v in value)
+        and value
+    ):
         value = operators.matrix(f.emit, value)
     if isinstance(value, Mat):
         t = type or f.emit.common(value.entries)
         names = component_names(name, value.shape)
-        return Mat(value.shape, tuple(f.emit.atom(s, t, n) for s, n in zip(value.entries, names, strict=True)))
+        return Mat(
+            value.shape, tuple(f.emit.atom(s, t, n) for s, n in zip(value.entries, names, strict=True))
+        )
     if isinstance(value, tuple | list):
         parts = (fixed(f, f"{name}_{i}", v, node) for i, v in enumerate(value))
         return tuple(parts)
@@ -158,7 +168,9 @@ def element(f: Frame, target: ast.expr) -> Element:
     found = f.place(target)
     if not isinstance(found, Element):
         what = f"the whole of {describe(found)}" if isinstance(found, Field) else describe(found)
-        f.refuse("type", f"{what} cannot be written", target, help="write to an element of a field, as in `x[i]`")
+        f.refuse(
+            "type", f"{what} cannot be written", target, help="write to an element of a field, as in `x[i]`"
+        )
     return found
 
 
@@ -186,7 +198,9 @@ def _keys(f: Frame, target: ast.expr, shape: tuple[int, ...]) -> list[Value]:
         return [*before, *subscripts.indices(f, target.slice)]
     at = subscripts.swizzle(f, shape[len(before) :], target)
     if at is None or len(at) != 1:
-        f.refuse("unknown-attribute", f"`.{target.attr}` cannot be assigned", target, help="assign entry by entry")
+        f.refuse(
+            "unknown-attribute", f"`.{target.attr}` cannot be assigned", target, help="assign entry by entry"
+        )
     return [*before, at[0]]
 
 
@@ -202,5 +216,3 @@ def set_part(f: Frame, name: str, p: Part, value: Value, target: ast.expr) -> No
     new = indexing.replaced(f.emit, m, p, casted, component_names(name, m.shape))
     f.bind(name, new, target)
     record(f, name, new, target)
-
-

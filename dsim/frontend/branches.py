@@ -72,7 +72,9 @@ def _side(f: Frame, before: dict[str, Value], run: Callable[[], None]) -> Side:
     return side
 
 
-def _merge(f: Frame, sides: tuple[Side, Side], before: dict[str, Value], needed: frozenset[str] | None) -> list[Var]:
+def _merge(
+    f: Frame, sides: tuple[Side, Side], before: dict[str, Value], needed: frozenset[str] | None
+) -> list[Var]:
     a, b = sides
     results: list[Var] = []
     for name in dict.fromkeys((*before, *a.values, *b.values)):
@@ -170,7 +172,9 @@ def _selection(cond: Atom, x: Atom, y: Atom) -> tuple[str, tuple[Atom, ...]]:
     return "select", (cond, x, y)
 
 
-def choose(f: Frame, cond: Atom | bool, then: Callable[[], Value], orelse: Callable[[], Value], hint: str) -> Value:
+def choose(
+    f: Frame, cond: Atom | bool, then: Callable[[], Value], orelse: Callable[[], Value], hint: str
+) -> Value:
     """The value of one of two expressions, each computed only when it is the one.
 
     Where computing both is harmless and cheap, both are, and one is selected.
@@ -220,5 +224,3 @@ def flatten_pure(e: Emitter, sides: tuple[Side, Side]) -> None:
 def pure(statements: list[Statement]) -> bool:
     """Whether `statements` may run when they are not wanted."""
     return len(statements) <= _CHEAP and all(isinstance(s, Let) for s in statements)
-
-

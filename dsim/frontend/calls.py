@@ -61,7 +61,9 @@ def arguments(f: Frame, node: ast.Call) -> tuple[list[Value], dict[str, Value]]:
 # ------------------------------------------------------------------ builtins
 
 
-def _builtin(f: Frame, name: str, args: list[Value], keywords: dict[str, Value], node: ast.Call, hint: str) -> Value:
+def _builtin(
+    f: Frame, name: str, args: list[Value], keywords: dict[str, Value], node: ast.Call, hint: str
+) -> Value:
     if name in matrices.MAKERS:
         return _checked(f, name, node, matrices.MAKERS[name], *args, **keywords)
     if name in _BY_VALUE:
@@ -74,7 +76,9 @@ def _builtin(f: Frame, name: str, args: list[Value], keywords: dict[str, Value],
     return _elementary(f, name, args, keywords, node, hint)
 
 
-def _elementary(f: Frame, name: str, args: list[Value], keywords: dict[str, Value], node: ast.Call, hint: str) -> Value:
+def _elementary(
+    f: Frame, name: str, args: list[Value], keywords: dict[str, Value], node: ast.Call, hint: str
+) -> Value:
     if name in elementary.STEPS and len(args) + len(keywords) == 2:  # floor(x, i32)
         to = matrices.dtype(f, keywords.get("dtype", args[-1]))
         assert to is not None
@@ -85,7 +89,9 @@ def _elementary(f: Frame, name: str, args: list[Value], keywords: dict[str, Valu
     return elementary.FUNCTIONS[name](f.emit, *args, hint=hint)
 
 
-def _checked(f: Frame, name: str, node: ast.AST, run: Callable[..., Value], *args: Any, **keywords: Any) -> Value:
+def _checked(
+    f: Frame, name: str, node: ast.AST, run: Callable[..., Value], *args: Any, **keywords: Any
+) -> Value:
     """``run(f, *args)``, the arguments checked against its signature first."""
     try:
         inspect.signature(run).bind(f, *args, **keywords)
@@ -111,7 +117,7 @@ def _bit_cast(f: Frame, hint: str, value: Value, dtype: Value) -> Value:
 
 def _to(kind: type) -> Callable[..., Value]:
     def convert(f: Frame, hint: str, value: Value = 0) -> Value:
-        if is_number(value):
+        if is_number(value) or (isinstance(value, str) and kind is float):  # float("inf")
             return kind(value)
         to = scalar_type(kind, f.emit.settings)
         assert to is not None
@@ -124,7 +130,9 @@ def _rounded(step: str) -> Callable[..., Value]:
     """Python's `round`, `math.floor`, `math.ceil`: integers come out."""
 
     def convert(f: Frame, hint: str, value: Value) -> Value:
-        return elementary.cast(f.emit, elementary.FUNCTIONS[step](f.emit, value), f.emit.settings.default_ip, hint)
+        return elementary.cast(
+            f.emit, elementary.FUNCTIONS[step](f.emit, value), f.emit.settings.default_ip, hint
+        )
 
     return convert
 
@@ -221,7 +229,9 @@ def _method(f: Frame, method: Method, node: ast.Call, hint: str) -> Value:
     known = matrices.METHODS.get(method.name)
     if known is None:
         help = suggestion(method.name, [*matrices.METHODS, "fill"])
-        f.refuse("unknown-attribute", f"{describe(method.owner)} has no method `{method.name}`", node, help=help)
+        f.refuse(
+            "unknown-attribute", f"{describe(method.owner)} has no method `{method.name}`", node, help=help
+        )
     owner = f.load(method.owner)
     if not isinstance(owner, Mat):
         if method.name == "cast":
@@ -254,10 +264,15 @@ def _object(
     if vector is not None:
         return matrices.of_type(f, vector, args)
     if is_kernel(callee.value):
-        f.refuse("unknown-function", "a kernel cannot call a kernel", node, help="make the called one a func: `@ds.func`")
+        f.refuse(
+            "unknown-function",
+            "a kernel cannot call a kernel",
+            node,
+            help="make the called one a func: `@ds.func`",
+        )
     if is_function(callee.value):
         if callee.path is not None:
-            f.c.captures.object(callee.path, callee.value)
+            f.c.captures.function(callee.path, callee.value)
         return f.c.language.invoke(f, callee.value, args, keywords, node)
     if f.static:
         return _python_call(f, callee.value, args, keywords, node)
@@ -267,7 +282,12 @@ def _object(
 def _refuse_callee(f: Frame, value: Any, node: ast.Call) -> Value:
     name = getattr(value, "__name__", type(value).__name__)
     if isinstance(value, types.FunctionType) and value.__module__.split(".")[0] not in _LIBRARIES:
-        f.refuse("unknown-function", f"`{name}` is a plain Python function", node, help="decorate it with `@ds.func`")
+        f.refuse(
+            "unknown-function",
+            f"`{name}` is a plain Python function",
+            node,
+            help="decorate it with `@ds.func`",
+        )
     help = suggestion(name, [*elementary.FUNCTIONS, *_BY_VALUE]) or "write it as a func: `@ds.func`"
     f.refuse("unknown-function", f"kernels do not know `{name}`", node.func, help=help)
 
@@ -275,10 +295,10 @@ def _refuse_callee(f: Frame, value: Any, node: ast.Call) -> Value:
 _LIBRARIES = {"numpy", "scipy", "torch", "jax"}
 
 
-def _python_call(f: Frame, value: Any, args: list[Value], keywords: dict[str, Value], node: ast.Call) -> Value:
+def _python_call(
+    f: Frame, value: Any, args: list[Value], keywords: dict[str, Value], node: ast.Call
+) -> Value:
     """A Python function called at compile time, inside `static`."""
     plain = [compile_time(f, a, node) for a in args]
     named = {k: compile_time(f, v, node) for k, v in keywords.items()}
     return imported(f, value(*plain, **named), None, node)
-
-

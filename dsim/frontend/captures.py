@@ -179,9 +179,6 @@ class Captures:
         """The field or function `value` is compiled in."""
         self.objects.setdefault(path.text, Capture(path.text, value, path.read))
 
-
-_PLAIN = {int, float, bool, str}
-
     def function(self, path: Path, value: object) -> None:
         """The func `value` is compiled in; a method counts as its function, whatever object binds it."""
         read = path.read
@@ -192,6 +189,9 @@ def _code(function: object) -> object:
     """What a func is made of: its Python function, or itself when it is a derivative."""
     python = getattr(function, "__dsim_func__", function)
     return getattr(python, "__func__", python)
+
+
+_PLAIN = {int, float, bool, str}
 
 
 def plain(value: object) -> object:

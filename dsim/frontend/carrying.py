@@ -91,7 +91,9 @@ def _carry(f: Frame, c: Carry, name: str, value: Value) -> None:
     """Carries `value` under `name`, fresh variables standing for it in the body."""
     e = f.emit
     given = [e.atom(s) for s in scalars(value)]
-    fresh = [e.builder.fresh(label, a.type) for label, a in zip(labels(readable(name), value), given, strict=True)]
+    fresh = [
+        e.builder.fresh(label, a.type) for label, a in zip(labels(readable(name), value), given, strict=True)
+    ]
     c.vars += fresh
     c.init += given
     f.scope.values[name] = rebuilt(value, iter(fresh))
@@ -109,7 +111,9 @@ def _finish(f: Frame, c: Carry, drawn: Value | None) -> None:
             raise Refused
         if not fits(new, value):
             f.emit.refuse("type", f"`{name}` is {describe(value)} before the loop and {describe(new)} in it")
-        c.yields += [f.emit.atom(s, f.emit.type_of(o)) for s, o in zip(scalars(new), scalars(value), strict=True)]
+        c.yields += [
+            f.emit.atom(s, f.emit.type_of(o)) for s, o in zip(scalars(new), scalars(value), strict=True)
+        ]
     first = c.start[DRAWS]
     if isinstance(drawn, Var | Const) and isinstance(first, Var) and not same(c.end[DRAWS], first):
         _flow(c, DRAWS, first, drawn, c.end[DRAWS])

@@ -17,7 +17,9 @@ from dsim.ir.nodes import Accumulate, Atom, Block, Const, Derive, Print, Stateme
 from dsim.ir.walk import statements
 
 
-def call(f: Frame, mode: tuple[str, Any], args: list[Value], keywords: dict[str, Value], node: ast.AST) -> Value:
+def call(
+    f: Frame, mode: tuple[str, Any], args: list[Value], keywords: dict[str, Value], node: ast.AST
+) -> Value:
     """The value of a derivative at `args`; for ``forward`` the tangents follow the arguments."""
     if keywords:
         f.refuse("argument", "a derivative takes its arguments by position", node)
@@ -55,7 +57,9 @@ def _jvp(f: Frame, inner: Any, args: list[Value], node: ast.AST) -> Value:
     if len(args) == 1 and 1 in possible:
         primal = _floating(f, args[0], True)
         if not is_scalar(primal):
-            f.refuse("argument", f"the tangent of {describe(primal)} is missing", node, help="`forward(f)(x, dx)`")
+            f.refuse(
+                "argument", f"the tangent of {describe(primal)} is missing", node, help="`forward(f)(x, dx)`"
+            )
         return _derive(f, "jvp", inner, [primal], [1.0], node)
     for n in sorted(possible):
         primals = [_floating(f, a, n == 1) for a in args[:n]]
@@ -124,7 +128,9 @@ def _body(f: Frame, inner: Any, inside: list[Value], node: ast.AST) -> tuple[Blo
     if not all(y.type.is_float for y in yields):
         f.refuse("not-differentiable", "this function returns an integer", node, help="return a float")
     if not same(f.scope.values[DRAWS], drawn) and not isinstance(f.scope.values[DRAWS], Const):
-        f.refuse("not-differentiable", "a function that is differentiated here cannot draw random numbers", node)
+        f.refuse(
+            "not-differentiable", "a function that is differentiated here cannot draw random numbers", node
+        )
     body = Block(tuple(found), yields)
     _check_pure(f, body, node)
     return body, rebuilt(result, iter(yields))
@@ -133,7 +139,9 @@ def _body(f: Frame, inner: Any, inside: list[Value], node: ast.AST) -> tuple[Blo
 def _check_pure(f: Frame, body: Block, node: ast.AST) -> None:
     for s in statements(body):
         if _has_effect(s):
-            f.refuse("not-differentiable", "a function that is differentiated here cannot write to fields", node)
+            f.refuse(
+                "not-differentiable", "a function that is differentiated here cannot write to fields", node
+            )
 
 
 def _has_effect(s: Statement) -> bool:

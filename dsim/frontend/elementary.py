@@ -9,8 +9,9 @@ from dsim.frontend import linear
 from dsim.frontend.emit import Emitter
 from dsim.frontend.operators import binary, elementwise, operand
 from dsim.frontend.values import Mat, Scalar, Value, describe, is_number, is_scalar
-from dsim.ir.nodes import Atom
-from dsim.ir.types import u1
+from dsim.ir.build import evaluate
+from dsim.ir.nodes import Atom, Const
+from dsim.ir.types import f64, u1
 
 Function = Callable[..., Value]
 
@@ -22,9 +23,16 @@ STEPS = ("floor", "ceil", "round")
 
 def _smooth(op: str) -> Function:
     def one(e: Emitter, x: Scalar, hint: str) -> Scalar:
+        if is_number(x):
+            return _exactly(op, float(x))  # type: ignore[arg-type]
         return e.let(op, *e.floating(x), hint=hint)
 
     return _by_entry(one)
+
+
+def _exactly(op: str, x: float) -> float:
+    """Primitive `op` of a Python number, in double precision whatever the default is."""
+    return float(evaluate(op, (Const(x, f64),), f64).value)
 
 
 def _by_entry(one: Callable[..., Scalar]) -> Function:
@@ -38,6 +46,8 @@ def _by_entry(one: Callable[..., Scalar]) -> Function:
 
 def _step(op: str) -> Function:
     def one(e: Emitter, x: Scalar, hint: str) -> Scalar:
+        if is_number(x):
+            return _exactly(op, float(x)) if isinstance(x, float) else x
         return x if not e.type_of(x).is_float else e.let(op, *e.floating(x), hint=hint)
 
     return _by_entry(one)
@@ -268,5 +278,3 @@ def as_atom(e: Emitter, value: Value, what: str) -> Atom:
     if not is_scalar(value):
         e.refuse("type", f"`{what}` needs a scalar, got {describe(value)}")
     return e.atom(value)
-
-

@@ -15,7 +15,9 @@ def load(f: Frame, value: Value, hint: str = "t") -> Value:
     """`value`, with its entries loaded when it is an element of a memory."""
     if not isinstance(value, Element):
         return value
-    atoms = tuple(_load(f, value, at, label) for at, label in zip(value.entries, _labels(value, hint), strict=True))
+    atoms = tuple(
+        _load(f, value, at, label) for at, label in zip(value.entries, _labels(value, hint), strict=True)
+    )
     return Mat(value.shape, atoms) if value.shape else atoms[0]
 
 

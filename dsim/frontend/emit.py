@@ -47,7 +47,9 @@ class Emitter:
         """Notes an error, by default at the expression being lowered, and leaves the statement."""
         self.problems.refuse(code, message, span or self.builder.origin.span, here, help=help, labels=labels)
 
-    def warn(self, code: str, message: str, here: str = "", *, help: str = "", span: Span | None = None) -> None:
+    def warn(
+        self, code: str, message: str, here: str = "", *, help: str = "", span: Span | None = None
+    ) -> None:
         """Notes a warning, by default at the expression being lowered."""
         self.problems.note(Diagnostic(code, message, span or self.builder.origin.span, here, (), help))
 
@@ -115,7 +117,13 @@ class Emitter:
 
     def truth(self, s: Scalar) -> Atom | bool:
         """Whether `s` is not 0."""
-        return bool(s) if is_number(s) else self.atom(s, u1) if not isinstance(s, Weak) else self.truth(self.atom(s))
+        return (
+            bool(s)
+            if is_number(s)
+            else self.atom(s, u1)
+            if not isinstance(s, Weak)
+            else self.truth(self.atom(s))
+        )
 
     def let(self, op: str, *args: Atom, type: ScalarType | None = None, hint: str = "t") -> Atom:
         """Primitive `op` of `args`."""
@@ -128,5 +136,3 @@ class Emitter:
         if isinstance(s, Const):
             return s.type.is_float and s.value != int(s.value)
         return self.type_of(s).is_float
-
-

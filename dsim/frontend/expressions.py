@@ -76,7 +76,11 @@ def _binary(f: Frame, node: ast.expr, hint: str) -> Value:
 def operate(f: Frame, sign: str, a: Value, b: Value, hint: str = "t") -> Value:
     """``a sign b`` for any of Python's binary operators."""
     if f.static and isinstance(a, Opaque | str | tuple | list) and isinstance(b, Opaque | str | tuple | list):
-        return a + b if sign == "+" and type(a) is type(b) and not isinstance(a, Opaque) else _refuse(f, sign, a, b)
+        return (
+            a + b
+            if sign == "+" and type(a) is type(b) and not isinstance(a, Opaque)
+            else _refuse(f, sign, a, b)
+        )
     if sign == "@":
         return matmul(f.emit, a, b, hint)
     if sign == "%" and isinstance(a, str):
@@ -132,7 +136,9 @@ def _member(f: Frame, op: ast.cmpop, a: Value, b: Value, node: ast.Compare) -> V
     if not isinstance(group, list | tuple | set | frozenset | dict | range):
         f.refuse("type", f"`in` does not work on {describe(b)}", node, help="compare with `==`")
     known = _plain(a)
-    if not isinstance(known, int | float | str) or not all(isinstance(_plain(i), int | float | str) for i in group):
+    if not isinstance(known, int | float | str) or not all(
+        isinstance(_plain(i), int | float | str) for i in group
+    ):
         found: Value = False
         for i in group:
             found = _either(f, found, binary(f.emit, "==", a, i))
@@ -176,14 +182,21 @@ def _truth_operand(f: Frame, node: ast.expr, conjunction: bool) -> Value:
     value = f.value(node)
     if is_scalar(value) and f.emit.type_of(value).is_float and not f.static:
         word = "and" if conjunction else "or"
-        f.refuse("type", f"`{word}` works on truth values, got {describe(value)}", node, help="compare it first: `a != 0`")
+        f.refuse(
+            "type",
+            f"`{word}` works on truth values, got {describe(value)}",
+            node,
+            help="compare it first: `a != 0`",
+        )
     return condition(f.emit, value)
 
 
 def _ternary(f: Frame, node: ast.expr, hint: str) -> Value:
     assert isinstance(node, ast.IfExp)
     cond = condition(f.emit, f.value(node.test))
-    return branches.choose(f, cond, lambda: f.value(node.body, hint), lambda: f.value(node.orelse, hint), hint)
+    return branches.choose(
+        f, cond, lambda: f.value(node.body, hint), lambda: f.value(node.orelse, hint), hint
+    )
 
 
 def _tuple(f: Frame, node: ast.expr, hint: str) -> Value:

@@ -18,7 +18,7 @@ from dsim.frontend.lowered import LoopConfig
 from dsim.frontend.memories import Memories
 from dsim.frontend.scope import DRAWS, LIVE, RETURNED, Scope
 from dsim.frontend.source import FunctionText
-from dsim.frontend.values import Value
+from dsim.frontend.values import Element, Value
 from dsim.ir.build import FALSE, TRUE, index
 from dsim.ir.nodes import Atom, Local, Origin, Var
 
@@ -81,7 +81,9 @@ class Compilation:
     nests: int = 0
     active: tuple[object, ...] = ()  # functions being inlined, outermost first
     loop_number: int = 0
-    ranges: dict[Var, tuple[int, int]] = field(default_factory=dict)  # least and greatest value of loop indices
+    ranges: dict[Var, tuple[int, int]] = field(
+        default_factory=dict
+    )  # least and greatest value of loop indices
 
 
 class Frame:
@@ -137,6 +139,8 @@ class Frame:
     def value(self, node: ast.expr, hint: str = "t") -> Value:
         """The value of an expression."""
         value = self.place(node, hint)
+        if not isinstance(value, Element):
+            return value
         with self.at(node):
             return self.load(value, hint)
 

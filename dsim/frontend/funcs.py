@@ -68,7 +68,13 @@ def _local_frame(f: Frame, function: LocalFunc, node: ast.AST) -> Frame:
 
 
 def _inlined(
-    f: Frame, inner: Frame, key: Any, types_: dict[str, Any], args: list[Value], keywords: dict[str, Value], node: ast.AST
+    f: Frame,
+    inner: Frame,
+    key: Any,
+    types_: dict[str, Any],
+    args: list[Value],
+    keywords: dict[str, Value],
+    node: ast.AST,
 ) -> Value:
     if key in f.c.active:
         f.refuse("recursion", f"`{inner.name}` calls itself", node, help="write a loop")
@@ -91,7 +97,12 @@ def _result(f: Frame, inner: Frame, node: ast.AST) -> Value:
     if isinstance(value, Poison):
         raise Refused
     if value is not None and not same(inner.scope.values[RETURNED], TRUE):
-        f.refuse("return", f"`{inner.name}` does not return a value on every way", node, help="end it with a `return`")
+        f.refuse(
+            "return",
+            f"`{inner.name}` does not return a value on every way",
+            node,
+            help="end it with a `return`",
+        )
     return value
 
 
@@ -105,7 +116,7 @@ def annotations(f: Frame, python: types.FunctionType) -> dict[str, Any]:
     for name, value in python.__annotations__.items():
         if isinstance(value, str):
             try:
-                value = eval(value, python.__globals__, around)  # noqa: S307 (as `typing.get_type_hints` does)
+                value = eval(value, python.__globals__, around)
             except (NameError, AttributeError):
                 value = None
         found[name] = value
@@ -125,12 +136,20 @@ def declared_result(f: Frame, annotation: Any, node: ast.FunctionDef) -> Returns
         return Returns(entry, vector.shape)
     if f.kind == "kernel":
         at = node.returns or node
-        f.refuse("return", "a kernel returns a scalar, a vector or a matrix", at, help="for example `-> ds.f32`")
+        f.refuse(
+            "return", "a kernel returns a scalar, a vector or a matrix", at, help="for example `-> ds.f32`"
+        )
     return None
 
 
 def _bind(
-    f: Frame, inner: Frame, python: Any, types_: dict[str, Any], args: list[Value], keywords: dict[str, Value], node: ast.AST
+    f: Frame,
+    inner: Frame,
+    python: Any,
+    types_: dict[str, Any],
+    args: list[Value],
+    keywords: dict[str, Value],
+    node: ast.AST,
 ) -> None:
     spec = inner.text.node.args
     if spec.vararg or spec.kwarg:
@@ -200,12 +219,13 @@ def _typed(f: Frame, inner: Frame, name: str, value: Value, annotation: Any) -> 
     if vector is not None:
         given = operand(f.emit, value)
         if not isinstance(given, Mat) or given.shape != vector.shape:
-            f.emit.refuse("shape", f"`{inner.name}` takes {describe(Mat(vector.shape, ()))} as `{name}`, got {describe(value)}")
+            f.emit.refuse(
+                "shape",
+                f"`{inner.name}` takes {describe(Mat(vector.shape, ()))} as `{name}`, got {describe(value)}",
+            )
         entry = scalar_type(vector.dtype, f.emit.settings)
         assert entry is not None
         return elementary.cast(f.emit, given, entry, name)
     if isinstance(value, list) and value and all(is_scalar(v) or isinstance(v, Mat | list) for v in value):
         return operand(f.emit, value)
     return value
-
-

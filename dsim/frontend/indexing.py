@@ -11,7 +11,17 @@ from dataclasses import dataclass
 from itertools import product
 
 from dsim.frontend.emit import Emitter
-from dsim.frontend.values import Element, Mat, Scalar, Shape, Value, describe, describe_shape, is_number, is_scalar
+from dsim.frontend.values import (
+    Element,
+    Mat,
+    Scalar,
+    Shape,
+    Value,
+    describe,
+    describe_shape,
+    is_number,
+    is_scalar,
+)
 from dsim.ir.build import index
 from dsim.ir.nodes import Atom, Const, Var
 

@@ -47,13 +47,16 @@ def matmul(e: Emitter, a: Value, b: Value, hint: str = "t") -> Value:
     """``a @ b``: matrices and vectors as in NumPy."""
     x, y = operand(e, a, "@"), operand(e, b, "@")
     if is_scalar(x) or is_scalar(y):
-        e.refuse("shape", f"`@` needs vectors or matrices, got {describe(x)} and {describe(y)}", help="use `*`")
+        e.refuse(
+            "shape", f"`@` needs vectors or matrices, got {describe(x)} and {describe(y)}", help="use `*`"
+        )
     assert isinstance(x, Mat) and isinstance(y, Mat)
     left = x.rows() if len(x.shape) == 2 else (x,)
     right = columns(y) if len(y.shape) == 2 else (y,)
     if x.shape[-1] != y.shape[0]:
         e.refuse(
-            "shape", f"`@` of {describe_shape(x.shape)} and {describe_shape(y.shape)}: the inner lengths differ"
+            "shape",
+            f"`@` of {describe_shape(x.shape)} and {describe_shape(y.shape)}: the inner lengths differ",
         )
     shape = (*x.shape[:-1], *y.shape[1:])
     names = component_names(hint, shape) if hint != "t" else [hint] * (len(left) * len(right))
@@ -79,19 +82,26 @@ def dot(e: Emitter, a: Mat, b: Mat, hint: str = "t") -> Scalar:
     """The sum of products of entries."""
     if a.shape != b.shape:
         e.refuse("shape", f"a product of {describe_shape(a.shape)} and {describe_shape(b.shape)}")
-    products = [scalar(e, "*", x, y, hint if len(a.entries) == 1 else "t") for x, y in zip(a.entries, b.entries, strict=True)]
+    products = [
+        scalar(e, "*", x, y, hint if len(a.entries) == 1 else "t")
+        for x, y in zip(a.entries, b.entries, strict=True)
+    ]
     return total(e, products, hint=hint)
 
 
 def cross(e: Emitter, a: Mat, b: Mat, hint: str = "t") -> Value:
     """The cross product: a vector of two 3-vectors, a scalar of two 2-vectors."""
     if a.shape != b.shape or a.shape not in ((2,), (3,)):
-        e.refuse("shape", f"a cross product needs two vectors of 2 or of 3, got {describe(a)} and {describe(b)}")
+        e.refuse(
+            "shape", f"a cross product needs two vectors of 2 or of 3, got {describe(a)} and {describe(b)}"
+        )
     if a.shape == (2,):
         return _minor(e, a.entries, b.entries, 0, 1, hint)
     names = component_names(hint, (3,)) if hint != "t" else [hint] * 3
     axes = ((1, 2), (2, 0), (0, 1))
-    return Mat((3,), tuple(_minor(e, a.entries, b.entries, i, j, n) for (i, j), n in zip(axes, names, strict=True)))
+    return Mat(
+        (3,), tuple(_minor(e, a.entries, b.entries, i, j, n) for (i, j), n in zip(axes, names, strict=True))
+    )
 
 
 def _minor(e: Emitter, a: Sequence[Scalar], b: Sequence[Scalar], i: int, j: int, hint: str = "t") -> Scalar:
@@ -130,7 +140,9 @@ def inverse(e: Emitter, m: Mat, hint: str = "t") -> Mat:
     cofactors = Mat(m.shape, tuple(cofactor(e, m, i, j) for i in range(n) for j in range(n)))
     det = total(e, [scalar(e, "*", at(m, 0, j), at(cofactors, 0, j)) for j in range(n)])
     factor = scalar(e, "/", 1.0, det)
-    scaled = elementwise(e, lambda c, s, name: scalar(e, "*", c, s, name), transposed(cofactors), factor, hint=hint)
+    scaled = elementwise(
+        e, lambda c, s, name: scalar(e, "*", c, s, name), transposed(cofactors), factor, hint=hint
+    )
     assert isinstance(scaled, Mat)
     return scaled
 

@@ -23,13 +23,17 @@ def _bound(f: Frame, value: Value, what: str) -> Scalar:
     if not is_scalar(value):
         f.emit.refuse("type", f"`{what}` counts with integers, got {describe(value)}")
     if f.emit.type_of(value).is_float:
-        f.emit.refuse("type", f"`{what}` counts with integers, got {describe(value)}", help="cast it: `int(n)`")
+        f.emit.refuse(
+            "type", f"`{what}` counts with integers, got {describe(value)}", help="cast it: `int(n)`"
+        )
     return value.value if isinstance(value, Const) else value
 
 
 def _step(f: Frame, value: Scalar) -> int:
     if not isinstance(value, int):
-        f.emit.refuse("static", "the step of a range must be known at compile time", help="write a `while` loop")
+        f.emit.refuse(
+            "static", "the step of a range must be known at compile time", help="write a `while` loop"
+        )
     if value == 0:
         f.emit.refuse("argument", "the step of a range cannot be 0")
     return value
@@ -49,7 +53,9 @@ def _axis(f: Frame, value: Value) -> Range:
         value = value.entries
     if isinstance(value, tuple | list):
         if len(value) != 2:
-            f.emit.refuse("argument", f"an axis of `ndrange` is a length or (first, end), got {describe(value)}")
+            f.emit.refuse(
+                "argument", f"an axis of `ndrange` is a length or (first, end), got {describe(value)}"
+            )
         return Range(_bound(f, value[0], "ndrange"), _bound(f, value[1], "ndrange"))
     return Range(0, _bound(f, value, "ndrange"))
 
@@ -76,9 +82,22 @@ def of_value(f: Frame, value: Value) -> Grid | None:
 def configure(f: Frame, node: ast.Call) -> None:
     """``loop_config(serialize=…, parallel=…)``: kept for the next loop; block sizes mean nothing here."""
     values = {k.arg: f.value(k.value) for k in node.keywords}
-    known = {"serialize", "parallel", "block_dim", "parallelize", "name", "block_dim_adaptive", "bit_vectorize"}
+    known = {
+        "serialize",
+        "parallel",
+        "block_dim",
+        "parallelize",
+        "name",
+        "block_dim_adaptive",
+        "bit_vectorize",
+    }
     for k in node.keywords:
         if k.arg not in known:
-            f.refuse("argument", f"`loop_config` has no `{k.arg}`", node, help="`serialize=True` or `parallel=True`")
+            f.refuse(
+                "argument",
+                f"`loop_config` has no `{k.arg}`",
+                node,
+                help="`serialize=True` or `parallel=True`",
+            )
     serialize = values.get("serialize") is True or values.get("parallelize") == 1
     f.config = LoopConfig(serialize=serialize, parallel=values.get("parallel") is True)

@@ -27,7 +27,9 @@ def _new_go(f: Frame) -> str:
 
 def _no_else(f: Frame, s: ast.For | ast.While) -> None:
     if s.orelse:
-        f.refuse("syntax", "kernels have no `else` after a loop", s, help="set a flag before `break`, and test it")
+        f.refuse(
+            "syntax", "kernels have no `else` after a loop", s, help="set a flag before `break`, and test it"
+        )
 
 
 # ------------------------------------------------------------------ counted loops
@@ -41,7 +43,12 @@ def counted(f: Frame, s: ast.For) -> None:
     if grid is None:
         _refuse_iterable(f, value, s.iter)
     if not grid.axes:
-        f.refuse("type", "one cannot loop over a field without axes", s.iter, help="use its only element, `x[None]`")
+        f.refuse(
+            "type",
+            "one cannot loop over a field without axes",
+            s.iter,
+            help="use its only element, `x[None]`",
+        )
     labels = _labels(f, s.target, grid, s)
     config, f.config = f.config, None
     outermost = f.c.nest is None
@@ -64,7 +71,9 @@ def _refuse_iterable(f: Frame, value: Value, node: ast.expr) -> None:
     if isinstance(value, list | tuple | Opaque | Mat):
         help = "write `for … in ds.static(…)`: the loop is then written out"
         f.refuse("static", f"a loop cannot count through {describe(value)}", node, help=help)
-    f.refuse("type", f"one cannot loop over {describe(value)}", node, help="use `range`, `ndrange` or a field")
+    f.refuse(
+        "type", f"one cannot loop over {describe(value)}", node, help="use `range`, `ndrange` or a field"
+    )
 
 
 def _labels(f: Frame, target: ast.expr, grid: Grid, s: ast.For) -> list[str]:
@@ -150,7 +159,7 @@ def _note_range(f: Frame, at: Var, r: Range) -> None:
     """Remembers which values an index takes, when its bounds are known."""
     if isinstance(r.start, int) and isinstance(r.stop, int):
         values = range(r.start, r.stop, r.step)
-        if len(values):
+        if values:
             f.c.ranges[at] = (min(values[0], values[-1]), max(values[0], values[-1]))
 
 
@@ -194,7 +203,12 @@ def _test(f: Frame, s: ast.While, c: carrying.Carry) -> Block:
         if truth in (True, TRUE) and c.goes_on is None:
             f.refuse("syntax", "this loop never ends", s.test, help="leave it with `break` or `return`")
         if not same(f.scope.values[DRAWS], c.start[DRAWS]):
-            f.refuse("syntax", "the condition of a loop cannot draw random numbers", s.test, help="draw in the body")
+            f.refuse(
+                "syntax",
+                "the condition of a loop cannot draw random numbers",
+                s.test,
+                help="draw in the body",
+            )
         yielded = e.atom(truth)
     f.scope.values = before
     return Block(tuple(statements), (yielded,))
@@ -237,5 +251,3 @@ def _once(f: Frame, s: ast.For, item: Value, goes_on: Atom) -> None:
     else:
         fork(f, goes_on, lambda: (carrying.revive(f), run()), lambda: None, frozenset(f.scope.visible()))
     f.scope.values[LIVE] = TRUE
-
-

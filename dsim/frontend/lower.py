@@ -7,6 +7,7 @@ import types
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from dsim.diagnostics import Diagnostic
 from dsim.frontend import calls, elements, expressions, funcs, statements
 from dsim.frontend.assign import assign
 from dsim.frontend.captures import Captures, Path, Surroundings
@@ -73,7 +74,9 @@ def lower(
             continue
 
 
-def _unbound(function: Callable[..., Any], bound: dict[str, Any]) -> tuple[types.FunctionType, dict[str, Any]]:
+def _unbound(
+    function: Callable[..., Any], bound: dict[str, Any]
+) -> tuple[types.FunctionType, dict[str, Any]]:
     if isinstance(function, types.MethodType):
         python = function.__func__
         return python, {python.__code__.co_varnames[0]: function.__self__, **bound}  # type: ignore[attr-defined]
@@ -108,6 +111,12 @@ class _Lowering:
             self.frame.run(self.text.node.body, frozenset())
             yields = self._yields()
         except Refused:
+            yields = ()
+        except RecursionError:
+            message = f"`{self.text.node.name}` is nested too deeply"
+            problems.note(
+                Diagnostic("limit", message, self.text.name_span(), help="split its longest expressions")
+            )
             yields = ()
         problems.check()
         return self._lowered(yields)
@@ -158,7 +167,9 @@ class _Lowering:
         if annotation is None:
             self.frame.refuse("argument", f"the parameter `{a.arg}` has no type", a, help=help)
         if is_template(annotation):
-            self.frame.refuse("argument", f"the argument for `{a.arg}` is not known", a, help="pass it at the call")
+            self.frame.refuse(
+                "argument", f"the argument for `{a.arg}` is not known", a, help="pass it at the call"
+            )
         self.frame.refuse("argument", f"a {self.kind} cannot take a parameter of this type", a, help=help)
 
     # the result

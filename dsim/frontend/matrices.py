@@ -23,7 +23,9 @@ def dtype(f: Frame, value: Value) -> ScalarType | None:
         return None
     found = scalar_type(value, f.emit.settings)
     if found is None:
-        f.emit.refuse("argument", f"this is to be a type, but is {describe(value)}", help="for example `ds.f32`")
+        f.emit.refuse(
+            "argument", f"this is to be a type, but is {describe(value)}", help="for example `ds.f32`"
+        )
     return found
 
 
@@ -43,7 +45,9 @@ def _literal(f: Frame, rows: Value, dt: Value = None) -> Mat:
         return typed(f, rows, dt)
     if not isinstance(rows, list | tuple):
         f.emit.refuse(
-            "argument", f"a vector is made of a list of its entries, got {describe(rows)}", help="`Vector([a, b])`"
+            "argument",
+            f"a vector is made of a list of its entries, got {describe(rows)}",
+            help="`Vector([a, b])`",
         )
     return typed(f, matrix(f.emit, rows), dt)
 
@@ -84,7 +88,9 @@ def _unit(f: Frame, n: Value, i: Value, dt: Value = None) -> Mat:
     length, at = _shape(f, n, i)
     if not 0 <= at < length:
         f.emit.refuse("index", f"a vector of {length} has no entry {at}")
-    return typed(f, Mat((length,), tuple(int(k == at) for k in range(length))), Opaque(int) if dt is None else dt)
+    return typed(
+        f, Mat((length,), tuple(int(k == at) for k in range(length))), Opaque(int) if dt is None else dt
+    )
 
 
 def _diag(f: Frame, dim: Value, val: Value) -> Mat:
@@ -136,7 +142,9 @@ def of_type(f: Frame, t: MatrixType, args: list[Value]) -> Mat:
     if len(scalars) == 1:
         scalars *= size(t.shape)
     if len(scalars) != size(t.shape):
-        f.emit.refuse("shape", f"{describe(Mat(t.shape, ()))} takes {size(t.shape)} entries, got {len(scalars)}")
+        f.emit.refuse(
+            "shape", f"{describe(Mat(t.shape, ()))} takes {size(t.shape)} entries, got {len(scalars)}"
+        )
     return typed(f, Mat(t.shape, tuple(scalars)), Opaque(t.dtype))
 
 
@@ -170,7 +178,9 @@ def _norm(f: Frame, m: Mat, hint: str, eps: Value = 0) -> Value:
 
 
 def _norm_inv(f: Frame, m: Mat, hint: str, eps: Value = 0) -> Value:
-    return elementary.FUNCTIONS["rsqrt"](f.emit, linear.scalar(f.emit, "+", linear.dot(f.emit, m, m), eps), hint=hint)
+    return elementary.FUNCTIONS["rsqrt"](
+        f.emit, linear.scalar(f.emit, "+", linear.dot(f.emit, m, m), eps), hint=hint
+    )
 
 
 def _norm_sqr(f: Frame, m: Mat, hint: str) -> Value:

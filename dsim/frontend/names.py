@@ -14,8 +14,9 @@ from dsim.frontend.captures import MISSING, Path, constant_module, is_field, is_
 from dsim.frontend.frame import Frame
 from dsim.frontend.operators import matrix
 from dsim.frontend.problems import Refused
+from dsim.frontend.types import MatrixType
 from dsim.frontend.values import Field, Mat, Opaque, Poison, Value, Weak
-from dsim.ir.types import f64, i64
+from dsim.ir.types import ScalarType, f64, i64
 
 
 def name(f: Frame, node: ast.Name) -> Value:
@@ -59,8 +60,11 @@ def imported(f: Frame, value: Any, path: Path | None, node: ast.AST) -> Value:
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, bool | int | float):
-        return _number(f, value, path)
+        kind = bool if isinstance(value, bool) else int if isinstance(value, int) else float
+        return _number(f, kind(value), path)
     if isinstance(value, str) or value is None:
+        if path is not None:
+            f.c.captures.constant(path, value)
         return value
     if is_field(value):
         return _field(f, value, path, node)
@@ -70,10 +74,12 @@ def imported(f: Frame, value: Any, path: Path | None, node: ast.AST) -> Value:
         return _host_matrix(f, value)
     if isinstance(value, list | tuple | Mapping | set | np.ndarray) and path is not None:
         f.c.captures.constant(path, value)
+    if isinstance(value, ScalarType | MatrixType) and path is not None:
+        f.c.captures.object(path, value)
     return Opaque(value, path)
 
 
-def _number(f: Frame, value: bool | int | float, path: Path | None) -> Value:
+def _number(f: Frame, value: bool | float, path: Path | None) -> Value:
     captures = f.c.captures
     if path is None:
         return value
@@ -91,7 +97,10 @@ def _field(f: Frame, value: Any, path: Path | None, node: ast.AST) -> Field:
     text = path.text if path is not None else "field"
     if not value.placed:
         f.refuse(
-            "unplaced", f"the field `{text}` is not placed", node, help=f"give it a shape, or `root.place({text})`"
+            "unplaced",
+            f"the field `{text}` is not placed",
+            node,
+            help=f"give it a shape, or `root.place({text})`",
         )
     if path is not None:
         f.c.captures.object(path, value)
@@ -111,9 +120,8 @@ def attribute(f: Frame, owner: Opaque, attr: str, node: ast.Attribute) -> Value:
         f.refuse(
             "unknown-attribute", f"`{what}` has no `{attr}`", node, help=suggestion(attr, dir(owner.value))
         )
-    if constant_module(owner.value) and isinstance(value, bool | int | float):
-        return value
-    return imported(f, value, None if owner.path is None else owner.path.attribute(attr), node)
+    fixed = owner.path is None or constant_module(owner.value)
+    return imported(f, value, None if fixed else owner.path.attribute(attr), node)
 
 
 def item(f: Frame, owner: Opaque, key: Any, node: ast.AST) -> Value:

@@ -8,7 +8,16 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from dsim.frontend.emit import Emitter
-from dsim.frontend.values import Mat, Scalar, Value, component_names, describe, describe_shape, is_number, is_scalar
+from dsim.frontend.values import (
+    Mat,
+    Scalar,
+    Value,
+    component_names,
+    describe,
+    describe_shape,
+    is_number,
+    is_scalar,
+)
 from dsim.ir.nodes import Const
 from dsim.ir.types import u1
 
@@ -46,7 +55,10 @@ def matrix(e: Emitter, items: Sequence[Value]) -> Mat:
         e.refuse("shape", "the entries of a vector are scalars, or vectors of one length")
     widths = {r.shape[0] for r in rows}
     if len(widths) > 1:
-        e.refuse("shape", f"the rows of a matrix have different lengths: {', '.join(str(r.shape[0]) for r in rows)}")
+        e.refuse(
+            "shape",
+            f"the rows of a matrix have different lengths: {', '.join(str(r.shape[0]) for r in rows)}",
+        )
     return Mat((len(rows), widths.pop()), unified(e, [s for r in rows for s in r.entries]))
 
 
@@ -74,7 +86,9 @@ def operand(e: Emitter, value: Value, sign: str = "") -> Scalar | Mat:
     e.refuse("type", f"{what} does not work on {describe(value)}", help=hint)
 
 
-def elementwise(e: Emitter, f: Callable[..., Scalar], *values: Scalar | Mat, hint: str = "t", sign: str = "") -> Value:
+def elementwise(
+    e: Emitter, f: Callable[..., Scalar], *values: Scalar | Mat, hint: str = "t", sign: str = ""
+) -> Value:
     """``f(*scalars, hint)`` for each entry; scalars go with every entry of a vector."""
     shapes = {v.shape for v in values if isinstance(v, Mat)}
     if not shapes:
@@ -145,7 +159,9 @@ def power(e: Emitter, a: Scalar, b: Scalar, hint: str = "t") -> Scalar:
         x, y = e.floating(a, b)
         return e.let("pow", x, y, hint=hint)
     if not ta.is_float and (is_number(b) or isinstance(b, Const)) and _known(b) < 0:
-        e.refuse("type", "an integer to a negative power is a fraction", help="make the base a float: `2.0 ** -1`")
+        e.refuse(
+            "type", "an integer to a negative power is a fraction", help="make the base a float: `2.0 ** -1`"
+        )
     base = e.number(a, e.common((a, b)) if not ta.is_float else ta)
     return e.let("powi", base, e.number(b), hint=hint)
 
@@ -174,9 +190,11 @@ def unary(e: Emitter, sign: str, a: Value, hint: str = "t") -> Value:
 
 def _unary(e: Emitter, sign: str, x: Scalar, hint: str) -> Scalar:
     if is_number(x):
-        return {"-": operator.neg, "+": operator.pos, "~": operator.invert}[sign](x) if sign != "~" or isinstance(
-            x, int
-        ) else e.refuse("type", "`~` works on integers, got a float")
+        return (
+            {"-": operator.neg, "+": operator.pos, "~": operator.invert}[sign](x)
+            if sign != "~" or isinstance(x, int)
+            else e.refuse("type", "`~` works on integers, got a float")
+        )
     if sign == "+":
         return e.atom(x)
     if sign == "-":

@@ -68,7 +68,13 @@ class Problems:
         if not errors:
             return
         first = errors[0].code
-        kind = KernelSyntaxError if first == "syntax" else KernelTypeError if first in _TYPE_CODES else CompilationError
+        kind = (
+            KernelSyntaxError
+            if first == "syntax"
+            else KernelTypeError
+            if first in _TYPE_CODES
+            else CompilationError
+        )
         raise kind(*errors)
 
 

@@ -52,7 +52,9 @@ def random(f: Frame, type: ScalarType, hint: str = "t") -> Atom:
         high, low = (e.let("cast", bits(f), type=f64) for _ in range(2))
         high = e.let("floor", e.let("mul", high, const(2.0**-5, f64)))
         low = e.let("floor", e.let("mul", low, const(2.0**-6, f64)))
-        return e.let("mul", e.let("add", e.let("mul", high, const(2.0**26, f64)), low), const(2.0**-53, f64), hint=hint)
+        return e.let(
+            "mul", e.let("add", e.let("mul", high, const(2.0**26, f64)), low), const(2.0**-53, f64), hint=hint
+        )
     if type.is_float:
         kept = min(24, 24 if type == f32 else 11)
         top = e.let("cast", e.let("shr", bits(f), const(32 - kept, u32)), type=type)

@@ -9,7 +9,7 @@ import ast
 import inspect
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from dsim.diagnostics import Diagnostic, KernelSyntaxError, Source, Span
@@ -22,9 +22,15 @@ class FunctionText:
     source: Source
     node: ast.FunctionDef
     shift: int  # added to a node's line to get the person's
+    _spans: dict[ast.AST, Span] = field(default_factory=dict, repr=False, compare=False)
 
     def span(self, node: ast.AST) -> Span:
         """Where `node` stands, in the person's lines and columns."""
+        if node not in self._spans:
+            self._spans[node] = self._span(node)
+        return self._spans[node]
+
+    def _span(self, node: ast.AST) -> Span:
         line, end_line = node.lineno + self.shift, (node.end_lineno or node.lineno) + self.shift  # type: ignore[attr-defined]
         column = self._column(line, node.col_offset)  # type: ignore[attr-defined]
         end = self._column(end_line, node.end_col_offset or 0)  # type: ignore[attr-defined]
@@ -75,7 +81,9 @@ def _parse(source: Source, name: str) -> FunctionText:
     line = getattr(first, "lineno", 1) + shift
     span = Span(source, line, 0, line, len(source.line(line)))
     raise KernelSyntaxError(
-        Diagnostic("syntax", f"`{name}` is not written as a `def`", span, help="write it as a function with `def`")
+        Diagnostic(
+            "syntax", f"`{name}` is not written as a `def`", span, help="write it as a function with `def`"
+        )
     )
 
 

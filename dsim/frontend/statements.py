@@ -66,7 +66,9 @@ def _guarded(f: Frame, s: ast.stmt, lower: Callable[[], None]) -> None:
             lower()
     except Refused:
         for name in exits.assigned([s]):
-            if name in f.surroundings.local or name in f.scope.values:  # a field is not made unknown by a bad store
+            if (
+                name in f.surroundings.local or name in f.scope.values
+            ):  # a field is not made unknown by a bad store
                 f.bind(name, POISON)
         if any(isinstance(n, ast.Return) for n in ast.walk(s)):
             exits.give(f, POISON)

@@ -80,7 +80,9 @@ def field_index(f: Frame, node: ast.expr, field: Field, whole_node: ast.Subscrip
     if axes == 0 and len(given) == 1 and given[0] == 0 and isinstance(given[0], int):
         given = []
     if any(isinstance(g, slice) for g in given):
-        f.refuse("index", f"the field `{field.name}` cannot be sliced", node, help="write a loop over its elements")
+        f.refuse(
+            "index", f"the field `{field.name}` cannot be sliced", node, help="write a loop over its elements"
+        )
     if len(given) != axes:
         many = "1 index" if len(given) == 1 else f"{len(given)} indices"
         needs = f"`{field.name}[None]`" if axes == 0 else f"{axes} of them" if axes > 1 else "1"
@@ -155,11 +157,18 @@ def guard(f: Frame, shape: tuple[int, ...], p: Part) -> None:
 def _static_key(f: Frame, keys: list[Value], node: ast.Subscript) -> object:
     plain = [k.value if isinstance(k, Const) else k for k in keys]
     if not all(isinstance(k, int | str | slice) for k in plain):
-        f.refuse("static", "a Python container can only be indexed at compile time", node, help="copy it to a field")
+        f.refuse(
+            "static",
+            "a Python container can only be indexed at compile time",
+            node,
+            help="copy it to a field",
+        )
     return plain[0] if len(plain) == 1 else tuple(plain)
 
 
-def _of_sequence(f: Frame, items: Sequence[Value], keys: list[Value], node: ast.Subscript, hint: str) -> Value:
+def _of_sequence(
+    f: Frame, items: Sequence[Value], keys: list[Value], node: ast.Subscript, hint: str
+) -> Value:
     first = keys[0].value if isinstance(keys[0], Const) else keys[0]
     if isinstance(first, slice):
         return items[first]
@@ -222,7 +231,9 @@ def _of_field(f: Frame, owner: Field, node: ast.Attribute) -> Value:
         found = names.imported(f, companion, None, node)
         return Field(found.field, owner.name) if isinstance(found, Field) else found
     help = names.suggestion(node.attr, ["shape", "dtype", "grad", "dual", "n", "m"])
-    f.refuse("unknown-attribute", f"the field `{owner.name}` has no `{node.attr}` in a kernel", node, help=help)
+    f.refuse(
+        "unknown-attribute", f"the field `{owner.name}` has no `{node.attr}` in a kernel", node, help=help
+    )
 
 
 def _of_matrix(f: Frame, owner: Mat | Element, node: ast.Attribute) -> Value:
@@ -254,4 +265,3 @@ def _components(f: Frame, owner: Mat | Element, at: list[int]) -> Value:
         return Element(owner.memory, owner.index, shape, picked)  # type: ignore[arg-type]
     scalars: tuple[Scalar, ...] = picked  # type: ignore[assignment]
     return Mat(shape, scalars) if shape else scalars[0]
-

@@ -90,12 +90,17 @@ def atomic(f: Frame, name: str, node: ast.Call, used: bool) -> Value:
         f.refuse("argument", f"`{name}` takes a target and a value, got {len(node.args)} arguments", node)
     target, sign = node.args[0], ATOMICS[name]
     if not isinstance(target, ast.Name | ast.Subscript | ast.Attribute):
-        f.refuse("argument", f"`{name}` changes its first argument, which must be an element or a local", target)
+        f.refuse(
+            "argument", f"`{name}` changes its first argument, which must be an element or a local", target
+        )
     if _is_place(f, target):
         x = f.place(target)
         if not isinstance(x, Element):
             f.refuse(
-                "type", f"`{name}` cannot change {describe(x)}", target, help="give an element of a field: `x[i]`"
+                "type",
+                f"`{name}` cannot change {describe(x)}",
+                target,
+                help="give an element of a field: `x[i]`",
             )
         return _accumulate(f, x, sign, f.value(node.args[1]), used)
     return _on_local(f, target, sign, f.value(node.args[1]))
