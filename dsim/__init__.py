@@ -1,5 +1,8 @@
 """Differentiable simulation in Taichi's dialect: ``import dsim as ti``."""
 
+from importlib import import_module as _module
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
 from dsim import ad, math, tools, types
 from dsim._version import __version__
 from dsim.api.axes import (
@@ -90,13 +93,17 @@ from dsim.diagnostics import (
     LaunchError,
     LaunchTypeError,
 )
-from dsim.gui import GUI, hex_to_rgb, rgb_to_hex
 from dsim.ir.types import f16, f32, f64, i8, i16, i32, i64, u1, u8, u16, u32, u64
 from dsim.runtime.custom import grad_for, grad_replaced, no_grad
 from dsim.runtime.forward_mode import ForwardMode as FwdMode
 from dsim.runtime.gradients import clear_all_gradients
 from dsim.runtime.notices import DsimWarning, GradientWarning
 from dsim.runtime.tape import Tape
+
+if _TYPE_CHECKING:
+    from dsim.gui import GUI as GUI
+    from dsim.gui import hex_to_rgb as hex_to_rgb
+    from dsim.gui import rgb_to_hex as rgb_to_hex
 
 float16, float32, float64 = f16, f32, f64
 int8, int16, int32, int64 = i8, i16, i32, i64
@@ -113,3 +120,17 @@ TaichiRuntimeTypeError = LaunchTypeError
 def _jupyter_labextension_paths() -> list[dict[str, str]]:
     """Where JupyterLab finds the extension."""
     return [{"src": "labextension", "dest": "dsim-lab"}]
+
+
+# Drawing brings matplotlib along, which takes as long to import as all the rest: it comes when asked for.
+_LATER = {"GUI": "dsim.gui", "hex_to_rgb": "dsim.gui", "rgb_to_hex": "dsim.gui"}
+
+
+def __getattr__(name: str) -> object:
+    if name in _LATER:
+        return getattr(_module(_LATER[name]), name)
+    raise AttributeError(f"module 'dsim' has no attribute '{name}'")
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *_LATER]

@@ -1,9 +1,13 @@
 """`ds.GUI` draws what Taichi's does, into arrays."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from matplotlib import image as pictures
 
+import dsim
 from dsim.gui import GUI, hex_to_rgb, rgb_to_hex
 from dsim.gui import screen as screens
 
@@ -184,3 +188,11 @@ def test_a_notebook_replaces_one_picture(monkeypatch):
     while gui.running:
         gui.show()
     assert calls == [("display", b"\x89PNG"), ("update", b"\x89PNG"), ("update", b"\x89PNG")]
+
+
+def test_matplotlib_is_imported_only_for_drawing():
+    asked = "print('matplotlib' in sys.modules)"
+    program = f"import sys, dsim; {asked}; dsim.GUI; {asked}"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\nTrue\n"
+    assert {"GUI", "kernel"} <= set(dir(dsim))
