@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from dsim.analysis.affine import Affine, constant
+from dsim.analysis.affine import Affine, constant, symbol, variables
 from dsim.analysis.effects import Access, Effects, effects
 from dsim.analysis.hull import Hulls, compiled, never_runs, python
 from dsim.analysis.linear import impossible, row
@@ -15,6 +15,8 @@ from dsim.ir.nodes import Kernel
 
 Status = Literal["proved", "launch", "checked"]
 _WORST: dict[Status, int] = {"proved": 0, "launch": 1, "checked": 2}
+
+_SMALL = 1 << 28  # parameters up to which arithmetic in comparisons is taken not to wrap
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +94,9 @@ class _Prover:
             for inside in (form, length - form + -1):
                 if self._sure(inside, a):
                     continue
+                if self._guarded(inside, a):
+                    needs += self._sizes(a)
+                    continue
                 least = self.hulls.end(inside, -1)
                 if least is None or least.is_constant:
                     return "checked", ()
@@ -100,12 +105,20 @@ class _Prover:
 
     def _sure(self, inside: Affine, a: Access) -> bool:
         """Whether `inside` is never negative where `a` happens."""
-        if self.facts.integers.extent(inside)[0] >= 0:
-            return True
+        return self.facts.integers.extent(inside)[0] >= 0
+
+    def _guarded(self, inside: Affine, a: Access) -> bool:
+        """Whether loops and branches around `a` keep `inside` from being negative."""
         key = (inside, a.loops, a.guards)
         if key not in self._proved:
             self._proved[key] = not inside.is_constant and self._proof(-inside + -1, a)
         return self._proved[key]
+
+    def _sizes(self, a: Access) -> list[Affine]:
+        """What must not be negative for the comparisons around `a` to be about unwrapped numbers."""
+        params = variables(fact for guard in a.guards for fact in guard.facts)
+        forms = [symbol(v) for name, v in params.items() if name in self.places]
+        return [sign + _SMALL for form in forms for sign in (form, -form)]
 
     def _proof(self, outside: Affine, a: Access) -> bool:
         """Whether `outside` cannot be 0 or more where `a` happens."""

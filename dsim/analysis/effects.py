@@ -142,7 +142,7 @@ def accesses(kernel: Kernel) -> tuple[Access, ...]:
 class _Walk:
     def __init__(self, kernel: Kernel) -> None:
         self.kernel = kernel
-        self.integers = Integers()
+        self.integers = Integers(kernel.params)
         self.accesses: list[Access] = []
         self.by_memory: dict[MemoryKey, list[Access]] = {}
         self.loops: dict[str, Loop] = {}
@@ -164,7 +164,6 @@ class _Walk:
             While: self._while,
             Derive: self._derive,
         }
-        self._bind(kernel.params)
 
     def block(self, block: Block) -> None:
         """Notes all of `block`."""

@@ -3,13 +3,15 @@
 Values that are not affine become symbols. Equal pure expressions, and loads of one element of a
 memory that the kernel never writes, become one symbol. Not its job: walking the kernel (`effects.py`).
 
-An integer that may leave its type's range by what is known becomes a symbol of its own; where the
-range is unknown (parameters), it is assumed not to, as its use as an index is checked.
+Arithmetic wraps where a type ends. A result that may leave its type by what is known becomes a symbol
+of its own. Where nothing is known of the operands the form is kept, as it serves as an index that is
+checked, but nothing is concluded from it: a comparison of it says nothing, unless the unknown in it is
+a parameter, for whose size `bounds.py` asks at the launch. Loops of 2**31 trips are not thought of.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from dsim.analysis.affine import Affine, constant, symbol
 from dsim.analysis.symbols import INFINITY, Loop, Symbol, assumed_range, span_of, type_range
@@ -25,6 +27,8 @@ class Integers:
 
     Attributes
     ----------
+    params : frozenset of str
+        The kernel's parameters.
     symbols : dict of str to Symbol
         Everything that occurs in a form.
     home : dict of str to (Loop or None)
@@ -35,12 +39,14 @@ class Integers:
         For an index whose step is not ±1, the number of the trip, as a symbol of its own.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, params: Iterable[Var] = ()) -> None:
+        self.params = frozenset(p.name for p in params)
+        self.home: dict[str, Loop | None] = dict.fromkeys(self.params)
         self.symbols: dict[str, Symbol] = {}
-        self.home: dict[str, Loop | None] = {}
         self.conditions: dict[str, tuple[Facts, Facts]] = {}
         self.trips: dict[str, Affine] = {}
         self._forms: dict[str, Affine] = {}
+        self._indices: set[str] = set()
         self._numbered: dict[tuple[object, ...], Affine] = {}
 
     def form(self, atom: Atom) -> Affine:
@@ -77,6 +83,7 @@ class Integers:
             end = loop.start + s.step * (loop.trips - 1)
             first, last = (first, end) if s.step > 0 else (end, last)
         self.opaque(s.index, loop, self.extent(first)[0], self.extent(last)[1])
+        self._indices.add(s.index.name)
         sym = self.symbols[s.index.name]
         sym.lower, sym.upper = first, last
         me = symbol(s.index)
@@ -96,7 +103,7 @@ class Integers:
         if all(f == forms[0] for f in forms):
             self._forms[var.name] = forms[0]
         else:
-            self.opaque(var, self.home.get(var.name), *span_of(*map(self.extent, forms)))
+            self.opaque(var, self.home.get(var.name), *span_of(*map(self._sure_extent, forms)))
 
     def let(self, s: Let) -> None:
         """Notes the integer or bool that `s` computes."""
@@ -107,13 +114,13 @@ class Integers:
             return
         args = tuple(map(self.form, s.args))
         form = _affine(s.op, args)
-        if form is not None and _fits(self.extent(form), s.var.type):
+        if form is not None and self._keeps(form, s):
             self._forms[s.var.name] = form
             return
         if s.op in ("mod", "floordiv", "shr", "band") and self._divided(s, args):
             return
         made = self._number((s.op, s.var.type, args), s.var, args, lambda: self._range(s, args))
-        if made is not None and s.op in ("min", "max"):
+        if made is not None and s.op in ("min", "max") and all(map(self._exact, args)):
             sign = 1 if s.op == "max" else -1
             made.facts = tuple((symbol(s.var) - a) * sign for a in args)
 
@@ -138,12 +145,34 @@ class Integers:
                     found = loop
         return found
 
+    def _keeps(self, form: Affine, s: Let) -> bool:
+        """Whether the result of `s` is `form`, or wraps only where an index check notices it."""
+        low, high = self.extent(form)
+        least, greatest = type_range(s.var.type)
+        if s.op == "cast":  # what was representable before stays itself where the types have it in common
+            before = type_range(s.args[0].type)
+            return max(low, before[0]) >= least and min(high, before[1]) <= greatest
+        signed = s.var.type.kind == "int"
+        return (low >= least or (signed and low == -INFINITY)) and (high <= greatest or high == INFINITY)
+
+    def _exact(self, form: Affine, besides: frozenset[str] = frozenset()) -> bool:
+        """Whether `form` never wraps; the symbols in `besides` are taken to be small."""
+        if not form.terms or (len(form.terms) == 1 and form.terms[0][1] == 1 and not form.constant):
+            return True
+        return all(
+            v.name in self._indices or v.name in besides or not _unlimited(self.symbols[v.name])
+            for v, _ in form.terms
+        )
+
+    def _sure_extent(self, form: Affine) -> Range:
+        return self.extent(form) if self._exact(form) else (-INFINITY, INFINITY)
+
     def _range(self, s: Let, args: tuple[Affine, ...]) -> Range:
         low, high = assumed_range(s.var.type)
         known = _RANGES.get(s.op)
         if known is None:
             return low, high
-        least, greatest = known(*map(self.extent, args))
+        least, greatest = known(*map(self._sure_extent, args))
         if not _fits((least, greatest), s.var.type):
             return low, high
         return max(low, least), min(high, greatest)
@@ -154,9 +183,9 @@ class Integers:
         if divisor is None:
             return False
         x = args[0]
-        low, high = self.extent(x)
-        if not _fits((low, high), s.args[0].type):
+        if not self._exact(x):
             return False
+        low, high = self.extent(x)
         if s.op not in ("mod", "band"):
             self._forms[s.var.name] = self._quotient(x, divisor, s.var)
         elif low >= 0 and high < divisor:
@@ -183,7 +212,9 @@ class Integers:
     def _condition(self, s: Let) -> None:
         match s.op, s.args:
             case ("lt" | "le" | "gt" | "ge" | "eq" | "ne", (a, b)) if a.type.is_integer and b.type.is_integer:
-                self.conditions[s.var.name] = _compared(s.op, self.form(a), self.form(b))
+                x, y = self.form(a), self.form(b)
+                if self._exact(x, self.params) and self._exact(y, self.params):
+                    self.conditions[s.var.name] = _compared(s.op, x, y)
             case "band", (a, b):
                 (yes_a, _), (yes_b, _) = self.known(a), self.known(b)
                 self.conditions[s.var.name] = (yes_a + yes_b, ())
@@ -205,6 +236,10 @@ def _fits(extent: Range, type: ScalarType) -> bool:
     """Whether a value stays in its type; one without known limits is assumed to."""
     low, high = type_range(type)
     return (extent[0] >= low or extent[0] == -INFINITY) and (extent[1] <= high or extent[1] == INFINITY)
+
+
+def _unlimited(s: Symbol) -> bool:
+    return s.low == -INFINITY or s.high == INFINITY
 
 
 def _affine(op: str, args: tuple[Affine, ...]) -> Affine | None:
@@ -262,12 +297,14 @@ def _compared(op: str, a: Affine, b: Affine) -> tuple[Facts, Facts]:
 
 def _product(a: Range, b: Range) -> Range:
     if any(abs(end) == INFINITY for end in (*a, *b)):
-        return (0 if a[0] >= 0 and b[0] >= 0 else -INFINITY), INFINITY
+        return -INFINITY, INFINITY
     corners = [x * y for x in a for y in b]
     return min(corners), max(corners)
 
 
 def _absolute(a: Range) -> Range:
+    if a[0] == -INFINITY:  # the absolute value of the least integer is negative
+        return a
     least = 0 if a[0] <= 0 <= a[1] else min(abs(a[0]), abs(a[1]))
     return least, max(abs(a[0]), abs(a[1]))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dsim.analysis.bounds import bounds
-from dsim.ir.types import i32, i64
+from dsim.ir.types import i16, i32, i64, u32, u64
 from tests.analysis.kernels import Program
 
 
@@ -101,3 +101,48 @@ def test_buffers_have_the_length_that_they_were_made_with() -> None:
         p.store(local, i)
         p.store(local, i + 1)
     assert bounds(p.kernel()).sites == {0: "proved", 1: "checked"}
+
+
+def test_nothing_is_proved_by_arithmetic_that_may_wrap() -> None:
+    p = Program()
+    h, n = p.param("h", u64), p.param("n", u32)
+    x, data = p.field("x", 8), p.field("data", type=i32)
+    a = p.load(data)
+    narrow = h.cast(i32)
+    with p.when(narrow < 8):
+        p.load(x, narrow)
+    with p.when(a.op("abs") < 8):
+        p.load(x, a.op("abs"))
+    with p.when(a + 1 < 8), p.when(a > -1):
+        p.load(x, a)
+    p.load(x, (a.op("max", 0) + 1).op("min", 7))
+    fewer = n - 1
+    with p.when(fewer < 8):
+        p.load(x, n)
+    found = bounds(p.kernel())
+    assert {status for site, status in found.sites.items() if site > 0} == {"checked", "launch"}
+    assert found.sites[5] == "launch"
+    assert [found.holds((0, value)) for value in (0, 7, 8, 2**32 - 1)] == [True, True, False, False]
+
+
+def test_the_same_comparisons_prove_where_nothing_wraps() -> None:
+    p = Program()
+    x, data = p.field("x", 8), p.field("data", type=i16)
+    a = p.load(data).cast(i32)
+    with p.when(a + 1 < 8), p.when(a > -1):
+        p.load(x, a)
+    with p.when(a.op("abs") < 8):
+        p.load(x, a.op("abs"))
+    p.load(x, (a.op("max", 0) + 1).op("min", 7))
+    assert set(bounds(p.kernel()).sites.values()) == {"proved"}
+
+
+def test_comparisons_of_arguments_are_trusted_for_small_ones() -> None:
+    p = Program()
+    t = p.param("t")
+    x = p.field("x", 8)
+    with p.when(t + 1 < 8), p.when(t > -1):
+        p.load(x, t)
+    found = bounds(p.kernel())
+    assert found.sites == {0: "launch"}
+    assert [found.holds((value,)) for value in (-5, 3, 100, 2**31 - 1)] == [True, True, True, False]
