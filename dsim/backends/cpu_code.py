@@ -37,7 +37,7 @@ class _Library(JITCodeLibrary):
         builder = llvm.create_pass_builder(self._codegen._tm, options)
         builder.getModulePassManager().run(self._final_module, builder)
         self._codegen._add_module(self._final_module)
-        self._codegen._engine.finalize_object()
+        self._codegen._engine.finalize_object()  # type: ignore[reportCallIssue]
         self._finalized = True
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import itertools
 import struct
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -51,6 +51,30 @@ class Variant:
         prints = emitted.messages.prints
         self.owner = runtime().prints(prints) if prints else -1
 
+    def frame(self, addresses: Mapping[MemoryKey, int]) -> Frame:
+        """A new frame for buffers at these addresses."""
+        slots = (ctypes.c_int64 * self.emitted.layout.size)()
+        slots[frame.RUNTIME] = runtime().address
+        slots[frame.OWNER] = self.owner
+        at = self.emitted.layout.memories
+        for key, address in addresses.items():
+            slots[at[key]] = address
+        return Frame(slots)
+
+    def read(self, held: Frame) -> tuple[Any, ...]:
+        """What the kernel returned."""
+        values = self.results.unpack_from(held.slots, self.results_at)
+        yields = self.kernel.body.yields
+        return tuple(a.value if isinstance(a, Const) else v for a, v in zip(yields, values, strict=True))
+
+    def report(self, status: int, held: Frame) -> None:
+        """Raises what went wrong in a launch, or in its prints."""
+        interrupted = runtime().interrupted
+        if interrupted:
+            raise interrupted.pop()
+        if status:
+            raise self.fault(held.slots)
+
     def fault(self, slots: Any) -> Fault:
         """The fault that a frame records."""
         kind, statement = self.emitted.messages.faults[slots[frame.FAULT]]
@@ -72,14 +96,9 @@ class Frame:
 
     __slots__ = ("address", "slots")
 
-    def __init__(self, variant: Variant, addresses: Mapping[MemoryKey, int]) -> None:
-        layout = variant.emitted.layout
-        self.slots = (ctypes.c_int64 * layout.size)()
-        self.address = ctypes.addressof(self.slots)
-        self.slots[frame.RUNTIME] = runtime().address
-        self.slots[frame.OWNER] = variant.owner
-        for key, address in addresses.items():
-            self.slots[layout.memories[key]] = address
+    def __init__(self, slots: ctypes.Array[ctypes.c_int64]) -> None:
+        self.slots = slots
+        self.address = ctypes.addressof(slots)
 
     def __del__(self) -> None:
         if self.slots[frame.SCRATCH]:
@@ -90,26 +109,30 @@ _free = ctypes.CDLL(None).free
 _free.argtypes = [ctypes.c_void_p]
 _free.restype = None
 
+Launch = Callable[..., tuple[Any, ...]]
+
 
 class Launcher:
     """A kernel bound to its buffers: calling it launches.
 
     Several threads may call it at once; each launch has a frame of its own. A launch that is
     interrupted loses its frame and nothing else.
+
+    Attributes
+    ----------
+    launch : callable
+        What a call does, as a plain function: a little faster.
     """
 
     def __init__(self, compiled: Compiled, buffers: Mapping[MemoryKey, np.ndarray]) -> None:
         self.compiled = compiled
         memories = compiled.kernel.memories
         self.buffers = [_fitting(m, buffers[m.key], compiled) for m in memories]
-        self._addresses = {
-            m.key: a.__array_interface__["data"][0] for m, a in zip(memories, self.buffers, strict=True)
-        }
-        _apart(compiled, self.buffers, list(self._addresses.values()))
-        bounds = compiled.bounds
-        self._holds = bounds.holds if bounds is not None and bounds.conditions else None
-        self._checked: _Launches | None = None
-        self._fast: _Launches | None = None
+        starts = [a.__array_interface__["data"][0] for a in self.buffers]
+        _apart(compiled, self.buffers, starts)
+        self._addresses = {m.key: start for m, start in zip(memories, starts, strict=True)}
+        self._careful: Launch | None = None
+        self.launch = self._fast()
 
     def __call__(self, *args: object) -> tuple[Any, ...]:
         """Launches with these arguments; what the kernel returns, as Python numbers.
@@ -119,63 +142,52 @@ class Launcher:
         Fault
             What went wrong first; everything else in the launch was done.
         """
-        if self._holds is None or self._holds(args):
-            launches = self._fast
-            if launches is None:
-                launches = self._fast = self._launches(checked=False)
-        else:
-            launches = self._checked
-            if launches is None:
-                launches = self._checked = self._launches(checked=True)
-        return launches(args)
+        return self.launch(*args)
 
-    def _launches(self, *, checked: bool) -> _Launches:
-        return _Launches(self.compiled.variant(checked=checked), self._addresses)
+    def _fast(self) -> Launch:
+        plain = _launch(self.compiled.variant(checked=False), self._addresses)
+        bounds = self.compiled.bounds
+        if bounds is None or not bounds.conditions:
+            return plain
+        holds = bounds.holds
+
+        def launch(*args: object) -> tuple[Any, ...]:
+            return plain(*args) if holds(args) else self._checked(*args)
+
+        return launch
+
+    def _checked(self, *args: object) -> tuple[Any, ...]:
+        """A launch whose arguments break the conditions of the fast variant."""
+        if self._careful is None:
+            self._careful = _launch(self.compiled.variant(checked=True), self._addresses)
+        return self._careful(*args)
 
 
-class _Launches:
-    """Launches of one variant on one set of buffers."""
+def _launch(variant: Variant, addresses: Mapping[MemoryKey, int]) -> Launch:
+    """The function that launches one variant on one set of buffers."""
+    idle: list[Frame] = []
+    take, give, call = idle.pop, idle.append, variant.call
+    pack, params_at, count = variant.params.pack_into, variant.params_at, len(variant.kernel.params)
+    yields, reports = variant.kernel.body.yields, variant.owner >= 0
 
-    def __init__(self, variant: Variant, addresses: Mapping[MemoryKey, int]) -> None:
-        self.variant = variant
-        self.addresses = addresses
-        self._call = variant.call
-        self._pack = variant.params.pack_into
-        self._params = len(variant.kernel.params)
-        self._params_at = variant.params_at
-        self._yields = variant.kernel.body.yields
-        self._idle: list[Frame] = []
-
-    def __call__(self, args: tuple[object, ...]) -> tuple[Any, ...]:
+    def launch(*args: object) -> tuple[Any, ...]:
         try:
-            frame = self._idle.pop()
+            held = take()
         except IndexError:
-            frame = Frame(self.variant, self.addresses)
-        if args or self._params:
+            held = variant.frame(addresses)
+        if args or count:
             try:
-                self._pack(frame.slots, self._params_at, *args)
+                pack(held.slots, params_at, *args)
             except (struct.error, OverflowError, TypeError) as e:
-                self._pack(frame.slots, self._params_at, *_converted(self.variant.kernel, args, e))
-        status = self._call(frame.address)
-        if status or self.variant.owner >= 0:
-            self._report(status, frame)
-        results = self._read(frame) if self._yields else ()
-        self._idle.append(frame)
+                pack(held.slots, params_at, *_converted(variant.kernel, args, e))
+        status = call(held.address)
+        if status or reports:
+            variant.report(status, held)
+        results = variant.read(held) if yields else ()
+        give(held)
         return results
 
-    def _report(self, status: int, frame: Frame) -> None:
-        """Raises what went wrong in a launch, or in its prints."""
-        interrupted = runtime().interrupted
-        if interrupted:
-            raise interrupted.pop()
-        if status:
-            raise self.variant.fault(frame.slots)
-
-    def _read(self, frame: Frame) -> tuple[Any, ...]:
-        values = self.variant.results.unpack_from(frame.slots, self.variant.results_at)
-        return tuple(
-            a.value if isinstance(a, Const) else v for a, v in zip(self._yields, values, strict=True)
-        )
+    return launch
 
 
 def _converted(kernel: Kernel, args: tuple[object, ...], error: Exception) -> list[object]:
