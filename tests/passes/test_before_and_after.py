@@ -1,0 +1,60 @@
+"""What each pass makes of one small program, as text to be read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from dsim.autodiff import reverse
+from dsim.ir.check import check
+from dsim.ir.nodes import Kernel
+from dsim.ir.show import show
+from dsim.ir.types import f32, i32
+from dsim.passes.drop_dead import drop_dead
+from dsim.passes.fold import fold
+from dsim.passes.hoist import hoist
+from dsim.passes.parallel import parallel
+from dsim.passes.registers import registers
+from dsim.passes.reuse import reuse
+from dsim.passes.simplify import simplify
+from tests.building import Building
+
+
+def springs() -> Kernel:
+    """The energy of springs between the points that an integer field names, over several steps."""
+    k = Building("springs", f32)
+    x, ends, U = k.field("x", 9, 2, entries=1), k.field("ends", 12, 2, type=i32, entries=1), k.field("U")
+    stiffness = k.param("stiffness")
+    with k.loop("s", 0, 12) as s, k.loop("t", 0, 3, unused=1.0, trip=0) as t:
+        a, b = k.load(ends, s.i, 0, hint="a"), k.load(ends, s.i, 1, hint="b")
+        r = [k.load(x, a, c) - k.load(x, b, c) for c in (0, 1)]
+        length = (r[0] * r[0] + r[1] * r[1]).op("sqrt0")
+        stretch = (length - 1.0).op("max", 0.0)
+        k.accumulate(U, stiffness * 0.5 * (stretch * stretch))
+        k.branch(t.trip > 1, lambda: k.accumulate(U, stiffness * 0.5))
+        t.then(unused=t.unused * 2.0, trip=t.trip + 1)
+    return k.kernel()
+
+
+def adjoint_of_springs() -> Kernel:
+    return reverse(springs(), frozenset({("x", ()), ("U", ())})).kernel
+
+
+@pytest.mark.parametrize("one", [drop_dead, fold, reuse, hoist, registers, parallel, simplify])
+def test_springs(one: Callable[[Kernel], Kernel], golden) -> None:
+    after = one(springs())
+    check(after)
+    golden(show(after), one.__name__)
+
+
+@pytest.mark.parametrize("one", [fold, reuse, hoist, registers, simplify])
+def test_adjoint_of_springs(one: Callable[[Kernel], Kernel], golden) -> None:
+    after = one(adjoint_of_springs())
+    check(after)
+    golden(show(after), one.__name__)
+
+
+def test_the_programs_themselves(golden) -> None:
+    golden(show(springs()), "springs")
+    golden(show(adjoint_of_springs()), "adjoint")
