@@ -58,6 +58,9 @@ class Var:
     name: str
     type: ScalarType
 
+    def __hash__(self) -> int:
+        return hash(self.name)  # unique in a kernel, and a string remembers its hash
+
 
 @dataclass(frozen=True, slots=True)
 class Const:
@@ -89,6 +92,9 @@ class Memory:
     entry_axes: int = 0
     derivative: tuple[str, ...] = ()
     private: bool = False
+
+    def __hash__(self) -> int:
+        return hash(self.name)
 
     @property
     def key(self) -> MemoryKey:
