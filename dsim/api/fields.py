@@ -110,7 +110,10 @@ class Matrix(values.Array, metaclass=_HostKind):
 
 
 class Vector(values.Array, metaclass=_HostKind):
-    """A vector of fixed size: in kernels a local value, outside a small array; ``Vector.field`` makes fields."""
+    """A vector of fixed size: in kernels a local value, outside a small array.
+
+    ``Vector.field`` makes fields.
+    """
 
     __slots__ = ()
     _builtin_name = "Vector"

@@ -6,6 +6,7 @@ Outside they take numbers, NumPy arrays and host vectors. What only a kernel can
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections.abc import Callable, Iterator
@@ -20,6 +21,7 @@ from dsim.runtime.values import Array
 
 Function = Callable[..., Any]
 FUNCTIONS: dict[str, Function] = {}
+_GENERATOR = np.random.default_rng()  # of random numbers outside kernels
 
 
 def builtin(name: str) -> Callable[[Function], Function]:
@@ -63,11 +65,7 @@ def _select(cond: Any, yes: Any, no: Any) -> Any:
 
 def _reduced(pair: Function) -> Function:
     def reduce(*args: Any) -> Any:
-        values = args if len(args) > 1 else tuple(args[0])
-        result = values[0]
-        for v in values[1:]:
-            result = pair(result, v)
-        return result
+        return functools.reduce(pair, args if len(args) > 1 else list(*args))
 
     return reduce
 
@@ -196,14 +194,11 @@ def cast(value: Any, dtype: Any) -> Any:
 
 
 def _cast(value: Any, to: ScalarType) -> Any:
-    if isinstance(value, int) and not isinstance(value, bool):
-        value = value & (1 << to.bits) - 1 if to.is_integer else value
-        return (
-            to.numpy.type(np.array(value, np.uint64).astype(to.numpy)).item()
-            if to.is_integer
-            else to(value).item()
-        )  # type: ignore[attr-defined]
-    return arithmetic.cast(np.float64(value), to.name).item()
+    exact = isinstance(value, int) and not isinstance(value, bool)
+    source = (
+        np.array(value & (1 << 64) - 1, np.uint64) if exact and to.is_integer else np.array(value, np.float64)
+    )
+    return arithmetic.cast(source[()], to.name).item()
 
 
 @builtin("bit_cast")
@@ -223,15 +218,15 @@ def random(dtype: Any = float) -> Any:
     if to is None:
         raise TypeError(f"random() needs a type such as f32, got {dtype!r}")
     if to.is_float:
-        return np.random.random()
+        return _GENERATOR.random()
     limits = np.iinfo(to.numpy)
-    return int(np.random.randint(limits.min, limits.max, dtype=to.numpy, endpoint=True))  # type: ignore[call-overload]
+    return int(_GENERATOR.integers(limits.min, limits.max, endpoint=True, dtype=to.numpy))
 
 
 @builtin("randn")
 def randn(dtype: Any = float) -> float:
     """A random number of the standard normal distribution."""
-    return float(np.random.standard_normal())
+    return float(_GENERATOR.standard_normal())
 
 
 @builtin("static")

@@ -39,11 +39,14 @@ def kernel(function: Callable[..., Any]) -> Kernel:
 class Func:
     """A function that kernels call: its body becomes part of theirs. Outside kernels it is plain Python."""
 
+    __name__: str
+
     def __init__(self, function: Callable[..., Any]) -> None:
         functools.update_wrapper(self, function)
         self.function = self.__dsim_func__ = function
 
     def __call__(self, *args: Any, **named: Any) -> Any:
+        """Runs it as plain Python."""
         return self.function(*args, **named)
 
     def __get__(self, owner: Any, kind: type | None = None) -> Func:
@@ -77,7 +80,8 @@ class Derivative:
         self.__dsim_derivative__ = (mode, function)
         self.__name__ = f"{'forward' if mode == 'jvp' else 'grad'}({function.__name__})"
 
-    def __call__(self, *args: Any) -> Any:
+    def __call__(self, *_: Any) -> Any:
+        """Refuses: there is nothing to run outside kernels."""
         message = f"`{self.__name__}` is called inside kernels only"
         raise LaunchTypeError(Diagnostic("argument", message, help="write a kernel that calls it"))
 

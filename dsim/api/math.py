@@ -54,9 +54,9 @@ ivec2, ivec3, ivec4 = (vector(n, int) for n in (2, 3, 4))
 mat2, mat3, mat4 = (matrix(n, n, float) for n in (2, 3, 4))
 
 __all__ = [
-    "abs", "acos", "asin", "atan", "atan2", "ceil", "clamp", "cos", "cross", "degrees", "determinant", "distance",
-    "dot", "e", "exp", "exp2", "eye", "floor", "fract", "inf", "inverse", "inversesqrt", "isinf", "isnan", "ivec2",
-    "ivec3", "ivec4", "length", "log", "log2", "mat2", "mat3", "mat4", "max", "min", "mix", "mod", "nan",
-    "normalize", "pi", "pow", "radians", "reflect", "round", "sign", "sin", "smoothstep", "sqrt", "step", "tan",
-    "tanh", "vec2", "vec3", "vec4",
+    "abs", "acos", "asin", "atan", "atan2", "ceil", "clamp", "cos", "cross", "degrees", "determinant",
+    "distance", "dot", "e", "exp", "exp2", "eye", "floor", "fract", "inf", "inverse", "inversesqrt",
+    "isinf", "isnan", "ivec2", "ivec3", "ivec4", "length", "log", "log2", "mat2", "mat3", "mat4", "max",
+    "min", "mix", "mod", "nan", "normalize", "pi", "pow", "radians", "reflect", "round", "sign", "sin",
+    "smoothstep", "sqrt", "step", "tan", "tanh", "vec2", "vec3", "vec4",
 ]  # fmt: skip

@@ -28,8 +28,7 @@ _CPUS = (cpu, x64, arm64)
 TRACE, DEBUG, INFO, WARN, ERROR, CRITICAL = "trace", "debug", "info", "warn", "error", "critical"
 
 # What Taichi's init() takes beside the options that mean something here: accepted, and without effect.
-_ACCEPTED = frozenset(
-    """
+_OPTIONS = """
     opt_level packed print_ir print_preprocessed_ir cfg_optimization validate_autodiff
     print_accessor_ir print_evaluator_ir use_llvm print_benchmark_stat print_struct_llvm_ir
     print_kernel_llvm_ir print_kernel_llvm_ir_optimized print_kernel_asm print_kernel_nvptx
@@ -48,8 +47,8 @@ _ACCEPTED = frozenset(
     auto_mesh_local_default_occupacy force_scalarize_matrix log_level gdb_trigger
     short_circuit_operators print_full_traceback unrolling_limit ndarray_use_cached_allocator
     use_mesh real_matrix dynamic_index require_version enable_fallback _test_mode
-""".split()
-)
+"""
+_ACCEPTED = frozenset(_OPTIONS.split())
 
 
 def init(
@@ -133,7 +132,7 @@ def _choose_arch(arch: Any) -> None:
             raise TypeError(f"arch must be cpu, cuda or gpu, got {a!r}")
     if not any(a is None or a in _CPUS for a in wanted):
         names = ", ".join(a.name for a in wanted)
-        print(f"[dsim] no {names} here: kernels run on the CPU", file=sys.stderr)
+        sys.stderr.write(f"[dsim] no {names} here: kernels run on the CPU\n")
 
 
 def reset() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from typing import Self
 
 
 class Timer:
@@ -12,7 +13,7 @@ class Timer:
         self.seconds = 0.0
         self._began = 0.0
 
-    def __enter__(self) -> Timer:
+    def __enter__(self) -> Self:
         self._began = time.perf_counter()
         return self
 

@@ -27,8 +27,9 @@ class CompoundType(MatrixType):
 
     def field(self, shape: Any = None, **options: Any) -> Field:
         """A field of such entries; see `field`."""
-        maker = Vector.field if len(self.shape) == 1 else Matrix.field
-        return maker(*self.shape, self.dtype, shape, **options)
+        if len(self.shape) == 1:
+            return Vector.field(self.shape[0], self.dtype, shape, **options)
+        return Matrix.field(self.shape[0], self.shape[1], self.dtype, shape, **options)
 
 
 def vector(n: int, dtype: Any) -> CompoundType:

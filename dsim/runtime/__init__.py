@@ -1,0 +1,1 @@
+"""Kernels at work: fields, launches, tapes, forward mode."""

@@ -30,7 +30,7 @@ class Element(Array):
     _kept: np.ndarray
 
     @property
-    def _a(self) -> np.ndarray:  # type: ignore[override]
+    def _a(self) -> np.ndarray:
         """Its numbers as they were when it was got; who asks for them has read the field."""
         if STACK.open:
             STACK.open[-1].element_read(self._field)
@@ -40,12 +40,10 @@ class Element(Array):
         places = np.arange(self._kept.size).reshape(self._kept.shape)[key]
         given = value.to_numpy() if isinstance(value, Array) else value
         self._kept[key] = given
+        shape = self._kept.shape
         for place in np.ravel(places):
-            _put_number(
-                self._field,
-                (*self._at, *map(int, np.unravel_index(place, self._kept.shape))),
-                self._kept.flat[place],
-            )
+            at = (*self._at, *map(int, np.unravel_index(place, shape)))
+            _put_number(self._field, at, self._kept.flat[place])
 
 
 def get(field: Field, key: Any) -> Any:
@@ -121,7 +119,8 @@ def _wrong_count(field: Field, key: Any, at: tuple[Any, ...]) -> LaunchTypeError
         plural = "indices" if count > 1 else "index"
         message, advice = f"{field.quoted} of shape {field.shape} needs {count} {plural}, got {len(at)}", ""
         if len(at) > count and field.entry_shape:
-            advice = f"an entry's own index comes behind: `{field.name}[{_shown(at[:count])}][{_shown(at[count:])}]`"
+            own = f"`{field.name}[{_shown(at[:count])}][{_shown(at[count:])}]`"
+            advice = f"an entry's own index comes behind: {own}"
     return LaunchTypeError(Diagnostic("index", message, help=advice if field.root.given_name else ""))
 
 
@@ -134,13 +133,13 @@ def _checked(field: Field, at: tuple[Any, ...]) -> tuple[int, ...]:
     whole: list[int] = []
     for axis, (k, n) in enumerate(zip(at, field.shape, strict=True)):
         try:
-            k = operator.index(k)
+            number = operator.index(k)
         except TypeError:
             message = f"an index of {field.quoted} must be an integer, got {type(k).__name__}"
             raise LaunchTypeError(Diagnostic("index", message)) from None
-        if not 0 <= k < n:
+        if not 0 <= number < n:
             raise BoundsError(out_of_bounds(field.quoted, at, field.shape, axis))
-        whole.append(k)
+        whole.append(number)
     return tuple(whole)
 
 

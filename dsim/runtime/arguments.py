@@ -6,6 +6,7 @@ compare what was compiled in with what it is now, launch, give back the result a
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -110,7 +111,7 @@ def launcher(
     if lowered.returns is not None:
         body.append("return result_of(result)")
     source = "def launch(*args):\n" + "\n".join(f"    {line}" for line in body)
-    exec(compile(source, f"<launch of {parameters.name}>", "exec"), scope)  # noqa: S102 (made here)
+    exec(compile(source, f"<launch of {parameters.name}>", "exec"), scope)
     return scope["launch"]
 
 
@@ -158,7 +159,9 @@ def changed(now: Any, before: Any) -> bool:
     """Whether a captured value is another one than was compiled in."""
     if type(now) is not type(before):
         return True
-    return bool(now != before) and not (now != now and before != before)  # a NaN is not equal to itself
+    if isinstance(now, float) and isinstance(before, float) and math.isnan(now):
+        return not math.isnan(before)  # a NaN is not equal to itself
+    return bool(now != before)
 
 
 def _hidden(lowered: Lowered, scope: dict[str, Any]) -> list[str]:

@@ -26,7 +26,10 @@ class Replaced:
         self._function = function
         self._grad: Function | None = None
 
+    __name__: str
+
     def __call__(self, *args: Any, **named: Any) -> Any:
+        """Calls the function; under a tape, records it as one call with its own gradient."""
         tapes = [c for c in STACK.open if isinstance(c, Tape)]
         if not tapes:
             return self._function(*args, **named)
@@ -50,7 +53,8 @@ class Replaced:
             raise GradientError(Diagnostic("not-differentiable", message, help=advice))
         first = STACK.open.index(tapes[0])
         if any(isinstance(c, ForwardMode) for c in STACK.open[first:]):
-            message = f"the gradient of `{self.__name__}` is a person's: it has no tangent that a tape could go back through"
+            name = self.__name__
+            message = f"`{name}` has a gradient of its own, and no tangent that a tape could go back through"
             raise GradientError(Diagnostic("not-differentiable", message))
 
     def grad(self, *args: Any, **named: Any) -> Any:

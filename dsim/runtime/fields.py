@@ -267,7 +267,8 @@ class Field:
             )
         buffer, source = self.require(), other.require()
         if other.full_shape != self.full_shape:
-            message = f"{self.quoted} of shape {self.full_shape} cannot take the numbers of shape {other.full_shape}"
+            shapes = f"shape {self.full_shape} cannot take the numbers of shape {other.full_shape}"
+            message = f"{self.quoted} of {shapes}"
             raise LaunchTypeError(Diagnostic("shape", message))
         if STACK.open:
             STACK.open[-1].copied(self, other)

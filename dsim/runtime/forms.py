@@ -32,7 +32,7 @@ class Form:
     Parameters
     ----------
     kernel : Kernel
-        Without `Derive` nodes, sites numbered.
+        Without `Derive` nodes, sites numbered; or a function that makes it when it is first needed.
     fields : mapping of str to Field
         The root field of each memory name.
     backend : str
@@ -42,14 +42,23 @@ class Form:
     """
 
     def __init__(
-        self, kernel: Kernel, fields: Mapping[str, Field], backend: str, checked: bool = True
+        self,
+        kernel: Kernel | Callable[[], Kernel],
+        fields: Mapping[str, Field],
+        backend: str,
+        checked: bool = True,
     ) -> None:
-        self.kernel = kernel
+        self._given = kernel
         self.fields = fields
         self.backend = backend
         self.checked = checked
         self._derived: dict[Any, Any] = {}
         self.native: Callable[..., tuple[Any, ...]] = self._compile_and_launch
+
+    @cached_property
+    def kernel(self) -> Kernel:
+        """The kernel."""
+        return self._given if isinstance(self._given, Kernel) else self._given()
 
     # -- launching
 

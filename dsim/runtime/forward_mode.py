@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -66,7 +66,7 @@ class ForwardMode(Context):
         self._active: set[Field] = set()
         self._tangents: dict[Form, Form] = {}
 
-    def __enter__(self) -> ForwardMode:
+    def __enter__(self) -> Self:
         self.push()
         if self._clear:
             for f in companions_with_memory("dot"):

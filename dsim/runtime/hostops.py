@@ -24,7 +24,7 @@ from dsim.runtime.settings import current
 
 
 class HostForm(Form):
-    """A form whose effect NumPy has as soon as it is asked for, and whose kernel is made only to derive it."""
+    """A form that NumPy carries out, and whose kernel is made only to be derived."""
 
     def __init__(self, field: Field, others: tuple[Field, ...], numpy: Callable[..., None]) -> None:
         self._target = field
@@ -37,12 +37,10 @@ class HostForm(Form):
             name = known.get(f.root) or names.fresh(f.root.given_name or "field")
             known[f.root], roots[name] = name, f.root
             self._memories[f] = Memory(name, f.dtype, f.full_shape, len(f.entry_shape), f.derivative)
-        super().__init__(None, roots, current().backend, False)  # type: ignore[arg-type]
-        del self.kernel
+        super().__init__(self._made, roots, current().backend, False)
         self.native = lambda *args: numpy(*args) or ()
 
-    @cached_property
-    def kernel(self) -> Kernel:  # type: ignore[override]
+    def _made(self) -> Kernel:
         """What it does, as a kernel."""
         builder = Builder(Names(m.name for m in self._memories.values()))
         params = self._body(builder, self._memories[self._target])

@@ -23,6 +23,7 @@ class Kernel:
     """
 
     __dsim_kernel__ = True
+    __name__: str
 
     def __init__(self, function: Callable[..., Any], bound: Mapping[str, Any] | None = None) -> None:
         functools.update_wrapper(self, function)
@@ -34,6 +35,7 @@ class Kernel:
         settings.listen(self)
 
     def __call__(self, *args: Any, **named: Any) -> Any:
+        """Launches it; gives what it returns, as Python numbers."""
         if named or len(args) != self._count:
             args = self._signature.complete(args, named)
         if self._signature.templates:

@@ -19,7 +19,7 @@ from dsim.runtime.fields import BAR, DOT, Field
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """One axis of index space: 0 for `i`, 1 for `j`, …"""
+    """One axis of index space: 0 for `i`, 1 for `j` and so on."""
 
     number: int
 

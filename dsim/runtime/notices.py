@@ -36,5 +36,5 @@ def _depth() -> int:
     """How many frames up the person's code is."""
     depth, frame = 1, sys._getframe(1)
     while frame is not None and frame.f_code.co_filename.startswith(_OWN):
-        depth, frame = depth + 1, frame.f_back  # type: ignore[assignment]
+        depth, frame = depth + 1, frame.f_back
     return depth

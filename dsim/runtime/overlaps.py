@@ -1,8 +1,8 @@
 """Regions of fields as boxes, and the boxes that a tape's adjoints will still read.
 
-A box gives, axis by axis, from which and to before which index it goes. A tape asks one question of each launch: does it write where an
-earlier call's adjoint reads? The answer costs the same however long the tape is: one hull per field,
-and behind it a few boxes, because boxes that join exactly are joined.
+A box gives, axis by axis, from which and to before which index it goes. A tape asks one question of each
+launch: does it write where an earlier call's adjoint reads? The answer costs the same however long the
+tape is: one hull per field, and behind it a few boxes, because boxes that join exactly are joined.
 """
 
 from __future__ import annotations

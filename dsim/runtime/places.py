@@ -14,7 +14,7 @@ def caller() -> Span | None:
     """The line of Python outside dsim that is running, or None when there is no text of it."""
     frame = sys._getframe(1)
     while frame is not None and _own(frame.f_globals.get("__name__", "")):
-        frame = frame.f_back  # type: ignore[assignment]
+        frame = frame.f_back
     if frame is None:
         return None
     name, line = frame.f_code.co_filename, frame.f_lineno

@@ -1,11 +1,11 @@
-"""The settings in force: what `init` chose, or the defaults. Those who compiled under them are told of a change."""
+"""The settings in force: what `init` chose, or the defaults. Who compiled under them is told of a change."""
 
 from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from dsim.ir.types import ScalarType, f32, i32
 
@@ -47,7 +47,7 @@ class Settings:
 
 class _State:
     current = Settings()
-    listeners: weakref.WeakSet[Any] = weakref.WeakSet()
+    listeners: ClassVar[weakref.WeakSet[Any]] = weakref.WeakSet()
 
 
 def current() -> Settings:

@@ -7,7 +7,7 @@ read. Going backwards is `sweep.py`'s.
 from __future__ import annotations
 
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 from dsim.diagnostics import Diagnostic, GradientError
 from dsim.ir.nodes import MemoryKey
@@ -92,7 +92,7 @@ class Tape(Context):
 
     # -- entering and leaving
 
-    def __enter__(self) -> Tape:
+    def __enter__(self) -> Self:
         if self.entries:
             raise RuntimeError("a tape can be used once: make a new one")
         self.push()
@@ -159,9 +159,7 @@ class Tape(Context):
             return None
         found = form.adjoint(reached, label_apart(form, reached, "bar")) if reached else None
         if reached and form.returns_active(reached):
-            message = f"`{form.kernel.name}` returns a value that depends on fields: its gradient is cut in Python"
-            advice = "write the value to a 0-D field inside the kernel"
-            warn([Diagnostic("cut", message, form.kernel.origin.span, "defined here", help=advice)])
+            warn([_returned(form)])
         self._adjoints[form] = found
         return found
 
@@ -202,6 +200,13 @@ class Tape(Context):
     def mute(self, change: int) -> None:
         """Calls are not recorded while the changes sum up to more than 0 (their writes are checked still)."""
         self._muted += change
+
+
+def _returned(form: Form) -> Diagnostic:
+    name = form.kernel.name
+    message = f"`{name}` returns a value that depends on fields: its gradient is cut in Python"
+    advice = "write the value to a 0-D field inside the kernel"
+    return Diagnostic("cut", message, form.kernel.origin.span, "defined here", help=advice)
 
 
 def _check_loss(loss: Any) -> None:

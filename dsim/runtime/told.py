@@ -30,15 +30,13 @@ def _distinct(found: list[Diagnostic]) -> list[Diagnostic]:
 
 
 def _own(read: Statement, write: Statement, certain: bool) -> Diagnostic:
-    assert isinstance(read, Load | Store | Accumulate) and isinstance(write, Load | Store | Accumulate)
-    name = _named(read)
-    may = "is" if certain else "may be"
+    name, sure = _named(read), "" if certain else "may be "
     used = "its final value is used" if isinstance(read, Accumulate) else "read here"
     return Diagnostic(
         "overwritten",
-        f"`{name}` {may} overwritten after it was read",
+        f"`{name}` {sure or 'is '}overwritten after it was read",
         write.origin.span,
-        f"{may.replace('is', '').strip() + ' ' if not certain else ''}overwritten here; the backward pass needs the old value",
+        f"{sure}overwritten here; the backward pass needs the old value",
         _labels(read.origin.span, write.origin.span, used),
         "write to a second field, or to another element in each step",
     )
@@ -90,15 +88,15 @@ def across(
     """
     reader, read = _reader(field, held, shared)
     write = form.writes.access(args, field, shared)
-    host = write is None or write.origin.span is None
+    at = None if write is None else write.origin.span
     what = element(field.name, shared, len(field.entry_shape))
-    by = "from Python" if host else f"by `{form.kernel.name}`"
+    by = "from Python" if at is None else f"by `{form.kernel.name}`"
     labels = _labels(None if read is None else read.origin.span, None, f"read here, in `{reader.name}`")
     return AccessRuleError(
         Diagnostic(
             "overwritten",
             f"`{what}` is overwritten {by} after `{reader.name}` read it",
-            where if host else write.origin.span,
+            at or where,
             "overwritten here; the backward pass needs the old value",
             labels,
             "write to a second field, or give the field an axis for the step",

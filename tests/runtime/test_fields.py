@@ -177,7 +177,7 @@ def test_arrays_that_do_not_fit():
 
 def test_before_it_is_placed():
     x = ti.field(ti.f32, name="x")
-    for use in (lambda: x[0], lambda: x.fill(1), lambda: x.to_numpy(), lambda: x.__setitem__(0, 1.0)):
+    for use in (lambda: x[0], lambda: x.fill(1), x.to_numpy, lambda: x.__setitem__(0, 1.0)):
         with pytest.raises(RuntimeError) as error:
             use()
         assert "`x` has not been placed yet" in _message(error)

@@ -296,8 +296,8 @@ def test_a_gradient_of_ones_own_has_no_tangent():
     with ti.ad.FwdMode(y, x), ti.Tape(y):
         ahead()
     assert x.grad[None] == 100.0
-    with pytest.raises(ti.GradientError, match="no tangent that a tape could go back through"), ti.Tape(y):
-        with ti.ad.FwdMode(y, x):
-            ahead()
+    refused = pytest.raises(ti.GradientError, match="no tangent that a tape could go back through")
+    with refused, ti.Tape(y), ti.ad.FwdMode(y, x):
+        ahead()
     with pytest.raises(ti.GradientError, match="is not decorated with `grad_replaced`"):
         ti.ad.grad_for(cube)

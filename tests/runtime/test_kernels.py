@@ -8,8 +8,6 @@ import pytest
 
 import dsim as ti
 
-dt = 0.5
-
 
 @pytest.fixture(autouse=True)
 def _fresh():
@@ -87,20 +85,15 @@ def test_results_are_python_numbers():
 
 
 def test_a_captured_number_that_changes_is_seen():
-    global dt
+    dt = 0.5
 
     @ti.kernel
     def step() -> ti.f32:
         return 2.0 * dt
 
-    try:
-        dt = 0.5
-        assert step() == 1.0
-        for value in (0.25, 3, 1e-3, math.inf, 0.5):
-            dt = value
-            assert step() == np.float32(2.0 * value)
-    finally:
-        dt = 0.5
+    assert step() == 1.0
+    for dt in (0.25, 3, 1e-3, math.inf, 0.5):
+        assert step() == np.float32(2.0 * dt)
 
 
 def test_a_captured_number_becomes_a_parameter_after_one_recompilation():
