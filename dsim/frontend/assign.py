@@ -6,7 +6,7 @@ import ast
 
 from dsim.frontend import indexing, operators, subscripts
 from dsim.frontend.elements import cast, store
-from dsim.frontend.frame import Frame, Restart
+from dsim.frontend.frame import Frame, RestartError
 from dsim.frontend.indexing import Part, part
 from dsim.frontend.items import items
 from dsim.frontend.structure import fits, labels, rebuilt, scalars
@@ -23,6 +23,7 @@ from dsim.frontend.values import (
     component_names,
     describe,
     is_scalar,
+    filled,
     size,
 )
 from dsim.ir.nodes import Atom, Const, Local
@@ -121,7 +122,7 @@ def converted(f: Frame, name: str, value: Value, old: Value) -> Value:
     if isinstance(value, list) or (isinstance(value, tuple) and isinstance(old, Mat)):
         value = operators.operand(f.emit, value, "=")
     if isinstance(old, Mat) and is_scalar(value):
-        value = Mat(old.shape, (value,) * len(old.entries))
+        value = filled(old.shape, value)
     if not fits(value, old):
         f.emit.refuse(
             "shape",
@@ -183,7 +184,7 @@ def local_part(f: Frame, name: str, target: ast.expr) -> Part:
     if p.dynamic:
         if size(m.shape) > subscripts.SMALL:
             f.c.buffered.add((f.name, name))
-            raise Restart
+            raise RestartError
         subscripts.guard(f, m.shape, p)
     return p
 

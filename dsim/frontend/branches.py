@@ -8,7 +8,7 @@ from dsim.frontend.emit import Emitter
 from dsim.frontend.frame import Frame
 from dsim.frontend.scope import LIVE, hidden, readable
 from dsim.frontend.structure import fits, labels, rebuilt, same, scalars
-from dsim.frontend.values import POISON, Mat, Poison, Scalar, Value, describe, is_number, is_scalar
+from dsim.frontend.values import POISON, Mat, Poison, Scalar, Value, describe, filled, is_number, is_scalar
 from dsim.ir.build import FALSE, TRUE, const
 from dsim.ir.nodes import Atom, Block, Const, If, Let, Statement, Var
 from dsim.ir.types import ScalarType
@@ -66,9 +66,12 @@ _ONE_BRANCH = "was assigned in one branch only and is not seen here"
 def _side(f: Frame, before: dict[str, Value], run: Callable[[], None]) -> Side:
     side = Side()
     f.scope.values = dict(before)
-    with f.emit.builder.block(side.statements):
-        run()
-    side.values = f.scope.values
+    try:
+        with f.emit.builder.block(side.statements):
+            run()
+        side.values = f.scope.values
+    finally:
+        f.scope.values = before
     return side
 
 
@@ -157,8 +160,8 @@ def emit(e: Emitter, cond: Atom, sides: tuple[Side, Side], results: list[Var]) -
     """The statement that goes one of two ways, or a `select` for each result when there is nothing to do."""
     a, b = sides
     if a.statements or b.statements:
-        blocks = [Block(tuple(s.statements), tuple(s.yields)) for s in sides]
-        e.builder.add(If(cond, *blocks, tuple(results), e.builder.origin))
+        then, orelse = (Block(tuple(s.statements), tuple(s.yields)) for s in sides)
+        e.builder.add(If(cond, then, orelse, tuple(results), e.builder.origin))
         return
     for var, x, y in zip(results, a.yields, b.yields, strict=True):
         e.builder.add(Let(var, *_selection(cond, x, y), e.builder.origin))
@@ -203,9 +206,9 @@ def _broadcast(values: list[Value]) -> tuple[Value, Value]:
     """A scalar beside a vector becomes a vector."""
     a, b = values
     if isinstance(a, Mat) and is_scalar(b):
-        return a, Mat(a.shape, (b,) * len(a.entries))
+        return a, filled(a.shape, b)
     if isinstance(b, Mat) and is_scalar(a):
-        return Mat(b.shape, (a,) * len(b.entries)), b
+        return filled(b.shape, a), b
     return a, b
 
 

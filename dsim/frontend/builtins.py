@@ -11,26 +11,28 @@ from typing import Any
 import numpy as np
 
 _MATH = {
-    "sin": "sin", "cos": "cos", "tan": "tan", "asin": "asin", "acos": "acos", "atan": "atan", "atan2": "atan2",
-    "sinh": "sinh", "cosh": "cosh", "tanh": "tanh", "exp": "exp", "log": "log", "sqrt": "sqrt", "pow": "pow",
-    "fabs": "abs", "floor": "int_floor", "ceil": "int_ceil", "trunc": "int", "log2": "log2", "log10": "log10",
-    "exp2": "exp2", "hypot": "hypot", "radians": "radians", "degrees": "degrees", "isnan": "isnan",
-    "isinf": "isinf",
+    **{name: name for name in (
+        "sin", "cos", "tan", "asin", "acos", "atan", "atan2", "sinh", "cosh", "tanh", "exp", "log", "sqrt",
+        "pow", "log2", "log10", "exp2", "hypot", "radians", "degrees", "isnan", "isinf",
+    )},
+    "fabs": "abs", "floor": "int_floor", "ceil": "int_ceil", "trunc": "int",
 }  # fmt: skip
 
 _NUMPY = {
-    "sin": "sin", "cos": "cos", "tan": "tan", "arcsin": "asin", "arccos": "acos", "arctan": "atan",
-    "arctan2": "atan2", "sinh": "sinh", "cosh": "cosh", "tanh": "tanh", "exp": "exp", "log": "log", "sqrt": "sqrt",
-    "abs": "abs", "absolute": "abs", "floor": "floor", "ceil": "ceil", "rint": "round", "maximum": "max",
-    "minimum": "min", "power": "pow", "sign": "sign", "where": "select", "dot": "dot", "cross": "cross",
-    "log2": "log2", "log10": "log10", "exp2": "exp2", "hypot": "hypot", "radians": "radians", "degrees": "degrees",
-    "isnan": "isnan", "isinf": "isinf", "clip": "clamp", "mod": "mod",
+    **{name: name for name in (
+        "sin", "cos", "tan", "sinh", "cosh", "tanh", "exp", "log", "sqrt", "abs", "floor", "ceil", "sign",
+        "dot", "cross", "log2", "log10", "exp2", "hypot", "radians", "degrees", "isnan", "isinf", "mod",
+    )},
+    "arcsin": "asin", "arccos": "acos", "arctan": "atan", "arctan2": "atan2", "absolute": "abs",
+    "rint": "round", "maximum": "max", "minimum": "min", "power": "pow", "where": "select", "clip": "clamp",
 }  # fmt: skip
 
 PYTHON = {
-    "abs": "abs", "min": "min", "max": "max", "pow": "pow", "sum": "sum", "all": "all", "any": "any",
-    "round": "int_round", "int": "int", "float": "float", "bool": "bool", "len": "len", "print": "print",
-    "range": "range", "zip": "zip", "enumerate": "enumerate", "reversed": "reversed",
+    **{name: name for name in (
+        "abs", "min", "max", "pow", "sum", "all", "any", "int", "float", "bool", "len", "print", "range",
+        "zip", "enumerate", "reversed",
+    )},
+    "round": "int_round",
 }  # fmt: skip
 
 

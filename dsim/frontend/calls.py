@@ -34,7 +34,7 @@ def call(f: Frame, node: ast.Call, used: bool, hint: str = "t") -> Value:
     if not isinstance(callee, Opaque):
         f.refuse("unknown-function", f"{describe(callee)} cannot be called", node.func)
     name = builtin(callee.value)
-    if name in _BY_SYNTAX:
+    if name is not None and name in _BY_SYNTAX:
         return _BY_SYNTAX[name](f, name, node, used)
     args, keywords = arguments(f, node)
     if name is not None:
@@ -210,7 +210,7 @@ def _atomic(f: Frame, name: str, node: ast.Call, used: bool) -> Value:
     return updates.atomic(f, name, node, used)
 
 
-_BY_SYNTAX: dict[str | None, Callable[[Frame, str, ast.Call, bool], Value]] = {
+_BY_SYNTAX: dict[str, Callable[[Frame, str, ast.Call, bool], Value]] = {
     "static": _static,
     "static_assert": _static_assert,
     "print": _print,

@@ -24,17 +24,34 @@ class FieldLike(Protocol):
     """A field, as the frontend sees it."""
 
     @property
-    def dtype(self) -> ScalarType: ...
+    def dtype(self) -> ScalarType:
+        """The type of a number in it."""
+        ...
+
     @property
-    def shape(self) -> tuple[int, ...]: ...
+    def shape(self) -> tuple[int, ...]:
+        """How many elements along each axis."""
+        ...
+
     @property
-    def entry_shape(self) -> tuple[int, ...]: ...
+    def entry_shape(self) -> tuple[int, ...]:
+        """The shape of an element: ``()`` for numbers."""
+        ...
+
     @property
-    def placed(self) -> bool: ...
+    def placed(self) -> bool:
+        """Whether it has a place in memory."""
+        ...
+
     @property
-    def root(self) -> FieldLike: ...
+    def root(self) -> FieldLike:
+        """The field whose gradient or dual this is; itself for any other."""
+        ...
+
     @property
-    def derivative(self) -> tuple[str, ...]: ...
+    def derivative(self) -> tuple[str, ...]:
+        """As in `Memory`."""
+        ...
 
 
 def _marked(value: object, mark: str) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from dsim.frontend import assign
 from dsim.frontend.branches import zeros
 from dsim.frontend.frame import Frame
-from dsim.frontend.problems import Refused
+from dsim.frontend.problems import RefusedError
 from dsim.frontend.scope import DRAWS, LIVE, RESULT, RETURNED, hidden, readable
 from dsim.frontend.structure import fits, labels, rebuilt, same, scalars
 from dsim.frontend.values import Poison, Value, describe
@@ -56,13 +56,15 @@ def body(f: Frame, names: list[str], go: str, draws: Atom | None, run: Callable[
     while True:
         f.scope.values = dict(before)
         c = _begin(f, names, go, draws)
-        with f.emit.builder.block(c.statements):
-            run()
-            c.end = f.scope.values
-            missed = [n for n, v in before.items() if _changed(n, v, c, names)]
-            if not missed:
-                _finish(f, c, before[DRAWS] if draws is None else None)
-        f.scope.values = before
+        try:
+            with f.emit.builder.block(c.statements):
+                run()
+                c.end = f.scope.values
+                missed = [n for n, v in before.items() if _changed(n, v, c, names)]
+                if not missed:
+                    _finish(f, c, before[DRAWS] if draws is None else None)
+        finally:
+            f.scope.values = before
         if not missed:
             return c
         names = [*names, *missed]
@@ -108,7 +110,7 @@ def _finish(f: Frame, c: Carry, drawn: Value | None) -> None:
     for name, value in c.of:
         new = c.end[name]
         if isinstance(new, Poison):
-            raise Refused
+            raise RefusedError
         if not fits(new, value):
             f.emit.refuse("type", f"`{name}` is {describe(value)} before the loop and {describe(new)} in it")
         c.yields += [
@@ -136,7 +138,7 @@ def _result(f: Frame, c: Carry) -> None:
     """The function's result, when the loop may return."""
     value = c.end.get(RESULT)
     if isinstance(value, Poison):
-        raise Refused
+        raise RefusedError
     atoms = [f.emit.atom(s) for s in scalars(value)]
     held = rebuilt(value, iter(atoms))
     names = labels("result", held)
@@ -177,7 +179,8 @@ def alive(f: Frame) -> None:
     f.scope.values[LIVE] = f.emit.let("bnot", returned, hint="live")
 
 
-def revive(f: Frame) -> None:
-    """Here control is known to be: nothing was left, nothing returned."""
+def revived(f: Frame, run: Callable[[], None]) -> None:
+    """Runs `run` where control is known to be: nothing was left, nothing returned."""
     f.scope.values.pop(RESULT, None)
     f.scope.values.update({LIVE: TRUE, RETURNED: FALSE, **dict.fromkeys(f.loops, TRUE)})
+    run()

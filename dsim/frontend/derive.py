@@ -8,7 +8,7 @@ from typing import Any
 
 from dsim.frontend.frame import Frame
 from dsim.frontend.operators import operand
-from dsim.frontend.problems import Refused
+from dsim.frontend.problems import RefusedError
 from dsim.frontend.scope import DRAWS
 from dsim.frontend.structure import labels, rebuilt, same, scalars
 from dsim.frontend.values import Value, describe, is_scalar
@@ -121,7 +121,7 @@ def _body(f: Frame, inner: Any, inside: list[Value], node: ast.AST) -> tuple[Blo
     with e.builder.block() as found:
         result = f.c.language.invoke(f, inner, inside, {}, node)
         if isinstance(result, list):
-            raise Refused
+            raise RefusedError
         if not scalars(result):
             f.refuse("not-differentiable", "this function returns nothing to differentiate", node)
         yields = tuple(e.atom(s) for s in scalars(result))
@@ -153,8 +153,8 @@ def _seeds(f: Frame, like: list[Value], seeds: list[Value], types: list, node: a
     wanted = [v for v in like if _floats(f, v)]
     out: list[Atom] = []
     supply = iter(types)
-    for value, seed in itertools.zip_longest(wanted, seeds):
-        seed = _floating(f, seed, True)
+    for value, given in itertools.zip_longest(wanted, seeds):
+        seed = _floating(f, given, True)
         if len(scalars(seed)) != len(scalars(value)):
             f.refuse("shape", f"{describe(seed)} cannot be the tangent of {describe(value)}", node)
         out += [f.emit.atom(s, next(supply)) for s in scalars(seed)]

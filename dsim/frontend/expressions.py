@@ -9,7 +9,8 @@ from dsim.frontend import branches, items, names, subscripts, text
 from dsim.frontend.elements import load
 from dsim.frontend.frame import Frame
 from dsim.frontend.linear import matmul
-from dsim.frontend.operators import COMPARISONS, SIGNS, binary, condition, unary
+from dsim.frontend.operators import COMPARISONS, EXACT, SIGNS, binary, condition, unary
+from dsim.frontend.static import compile_time
 from dsim.frontend.values import Mat, Opaque, Scalar, Value, describe, is_scalar
 from dsim.ir.nodes import Const
 
@@ -75,12 +76,8 @@ def _binary(f: Frame, node: ast.expr, hint: str) -> Value:
 
 def operate(f: Frame, sign: str, a: Value, b: Value, hint: str = "t") -> Value:
     """``a sign b`` for any of Python's binary operators."""
-    if f.static and isinstance(a, Opaque | str | tuple | list) and isinstance(b, Opaque | str | tuple | list):
-        return (
-            a + b
-            if sign == "+" and type(a) is type(b) and not isinstance(a, Opaque)
-            else _refuse(f, sign, a, b)
-        )
+    if f.static and (isinstance(a, _PYTHON) or isinstance(b, _PYTHON)):
+        return _in_python(f, sign, a, b)
     if sign == "@":
         return matmul(f.emit, a, b, hint)
     if sign == "%" and isinstance(a, str):
@@ -88,8 +85,17 @@ def operate(f: Frame, sign: str, a: Value, b: Value, hint: str = "t") -> Value:
     return binary(f.emit, sign, a, b, hint)
 
 
-def _refuse(f: Frame, sign: str, a: Value, b: Value) -> Value:
-    f.emit.refuse("type", f"`{sign}` does not work on {describe(a)} and {describe(b)}")
+_PYTHON = (Opaque, str, tuple)
+
+
+def _in_python(f: Frame, sign: str, a: Value, b: Value) -> Value:
+    """``a sign b`` of Python objects, at compile time."""
+    node = f.text.node
+    try:
+        result = EXACT[sign](compile_time(f, a, node), compile_time(f, b, node))
+    except TypeError:
+        f.emit.refuse("type", f"`{sign}` does not work on {describe(a)} and {describe(b)}")
+    return names.imported(f, result, None, node)
 
 
 def _unary(f: Frame, node: ast.expr, hint: str) -> Value:

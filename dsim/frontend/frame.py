@@ -59,7 +59,7 @@ class Nest:
     axes: tuple[tuple[Atom, Atom, Atom, int], ...] = ()  # index, start, stop, step
 
 
-class Restart(Exception):
+class RestartError(Exception):
     """The compilation begins anew: a local turned out to need memory of its own (internal)."""
 
 

@@ -16,7 +16,7 @@ from dsim.frontend.frame import Frame
 from dsim.frontend.lowered import Returns
 from dsim.frontend.names import imported
 from dsim.frontend.operators import operand
-from dsim.frontend.problems import Refused
+from dsim.frontend.problems import RefusedError
 from dsim.frontend.scope import DRAWS, RESULT, RETURNED
 from dsim.frontend.source import FunctionText, read
 from dsim.frontend.structure import same, scalars
@@ -47,7 +47,7 @@ def invoke(f: Frame, function: Any, args: list[Value], keywords: dict[str, Value
         path = f.c.captures.rooted(Path(type(held).__name__, lambda: held), id(held), python.__name__)
         owner, python = [Opaque(held, path)], python.__func__
     inner = Frame(f.c, text_of(f, python), Surroundings(python), (*f.inlined, f.span(node)))
-    return _inlined(f, inner, python, annotations(inner, python), [*owner, *args], keywords, node)
+    return _inlined(f, inner, python, annotated(inner, python), [*owner, *args], keywords, node)
 
 
 def text_of(f: Frame, python: types.FunctionType) -> FunctionText:
@@ -95,7 +95,7 @@ def _inlined(
 def _result(f: Frame, inner: Frame, node: ast.AST) -> Value:
     value = inner.scope.values.get(RESULT)
     if isinstance(value, Poison):
-        raise Refused
+        raise RefusedError
     if value is not None and not same(inner.scope.values[RETURNED], TRUE):
         f.refuse(
             "return",
@@ -109,18 +109,22 @@ def _result(f: Frame, inner: Frame, node: ast.AST) -> Value:
 # ------------------------------------------------------------------ parameters
 
 
-def annotations(f: Frame, python: types.FunctionType) -> dict[str, Any]:
+def annotated(f: Frame, python: types.FunctionType) -> dict[str, Any]:
     """What the parameters and the result are annotated with; annotations kept as text are evaluated."""
     around = {name: path.read() for name, path in f.surroundings.closure().items()}
     found: dict[str, Any] = {}
-    for name, value in python.__annotations__.items():
-        if isinstance(value, str):
-            try:
-                value = eval(value, python.__globals__, around)
-            except (NameError, AttributeError):
-                value = None
-        found[name] = value
+    for name, annotation in python.__annotations__.items():
+        found[name] = _evaluated(annotation, python.__globals__, around)
     return found
+
+
+def _evaluated(annotation: Any, module: dict[str, Any], around: dict[str, Any]) -> Any:
+    if not isinstance(annotation, str):
+        return annotation
+    try:
+        return eval(annotation, module, around)  # the person's own text, as `typing.get_type_hints` does it
+    except (NameError, AttributeError):
+        return None
 
 
 def declared_result(f: Frame, annotation: Any, node: ast.FunctionDef) -> Returns | None:

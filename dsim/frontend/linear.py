@@ -50,7 +50,8 @@ def matmul(e: Emitter, a: Value, b: Value, hint: str = "t") -> Value:
         e.refuse(
             "shape", f"`@` needs vectors or matrices, got {describe(x)} and {describe(y)}", help="use `*`"
         )
-    assert isinstance(x, Mat) and isinstance(y, Mat)
+    assert isinstance(x, Mat)
+    assert isinstance(y, Mat)
     left = x.rows() if len(x.shape) == 2 else (x,)
     right = columns(y) if len(y.shape) == 2 else (y,)
     if x.shape[-1] != y.shape[0]:

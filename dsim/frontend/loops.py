@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
+from typing import NoReturn
 
 from dsim.frontend import carrying, loop_ranges
 from dsim.frontend.branches import choose, fork
@@ -67,7 +68,7 @@ def counted(f: Frame, s: ast.For) -> None:
         f.c.loops[first] = config
 
 
-def _refuse_iterable(f: Frame, value: Value, node: ast.expr) -> None:
+def _refuse_iterable(f: Frame, value: Value, node: ast.expr) -> NoReturn:
     if isinstance(value, list | tuple | Opaque | Mat):
         help = "write `for … in ds.static(…)`: the loop is then written out"
         f.refuse("static", f"a loop cannot count through {describe(value)}", node, help=help)
@@ -249,5 +250,5 @@ def _once(f: Frame, s: ast.For, item: Value, goes_on: Atom) -> None:
     if goes_on == TRUE:
         run()
     else:
-        fork(f, goes_on, lambda: (carrying.revive(f), run()), lambda: None, frozenset(f.scope.visible()))
+        fork(f, goes_on, lambda: carrying.revived(f, run), lambda: None, frozenset(f.scope.visible()))
     f.scope.values[LIVE] = TRUE

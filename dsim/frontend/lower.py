@@ -12,11 +12,11 @@ from dsim.frontend import calls, elements, expressions, funcs, statements
 from dsim.frontend.assign import assign
 from dsim.frontend.captures import Captures, Path, Surroundings
 from dsim.frontend.emit import Emitter
-from dsim.frontend.frame import Compilation, Frame, Language, Restart
+from dsim.frontend.frame import Compilation, Frame, Language, RestartError
 from dsim.frontend.lowered import Lowered, Param, Returns, Settings
 from dsim.frontend.memories import Memories
 from dsim.frontend.names import imported
-from dsim.frontend.problems import Refused
+from dsim.frontend.problems import RefusedError
 from dsim.frontend.scope import RESULT, RETURNED
 from dsim.frontend.source import FunctionText, read
 from dsim.frontend.structure import same, scalars
@@ -70,7 +70,7 @@ def lower(
     while True:
         try:
             return _Lowering(python, text, settings or Settings(), promoted, kind, buffered).run(known)
-        except Restart:
+        except RestartError:
             continue
 
 
@@ -79,8 +79,8 @@ def _unbound(
 ) -> tuple[types.FunctionType, dict[str, Any]]:
     if isinstance(function, types.MethodType):
         python = function.__func__
-        return python, {python.__code__.co_varnames[0]: function.__self__, **bound}  # type: ignore[attr-defined]
-    return function, bound  # type: ignore[return-value]
+        return python, {python.__code__.co_varnames[0]: function.__self__, **bound}
+    return function, bound
 
 
 class _Lowering:
@@ -110,7 +110,7 @@ class _Lowering:
             self._signature(bound)
             self.frame.run(self.text.node.body, frozenset())
             yields = self._yields()
-        except Refused:
+        except RefusedError:
             yields = ()
         except RecursionError:
             message = f"`{self.text.node.name}` is nested too deeply"
@@ -125,7 +125,7 @@ class _Lowering:
 
     def _signature(self, bound: Mapping[str, Any]) -> None:
         f, node = self.frame, self.text.node
-        annotations = funcs.annotations(f, self.python)
+        annotations = funcs.annotated(f, self.python)
         f.returns = funcs.declared_result(f, annotations.get("return"), node)
         spec = node.args
         if spec.vararg or spec.kwarg:
@@ -135,10 +135,10 @@ class _Lowering:
             try:
                 with f.at(a):
                     self._parameter(a, annotations.get(a.arg), bound)
-            except Refused:
+            except RefusedError:
                 refused = True
         if refused:
-            raise Refused
+            raise RefusedError
 
     def _parameter(self, a: ast.arg, annotation: Any, bound: Mapping[str, Any]) -> None:
         f = self.frame
@@ -179,7 +179,7 @@ class _Lowering:
         promised: Returns | None = f.returns
         value = f.scope.values.get(RESULT)
         if isinstance(value, Poison):
-            raise Refused
+            raise RefusedError
         if promised is None:
             return ()
         if value is None or not same(f.scope.values[RETURNED], TRUE):

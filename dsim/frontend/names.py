@@ -13,7 +13,7 @@ from dsim.frontend.builtins import PYTHON
 from dsim.frontend.captures import MISSING, Path, constant_module, is_field, is_host_matrix
 from dsim.frontend.frame import Frame
 from dsim.frontend.operators import matrix
-from dsim.frontend.problems import Refused
+from dsim.frontend.problems import RefusedError
 from dsim.frontend.types import MatrixType
 from dsim.frontend.values import Field, Mat, Opaque, Poison, Value, Weak
 from dsim.ir.types import ScalarType, f64, i64
@@ -24,7 +24,7 @@ def name(f: Frame, node: ast.Name) -> Value:
     found = f.scope.values.get(node.id)
     if node.id in f.scope.values:
         if isinstance(found, Poison):
-            raise Refused
+            raise RefusedError
         return found
     if f.outer is not None and node.id in f.outer.scope.values and node.id not in f.surroundings.local:
         return name(f.outer, node)
@@ -120,8 +120,8 @@ def attribute(f: Frame, owner: Opaque, attr: str, node: ast.Attribute) -> Value:
         f.refuse(
             "unknown-attribute", f"`{what}` has no `{attr}`", node, help=suggestion(attr, dir(owner.value))
         )
-    fixed = owner.path is None or constant_module(owner.value)
-    return imported(f, value, None if fixed else owner.path.attribute(attr), node)
+    path = None if constant_module(owner.value) else owner.path
+    return imported(f, value, None if path is None else path.attribute(attr), node)
 
 
 def item(f: Frame, owner: Opaque, key: Any, node: ast.AST) -> Value:

@@ -28,11 +28,11 @@ SIGNS: dict[type, str] = {
     ast.USub: "-", ast.UAdd: "+", ast.Invert: "~", ast.Not: "not",
 }  # fmt: skip
 
-_EXACT: dict[str, Callable[..., Any]] = {
+EXACT: dict[str, Callable[..., Any]] = {
     "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "//": operator.floordiv,
-    "%": operator.mod, "**": operator.pow, "&": operator.and_, "|": operator.or_, "^": operator.xor,
-    "<<": operator.lshift, ">>": operator.rshift, "==": operator.eq, "!=": operator.ne, "<": operator.lt,
-    "<=": operator.le, ">": operator.gt, ">=": operator.ge,
+    "%": operator.mod, "**": operator.pow, "@": operator.matmul, "&": operator.and_, "|": operator.or_,
+    "^": operator.xor, "<<": operator.lshift, ">>": operator.rshift, "==": operator.eq, "!=": operator.ne,
+    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
 }  # fmt: skip
 
 _ARITHMETIC = {"+": "add", "-": "sub", "*": "mul", "//": "floordiv", "%": "mod"}
@@ -43,7 +43,7 @@ COMPARISONS = {"==": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "
 
 def matrix(e: Emitter, items: Sequence[Value]) -> Mat:
     """A vector of scalars, or a matrix of rows; entries in their common type."""
-    rows = [matrix(e, v) if isinstance(v, tuple | list) else v for v in items]
+    rows: list[Value] = [matrix(e, v) if isinstance(v, tuple | list) else v for v in items]
     if not rows:
         e.refuse("shape", "a vector needs at least one entry")
     if all(is_scalar(r) for r in rows):
@@ -59,7 +59,8 @@ def matrix(e: Emitter, items: Sequence[Value]) -> Mat:
             "shape",
             f"the rows of a matrix have different lengths: {', '.join(str(r.shape[0]) for r in rows)}",
         )
-    return Mat((len(rows), widths.pop()), unified(e, [s for r in rows for s in r.entries]))
+    entries = [s for r in rows if isinstance(r, Mat) for s in r.entries]
+    return Mat((len(rows), widths.pop()), unified(e, entries))
 
 
 def unified(e: Emitter, scalars: Sequence[Scalar]) -> tuple[Scalar, ...]:
@@ -132,7 +133,7 @@ def scalar(e: Emitter, sign: str, a: Scalar, b: Scalar, hint: str = "t") -> Scal
 
 def _fold(e: Emitter, sign: str, a: Any, b: Any) -> Scalar:
     try:
-        result = _EXACT[sign](a, b)
+        result = EXACT[sign](a, b)
     except ZeroDivisionError:
         e.refuse("type", "this divides by zero")
     except (TypeError, OverflowError, ValueError) as error:

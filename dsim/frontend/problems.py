@@ -17,7 +17,7 @@ from dsim.diagnostics import (
 _TYPE_CODES = {"type", "shape", "index", "argument", "return"}
 
 
-class Refused(Exception):
+class RefusedError(Exception):
     """Leaves the statement that cannot be lowered; its diagnostic has been noted (internal)."""
 
 
@@ -50,7 +50,7 @@ class Problems:
     ) -> NoReturn:
         """Notes an error and leaves the statement."""
         self.note(Diagnostic(code, message, span, here, labels, help))
-        raise Refused
+        raise RefusedError
 
     def sorted(self) -> tuple[Diagnostic, ...]:
         """All of them in the order of the text."""

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from dsim.frontend import assign, exits, loops, updates
 from dsim.frontend.branches import fork
-from dsim.frontend.carrying import revive
+from dsim.frontend.carrying import revived
 from dsim.frontend.frame import Frame
 from dsim.frontend.funcs import LocalFunc
 from dsim.frontend.messages import report_assert
 from dsim.frontend.operators import condition
-from dsim.frontend.problems import Refused
+from dsim.frontend.problems import RefusedError
 from dsim.frontend.scope import LIVE, RETURNED
 from dsim.frontend.static import is_static_call, unrolled
 from dsim.frontend.types import scalar_type
@@ -34,18 +35,13 @@ def run(f: Frame, statements: Sequence[ast.stmt], needed: frozenset[str] | None 
             return
         rest = statements[i:]
         if live != TRUE:
-            fork(f, live, lambda rest=rest: _revived(f, rest, needed), lambda: _dead(f), needed)
+            go_on = partial(run, f, rest, needed)
+            fork(f, live, partial(revived, f, go_on), partial(_dead, f), needed)
             return
         if isinstance(s, ast.If) and len(rest) > 1 and _splits(f, s):
-            _guarded(f, s, lambda s=s, rest=rest: _if(f, s, needed, rest[1:]))
+            _guarded(f, s, partial(_if, f, s, needed, rest[1:]))
             return
-        wanted = needed if len(rest) == 1 else None
-        _guarded(f, s, lambda s=s, wanted=wanted: statement(f, s, wanted))
-
-
-def _revived(f: Frame, statements: Sequence[ast.stmt], needed: frozenset[str] | None) -> None:
-    revive(f)
-    run(f, statements, needed)
+        _guarded(f, s, partial(statement, f, s, needed if len(rest) == 1 else None))
 
 
 def _dead(f: Frame) -> None:
@@ -64,7 +60,7 @@ def _guarded(f: Frame, s: ast.stmt, lower: Callable[[], None]) -> None:
     try:
         with f.at(s):
             lower()
-    except Refused:
+    except RefusedError:
         for name in exits.assigned([s]):
             if (
                 name in f.surroundings.local or name in f.scope.values

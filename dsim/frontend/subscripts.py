@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from dsim.frontend import indexing, names
 from dsim.frontend.elements import store
-from dsim.frontend.frame import Frame, Restart
+from dsim.frontend.frame import Frame, RestartError
 from dsim.frontend.indexing import Part, integer, part
 from dsim.frontend.memories import whole
 from dsim.frontend.operators import matrix
@@ -43,9 +43,8 @@ def indices(f: Frame, node: ast.expr) -> list[Value]:
     """The indices between the brackets: scalars and slices; vectors give their entries."""
     out: list[Value] = []
     for n in node.elts if isinstance(node, ast.Tuple) else [node]:
-        if isinstance(n, ast.Starred):
-            n = n.value
-        value = _slice(f, n) if isinstance(n, ast.Slice) else f.value(n)
+        inner = n.value if isinstance(n, ast.Starred) else n
+        value = _slice(f, inner) if isinstance(inner, ast.Slice) else f.value(inner)
         out.extend(_opened(value))
     return out
 
@@ -127,7 +126,7 @@ def _from_buffer(f: Frame, m: Mat, p: Part, node: ast.Subscript) -> Value:
     local = root_local(f, node)
     if local is not None:
         f.c.buffered.add((f.name, local))
-        raise Restart
+        raise RestartError
     e = f.emit
     t = e.common(m.entries)
     buffer = f.c.memories.buffer("values", t, m.shape)

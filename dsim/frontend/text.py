@@ -46,7 +46,8 @@ def _percent(f: Frame, node: ast.BinOp) -> list[Part]:
 
 
 def _format_call(f: Frame, node: ast.Call) -> list[Part]:
-    assert isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Constant)
+    assert isinstance(node.func, ast.Attribute)
+    assert isinstance(node.func.value, ast.Constant)
     pieces = re.split(r"\{[^{}]*\}", node.func.value.value)  # type: ignore[arg-type]
     return _woven(f, pieces, node.args, node)
 

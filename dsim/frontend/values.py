@@ -144,6 +144,11 @@ def size(shape: Shape) -> int:
     return n
 
 
+def filled(shape: Shape, value: Value) -> Mat:
+    """A vector or matrix whose entries are all `value`, a scalar."""
+    return Mat(shape, (value,) * size(shape))
+
+
 _LETTERS = "xyzw"
 
 
@@ -162,43 +167,33 @@ def _digits(at: tuple[int, ...], shape: Shape) -> str:
 
 def describe(value: Value) -> str:
     """What `value` is, for messages: ``a vector of 3``, ``an f32``, ``a field``."""
-    match value:
-        case Var(type=t) | Const(type=t):
-            return "a truth value" if t.kind == "bool" else f"{'a' if t.kind == 'uint' else 'an'} {t}"
-        case bool():
-            return "a truth value"
-        case int():
-            return "an integer"
-        case float():
-            return "a float"
-        case Weak(kind=kind):
-            return "an integer" if kind is int else "a float"
-        case Mat(shape=shape):
-            return describe_shape(shape)
-        case Element(shape=shape, memory=memory):
-            return f"an element of `{memory.name}`" if not shape else describe_shape(shape)
-        case _:
-            return _describe_other(value)
+    if is_scalar(value):
+        return _describe_scalar(value)
+    if isinstance(value, Mat):
+        return describe_shape(value.shape)
+    if isinstance(value, Element):
+        return describe_shape(value.shape) if value.shape else f"an element of `{value.memory.name}`"
+    if isinstance(value, tuple | list):
+        return f"a {type(value).__name__} of {len(value)}"
+    return _describe_object(value)
 
 
-def _describe_other(value: Value) -> str:
-    match value:
-        case Field(name=name):
-            return f"the field `{name}`"
-        case Opaque(value=v):
-            return f"a Python object of type `{type(v).__name__}`"
-        case Method(name=name):
-            return f"the method `{name}`"
-        case Range() | Grid() | Unrolled():
-            return "a range"
-        case str():
-            return "a string"
-        case None:
-            return "None"
-        case tuple() | list():
-            return f"a {type(value).__name__} of {len(value)}"
-        case _:
-            return f"a `{type(value).__name__}`"
+def _describe_scalar(value: Scalar) -> str:
+    if isinstance(value, Var | Const):
+        t = value.type
+        return "a truth value" if t.kind == "bool" else f"{'a' if t.kind == 'uint' else 'an'} {t}"
+    kind = value.kind if isinstance(value, Weak) else type(value)
+    return {bool: "a truth value", int: "an integer"}.get(kind, "a float")
+
+
+def _describe_object(value: Value) -> str:
+    if isinstance(value, Field | Method):
+        return f"the {type(value).__name__.lower()} `{value.name}`"
+    if isinstance(value, Opaque):
+        return f"a Python object of type `{type(value.value).__name__}`"
+    if isinstance(value, Range | Grid | Unrolled):
+        return "a range"
+    return {str: "a string", type(None): "None"}.get(type(value), f"a `{type(value).__name__}`")
 
 
 def describe_shape(shape: Shape) -> str:

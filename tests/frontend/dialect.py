@@ -66,12 +66,14 @@ class FakeField:
     def at(self, derivative: tuple[str, ...]) -> FakeField:
         found = self
         for kind in derivative:
-            found = found._companion(kind)  # noqa: SLF001
+            found = found._companion(kind)
             assert found is not None
         return found
 
 
-def f(*shape: int, dtype: Any = f64, entry: tuple[int, ...] = (), values: Any = None, **options: Any) -> FakeField:
+def f(
+    *shape: int, dtype: Any = f64, entry: tuple[int, ...] = (), values: Any = None, **options: Any
+) -> FakeField:
     made = FakeField(dtype, shape, entry, **options)
     if values is not None:
         made.values[...] = values
@@ -90,11 +92,23 @@ def mark(name: str) -> Any:
 
 _NAMES = [
     "acos", "asin", "atan", "atan2", "atomic_add", "atomic_and", "atomic_max", "atomic_min", "atomic_mul",
-    "atomic_or", "atomic_sub", "atomic_xor", "bit_cast", "cast", "ceil", "cos", "cosh", "exp", "floor", "grouped",
-    "log", "loop_config", "max", "min", "ndrange", "pow", "randn", "random", "round", "rsqrt", "select", "sin",
-    "sinh", "sqrt", "static", "static_assert", "stop_grad", "tan", "tanh", "abs", "sign", "norm", "zip",
+    "atomic_or", "atomic_sub", "atomic_xor", "bit_cast", "cast", "ceil", "cos", "cosh", "exp", "floor",
+    "grouped", "log", "loop_config", "max", "min", "ndrange", "pow", "randn", "random", "round", "rsqrt",
+    "select", "sin", "sinh", "sqrt", "static", "static_assert", "stop_grad", "tan", "tanh", "abs", "sign",
 ]  # fmt: skip
-_MATH = ["clamp", "cross", "distance", "dot", "fract", "length", "mix", "mod", "normalize", "smoothstep", "step"]
+_MATH = [
+    "clamp",
+    "cross",
+    "distance",
+    "dot",
+    "fract",
+    "length",
+    "mix",
+    "mod",
+    "normalize",
+    "smoothstep",
+    "step",
+]
 
 
 def _constructor(name: str, *makers: str) -> Any:
@@ -128,7 +142,7 @@ ti = SimpleNamespace(
         vec3=MatrixType(float, (3,)),
         mat2=MatrixType(float, (2, 2)),
     ),
-    types=SimpleNamespace(vector=lambda n, t: MatrixType(t, (n,)), matrix=lambda n, m, t: MatrixType(t, (n, m))),
+    types=SimpleNamespace(vector=lambda n, t: MatrixType(t, (n,))),
     template=Template,
     func=Func,
     forward=lambda g: Derivative("jvp", g),
@@ -151,7 +165,9 @@ def text(function: Callable[..., Any], settings: Settings = DOUBLE, **options: A
     return show.show(lowered(function, settings, **options).kernel)
 
 
-def run(function: Callable[..., Any], *args: Any, settings: Settings = DOUBLE, launch: int = 0, **options: Any) -> Any:
+def run(
+    function: Callable[..., Any], *args: Any, settings: Settings = DOUBLE, launch: int = 0, **options: Any
+) -> Any:
     """Lowers `function` and runs it on the values of its fields; gives what it returns."""
     result = lowered(function, settings, **options)
     buffers = {}
@@ -161,7 +177,9 @@ def run(function: Callable[..., Any], *args: Any, settings: Settings = DOUBLE, l
         buffers[m.key] = root.at(m.derivative).values
     flat = [x for a in args for x in np.ravel(a)]
     hidden = [c.read() for c in result.hidden]
-    returned = python_source.run(result.kernel, buffers, [*flat, *hidden, *([launch] if result.random else [])])
+    returned = python_source.run(
+        result.kernel, buffers, [*flat, *hidden, *([launch] if result.random else [])]
+    )
     if result.returns is None:
         return None
     if result.returns.shape:
@@ -177,7 +195,9 @@ def refused(function: Callable[..., Any], settings: Settings = DOUBLE, **options
         lower(function, settings, **options)
     except CompilationError as error:
         return "\n".join(
-            line for d in error.diagnostics for line in (f"{d.code}: {d.message}", *([f"help: {d.help}"] if d.help else []))
+            line
+            for d in error.diagnostics
+            for line in (f"{d.code}: {d.message}", *([f"help: {d.help}"] if d.help else []))
         )
     raise AssertionError("it was lowered")
 

@@ -18,7 +18,10 @@ def test_memories_are_called_what_the_person_calls_them() -> None:
         U[None] = x[0].x
 
     result = lowered(k)
-    assert [(m.name, m.shape, m.entry_axes) for m in result.kernel.memories] == [("x", (3, 2), 1), ("U", (), 0)]
+    assert [(m.name, m.shape, m.entry_axes) for m in result.kernel.memories] == [
+        ("x", (3, 2), 1),
+        ("U", (), 0),
+    ]
     assert result.fields == {"x": x, "U": U}
     assert [(c.name, c.value) for c in result.objects] == [("x", x), ("U", U)]
 
@@ -195,7 +198,9 @@ def test_fields_of_an_owner() -> None:
     run(solver.step, 2.0)
     assert solver.x.values.tolist() == [1, 1, 1]
     assert [g.values[0] for g in solver.grids] == [1, 2]
-    assert [(c.name, c.value) for c in lowered(solver.step).captures if c.name == "self.dt"] == [("self.dt", 0.5)]
+    assert [(c.name, c.value) for c in lowered(solver.step).captures if c.name == "self.dt"] == [
+        ("self.dt", 0.5)
+    ]
 
 
 def test_template_parameters_are_bound_by_name() -> None:
@@ -233,8 +238,8 @@ def test_errors_of_fields() -> None:
         x[0:2] = 1.0
 
     def whole():
-        x = 1.0  # noqa: F841
-        y += 1.0  # noqa: F821
+        x = 1.0
+        y += 1.0
 
     def attribute():
         x.shap[0] = 1
@@ -245,7 +250,9 @@ def test_errors_of_fields() -> None:
     def vector_index():
         y[ti.Vector([0, 1, 2])] = 1.0
 
-    assert refused(float_index).startswith("index: a float cannot be an index\nhelp: cast it to an integer first")
+    assert refused(float_index).startswith(
+        "index: a float cannot be an index\nhelp: cast it to an integer first"
+    )
     assert refused(too_few) == "index: the field `y` has 2 axes, got 1 index\nhelp: give 2 of them"
     assert "index: the field `x` has 1 axis, got 2 indices" in refused(too_many)
     assert refused(index_of_0d) == "index: the field `s` has 0 axes, got 1 index\nhelp: write `s[None]`"

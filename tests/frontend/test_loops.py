@@ -264,4 +264,6 @@ def test_errors_of_loops() -> None:
     assert "type: one cannot loop over an i32" in refused(a_number)
     assert "one cannot loop over a field without axes" in refused(no_axes)
     assert "static: this must be known at compile time, but is an i32" in refused(unknown_at_compile_time)
-    assert "static: `static` needs a value known at compile time, got a truth value" in refused(static_of_a_value)
+    assert "static: `static` needs a value known at compile time, got a truth value" in refused(
+        static_of_a_value
+    )

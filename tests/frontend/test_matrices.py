@@ -81,7 +81,9 @@ def test_makers() -> None:
             [[1, 3], [2, 0.5]], [[1, 2], [3, 0.5]], [[1, 2], [3, 4]], [[0, 1], [2, 3]],
         ],
     )  # fmt: skip
-    close(V, [[0.5, 1, 2], [0, 1, 0], [0, 0, 0], [0.5] * 3, [0.5, 0, 1], [1, 2, 0.5], [0.5] * 3, [0.5, 1, 1.5]])
+    close(
+        V, [[0.5, 1, 2], [0, 1, 0], [0, 0, 0], [0.5] * 3, [0.5, 0, 1], [1, 2, 0.5], [0.5] * 3, [0.5, 1, 1.5]]
+    )
 
 
 def test_methods() -> None:
@@ -324,25 +326,53 @@ def test_host_matrices_are_constants() -> None:
 def test_errors_of_shapes() -> None:
     x, M, s = f(2, entry=(3,)), f(entry=(2, 2)), f(1)
 
-    def sum_(): s[0] = (x[0] + ti.Vector([1.0, 2.0]))[0]
-    def product(): s[0] = (M[None] @ x[0])[0]
-    def stored(): x[0] = ti.Vector([1.0, 2.0])
-    def rows(): M[None] = [[1.0, 2.0], [3.0]]
-    def outside(): s[0] = x[0][3]
-    def many(): s[0] = x[0][1, 2]
-    def no_w(): s[0] = x[0].w
-    def no_method(): s[0] = x[0].normalised()[0]
-    def not_square(): s[0] = ti.Matrix([[1.0, 2.0]]).trace()
-    def too_large(): s[0] = ti.Matrix.identity(float, 5).determinant()
+    def sum_():
+        s[0] = (x[0] + ti.Vector([1.0, 2.0]))[0]
+
+    def product():
+        s[0] = (M[None] @ x[0])[0]
+
+    def stored():
+        x[0] = ti.Vector([1.0, 2.0])
+
+    def rows():
+        M[None] = [[1.0, 2.0], [3.0]]
+
+    def outside():
+        s[0] = x[0][3]
+
+    def many():
+        s[0] = x[0][1, 2]
+
+    def no_w():
+        s[0] = x[0].w
+
+    def no_method():
+        s[0] = x[0].normalised()[0]
+
+    def not_square():
+        s[0] = ti.Matrix([[1.0, 2.0]]).trace()
+
+    def too_large():
+        s[0] = ti.Matrix.identity(float, 5).determinant()
+
     def reshaped():
         v = x[0]
         v = M[None][0]
+
     def condition():
         if x[0] > 0:
             s[0] = 1.0
-    def assigned_scalar(): s[0] = x[0]
-    def unknown_length(n: ti.i32): s[0] = ti.Vector.zero(float, n)[0]
-    def wrong_arguments(): s[0] = x[0].dot()
+
+    def assigned_scalar():
+        s[0] = x[0]
+
+    def unknown_length(n: ti.i32):
+        s[0] = ti.Vector.zero(float, n)[0]
+
+    def wrong_arguments():
+        s[0] = x[0].dot()
+
     def no_list(): s[0] = ti.Vector(1.0)[0]  # fmt: skip
 
     assert refused(sum_).startswith("shape: `+` needs equal shapes, got a vector of 3 and a vector of 2")

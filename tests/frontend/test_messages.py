@@ -64,16 +64,21 @@ def test_all_errors_at_once_in_the_order_of_the_text() -> None:
     x = f(3)
 
     def k(a: float):
-        x[0] = b  # noqa: F821
+        x[0] = b
         c = ti.nothing(a)
         x[1] = c + 1.0
         for i in range(3):
             x[i, 0] = 1.0
-        x[2] = d  # noqa: F821
+        x[2] = d
 
     with pytest.raises(CompilationError) as caught:
         lower(k, DOUBLE)
-    assert [d.code for d in caught.value.diagnostics] == ["unknown-name", "unknown-attribute", "index", "unknown-name"]
+    assert [d.code for d in caught.value.diagnostics] == [
+        "unknown-name",
+        "unknown-attribute",
+        "index",
+        "unknown-name",
+    ]
     lines = [d.span.line for d in caught.value.diagnostics]
     first = k.__code__.co_firstlineno
     assert lines == [first + 1, first + 2, first + 5, first + 6]
@@ -84,7 +89,7 @@ def test_how_an_error_looks() -> None:
 
     def k():
         for i in range(3):
-            velocity[i] = velocty[i] * 2.0  # noqa: F821
+            velocity[i] = velocty[i] * 2.0
 
     with pytest.raises(CompilationError) as caught:
         lower(k, DOUBLE)
@@ -92,7 +97,7 @@ def test_how_an_error_looks() -> None:
     assert str(caught.value).splitlines() == [
         "error[unknown-name]: `velocty` is not defined",
         f"  --> {__file__}:{line}:27",
-        f"{line} │             velocity[i] = velocty[i] * 2.0  # noqa: F821",
+        f"{line} │             velocity[i] = velocty[i] * 2.0",
         f"{'':>{len(str(line))}} │                           ^^^^^^^",
         "help: did you mean `velocity`?",
     ]
@@ -102,7 +107,7 @@ def test_columns_count_characters() -> None:
     größe = f(3)
 
     def k():
-        größe[0] = größe[1] + größer[2]  # noqa: F821
+        größe[0] = größe[1] + größer[2]
 
     with pytest.raises(CompilationError) as caught:
         lower(k, DOUBLE)
@@ -165,7 +170,7 @@ def test_what_python_has_and_kernels_have_not() -> None:
             x[0] = 1.0
 
     def global_():
-        global y  # noqa: PLW0604
+        global y
         y = 1.0
 
     def raise_():
@@ -308,10 +313,16 @@ def test_locals_are_recorded_at_each_assignment() -> None:
             s = r.norm()
             x[i] = r * s
 
-    found = [(v.name, v.shape, [str(getattr(a, "name", a)) for a in v.atoms]) for v in lowered(k).kernel.locals]
-    assert found == [
-        ("i", (), ["i"]),
-        ("r", (2,), ["r_x", "r_y"]),
-        ("r", (2,), ["r_x_1", "r_y"]),
-        ("s", (), ["s"]),
-    ] or found[2][2][1] == "r_y"
+    found = [
+        (v.name, v.shape, [str(getattr(a, "name", a)) for a in v.atoms]) for v in lowered(k).kernel.locals
+    ]
+    assert (
+        found
+        == [
+            ("i", (), ["i"]),
+            ("r", (2,), ["r_x", "r_y"]),
+            ("r", (2,), ["r_x_1", "r_y"]),
+            ("s", (), ["s"]),
+        ]
+        or found[2][2][1] == "r_y"
+    )
