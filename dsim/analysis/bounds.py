@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from dsim.analysis.affine import Affine, constant, symbol, variables
-from dsim.analysis.effects import Access, Effects, effects
-from dsim.analysis.hull import Hulls, compiled, never_runs, python
+from dsim.analysis.effects import Access, Effects, effects, never_runs
+from dsim.analysis.hull import Hulls, compiled, python
 from dsim.analysis.linear import impossible, row
 from dsim.analysis.meeting import Meetings
 from dsim.ir.nodes import Kernel
@@ -91,6 +91,9 @@ class _Prover:
     def _answer(self, a: Access, lengths: tuple[Affine, ...]) -> tuple[Status, tuple[Affine, ...]]:
         needs: list[Affine] = []
         for form, length in zip(a.index, lengths, strict=True):
+            low, high = self.facts.integers.extent(form)
+            if low >= 0 and length.is_constant and high < length.constant:
+                continue
             for inside in (form, length - form + -1):
                 if self._sure(inside, a):
                     continue

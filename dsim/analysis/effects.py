@@ -275,3 +275,8 @@ def is_write(access: Access) -> bool:
 def shown(memory: Memory) -> str:
     """The memory as the person writes it: ``x``, ``x.grad``, ``x.grad.dual``."""
     return ".".join((memory.name, *({"bar": "grad", "dot": "dual"}.get(d, d) for d in memory.derivative)))
+
+
+def never_runs(access: Access) -> bool:
+    """Whether a loop around `access` is known to make no trips."""
+    return any(loop.trips == 0 for loop in access.loops)

@@ -52,11 +52,6 @@ def _bounds(s: Symbol, upper: bool) -> Iterable[Affine]:
         yield constant(int(number))
 
 
-def never_runs(access: Access) -> bool:
-    """Whether a loop around `access` is known to make no trips."""
-    return any(loop.trips == 0 for loop in access.loops)
-
-
 def python(form: Affine, places: dict[str, int]) -> str:
     """`form` as Python over the tuple ``p``, in which each symbol has its place."""
     parts = [f"p[{places[v.name]}]" if k == 1 else f"{k} * p[{places[v.name]}]" for v, k in form.terms]

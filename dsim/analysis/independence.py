@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from dsim.analysis.effects import Access, Effects, effects, is_write, shown
-from dsim.analysis.meeting import Meetings
+from dsim.analysis.meeting import Meetings, apart
 from dsim.analysis.reductions import Reductions
 from dsim.analysis.symbols import Loop
 from dsim.diagnostics import Diagnostic, Label, Span
@@ -71,11 +71,12 @@ class _Judge:
         for a in self.facts.inside(loop):
             inside.setdefault(a.memory.key, []).append(a)
         for accesses in inside.values():
-            if all(a.kind == "load" for a in accesses):
+            if len({(a.kind, a.op) for a in accesses}) == 1 and accesses[0].kind != "store":
                 continue
-            for a, b in _pairs(accesses):
-                if not self._harmless(a, b, loop) and self.meetings.other_trip(a, b, loop.depth):
-                    return a, b
+            for group in apart(accesses):
+                for a, b in _pairs(group):
+                    if not self._harmless(a, b, loop) and self.meetings.other_trip(a, b, loop.depth):
+                        return a, b
         return None
 
     def _harmless(self, a: Access, b: Access, loop: Loop) -> bool:

@@ -5,12 +5,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from math import gcd
 
-from dsim.analysis.affine import Affine, symbol
-from dsim.analysis.effects import Access, Effects
+from dsim.analysis.affine import Affine, symbol, variables
+from dsim.analysis.effects import Access, Effects, never_runs
 from dsim.analysis.linear import Row, impossible, row
-from dsim.analysis.symbols import Loop
+from dsim.analysis.symbols import INFINITY, Loop
 
 _DISTANCE = "<"  # trips from the one access to the other; no variable has this name
 _SAME, _LATER = "same", "later"
@@ -23,6 +24,7 @@ class Meetings:
         self.facts = facts
         self.symbols = facts.integers.symbols
         self._known: dict[tuple[object, ...], bool] = {}
+        self._names: dict[int, set[str]] = {}
         self._bounds: dict[int, tuple[list[Affine], list[Affine]]] = {}
 
     def level_of(self, name: str) -> int:
@@ -74,6 +76,8 @@ class Meetings:
         return known
 
     def _may(self, a: Access, b: Access, level: int, relation: str) -> bool:
+        if never_runs(a) or never_runs(b):
+            return False
         moving = a.loops[level] if relation == _LATER else None
         shift = _Second(self, b, level, moving)
         zero: list[Row] = []
@@ -87,7 +91,28 @@ class Meetings:
                 return False
             if terms:
                 zero.append((terms, c - d))
+        if not a.guards and not b.guards:
+            known = self._limited(a) | self._limited(b) | {_DISTANCE}
+            zero = [e for e in zero if not self._defines(e, zero, known)]
+            if not zero:
+                return True
         return not self._contradiction(a, shift, zero)
+
+    def _limited(self, a: Access) -> set[str]:
+        """The names of the symbols of which something is known where `a` happens."""
+        if a.form not in self._names:
+            positive, zero = self.bounds(a)
+            self._names[a.form] = set(variables((*positive, *zero)))
+        return self._names[a.form]
+
+    def _defines(self, equation: Row, equations: list[Row], known: set[str]) -> bool:
+        """Whether `equation` says no more than what a value is of which nothing else is known."""
+        return any(
+            abs(k) == 1
+            and n.removesuffix("'") not in known
+            and not any(n in e[0] for e in equations if e is not equation)
+            for n, k in equation[0].items()
+        )
 
     def _contradiction(self, a: Access, shift: _Second, zero: list[Row]) -> bool:
         first, strides = self.bounds(a)
@@ -125,9 +150,9 @@ class Meetings:
         s = self.symbols[name]
         me = symbol(s.var)
         found = list(s.facts)
-        if abs(s.low) != float("inf"):
+        if abs(s.low) != INFINITY:
             found.append(me + -int(s.low))
-        if abs(s.high) != float("inf"):
+        if abs(s.high) != INFINITY:
             found.append(-me + int(s.high))
         return found
 
@@ -172,6 +197,20 @@ def _never_zero(terms: dict[str, int], c: int) -> bool:
         k = terms[_DISTANCE]
         return c % k != 0 or -c // k < 1
     return c % gcd(*terms.values()) != 0
+
+
+def apart(accesses: list[Access]) -> Iterable[list[Access]]:
+    """`accesses` to one memory in groups; those of two groups never touch the same element.
+
+    They differ on an axis that all of them index by numbers, as the entries of vectors are.
+    """
+    axes = [
+        axis for axis in range(len(accesses[0].index)) if all(a.index[axis].is_constant for a in accesses)
+    ]
+    groups: dict[tuple[int, ...], list[Access]] = {}
+    for a in accesses:
+        groups.setdefault(tuple(a.index[axis].constant for axis in axes), []).append(a)
+    return groups.values()
 
 
 def common(a: Access, b: Access) -> int:

@@ -9,8 +9,8 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 from dsim.analysis.affine import Affine, constant
-from dsim.analysis.effects import Access, Effects, effects
-from dsim.analysis.hull import Box, Hulls, Interval, compiled, never_runs, python
+from dsim.analysis.effects import Access, Effects, effects, never_runs
+from dsim.analysis.hull import Box, Hulls, Interval, compiled, python
 from dsim.ir.nodes import Kernel, MemoryKey
 
 Numbers = tuple[tuple[int, int], ...]  # per axis from and to before which index
@@ -100,13 +100,17 @@ def _joined(a: Box, b: Box) -> Box | None:
 
 
 def _interval_around(a: Interval, b: Interval, slack: int) -> Interval | None:
-    low, high = b[0] - a[0], b[1] - a[1]
-    gaps = (b[0] - a[1], a[0] - b[1])
-    if not (low.is_constant and high.is_constant):
+    """One interval around both when they are at most `slack` apart, for all arguments."""
+    (al, au), (bl, bu) = a, b
+    if al.terms != bl.terms or au.terms != bu.terms:
         return None
-    if any(not gap.is_constant or gap.constant > slack for gap in gaps):
+    if al.terms == au.terms:
+        apart = max(bl.constant - au.constant, al.constant - bu.constant) > slack
+    else:
+        apart = al.constant != bl.constant and au.constant != bu.constant
+    if apart:
         return None
-    return (a[0] if low.constant >= 0 else b[0]), (a[1] if high.constant <= 0 else b[1])
+    return (al if al.constant <= bl.constant else bl), (au if au.constant >= bu.constant else bu)
 
 
 def _evaluator(

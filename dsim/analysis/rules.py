@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from dsim.analysis.affine import Affine
 from dsim.analysis.effects import Access, Effects, effects, is_write
-from dsim.analysis.meeting import Meetings, common, exclusive
+from dsim.analysis.meeting import Meetings, apart, common, exclusive
 from dsim.analysis.symbols import Loop
 from dsim.ir.nodes import For, Kernel
 
@@ -53,10 +53,10 @@ def overwritten(
     asked = _Question(facts)
     found: list[Overwrite] = []
     for accesses in facts.by_memory.values():
-        reads = [a for a in accesses if a.site in needed and a.kind != "store"]
-        writes = [a for a in accesses if is_write(a)]
-        if reads and writes:
-            found += asked.conflicts(reads, writes)
+        reads = any(a.site in needed and a.kind != "store" for a in accesses)
+        if reads and any(map(is_write, accesses)):
+            for group in apart(accesses):
+                found += asked.conflicts(group, needed)
     found.sort(key=lambda o: (o.read.position, o.write.position))
     return tuple(found)
 
@@ -65,15 +65,14 @@ class _Question:
     def __init__(self, facts: Effects) -> None:
         self.meetings = Meetings(facts)
 
-    def conflicts(self, reads: list[Access], writes: list[Access]) -> Iterable[Overwrite]:
-        axes = _constant_axes(reads + writes)
-        groups: dict[tuple[int, ...], list[Access]] = {}
-        for w in writes:
-            groups.setdefault(_at(w, axes), []).append(w)
-        for r in reads:
-            for w in groups.get(_at(r, axes), ()):
-                if not _spares(r, w) and self._may_follow(r, w):
-                    yield Overwrite(r, w, self._certain(r, w))
+    def conflicts(self, accesses: list[Access], needed: Collection[int]) -> Iterable[Overwrite]:
+        """The overwrites among `accesses`, all to one memory."""
+        writes = [a for a in accesses if is_write(a)]
+        for r in accesses:
+            if r.site in needed and r.kind != "store":
+                for w in writes:
+                    if not _spares(r, w) and self._may_follow(r, w):
+                        yield Overwrite(r, w, self._certain(r, w))
 
     def _may_follow(self, r: Access, w: Access) -> bool:
         """Whether `w` may touch, after `r`, the element that `r` read."""
@@ -152,13 +151,3 @@ def _after(r: Access, w: Access) -> bool:
 def _spares(r: Access, w: Access) -> bool:
     """Whether `w` leaves what is needed of `r`: both take the same minimum or maximum."""
     return r.op in ("min", "max") and w.op == r.op
-
-
-def _constant_axes(accesses: list[Access]) -> tuple[int, ...]:
-    """The axes on which all index forms are numbers: accesses that differ there never meet."""
-    first: tuple[Affine, ...] = accesses[0].index
-    return tuple(axis for axis in range(len(first)) if all(a.index[axis].is_constant for a in accesses))
-
-
-def _at(a: Access, axes: tuple[int, ...]) -> tuple[int, ...]:
-    return tuple(a.index[axis].constant for axis in axes)

@@ -13,7 +13,7 @@ from typing import Literal
 from dsim.analysis.affine import ZERO, Affine
 from dsim.analysis.effects import Access, Effects, effects, is_write
 from dsim.analysis.hull import Box, Hulls
-from dsim.analysis.meeting import Meetings
+from dsim.analysis.meeting import Meetings, apart
 from dsim.analysis.symbols import Loop
 from dsim.ir.nodes import Accumulate, For, Kernel, MemoryKey
 
@@ -97,7 +97,7 @@ class _Planner:
         writes = list({(a.form, a.kind, a.op, _old(a)): a for a in accesses if is_write(a)}.values())
         ops = {a.op for a in writes if a.op}
         op = next(iter(ops)) if len(ops) == 1 else ""
-        shared = self._shared(writes)
+        shared = [a for group in apart(writes) for a in self._shared(group)]
         if not shared:
             return Plan("plain", op)
         plan: Plan | None = None
@@ -112,11 +112,12 @@ class _Planner:
         """The accumulations to elements that another iteration may write too."""
         level = self.loop.depth
         found = {a: None for a in writes if a.op and self.meetings.other_trip(a, a, level)}
-        for n, a in enumerate(writes):
-            for b in writes[n + 1 :]:
+        for a in writes:
+            for b in writes if a not in found else ():
                 stores = a.kind == "store" and b.kind == "store"  # then the loop's independence says it
-                if not stores and not (a in found and b in found) and self.meetings.other_trip(a, b, level):
+                if not stores and a is not b and self.meetings.other_trip(a, b, level):
                     found.update(dict.fromkeys((a, b)))
+                    break
         return list(found)
 
     def _unobserved(self, shared: list[Access], accesses: list[Access]) -> bool:
