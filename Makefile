@@ -44,7 +44,7 @@ lab: $(READY) ## open JupyterLab, on this machine only
 	$(BIN)/dsim lab $(ARGS)
 
 bench: $(READY) ## measure, and report
-	$(BIN)/python -m bench $(ARGS)
+	$(BIN)/python -m tests.bench $(ARGS)
 
 lint: lint-style lint-types lint-layers lint-extension ## check style, types, and that imports go down only
 
