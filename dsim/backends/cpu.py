@@ -12,6 +12,7 @@ which the rest is in bounds, that checks that as well.
 
 from __future__ import annotations
 
+import hashlib
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -30,7 +31,7 @@ from dsim.ir.nodes import Accumulate, Kernel, MemoryKey, Store
 from dsim.ir.walk import statements
 
 _TARGET = CpuTarget()
-_CODE: dict[str, MachineCode] = {}  # by the module's text
+_CODE: dict[bytes, MachineCode] = {}  # by a hash of the module's text
 _LOCK = threading.RLock()
 
 
@@ -79,11 +80,12 @@ class Compiled:
 
         wishes = Wishes(unchecked, self.strides, self.threads, self.deterministic)
         emitted = llvm.emit(self.kernel, _TARGET, wishes, self.facts)
-        if emitted.text not in _CODE:
-            _CODE[emitted.text] = MachineCode(emitted.text, emitted.shared)
+        key = hashlib.blake2b(emitted.text.encode()).digest()
+        if key not in _CODE:
+            _CODE[key] = MachineCode(emitted.text, emitted.shared)
         if emitted.parallel:
             runtime().start_threads()
-        return Variant(self.kernel, emitted, _CODE[emitted.text])
+        return Variant(self.kernel, emitted, _CODE[key])
 
     def bind(self, buffers: Mapping[MemoryKey, np.ndarray]) -> Launcher:
         """A launcher that runs on these arrays, which it keeps alive.

@@ -56,9 +56,13 @@ class Runtime:
             if self._started:
                 return
             self._started = True
-            parallel._launch_threads()  # Numba's own code calls it so before it compiles a parallel loop
-            self._block[frame.PARALLEL_FOR] = llvm.address_of_symbol("numba_parallel_for")
-            self._block[frame.THREADS] = thread_count()
+            with contextlib.suppress(ValueError):  # no threading layer works here: all runs alone
+                self._start()
+
+    def _start(self) -> None:
+        parallel._launch_threads()  # Numba's own code calls it so before it compiles a parallel loop
+        self._block[frame.PARALLEL_FOR] = llvm.address_of_symbol("numba_parallel_for")
+        self._block[frame.THREADS] = thread_count()
 
     def _forked(self) -> None:
         self._lock = threading.Lock()

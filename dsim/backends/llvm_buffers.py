@@ -11,7 +11,7 @@ from dsim.backends import llvm_frame as frame
 from dsim.backends.llvm_memory import Place, dense_strides
 from dsim.backends.llvm_text import PLAIN, WIDTH, Function
 from dsim.backends.llvm_writer import Held, Length, Writer
-from dsim.ir.nodes import Alloc, Block, Const, For, Memory, Var, While
+from dsim.ir.nodes import Alloc, Atom, Block, Const, For, Memory, While
 from dsim.ir.walk import blocks
 
 _ON_STACK = 4096  # bytes of one buffer
@@ -19,7 +19,7 @@ _STACK_IN_ALL = 65536  # bytes of all buffers of one function
 _UNCOUNTED = 1 << 16  # bytes below which a buffer is not counted against the limit
 _LEAST = 16  # bytes, so that a clamped index into an empty buffer still reads something
 
-_ALLOC = f"""define noalias ptr @dsim_alloc(ptr %frame, i64 %size) {PLAIN} {{
+_ALLOC = f"""define noalias ptr @dsim_alloc(ptr %frame, i64 %size, i1 %zeroed) {PLAIN} {{
 entry:
   %large = icmp sgt i64 %size, {_UNCOUNTED}
   br i1 %large, label %count, label %get
@@ -31,8 +31,13 @@ count:
   %fits = icmp sge i64 %before, %size
   br i1 %fits, label %get, label %refuse
 get:
+  br i1 %zeroed, label %zeros, label %raw
+zeros:
   %p = call ptr @calloc(i64 1, i64 %size)
   ret ptr %p
+raw:
+  %q = call ptr @malloc(i64 %size)
+  ret ptr %q
 refuse:
   %undone = atomicrmw add ptr %left, i64 %size monotonic
   ret ptr null
@@ -121,22 +126,29 @@ def allocate(w: Writer, s: Alloc) -> None:
     """An `Alloc`."""
     if s.memory.key in w.hoisted:
         _memset(w.f, w.places[s.memory.key].base, w.hoisted[s.memory.key])
-        return
+    else:
+        size = _make(w, s, zeroed=True)
+        if w.places[s.memory.key].base not in (h.address for h in w.held):
+            _memset(w.f, w.places[s.memory.key].base, size)
+
+
+def _make(w: Writer, s: Alloc, *, zeroed: bool) -> Length:
+    """Makes a buffer, from the heap with zeros in it if `zeroed`; its size in bytes."""
     shape = _lengths(w, s)
     size = _size(w, s.memory, shape)
     if isinstance(size, int) and size <= _ON_STACK and w.stack + size <= _STACK_IN_ALL:
         w.stack += size
         base = w.f.slot(f"[{size} x i8]", 16)
-        _memset(w.f, base, size)
     else:
-        base = _from_heap(w, s, size, shape)
+        base = _from_heap(w, s, size, shape, zeroed)
     w.places[s.memory.key] = _place(w, s.memory, base, shape)
+    return size
 
 
-def _from_heap(w: Writer, s: Alloc, size: Length, shape: tuple[Length, ...]) -> str:
+def _from_heap(w: Writer, s: Alloc, size: Length, shape: tuple[Length, ...], zeroed: bool) -> str:
     _need_helpers(w.f)
     f = w.f
-    base = f.call("noalias ptr", "dsim_alloc", "ptr %frame", f"i64 {size}")
+    base = f.call("noalias ptr", "dsim_alloc", "ptr %frame", f"i64 {size}", f"i1 {int(zeroed)}")
     got = f.let(f"icmp ne ptr {base}, null")
     good, bad = f.label("made"), f.label("lacking")
     f.fork(got, good, bad, w.likely)
@@ -159,11 +171,10 @@ def hoist(w: Writer, block: Block) -> None:
 def _hoist(w: Writer, block: Block, looped: bool) -> None:
     for s in block.statements:
         if looped and isinstance(s, Alloc) and all(_known(w, a) for a in s.shape):
-            allocate(w, s)
-            w.hoisted[s.memory.key] = str(_size(w, s.memory, w.places[s.memory.key].shape))
+            w.hoisted[s.memory.key] = str(_make(w, s, zeroed=False))
         for inner in blocks(s):
             _hoist(w, inner, looped or isinstance(s, For | While))
 
 
-def _known(w: Writer, a: object) -> bool:
-    return isinstance(a, Const) or (isinstance(a, Var) and a in w.env)
+def _known(w: Writer, a: Atom) -> bool:
+    return isinstance(a, Const) or a in w.env

@@ -20,7 +20,7 @@ from dsim.backends.llvm_text import Function, Module
 from dsim.backends.llvm_writer import Messages, Writer
 from dsim.backends.target import Target
 from dsim.ir.nodes import Alloc, Block, Const, For, Kernel, Memory, MemoryKey, Statement, Var
-from dsim.ir.walk import binds, free, memory_of, statements
+from dsim.ir.walk import binds, blocks, memory_of, operands, parameters, statements
 
 # Estimates of reciprocals, refined by Newton steps, give NaN where 1 / 0 is infinite.
 _EXACT = 'nounwind noinline "reciprocal-estimates"="none"'
@@ -53,11 +53,37 @@ class Wishes:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """Statements that run together, and the memories that they touch."""
+    """Statements that run together.
+
+    Attributes
+    ----------
+    free : tuple of Var
+        The values from outside that they read.
+    touched : frozenset
+        The memories that they touch.
+    """
 
     name: str
     kind: Kind
     statements: tuple[Statement, ...]
+
+    free: tuple[Var, ...] = field(init=False)
+    touched: frozenset[MemoryKey] = field(init=False)
+
+    def __post_init__(self) -> None:
+        read: dict[Var, None] = {}
+        bound: set[str] = set()
+        touched: set[MemoryKey] = set()
+        for s in statements(self.block):
+            read.update((a, None) for a in operands(s) if isinstance(a, Var))
+            bound.update(v.name for v in (*binds(s), *parameters(s)))
+            for inner in blocks(s):
+                read.update((a, None) for a in inner.yields if isinstance(a, Var))
+            memory = memory_of(s)
+            if memory is not None:
+                touched.add(memory.key)
+        object.__setattr__(self, "free", tuple(v for v in read if v.name not in bound))
+        object.__setattr__(self, "touched", frozenset(touched))
 
     @property
     def block(self) -> Block:
@@ -112,7 +138,7 @@ class KernelWriter:
     def _keep_values(self) -> None:
         """Gives a slot to every top-level value that another task, or the caller, needs."""
         for task in self.tasks:
-            for v in free(task.block):
+            for v in task.free:
                 self.layout.value(v)
         for a in self.kernel.body.yields:
             if isinstance(a, Var):
@@ -133,7 +159,7 @@ class KernelWriter:
 
     def read_values(self, w: Writer, task: Task) -> None:
         """Reads the values from outside that a task needs, lengths of its buffers included."""
-        needed = dict(free(task.block))
+        needed = dict.fromkeys(task.free)
         for m in self.memories(task):
             if m in self.buffers:
                 needed |= {a: None for a in self.buffers[m].shape if isinstance(a, Var)}
@@ -142,8 +168,7 @@ class KernelWriter:
 
     def memories(self, task: Task) -> list[Memory]:
         """The fields, and buffers of the outermost block, that a task touches."""
-        touched = {m.key for m in map(memory_of, statements(task.block)) if m is not None}
-        return [m for m in (*self.kernel.memories, *self.buffers) if m.key in touched]
+        return [m for m in (*self.kernel.memories, *self.buffers) if m.key in task.touched]
 
     def place(self, w: Writer, m: Memory, base: str) -> Place:
         """A field's or buffer's place at address `base`."""

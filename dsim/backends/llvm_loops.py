@@ -10,6 +10,8 @@ from dsim.backends.llvm_windows import Windows
 from dsim.backends.llvm_writer import Length, Writer
 from dsim.ir.nodes import For, If, Var, While
 
+_LONGEST = 3000  # statements
+
 
 def branch(w: Writer, s: If) -> None:
     """An `If`."""
@@ -82,9 +84,17 @@ def counted(w: Writer, s: For, start: Length, stop: Length, init: tuple[str, ...
     carried.close(values, f.block)
     following = f.let(f"add nsw i64 {index}, {step}")
     f.close_phi(at, following, f.block)
-    f.jump(test)
+    f.jump(test, _hint(f, s))
     f.open(end)
     return results
+
+
+def _hint(f: Function, s: For) -> str:
+    """Metadata for a loop so long that the time to look for vectors would be out of proportion."""
+    if len(s.body.statements) <= _LONGEST:
+        return ""
+    disabled = f.module.node('!{!"llvm.loop.vectorize.enable", i1 false}')
+    return f", !llvm.loop {f.module.node('distinct !{SELF, ' + disabled + '}')}"
 
 
 def _windowed(

@@ -205,7 +205,7 @@ def _write_run(k: KernelWriter, entry: Writer, task: Task, s: Schedule, slots: _
     trips, chunks = _split(entry, task, s)
     frame.write(f, slots.trips, "i64", str(trips))
     for i, c in enumerate(s.private):
-        low = entry.times(affine(entry, c.low), WIDTH[c.memory.type])
+        low = entry.times(_affine(k, entry, c.low), WIDTH[c.memory.type])
         frame.write(f, slots.lows + i, "i64", str(low))
     if s.private:
         chunks = _with_scratch(f, s, chunks)
@@ -248,10 +248,11 @@ def _with_scratch(f: Function, s: Schedule, chunks: Length) -> Length:
     return f.let(f"select i1 {lacking}, i64 1, i64 {chunks}")
 
 
-def affine(w: Writer, form: Affine) -> Length:
-    """The number that an affine form of top-level values is."""
+def _affine(k: KernelWriter, w: Writer, form: Affine) -> Length:
+    """The number that an affine form of the kernel's parameters is."""
     total: Length = form.constant
     for v, factor in form.terms:
+        w.env[v] = frame.read_scalar(w.f, k.layout.value(v), v.type)
         total = w.plus(w.times(w.exact(v), factor), total)
     return total
 

@@ -81,9 +81,9 @@ class Module:
         return function
 
     def node(self, text: str) -> str:
-        """A new metadata node ``!n`` with the given text (``{self}`` is its own name)."""
+        """A new metadata node ``!n`` with the given text (``SELF`` is its own name)."""
         name = f"!{len(self.metadata)}"
-        self.metadata.append(f"{name} = {text.replace('{self}', name)}")
+        self.metadata.append(f"{name} = {text.replace('SELF', name)}")
         return name
 
     def text(self, header: str) -> str:
@@ -140,9 +140,9 @@ class Function:
         self.lines.append(f"{label}:")
         self.block = label
 
-    def jump(self, label: str) -> None:
+    def jump(self, label: str, metadata: str = "") -> None:
         """Ends the open block by going to `label`."""
-        self.lines.append(f"br label %{label}")
+        self.lines.append(f"br label %{label}{metadata}")
 
     def fork(self, cond: str, yes: str, no: str, metadata: str = "") -> None:
         """Ends the open block by going to `yes` if `cond` holds, else to `no`."""

@@ -175,8 +175,9 @@ def test_private_copies() -> None:
 def test_a_private_copy_of_a_part_that_a_parameter_chooses() -> None:
     k = Building()
     x, at, y, t = k.field("x", N), k.field("at", N, type=i32), k.field("y", 5, 50), k.param("t", i32)
+    row = t + 1
     with k.loop("i", 0, N) as loop:
-        k.accumulate(y, t + 1, k.load(at, loop.i), k.load(x, loop.i))
+        k.accumulate(y, row, k.load(at, loop.i), k.load(x, loop.i))
     kernel = k.kernel()
     assert plans(marked_parallel(kernel)) == {"y": "private"}
     data = {
