@@ -72,7 +72,7 @@ def neighbours(side: int) -> np.ndarray:
     return np.concatenate([np.stack([a.ravel(), b.ravel()], 1) for a, b in pairs])
 
 
-def springs(side: int = 24, steps: int = 1024) -> Case:
+def springs(side: int = 24, steps: int = 1024) -> Case:  # noqa: C901 (four kernels)
     """Masses on springs: three small launches a step, forces scattered by an integer field."""
     masses = side * side
     ends = neighbours(side)
