@@ -63,6 +63,14 @@ class Context:
         """The launch as the next outer context sees it; with none, it runs."""
         return form.run(args) if self.outer is None else self.outer.launch(form, args)
 
+    def set_all(self, field: Field, value: float) -> None:
+        """Sets every number of `field` to `value`, as this context's own doing: the outer one sees it."""
+        if self.outer is None:
+            field.require_memory().fill(value)
+        else:
+            self.pass_on(hostops.form(hostops.Fill, field), (value,) * field.numbers)
+        field.touched = value != 0
+
     def element_written(self, field: Field, index: tuple[int, ...], value: Any) -> None:
         """Writes one number of `field`'s memory, on behalf of Python."""
         self.launch(hostops.form(hostops.Put, field), (*index, value))

@@ -111,11 +111,6 @@ class Form:
         """`keys` and those into which it writes values that vary with them."""
         return self._keep(("spread", keys), lambda: spread(self.kernel, keys))
 
-    def returns_active(self, keys: Keys) -> bool:
-        """Whether a value that it returns varies with the memories `keys`."""
-        yields = self.kernel.body.yields
-        return bool(yields) and any(map(of_kernel(self.kernel, keys).varies, yields))
-
     # -- forms made from it
 
     def tangent(self, active: Keys, label: str) -> Form:
@@ -127,6 +122,10 @@ class Form:
     def adjoint(self, active: Keys, label: str) -> AdjointForm:
         """Its reverse sweep with respect to the `active` memories."""
         return self._keep(("adjoint", active, label), lambda: self._reverse(active, label))
+
+    def recording(self, keys: Keys) -> Recording:
+        """What a tape needs to know to record it, where the memories `keys` carry adjoints."""
+        return self._keep(("recording", keys), lambda: Recording(self, keys))
 
     def stopped(self) -> Form:
         """It, with everything that it reads cut off from derivatives."""
@@ -172,6 +171,37 @@ class Form:
         )
 
 
+class Recording:
+    """What a tape needs to know of a form for certain active memories.
+
+    Attributes
+    ----------
+    active : frozenset of MemoryKey
+        Those, and what is written from values that vary with them.
+    reached : tuple of Field
+        The fields that are active only because of this form.
+    written : frozenset of Field
+        The active fields that it writes.
+    returns : bool
+        Whether a value that it returns varies.
+    """
+
+    def __init__(self, form: Form, keys: Keys) -> None:
+        self._form = form
+        self.active = form.spread(keys)
+        self.reached = tuple(form.field(k) for k in sorted(self.active - keys))
+        self.written = frozenset(form.field(k) for k in self.active).intersection(form.written)
+        yields = form.kernel.body.yields
+        self.returns = bool(yields) and any(map(of_kernel(form.kernel, self.active).varies, yields))
+
+    @cached_property
+    def adjoint(self) -> AdjointForm | None:
+        """The adjoint, or None when nothing is active."""
+        if not self.active:
+            return None
+        return self._form.adjoint(self.active, label_apart(self._form, self.active, "bar"))
+
+
 @dataclass(eq=False)
 class AdjointForm:
     """The adjoint of `primal`, with what it asks of the values that the primal leaves.
@@ -184,8 +214,10 @@ class AdjointForm:
         What the companions that hold the adjoints are called.
     reads : Reach
         The regions whose values it needs after the primal ran.
+    fields : tuple of Field
+        The active fields.
     targets, outputs : tuple of Field
-        Of the active fields those whose adjoint it may change, and those that the primal writes.
+        Of these those whose adjoint it may change, and those that the primal writes.
     """
 
     primal: Form
@@ -200,6 +232,7 @@ class AdjointForm:
         self.conflicts = overwritten(self.primal.kernel, self.needed) if self.needed else ()
         active = {key: self.primal.field(key) for key in sorted(self.active)}
         written, changed = set(self.primal.written), set(self.form.written)
+        self.fields = tuple(active.values())
         self.outputs = tuple(f for f in active.values() if f in written)
         self.targets = tuple(
             f for f in active.values() if f.companion((*f.derivative, self.label)) in changed

@@ -7,6 +7,7 @@ tape is: one hull per field, and behind it a few boxes, because boxes that join 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -55,9 +56,6 @@ class Needs:
         self._held: dict[Field, list[Held]] = {}
         self._hulls: dict[Field, Box] = {}
 
-    def __bool__(self) -> bool:
-        return bool(self._held)
-
     def add(self, field: Field, box: Box, call: Any) -> None:
         """Notes that the adjoint of `call` reads `box`, which is not empty, of `field`."""
         held = self._held.get(field)
@@ -85,9 +83,9 @@ class Needs:
                 return held, shared
         return None
 
-    def reads(self, field: Field) -> bool:
-        """Whether anything of `field` is read."""
-        return field in self._held
+    def spare(self, fields: Iterable[Field]) -> bool:
+        """Whether nothing of `fields` is read."""
+        return not self._held or self._held.keys().isdisjoint(fields)
 
 
 def element(name: str, box: Box, entry_axes: int) -> str:

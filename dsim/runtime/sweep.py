@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from dsim.diagnostics import Diagnostic, Span
 from dsim.runtime import hostops
-from dsim.runtime.fields import Field
+from dsim.runtime.fields import Field, companions_with_memory
 from dsim.runtime.forms import AdjointForm
 from dsim.runtime.notices import warn
 
@@ -47,113 +47,101 @@ class Custom:
 Entry = Call | Custom
 
 
+class Plan:
+    """What a sweep over certain adjoints needs to know.
+
+    Attributes
+    ----------
+    label : str
+        What the companions that hold adjoints are called: ``bar``, or another name where a call works
+        with gradients as values (a tape inside this one did).
+    bars : dict of Field to Field
+        Where the adjoint of each active field is.
+    """
+
+    def __init__(self, loss: Field, adjoints: Iterable[AdjointForm]) -> None:
+        fields = dict.fromkeys((loss, *(f for a in adjoints for f in a.fields)))
+        used = {a.primal.field(m.key) for a in adjoints for m in a.primal.kernel.memories}
+        self.label, number = "bar", 1
+        while any(f.companion((*f.derivative, self.label)) in used for f in fields):
+            number += 1
+            self.label = f"bar{number}"
+        self.bars = {f: f.scratch((*f.derivative, self.label)) for f in fields}
+
+
 class Sweep:
     """One backward pass over `tape`."""
 
     def __init__(self, tape: Tape) -> None:
         self._tape = tape
-        self._label = "bar"
-        self._adjoints = {e.adjoint: None for e in tape.entries if isinstance(e, Call)}
-        self._nonzero: set[Field] = set()
+        self._adjoints = tuple({e.adjoint: None for e in tape.entries if isinstance(e, Call)})
+        self._custom = any(isinstance(e, Custom) for e in tape.entries)
+        self._nonzero: set[Field] = {tape.loss}
         self._anything = False  # a person's backward pass may have changed any gradient
 
     def run(self) -> None:
         """Goes backwards and leaves the gradients."""
-        if not self._loss_is_written():
+        loss = self._tape.loss
+        if not self._custom and not any(loss in a.outputs for a in self._adjoints):
+            warn([_unwritten(loss)])
             return
-        primal = self._primal_memories()
-        self._label = self._free_label(primal)
-        aside = self._start(primal)
-        loss = self._bar(self._tape.loss)
-        self._op(hostops.Fill, loss, 1.0)
-        loss.touched = True
-        self._nonzero = {self._tape.loss}
-        for entry in reversed(self._tape.entries):
-            if isinstance(entry, Custom):
-                entry.backward()
-                self._anything = True
-            elif self._anything or not self._nonzero.isdisjoint(entry.adjoint.outputs):
-                self._backward(entry)
-        self._finish(primal, aside)
+        plan = self._plan()
+        aside = self._put_aside(plan)
+        try:
+            self._tape.set_all(plan.bars[loss], 1.0)
+            for entry in reversed(self._tape.entries):
+                if isinstance(entry, Custom):
+                    entry.backward()
+                    self._anything = True
+                elif self._anything or not self._nonzero.isdisjoint(entry.adjoint.outputs):
+                    self._backward(entry, plan.label)
+        finally:
+            for bar, kept in aside:
+                self._tape.pass_on(hostops.Add(bar, kept), ())
+        if plan.label != "bar":
+            self._publish(plan)
 
-    def _backward(self, call: Call) -> None:
+    def _plan(self) -> Plan:
+        """The plan for what was recorded; the loss keeps it, for the same is recorded again and again."""
+        key = ("plan", *self._adjoints)
+        found = self._tape.loss.operations.get(key)
+        if found is None:
+            found = self._tape.loss.operations[key] = Plan(self._tape.loss, self._adjoints)
+        return found
+
+    def _backward(self, call: Call, label: str) -> None:
         adjoint = call.adjoint
-        if self._label != adjoint.label:
-            adjoint = adjoint.primal.adjoint(adjoint.active, self._label)
+        if label != adjoint.label:
+            adjoint = adjoint.primal.adjoint(adjoint.active, label)
         self._tape.pass_on(adjoint.form, call.args)
         self._nonzero.update(adjoint.targets)
 
-    def _loss_is_written(self) -> bool:
-        loss = self._tape.loss
-        if any(loss in a.outputs for a in self._adjoints) or any(
-            isinstance(e, Custom) for e in self._tape.entries
-        ):
-            return True
-        message = f"no call inside the tape wrote the loss {loss.quoted}: all gradients are 0"
-        warn(
-            [
-                Diagnostic(
-                    "cut", message, help="call the kernels that compute the loss inside the `with` block"
-                )
-            ]
-        )
-        return False
-
-    # -- which memories stand for adjoints
-
-    def _primal_memories(self) -> dict[Field, None]:
-        """What carries adjoints, in order of first use."""
-        found: dict[Field, None] = {self._tape.loss: None}
-        for adjoint in self._adjoints:
-            for key in sorted(adjoint.active):
-                found[adjoint.primal.field(key)] = None
-        return found
-
-    def _free_label(self, primal: Iterable[Field]) -> str:
-        """``bar``; another one where a call works with gradients as values (a tape inside this one did)."""
-        used = {a.primal.field(m.key) for a in self._adjoints for m in a.primal.kernel.memories}
-        label, number = "bar", 1
-        while any(f.companion((*f.derivative, label)) in used for f in primal):
-            number += 1
-            label = f"bar{number}"
-        return label
-
-    def _bar(self, field: Field) -> Field:
-        return field.scratch((*field.derivative, self._label))
-
-    # -- zeros before, and what was there before added after
-
-    def _start(self, primal: Iterable[Field]) -> list[tuple[Field, Field]]:
+    def _put_aside(self, plan: Plan) -> list[tuple[Field, Field]]:
+        """Makes all adjoints zero; gives those that a person may see and that were not, with a copy."""
+        bars = list(plan.bars.values())
+        if self._custom:
+            bars += [f for f in companions_with_memory("bar") if f.wanted and f not in bars]
         aside: list[tuple[Field, Field]] = []
-        for field in primal:
-            bar = self._bar(field)
-            if not bar.touched:
-                continue
-            if bar.wanted:
-                kept = Field(bar.dtype, bar.entry_shape, f"kept_{field.root.given_name or 'field'}")
+        for bar in bars:
+            if bar.touched and bar.wanted:
+                kept = Field(bar.dtype, bar.entry_shape, f"kept_{bar.root.given_name or 'field'}")
                 kept.allocate(bar.shape)
-                self._op_form(hostops.Copy, kept, bar)
+                self._tape.pass_on(hostops.Copy(kept, bar), ())
                 aside.append((bar, kept))
-            self._zero(bar)
+            if bar.touched:
+                self._tape.set_all(bar, 0.0)
         return aside
 
-    def _finish(self, primal: Iterable[Field], aside: list[tuple[Field, Field]]) -> None:
-        for bar, kept in aside:
-            self._op_form(hostops.Add, bar, kept)
-        if self._label == "bar":
-            return
-        for field in primal:
-            result, public = self._bar(field), field.companion((*field.derivative, "bar"))
+    def _publish(self, plan: Plan) -> None:
+        """Puts the result where a person looks for it."""
+        for field, bar in plan.bars.items():
+            public = field.companion((*field.derivative, "bar"))
             if public.wanted:
-                self._op_form(hostops.Copy if self._tape.clears else hostops.Add, public, result)
+                kind = hostops.Copy if self._tape.clears else hostops.Add
+                self._tape.pass_on(hostops.form(kind, public, bar), ())
                 public.touched = True
 
-    def _zero(self, bar: Field) -> None:
-        self._op(hostops.Fill, bar, *(0.0,) * bar.numbers)
-        bar.touched = False
 
-    def _op(self, kind: Any, field: Field, *values: float) -> None:
-        self._tape.pass_on(hostops.form(kind, field), values)
-
-    def _op_form(self, kind: Any, field: Field, other: Field) -> None:
-        self._tape.pass_on(kind(field, other), ())
+def _unwritten(loss: Field) -> Diagnostic:
+    message = f"no call inside the tape wrote the loss {loss.quoted}: all gradients are 0"
+    return Diagnostic("cut", message, help="call the kernels that compute the loss inside the `with` block")

@@ -14,7 +14,7 @@ from dsim.ir.nodes import MemoryKey
 from dsim.runtime import hostops, told
 from dsim.runtime.contexts import Args, Context
 from dsim.runtime.fields import Field, companions_with_memory
-from dsim.runtime.forms import AdjointForm, Form, label_apart
+from dsim.runtime.forms import AdjointForm, Form
 from dsim.runtime.notices import warn
 from dsim.runtime.overlaps import Needs
 from dsim.runtime.places import caller
@@ -99,9 +99,8 @@ class Tape(Context):
         if self.clears:
             for f in companions_with_memory("bar"):
                 if f.touched:
-                    self.pass_on(hostops.form(hostops.Fill, f), (0.0,) * f.numbers)
-                    f.touched = False
-        self.pass_on(hostops.form(hostops.Fill, self.loss), (0.0,))
+                    self.set_all(f, 0.0)
+        self.set_all(self.loss, 0.0)
         return self
 
     def __exit__(
@@ -150,25 +149,24 @@ class Tape(Context):
     def _adjoint(self, form: Form) -> AdjointForm | None:
         """The adjoint of `form` for what is active now; None when nothing in it is."""
         keys = self.active_keys(form)
-        reached = form.spread(keys)
-        self._written |= {form.field(k) for k in reached}.intersection(form.written)
-        if reached != keys:
-            self._active |= {form.field(k) for k in reached - keys}
+        known = form.recording(keys)
+        self._written |= known.written
+        if known.reached:
+            self._active.update(known.reached)
             self._adjoints.clear()  # what was inactive in other kernels may be active now
         if self._muted:
             return None
-        found = form.adjoint(reached, label_apart(form, reached, "bar")) if reached else None
-        if reached and form.returns_active(reached):
+        if known.returns:
             warn([_returned(form)])
-        self._adjoints[form] = found
-        return found
+        self._adjoints[form] = known.adjoint
+        return known.adjoint
 
     def active_keys(self, form: Form) -> frozenset[MemoryKey]:
         """The memories of `form` that carry adjoints: those with a gradient, and those written from such."""
         return frozenset(m.key for m, f in form.floats if f in self._active or f.needs_grad)
 
     def _check_writes(self, form: Form, args: Args) -> None:
-        if not self._needs:
+        if self._needs.spare(form.written):
             return
         for field, box in form.writes.of(args):
             found = self._needs.hit(field, box)
