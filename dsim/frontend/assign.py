@@ -22,8 +22,8 @@ from dsim.frontend.values import (
     Value,
     component_names,
     describe,
-    is_scalar,
     filled,
+    is_scalar,
     size,
 )
 from dsim.ir.nodes import Atom, Const, Local

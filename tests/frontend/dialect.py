@@ -126,6 +126,9 @@ class Func:
     def __init__(self, function: Any) -> None:
         self.__dsim_func__ = function
 
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        return self.__dsim_func__(*args, **named)
+
 
 class Derivative:
     def __init__(self, mode: str, function: Any) -> None:
@@ -202,14 +205,14 @@ def refused(function: Callable[..., Any], settings: Settings = DOUBLE, **options
     raise AssertionError("it was lowered")
 
 
-def agrees(function: Callable[..., Any], fields: list[FakeField], *args: Any) -> None:
+def agrees(function: Callable[..., Any], fields: list[FakeField], *args: Any, **options: Any) -> None:
     """The lowered kernel does what Python does with the same function."""
     before = [x.values.copy() for x in fields]
     wanted = function(*args)
     results = [x.values.copy() for x in fields]
     for x, v in zip(fields, before, strict=True):
         x.values[...] = v
-    got = run(function, *args)
+    got = run(function, *args, **options)
     for x, v in zip(fields, results, strict=True):
         np.testing.assert_allclose(x.values, v, rtol=1e-12, err_msg=function.__name__)
     if wanted is not None:
