@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from dsim.diagnostics import Diagnostic, Span
+from dsim.diagnostics import Diagnostic
 from dsim.runtime import hostops
 from dsim.runtime.fields import Field, companions_with_memory
 from dsim.runtime.forms import AdjointForm
@@ -24,11 +24,10 @@ if TYPE_CHECKING:
 
 @dataclass(eq=False, slots=True)
 class Call:
-    """A recorded launch: its adjoint, its arguments, and for a write from Python the line that wrote."""
+    """A recorded launch: its adjoint and its arguments."""
 
     adjoint: AdjointForm
     args: tuple[Any, ...]
-    where: Span | None = None
 
     @property
     def name(self) -> str:
@@ -59,8 +58,8 @@ class Plan:
         Where the adjoint of each active field is.
     """
 
-    def __init__(self, loss: Field, adjoints: Iterable[AdjointForm]) -> None:
-        fields = dict.fromkeys((loss, *(f for a in adjoints for f in a.fields)))
+    def __init__(self, loss: Field, adjoints: Iterable[AdjointForm], others: Iterable[Field]) -> None:
+        fields = dict.fromkeys((loss, *(f for a in adjoints for f in a.fields), *others))
         used = {a.primal.field(m.key) for a in adjoints for m in a.primal.kernel.memories}
         self.label, number = "bar", 1
         while any(f.companion((*f.derivative, self.label)) in used for f in fields):
@@ -91,8 +90,7 @@ class Sweep:
             self._tape.set_all(plan.bars[loss], 1.0)
             for entry in reversed(self._tape.entries):
                 if isinstance(entry, Custom):
-                    entry.backward()
-                    self._anything = True
+                    self._backward_of_a_person(entry, plan)
                 elif self._anything or not self._nonzero.isdisjoint(entry.adjoint.outputs):
                     self._backward(entry, plan.label)
         finally:
@@ -100,13 +98,18 @@ class Sweep:
                 self._tape.pass_on(hostops.Add(bar, kept), ())
         if plan.label != "bar":
             self._publish(plan)
+        self._tape.tell_outer(plan.bars)
 
     def _plan(self) -> Plan:
         """The plan for what was recorded; the loss keeps it, for the same is recorded again and again."""
+        if self._custom:  # a person's function may use the gradient of any field
+            seen = (f for f in companions_with_memory("bar") if f.wanted)
+            others = [f.companion(f.derivative[:-1]) for f in seen]
+            return Plan(self._tape.loss, self._adjoints, others)
         key = ("plan", *self._adjoints)
         found = self._tape.loss.operations.get(key)
         if found is None:
-            found = self._tape.loss.operations[key] = Plan(self._tape.loss, self._adjoints)
+            found = self._tape.loss.operations[key] = Plan(self._tape.loss, self._adjoints, ())
         return found
 
     def _backward(self, call: Call, label: str) -> None:
@@ -116,28 +119,54 @@ class Sweep:
         self._tape.pass_on(adjoint.form, call.args)
         self._nonzero.update(adjoint.targets)
 
+    def _backward_of_a_person(self, call: Custom, plan: Plan) -> None:
+        """Calls what a person wrote, with this sweep's adjoints in the fields' ``.grad``."""
+        self._anything = True
+        if plan.label == "bar":
+            call.backward()
+            return
+        moved: list[tuple[Field, Field, Field]] = []
+        for field, bar in plan.bars.items():
+            public = field.companion((*field.derivative, "bar"))
+            if public.wanted:
+                kept = self._copied(public)
+                self._copy(public, bar)
+                moved.append((public, bar, kept))
+        call.backward()
+        for public, bar, kept in moved:
+            self._copy(bar, public)
+            self._copy(public, kept)
+
+    def _copied(self, field: Field) -> Field:
+        kept = Field(field.dtype, field.entry_shape, f"kept_{field.root.given_name or 'field'}")
+        kept.allocate(field.shape)
+        self._tape.pass_on(hostops.Copy(kept, field), ())
+        return kept
+
+    def _copy(self, target: Field, source: Field) -> None:
+        self._tape.pass_on(hostops.Copy(target, source), ())
+        target.touched = True
+
     def _put_aside(self, plan: Plan) -> list[tuple[Field, Field]]:
         """Makes all adjoints zero; gives those that a person may see and that were not, with a copy."""
-        bars = list(plan.bars.values())
-        if self._custom:
-            bars += [f for f in companions_with_memory("bar") if f.wanted and f not in bars]
         aside: list[tuple[Field, Field]] = []
-        for bar in bars:
-            if bar.touched and bar.wanted:
-                kept = Field(bar.dtype, bar.entry_shape, f"kept_{bar.root.given_name or 'field'}")
-                kept.allocate(bar.shape)
-                self._tape.pass_on(hostops.Copy(kept, bar), ())
-                aside.append((bar, kept))
+        for bar in plan.bars.values():
+            if bar.touched and bar.wanted and not self._is_inner_result(bar):
+                aside.append((bar, self._copied(bar)))
             if bar.touched:
                 self._tape.set_all(bar, 0.0)
         return aside
+
+    def _is_inner_result(self, bar: Field) -> bool:
+        """Whether `bar` holds the gradient of a tape inside this one, which gives way to this one's."""
+        return self._tape.clears and bar in self._tape.inner_results
 
     def _publish(self, plan: Plan) -> None:
         """Puts the result where a person looks for it."""
         for field, bar in plan.bars.items():
             public = field.companion((*field.derivative, "bar"))
             if public.wanted:
-                kind = hostops.Copy if self._tape.clears else hostops.Add
+                kind = hostops.Copy if self._is_inner_result(public) else hostops.Add
                 self._tape.pass_on(hostops.form(kind, public, bar), ())
                 public.touched = True
 

@@ -6,12 +6,13 @@ read. Going backwards is `sweep.py`'s.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from types import TracebackType
 from typing import Any, Self
 
 from dsim.diagnostics import Diagnostic, GradientError
 from dsim.ir.nodes import MemoryKey
-from dsim.runtime import hostops, told
+from dsim.runtime import told
 from dsim.runtime.contexts import Args, Context
 from dsim.runtime.fields import Field, companions_with_memory
 from dsim.runtime.forms import AdjointForm, Form
@@ -44,7 +45,8 @@ class Tape(Context):
     Notes
     -----
     ``x.grad`` is the gradient with respect to the values of `x` when the tape was entered. An exception
-    in the block leaves all gradients as they are.
+    in the block leaves all gradients as they are. A tape inside a tape, or inside a forward mode, is
+    differentiated like everything else; the outer tape's result then takes the place of the inner one's.
 
     Examples
     --------
@@ -89,6 +91,7 @@ class Tape(Context):
         self._muted = 0
         self._failed = False
         self._told_cut: set[Field] = set()
+        self.inner_results: set[Field] = set()  # gradients that a tape inside this one left
 
     # -- entering and leaving
 
@@ -131,7 +134,7 @@ class Tape(Context):
             return self._pass(form, args)
         if adjoint.conflicts or adjoint.lost:
             raise told.own(adjoint.conflicts, adjoint.lost)
-        call = Call(adjoint, args, caller() if isinstance(form, hostops.HostForm) else None)
+        call = Call(adjoint, args)
         self._check_writes(form, args)
         result = self._pass(form, args)
         self.entries.append(call)
@@ -187,6 +190,14 @@ class Tape(Context):
                 ]
             )
         super().element_read(field)
+
+    def tell_outer(self, fields: Iterable[Field]) -> None:
+        """Lets the tapes around know that the gradients of `fields` are this one's result."""
+        context = self.outer
+        while context is not None:
+            if isinstance(context, Tape):
+                context.inner_results.update(f.companion((*f.derivative, "bar")) for f in fields)
+            context = context.outer
 
     # -- gradients that a person gives
 

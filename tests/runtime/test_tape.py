@@ -78,6 +78,14 @@ def test_gradients_written_inside_do_not_disturb(cubed):
     assert x.grad[None] == 12.0
 
 
+def test_gradients_left_inside_are_added_to(cubed):
+    x, y, cube = cubed
+    with ti.Tape(y):
+        x.grad[None] = 100.0
+        cube()
+    assert x.grad[None] == 112.0
+
+
 def test_an_exception_leaves_everything(cubed):
     x, y, cube = cubed
     x.grad[None] = 5.0

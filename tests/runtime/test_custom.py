@@ -1,0 +1,168 @@
+"""Gradients of one's own: where they are called, and what the tape still watches."""
+
+import pytest
+
+import dsim as ti
+
+
+@pytest.fixture(autouse=True)
+def _fresh():
+    ti.init(default_fp=ti.f64)
+
+
+@pytest.fixture
+def program():
+    """x, y and a doubling of which the gradient is said to be 10."""
+    x, y = (ti.field(ti.f64, shape=(), needs_grad=True, name=n) for n in "xy")
+
+    @ti.kernel
+    def double():
+        y[None] += 2 * x[None]
+
+    @ti.ad.grad_replaced
+    def ahead(times=1):
+        for _ in range(times):
+            double()
+        return times
+
+    @ti.ad.grad_for(ahead)
+    def back(times=1):
+        x.grad[None] += 10 * times * y.grad[None]
+
+    x[None] = 3.0
+    return x, y, double, ahead
+
+
+def test_arguments_and_results_pass_through(program):
+    x, y, _, ahead = program
+    with ti.Tape(y):
+        assert ahead(times=2) == 2
+    assert (y[None], x.grad[None]) == (12.0, 20.0)
+
+
+def test_outside_tapes_it_is_the_function(program):
+    _, y, _, ahead = program
+    ahead()
+    assert y[None] == 6.0
+
+
+def test_it_mixes_with_recorded_launches(program):
+    x, y, double, ahead = program
+    with ti.Tape(y):
+        double()
+        ahead()
+        double()
+    assert x.grad[None] == 14.0
+
+
+def test_it_can_be_called_by_hand(program):
+    x, y, _, ahead = program
+    y.grad[None] = 1.0
+    ahead.grad(3)
+    assert x.grad[None] == 30.0
+
+
+def test_an_exception_inside_unmutes_the_tape(program):
+    x, y, double, _ = program
+
+    @ti.ad.grad_replaced
+    def fails():
+        raise KeyError("no")
+
+    @ti.ad.grad_for(fails)
+    def back():
+        pass
+
+    with ti.Tape(y):
+        with pytest.raises(KeyError):
+            fails()
+        double()
+    assert x.grad[None] == 2.0
+
+
+def test_writes_inside_are_watched(program):
+    x, y, _, _ = program
+
+    @ti.kernel
+    def square():
+        y[None] += x[None] ** 2
+
+    @ti.ad.grad_replaced
+    def change():
+        x[None] = 5.0
+
+    @ti.ad.grad_for(change)
+    def back():
+        x.grad[None] = 0.0
+
+    def both():
+        with ti.Tape(y):
+            square()
+            change()
+
+    with pytest.raises(ti.AccessRuleError, match=r"`x\[None\]` is overwritten from Python"):
+        both()
+    with ti.Tape(y):
+        change()
+        square()
+    assert x.grad[None] == 0.0
+
+
+def test_a_gradient_that_was_never_given():
+    @ti.ad.grad_replaced
+    def ahead():
+        pass
+
+    with pytest.raises(ti.GradientError, match="`ahead` has no gradient yet"):
+        ahead.grad()
+
+
+def test_a_tape_inside_a_gradient(program):
+    x, y, double, _ = program
+    z = ti.field(ti.f64, shape=(), needs_grad=True)
+
+    @ti.kernel
+    def square():
+        z[None] += x[None] ** 2
+
+    @ti.ad.grad_replaced
+    def ahead():
+        double()
+
+    @ti.ad.grad_for(ahead)
+    def back():
+        with ti.Tape(z, clear_gradients=False):
+            square()
+
+    with ti.Tape(y):
+        double()
+        ahead()
+    assert x.grad[None] == 2.0 + 6.0
+
+
+def test_inside_two_tapes(program):
+    x, y, _, ahead = program
+    loss = ti.field(ti.f64, shape=(), needs_grad=True)
+
+    @ti.kernel
+    def take():
+        loss[None] += x[None] * y[None]
+
+    with ti.Tape(loss):
+        with ti.Tape(y):
+            ahead()
+        assert x.grad[None] == 10.0
+        take()
+    assert x.grad[None] == 6.0 + 3.0 * 10
+
+
+def test_no_grad_of_a_kernel_and_of_a_function(program):
+    x, y, double, _ = program
+    uncounted = ti.ad.no_grad(double)
+    with ti.Tape(y):
+        double()
+        uncounted()
+    assert (y[None], x.grad[None]) == (12.0, 2.0)
+    y[None] = 0.0
+    uncounted()
+    assert y[None] == 6.0
