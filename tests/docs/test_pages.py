@@ -1,7 +1,8 @@
 """The code of the documentation's pages runs, and prints what the pages say that it prints.
 
-On a page, blocks marked ``python`` are one program; a block marked ``text`` behind one is its output, or the
-message of the error that it ends with. In an expected output a line ``…`` stands for any number of lines.
+On a page, blocks marked ``python`` are one program; a block marked ``text`` behind one is its output, with
+the warnings that it gives and the error that it ends with. There, a line ``…`` stands
+for any number of lines.
 """
 
 from __future__ import annotations
@@ -10,13 +11,14 @@ import contextlib
 import io
 import linecache
 import re
+import warnings
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 import dsim as ds
-from dsim.diagnostics import DsimError
+from dsim.diagnostics import CODES, DsimError
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = sorted(page for page in DOCS.rglob("*.md") if "```python\n" in page.read_text(encoding="utf-8"))
@@ -44,7 +46,9 @@ def _run(file, program, begin, names):
     lines = program.splitlines(keepends=True)
     linecache.cache[file] = (len(program), None, lines, file)
     code = compile("\n" * begin + "".join(lines[begin:]), file, "exec", dont_inherit=True)
-    with contextlib.redirect_stdout(io.StringIO()) as out:
+    with contextlib.redirect_stdout(io.StringIO()) as out, warnings.catch_warnings():
+        warnings.simplefilter("always")
+        warnings.showwarning = lambda message, *_: print(message)
         try:
             exec(code, names)
         except DsimError as error:
@@ -56,3 +60,9 @@ def _pattern(expected):
     return "".join(
         r"(?:.*\n)*?" if line == "…" else re.escape(line) + r"\n" for line in expected.splitlines()
     )
+
+
+def test_every_code_is_explained():
+    page = (DOCS / "errors.md").read_text(encoding="utf-8")
+    table = dict(re.findall(r"^\| `([a-z-]+)` \| (\w+) \|", page, re.MULTILINE))
+    assert table == {code: level.value for code, level in CODES.items()}
