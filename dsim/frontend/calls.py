@@ -8,7 +8,7 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-from dsim.frontend import elementary, loop_ranges, matrices, randomness, updates
+from dsim.frontend import elementary, loop_ranges, loops, matrices, randomness, updates
 from dsim.frontend.builtins import builtin
 from dsim.frontend.captures import is_function, is_kernel
 from dsim.frontend.elements import store
@@ -21,7 +21,7 @@ from dsim.frontend.operators import operand
 from dsim.frontend.static import compile_time, evaluate, static_assert
 from dsim.frontend.subscripts import root_local
 from dsim.frontend.types import matrix_type, scalar_type
-from dsim.frontend.values import Element, Mat, Method, Opaque, Value, describe, is_number, is_scalar
+from dsim.frontend.values import Element, Field, Mat, Method, Opaque, Value, describe, is_number, is_scalar
 
 
 def call(f: Frame, node: ast.Call, used: bool, hint: str = "t") -> Value:
@@ -241,10 +241,13 @@ def _method(f: Frame, method: Method, node: ast.Call, hint: str) -> Value:
 
 
 def _fill(f: Frame, method: Method, args: list[Value], node: ast.Call) -> Value:
-    if len(args) != 1 or not is_scalar(args[0]):
+    if len(args) != 1 or not (is_scalar(args[0]) or isinstance(method.owner, Field)):
         f.refuse("argument", "`fill` takes one scalar", node)
     if isinstance(method.owner, Element):
         store(f, method.owner, args[0])
+        return
+    if isinstance(method.owner, Field):
+        loops.fill(f, method.owner, args[0])
         return
     local = root_local(f, method.node)
     if local is None or not isinstance(method.node, ast.Name):

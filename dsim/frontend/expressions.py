@@ -78,11 +78,21 @@ def operate(f: Frame, sign: str, a: Value, b: Value, hint: str = "t") -> Value:
     """``a sign b`` for any of Python's binary operators."""
     if f.static and (isinstance(a, _PYTHON) or isinstance(b, _PYTHON)):
         return _in_python(f, sign, a, b)
+    if sign in ("+", "*") and _is_sequence_arithmetic(sign, a, b):
+        return EXACT[sign](a, b)
     if sign == "@":
         return matmul(f.emit, a, b, hint)
     if sign == "%" and isinstance(a, str):
         f.emit.refuse("type", "a string can only stand in `print` and `assert`")
     return binary(f.emit, sign, a, b, hint)
+
+
+def _is_sequence_arithmetic(sign: str, a: Value, b: Value) -> bool:
+    """Whether this joins or repeats lists, as in ``[0.0] * 3``; a list beside a vector is a vector."""
+    if sign == "+":
+        return isinstance(a, tuple | list) and type(a) is type(b)
+    pairs = ((a, b), (b, a))
+    return any(isinstance(x, tuple | list) and isinstance(n, int) for x, n in pairs)
 
 
 _PYTHON = (Opaque, str, tuple)

@@ -164,11 +164,20 @@ def norm(e: Emitter, m: Mat, eps: Scalar = 0, hint: str = "t") -> Scalar:
 def normalized(e: Emitter, m: Mat, eps: Scalar = 0, hint: str = "t") -> Value:
     """`m` divided by its norm; 0 where that is 0 and there is no `eps`."""
     length = norm(e, m)
-    bottom = scalar(e, "+", length, eps)
-    if isinstance(eps, int | float) and eps == 0:
-        zero = e.let("eq", e.atom(length), e.atom(0.0, e.type_of(length)))
-        bottom = e.let("select", zero, e.atom(1.0, e.type_of(length)), e.atom(length))
-    return elementwise(e, lambda x, s, name: scalar(e, "/", x, s, name), m, bottom, hint=hint)
+    if not (isinstance(eps, int | float) and eps == 0):
+        bottom = scalar(e, "+", length, eps)
+        return elementwise(e, lambda x, s, name: scalar(e, "/", x, s, name), m, bottom, hint=hint)
+    t = e.type_of(length)
+    nothing = e.atom(0.0, t)
+    zero = e.let("eq", e.atom(length), nothing)
+    bottom = e.let("select", zero, e.atom(1.0, t), e.atom(length))
+
+    def one(
+        x: Scalar, s: Scalar, name: str
+    ) -> Scalar:  # chosen after dividing: no derivative goes through there
+        return e.let("select", zero, nothing, e.atom(scalar(e, "/", x, s), t), hint=name)
+
+    return elementwise(e, one, m, bottom, hint=hint)
 
 
 def identity(n: int) -> Mat:

@@ -8,15 +8,17 @@ from typing import NoReturn
 
 from dsim.frontend import carrying, loop_ranges
 from dsim.frontend.branches import choose, fork
+from dsim.frontend.elements import store
 from dsim.frontend.exits import assigned
 from dsim.frontend.frame import Frame, Nest
 from dsim.frontend.items import bind_target
+from dsim.frontend.memories import whole
 from dsim.frontend.operators import condition
 from dsim.frontend.scope import DRAWS, LIVE
 from dsim.frontend.structure import same
-from dsim.frontend.values import Grid, Mat, Opaque, Range, Value, describe
-from dsim.ir.build import FALSE, TRUE, index
-from dsim.ir.nodes import Atom, Block, For, Local, Var, While
+from dsim.frontend.values import Field, Grid, Mat, Opaque, Range, Shape, Value, describe
+from dsim.ir.build import FALSE, TRUE, const, index
+from dsim.ir.nodes import Atom, Block, For, Local, Memory, Var, While
 from dsim.ir.types import ScalarType
 
 
@@ -162,6 +164,24 @@ def _note_range(f: Frame, at: Var, r: Range) -> None:
         values = range(r.start, r.stop, r.step)
         if values:
             f.c.ranges[at] = (min(values[0], values[-1]), max(values[0], values[-1]))
+
+
+def fill(f: Frame, field: Field, value: Value) -> None:
+    """``x.fill(value)``: a loop over all elements of the field."""
+    memory = f.c.memories.of(field)
+    _fill(f, memory, tuple(field.field.shape), tuple(field.field.entry_shape), value, ())
+
+
+def _fill(f: Frame, memory: Memory, axes: Shape, entry: Shape, value: Value, at: tuple[Var, ...]) -> None:
+    if len(at) == len(axes):
+        store(f, whole(memory, at, entry), value)
+        return
+    builder = f.emit.builder
+    i = builder.fresh("ijkl"[len(at) : len(at) + 1] or "i", f.emit.settings.default_ip)
+    with builder.block() as statements:
+        _fill(f, memory, axes, entry, value, (*at, i))
+    stop = const(axes[len(at)], i.type)
+    builder.add(For(i, const(0, i.type), stop, 1, Block(tuple(statements)), origin=builder.origin))
 
 
 # ------------------------------------------------------------------ while

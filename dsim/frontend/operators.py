@@ -7,9 +7,13 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from dsim.frontend.emit import Emitter
 from dsim.frontend.values import (
+    Field,
     Mat,
+    Opaque,
     Scalar,
     Value,
     component_names,
@@ -83,8 +87,15 @@ def operand(e: Emitter, value: Value, sign: str = "") -> Scalar | Mat:
     if isinstance(value, tuple | list):
         return matrix(e, value)
     what = f"`{sign}`" if sign else "arithmetic"
-    hint = "index it, as in `x[i]`" if type(value).__name__ == "Field" else ""
-    e.refuse("type", f"{what} does not work on {describe(value)}", help=hint)
+    e.refuse("type", f"{what} does not work on {describe(value)}", help=_advice(value))
+
+
+def _advice(value: Value) -> str:
+    if isinstance(value, Field):
+        return "index it, as in `x[i]`"
+    if isinstance(value, Opaque) and isinstance(value.value, np.ndarray):
+        return "keep the array in a field, or make it a `ds.Vector` or `ds.Matrix`"
+    return ""
 
 
 def elementwise(

@@ -229,7 +229,9 @@ def _of_field(f: Frame, owner: Field, node: ast.Attribute) -> Value:
             f.refuse("missing-gradient", f"the field `{owner.name}` has no `{node.attr}`", node, help=help)
         found = names.imported(f, companion, None, node)
         return Field(found.field, owner.name) if isinstance(found, Field) else found
-    help = names.suggestion(node.attr, ["shape", "dtype", "grad", "dual", "n", "m"])
+    if node.attr == "fill":
+        return Method(owner, "fill", node.value)
+    help = names.suggestion(node.attr, ["fill", "shape", "dtype", "grad", "dual", "n", "m"])
     f.refuse(
         "unknown-attribute", f"the field `{owner.name}` has no `{node.attr}` in a kernel", node, help=help
     )

@@ -181,6 +181,18 @@ def test_attributes_of_fields() -> None:
     assert n.values.tolist() == [6, 23, 2, 24, 2]
 
 
+def test_filling_a_field() -> None:
+    x, v = f(2, 3), f(3, entry=(2,))
+
+    def k(a: float):
+        x.fill(a)
+        v.fill(ti.Vector([1.0, 2.0]))
+
+    run(k, 4.0)
+    assert x.values.tolist() == [[4, 4, 4], [4, 4, 4]]
+    assert v.values.tolist() == [[1, 2]] * 3
+
+
 def test_fields_of_an_owner() -> None:
     class Solver:
         def __init__(self) -> None:

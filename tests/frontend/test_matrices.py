@@ -299,6 +299,38 @@ def test_lists_of_vectors() -> None:
     close(s, [1.0, 0.5 * 0.25**2])
 
 
+def test_lists_repeat_and_join_as_in_python() -> None:
+    y = f(3, entry=(4,))
+
+    def k(a: float):
+        y[0] = [a] * 4
+        y[1] = [1.0] + [a] * 3
+        y[2] = ti.Vector([1.0] * 4) * 2 + [1, 2, 3, 4]
+
+    run(k, 0.5)
+    close(y, [[0.5] * 4, [1, 0.5, 0.5, 0.5], [3, 4, 5, 6]])
+
+
+def test_arrays_are_refused() -> None:
+    y, a = f(2), np.array([1.0, 2.0])
+
+    def arithmetic():
+        y[0] = (a * 2)[0]
+
+    def indexed(i: ti.i32):
+        y[0] = a[i]
+
+    def at_compile_time():
+        y[0] = a[1]
+
+    assert "keep the array in a field" in refused(arithmetic)
+    assert "a Python container can only be indexed at compile time\nhelp: copy it to a field" in refused(
+        indexed
+    )
+    run(at_compile_time)
+    assert y.values[0] == 2.0
+
+
 def test_host_matrices_are_constants() -> None:
     class Host:
         __dsim_matrix__ = True
