@@ -222,8 +222,9 @@ def _of_field(f: Frame, owner: Field, node: ast.Attribute) -> Value:
     if node.attr in known:
         return known[node.attr]
     if node.attr in ("grad", "dual", "adjoint"):
-        companion = getattr(field, "grad" if node.attr == "adjoint" else node.attr, None)
-        if companion is None:
+        which = "grad" if node.attr == "adjoint" else node.attr
+        companion = getattr(field, which, None) if field.dtype.is_float else None
+        if companion is None or not companion.placed:
             keyword = "needs_dual" if node.attr == "dual" else "needs_grad"
             help = f"make the field with `{keyword}=True`"
             f.refuse("missing-gradient", f"the field `{owner.name}` has no `{node.attr}`", node, help=help)

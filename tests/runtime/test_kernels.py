@@ -305,3 +305,22 @@ def test_loops_that_must_be_serial():
     ti.init(strict=True)
     with pytest.raises(ti.CompilationError, match="this loop runs serially"):
         make()()
+
+
+def test_gradients_that_a_kernel_cannot_read():
+    x, n = ti.field(ti.f32, shape=2), ti.field(ti.i32, shape=2)
+
+    @ti.kernel
+    def read_x() -> ti.f32:
+        return x.grad[0]
+
+    @ti.kernel
+    def read_n() -> ti.f32:
+        return n.grad[0]
+
+    for k, name in ((read_x, "x"), (read_n, "n")):
+        with pytest.raises(ti.CompilationError) as error:
+            k()
+        assert f"the field `{name}` has no `grad`" in str(error.value)
+        assert f"return {name}.grad[0]" in str(error.value)
+        assert "needs_grad=True" in str(error.value)
