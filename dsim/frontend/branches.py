@@ -168,6 +168,8 @@ def emit(e: Emitter, cond: Atom, sides: tuple[Side, Side], results: list[Var]) -
 
 
 def _selection(cond: Atom, x: Atom, y: Atom) -> tuple[str, tuple[Atom, ...]]:
+    if (x, y) == (FALSE, TRUE):
+        return "bnot", (cond,)
     if y == FALSE:
         return "band", (cond, x)
     if x == TRUE:

@@ -35,7 +35,7 @@ def leave_loop(f: Frame, word: str) -> None:
 
 def leave_function(f: Frame, s: ast.Return) -> None:
     """``return value``: the value is kept, and nothing after it runs."""
-    value = None if s.value is None else f.value(s.value, "result")
+    value = None if s.value is None else f.value(s.value, f.result_hint)
     if value is not None:
         value = _returned(f, value, s)
     elif isinstance(f.returns, Returns):

@@ -38,7 +38,7 @@ class Language:
     call : callable
         ``(frame, call, used, hint)``: the value of a call; `used` tells whether it is wanted.
     invoke : callable
-        ``(frame, function, args, keywords, node)``: the value of an inlined function.
+        ``(frame, function, args, keywords, node, hint)``: the value of an inlined function.
     assign : callable
         ``(frame, target, value)``: gives `value` to a target.
     """
@@ -47,7 +47,7 @@ class Language:
     load: Callable[[Frame, Value, str], Value]
     run: Callable[[Frame, Sequence[ast.stmt], frozenset[str] | None], None]
     call: Callable[[Frame, ast.Call, bool, str], Value]
-    invoke: Callable[[Frame, Value, list[Value], dict[str, Value], ast.AST], Value]
+    invoke: Callable[[Frame, Value, list[Value], dict[str, Value], ast.AST, str], Value]
     assign: Callable[[Frame, ast.expr, Value], None]
 
 
@@ -103,6 +103,7 @@ class Frame:
         self.kind = "kernel"
         self.outer: Frame | None = None  # of a func defined inside another function
         self.returns: Value = None  # the annotation
+        self.result_hint = "result"  # a name for what is returned
         self.config: LoopConfig | None = None  # for the next loop
 
     @property
