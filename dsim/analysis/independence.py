@@ -2,7 +2,9 @@
 
 Accumulations with one operation commute, so that they never make iterations dependent; a memory that
 is read in one iteration and written in another does, and so do two stores to one element, unless all
-store the same value.
+store the same value. The value before an accumulation depends on the order in which iterations come: for
+integers (a counter that hands out places) any order is as good, for floats, which have derivatives, the
+loop keeps its order.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from dsim.analysis.meeting import Meetings, apart
 from dsim.analysis.reductions import Reductions
 from dsim.analysis.symbols import Loop
 from dsim.diagnostics import Diagnostic, Label, Span
-from dsim.ir.nodes import AccumulateOp, Const, For, Kernel, MemoryKey, Statement, Store, Var
+from dsim.ir.nodes import Accumulate, AccumulateOp, Const, For, Kernel, MemoryKey, Statement, Store, Var
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +73,8 @@ class _Judge:
         for a in self.facts.inside(loop):
             inside.setdefault(a.memory.key, []).append(a)
         for accesses in inside.values():
-            if len({(a.kind, a.op) for a in accesses}) == 1 and accesses[0].kind != "store":
+            uniform = len({(a.kind, a.op) for a in accesses}) == 1 and accesses[0].kind != "store"
+            if uniform and not any(map(_ordered, accesses)):
                 continue
             for group in apart(accesses):
                 for a, b in _pairs(group):
@@ -81,7 +84,7 @@ class _Judge:
 
     def _harmless(self, a: Access, b: Access, loop: Loop) -> bool:
         if a.kind == "accumulate" and b.kind == "accumulate":
-            return a.op == b.op
+            return a.op == b.op and not _ordered(a) and not _ordered(b)
         if not (isinstance(a.statement, Store) and isinstance(b.statement, Store)):
             return False
         value = a.statement.value
@@ -97,11 +100,17 @@ class _Judge:
 
 def _pairs(accesses: Iterable[Access]) -> Iterable[tuple[Access, Access]]:
     """Pairs with a write in them, one of each form and kind; an access with itself too."""
-    distinct = list({(a.form, a.kind, a.op, _value(a)): a for a in accesses}.values())
+    distinct = list({(a.form, a.kind, a.op, _value(a), _ordered(a)): a for a in accesses}.values())
     for n, a in enumerate(distinct):
         for b in distinct[n:]:
             if is_write(a) or is_write(b):
                 yield a, b
+
+
+def _ordered(a: Access) -> bool:
+    """Whether `a` gives the float that stood there before it."""
+    s = a.statement
+    return isinstance(s, Accumulate) and s.old is not None and s.memory.type.is_float
 
 
 def _value(a: Access) -> object:
@@ -112,7 +121,10 @@ def _clashing(s: For, a: Access, b: Access) -> Diagnostic:
     first, second = (b, a) if is_write(b) and not is_write(a) else (a, b)  # the write first
     name = shown(first.memory)
     write, other = _span(first.statement), _span(second.statement)
-    if first is second or (first.kind, second.kind) == ("store", "store"):
+    if _ordered(first) or _ordered(second):
+        message = f"this loop runs serially: what stood in `{name}` before depends on the iterations' order"
+        remedy = "leave the returned value unused, or compute the running sum in a loop of its own"
+    elif first is second or (first.kind, second.kind) == ("store", "store"):
         message = f"this loop runs serially: two iterations may store to one element of `{name}`"
         remedy = (
             f"index `{name}` by the loop's index, use `+=`, or assert it: `loop_config(parallel=True)`"

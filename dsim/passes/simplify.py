@@ -1,4 +1,8 @@
-"""The standard sequence of passes, for every kernel before and after it is differentiated."""
+"""The standard sequences of passes: for every kernel that is read or differentiated, and for machine code.
+
+Sums in registers come only before machine code: a derivative of the person's own ``U[None] += e`` is
+shorter, and reads better, than one of a sum that a pass made.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +15,6 @@ from dsim.passes.reuse import reuse
 from dsim.passes.touched import has_inner_loops
 
 CLEAN = (fold, reuse, drop_dead)
-MOVE = (hoist, registers)
 
 
 def simplify(kernel: Kernel) -> Kernel:
@@ -24,10 +27,16 @@ def simplify(kernel: Kernel) -> Kernel:
         kernel = one(kernel)
     if not has_inner_loops(kernel):
         return kernel
-    moved = kernel
-    for one in MOVE:
-        moved = one(moved)
-    if moved is not kernel:  # what stood in two loops may now stand side by side
+    return _cleaned(kernel, hoist(kernel))  # what stood in two loops may now stand side by side
+
+
+def finish(kernel: Kernel) -> Kernel:
+    """A simple kernel with what only the machine likes: sums that inner loops keep in registers."""
+    return _cleaned(kernel, registers(kernel)) if has_inner_loops(kernel) else kernel
+
+
+def _cleaned(before: Kernel, after: Kernel) -> Kernel:
+    if after is not before:
         for one in CLEAN:
-            moved = one(moved)
-    return moved
+            after = one(after)
+    return after

@@ -25,7 +25,7 @@ from dsim.ir.build import Names
 from dsim.ir.nodes import Block, For, Kernel, Let, Load, MemoryKey, Statement, Var
 from dsim.ir.walk import bound_names, with_blocks
 from dsim.passes.parallel import parallel
-from dsim.passes.simplify import simplify
+from dsim.passes.simplify import finish, simplify
 from dsim.runtime.settings import current
 
 Launcher = Callable[..., tuple[Any, ...]]
@@ -92,7 +92,8 @@ def _cpu(kernel: Kernel, buffers: Mapping[MemoryKey, np.ndarray], checked: bool)
 
 
 def _machine(kernel: Kernel, checked: bool) -> cpu.Compiled:
-    chosen, facts = current(), effects(kernel)
+    chosen, kernel = current(), finish(kernel)
+    facts = effects(kernel)
     known = bounds(kernel, facts) if checked else None
     return cpu.compile_kernel(
         kernel, known, threads=chosen.threads != 1, deterministic=chosen.deterministic, facts=facts

@@ -17,7 +17,7 @@ from dsim.passes.hoist import hoist
 from dsim.passes.parallel import parallel
 from dsim.passes.registers import registers
 from dsim.passes.reuse import reuse
-from dsim.passes.simplify import simplify
+from dsim.passes.simplify import finish, simplify
 from tests.building import Building
 
 
@@ -41,14 +41,14 @@ def adjoint_of_springs() -> Kernel:
     return reverse(springs(), frozenset({("x", ()), ("U", ())})).kernel
 
 
-@pytest.mark.parametrize("one", [drop_dead, fold, reuse, hoist, registers, parallel, simplify])
+@pytest.mark.parametrize("one", [drop_dead, fold, reuse, hoist, registers, parallel, simplify, finish])
 def test_springs(one: Callable[[Kernel], Kernel], golden) -> None:
     after = one(springs())
     check(after)
     golden(show(after), one.__name__)
 
 
-@pytest.mark.parametrize("one", [fold, reuse, hoist, registers, simplify])
+@pytest.mark.parametrize("one", [fold, reuse, hoist, registers, simplify, finish])
 def test_adjoint_of_springs(one: Callable[[Kernel], Kernel], golden) -> None:
     after = one(adjoint_of_springs())
     check(after)

@@ -13,10 +13,10 @@ from dsim.passes.fold import fold
 from dsim.passes.hoist import hoist
 from dsim.passes.registers import registers
 from dsim.passes.reuse import reuse
-from dsim.passes.simplify import simplify
+from dsim.passes.simplify import finish, simplify
 from tests.passes.random_programs import Program
 
-EACH = (fold, reuse, drop_dead, hoist, registers, simplify)
+EACH = (fold, reuse, drop_dead, hoist, registers, simplify, finish)
 
 
 def outcome(program: Program, kernel: Kernel) -> list[np.ndarray]:

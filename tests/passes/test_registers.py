@@ -15,7 +15,7 @@ from dsim.ir.show import show
 from dsim.ir.types import i32
 from dsim.ir.walk import blocks
 from dsim.passes.registers import registers
-from dsim.passes.simplify import simplify
+from dsim.passes.simplify import finish, simplify
 from tests.building import Building
 
 
@@ -47,7 +47,7 @@ def test_pairs_of_bodies(golden) -> None:
         k.accumulate(U, 1.0)
     # x is read in the loop: only U's sum may be kept
     assert additions(k.kernel()) == [("U", 1), ("x", 2), ("x", 2)]
-    golden(show(simplify(adjoint_of_pairs())))
+    golden(show(finish(simplify(adjoint_of_pairs()))))
 
 
 def adjoint_of_pairs() -> Kernel:
@@ -67,7 +67,7 @@ def test_the_numbers_stay() -> None:
     buffers = {m.key: rng.normal(size=m.shape) for m in kernel.memories}
     again = {key: b.copy() for key, b in buffers.items()}
     run(kernel, buffers)
-    run(simplify(kernel), again)
+    run(finish(simplify(kernel)), again)
     np.testing.assert_allclose(again["x", ("bar",)], buffers["x", ("bar",)], rtol=1e-13)
 
 
@@ -135,7 +135,7 @@ def test_additions_in_branches_are_carried_through_them() -> None:
     kernel = k.kernel()
     assert additions(kernel) == [("x", 1)]
     buffers = {("x", ()): np.zeros(8), ("v", ()): np.array([1.0, -2.0, 3.0, 0.0])}
-    run(simplify(kernel), buffers)
+    run(finish(simplify(kernel)), buffers)
     assert np.all(buffers["x", ()] == 1 + 4 + 3 + 1 + 0)
 
 
@@ -155,7 +155,7 @@ def outside(trips: int, condition: bool) -> Kernel:
 
 @pytest.mark.parametrize("condition", [False, True])
 def test_an_element_that_does_not_exist_is_not_touched_where_no_trip_did(condition: bool) -> None:
-    kernel = simplify(outside(4, condition))
+    kernel = finish(simplify(outside(4, condition)))
     assert any(isinstance(s, If) for s in kernel.body.statements[0].body.statements)
     run(kernel, {("x", ()): np.zeros(4)}, (7, 0))
     with pytest.raises(Fault):
