@@ -30,7 +30,7 @@ def call(f: Frame, node: ast.Call, used: bool, hint: str = "t") -> Value:
     if isinstance(callee, Method):
         return _method(f, callee, node, hint)
     if isinstance(callee, LocalFunc):
-        return f.c.language.invoke(f, callee, *arguments(f, node), node)
+        return f.c.language.invoke(f, callee, *arguments(f, node), node, hint)
     if not isinstance(callee, Opaque):
         f.refuse("unknown-function", f"{describe(callee)} cannot be called", node.func)
     name = builtin(callee.value)
@@ -276,7 +276,7 @@ def _object(
     if is_function(callee.value):
         if callee.path is not None:
             f.c.captures.function(callee.path, callee.value)
-        return f.c.language.invoke(f, callee.value, args, keywords, node)
+        return f.c.language.invoke(f, callee.value, args, keywords, node, hint)
     if f.static:
         return _python_call(f, callee.value, args, keywords, node)
     _refuse_callee(f, callee.value, node)

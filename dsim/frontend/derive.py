@@ -119,7 +119,7 @@ def _body(f: Frame, inner: Any, inside: list[Value], node: ast.AST) -> tuple[Blo
     e = f.emit
     drawn = f.scope.values[DRAWS]
     with e.builder.block() as found:
-        result = f.c.language.invoke(f, inner, inside, {}, node)
+        result = f.c.language.invoke(f, inner, inside, {}, node, "t")
         if isinstance(result, list):
             raise RefusedError
         if not scalars(result):

@@ -33,13 +33,17 @@ class LocalFunc:
     frame: Frame
 
 
-def invoke(f: Frame, function: Any, args: list[Value], keywords: dict[str, Value], node: ast.AST) -> Value:
+def invoke(
+    f: Frame, function: Any, args: list[Value], keywords: dict[str, Value], node: ast.AST, hint: str = "t"
+) -> Value:
     """The value of ``function(*args, **keywords)``, its body lowered here."""
     mode = getattr(function, "__dsim_derivative__", None)
     if mode is not None:
         return derive.call(f, mode, args, keywords, node)
     if isinstance(function, LocalFunc):
-        return _inlined(f, _local_frame(f, function, node), function.node, {}, args, keywords, node)
+        inner = _local_frame(f, function, node)
+        inner.result_hint = hint if hint != "t" else "result"
+        return _inlined(f, inner, function.node, {}, args, keywords, node)
     python = function.__dsim_func__
     owner = []
     if isinstance(python, types.MethodType):
@@ -47,6 +51,7 @@ def invoke(f: Frame, function: Any, args: list[Value], keywords: dict[str, Value
         path = f.c.captures.rooted(Path(type(held).__name__, lambda: held), id(held), python.__name__)
         owner, python = [Opaque(held, path)], python.__func__
     inner = Frame(f.c, text_of(f, python), Surroundings(python), (*f.inlined, f.span(node)))
+    inner.result_hint = hint if hint != "t" else "result"
     return _inlined(f, inner, python, annotated(inner, python), [*owner, *args], keywords, node)
 
 
