@@ -5,7 +5,6 @@ import pytest
 
 import dsim as ti
 
-
 # With one row the loop over samples is the outermost one, and dsim warns that it is serial.
 pytestmark = pytest.mark.filterwarnings("ignore:warning.serial:dsim.DsimWarning")
 
