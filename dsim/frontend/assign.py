@@ -6,7 +6,7 @@ import ast
 
 from dsim.frontend import indexing, operators, subscripts
 from dsim.frontend.elements import cast, store
-from dsim.frontend.frame import Frame, RestartError
+from dsim.frontend.frame import Frame
 from dsim.frontend.indexing import Part, part
 from dsim.frontend.items import items
 from dsim.frontend.structure import fits, labels, rebuilt, scalars
@@ -71,7 +71,7 @@ def assign_name(
     else:
         value = fixed(f, name, value, target, type)
         if isinstance(value, Mat) and (f.name, name) in f.c.buffered:
-            value = _buffered(f, name, value)
+            value = buffered(f, name, value)
     f.bind(name, value, target)
     record(f, name, value, target)
 
@@ -81,7 +81,8 @@ def _open(value: Value) -> bool:
     return any(isinstance(s, int | float) for s in scalars(value))
 
 
-def _buffered(f: Frame, name: str, value: Mat) -> Element:
+def buffered(f: Frame, name: str, value: Mat) -> Element:
+    """`value` in a private memory of its own."""
     buffer = f.c.memories.buffer(name, f.emit.common(value.entries), value.shape)
     for at, entry in zip(buffer.entries, value.entries, strict=True):
         if not (isinstance(entry, Const) and entry.value == 0):  # a new buffer holds zeros
@@ -183,8 +184,10 @@ def local_part(f: Frame, name: str, target: ast.expr) -> Part:
     p = part(f.emit, m.shape, keys, f"`{name}`")
     if p.dynamic:
         if size(m.shape) > subscripts.SMALL:
-            f.c.buffered.add((f.name, name))
-            raise RestartError
+            f.in_memory(name)
+            f.emit.refuse(
+                "limit", f"`{name}` is too large to be changed by this index", help="copy it to a local"
+            )
         subscripts.guard(f, m.shape, p)
     return p
 

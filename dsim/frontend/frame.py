@@ -155,6 +155,12 @@ class Frame:
         """`name` stands for `value`."""
         self.scope.bind(name, value, None if node is None else self.span(node))
 
+    def in_memory(self, name: str) -> None:
+        """Begins anew with the local `name` in a private memory; does nothing when that was tried already."""
+        if (self.name, name) not in self.c.buffered:
+            self.c.buffered.add((self.name, name))
+            raise RestartError
+
     @contextmanager
     def statically(self) -> Iterator[None]:
         """Inside, captured numbers stay constants and Python functions may be called."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dsim.frontend import derive, elementary
-from dsim.frontend.assign import fixed, record
+from dsim.frontend.assign import buffered, fixed, record
 from dsim.frontend.captures import Path, Surroundings
 from dsim.frontend.exits import assigned
 from dsim.frontend.frame import Frame
@@ -208,6 +208,8 @@ def _parameter(
     value = _typed(f, inner, name, value, annotation)
     if changed and (scalars(value) or isinstance(value, list)):
         value = fixed(f, name, value, node)
+    if isinstance(value, Mat) and (inner.name, name) in f.c.buffered:
+        value = buffered(f, name, value)
     inner.scope.bind(name, value, None)
     if scalars(value):
         record(inner, name, value, _parameter_node(inner, name))

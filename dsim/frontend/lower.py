@@ -5,11 +5,12 @@ from __future__ import annotations
 import ast
 import types
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
-from dsim.diagnostics import Diagnostic
+from dsim.diagnostics import CompilationError, Diagnostic
 from dsim.frontend import calls, elements, expressions, funcs, statements
-from dsim.frontend.assign import assign
+from dsim.frontend.assign import assign, buffered
 from dsim.frontend.captures import Captures, Path, Surroundings
 from dsim.frontend.emit import Emitter
 from dsim.frontend.frame import Compilation, Frame, Language, RestartError
@@ -65,59 +66,85 @@ def lower(
         With every error that was found, in the order of the text.
     """
     python, known = _unbound(function, dict(bound or {}))
-    text = read(python)
-    buffered: set[tuple[str, str]] = set()
-    while True:
-        try:
-            return _Lowering(python, text, settings or Settings(), promoted, kind, buffered).run(known)
-        except RestartError:
-            continue
+    attempt = _Attempt(python, read(python), settings or Settings(), kind, known)
+    try:
+        return attempt.lowered(promoted)
+    except CompilationError:
+        if not promoted:
+            raise
+    return attempt.lowered(attempt.possible(promoted))
+
+
+@dataclass
+class _Attempt:
+    """A function to be lowered, perhaps more than once."""
+
+    python: types.FunctionType
+    text: FunctionText
+    settings: Settings
+    kind: str
+    bound: Mapping[str, Any]
+    buffered: set[tuple[str, str]] = field(default_factory=set)
+
+    def lowered(self, promoted: frozenset[str]) -> Lowered:
+        """The function with these captured numbers as parameters."""
+        while True:
+            try:
+                return _Lowering(self, promoted).run()
+            except RestartError:
+                continue
+
+    def possible(self, promoted: frozenset[str]) -> frozenset[str]:
+        """Those of `promoted` that may be parameters; a length or a step must be known at compile time."""
+        kept: frozenset[str] = frozenset()
+        for name in sorted(promoted):
+            try:
+                self.lowered(kept | {name})
+            except CompilationError:
+                continue
+            kept |= {name}
+        return kept
 
 
 def _unbound(
     function: Callable[..., Any], bound: dict[str, Any]
 ) -> tuple[types.FunctionType, dict[str, Any]]:
+    """The function without its owner, which becomes the known value of its first parameter."""
+    python = function.__func__ if isinstance(function, types.MethodType) else function
+    assert isinstance(python, types.FunctionType)
     if isinstance(function, types.MethodType):
-        python = function.__func__
-        return python, {python.__code__.co_varnames[0]: function.__self__, **bound}
-    return function, bound
+        bound = {python.__code__.co_varnames[0]: function.__self__, **bound}
+    return python, bound
 
 
 class _Lowering:
     """One attempt at lowering one function."""
 
-    def __init__(
-        self,
-        python: types.FunctionType,
-        text: FunctionText,
-        settings: Settings,
-        promoted: frozenset[str],
-        kind: str,
-        buffered: set[tuple[str, str]],
-    ) -> None:
-        self.python, self.text, self.kind = python, text, kind
-        emit = Emitter(settings)
+    def __init__(self, attempt: _Attempt, promoted: frozenset[str]) -> None:
+        self.python, self.text, self.kind = attempt.python, attempt.text, attempt.kind
+        self.bound = attempt.bound
+        emit = Emitter(attempt.settings)
         self.emit = emit
-        self.c = Compilation(emit, Captures(promoted), Memories(emit), LANGUAGE, buffered)
-        self.c.active = (python,)
-        self.frame = Frame(self.c, text, Surroundings(python))
+        self.c = Compilation(emit, Captures(promoted), Memories(emit), LANGUAGE, attempt.buffered)
+        self.c.active = (self.python,)
+        self.frame = Frame(self.c, self.text, Surroundings(self.python))
         self.params: list[Param] = []
 
-    def run(self, bound: Mapping[str, Any]) -> Lowered:
+    def run(self) -> Lowered:
         """Lowers the function whole."""
         problems = self.emit.problems
+        yields: tuple[Atom, ...] = ()
         try:
-            self._signature(bound)
+            self._signature(self.bound)
             self.frame.run(self.text.node.body, frozenset())
             yields = self._yields()
         except RefusedError:
-            yields = ()
+            pass  # noted
         except RecursionError:
             message = f"`{self.text.node.name}` is nested too deeply"
             problems.note(
                 Diagnostic("limit", message, self.text.name_span(), help="split its longest expressions")
             )
-            yields = ()
         problems.check()
         return self._lowered(yields)
 
@@ -160,7 +187,10 @@ class _Lowering:
         names = component_names(a.arg, shape)
         variables = tuple(self.emit.builder.fresh(name, type_) for name in names)
         self.params.append(Param(a.arg, type_, variables, shape))
-        self.frame.bind(a.arg, Mat(shape, variables) if shape else variables[0], a)
+        value: Value = Mat(shape, variables) if shape else variables[0]
+        if isinstance(value, Mat) and (self.frame.name, a.arg) in self.c.buffered:
+            value = buffered(self.frame, a.arg, value)
+        self.frame.bind(a.arg, value, a)
 
     def _refuse_parameter(self, a: ast.arg, annotation: Any) -> None:
         help = f"annotate it: `{a.arg}: ds.f32`"

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from dsim.frontend import indexing, names
 from dsim.frontend.elements import store
-from dsim.frontend.frame import Frame, RestartError
+from dsim.frontend.frame import Frame
 from dsim.frontend.indexing import Part, integer, part
 from dsim.frontend.memories import whole
 from dsim.frontend.operators import matrix
@@ -125,8 +125,7 @@ def of_matrix(f: Frame, m: Mat, keys: Sequence[Value], node: ast.Subscript, hint
 def _from_buffer(f: Frame, m: Mat, p: Part, node: ast.Subscript) -> Value:
     local = root_local(f, node)
     if local is not None:
-        f.c.buffered.add((f.name, local))
-        raise RestartError
+        f.in_memory(local)
     e = f.emit
     t = e.common(m.entries)
     buffer = f.c.memories.buffer("values", t, m.shape)

@@ -79,6 +79,20 @@ def test_static_uses_stay_constant() -> None:
     assert [c.name for c in result.hidden] == ["n"]
 
 
+def test_numbers_that_must_be_known_are_not_promoted() -> None:
+    x = f(8)
+    n, step, dt = 3, 2, 0.5
+
+    def k():
+        v = ti.Vector.zero(float, n)
+        for i in range(0, 8, step):
+            x[i] += dt + v.sum()
+
+    result = lowered(k, promoted=frozenset({"n", "step", "dt"}))
+    assert [c.name for c in result.hidden] == ["dt"]
+    assert {c.name for c in result.captures} == {"n", "step"}
+
+
 def test_numbers_of_objects_and_containers() -> None:
     x = f(4)
     cfg = SimpleNamespace(dt=0.5, inner=SimpleNamespace(k=[1.0, 2.0]))

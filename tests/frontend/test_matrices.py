@@ -271,6 +271,24 @@ def test_large_vectors_with_run_time_indices_live_in_memory() -> None:
     assert names == ["v", "w"]
 
 
+def test_large_arguments_live_in_memory_too() -> None:
+    s = f(3)
+
+    @ti.func
+    def pick(v, i):
+        v[i] += 1.0
+        return v[i] + v[0]
+
+    def k(n: ti.i32, w: ti.types.vector(17, ti.f64)):
+        v = ti.Vector([j * 1.0 for j in range(20)])
+        s[0] = pick(v, n)
+        s[1] = v[n]
+        s[2] = w[n]
+
+    run(k, 3, np.arange(17.0) * 2)
+    close(s, [4.0, 3.0, 6.0])
+
+
 def test_large_matrices_with_constant_indices_stay_scalars() -> None:
     s = f(1)
 

@@ -116,6 +116,17 @@ def test_columns_count_characters() -> None:
     assert span.text == "größer"
 
 
+def test_what_stands_in_an_f_string_is_found() -> None:
+    def k(a: float):
+        print(a, f"x is {missing}")
+
+    with pytest.raises(CompilationError) as caught:
+        lower(k, DOUBLE)
+    span = caught.value.diagnostics[0].span
+    assert span is not None
+    assert span.text == 'f"x is {missing}"'
+
+
 def test_text_from_elsewhere_has_right_lines() -> None:
     source = "\n\ndef k():\n    x[0] = 1.0\n    x[1] = missing\n"
     linecache.cache["<a cell>"] = (len(source), None, source.splitlines(True), "<a cell>")
