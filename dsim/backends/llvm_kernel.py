@@ -165,6 +165,7 @@ class KernelWriter:
                 needed |= {a: None for a in self.buffers[m].shape if isinstance(a, Var)}
         for v in needed:
             w.env[v] = frame.read_scalar(w.f, self.layout.value(v), v.type)
+            w.regular.add(v)
 
     def memories(self, task: Task) -> list[Memory]:
         """The fields, and buffers of the outermost block, that a task touches."""

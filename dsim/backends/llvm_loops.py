@@ -128,6 +128,7 @@ def _windowed(
 
 def _bind_index(w: Writer, v: Var, index: str) -> None:
     """The loop's index in its own type, from the 64-bit one."""
+    w.regular.add(v)
     if v.type.bits == 64:
         w.env[v] = index
         return

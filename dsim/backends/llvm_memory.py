@@ -7,19 +7,18 @@ checked is taken as the kernel computed it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from dsim.backends.llvm_frame import from_stored, to_stored
-from dsim.backends.llvm_integers import cast
+from dsim.backends.llvm_integers import cast, widened
 from dsim.backends.llvm_primitives import binary
 from dsim.backends.llvm_text import STORED, TYPE, WIDTH
 from dsim.backends.llvm_writer import Writer
-from dsim.ir.nodes import Accumulate, AccumulateOp, Atom, Const, Load, Memory, Store
-from dsim.ir.types import ScalarType
+from dsim.ir.nodes import Accumulate, AccumulateOp, Atom, Const, Load, Memory, Store, Var
+from dsim.ir.types import ScalarType, i32
 
 Length = int | str
-Writes = Callable[[tuple[Length, ...]], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +70,19 @@ class Place:
     registers: dict[tuple[tuple[Atom, ...], AccumulateOp], Register] = field(default_factory=dict)
 
     @property
+    def small(self) -> bool:
+        """Whether offsets of its elements fit into 31 bits, and none is negative."""
+        known = all(isinstance(n, int) for n in (*self.shape, *self.strides))
+        return known and 0 < self.extent < 1 << 31 and all(int(d) >= 0 for d in self.strides)
+
+    @property
+    def extent(self) -> int:
+        """Of a place of known shape: how many elements it reaches over; 0 when it has none."""
+        if 0 in self.shape:
+            return 0
+        return 1 + sum((int(n) - 1) * int(d) for n, d in zip(self.shape, self.strides, strict=True))
+
+    @property
     def dense(self) -> bool:
         """Whether elements lie in C order at distances known now."""
         return self.strides == dense_strides(self.shape)
@@ -106,6 +118,43 @@ def element(w: Writer, place: Place, index: tuple[Length, ...], base: str = "") 
     return w.f.let(f"getelementptr inbounds {stored}, ptr {base}, i64 {total}")
 
 
+def reach(w: Writer, place: Place, index: tuple[Atom, ...], base: str = "") -> str:
+    """The address of an element whose index is in bounds.
+
+    An index that is data is multiplied out in 32 bits where they are enough: vectors gather twice as
+    many elements by such offsets.
+    """
+    if place.small and any(isinstance(i, Var) and i not in w.regular for i in index):
+        parts = [narrow(w, i) for i in index]
+        if None not in parts:
+            return scattered(w, place, parts, base)
+    return element(w, place, tuple(w.wide(i) for i in index), base)
+
+
+def narrow(w: Writer, a: Atom) -> Length | None:
+    """The integer atom with 32 bits; None when it has more."""
+    if isinstance(a, Const):
+        return int(a.value)
+    return widened(w.f, w.env[a], a.type, i32) if a.type.bits <= 32 else None
+
+
+def scattered(w: Writer, place: Place, index: Sequence[Length | None], base: str = "") -> str:
+    """The address of an element of a small place, by indices of 32 bits that are in bounds."""
+    constant, total = 0, ""
+    for i, stride in zip(index, place.strides, strict=True):
+        if isinstance(i, int):
+            constant += i * int(stride)
+            continue
+        part = i if stride == 1 else w.f.let(f"mul nuw nsw i32 {i}, {stride}")
+        total = w.f.let(f"add nuw nsw i32 {total}, {part}") if total else str(part)
+    if constant:
+        total = w.f.let(f"add nuw nsw i32 {total}, {constant}")
+    offset = w.f.let(f"zext nneg i32 {total} to i64")
+    return w.f.let(
+        f"getelementptr inbounds {STORED[place.memory.type]}, ptr {base or place.base}, i64 {offset}"
+    )
+
+
 def _inside(w: Writer, place: Place, index: tuple[Length, ...]) -> str:
     """Whether all indices are in bounds."""
     holds = ""
@@ -133,10 +182,10 @@ def load(w: Writer, s: Load) -> None:
     place = w.places[s.memory.key]
     if w.checked(s):
         index = tuple(w.exact(i) for i in s.index)
-        index = _checked_index(w, s, place, index)
+        at = element(w, place, _checked_index(w, s, place, index))
     else:
-        index = tuple(w.wide(i) for i in s.index)
-    w.env[s.var] = fetch(w, place, element(w, place, index))
+        at = reach(w, place, s.index)
+    w.env[s.var] = fetch(w, place, at)
 
 
 def _checked_index(w: Writer, s: Load, place: Place, index: tuple[Length, ...]) -> tuple[Length, ...]:
@@ -170,17 +219,13 @@ def store(w: Writer, s: Store) -> None:
     """``memory[index] = value``; skipped where a checked index is out of bounds."""
     place = w.places[s.memory.key]
     value = w.value(s.value)
-
-    def do(index: tuple[Length, ...]) -> None:
-        put(w, place, element(w, place, index), value)
-
-    _guarded(w, s, place, do)
+    _guarded(w, s, place, "", lambda at: put(w, place, at, value))
 
 
-def _guarded(w: Writer, s: Store | Accumulate, place: Place, do: Writes) -> str:
-    """Runs `do` with the index, in a branch of its own when that is checked; the branch's label."""
+def _guarded(w: Writer, s: Store | Accumulate, place: Place, base: str, do: Callable[[str], None]) -> str:
+    """Runs `do` with the address, in a branch of its own when the index is checked; the branch's labels."""
     if not w.checked(s):
-        do(tuple(w.wide(i) for i in s.index))
+        do(reach(w, place, s.index, base))
         return ""
     index = tuple(w.exact(i) for i in s.index)
     bad, good, after = w.f.label("outside"), w.f.label("inside"), w.f.label("after")
@@ -189,7 +234,7 @@ def _guarded(w: Writer, s: Store | Accumulate, place: Place, do: Writes) -> str:
     w.fault("bounds", s, index)
     w.f.jump(after)
     w.f.open(good)
-    do(index)
+    do(element(w, place, index, base))
     end = w.f.block
     w.f.jump(after)
     w.f.open(after)
@@ -206,11 +251,10 @@ def accumulate(w: Writer, s: Accumulate) -> None:
     register = place.registers.get((s.index, s.op))
     olds: list[str] = []
 
-    def do(index: tuple[Length, ...]) -> None:
+    def do(address: str) -> None:
         if register is not None:
             register.add(w, value, place.memory.type)
             return
-        address = element(w, place, index, place.target if s.op == "add" else "")
         if place.atomic:
             old = w.target.accumulate(w.f, s.op, place.memory.type, address, value, s.old is not None)
             olds.append(old or "")
@@ -219,7 +263,7 @@ def accumulate(w: Writer, s: Accumulate) -> None:
         olds.append(old)
         put(w, place, address, binary(w.f, w.target, s.op, place.memory.type, old, value))
 
-    labels = _guarded(w, s, place, do)
+    labels = _guarded(w, s, place, place.target if s.op == "add" else "", do)
     if s.old is None:
         return
     if labels:

@@ -92,6 +92,7 @@ class Writer:
         self.leave = ""  # where a function ends early, when memory is lacking
         self.hoisted: dict[MemoryKey, str] = {}  # buffers that were made at the function's start
         self.deferred: dict[int, Deferred] = {}  # accumulations that their loop adds later, by identity
+        self.regular: set[Var] = set()  # integers that change evenly from trip to trip, if at all
         self.stack = 0  # bytes of buffers on the stack
         self._wide: dict[Var, str] = {}
         self._made: list[Var] = []  # keys of `_wide` in the order in which they were added
@@ -111,6 +112,8 @@ class Writer:
     def define(self, s: Let, value: str) -> None:
         """Notes what a `Let` gave."""
         self.env[s.var] = value
+        if s.op in _WIDENED and all(isinstance(a, Const) or a in self.regular for a in s.args):
+            self.regular.add(s.var)
         if s.op in _WIDENED and s.var.type.is_integer and s.var.type.bits == 32:
             self._definitions[s.var] = s
 
