@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Sized
 from typing import Any
 
 from dsim.frontend import elementary, loop_ranges, loops, matrices, randomness, updates
@@ -142,7 +142,9 @@ def _len(f: Frame, hint: str, value: Value) -> Value:
         return value.shape[0]
     if isinstance(value, tuple | list):
         return len(value)
-    if isinstance(value, Opaque) and hasattr(value.value, "__len__"):
+    if isinstance(value, Opaque) and isinstance(value.value, Sized):
+        if value.path is not None:
+            f.c.captures.length(value.path, value.value)
         return len(value.value)
     help = "use its `shape`" if type(value).__name__ == "Field" else ""
     f.emit.refuse("type", f"{describe(value)} has no length", help=help)

@@ -10,7 +10,7 @@ import builtins
 import copy
 import math
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sized
 from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
@@ -185,6 +185,11 @@ class Captures:
         read = path.read
         self.constants.setdefault(path.text, Capture(path.text, plain(value), lambda: plain(read())))
 
+    def length(self, path: Path, value: Sized) -> None:
+        """The length of `value`, and nothing else of it, is compiled in."""
+        text, read = f"len({path.text})", path.read
+        self.constants.setdefault(text, Capture(text, len(value), lambda: _length(read())))
+
     def promote(self, path: Path, value: object) -> bool:
         """Whether the number at `path` is to be a parameter; notes it when it is."""
         if path.text not in self.promoted:
@@ -202,6 +207,10 @@ class Captures:
         self.objects.setdefault(path.text, Capture(path.text, _code(value), lambda: _code(read())))
 
 
+def _length(value: object) -> object:
+    return len(value) if isinstance(value, Sized) else MISSING
+
+
 def _code(function: object) -> object:
     """What a func is made of: its Python function, or itself when it is a derivative."""
     python = getattr(function, "__dsim_func__", function)
@@ -212,13 +221,15 @@ _PLAIN = {int, float, bool, str}
 
 
 def plain(value: object) -> object:
-    """`value` in a form that ``==`` compares as a whole: arrays as nested tuples, containers copied."""
+    """`value` in a form that ``==`` compares as a whole: arrays as their bytes, containers copied."""
     if type(value) in _PLAIN:  # asked at every launch
         return value
     if isinstance(value, np.generic):
         return value.item()
+    if isinstance(value, np.ndarray) and not value.dtype.hasobject:
+        return value.shape, value.dtype.str, value.tobytes()
     if is_host_matrix(value) or isinstance(value, np.ndarray):
-        return _tuples(np.asarray(cast("Any", value)).tolist())
+        value = np.asarray(cast("Any", value)).tolist()
     if isinstance(value, list | tuple):
         return _tuples(value)
     if isinstance(value, Mapping | set):

@@ -59,6 +59,8 @@ def _of_object(f: Frame, value: Opaque, node: ast.AST) -> list[Value]:
             f.refuse("static", f"{describe(value)} cannot be gone through", node)
         return [names.imported(f, k, None, node) for k in found]
     if isinstance(found, np.ndarray):
+        if value.path is not None:
+            f.c.captures.constant(value.path, found)
         found = found.tolist()
     return [_item(f, i, v, value, node) for i, v in enumerate(found)]
 

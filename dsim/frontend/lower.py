@@ -79,7 +79,7 @@ def lower(
 class _Attempt:
     """A function to be lowered, perhaps more than once."""
 
-    python: types.FunctionType
+    python: Any  # a plain function (a type checker takes one in an attribute for a method)
     text: FunctionText
     settings: Settings
     kind: str

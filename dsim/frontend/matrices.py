@@ -53,6 +53,8 @@ def _literal(f: Frame, rows: Value, dt: Value = None) -> Mat:
 
 
 def _plain(f: Frame, value: Opaque) -> Value:
+    if value.path is not None:
+        f.c.captures.constant(value.path, value.value)
     from_array = getattr(value.value, "tolist", None)
     items = from_array() if from_array is not None else value.value
     if not isinstance(items, list | tuple):

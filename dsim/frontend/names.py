@@ -72,7 +72,8 @@ def imported(f: Frame, value: Any, path: Path | None, node: ast.AST) -> Value:
         if path is not None:
             f.c.captures.constant(path, value)
         return _host_matrix(f, value)
-    if isinstance(value, list | tuple | Mapping | set | np.ndarray) and path is not None:
+    # What is in an array is noted where it is used: comparing a large one at each launch takes time.
+    if isinstance(value, list | tuple | Mapping | set) and path is not None:
         f.c.captures.constant(path, value)
     if isinstance(value, ScalarType | MatrixType) and path is not None:
         f.c.captures.object(path, value)

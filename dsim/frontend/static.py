@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from typing import Any
 
+import numpy as np
+
 from dsim.frontend.frame import Frame
 from dsim.frontend.items import items
 from dsim.frontend.values import Field, Grid, Mat, Opaque, Range, Unrolled, Value, describe, is_scalar
@@ -50,6 +52,8 @@ def unrolled(f: Frame, node: ast.expr) -> list[Value] | None:
 
 def compile_time(f: Frame, value: Value, node: ast.AST) -> Any:
     """`value` as the Python object that it is; refused when it is known at run time only."""
+    if isinstance(value, Opaque) and isinstance(value.value, np.ndarray) and value.path is not None:
+        f.c.captures.constant(value.path, value.value)
     if isinstance(value, Const | Opaque):
         return value.value
     if isinstance(value, Field):

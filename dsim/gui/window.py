@@ -92,8 +92,8 @@ class GUI:
         res: int | Sequence[int] = 512,
         background_color: int = 0x0,
         show_gui: bool = True,
-        fullscreen: bool = False,  # noqa: ARG002
-        fast_gui: bool = False,  # noqa: ARG002
+        fullscreen: bool = False,
+        fast_gui: bool = False,
         *,
         frames: int | None = None,
     ) -> None:
@@ -245,15 +245,15 @@ class GUI:
 
     # what a person at a window would do; nobody is there
 
-    def get_event(self, *event_filter: object) -> bool:  # noqa: ARG002
+    def get_event(self, *event_filter: object) -> bool:
         """Whether there is an event: never, without a window."""
         return False
 
-    def get_events(self, *event_filter: object) -> Iterator[object]:  # noqa: ARG002
+    def get_events(self, *event_filter: object) -> Iterator[object]:
         """The events since the last call: none, without a window."""
         return iter(())
 
-    def is_pressed(self, *keys: str) -> bool:  # noqa: ARG002
+    def is_pressed(self, *keys: str) -> bool:
         """Whether one of `keys` is held down: never, without a window."""
         return False
 

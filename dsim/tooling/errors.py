@@ -14,7 +14,7 @@ class ToolError(Exception):
         What to do about it.
     """
 
-    def __init__(self, message: str, *, help: str = "") -> None:  # noqa: A002 - the word that dsim shows
+    def __init__(self, message: str, *, help: str = "") -> None:
         super().__init__(message)
         self.message = message
         self.help = help

@@ -152,7 +152,7 @@ class Running:
             self.number, self.cell = self.numbers[cell_index], cell
             self.progress.start(cell_label(cell.source))
 
-    def executed(self, cell: Notebook, cell_index: int, execute_reply: Mapping[str, Any]) -> None:  # noqa: ARG002
+    def executed(self, cell: Notebook, cell_index: int, execute_reply: Mapping[str, Any]) -> None:
         """A cell has run; one that failed raises afterwards and is counted there."""
         if execute_reply["content"]["status"] == "ok":
             self.progress.finish()

@@ -148,3 +148,28 @@ def test_a_field_that_a_name_leaves_is_seen() -> None:
     assert held.value is held.read()
     x = f(3)
     assert held.value is not held.read()
+
+
+def test_of_an_array_only_what_is_used_is_watched() -> None:
+    x = f(4)
+    rows, weights = np.zeros((3, 2)), np.array([1.0, 2.0])
+
+    def length():
+        for i in range(len(rows)):
+            x[i] = 1.0
+
+    def content():
+        for w in ti.static(weights):
+            x[0] += w
+
+    (watched,) = lowered(length).captures
+    assert (watched.name, watched.value) == ("len(rows)", 3)
+    rows[0, 0] = 5.0
+    assert watched.read() == 3
+    rows = np.zeros((4, 2))
+    assert watched.read() == 4
+
+    (watched,) = lowered(content).captures
+    assert watched.read() == watched.value
+    weights[1] = 7.0
+    assert watched.read() != watched.value
