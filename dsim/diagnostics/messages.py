@@ -50,6 +50,27 @@ CODES: dict[str, Level] = {
 }
 
 
+# What to do about it in general, for a diagnostic that knows nothing better.
+REMEDIES: dict[str, str] = {
+    "syntax": "kernels have assignments, loops, branches, `while`, calls of funcs, `print` and `assert`",
+    "unknown-name": "define it before the kernel is launched for the first time",
+    "unknown-function": "decorate your own with `@ds.func`; `ds` and `ds.math` have the usual ones",
+    "unknown-attribute": "check the spelling; the page on the language lists what there is",
+    "type": "look at what both sides are, and convert: `int(a)`, `float(a)`, `ds.cast(a, ds.f32)`",
+    "shape": "look at the shapes of both sides; `a.n` and `a.m` are a matrix's rows and columns",
+    "index": "give one integer for each axis: `x[i, j]`, or `x[None]` for a field of shape ()",
+    "argument": "compare the call with the definition",
+    "return": "let every `return` give what the annotation `-> …` promises",
+    "static": "Python numbers, tuples and `ds.static(…)` are known at compile time; elements of fields are not",
+    "limit": "split the work into several fields or kernels",
+    "out-of-bounds": "compare the loop's range with the field's shape",
+    "assertion": "print the values that the assertion compares",
+    "memory": "run fewer iterations at once, or carry less from trip to trip",
+    "not-differentiable": "differentiate a function of numbers and vectors that returns what it computes",
+    "fallback": "this changes nothing else",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Label:
     """A second place that a diagnostic points to, and what is there."""
@@ -75,7 +96,7 @@ class Diagnostic:
     labels : tuple of Label
         Further places.
     help : str
-        What to do about it; one line.
+        What to do about it; one line. Empty when `REMEDIES` says it.
     """
 
     code: str
@@ -89,3 +110,8 @@ class Diagnostic:
     def level(self) -> Level:
         """The level that `CODES` gives to this code."""
         return CODES[self.code]
+
+    @property
+    def remedy(self) -> str:
+        """The help line: its own, or what `REMEDIES` says of this code."""
+        return self.help or REMEDIES.get(self.code, "")

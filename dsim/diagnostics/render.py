@@ -36,8 +36,8 @@ def _lines(d: Diagnostic) -> Iterator[str]:
             yield f"{span.line:>{width}} │ {_printable(span.source.line(span.line))}"
         shown = at
         yield f"{'':>{width}} │ {_underline(span, sign)} {text}".rstrip()
-    if d.help:
-        yield f"help: {d.help}"
+    if d.remedy:
+        yield f"help: {d.remedy}"
 
 
 def _underline(span: Span, sign: str) -> str:

@@ -112,7 +112,12 @@ def fixed(f: Frame, name: str, value: Value, node: ast.AST, type: ScalarType | N
     if value is None:
         f.refuse("type", f"`{name}` would be None: the right side gives no value", node)
     if isinstance(value, str):
-        f.refuse("type", "kernels have no strings but in `print` and `assert`", node)
+        f.refuse(
+            "type",
+            "kernels have no strings but in `print` and `assert`",
+            node,
+            help="number the cases, or decide outside the kernel",
+        )
     if isinstance(value, Field | Opaque | Unrolled | Grid | Range | Method) or callable(value):
         return value
     f.refuse("type", f"{describe(value)} cannot be kept in a local", node)
@@ -198,14 +203,14 @@ def _keys(f: Frame, target: ast.expr, shape: tuple[int, ...]) -> list[Value]:
         return []
     assert isinstance(target, ast.Subscript | ast.Attribute)
     before = _keys(f, target.value, shape)
+    if any(isinstance(k, slice | list) for k in before):
+        f.refuse("index", "a part of a part cannot be assigned", target, help="name the entries in one step")
     if isinstance(target, ast.Subscript):
         return [*before, *subscripts.indices(f, target.slice)]
     at = subscripts.swizzle(f, shape[len(before) :], target)
-    if at is None or len(at) != 1:
-        f.refuse(
-            "unknown-attribute", f"`.{target.attr}` cannot be assigned", target, help="assign entry by entry"
-        )
-    return [*before, at[0]]
+    if at is None or len(set(at)) < len(at):
+        f.refuse("unknown-attribute", f"`.{target.attr}` cannot be assigned", target)
+    return [*before, at[0] if len(at) == 1 else at]
 
 
 def set_part(f: Frame, name: str, p: Part, value: Value, target: ast.expr) -> None:

@@ -83,7 +83,7 @@ def operate(f: Frame, sign: str, a: Value, b: Value, hint: str = "t") -> Value:
     if sign == "@":
         return matmul(f.emit, a, b, hint)
     if sign == "%" and isinstance(a, str):
-        f.emit.refuse("type", "a string can only stand in `print` and `assert`")
+        f.emit.refuse("type", "a string can only stand in `print` and `assert`", help=_NUMBER)
     return binary(f.emit, sign, a, b, hint)
 
 
@@ -95,6 +95,7 @@ def _is_sequence_arithmetic(sign: str, a: Value, b: Value) -> bool:
     return any(isinstance(x, tuple | list) and isinstance(n, int) for x, n in pairs)
 
 
+_NUMBER = "number the cases, or decide outside the kernel"
 _PYTHON = (Opaque, str, tuple)
 
 
@@ -240,7 +241,7 @@ def _formatted(f: Frame, node: ast.expr, hint: str) -> Value:
     parts = text.parts(f, node)
     if f.static and all(isinstance(p, str) for p in parts):
         return "".join(str(p) for p in parts)
-    f.refuse("type", "a string can only stand in `print` and `assert`", node)
+    f.refuse("type", "a string can only stand in `print` and `assert`", node, help=_NUMBER)
 
 
 _BY_NODE: dict[type, Evaluate] = {

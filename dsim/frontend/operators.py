@@ -146,11 +146,11 @@ def _fold(e: Emitter, sign: str, a: Any, b: Any) -> Scalar:
     try:
         result = EXACT[sign](a, b)
     except ZeroDivisionError:
-        e.refuse("type", "this divides by zero")
+        e.refuse("type", "this divides by zero", help="guard it by an `if` on the divisor")
     except (TypeError, OverflowError, ValueError) as error:
         e.refuse("type", f"this cannot be computed: {error}")
     if isinstance(result, complex):
-        e.refuse("type", "a negative number to a fractional power is not real")
+        e.refuse("type", "a negative number to a fractional power is not real", help="take a positive base")
     return result
 
 
