@@ -11,6 +11,7 @@ from typing import Any
 from dsim.frontend import elementary, loop_ranges, loops, matrices, randomness, updates
 from dsim.frontend.builtins import builtin
 from dsim.frontend.captures import is_function, is_kernel
+from dsim.frontend.derive import Derivative
 from dsim.frontend.elements import store
 from dsim.frontend.frame import Frame
 from dsim.frontend.funcs import LocalFunc
@@ -210,6 +211,22 @@ def _loop_config(f: Frame, name: str, node: ast.Call, used: bool) -> Value:
 
 def _atomic(f: Frame, name: str, node: ast.Call, used: bool) -> Value:
     return updates.atomic(f, name, node, used)
+
+
+def _derivative(mode: str) -> Callable[..., Value]:
+    """``forward(f)`` and ``grad(f)`` inside a kernel."""
+
+    def make(f: Frame, hint: str, function: Value) -> Value:
+        value = function.value if isinstance(function, Opaque) else None
+        if not is_function(value):
+            name = "forward" if mode == "jvp" else "grad"
+            f.emit.refuse("argument", f"`{name}` takes a func, got {describe(function)}")
+        return Opaque(Derivative((mode, value)))
+
+    return make
+
+
+_BY_VALUE |= {"forward": _derivative("jvp"), "grad": _derivative("vjp")}
 
 
 _BY_SYNTAX: dict[str, Callable[[Frame, str, ast.Call, bool], Value]] = {

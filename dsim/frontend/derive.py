@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import itertools
+from dataclasses import dataclass
 from typing import Any
 
 from dsim.frontend.frame import Frame
@@ -15,6 +16,13 @@ from dsim.frontend.values import Value, describe, is_scalar
 from dsim.ir.build import const
 from dsim.ir.nodes import Accumulate, Atom, Block, Const, Derive, Print, Statement, Store, Var
 from dsim.ir.walk import statements
+
+
+@dataclass(frozen=True)
+class Derivative:
+    """A derivative that a kernel itself made of a func, by the protocol of such objects."""
+
+    __dsim_derivative__: tuple[str, Any]
 
 
 def call(

@@ -59,7 +59,7 @@ def integer(e: Emitter, value: Value) -> int | Atom:
 
 
 def part(e: Emitter, shape: Shape, indices: Sequence[Value], what: str) -> Part:
-    """What `indices` (scalars and slices) pick of something of `shape`, called `what` in messages."""
+    """What `indices` (scalars, slices, lists of places) pick of something of `shape`, called `what`."""
     if len(indices) > len(shape):
         e.refuse("index", f"{what} is {describe_shape(shape)}, got {len(indices)} indices")
     choices: list[list[int | None]] = []
@@ -67,8 +67,8 @@ def part(e: Emitter, shape: Shape, indices: Sequence[Value], what: str) -> Part:
     dynamic: list[tuple[int, Atom]] = []
     for axis, length in enumerate(shape):
         given = indices[axis] if axis < len(indices) else slice(None)
-        if isinstance(given, slice):
-            choices.append(list(range(length)[_constant(e, given)]))
+        if isinstance(given, slice | list):  # a list names entries: a swizzle
+            choices.append(list(range(length)[_constant(e, given)]) if isinstance(given, slice) else [*given])
             kept.append(len(choices[-1]))
             continue
         at = integer(e, given)

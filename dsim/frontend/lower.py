@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import sys
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -67,12 +69,24 @@ def lower(
     """
     python, known = _unbound(function, dict(bound or {}))
     attempt = _Attempt(python, read(python), settings or Settings(), kind, known)
+    with _room_for_nesting():
+        try:
+            return attempt.lowered(promoted)
+        except CompilationError:
+            if not promoted:
+                raise
+        return attempt.lowered(attempt.possible(promoted))
+
+
+@contextmanager
+def _room_for_nesting() -> Iterator[None]:
+    """A sum of a thousand terms is nested a thousand deep in Python's syntax tree."""
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(before, 20_000))
     try:
-        return attempt.lowered(promoted)
-    except CompilationError:
-        if not promoted:
-            raise
-    return attempt.lowered(attempt.possible(promoted))
+        yield
+    finally:
+        sys.setrecursionlimit(before)
 
 
 @dataclass

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dsim.frontend.values import Mat, Scalar, Value, component_names, is_scalar
+from dsim.frontend.values import Field, Mat, Opaque, Scalar, Value, component_names, is_scalar
 from dsim.ir.nodes import Atom
 
 
@@ -61,5 +61,12 @@ def same(a: Value, b: Value) -> bool:
     if isinstance(a, tuple | list):
         return len(a) == len(b) and all(map(same, a, b))
     if isinstance(a, Mat):
-        return a.shape == b.shape and all(map(same, a.entries, b.entries))
+        return a.shape == b.shape and same(a.entries, b.entries)
+    if isinstance(a, Opaque | Field):
+        return _held(a) is _held(b)
     return bool(a == b)
+
+
+def _held(value: Opaque | Field) -> object:
+    """The Python object behind a value."""
+    return value.value if isinstance(value, Opaque) else value.field

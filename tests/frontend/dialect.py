@@ -90,6 +90,12 @@ def mark(name: str) -> Any:
     return function
 
 
+def marked(name: str, function: Any) -> Any:
+    """`function`, known to the frontend as `name`."""
+    function.__dsim_builtin__ = name
+    return function
+
+
 _NAMES = [
     "acos", "asin", "atan", "atan2", "atomic_add", "atomic_and", "atomic_max", "atomic_min", "atomic_mul",
     "atomic_or", "atomic_sub", "atomic_xor", "bit_cast", "cast", "ceil", "cos", "cosh", "exp", "floor",
@@ -148,8 +154,8 @@ ti = SimpleNamespace(
     types=SimpleNamespace(vector=lambda n, t: MatrixType(t, (n,))),
     template=Template,
     func=Func,
-    forward=lambda g: Derivative("jvp", g),
-    grad=lambda g: Derivative("vjp", g),
+    forward=marked("forward", lambda g: Derivative("jvp", g)),
+    grad=marked("grad", lambda g: Derivative("vjp", g)),
     f32=f32, f64=f64, i8=i8, i32=i32, i64=i64, u1=u1, u8=u8, u32=u32, u64=u64,
 )  # fmt: skip
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import linecache
 
 import pytest
 
@@ -416,6 +417,17 @@ def test_chained_comparisons() -> None:
 
     for a in (3, 4, 9):
         agrees(k, [x], a)
+
+
+def test_deep_nesting() -> None:
+    x = f(1)
+    source = f"def k():\n    x[0] = {' + '.join(['x[0]'] * 600)}\n"
+    linecache.cache["<deep>"] = (len(source), None, source.splitlines(True), "<deep>")
+    namespace = {"x": x}
+    exec(compile(source, "<deep>", "exec"), namespace)
+    x.values[...] = 1.0
+    run(namespace["k"])
+    assert x.values[0] == 600.0
 
 
 def test_a_loop_that_never_ends() -> None:

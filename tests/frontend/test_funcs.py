@@ -320,6 +320,18 @@ def test_the_derivative_of_the_seed() -> None:
     assert s.values.tolist() == pytest.approx([12 + 8 - 3, 12 + 4, 44])
 
 
+def test_derivatives_made_in_the_kernel() -> None:
+    s = f(2)
+
+    def k(a: float):
+        s[0] = ti.grad(cubic)(a)
+        d = ti.forward(ti.forward(cubic))
+        s[1] = d(a)
+
+    expanded(k, 2.0)
+    assert s.values.tolist() == pytest.approx([17.0, 16.0])
+
+
 def test_several_arguments_and_vectors() -> None:
     s, v = f(4), f(3, entry=(2,))
     jvp, gradient, by_vector = ti.forward(saddle), ti.grad(saddle), ti.grad(length)

@@ -192,6 +192,9 @@ def test_assigning_entries() -> None:
         v[0] -= 5.0
         v.y = 7.0
         v[2] *= v[0]
+        v.xz = v.zx
+        v.zx += [0.0, 0.0]
+        v.xz = v.zx
         m = ti.Matrix([[1.0, 2.0], [3.0, 4.0]])
         m[1, 0] = 10.0
         m[0][1] += 1.0
@@ -417,6 +420,10 @@ def test_errors_of_shapes() -> None:
     def assigned_scalar():
         s[0] = x[0]
 
+    def part_of_part():
+        m = M[None]
+        m[0:2][1] = ti.Vector([1.0, 2.0])
+
     def unknown_length(n: ti.i32):
         s[0] = ti.Vector.zero(float, n)[0]
 
@@ -429,6 +436,7 @@ def test_errors_of_shapes() -> None:
     assert "shape: `@` of a matrix of 2 by 2 and a vector of 3: the inner lengths differ" in refused(product)
     assert "the left side is a vector of 3, the right side a vector of 2" in refused(stored)
     assert "the rows of a matrix have different lengths: 2, 1" in refused(rows)
+    assert "index: a part of a part cannot be assigned" in refused(part_of_part)
     assert "index: index 3 is outside an element of `x`, a vector of 3" in refused(outside)
     assert "index: an element of `x` is a vector of 3, got 2 indices" in refused(many)
     assert "index: a vector of 3 has no `w`" in refused(no_w)
