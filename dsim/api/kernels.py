@@ -111,3 +111,8 @@ def _derivative(mode: str, function: Any, name: str) -> Derivative:
         kind = "a kernel" if isinstance(function, Kernel) else type(function).__name__
         raise TypeError(f"{name}() takes a func (a function under @func), not {kind}")
     return Derivative(mode, function)
+
+
+# Inside kernels, too: there the frontend makes the derivative.
+forward.__dsim_builtin__ = "forward"  # type: ignore[attr-defined]
+grad.__dsim_builtin__ = "grad"  # type: ignore[attr-defined]
