@@ -25,6 +25,7 @@ from dsim.backends import llvm
 from dsim.backends.cpu_code import MachineCode
 from dsim.backends.cpu_launch import Launcher, Variant
 from dsim.backends.cpu_runtime import runtime, thread_count
+from dsim.backends.llvm import Emitted
 from dsim.backends.llvm_kernel import Strides, Wishes
 from dsim.backends.target_cpu import CpuTarget
 from dsim.ir.nodes import Accumulate, Kernel, MemoryKey, Store
@@ -78,14 +79,23 @@ class Compiled:
         def unchecked(site: int) -> bool:
             return sites is None or sites.get(site, "checked") in safe
 
-        wishes = Wishes(unchecked, self.strides, self.threads, self.deterministic)
+        wishes = Wishes(
+            unchecked,
+            checks=sites is not None,
+            strides=self.strides,
+            threads=self.threads,
+            deterministic=self.deterministic,
+        )
         emitted = llvm.emit(self.kernel, _TARGET, wishes, self.facts)
-        key = hashlib.blake2b(emitted.text.encode()).digest()
-        if key not in _CODE:
-            _CODE[key] = MachineCode(emitted.text, emitted.shared)
         if emitted.parallel:
             runtime().start_threads()
-        return Variant(self.kernel, emitted, _CODE[key])
+
+        def search(statement: int) -> tuple[Emitted, MachineCode]:
+            with _LOCK:
+                found = llvm.emit_search(self.kernel, _TARGET, wishes, self.facts, statement)
+                return found, _code(found)
+
+        return Variant(self.kernel, emitted, _code(emitted), search)
 
     def bind(self, buffers: Mapping[MemoryKey, np.ndarray]) -> Launcher:
         """A launcher that runs on these arrays, which it keeps alive.
@@ -106,6 +116,14 @@ class Compiled:
     def asm(self) -> str:
         """Its assembly."""
         return self.variant(checked=False).code.asm
+
+
+def _code(emitted: Emitted) -> MachineCode:
+    """The machine code of a module: that of an equal one when there is one."""
+    key = hashlib.blake2b(emitted.text.encode()).digest()
+    if key not in _CODE:
+        _CODE[key] = MachineCode(emitted.text, emitted.shared)
+    return _CODE[key]
 
 
 def compile_kernel(

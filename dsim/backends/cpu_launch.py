@@ -15,6 +15,7 @@ from dsim.backends.cpu_code import MachineCode
 from dsim.backends.cpu_runtime import decode, runtime
 from dsim.backends.faults import Fault
 from dsim.backends.llvm import Emitted
+from dsim.backends.llvm_writer import Messages
 from dsim.ir.nodes import Alloc, Assert, Const, Kernel, Memory, MemoryKey
 from dsim.ir.types import ScalarType, i64
 
@@ -36,11 +37,15 @@ def _packing(types: list[ScalarType]) -> struct.Struct:
     return struct.Struct("<" + "".join(parts))
 
 
+Search = Callable[[int], tuple[Emitted, MachineCode]]  # what finds a fault again in a top-level loop
+
+
 class Variant:
     """One compiled form of a kernel, and how its frames are laid out."""
 
-    def __init__(self, kernel: Kernel, emitted: Emitted, code: MachineCode) -> None:
+    def __init__(self, kernel: Kernel, emitted: Emitted, code: MachineCode, search: Search) -> None:
         self.kernel = kernel
+        self.search = search
         self.emitted = emitted
         self.code = code
         self.call = _Entry(code.entry)
@@ -72,16 +77,26 @@ class Variant:
         interrupted = runtime().interrupted
         if interrupted:
             raise interrupted.pop()
+        if status == frame.CLAMPED:
+            raise self._found_again(held)
         if status:
-            raise self.fault(held.slots)
+            raise _fault(self.emitted.messages, held)
 
-    def fault(self, slots: Any) -> Fault:
-        """The fault that a frame records."""
-        kind, statement = self.emitted.messages.faults[slots[frame.FAULT]]
-        reported = slots[frame.VALUES : frame.VALUES + frame.MAX_VALUES]
-        types = _reported(statement)
-        values = (decode(bits, t).item() for bits, t in zip(reported, types, strict=False))
-        return Fault(kind, statement, tuple(values))
+    def _found_again(self, held: Frame) -> Fault:
+        """The first fault in a loop that only said that it had one: the loop runs again, without effects."""
+        emitted, code = self.search(held.slots[frame.FAULT])
+        if _Entry(code.entry)(held.address) == frame.FAULTY:
+            return _fault(emitted.messages, held)
+        raise RuntimeError(f"{self.kernel.name}: an index was out of bounds, and then was not")
+
+
+def _fault(messages: Messages, held: Frame) -> Fault:
+    """The fault that a frame records."""
+    kind, statement = messages.faults[held.slots[frame.FAULT]]
+    reported = held.slots[frame.VALUES : frame.VALUES + frame.MAX_VALUES]
+    types = _reported(statement)
+    values = (decode(bits, t).item() for bits, t in zip(reported, types, strict=False))
+    return Fault(kind, statement, tuple(values))
 
 
 def _reported(s: Any) -> list[ScalarType]:

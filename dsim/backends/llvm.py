@@ -7,13 +7,14 @@ The emitter is one for all targets; what differs goes through `Target`. Reading 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dsim.analysis.effects import Effects, effects
 from dsim.analysis.writes import write_plan
+from dsim.backends import llvm_checks
 from dsim.backends import llvm_frame as frame
 from dsim.backends.llvm_frame import Layout
-from dsim.backends.llvm_kernel import KernelWriter, Wishes, write_buffer, write_returns, write_serial
+from dsim.backends.llvm_kernel import KernelWriter, Task, Wishes, write_buffer, write_returns, write_serial
 from dsim.backends.llvm_parallel import write_parallel
 from dsim.backends.llvm_plans import Schedule, schedule
 from dsim.backends.llvm_statements import HANDLERS
@@ -51,25 +52,56 @@ class Emitted:
 
 def emit(kernel: Kernel, target: Target, wishes: Wishes, facts: Effects | None = None) -> Emitted:
     """Writes `kernel`, which has no `Derive` nodes, for `target`."""
+    plans, k, entry = _start(kernel, target, wishes, facts)
+    for task in k.tasks:
+        if task.kind == "serial":
+            write_serial(k, entry.f, task)
+        elif task.kind == "buffer":
+            write_buffer(k, entry, task)
+        else:
+            write_parallel(k, entry, task, plans.found[task.loop.index])
+    entry.release(0)
+    entry.f.jump("leave")
+    entry.f.open("leave")
+    write_returns(k, entry.f)
+    return _finish(k, bool(plans.found))
+
+
+def emit_search(
+    kernel: Kernel, target: Target, wishes: Wishes, facts: Effects | None, statement: int
+) -> Emitted:
+    """Writes the part of `kernel` that finds a fault again: a top-level loop, without its effects.
+
+    It runs on a frame that a launch of the whole kernel has left.
+    """
+    _, k, entry = _start(kernel, target, wishes, facts)
+    k.dry = True
+    write_serial(k, entry.f, Task("search", "serial", (kernel.body.statements[statement],)))
+    entry.f.do(f"ret i64 {frame.read(entry.f, frame.STATUS, 'i64')}")
+    return _finish(k, False)
+
+
+def _start(
+    kernel: Kernel, target: Target, wishes: Wishes, facts: Effects | None
+) -> tuple[_Schedules, KernelWriter, Writer]:
+    """The kernel's schedules and writer, and the writer of its entry."""
+    if wishes.checks:
+        facts = facts if facts is not None else effects(kernel)
+        loops = [s for s in kernel.body.statements if isinstance(s, For)]
+        later = frozenset(s.index for s in loops if llvm_checks.deferred(s, wishes.unchecked, facts))
+        wishes = replace(wishes, deferred=later)
     plans = _Schedules(kernel, wishes, facts)
     k = KernelWriter(kernel, target, wishes, plans.parallel)
     f = k.module.function(f"define i64 @dsim_entry(ptr %frame) {PLAIN}")
     entry = Writer(f, target, HANDLERS, wishes.unchecked, k.messages)
     entry.leave = "leave"
     frame.write(f, frame.STATUS, "i64", "0")
-    for task in k.tasks:
-        if task.kind == "serial":
-            write_serial(k, f, task)
-        elif task.kind == "buffer":
-            write_buffer(k, entry, task)
-        else:
-            write_parallel(k, entry, task, plans.found[task.loop.index])
-    entry.release(0)
-    f.jump("leave")
-    f.open("leave")
-    write_returns(k, f)
-    target.finish(k.module)
-    return Emitted(k.module.text(target.header()), k.module.shared, k.layout, k.messages, bool(plans.found))
+    return plans, k, entry
+
+
+def _finish(k: KernelWriter, parallel: bool) -> Emitted:
+    k.target.finish(k.module)
+    return Emitted(k.module.text(k.target.header()), k.module.shared, k.layout, k.messages, parallel)
 
 
 class _Schedules:

@@ -13,7 +13,8 @@ from dsim.backends.llvm_text import STORED, Function
 from dsim.ir.nodes import MemoryKey, Var
 from dsim.ir.types import ScalarType
 
-STATUS, FAULT, VALUES = 0, 1, 2  # 1 after a fault; its statement; up to MAX_VALUES numbers
+STATUS, FAULT, VALUES = 0, 1, 2  # see below; the fault's number; up to MAX_VALUES numbers
+FAULTY, CLAMPED = 1, 2  # a status: a fault is recorded; or only the loop that clamped an index
 MAX_VALUES = 16
 RUNTIME = VALUES + MAX_VALUES  # address of the runtime block
 TASK, COUNT, FIRST, NEXT = RUNTIME + 1, RUNTIME + 2, RUNTIME + 3, RUNTIME + 4  # the parallel task at work

@@ -37,8 +37,12 @@ class Wishes:
     ----------
     unchecked : callable
         Whether an access's site needs no check.
+    checks : bool
+        Whether any may need one.
     strides : mapping
         Distances of elements, counted in elements, of memories that are not in C order.
+    deferred : frozenset
+        The indices of the top-level loops that may look at their checks afterwards.
     threads : int
         How many threads there are to split loops among; 1: none is split.
     deterministic : bool
@@ -46,6 +50,8 @@ class Wishes:
     """
 
     unchecked: Callable[[int], bool]
+    checks: bool = True
+    deferred: frozenset[Var] = frozenset()
     strides: Strides = field(default_factory=dict)
     threads: int = 1
     deterministic: bool = False
@@ -126,6 +132,7 @@ class KernelWriter:
         self.kernel = kernel
         self.target = target
         self.wishes = wishes
+        self.dry = False  # whether functions only look for faults
         self.module = Module()
         self.messages = Messages()
         self.layout = Layout((m.key for m in kernel.memories), kernel.params, len(kernel.body.yields))
@@ -140,6 +147,10 @@ class KernelWriter:
         for task in self.tasks:
             for v in task.free:
                 self.layout.value(v)
+            for s in task.statements if task.kind == "serial" else ():
+                if isinstance(s, For) and s.index in self.wishes.deferred:
+                    for v in Task("", "serial", (s,)).free:
+                        self.layout.value(v)
         for a in self.kernel.body.yields:
             if isinstance(a, Var):
                 self.layout.value(a)
@@ -151,7 +162,7 @@ class KernelWriter:
     def writer(self, f: Function, task: Task) -> Writer:
         """A writer for a function of a task: its memories are parameters, its values are read."""
         w = Writer(f, self.target, HANDLERS, self.wishes.unchecked, self.messages)
-        w.leave = "leave"
+        w.leave, w.dry = "leave", self.dry
         self.read_values(w, task)
         for i, m in enumerate(self.memories(task)):
             w.places[m.key] = self.place(w, m, f"%m{i}")
@@ -170,6 +181,19 @@ class KernelWriter:
     def memories(self, task: Task) -> list[Memory]:
         """The fields, and buffers of the outermost block, that a task touches."""
         return [m for m in (*self.kernel.memories, *self.buffers) if m.key in task.touched]
+
+    def number(self, s: Statement) -> int:
+        """Where the top-level statement `s` stands."""
+        return next(n for n, t in enumerate(self.kernel.body.statements) if t is s)
+
+    def statement(self, w: Writer, s: Statement) -> None:
+        """Writes a top-level statement of a serial task."""
+        later = isinstance(s, For) and not w.dry and s.index in self.wishes.deferred
+        if later:
+            w.start_flag()
+        w.handlers[type(s)](w, s)
+        if later:
+            w.look_at_flag(self.number(s))
 
     def place(self, w: Writer, m: Memory, base: str) -> Place:
         """A field's or buffer's place at address `base`."""
@@ -218,7 +242,7 @@ def write_serial(k: KernelWriter, entry: Function, task: Task) -> None:
     w = k.writer(f, task)
     llvm_buffers.hoist(w, task.block)
     for s in task.statements:
-        w.handlers[type(s)](w, s)
+        k.statement(w, s)
         for v in binds(s):
             if v in k.layout.values:
                 frame.write_scalar(f, k.layout.value(v), v.type, w.env[v])

@@ -7,7 +7,7 @@ checked is taken as the kernel computed it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from dsim.backends.llvm_frame import from_stored, to_stored
@@ -15,7 +15,7 @@ from dsim.backends.llvm_integers import cast, widened
 from dsim.backends.llvm_primitives import binary
 from dsim.backends.llvm_text import STORED, TYPE, WIDTH
 from dsim.backends.llvm_writer import Writer
-from dsim.ir.nodes import Accumulate, AccumulateOp, Atom, Const, Load, Memory, Store, Var
+from dsim.ir.nodes import AccumulateOp, Atom, Const, Memory, Var
 from dsim.ir.types import ScalarType, i32
 
 Length = int | str
@@ -155,15 +155,6 @@ def scattered(w: Writer, place: Place, index: Sequence[Length | None], base: str
     )
 
 
-def _inside(w: Writer, place: Place, index: tuple[Length, ...]) -> str:
-    """Whether all indices are in bounds."""
-    holds = ""
-    for i, length in zip(index, place.shape, strict=True):
-        test = w.f.let(f"icmp ult i64 {i}, {length}")
-        holds = w.f.let(f"and i1 {holds}, {test}") if holds else test
-    return holds
-
-
 def clamped(w: Writer, place: Place, index: tuple[Length, ...]) -> tuple[Length, ...]:
     """The nearest indices in bounds (0 where there is none)."""
     return tuple(_clamp(w, i, length) for i, length in zip(index, place.shape, strict=True))
@@ -177,32 +168,6 @@ def _clamp(w: Writer, i: Length, length: Length) -> str:
     return w.f.let(f"select i1 {positive}, i64 {capped}, i64 0")
 
 
-def load(w: Writer, s: Load) -> None:
-    """``var = memory[index]``; a checked index that is out of bounds is reported and clamped."""
-    place = w.places[s.memory.key]
-    if w.checked(s):
-        index = tuple(w.exact(i) for i in s.index)
-        at = element(w, place, _checked_index(w, s, place, index))
-    else:
-        at = reach(w, place, s.index)
-    w.env[s.var] = fetch(w, place, at)
-
-
-def _checked_index(w: Writer, s: Load, place: Place, index: tuple[Length, ...]) -> tuple[Length, ...]:
-    bad, good = w.f.label("outside"), w.f.label("inside")
-    inside = _inside(w, place, index)
-    before = w.f.block
-    w.f.fork(inside, good, bad, w.likely)
-    w.f.open(bad)
-    w.fault("bounds", s, index)
-    nearest = clamped(w, place, index)
-    w.f.jump(good)
-    w.f.open(good)
-    return tuple(
-        w.f.phi("i64", [(str(i), before), (str(c), bad)]) for i, c in zip(index, nearest, strict=True)
-    )
-
-
 def fetch(w: Writer, place: Place, address: str) -> str:
     """The value at an address of this memory."""
     t = place.memory.type
@@ -213,62 +178,3 @@ def put(w: Writer, place: Place, address: str, value: str) -> None:
     """Stores a value at an address of this memory."""
     t = place.memory.type
     w.f.do(f"store {STORED[t]} {to_stored(w.f, t, value)}, ptr {address}, align {WIDTH[t]}")
-
-
-def store(w: Writer, s: Store) -> None:
-    """``memory[index] = value``; skipped where a checked index is out of bounds."""
-    place = w.places[s.memory.key]
-    value = w.value(s.value)
-    _guarded(w, s, place, "", lambda at: put(w, place, at, value))
-
-
-def _guarded(w: Writer, s: Store | Accumulate, place: Place, base: str, do: Callable[[str], None]) -> str:
-    """Runs `do` with the address, in a branch of its own when the index is checked; the branch's labels."""
-    if not w.checked(s):
-        do(reach(w, place, s.index, base))
-        return ""
-    index = tuple(w.exact(i) for i in s.index)
-    bad, good, after = w.f.label("outside"), w.f.label("inside"), w.f.label("after")
-    w.f.fork(_inside(w, place, index), good, bad, w.likely)
-    w.f.open(bad)
-    w.fault("bounds", s, index)
-    w.f.jump(after)
-    w.f.open(good)
-    do(element(w, place, index, base))
-    end = w.f.block
-    w.f.jump(after)
-    w.f.open(after)
-    return f"{end} {bad}"
-
-
-def accumulate(w: Writer, s: Accumulate) -> None:
-    """``memory[index] = op(memory[index], value)``, by the means that the place asks for."""
-    place = w.places[s.memory.key]
-    value = w.value(s.value)
-    if id(s) in w.deferred:
-        w.deferred[id(s)](value)
-        return
-    register = place.registers.get((s.index, s.op))
-    olds: list[str] = []
-
-    def do(address: str) -> None:
-        if register is not None:
-            register.add(w, value, place.memory.type)
-            return
-        if place.atomic:
-            old = w.target.accumulate(w.f, s.op, place.memory.type, address, value, s.old is not None)
-            olds.append(old or "")
-            return
-        old = fetch(w, place, address)
-        olds.append(old)
-        put(w, place, address, binary(w.f, w.target, s.op, place.memory.type, old, value))
-
-    labels = _guarded(w, s, place, place.target if s.op == "add" else "", do)
-    if s.old is None:
-        return
-    if labels:
-        end, bad = labels.split()
-        nothing = w.value(Const(0, s.old.type))
-        w.env[s.old] = w.f.phi(TYPE[s.old.type], [(olds[0], end), (nothing, bad)])
-    else:
-        w.env[s.old] = olds[0]

@@ -73,7 +73,12 @@ def _write_body(k: KernelWriter, task: Task, s: Schedule, name: str, *, shared: 
     start = w.exact(loop.start)
     first, last = (w.plus(start, w.times(edge, loop.step)) for edge in ("%lo", "%hi"))
     init = tuple(p.identity for p in s.partials if p.memory is None)
+    later = loop.index in k.wishes.deferred
+    if later:
+        w.start_flag()
     carried = llvm_loops.counted(w, loop, first, last, init)
+    if later:
+        w.look_at_flag(k.number(loop))
     llvm_partials.stop(w, s.partials, carried)
     close_body(w)
 

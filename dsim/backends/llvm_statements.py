@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from dsim.backends import llvm_buffers, llvm_loops, llvm_memory
+from dsim.backends import llvm_access, llvm_buffers, llvm_loops
 from dsim.backends import llvm_frame as frame
 from dsim.backends.llvm_primitives import EMIT, Use
 from dsim.backends.llvm_writer import Handler, Writer
@@ -42,9 +42,9 @@ def _print(w: Writer, s: Print) -> None:
 
 HANDLERS: Mapping[type, Handler] = {
     Let: _let,
-    Load: llvm_memory.load,
-    Store: llvm_memory.store,
-    Accumulate: llvm_memory.accumulate,
+    Load: llvm_access.load,
+    Store: llvm_access.store,
+    Accumulate: llvm_access.accumulate,
     Alloc: llvm_buffers.allocate,
     If: llvm_loops.branch,
     For: llvm_loops.count,

@@ -93,6 +93,8 @@ class Writer:
         self.hoisted: dict[MemoryKey, str] = {}  # buffers that were made at the function's start
         self.deferred: dict[int, Deferred] = {}  # accumulations that their loop adds later, by identity
         self.regular: set[Var] = set()  # integers that change evenly from trip to trip, if at all
+        self.flag = ""  # the slot that notes clamped indices, while those are looked at after the loop
+        self.dry = False  # whether fields stay as they are: only faults are looked for
         self.stack = 0  # bytes of buffers on the stack
         self._wide: dict[Var, str] = {}
         self._made: list[Var] = []  # keys of `_wide` in the order in which they were added
@@ -220,9 +222,27 @@ class Writer:
         """Records a fault with up to 16 numbers, unless one is recorded already."""
         self.messages.faults.append((kind, s))
         values = values[: frame.MAX_VALUES]
-        name = _fault_helper(self.f, len(values))
+        name = _record_helper(self.f, frame.FAULTY, len(values))
         args = "".join(f", i64 {v}" for v in values)
         self.f.do(f"call void @{name}(ptr %frame, i64 {len(self.messages.faults) - 1}{args})")
+
+    def start_flag(self) -> None:
+        """From here on checked indices are clamped and noted where that is possible."""
+        self.flag = self.f.slot("i32", 4)
+        self.f.do(f"store i32 0, ptr {self.flag}, align 4")
+
+    def look_at_flag(self, loop: int) -> None:
+        """Reports that top-level statement number `loop` has clamped an index, if it has."""
+        f = self.f
+        bad, good = f.label("clamped"), f.label("fine")
+        noted = f.let(f"load i32, ptr {self.flag}, align 4")
+        f.fork(f.let(f"icmp eq i32 {noted}, 0"), good, bad, self.likely)
+        f.open(bad)
+        name = _record_helper(f, frame.CLAMPED, 0)
+        f.do(f"call void @{name}(ptr %frame, i64 {loop})")
+        f.jump(good)
+        f.open(good)
+        self.flag = ""
 
     def bits(self, a: Atom) -> str:
         """The atom's bits in a 64-bit integer, as reports carry it: floats as doubles."""
@@ -237,15 +257,16 @@ class Writer:
 _WIDENED = frozenset(("add", "sub", "mul", "neg"))
 
 
-def _fault_helper(f: Function, count: int) -> str:
-    name = f"dsim_fault_{count}"
+def _record_helper(f: Function, status: int, count: int) -> str:
+    """The function that records a status, a number and `count` values, if it is the first."""
+    name = f"dsim_record_{status}_{count}"
     if name in f.module.shared:
         return name
     params = "".join(f", i64 %v{i}" for i in range(count))
     lines = [
         f"define void @{name}(ptr %frame, i64 %id{params}) cold {PLAIN} {{",
         "entry:",
-        "%pair = cmpxchg ptr %frame, i64 0, i64 1 monotonic monotonic",
+        f"%pair = cmpxchg ptr %frame, i64 0, i64 {status} monotonic monotonic",
         "%first = extractvalue { i64, i1 } %pair, 1",
         "br i1 %first, label %record, label %end",
         "record:",

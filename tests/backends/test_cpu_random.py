@@ -35,6 +35,7 @@ class Maker:
         self.fields.append(self.k.field("m", N, N, type=f64))
         self.values: list[Term] = [self.k.param("a", f64), self.k.param("b", f32), self.k.param("n", i32)]
         self.budget = 40
+        self.risk = self.random.choice((0.0, 0.1, 0.3))  # that an index is left as it is
 
     def kernel(self) -> Kernel:
         for _ in range(self.random.randint(2, 4)):
@@ -51,7 +52,7 @@ class Maker:
 
     def index(self) -> Term:
         i = self.some(i32)
-        return i if self.random.random() < 0.1 else i.op("mod", N)
+        return i if self.random.random() < self.risk else i.op("mod", N)
 
     def at(self, m: Memory) -> tuple[Term, ...]:
         return tuple(self.index() for _ in m.shape)
@@ -91,7 +92,9 @@ class Maker:
     def statement(self, depth: int) -> None:
         self.budget -= 1
         kind = self.random.random()
-        if depth == 0 and kind < 0.6:
+        if depth == 0 and kind < 0.3:
+            self.gather()
+        elif depth == 0 and kind < 0.6:
             self.loop(depth)
         elif kind < 0.4 or self.budget < 0 or depth > 2:
             self.expression()
@@ -113,6 +116,26 @@ class Maker:
             loop.then(s=self.some(f64) * 0.5 + loop.s, c=self.some(i32).op("mod", 100))
         del self.values[known:]
         self.values += [loop.out("s"), loop.out("c")]
+
+    def gather(self) -> None:
+        """A loop that may well be parallel, with indices that are data."""
+        k, known = self.k, len(self.values)
+        source, target = self.random.sample(self.fields[:2], 2)
+        with k.loop("i", 0, N) as loop:
+            self.values = [*self.values[:3], loop.i, k.load(self.fields[2], loop.i)]
+            for _ in range(self.random.randint(1, 3)):
+                self.values.append(k.load(source, self.index()))
+            value = self.some(source.type).cast(target.type)
+            if self.random.random() < 0.5:
+                k.branch(
+                    self.some(i32) > self.some(i32), lambda: k.accumulate(target, self.index(), value * value)
+                )
+            elif self.random.random() < 0.3:
+                k.store(target, loop.i, value)
+            else:
+                k.accumulate(target, self.index(), value)
+                k.accumulate(target, self.index(), value + value)
+        del self.values[min(3, known) :]
 
     def branch(self, depth: int) -> None:
         known = len(self.values)
