@@ -76,7 +76,11 @@ class Field:
         kind = {0: "field", 1: "vector field", 2: "matrix field"}[len(self.entry_shape)]
         of = f" of {'×'.join(map(str, self.entry_shape))}" if self.entry_shape else ""
         where = f"shape {self.shape}" if self.buffer is not None else "not placed"
-        return f"<{kind} {self.name}{of}: {self.dtype}, {where}>"
+        called = f" {self.name}" if self.root.given_name else ""
+        return f"<{kind}{called}{of}: {self.dtype}, {where}>"
+
+    def __str__(self) -> str:
+        return repr(self) if self.buffer is None else str(self.buffer)
 
     # -- placement and companions
 

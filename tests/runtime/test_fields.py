@@ -233,3 +233,11 @@ def test_python_does_not_go_through_a_field():
         iter(x)
     with pytest.raises(TypeError, match=r"its shape is \(3,\)"):
         len(x)
+
+
+def test_printing_shows_the_numbers():
+    x = ti.Vector.field(2, ti.i32, shape=2)
+    x.from_numpy(np.arange(4, dtype=np.int32).reshape(2, 2))
+    assert str(x) == "[[0 1]\n [2 3]]"
+    assert repr(x) == "<vector field of 2: i32, shape (2,)>"
+    assert str(ti.field(ti.f32)) == "<field: f32, not placed>"
