@@ -24,7 +24,8 @@ def load(f: Frame, value: Value, hint: str = "t") -> Value:
 def _labels(x: Element, hint: str) -> list[str]:
     if hint != "t":
         return component_names(hint, x.shape)
-    return component_names(x.memory.name if x.shape else f"{x.memory.name}_at", x.shape)
+    base = "_".join((x.memory.name, *x.memory.derivative))
+    return component_names(base if x.shape else f"{base}_at", x.shape)
 
 
 def _load(f: Frame, x: Element, at: tuple[Atom, ...], label: str) -> Atom:

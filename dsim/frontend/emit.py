@@ -45,7 +45,9 @@ class Emitter:
         labels: tuple[Label, ...] = (),
     ) -> NoReturn:
         """Notes an error, by default at the expression being lowered, and leaves the statement."""
-        self.problems.refuse(code, message, span or self.builder.origin.span, here, help=help, labels=labels)
+        origin = self.builder.origin
+        called = tuple(Label(s, "called here") for s in origin.inlined)
+        self.problems.refuse(code, message, span or origin.span, here, help=help, labels=labels or called)
 
     def warn(
         self, code: str, message: str, here: str = "", *, help: str = "", span: Span | None = None

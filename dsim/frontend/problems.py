@@ -34,8 +34,9 @@ class Problems:
         self.found: list[Diagnostic] = []
 
     def note(self, diagnostic: Diagnostic) -> None:
-        """Keeps `diagnostic`, once."""
-        if diagnostic not in self.found:
+        """Keeps `diagnostic`, once for its place: a func that is wrong is wrong at every call."""
+        said = ((d.code, d.message, d.span) for d in self.found)
+        if (diagnostic.code, diagnostic.message, diagnostic.span) not in said:
             self.found.append(diagnostic)
 
     def refuse(

@@ -7,6 +7,8 @@ import pytest
 
 from dsim.autodiff.expand import expand
 from dsim.backends import python_source
+from dsim.diagnostics import CompilationError
+from dsim.frontend import lower
 from dsim.ir.nodes import Derive, Store
 from dsim.ir.walk import statements
 from tests.frontend.dialect import Kernel, f, lowered, refused, run, ti
@@ -272,6 +274,31 @@ def test_errors_of_calls() -> None:
     assert "the func `starred` takes `*` arguments" in refused(star)
     assert "unknown-function: an f64 cannot be called" in refused(number)
     assert refused(host).startswith("unknown-function: kernels do not know `norm`")
+
+
+def test_an_error_in_a_func_names_the_calls() -> None:
+    x = f(3)
+
+    @ti.func
+    def inner(a):
+        return a + missing
+
+    @ti.func
+    def outer(a):
+        return inner(a) * 2
+
+    def k():
+        x[0] = outer(1.0)
+        x[1] = outer(2.0)
+
+    with pytest.raises(CompilationError) as caught:
+        lower(k)
+    (found,) = caught.value.diagnostics
+    assert found.message == "`missing` is not defined"
+    assert [(label.span.text, label.text) for label in found.labels] == [
+        ("outer(1.0)", "called here"),
+        ("inner(a)", "called here"),
+    ]
 
 
 # ------------------------------------------------------------------ derivatives

@@ -218,6 +218,22 @@ def test_assigning_entries() -> None:
     close(X, [[[5, 3], [6, 9]], [[0, 3], [0, 4]], [[6, 6], [6, 6]]])
 
 
+def test_filling_locals() -> None:
+    s = f(2)
+
+    def k(a: float):
+        v = ti.Vector([1.0, 2.0])
+        w = ti.Vector.zero(float, 18)
+        for i in range(3):
+            v.fill(a + i)
+            w.fill(w[i] + 1.0)
+        s[0] = v.sum()
+        s[1] = w.sum()
+
+    run(k, 0.5)
+    close(s, [5.0, 54.0])
+
+
 def test_an_index_known_at_run_time_selects() -> None:
     s, n = f(3), f(6, dtype=ti.i32, values=[0, 1, 2, 2, 1, 0])
 
