@@ -3,7 +3,8 @@
 Columns
 -------
 forward : the tangent of a forward run along a random direction is that of central differences.
-reverse : the gradient of randomly weighted outputs is that of central differences.
+reverse : the gradient of randomly weighted outputs is that of central differences; the backward pass left the
+    values as they were, and a second tape gives the same again.
 product : forward and reverse agree with each other, ⟨J v, w⟩ = ⟨v, Jᵀ w⟩.
 reference : the readable Python form of every kernel gives the values and gradients of the compiled one.
 
@@ -30,6 +31,7 @@ from tests.corpus import (
     programs_linear,
     programs_math,
     programs_physics,
+    programs_state,
 )
 from tests.corpus.program import PROGRAMS, Cell, Maker
 
@@ -42,6 +44,7 @@ MODULES = (
     programs_math,
     programs_linear,
     programs_launches,
+    programs_state,
     programs_physics,
     programs_derivatives,
 )
@@ -70,6 +73,8 @@ class Outcome:
     values: np.ndarray
     tangents: np.ndarray
     gradient: np.ndarray
+    values_after: np.ndarray
+    gradient_again: np.ndarray
 
 
 class Trial:
@@ -92,8 +97,8 @@ class Trial:
 
     def outcome(self) -> Outcome:
         """Values, tangents and gradient at the program's own inputs."""
-        values = self.values(self.start)
-        return Outcome(values, self.tangents(), self.gradient())
+        values, tangents, gradient = self.values(self.start), self.tangents(), self.gradient()
+        return Outcome(values, tangents, gradient, self._outputs(lambda made: made), self.gradient())
 
     def values(self, inputs: np.ndarray, run=None) -> np.ndarray:
         """The outputs for some inputs."""
@@ -142,10 +147,34 @@ class Trial:
         return flat([which(cell.field).to_numpy() for cell in self.make.outputs])
 
 
-@functools.cache
+@dataclass
+class Differences:
+    """The Jacobian by differences, and the direction and the weights that all cells of a program share."""
+
+    jacobian: np.ndarray
+    direction: np.ndarray
+    weights: np.ndarray
+
+
 def compiled(name: str, real: str) -> Outcome:
     """What a program gives when its kernels are compiled."""
-    return Trial(name, real).outcome()
+    return _in_f64(name)[0] if real == "f64" else _in_f32(name)
+
+
+def differences(name: str) -> Differences:
+    """What is right, for all cells of a program."""
+    return _in_f64(name)[1]
+
+
+@functools.cache
+def _in_f64(name: str) -> tuple[Outcome, Differences]:
+    trial = Trial(name, "f64")
+    return trial.outcome(), Differences(trial.differences(), trial.direction, trial.weights)
+
+
+@functools.cache
+def _in_f32(name: str) -> Outcome:
+    return Trial(name, "f32").outcome()
 
 
 @functools.cache
@@ -154,27 +183,21 @@ def interpreted(name: str, real: str) -> Outcome:
     return Trial(name, real, "reference").outcome()
 
 
-@functools.cache
-def jacobian(name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The Jacobian by differences, the direction and the weights that go with it."""
-    trial = Trial(name, "f64")
-    return trial.differences(), trial.direction, trial.weights
-
-
 def _forward(name: str, real: str) -> None:
-    j, v, _ = jacobian(name)
-    _close(compiled(name, real).tangents, j @ v, _AGAINST_DIFFERENCES[real])
+    right = differences(name)
+    _close(compiled(name, real).tangents, right.jacobian @ right.direction, _AGAINST_DIFFERENCES[real])
 
 
 def _reverse(name: str, real: str) -> None:
-    j, _, w = jacobian(name)
-    _close(compiled(name, real).gradient, j.T @ w, _AGAINST_DIFFERENCES[real])
+    right, found = differences(name), compiled(name, real)
+    _close(found.gradient, right.jacobian.T @ right.weights, _AGAINST_DIFFERENCES[real])
+    _close(found.gradient_again, found.gradient, _AGAINST_EACH_OTHER[real])
+    _close(found.values_after, found.values, _AGAINST_EACH_OTHER[real])
 
 
 def _product(name: str, real: str) -> None:
-    _, v, w = jacobian(name)
-    found = compiled(name, real)
-    ahead, back = found.tangents * w, found.gradient * v
+    right, found = differences(name), compiled(name, real)
+    ahead, back = found.tangents * right.weights, found.gradient * right.direction
     size = 1 + np.abs(ahead).sum() + np.abs(back).sum()
     assert abs(ahead.sum() - back.sum()) <= _AGAINST_EACH_OTHER[real] * size
 
