@@ -51,13 +51,18 @@ def _clamped_address(w: Writer, place: Place, index: tuple[Atom, ...], base: str
     """The address of the nearest element, and bits that are 0 if the index is in bounds; notes these."""
     parts, changed = [], ""
     for a, length in zip(index, place.shape, strict=True):
-        part, difference = _nearest(w, a, int(length))
+        key = (a, length)
+        found = w.remembered(key)
+        if found is None:
+            found = _nearest(w, a, int(length))
+            w.remember(key, found)
+            if found[1]:
+                noted = w.f.let(f"load i32, ptr {w.flag}, align 4")
+                w.f.do(f"store i32 {w.f.let(f'or i32 {noted}, {found[1]}')}, ptr {w.flag}, align 4")
+        part, difference = found
         parts.append(part)
         if difference:
             changed = w.f.let(f"or i32 {changed}, {difference}") if changed else difference
-    if changed:
-        noted = w.f.let(f"load i32, ptr {w.flag}, align 4")
-        w.f.do(f"store i32 {w.f.let(f'or i32 {noted}, {changed}')}, ptr {w.flag}, align 4")
     return scattered(w, place, parts, base), changed or "0"
 
 

@@ -134,7 +134,7 @@ def _bind_index(w: Writer, v: Var, index: str) -> None:
         return
     exact = "nsw" if v.type.kind == "int" else "nuw"
     w.env[v] = w.f.let(f"trunc {exact} i64 {index} to {TYPE[v.type]}")
-    w.note_wide(v, index)
+    w.remember(v, index)
 
 
 def repeat(w: Writer, s: While) -> None:

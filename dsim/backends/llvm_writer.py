@@ -96,8 +96,8 @@ class Writer:
         self.flag = ""  # the slot that notes clamped indices, while those are looked at after the loop
         self.dry = False  # whether fields stay as they are: only faults are looked for
         self.stack = 0  # bytes of buffers on the stack
-        self._wide: dict[Var, str] = {}
-        self._made: list[Var] = []  # keys of `_wide` in the order in which they were added
+        self._known: dict[object, Any] = {}
+        self._made: list[object] = []  # keys of `_known` in the order in which they were added
         self._definitions: dict[Var, Let] = {}
         self._likely = ""
 
@@ -135,18 +135,22 @@ class Writer:
         """The integer atom with 64 bits, computed without wrapping."""
         if isinstance(a, Const):
             return int(a.value)
-        known = self._wide.get(a)
+        known = self._known.get(a)
         if known is not None:
             return known
         found = self._computed(self._definitions[a]) if a in self._definitions else self.exact(a)
         if isinstance(found, str):
-            self.note_wide(a, found)
+            self.remember(a, found)
         return found
 
-    def note_wide(self, v: Var, value: str) -> None:
-        """Notes the 64-bit form of a variable, to the end of the open block."""
-        self._wide[v] = value
-        self._made.append(v)
+    def remember(self, key: object, value: object) -> None:
+        """Keeps what was found for `key`, to the end of the open block; a variable's is its 64-bit form."""
+        self._known[key] = value
+        self._made.append(key)
+
+    def remembered(self, key: object) -> Any:
+        """What is kept for `key`, or None."""
+        return self._known.get(key)
 
     def _computed(self, s: Let) -> Length:
         a, b = (self.wide(x) for x in s.args) if len(s.args) == 2 else (0, self.wide(s.args[0]))
@@ -183,8 +187,8 @@ class Writer:
             self.handlers[type(s)](self, s)
         yields = self.values(block.yields)
         self.release(held)
-        for v in self._made[made:]:
-            del self._wide[v]
+        for key in self._made[made:]:
+            del self._known[key]
         del self._made[made:]
         return yields
 
