@@ -29,7 +29,7 @@ def warn(diagnostics: Iterable[Diagnostic]) -> None:
             warnings.warn(render([d]), kind, stacklevel=_depth())
 
 
-_OWN = str(Path(__file__).parents[1])
+_OWN = (str(Path(__file__).parents[1]), "<launch of ")  # launches are code that dsim writes
 
 
 def _depth() -> int:

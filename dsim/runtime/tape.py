@@ -44,9 +44,10 @@ class Tape(Context):
 
     Notes
     -----
-    ``x.grad`` is the gradient with respect to the values of `x` when the tape was entered. An exception
-    in the block leaves all gradients as they are. A tape inside a tape, or inside a forward mode, is
-    differentiated like everything else; the outer tape's result then takes the place of the inner one's.
+    ``x.grad`` is the gradient with respect to the values of `x` when the tape was entered. After an
+    exception in the block there is no backward pass: gradients stay as they were cleared on entry.
+    A tape inside a tape, or inside a forward mode, is differentiated like everything else; the outer
+    tape's result then takes the place of the inner one's.
 
     Examples
     --------

@@ -454,3 +454,24 @@ def test_a_returned_value_is_cut():
     assert "`squared` returns a value that depends on fields: its gradient is cut" in str(said[0].message)
     assert "help: write the value to a 0-D field" in str(said[0].message)
     assert (y[None], x.grad[None]) == (9.0, 0.0)
+
+
+def test_warnings_point_to_the_persons_line():
+    x, loss = (ti.field(ti.f64, shape=(), needs_grad=True) for _ in range(2))
+
+    @ti.kernel
+    def square() -> ti.f64:
+        return x[None] ** 2
+
+    @ti.kernel
+    def linear():
+        loss[None] += x[None]
+
+    def record():
+        with ti.ad.Tape(loss):
+            linear()
+            square()
+
+    with pytest.warns(ti.GradientWarning, match="its gradient is cut") as told:
+        record()
+    assert told[0].filename == __file__
