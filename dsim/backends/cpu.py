@@ -59,11 +59,13 @@ class Compiled:
     deterministic: bool
     facts: Effects | None
     written: frozenset[MemoryKey] = field(init=False)
+    dtypes: dict[MemoryKey, np.dtype] = field(init=False)
     _variants: dict[bool, Variant] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         found = {s.memory.key for s in statements(self.kernel.body) if isinstance(s, Store | Accumulate)}
         self.written = frozenset(found)
+        self.dtypes = {m.key: m.type.numpy for m in self.kernel.memories}
 
     def variant(self, *, checked: bool) -> Variant:
         """One of the two variants, compiled when first asked for."""

@@ -224,7 +224,7 @@ def _as(t: ScalarType, value: Any) -> object:
 
 def _fitting(m: Memory, array: np.ndarray, compiled: Compiled) -> np.ndarray:
     """The array, if it is what the code expects of this memory."""
-    if array.dtype != m.type.numpy or array.shape != m.shape:
+    if array.dtype != compiled.dtypes[m.key] or array.shape != m.shape:
         wanted = f"{m.type.numpy} {m.shape}"
         raise ValueError(f"memory {m.name} is {wanted}, the buffer is {array.dtype} {array.shape}")
     strides = compiled.strides.get(m.key)
@@ -242,6 +242,8 @@ def _fitting(m: Memory, array: np.ndarray, compiled: Compiled) -> np.ndarray:
 
 def _apart(compiled: Compiled, arrays: list[np.ndarray], addresses: list[int]) -> None:
     """Raises ValueError when arrays overlap of which one is written."""
+    if len(arrays) < 2 or not compiled.written:
+        return
     memories = compiled.kernel.memories
     spans = sorted(
         (start, start + _extent(a), m.key in compiled.written, m.name)

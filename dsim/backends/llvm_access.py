@@ -79,7 +79,7 @@ def _nearest(w: Writer, a: Atom, length: int) -> tuple[Length, str]:
     if t == i32:
         return kept, changed
     other = w.f.let(f"icmp ne i64 {changed}, 0")
-    return w.f.let(f"trunc nuw i64 {kept} to i32"), w.f.let(f"zext i1 {other} to i32")
+    return w.f.let(f"trunc i64 {kept} to i32"), w.f.let(f"zext i1 {other} to i32")
 
 
 def _checked_index(w: Writer, s: Load, place: Place, index: tuple[Length, ...]) -> tuple[Length, ...]:

@@ -133,7 +133,7 @@ class KernelWriter:
         self.target = target
         self.wishes = wishes
         self.dry = False  # whether functions only look for faults
-        self.module = Module()
+        self.module = Module(kernel.exact)
         self.messages = Messages()
         self.layout = Layout((m.key for m in kernel.memories), kernel.params, len(kernel.body.yields))
         self.tasks = tuple(split(kernel, parallel))

@@ -132,8 +132,8 @@ def _bind_index(w: Writer, v: Var, index: str) -> None:
     if v.type.bits == 64:
         w.env[v] = index
         return
-    exact = "nsw" if v.type.kind == "int" else "nuw"
-    w.env[v] = w.f.let(f"trunc {exact} i64 {index} to {TYPE[v.type]}")
+    exact = ("nsw " if v.type.kind == "int" else "nuw ") if w.target.recent else ""
+    w.env[v] = w.f.let(f"trunc {exact}i64 {index} to {TYPE[v.type]}")
     w.remember(v, index)
 
 

@@ -149,7 +149,8 @@ def scattered(w: Writer, place: Place, index: Sequence[Length | None], base: str
         total = w.f.let(f"add nuw nsw i32 {total}, {part}") if total else str(part)
     if constant:
         total = w.f.let(f"add nuw nsw i32 {total}, {constant}")
-    offset = w.f.let(f"zext nneg i32 {total} to i64")
+    sign = "nneg " if w.target.recent else ""
+    offset = w.f.let(f"zext {sign}i32 {total} to i64")
     return w.f.let(
         f"getelementptr inbounds {STORED[place.memory.type]}, ptr {base or place.base}, i64 {offset}"
     )

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from dsim.backends import llvm_integers, llvm_powers
-from dsim.backends.llvm_text import FLAGS, TYPE, Function, number
+from dsim.backends.llvm_text import TYPE, Function, number
 from dsim.backends.target import Target
 from dsim.ir.nodes import Atom, Const, Var
 from dsim.ir.types import ScalarType
@@ -47,7 +47,7 @@ class Use:
 
 def _arithmetic(float_name: str, integer_name: str) -> Callable[[Use], str]:
     def emit(u: Use) -> str:
-        name = f"{float_name} {FLAGS}" if u.type.is_float else integer_name
+        name = f"{float_name}{u.f.module.flags}" if u.type.is_float else integer_name
         return u.f.let(f"{name} {TYPE[u.type]} {u.args[0]}, {u.args[1]}")
 
     return emit
@@ -77,7 +77,7 @@ def _mod(u: Use) -> str:
 
 def _mul_strong(u: Use) -> str:
     ty, zero = TYPE[u.type], number(0, u.type)
-    product = u.f.let(f"fmul {FLAGS} {ty} {u.args[0]}, {u.args[1]}")
+    product = u.f.let(f"fmul{u.f.module.flags} {ty} {u.args[0]}, {u.args[1]}")
     still = u.f.let(f"fcmp oeq {ty} {u.args[1]}, {zero}")
     return u.f.let(f"select i1 {still}, {ty} {zero}, {ty} {product}")
 
@@ -130,7 +130,7 @@ def _math(u: Use) -> str:
 
 def _rsqrt(u: Use) -> str:
     root = u.target.math(u.f, "sqrt", u.type, u.args)
-    return u.f.let(f"fdiv {FLAGS} {TYPE[u.type]} {number(1, u.type)}, {root}")
+    return u.f.let(f"fdiv{u.f.module.flags} {TYPE[u.type]} {number(1, u.type)}, {root}")
 
 
 def _sqrt0(u: Use) -> str:

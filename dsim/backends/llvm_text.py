@@ -46,9 +46,17 @@ def constant(c: Const) -> str:
 
 
 class Module:
-    """A module: declarations, helper functions and metadata that functions ask for, each once."""
+    """A module: declarations, helper functions and metadata that functions ask for, each once.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    exact : bool
+        Whether floating point is done as it is written: no fast flags, no vector math library.
+    """
+
+    def __init__(self, exact: bool = False) -> None:
+        self.exact = exact
+        self.flags = "" if exact else f" {FLAGS}"  # behind the name of a floating point operation
         self.declarations: dict[str, str] = {}
         self.helpers: dict[str, str] = {}
         self.shared: dict[str, str] = {}

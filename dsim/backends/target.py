@@ -20,9 +20,12 @@ class Target(Protocol):
     ----------
     name : str
         For messages.
+    recent : bool
+        Whether it knows the flags of `trunc` and `zext` that LLVM has had since version 19.
     """
 
     name: str
+    recent: bool
 
     def header(self) -> str:
         """The first lines of a module: data layout and triple."""

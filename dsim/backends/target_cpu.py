@@ -11,7 +11,7 @@ from functools import cache
 
 import llvmlite.binding as llvm
 
-from dsim.backends.llvm_text import FLAGS, TYPE, Function, Module
+from dsim.backends.llvm_text import TYPE, Function, Module
 from dsim.ir.nodes import AccumulateOp
 from dsim.ir.types import ScalarType, f32
 
@@ -67,6 +67,7 @@ class CpuTarget:
     """See `Target`."""
 
     name = "cpu"
+    recent = True
 
     def header(self) -> str:
         """Nothing: the compiler sets data layout and triple to its own."""
@@ -77,7 +78,7 @@ class CpuTarget:
         if op in _INTRINSICS:
             name = f"llvm.{_INTRINSICS[op]}.{_SUFFIX[t.bits]}"
             f.module.declare(name, f"declare {TYPE[t]} @{name}({TYPE[t]})")
-            flags = "" if op in _ORDERED else f" {FLAGS}"
+            flags = "" if op in _ORDERED else f.module.flags
             return f.let(f"call{flags} {TYPE[t]} @{name}({TYPE[t]} {args[0]})")
         if t.bits == 16:
             wide = tuple(f.let(f"fpext half {a} to float") for a in args)
@@ -92,10 +93,10 @@ class CpuTarget:
         ty = TYPE[t]
         variants = vector_variants(name, t, arity)
         attribute = ""
-        if variants:
+        if variants and not module.exact:
             spelled = [f"_ZGV_LLVM_N{n}{'v' * arity}_{name}({vector})" for _, n, vector in variants]
             attribute = f' "vector-function-abi-variant"="{",".join(spelled)}"'
-        for _, lanes, vector in variants:
+        for _, lanes, vector in () if module.exact else variants:
             lane = f"<{lanes} x {ty}>"
             module.declare(
                 vector, f"declare {lane} @{vector}({', '.join([lane] * arity)}) memory(none) nounwind"
