@@ -101,6 +101,7 @@ def run_notebook(path: Path, *, timeout: int, kernel: str = KERNEL, out: TextIO 
             timeout=timeout,
             kernel_name=kernel,
             store_widget_state=False,
+            coalesce_streams=True,
             record_timing=False,  # a notebook differs only where what it shows does
             config=require("traitlets.config", extra="lab", purpose="to run notebooks").Config(ENCRYPTED),
             resources={"metadata": {"path": str(path.resolve().parent)}},
