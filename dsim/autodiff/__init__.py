@@ -1,7 +1,7 @@
 """Derivatives of kernels, as kernels: forward mode, reverse mode, and derivatives inside kernels."""
 
-from dsim.autodiff.adjoint import Adjoint, Lost, reverse
+from dsim.autodiff.adjoint import Adjoint, Lost, compares_final_values, reverse
 from dsim.autodiff.expand import expand
 from dsim.autodiff.forward import forward
 
-__all__ = ["Adjoint", "Lost", "expand", "forward", "reverse"]
+__all__ = ["Adjoint", "Lost", "compares_final_values", "expand", "forward", "reverse"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dsim.backends.llvm_integers import widened
-from dsim.backends.llvm_text import FLAGS, TYPE, Function, number
+from dsim.backends.llvm_text import TYPE, Function, number
 from dsim.ir.types import ScalarType, i64, u64
 
 _UNROLLED = 1 << 16  # exponents up to this are written out as multiplications
@@ -21,18 +21,18 @@ def power(f: Function, t: ScalarType, a: str, n: str, kind: ScalarType, known: i
     return _inverse(f, t, a, result, number(known & 1, t))
 
 
-def _multiply(t: ScalarType) -> str:
-    return f"fmul {FLAGS} {TYPE[t]}" if t.is_float else f"mul {TYPE[t]}"
+def _multiply(f: Function, t: ScalarType) -> str:
+    return f"fmul{f.module.flags} {TYPE[t]}" if t.is_float else f"mul {TYPE[t]}"
 
 
 def _multiplied(f: Function, t: ScalarType, a: str, count: int) -> str:
     result, square = "", a
     while count:
         if count & 1:
-            result = f.let(f"{_multiply(t)} {result}, {square}") if result else square
+            result = f.let(f"{_multiply(f, t)} {result}, {square}") if result else square
         count >>= 1
         if count:
-            square = f.let(f"{_multiply(t)} {square}, {square}")
+            square = f.let(f"{_multiply(f, t)} {square}, {square}")
     return result or number(1, t)
 
 
@@ -40,7 +40,7 @@ def _inverse(f: Function, t: ScalarType, a: str, result: str, odd: str) -> str:
     """``1 / result``; for integers 0 unless `a` is 1 or -1, whose powers are their own inverses."""
     ty = TYPE[t]
     if t.is_float:
-        return f.let(f"fdiv {FLAGS} {ty} {number(1, t)}, {result}")
+        return f.let(f"fdiv{f.module.flags} {ty} {number(1, t)}, {result}")
     one = f.let(f"icmp eq {ty} {a}, 1")
     if t.kind == "uint":
         return f.let(f"select i1 {one}, {ty} 1, {ty} 0")
@@ -76,9 +76,9 @@ test:
   br i1 %some, label %more, label %end
 more:
   %low = trunc i64 %count to i1
-  %product = {_multiply(t)} %done, %square
+  %product = {_multiply(f, t)} %done, %square
   %result = select i1 %low, {ty} %product, {ty} %done
-  %next = {_multiply(t)} %square, %square
+  %next = {_multiply(f, t)} %square, %square
   %half = lshr i64 %count, 1
   br label %test
 end:

@@ -61,7 +61,7 @@ REMEDIES: dict[str, str] = {
     "index": "give one integer for each axis: `x[i, j]`, or `x[None]` for a field of shape ()",
     "argument": "compare the call with the definition",
     "return": "let every `return` give what the annotation `-> …` promises",
-    "static": "Python numbers, tuples and `ds.static(…)` are known at compile time; elements of fields are not",
+    "static": "Python numbers, tuples and `ds.static(…)` are known when compiling, elements of fields not",
     "limit": "split the work into several fields or kernels",
     "out-of-bounds": "compare the loop's range with the field's shape",
     "assertion": "print the values that the assertion compares",

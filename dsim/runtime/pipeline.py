@@ -15,7 +15,7 @@ import numpy as np
 from dsim.analysis.bounds import bounds
 from dsim.analysis.effects import effects
 from dsim.analysis.independence import loop_independence
-from dsim.autodiff import expand
+from dsim.autodiff import compares_final_values, expand
 from dsim.backends import cpu, python_source
 from dsim.backends.faults import Fault
 from dsim.backends.python_source import run
@@ -35,7 +35,8 @@ FAULTS = Fault
 def prepared(kernel: Kernel, loops: Mapping[Var, LoopConfig]) -> tuple[Kernel, tuple[Diagnostic, ...]]:
     """A kernel from the frontend, ready to be launched and to be derived, and what there is to say of it."""
     told = {index: c.parallel for index, c in loops.items() if c.parallel or c.serialize}
-    kernel = parallel(simplify(expand(kernel)), told)
+    exact = kernel.exact or compares_final_values(kernel)  # adjoints compare what the primal computed
+    kernel = parallel(simplify(expand(replace(kernel, exact=exact))), told)
     return kernel, tuple(_serial(kernel, told))
 
 
