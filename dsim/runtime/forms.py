@@ -131,6 +131,12 @@ class Form:
         """It, with everything that it reads cut off from derivatives."""
         return self._keep("stopped", lambda: self._form(pipeline.stopped(self.kernel), self.checked))
 
+    def guarded(self) -> Form:
+        """It, with its indices compared with the fields' shapes: no run of the primal vouches for them."""
+        if self.checked:
+            return self
+        return self._keep("guarded", lambda: Form(self.kernel, self.fields, self.backend))
+
     def _form(self, kernel: Kernel, checked: bool) -> Form:
         return Form(pipeline.derived(sites.number(kernel)), self.fields, self.backend, checked)
 

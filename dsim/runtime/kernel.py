@@ -98,7 +98,7 @@ class Kernel:
         adjoint = version.form.adjoint(self._with_gradient(version.form), "bar")
         if adjoint.conflicts or adjoint.lost:
             raise told.own(adjoint.conflicts, adjoint.lost)
-        dispatch(adjoint.form, version.arguments(rest))
+        dispatch(adjoint.form.guarded(), version.arguments(rest))
 
     def _with_gradient(self, form: Form) -> Keys:
         """The memories that `grad` differentiates with respect to."""
