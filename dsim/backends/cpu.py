@@ -1,9 +1,9 @@
 """Kernels on this processor: compile, bind to buffers, launch.
 
->>> compiled = compile_kernel(kernel)               # doctest: +SKIP
->>> launcher = compiled.bind({("x", ()): array})    # doctest: +SKIP
->>> launcher(0.5)                                   # doctest: +SKIP
-()
+::
+
+    launcher = compile_kernel(kernel).bind({("x", ()): array})
+    launcher(0.5)
 
 Machine code is compiled at the first launch that needs it. A kernel has at most two variants: one
 that checks only what is unknown, and one, for launches whose arguments break the conditions under

@@ -12,6 +12,8 @@ from dsim.frontend.frame import Frame
 from dsim.frontend.values import Grid, Mat, Opaque, Range, Unrolled, Value, describe
 from dsim.ir.nodes import Const
 
+MOST_TRIPS = 20_000  # of a loop that is written out
+
 
 def items(f: Frame, value: Value, node: ast.AST) -> list[Value]:
     """The items of `value`, each a value of its own; refused where they are not known at compile time."""
@@ -40,7 +42,11 @@ def known(f: Frame, value: Value, node: ast.AST) -> int:
 
 
 def _range(f: Frame, r: Range, node: ast.AST) -> range:
-    return range(known(f, r.start, node), known(f, r.stop, node), r.step)
+    found = range(known(f, r.start, node), known(f, r.stop, node), r.step)
+    if len(found) > MOST_TRIPS:
+        message = f"this loop would be written out {len(found)} times; {MOST_TRIPS} is the most"
+        f.refuse("limit", message, node, help="leave out `static`: a loop at run time costs no code")
+    return found
 
 
 def _grid(f: Frame, grid: Grid, node: ast.AST) -> list[Value]:

@@ -35,6 +35,8 @@ def typed(f: Frame, m: Mat, dt: Value) -> Mat:
     return m if to is None else Mat(m.shape, tuple(f.emit.atom(s, to) for s in m.entries))
 
 
+MOST_ENTRIES = 4096  # of a local: each is a statement or more
+
 # ------------------------------------------------------------------ makers
 
 
@@ -67,7 +69,14 @@ def _shape(f: Frame, n: Value, m: Value) -> tuple[int, ...]:
     lengths = (n,) if m is None else (n, m)
     if not all(isinstance(k, int) for k in lengths):
         f.emit.refuse("static", "the shape of a local vector or matrix must be known at compile time")
-    return tuple(known(f, k, node) for k in lengths)
+    shape = tuple(known(f, k, node) for k in lengths)
+    if size(shape) > MOST_ENTRIES:
+        f.emit.refuse(
+            "limit",
+            f"a local vector or matrix has at most {MOST_ENTRIES} entries, this one {size(shape)}",
+            help="keep it in a field",
+        )
+    return shape
 
 
 def _filled(value: int) -> Maker:

@@ -337,3 +337,18 @@ def test_locals_are_recorded_at_each_assignment() -> None:
         ]
         or found[2][2][1] == "r_y"
     )
+
+
+def test_what_would_compile_for_ever_is_refused() -> None:
+    x = f(4)
+
+    def written_out():
+        for i in ti.static(range(1_000_000)):
+            x[i % 4] += 1.0
+
+    def huge():
+        v = ti.Vector.zero(ti.f32, 100_000_000)
+        x[0] = v[0]
+
+    assert "would be written out 1000000 times; 20000 is the most" in refused(written_out)
+    assert "a local vector or matrix has at most 4096 entries, this one 100000000" in refused(huge)
