@@ -223,3 +223,11 @@ def agrees(function: Callable[..., Any], fields: list[FakeField], *args: Any, **
         np.testing.assert_allclose(x.values, v, rtol=1e-12, err_msg=function.__name__)
     if wanted is not None:
         np.testing.assert_allclose(got, wanted, rtol=1e-12)
+
+
+def counted(n: int = 12):
+    return f(n, dtype=ti.i32)
+
+
+def close(field, wanted) -> None:
+    np.testing.assert_allclose(field.values, wanted, rtol=1e-10, atol=1e-12)

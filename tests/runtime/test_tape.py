@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import dsim as ti
+from tests.runtime.taping import cubed, single, taped
 
 
 @pytest.fixture(autouse=True)
@@ -11,31 +12,8 @@ def _fresh():
     ti.init(default_fp=ti.f64)
 
 
-def _single(name, needs_grad=True):
-    return ti.field(ti.f64, shape=(), needs_grad=needs_grad, name=name)
-
-
-def _taped(loss, *calls, **options):
-    with ti.Tape(loss, **options):
-        for call in calls:
-            call()
-
-
-@pytest.fixture
-def cubed():
-    """x, y and a kernel ``y = x³``."""
-    x, y = _single("x"), _single("y")
-    x[None] = 2.0
-
-    @ti.kernel
-    def cube():
-        y[None] = x[None] ** 3
-
-    return x, y, cube
-
-
 def test_the_loss_starts_at_zero():
-    x, y = _single("x"), _single("y")
+    x, y = single("x"), single("y")
 
     @ti.kernel
     def add():
@@ -48,8 +26,8 @@ def test_the_loss_starts_at_zero():
     assert (y[None], x.grad[None]) == (6.0, 3.0)
 
 
-def test_gradients_are_cleared_on_entry(cubed):
-    x, y, cube = cubed
+def test_gradients_are_cleared_on_entry():
+    x, y, cube = cubed()
     x.grad[None] = 100.0
     with ti.Tape(y):
         cube()
@@ -59,8 +37,8 @@ def test_gradients_are_cleared_on_entry(cubed):
     assert x.grad[None] == 12.0
 
 
-def test_gradients_that_are_kept_are_added_to(cubed):
-    x, y, cube = cubed
+def test_gradients_that_are_kept_are_added_to():
+    x, y, cube = cubed()
     x.grad[None] = 100.0
     with ti.Tape(y, clear_gradients=False):
         cube()
@@ -70,27 +48,27 @@ def test_gradients_that_are_kept_are_added_to(cubed):
     assert x.grad[None] == 124.0
 
 
-def test_gradients_written_inside_do_not_disturb(cubed):
-    x, y, cube = cubed
+def test_gradients_written_inside_do_not_disturb():
+    x, y, cube = cubed()
     with ti.Tape(y):
         y.grad[None] = 50.0
         cube()
     assert x.grad[None] == 12.0
 
 
-def test_gradients_left_inside_are_added_to(cubed):
-    x, y, cube = cubed
+def test_gradients_left_inside_are_added_to():
+    x, y, cube = cubed()
     with ti.Tape(y):
         x.grad[None] = 100.0
         cube()
     assert x.grad[None] == 112.0
 
 
-def test_an_exception_leaves_everything(cubed):
-    x, y, cube = cubed
+def test_an_exception_leaves_everything():
+    x, y, cube = cubed()
     x.grad[None] = 5.0
     with pytest.raises(ZeroDivisionError):
-        _taped(y, cube, lambda: 1 / 0, clear_gradients=False)
+        taped(y, cube, lambda: 1 / 0, clear_gradients=False)
     assert (y[None], x.grad[None]) == (8.0, 5.0)
     with ti.Tape(y):
         cube()
@@ -99,7 +77,7 @@ def test_an_exception_leaves_everything(cubed):
 
 def test_a_loss_that_is_none():
     n, v = ti.field(ti.i32, shape=(), name="n"), ti.field(ti.f32, shape=3, needs_grad=True, name="v")
-    plain, unplaced = _single("plain", needs_grad=False), ti.field(ti.f32, needs_grad=True, name="u")
+    plain, unplaced = single("plain", needs_grad=False), ti.field(ti.f32, needs_grad=True, name="u")
     w = ti.Vector.field(2, ti.f32, shape=(), needs_grad=True, name="w")
     for loss, message in (
         (3.0, "the loss must be a field, not float"),
@@ -116,23 +94,23 @@ def test_a_loss_that_is_none():
 
 
 def test_options_that_it_does_not_have():
-    y = _single("y")
+    y = single("y")
     with pytest.raises(ValueError, match="on_overwrite"):
         ti.Tape(y, on_overwrite="ignore")
     with pytest.raises(TypeError):
         ti.Tape(y, clear_gradient=True)
 
 
-def test_a_loss_that_nothing_wrote(cubed):
-    _x, _, cube = cubed
-    z = _single("z")
+def test_a_loss_that_nothing_wrote():
+    _x, _, cube = cubed()
+    z = single("z")
     with pytest.warns(ti.GradientWarning, match="no call inside the tape wrote the loss `z`"), ti.Tape(z):
         cube()
 
 
 def test_a_field_without_gradient_in_between():
-    x, z = _single("x"), _single("z")
-    y = _single("y", needs_grad=False)
+    x, z = single("x"), single("z")
+    y = single("y", needs_grad=False)
 
     @ti.kernel
     def first():
@@ -154,8 +132,8 @@ def test_a_field_without_gradient_in_between():
 
 def test_a_field_that_becomes_active_late():
     """`y` is a constant for the first call, and carries a gradient afterwards."""
-    x, z = _single("x"), _single("z")
-    y = _single("y", needs_grad=False)
+    x, z = single("x"), single("z")
+    y = single("y", needs_grad=False)
 
     @ti.kernel
     def use():
@@ -173,26 +151,9 @@ def test_a_field_that_becomes_active_late():
     assert x.grad[None] == 1 + 1 + 20
 
 
-def test_an_overwritten_input_has_no_gradient():
-    x, y = _single("x"), _single("y")
-
-    @ti.kernel
-    def overwrite():
-        x[None] = 7.0
-
-    @ti.kernel
-    def triple():
-        y[None] = 3 * x[None]
-
-    with ti.Tape(y):
-        overwrite()
-        triple()
-    assert (y[None], x.grad[None]) == (21.0, 0.0)
-
-
 def test_writes_by_python_are_recorded():
     x, y, w = (ti.field(ti.f64, shape=2, needs_grad=True) for _ in range(3))
-    loss = _single("loss")
+    loss = single("loss")
 
     @ti.kernel
     def weigh():
@@ -218,7 +179,7 @@ def test_writes_by_python_are_recorded():
 
 def test_writes_of_vectors_by_python_are_recorded():
     v = ti.Vector.field(2, ti.f64, shape=2, needs_grad=True)
-    loss = _single("loss")
+    loss = single("loss")
 
     @ti.kernel
     def total():
@@ -233,21 +194,21 @@ def test_writes_of_vectors_by_python_are_recorded():
     assert v.grad.to_numpy().tolist() == [[0.0, 0.0], [1.0, 0.0]]
 
 
-def test_reading_an_active_value_warns(cubed):
-    x, y, cube = cubed
-    z = _single("z")
+def test_reading_an_active_value_warns():
+    x, y, cube = cubed()
+    z = single("z")
 
     @ti.kernel
     def scaled(s: float):
         z[None] = s * x[None]
 
     with pytest.warns(ti.GradientWarning, match="`y` is read into Python inside the tape"):
-        _taped(z, cube, lambda: scaled(y[None]))
+        taped(z, cube, lambda: scaled(y[None]))
     assert (z[None], x.grad[None]) == (16.0, 8.0)
 
 
 def test_a_launch_that_failed_gives_no_gradient():
-    x, y = ti.field(ti.f64, shape=2, needs_grad=True), _single("y")
+    x, y = ti.field(ti.f64, shape=2, needs_grad=True), single("y")
 
     @ti.kernel
     def read(i: ti.i32):
@@ -258,11 +219,11 @@ def test_a_launch_that_failed_gives_no_gradient():
             read(5)
 
     with pytest.raises(ti.GradientError, match="a launch inside the tape failed"):
-        _taped(y, lambda: read(0), survive)
+        taped(y, lambda: read(0), survive)
 
 
-def test_a_tape_is_used_once(cubed):
-    _, y, cube = cubed
+def test_a_tape_is_used_once():
+    _, y, cube = cubed()
     tape = ti.Tape(y)
     with tape:
         cube()
@@ -270,94 +231,9 @@ def test_a_tape_is_used_once(cubed):
         cube()
 
 
-def test_an_overwritten_value_is_refused_before_it_is_lost(cubed):
-    x, y, cube = cubed
-
-    def change():
-        x[None] = 3.0
-
-    with pytest.raises(ti.AccessRuleError) as error:
-        _taped(y, cube, change)
-    message = str(error.value)
-    assert "error[overwritten]: `x[None]` is overwritten from Python after `cube` read it" in message
-    assert "y[None] = x[None] ** 3" in message
-    assert "read here, in `cube`" in message
-    assert "x[None] = 3.0" in message
-    assert "help: " in message
-    assert x[None] == 2.0
-
-
-def test_an_overwrite_by_another_kernel_names_field_and_element():
-    x = ti.field(ti.f64, shape=(4, 3), needs_grad=True)
-    loss = _single("loss")
-
-    @ti.kernel
-    def collect(i: ti.i32):
-        for j in range(3):
-            loss[None] += x[i, j] ** 2
-
-    @ti.kernel
-    def change(i: ti.i32):
-        for j in range(1, 3):
-            x[i, j] = 0.0
-
-    with ti.Tape(loss):
-        collect(1)
-        change(0)
-        change(2)
-    with pytest.raises(ti.AccessRuleError) as error:
-        _taped(loss, lambda: collect(0), lambda: collect(1), lambda: change(1))
-    message = str(error.value)
-    assert "`x[1, 1:3]` is overwritten by `change` after `collect` read it" in message
-    assert "loss[None] += x[i, j] ** 2" in message
-    assert "x[i, j] = 0.0" in message
-
-
-def test_linear_programs_may_overwrite():
-    x, y = _single("x"), _single("y")
-
-    @ti.kernel
-    def double():
-        x[None] = 2 * x[None]
-
-    @ti.kernel
-    def add():
-        y[None] += x[None]
-
-    x[None] = 1.0
-    with ti.Tape(y):
-        for _ in range(3):
-            double()
-            add()
-    assert (y[None], x.grad[None]) == (14.0, 14.0)
-
-
-def test_steps_along_an_axis_of_time():
-    n = 50
-    x, loss = ti.field(ti.f64, shape=n + 1, needs_grad=True), _single("loss")
-
-    @ti.kernel
-    def step(t: ti.i32):
-        x[t + 1] = ti.sin(x[t]) + 0.1
-
-    @ti.kernel
-    def last():
-        loss[None] = x[n]
-
-    x[0] = 0.3
-    with ti.Tape(loss):
-        for t in range(n):
-            step(t)
-        last()
-    expected = 1.0
-    for t in range(n):
-        expected *= np.cos(x[t])
-    assert x.grad[0] == pytest.approx(expected, rel=1e-12)
-
-
-def test_a_backward_pass_skips_what_does_not_reach_the_loss(cubed):
-    x, y, cube = cubed
-    z = _single("z")
+def test_a_backward_pass_skips_what_does_not_reach_the_loss():
+    x, y, cube = cubed()
+    z = single("z")
 
     @ti.kernel
     def aside():
@@ -369,26 +245,9 @@ def test_a_backward_pass_skips_what_does_not_reach_the_loss(cubed):
     assert x.grad[None] == 12.0
 
 
-def test_integers_are_data():
-    x, y = ti.field(ti.f64, shape=3, needs_grad=True), _single("y")
-    which = ti.field(ti.i32, shape=())
-
-    @ti.kernel
-    def pick():
-        y[None] += x[which[None]] ** 2
-
-    x.fill(2.0)
-    which[None] = 1
-    with ti.Tape(y):
-        pick()
-    assert x.grad.to_numpy().tolist() == [0.0, 4.0, 0.0]
-    with pytest.raises(ti.AccessRuleError, match="`which"):
-        _taped(y, pick, lambda: which.fill(2))
-
-
 def test_gradients_by_hand():
     x = ti.field(ti.f64, shape=2, needs_grad=True)
-    a, b = _single("a"), _single("b")
+    a, b = single("a"), single("b")
 
     @ti.kernel
     def both():
@@ -409,7 +268,7 @@ def test_gradients_by_hand():
 
 
 def test_gradients_by_hand_that_cannot_be():
-    x, y = _single("x"), _single("y", needs_grad=False)
+    x, y = single("x"), single("y", needs_grad=False)
 
     @ti.kernel
     def square():
@@ -442,7 +301,7 @@ def test_gradients_by_hand_that_cannot_be():
 
 
 def test_a_returned_value_is_cut():
-    x, y = _single("x"), _single("y")
+    x, y = single("x"), single("y")
 
     @ti.kernel
     def squared() -> float:
