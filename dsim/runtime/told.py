@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -21,8 +22,10 @@ _WORDS = {"bar": "grad", "dot": "dual"}
 
 def own(conflicts: Iterable[Overwrite], lost: Iterable[Lost]) -> AccessRuleError:
     """A kernel overwrites what its own adjoint reads."""
-    found = [_own(c.read.statement, c.write.statement, c.certain) for c in conflicts]
-    return AccessRuleError(*_distinct(found + [_lost(item.by) for item in lost]))
+    gone = [item.by for item in lost]  # of these one thing is said, not two
+    others = [c for c in conflicts if not any(c.write.statement is by for by in gone)]
+    found = [_own(c.read.statement, c.write.statement, c.certain) for c in others]
+    return AccessRuleError(*_distinct(found + [_lost(by) for by in gone]))
 
 
 def _distinct(found: list[Diagnostic]) -> list[Diagnostic]:
@@ -50,7 +53,9 @@ def _lost(by: Statement) -> Diagnostic:
     sign = ACCUMULATE_SIGNS[by.op] if isinstance(by, Accumulate) else "="
     name = _named(by)
     message = f"the backward pass needs the value of `{name}` before each `{sign}`, which is gone"
-    advice = "multiply into a local variable, and write that to the field once"
+    advice = "leave the returned value unused, or compute it from values that stay"
+    if isinstance(by, Accumulate) and by.old is None:
+        advice = "multiply into a local variable, and write that to the field once"
     return Diagnostic("overwritten", message, by.origin.span, "overwritten here", help=advice)
 
 
@@ -58,9 +63,10 @@ def _named(s: Statement) -> str:
     """The element as the person wrote it where that is known, else the field's name."""
     assert isinstance(s, Load | Store | Accumulate)
     span, name = s.origin.span, ".".join((s.memory.name, *(_WORDS.get(d, d) for d in s.memory.derivative)))
-    if span is not None and span.text.startswith(f"{name}[") and span.line == span.end_line:
-        return span.text[: _closing(span.text)]
-    return name
+    if span is None or span.line != span.end_line:
+        return name
+    found = re.search(rf"(?<![\w.]){re.escape(name)}\[", span.text)
+    return name if found is None else span.text[found.start() :][: _closing(span.text[found.start() :])]
 
 
 def _closing(text: str) -> int:

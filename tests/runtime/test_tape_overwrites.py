@@ -129,3 +129,32 @@ def test_integers_are_data():
     assert x.grad.to_numpy().tolist() == [0.0, 4.0, 0.0]
     with pytest.raises(ti.AccessRuleError, match="`which"):
         taped(y, pick, lambda: which.fill(2))
+
+
+def test_a_value_that_an_accumulation_replaced_is_told_once():
+    x, total, loss = ti.field(ti.f64, shape=3, needs_grad=True), single("total"), single("loss")
+
+    @ti.kernel
+    def running():
+        for i in range(3):
+            before = ti.atomic_add(total[None], x[i])
+            loss[None] += before * x[i]
+
+    @ti.kernel
+    def multiply():
+        ti.atomic_mul(x[1], x[0])
+
+    with pytest.warns(UserWarning, match="runs serially"):
+        running()
+    with pytest.raises(ti.AccessRuleError) as e:
+        taped(loss, running)
+    (said,) = e.value.diagnostics
+    assert (
+        said.message == "the backward pass needs the value of `total[None]` before each `+=`, which is gone"
+    )
+    assert said.help == "leave the returned value unused, or compute it from values that stay"
+    with pytest.raises(ti.AccessRuleError) as e:
+        taped(loss, multiply)
+    (said,) = e.value.diagnostics
+    assert said.message == "the backward pass needs the value of `x[1]` before each `*=`, which is gone"
+    assert said.help == "multiply into a local variable, and write that to the field once"
