@@ -156,5 +156,5 @@ def test_a_value_that_an_accumulation_replaced_is_told_once():
     with pytest.raises(ti.AccessRuleError) as e:
         taped(loss, multiply)
     (said,) = e.value.diagnostics
-    assert said.message == "the backward pass needs the value of `x[1]` before each `*=`, which is gone"
+    assert said.message == f"{needs} `x[1]` before each `*=`, which is gone"
     assert said.help == "multiply into a local variable, and write that to the field once"
