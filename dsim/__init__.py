@@ -297,4 +297,4 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return [*globals(), *_LATER]
+    return sorted({*__all__, *_LATER, "__version__"})

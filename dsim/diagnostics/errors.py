@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from dsim.diagnostics.messages import Diagnostic
+from dsim.diagnostics.places import caller
 from dsim.diagnostics.render import render
 
 
@@ -36,7 +39,15 @@ class KernelTypeError(CompilationError, TypeError):
     """A value of a type or shape that does not fit."""
 
 
-class LaunchError(DsimError, RuntimeError):
+class _CallError(DsimError):
+    """An error of a call from Python: what has no place of its own gets that of the call."""
+
+    def __init__(self, *diagnostics: Diagnostic) -> None:
+        here = caller() if any(d.span is None for d in diagnostics) else None
+        super().__init__(*(d if d.span is not None else replace(d, span=here) for d in diagnostics))
+
+
+class LaunchError(_CallError, RuntimeError):
     """A launch that cannot run or that failed while running."""
 
 
@@ -56,5 +67,5 @@ class AccessRuleError(DsimError, AssertionError):
     """A value that a gradient needs was overwritten."""
 
 
-class GradientError(DsimError, RuntimeError):
+class GradientError(_CallError, RuntimeError):
     """A gradient that was asked for and cannot be given."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import operator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -138,7 +139,8 @@ def _checked(field: Field, at: tuple[Any, ...]) -> tuple[int, ...]:
             message = f"an index of {field.quoted} must be an integer, got {type(k).__name__}"
             raise LaunchTypeError(Diagnostic("index", message)) from None
         if not 0 <= number < n:
-            raise BoundsError(out_of_bounds(field.quoted, at, field.shape, axis))
+            outside = out_of_bounds(field.quoted, at, field.shape, axis)
+            raise BoundsError(replace(outside, help=outside.help or "look at its `shape`"))
         whole.append(number)
     return tuple(whole)
 

@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from dsim.diagnostics import Diagnostic, GradientError
+from dsim.diagnostics.places import caller
 from dsim.ir.nodes import MemoryKey
 from dsim.runtime import told
 from dsim.runtime.contexts import Args, Context
@@ -18,7 +19,6 @@ from dsim.runtime.fields import Field, companions_with_memory
 from dsim.runtime.forms import AdjointForm, Form
 from dsim.runtime.notices import warn
 from dsim.runtime.overlaps import Needs
-from dsim.runtime.places import caller
 from dsim.runtime.sweep import Call, Custom, Entry, Sweep
 
 

@@ -41,8 +41,14 @@ def _own(read: Statement, write: Statement, certain: bool) -> Diagnostic:
         write.origin.span,
         f"{sure}overwritten here; the backward pass needs the old value",
         _labels(read.origin.span, write.origin.span, used),
-        "write to a second field, or to another element in each step",
+        _advice(read, write),
     )
+
+
+def _advice(read: Statement, write: Statement) -> str:
+    if isinstance(read, Load) and isinstance(write, Store) and read.origin.span == write.origin.span:
+        return "of what changes an element in place only `+=` may be used: compute in a local, store it once"
+    return "write to a second field, or to another element in each step"
 
 
 def _labels(read: Span | None, write: Span | None, text: str) -> tuple[Label, ...]:

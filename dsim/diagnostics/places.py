@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import linecache
 import sys
+import types
 
-from dsim.diagnostics import Source, Span
+from dsim.diagnostics.spans import Source, Span
 
 _OWN = __name__.split(".", 1)[0]
 
@@ -13,7 +14,7 @@ _OWN = __name__.split(".", 1)[0]
 def caller() -> Span | None:
     """The line of Python outside dsim that is running, or None when there is no text of it."""
     frame = sys._getframe(1)
-    while frame is not None and _own(frame.f_globals.get("__name__", "")):
+    while frame is not None and _own(frame):
         frame = frame.f_back
     if frame is None:
         return None
@@ -26,5 +27,9 @@ def caller() -> Span | None:
     return Span(source, line, start, line, len(text.rstrip()))
 
 
-def _own(module: str) -> bool:
-    return module == _OWN or module.startswith(_OWN + ".")
+def _own(frame: types.FrameType) -> bool:
+    """Whether it runs dsim's code, or code that dsim writes to launch a kernel."""
+    module = frame.f_globals.get("__name__", "")
+    return (
+        module == _OWN or module.startswith(_OWN + ".") or frame.f_code.co_filename.startswith("<launch of ")
+    )
