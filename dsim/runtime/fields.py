@@ -25,6 +25,27 @@ DOT: tuple[str, ...] = ("dot",)
 _WORDS = {"bar": "grad", "dot": "dual"}
 
 
+# What completion offers; the rest is for the runtime.
+_FOR_PEOPLE = frozenset(
+    [
+        "copy_from",
+        "dtype",
+        "dual",
+        "entry_shape",
+        "fill",
+        "from_numpy",
+        "grad",
+        "m",
+        "n",
+        "name",
+        "needs_dual",
+        "needs_grad",
+        "shape",
+        "to_numpy",
+    ]
+)
+
+
 class Field:
     """Numbers of one type on a grid; vectors and matrices of them with `entry_shape`.
 
@@ -78,6 +99,9 @@ class Field:
         where = f"shape {self.shape}" if self.buffer is not None else "not placed"
         called = f" {self.name}" if self.root.given_name else ""
         return f"<{kind}{called}{of}: {self.dtype}, {where}>"
+
+    def __dir__(self) -> list[str]:
+        return [n for n in object.__dir__(self) if n.startswith("__") or n in _FOR_PEOPLE]
 
     def __str__(self) -> str:
         return repr(self) if self.buffer is None else str(self.buffer)

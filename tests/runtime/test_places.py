@@ -42,6 +42,9 @@ def test_an_element_changed_in_place():
 
 
 def test_completions_are_what_a_person_may_use():
+    offered = [n for n in dir(ti.field(ti.f32, shape=1)) if not n.startswith("_")]
+    assert {"grad", "fill", "to_numpy"} <= set(offered)
+    assert "scratch" not in offered
     names = dir(ti)
     assert {"field", "kernel", "ad", "GUI", "__version__"} <= set(names)
     assert not {"analysis", "frontend", "runtime", "ir"} & set(names)
