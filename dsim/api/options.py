@@ -36,7 +36,7 @@ _OPTIONS = """
     move_loop_invariant_outside_if cache_loop_invariant_global_vars default_cpu_block_dim
     cpu_block_dim_adaptive default_gpu_block_dim gpu_max_reg saturating_grid_dim max_block_dim
     verbose_kernel_launches verbose demote_dense_struct_fors kernel_profiler timeline default_up
-    device_memory_GB device_memory_fraction fast_math advanced_optimization ad_stack_size
+    device_memory_GB device_memory_fraction advanced_optimization ad_stack_size
     flatten_if make_thread_local make_block_local detect_read_only real_matrix_scalarize
     half2_vectorization make_cpu_multithreading_loop offline_cache offline_cache_file_path
     offline_cache_cleaning_policy offline_cache_max_size_of_files offline_cache_cleaning_factor
@@ -62,6 +62,7 @@ def init(
     cpu_max_num_threads: int = 0,
     deterministic: bool = False,
     strict: bool = False,
+    fast_math: bool = True,
     **options: Any,
 ) -> None:
     """Chooses what kernels and fields made from now on go by. Without it the defaults hold.
@@ -75,7 +76,7 @@ def init(
     default_fp, default_ip : ScalarType
         What Python's `float` and `int`, and literals, mean: f32 and i32 unless given.
     debug : bool
-        Checks what ``loop_config(parallel=True)`` promised.
+        Accepted, and without effect so far: indices and assertions are always checked.
     random_seed : int
         Chooses the sequence of random numbers.
     check_bounds : bool
@@ -86,6 +87,10 @@ def init(
         Sums of floats come out bit for bit the same in every run.
     strict : bool
         Warnings about kernels are errors.
+    fast_math : bool
+        Whether floating point may be reordered and contracted. ``(a + b) - b`` may then be `a`, which
+        compensated sums do not survive: they need ``fast_math=False``. NaN and infinity keep their
+        meaning either way.
     **options
         Taichi's other options are accepted and have no effect.
 
@@ -109,6 +114,7 @@ def init(
         threads=int(cpu_max_num_threads),
         deterministic=bool(deterministic),
         strict=bool(strict),
+        fast_math=bool(fast_math),
         backend=before.backend,
     )
     layout.root.forget()

@@ -114,8 +114,9 @@ class Frame:
     # places and refusals
 
     def span(self, node: ast.AST) -> Span:
-        """Where `node` stands."""
-        return self.text.span(node)
+        """Where `node` stands; what stands nowhere, where the statement does that is being compiled."""
+        known = self.emit.builder.origin.span
+        return known if known is not None and not hasattr(node, "lineno") else self.text.span(node)
 
     def refuse(self, code: str, message: str, node: ast.AST, here: str = "", *, help: str = "") -> NoReturn:
         """Notes an error at `node` and leaves the statement."""

@@ -328,7 +328,13 @@ def companions_with_memory(last: str) -> list[Field]:
 
 def _zeros(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
     """Zeros at an address that vector instructions like."""
-    size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
-    raw = np.zeros(size + 64, np.uint8)
+    size = math.prod(shape) * dtype.itemsize
+    try:
+        raw = np.zeros(size + 64, np.uint8)
+    except (MemoryError, ValueError, OverflowError):
+        message = (
+            f"a field of shape {shape} and type {dtype} needs {size / 2**30:.3g} GiB, which cannot be had"
+        )
+        raise LaunchError(Diagnostic("memory", message, help="make it smaller")) from None
     start = -raw.ctypes.data % 64
     return raw[start : start + size].view(dtype).reshape(shape)

@@ -35,7 +35,8 @@ FAULTS = Fault
 def prepared(kernel: Kernel, loops: Mapping[Var, LoopConfig]) -> tuple[Kernel, tuple[Diagnostic, ...]]:
     """A kernel from the frontend, ready to be launched and to be derived, and what there is to say of it."""
     told = {index: c.parallel for index, c in loops.items() if c.parallel or c.serialize}
-    exact = kernel.exact or compares_final_values(kernel)  # adjoints compare what the primal computed
+    # Adjoints of minima and maxima compare what the primal computed.
+    exact = kernel.exact or not current().fast_math or compares_final_values(kernel)
     kernel = parallel(simplify(expand(replace(kernel, exact=exact))), told)
     return kernel, tuple(_serial(kernel, told))
 

@@ -19,7 +19,7 @@ class Settings:
     default_fp, default_ip : ScalarType
         What Python's `float` and `int` mean as types, and what literals are.
     debug : bool
-        Kernels check their assertions and what `loop_config` promised.
+        Without effect so far: indices and assertions are always checked.
     check_bounds : bool
         Indices outside a field are errors (otherwise nobody looks).
     random_seed : int
@@ -30,6 +30,8 @@ class Settings:
         Sums of floats do not depend on which thread comes first.
     strict : bool
         Warnings about kernels are errors.
+    fast_math : bool
+        Whether floating point may be reordered and contracted.
     backend : str
         ``"cpu"``: machine code; ``"reference"``: readable Python, the oracle of the tests.
     """
@@ -42,6 +44,7 @@ class Settings:
     threads: int = 0
     deterministic: bool = False
     strict: bool = False
+    fast_math: bool = True
     backend: str = "cpu"
 
 

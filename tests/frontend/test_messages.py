@@ -352,3 +352,12 @@ def test_what_would_compile_for_ever_is_refused() -> None:
 
     assert "would be written out 1000000 times; 20000 is the most" in refused(written_out)
     assert "a local vector or matrix has at most 4096 entries, this one 100000000" in refused(huge)
+
+
+def test_an_error_without_a_place_of_its_own_has_the_statements() -> None:
+    x = f(4)
+
+    def paired():
+        x[0] = zip(x, x)
+
+    assert "cannot be gone through at compile time" in refused(paired)

@@ -241,3 +241,9 @@ def test_printing_shows_the_numbers():
     assert str(x) == "[[0 1]\n [2 3]]"
     assert repr(x) == "<vector field of 2: i32, shape (2,)>"
     assert str(ti.field(ti.f32)) == "<field: f32, not placed>"
+
+
+@pytest.mark.parametrize("shape", [(1 << 32, 1 << 32), (1 << 31, (1 << 30) + 1), (1 << 20, 1 << 20)])
+def test_a_field_that_no_machine_can_hold(shape):
+    with pytest.raises(ti.LaunchError, match="GiB, which cannot be had"):
+        ti.field(ti.f64, shape=shape)
