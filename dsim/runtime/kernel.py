@@ -7,7 +7,7 @@ import types
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from dsim.diagnostics import Diagnostic, GradientError, LaunchTypeError
+from dsim.diagnostics import Diagnostic, DsimError, GradientError, LaunchTypeError
 from dsim.runtime import settings, told
 from dsim.runtime.contexts import dispatch
 from dsim.runtime.forms import Form, Keys, label_apart
@@ -41,7 +41,10 @@ class Kernel:
         if self._signature.templates:
             kernel, args = self._chosen(args)
             return kernel(*args)
-        return self._instance.launch(*args)
+        try:
+            return self._instance.launch(*args)
+        except DsimError as error:  # what it says stands in the person's lines: dsim's own are left out
+            raise error.with_traceback(None) from None
 
     def __get__(self, owner: Any, kind: type | None = None) -> Kernel:
         """The kernel as a method of `owner`, which it knows at compile time."""

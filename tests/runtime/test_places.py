@@ -48,3 +48,17 @@ def test_completions_are_what_a_person_may_use():
     names = dir(ti)
     assert {"field", "kernel", "ad", "GUI", "__version__"} <= set(names)
     assert not {"analysis", "frontend", "runtime", "ir"} & set(names)
+
+
+def test_the_traceback_of_a_launch_ends_at_the_call():
+    x = ti.field(ti.f32, shape=4)
+
+    @ti.kernel
+    def broken():
+        x[0] = nowhere  # noqa: F821
+
+    with pytest.raises(ti.CompilationError) as e:
+        broken()
+    assert len(e.traceback) == 2  # this line, and the launch
+    assert e.value.__cause__ is None
+    assert e.value.__suppress_context__
