@@ -28,6 +28,7 @@ _WORDS = {"bar": "grad", "dot": "dual"}
 # What completion offers; the rest is for the runtime.
 _FOR_PEOPLE = frozenset(
     [
+        "array",
         "copy_from",
         "dtype",
         "dual",
