@@ -6,7 +6,7 @@ Only what one kernel does to its own reads is decided here; what later launches 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from dsim.analysis.affine import Affine
@@ -61,6 +61,27 @@ def overwritten(
     return tuple(found)
 
 
+def fed(kernel: Kernel, needed: Collection[int], facts: Effects | None = None) -> tuple[Access, ...]:
+    """The needed reads that may see what `kernel` itself wrote before, so not what was there on entry.
+
+    The final value that a minimum or maximum needs is one of them.
+
+    Parameters
+    ----------
+    kernel, needed, facts
+        As for `overwritten`.
+    """
+    facts = facts if facts is not None else effects(kernel)
+    asked = _Question(facts)
+    found: list[Access] = []
+    for accesses in facts.by_memory.values():
+        if any(a.site in needed for a in accesses) and any(map(is_write, accesses)):
+            for group in apart(accesses):
+                found += asked.fed(group, needed)
+    found.sort(key=lambda a: a.position)
+    return tuple(found)
+
+
 class _Question:
     def __init__(self, facts: Effects) -> None:
         self.meetings = Meetings(facts)
@@ -84,6 +105,27 @@ class _Question:
             s = r.loops[level].statement
             any_order = isinstance(s, For) and s.parallel
             if any_order and self.meetings.later_trip(w, r, level):
+                return True
+        return False
+
+    def fed(self, accesses: list[Access], needed: Collection[int]) -> Iterator[Access]:
+        """The needed reads among `accesses`, all to one memory, that one of the writes may feed."""
+        writes = [a for a in accesses if is_write(a)]
+        for r in accesses:
+            if r.site in needed and r.kind != "store":
+                if r.op in ("min", "max") or any(self._may_precede(w, r) for w in writes):
+                    yield r
+
+    def _may_precede(self, w: Access, r: Access) -> bool:
+        """Whether `w` may touch, before `r`, the element that `r` reads."""
+        if w.position < r.position and self.meetings.same_trip(w, r):
+            return True
+        for level in range(common(r, w)):
+            if self.meetings.later_trip(w, r, level):
+                return True
+            s = r.loops[level].statement
+            any_order = isinstance(s, For) and s.parallel
+            if any_order and self.meetings.later_trip(r, w, level):
                 return True
         return False
 

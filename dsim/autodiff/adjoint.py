@@ -1,9 +1,10 @@
 """Reverse mode: the adjoint kernel of a kernel, and the vector-Jacobian product of a pure function.
 
-The adjoint kernel runs after the primal, on the memories as that left them: it replays what it needs
-of the primal without effects, then goes backwards. It reads the adjoints of what the primal wrote and
-adds to those of what it read. Whether the primal destroyed a value that the adjoint reads is not
-decided here: `Adjoint.needed` and `Adjoint.lost` say which values those are.
+The adjoint kernel runs after the primal, on the memories as that left them but for those that it is told
+to find as they were before: it replays what it needs of the primal without effects, then goes backwards.
+It reads the adjoints of what the primal wrote and adds to those of what it read. Whether the primal
+destroyed a value that the adjoint reads is not decided here: `Adjoint.needed` and `Adjoint.lost` say
+which values those are.
 """
 
 from __future__ import annotations
@@ -50,7 +51,8 @@ class Adjoint:
         Same parameters as the primal; returns nothing; changes only adjoint memories.
     needed : frozenset of int
         Sites of the primal's accesses whose value the adjoint reads again from memory. Of a load: the
-        value that it read. Of a min or max accumulation: the final value.
+        value that it read. Of a min or max accumulation: the final value. Of another accumulation: the
+        value before it.
     lost : tuple of Lost
         Needed values that no reading of memory can give; not empty means: there is no such gradient.
     """
@@ -60,7 +62,12 @@ class Adjoint:
     lost: tuple[Lost, ...]
 
 
-def reverse(kernel: Kernel, active: frozenset[MemoryKey], label: str = ADJOINT) -> Adjoint:
+def reverse(
+    kernel: Kernel,
+    active: frozenset[MemoryKey],
+    label: str = ADJOINT,
+    entry: frozenset[MemoryKey] = frozenset(),
+) -> Adjoint:
     """The adjoint of `kernel` with respect to the `active` memories.
 
     Parameters
@@ -71,6 +78,9 @@ def reverse(kernel: Kernel, active: frozenset[MemoryKey], label: str = ADJOINT) 
         Memories with adjoints: those of ``(name, derivative)`` are ``(name, derivative + (label,))``.
     label : str
         The name of the adjoints among a memory's companions.
+    entry : frozenset of MemoryKey
+        Memories that are, when the adjoint runs, as they were before the primal; all others are as it
+        left them.
     """
     names = Names([*(p.name for p in kernel.params), *(m.name for m in kernel.memories)])
     builder = Builder(names)
@@ -84,7 +94,7 @@ def reverse(kernel: Kernel, active: frozenset[MemoryKey], label: str = ADJOINT) 
     adjoint = replace(kernel, body=body, memories=_touched(body), locals=(), exact=exact)
     adjoint = drop_dead(adjoint)
     adjoint = replace(adjoint, memories=_touched(adjoint.body))
-    return Adjoint(adjoint, _needed(kernel, adjoint), _lost(sweep, adjoint))
+    return Adjoint(adjoint, _needed(kernel, adjoint), _lost(sweep, adjoint, entry))
 
 
 def compares_final_values(kernel: Kernel) -> bool:
@@ -115,9 +125,10 @@ def _needed(primal: Kernel, adjoint: Kernel) -> frozenset[int]:
     )
 
 
-def _lost(sweep: Sweep, adjoint: Kernel) -> tuple[Lost, ...]:
+def _lost(sweep: Sweep, adjoint: Kernel, entry: frozenset[MemoryKey]) -> tuple[Lost, ...]:
     still = {v for s in statements(adjoint.body) for v in binds(s)}
-    return tuple(Lost(s) for v, s in sweep.lost.items() if v in still)
+    gone = (s for v, s in sweep.lost.items() if v in still)
+    return tuple(Lost(s) for s in gone if s.memory.key not in entry)
 
 
 def vjp(

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from dsim.analysis.activity import Activity
 from dsim.autodiff.names import ADJOINT, companion, zero
 from dsim.ir.build import Builder
-from dsim.ir.nodes import Atom, Memory, Statement, Var
+from dsim.ir.nodes import Accumulate, Atom, Memory, Statement, Var
 from dsim.ir.walk import Copier
 
 Env = dict[Var, Atom]  # a variable of the primal → its value in the adjoint kernel, in one block
@@ -68,7 +68,7 @@ class Sweep:
     activity: Activity
     copier: Copier
     label: str
-    lost: dict[Var, Statement] = field(default_factory=dict)
+    lost: dict[Var, Accumulate] = field(default_factory=dict)
     adjoints: dict[Memory, Memory] = field(default_factory=dict)
     shapes: dict[Memory, tuple[Atom, ...]] = field(default_factory=dict)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dsim.analysis.rules import overwritten
+from dsim.analysis.rules import fed, overwritten
 from dsim.ir.nodes import Block, For, Kernel, Statement
 from dsim.ir.types import f32, i32
 from dsim.ir.walk import with_blocks
@@ -16,6 +16,42 @@ def found(p: Program | Kernel, needed: set[int] | None = None) -> list[tuple[int
     kernel = p.kernel() if isinstance(p, Program) else p
     conflicts = overwritten(kernel, needed if needed is not None else set(range(1000)))
     return [(o.read.site, o.write.site, o.certain) for o in conflicts if needed is not None or not o.read.op]
+
+
+def seen(p: Program, needed: set[int]) -> list[int]:
+    """Sites of the needed reads that may see what the kernel wrote."""
+    return [a.site for a in fed(p.kernel(), needed)]
+
+
+def test_what_is_read_before_it_is_written_has_its_entry_value() -> None:
+    p = Program()
+    x, loss = p.field("x", 8), p.field("loss")
+    with p.loop("i", 0, 8) as i:
+        p.store(x, i, value=p.load(x, i).op("sin"))
+    p.add(loss, value=p.load(loss))
+    assert seen(p, {0, 2}) == []
+
+
+def test_what_is_read_after_a_write_is_fed() -> None:
+    for ends, step, expected in (((0, 9), 1, [0]), ((8, -1), -1, [])):
+        p = Program()
+        x = p.field("x", 10)
+        with p.loop("t", *ends, step=step) as t:
+            p.store(x, t + 1, value=p.load(x, t).op("sin"))
+        assert seen(p, {0}) == expected
+    p = Program()
+    x = p.field("x", 10)
+    with p.loop("i", 0, 10) as i, p.loop("k", 0, 3):
+        p.store(x, i, value=p.load(x, i).op("sin"))
+    assert seen(p, {0}) == [0]
+
+
+def test_final_values_of_extrema_are_fed() -> None:
+    p = Program()
+    x, most = p.field("x", 8), p.field("most")
+    with p.loop("i", 0, 8) as i:
+        p.add(most, value=p.load(x, i), op="max")
+    assert seen(p, {0, 1}) == [1]
 
 
 def test_read_then_overwritten() -> None:
