@@ -112,9 +112,10 @@ class _Question:
         """The needed reads among `accesses`, all to one memory, that one of the writes may feed."""
         writes = [a for a in accesses if is_write(a)]
         for r in accesses:
-            if r.site in needed and r.kind != "store":
-                if r.op in ("min", "max") or any(self._may_precede(w, r) for w in writes):
-                    yield r
+            final = r.op in ("min", "max")
+            asked = r.site in needed and r.kind != "store"
+            if asked and (final or any(self._may_precede(w, r) for w in writes)):
+                yield r
 
     def _may_precede(self, w: Access, r: Access) -> bool:
         """Whether `w` may touch, before `r`, the element that `r` reads."""

@@ -24,13 +24,10 @@ from dsim.ir.nodes import (
     Block,
     Kernel,
     Load,
-    Memory,
     MemoryKey,
-    Statement,
-    Store,
     Var,
 )
-from dsim.ir.walk import Copier, binds, statements
+from dsim.ir.walk import Copier, binds, fields_of, statements
 from dsim.passes.drop_dead import drop_dead
 
 
@@ -38,7 +35,7 @@ from dsim.passes.drop_dead import drop_dead
 class Lost:
     """A value that the adjoint needs and that the primal's own statement `by` replaces."""
 
-    by: Statement
+    by: Accumulate
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,9 +88,9 @@ def reverse(
     backward(sweep, kernel.body.statements, records, env, Bars(builder, activity))
     body = builder.close()
     exact = kernel.exact or compares_final_values(kernel)
-    adjoint = replace(kernel, body=body, memories=_touched(body), locals=(), exact=exact)
+    adjoint = replace(kernel, body=body, memories=fields_of(body), locals=(), exact=exact)
     adjoint = drop_dead(adjoint)
-    adjoint = replace(adjoint, memories=_touched(adjoint.body))
+    adjoint = replace(adjoint, memories=fields_of(adjoint.body))
     return Adjoint(adjoint, _needed(kernel, adjoint), _lost(sweep, adjoint, entry))
 
 
@@ -106,14 +103,6 @@ def compares_final_values(kernel: Kernel) -> bool:
         isinstance(s, Accumulate) and s.op in ("min", "max") and s.memory.type.is_float
         for s in statements(kernel.body)
     )
-
-
-def _touched(body: Block) -> tuple[Memory, ...]:
-    found: dict[Memory, None] = {}
-    for s in statements(body):
-        if isinstance(s, Load | Store | Accumulate) and not s.memory.private:
-            found.setdefault(s.memory)
-    return tuple(found)
 
 
 def _needed(primal: Kernel, adjoint: Kernel) -> frozenset[int]:

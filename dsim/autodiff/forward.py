@@ -31,7 +31,7 @@ from dsim.ir.nodes import (
     While,
 )
 from dsim.ir.primitives import TABLE
-from dsim.ir.walk import Copier, bound_names, statements, substitute
+from dsim.ir.walk import Copier, bound_names, fields_of, substitute
 
 
 def forward(kernel: Kernel, active: frozenset[MemoryKey], label: str = TANGENT) -> Kernel:
@@ -60,11 +60,7 @@ def forward(kernel: Kernel, active: frozenset[MemoryKey], label: str = TANGENT) 
 
 def _memories(kernel: Kernel, body: Block) -> tuple[Memory, ...]:
     """The kernel's memories and, behind them, the companions that `body` touches, in order of use."""
-    found = dict.fromkeys(kernel.memories)
-    for s in statements(body):
-        if isinstance(s, Load | Store | Accumulate) and not s.memory.private:
-            found.setdefault(s.memory)
-    return tuple(found)
+    return tuple(dict.fromkeys((*kernel.memories, *fields_of(body))))
 
 
 def jvp(

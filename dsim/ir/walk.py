@@ -112,6 +112,19 @@ def statements(block: Block) -> Iterator[Statement]:
             yield from statements(inner)
 
 
+def accesses(block: Block) -> Iterator[Load | Store | Accumulate]:
+    """The statements of `block`, inner blocks included, that touch a memory."""
+    for s in statements(block):
+        if isinstance(s, Load | Store | Accumulate):
+            yield s
+
+
+def fields_of(block: Block) -> tuple[Memory, ...]:
+    """The memories that `block` touches and that are not private, in order of first use."""
+    touched = map(memory_of, statements(block))
+    return tuple(dict.fromkeys(m for m in touched if m is not None and not m.private))
+
+
 def bound_names(kernel: Kernel) -> Iterator[str]:
     """All names in use in `kernel`: variables and memories."""
     for p in kernel.params:

@@ -34,16 +34,15 @@ class Replaced:
         if not tapes:
             return self._function(*args, **named)
         self._refuse(tapes)
+        call, done = Custom(functools.partial(self.grad, *args, **named), self.__name__), False
         for tape in tapes:
-            tape.mute(1)
+            tape.begin(call)
         try:
             result = self._function(*args, **named)
+            done = True
         finally:
             for tape in tapes:
-                tape.mute(-1)
-        call = Custom(functools.partial(self.grad, *args, **named), self.__name__)
-        for tape in tapes:
-            tape.custom(call)
+                tape.end(call, done)
         return result
 
     def _refuse(self, tapes: list[Tape]) -> None:

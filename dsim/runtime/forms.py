@@ -7,18 +7,18 @@ and derived again. Forms made from one another are kept, so each is made and com
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from dsim.analysis.activity import of_kernel, spread
-from dsim.analysis.rules import overwritten
-from dsim.autodiff import Lost, forward, reverse
+from dsim.autodiff import forward, reverse
 from dsim.ir import sites
-from dsim.ir.nodes import Accumulate, Kernel, Memory, MemoryKey, Store
+from dsim.ir.nodes import Accumulate, Kernel, Load, Memory, MemoryKey, Store
 from dsim.ir.show import show
 from dsim.ir.walk import statements
+from dsim.passes.split import split
 from dsim.runtime import pipeline
+from dsim.runtime.adjoints import AdjointForm
 from dsim.runtime.faults import raised
 from dsim.runtime.fields import Field
 from dsim.runtime.reach import Reach
@@ -40,6 +40,8 @@ class Form:
     checked : bool
         Whether indices are compared with the fields' shapes.
     """
+
+    from_python = False  # whether it is a write of Python's
 
     def __init__(
         self,
@@ -107,6 +109,19 @@ class Form:
         """The regions that it stores or accumulates to."""
         return Reach(self, None)
 
+    @cached_property
+    def loads(self) -> Reach:
+        """The regions that it reads."""
+        return Reach(self, self._sites(Load))
+
+    @cached_property
+    def stores(self) -> Reach:
+        """The regions that it stores to."""
+        return Reach(self, self._sites(Store))
+
+    def _sites(self, kind: type[Load | Store]) -> frozenset[int]:
+        return frozenset(s.site for s in statements(self.kernel.body) if isinstance(s, kind))
+
     def spread(self, keys: Keys) -> Keys:
         """`keys` and those into which it writes values that vary with them."""
         return self._keep(("spread", keys), lambda: spread(self.kernel, keys))
@@ -119,9 +134,16 @@ class Form:
             ("tangent", active, label), lambda: self._form(forward(self.kernel, active, label), self.checked)
         )
 
-    def adjoint(self, active: Keys, label: str) -> AdjointForm:
-        """Its reverse sweep with respect to the `active` memories."""
-        return self._keep(("adjoint", active, label), lambda: self._reverse(active, label))
+    def adjoint(self, active: Keys, label: str, entry: Keys = frozenset()) -> AdjointForm:
+        """Its reverse sweep with respect to the `active` memories.
+
+        It finds the memories `entry` as they were before the launch.
+        """
+        return self._keep(("adjoint", active, label, entry), lambda: self._reverse(active, label, entry))
+
+    def parts(self, cuts: frozenset[int]) -> tuple[Form, ...]:
+        """Forms that do, one after the other, what it does: it is cut before those top-level statements."""
+        return self._keep(("parts", cuts), lambda: self._parts(cuts))
 
     def recording(self, keys: Keys) -> Recording:
         """What a tape needs to know to record it, where the memories `keys` carry adjoints."""
@@ -137,13 +159,23 @@ class Form:
             return self
         return self._keep("guarded", lambda: Form(self.kernel, self.fields, self.backend))
 
-    def _form(self, kernel: Kernel, checked: bool) -> Form:
-        return Form(pipeline.derived(sites.number(kernel)), self.fields, self.backend, checked)
+    def _form(self, kernel: Kernel, checked: bool, more: Mapping[str, Field] | None = None) -> Form:
+        fields = {**self.fields, **more} if more else self.fields
+        return Form(pipeline.derived(sites.number(kernel)), fields, self.backend, checked)
 
-    def _reverse(self, active: Keys, label: str) -> AdjointForm:
-        made = reverse(self.kernel, active, label)
+    def _parts(self, cuts: frozenset[int]) -> tuple[Form, ...]:
+        made = split(self.kernel, cuts)
+        if len(made.kernels) == 1:
+            return (self,)
+        between = {m.name: Field(m.type, (), m.name) for m in made.between}
+        for field in between.values():
+            field.allocate(())
+        return tuple(self._form(k, self.checked, between) for k in made.kernels)
+
+    def _reverse(self, active: Keys, label: str, entry: Keys) -> AdjointForm:
+        made = reverse(self.kernel, active, label, entry)
         form = self._form(made.kernel, False)
-        return AdjointForm(self, form, active, label, made.needed, made.lost)
+        return AdjointForm(self, form, active, label, made.needed, made.lost, entry)
 
     def _keep(self, key: Any, make: Callable[[], Any]) -> Any:
         found = self._derived.get(key)
@@ -207,42 +239,17 @@ class Recording:
             return None
         return self._form.adjoint(self.active, label_apart(self._form, self.active, "bar"))
 
+    @cached_property
+    def saving(self) -> AdjointForm | tuple[Form, ...] | None:
+        """What to record where overwritten values are saved: the adjoint, or parts to launch instead.
 
-@dataclass(eq=False)
-class AdjointForm:
-    """The adjoint of `primal`, with what it asks of the values that the primal leaves.
-
-    Attributes
-    ----------
-    active : frozenset of MemoryKey
-        What it is the adjoint with respect to.
-    label : str
-        What the companions that hold the adjoints are called.
-    reads : Reach
-        The regions whose values it needs after the primal ran.
-    fields : tuple of Field
-        The active fields.
-    targets, outputs : tuple of Field
-        Of these those whose adjoint it may change, and those that the primal writes.
-    """
-
-    primal: Form
-    form: Form
-    active: Keys
-    label: str
-    needed: frozenset[int]
-    lost: tuple[Lost, ...]
-
-    def __post_init__(self) -> None:
-        self.reads = Reach(self.primal, self.needed)
-        self.conflicts = overwritten(self.primal.kernel, self.needed) if self.needed else ()
-        active = {key: self.primal.field(key) for key in sorted(self.active)}
-        written, changed = set(self.primal.written), set(self.form.written)
-        self.fields = tuple(active.values())
-        self.outputs = tuple(f for f in active.values() if f in written)
-        self.targets = tuple(
-            f for f in active.values() if f.companion((*f.derivative, self.label)) in changed
-        )
+        The adjoint is another one where the launch overwrites what its own adjoint reads.
+        """
+        made = self.adjoint
+        if made is None or made.keeps:
+            return made
+        parts = self._form.parts(made.cuts())
+        return parts if len(parts) > 1 else made.from_entry()
 
 
 def label_apart(form: Form, active: Iterable[MemoryKey], base: str) -> str:

@@ -6,7 +6,7 @@ differentiate, so a tape or a forward mode needs no rule of its own for them.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -25,6 +25,8 @@ from dsim.runtime.settings import current
 
 class HostForm(Form):
     """A form that NumPy carries out, and whose kernel is made only to be derived."""
+
+    from_python = True
 
     def __init__(self, field: Field, others: tuple[Field, ...], numpy: Callable[..., None]) -> None:
         self._target = field
@@ -101,7 +103,7 @@ class Fill(HostForm):
             for place, value in zip(places, values, strict=True):
                 builder.add(Store(target, (*at, *map(index, place)), value))
 
-        _over(builder, target.shape[: len(target.shape) - target.entry_axes], one)
+        _over(builder, _whole(target.shape[: len(target.shape) - target.entry_axes]), one)
         return values
 
 
@@ -122,7 +124,7 @@ class Copy(HostForm):
             builder.add(Load(value, source, at))
             builder.add(Store(target, at, builder.let("cast", value, type=target.type)))
 
-        _over(builder, target.shape, one)
+        _over(builder, _whole(target.shape), one)
         return ()
 
 
@@ -144,8 +146,69 @@ class Add(HostForm):
             builder.add(Load(value, other, at))
             builder.add(Accumulate(target, at, value))
 
-        _over(builder, target.shape, one)
+        _over(builder, _whole(target.shape), one)
         return ()
+
+
+class _Slot(HostForm):
+    """Copies a region between a field and one slot of a field with one more axis in front.
+
+    The parameters are the slot, and from and to before which index it goes, axis by axis.
+    """
+
+    def _region(
+        self, builder: Builder, target: Memory, one: Callable[[tuple[Atom, ...], tuple[Atom, ...]], None]
+    ) -> tuple[Var, ...]:
+        """Appends what `one` does for each index of the region, with and without the slot."""
+        axes = len(next(m for f, m in self._memories.items() if f is self._narrow).shape)
+        slot = builder.fresh("slot", i32)
+        ends = [(builder.fresh(f"low{axis}", i32), builder.fresh(f"high{axis}", i32)) for axis in range(axes)]
+        _over(builder, ends, lambda at: one((slot, *at), at))
+        return (slot, *(e for pair in ends for e in pair))
+
+    @property
+    def _narrow(self) -> Field:
+        """The one without slots."""
+        return min((self._target, *self._others), key=lambda f: len(f.shape))
+
+    def _copied(self, builder: Builder, target: Memory, at: Any, source: Memory, source_at: Any) -> None:
+        value = builder.fresh("value", source.type)
+        builder.add(Load(value, source, source_at))
+        builder.add(Store(target, at, value))
+
+
+class Stow(_Slot):
+    """A slot of `field` becomes a copy of a region of `source`."""
+
+    def __init__(self, field: Field, source: Field) -> None:
+        def numpy(slot: int, *ends: int) -> None:
+            region = _region(ends)
+            field.require_memory()[(slot, *region)] = source.require_memory()[region]
+
+        super().__init__(field, (source,), numpy)
+
+    def _body(self, builder: Builder, target: Memory) -> tuple[Var, ...]:
+        source = self._memories[self._others[0]]
+        return self._region(builder, target, lambda wide, at: self._copied(builder, target, wide, source, at))
+
+
+class Unstow(_Slot):
+    """A region of `field` becomes what a slot of `source` holds."""
+
+    def __init__(self, field: Field, source: Field) -> None:
+        def numpy(slot: int, *ends: int) -> None:
+            region = _region(ends)
+            field.require_memory()[region] = source.require_memory()[(slot, *region)]
+
+        super().__init__(field, (source,), numpy)
+
+    def _body(self, builder: Builder, target: Memory) -> tuple[Var, ...]:
+        source = self._memories[self._others[0]]
+        return self._region(builder, target, lambda wide, at: self._copied(builder, target, at, source, wide))
+
+
+def _region(ends: tuple[int, ...]) -> tuple[slice, ...]:
+    return tuple(slice(low, high) for low, high in zip(ends[::2], ends[1::2], strict=True))
 
 
 class Stop(HostForm):
@@ -165,25 +228,30 @@ class Stop(HostForm):
             builder.add(Load(value, target, at))
             builder.add(Store(target, at, builder.let("stop", value)))
 
-        _over(builder, target.shape, one)
+        _over(builder, _whole(target.shape), one)
         return ()
 
 
-def _over(builder: Builder, shape: tuple[int | None, ...], one: Callable[[tuple[Atom, ...]], None]) -> None:
-    """Nested loops over `shape` around what `one` appends for an index."""
+def _over(
+    builder: Builder, spans: Sequence[tuple[Atom, Atom]], one: Callable[[tuple[Atom, ...]], None]
+) -> None:
+    """Nested loops over `spans` around what `one` appends for an index."""
 
     def nest(at: tuple[Atom, ...]) -> None:
-        if len(at) == len(shape):
+        if len(at) == len(spans):
             one(at)
             return
-        length = shape[len(at)]
-        assert length is not None
+        low, high = spans[len(at)]
         counter = builder.fresh(f"i{len(at)}", i32)
         with builder.block() as inner:
             nest((*at, counter))
-        builder.add(For(counter, index(0), Const(length, i32), 1, Block(tuple(inner))))
+        builder.add(For(counter, low, high, 1, Block(tuple(inner))))
 
     nest(())
+
+
+def _whole(shape: tuple[int | None, ...]) -> list[tuple[Atom, Atom]]:
+    return [(index(0), Const(n, i32)) for n in shape if n is not None]
 
 
 def form(kind: type[Any], field: Field, *others: Field) -> Any:

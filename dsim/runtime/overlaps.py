@@ -7,6 +7,7 @@ tape is: one hull per field, and behind it a few boxes, because boxes that join 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -39,6 +40,34 @@ def joined(a: Box, b: Box) -> Box | None:
         return None
     (low, high), (first, last) = a[different[0]], b[different[0]]
     return around if first <= high and low <= last else None
+
+
+def minus(a: Box, b: Box) -> list[Box]:
+    """What of `a` is not in `b`, as boxes that share nothing."""
+    shared = meet(a, b)
+    if shared is None:
+        return [a]
+    left: list[Box] = []
+    for axis, ((low, high), (first, last)) in enumerate(zip(a, shared, strict=True)):
+        before, after = shared[:axis], a[axis + 1 :]
+        left += [(*before, part, *after) for part in ((low, first), (last, high)) if part[0] < part[1]]
+    return left
+
+
+def outside(boxes: Iterable[Box], taken: Iterable[Box]) -> list[Box]:
+    """What of `boxes` is in none of `taken`, as boxes that share nothing if `boxes` do."""
+    left = list(boxes)
+    for t in taken:
+        left = [part for box in left for part in minus(box, t)]
+    return left
+
+
+def distinct(boxes: Iterable[Box]) -> list[Box]:
+    """Boxes that cover what `boxes` do and share nothing."""
+    found: list[Box] = []
+    for box in boxes:
+        found += outside([box], found)
+    return found
 
 
 @dataclass(slots=True)
@@ -82,6 +111,26 @@ class Needs:
             if shared is not None:
                 return held, shared
         return None
+
+    def take(self, field: Field, box: Box) -> list[tuple[Held, Box]]:
+        """The regions that are read and meet `box`, with what they share; these parts are read no longer."""
+        around = self._hulls.get(field)
+        if around is None or meet(around, box) is None:
+            return []
+        found: list[tuple[Held, Box]] = []
+        kept: list[Held] = []
+        for held in self._held[field]:
+            shared = meet(held.box, box)
+            if shared is None:
+                kept.append(held)
+            else:
+                found.append((held, shared))
+                kept += [Held(part, list(held.calls)) for part in minus(held.box, shared)]
+        if kept:
+            self._held[field], self._hulls[field] = kept, functools.reduce(hull, (h.box for h in kept))
+        else:
+            del self._held[field], self._hulls[field]
+        return found
 
     def spare(self, fields: Iterable[Field]) -> bool:
         """Whether nothing of `fields` is read."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from dsim.analysis.regions import Regions, regions, written
 from dsim.ir.nodes import Accumulate, Load, Store
-from dsim.ir.walk import statements
+from dsim.ir.walk import accesses
 from dsim.runtime.fields import Field
 from dsim.runtime.overlaps import Box, meet
 
@@ -66,8 +66,7 @@ class Reach:
         return None
 
     def _accesses(self) -> Iterator[Load | Store | Accumulate]:
-        for s in statements(self._form.kernel.body):
-            if isinstance(s, Load | Store | Accumulate) and not s.memory.private:
-                chosen = not isinstance(s, Load) if self._sites is None else s.site in self._sites
-                if chosen:
-                    yield s
+        for s in accesses(self._form.kernel.body):
+            chosen = not isinstance(s, Load) if self._sites is None else s.site in self._sites
+            if chosen and not s.memory.private:
+                yield s

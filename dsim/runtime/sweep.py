@@ -8,39 +8,52 @@ differentiated again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dsim.diagnostics import Diagnostic
 from dsim.runtime import hostops
+from dsim.runtime.adjoints import AdjointForm
+from dsim.runtime.contexts import Args
 from dsim.runtime.fields import Field, companions_with_memory
-from dsim.runtime.forms import AdjointForm
+from dsim.runtime.forms import Form
+from dsim.runtime.keeper import Call
 from dsim.runtime.notices import warn
+from dsim.runtime.overlaps import Box
+from dsim.runtime.saved import Saved
 
 if TYPE_CHECKING:
     from dsim.runtime.tape import Tape
 
 
-@dataclass(eq=False, slots=True)
-class Call:
-    """A recorded launch: its adjoint and its arguments."""
-
-    adjoint: AdjointForm
-    args: tuple[Any, ...]
-
-    @property
-    def name(self) -> str:
-        """The kernel's name."""
-        return self.adjoint.primal.kernel.name
-
-
-@dataclass(eq=False, slots=True)
 class Custom:
-    """A recorded call of a function whose backward pass a person wrote."""
+    """A recorded call of a function whose backward pass a person wrote.
 
-    backward: Callable[[], None]
-    name: str
+    That finds the fields which the function used as they were at its end.
+    """
+
+    def __init__(self, backward: Callable[[], None], name: str) -> None:
+        self.backward = backward
+        self.name = name
+        self._used: dict[tuple[Form, Args], None] = {}
+
+    def used(self, form: Form, args: Args) -> None:
+        """Notes a launch inside the function."""
+        self._used[form, args] = None
+
+    def regions(self, sums: bool) -> Iterator[tuple[Field, Box]]:
+        """What the launches read and stored, and with `sums` what they accumulated to."""
+        for form, args in self._used:
+            yield from form.loads.of(args)
+            yield from (form.writes if sums else form.stores).of(args)
+
+    def reads(self, region: Field, box: Box) -> Any:
+        """The statement in the function that touches `box` of a field."""
+        for form, args in self._used:
+            found = form.loads.access(args, region, box) or form.writes.access(args, region, box)
+            if found is not None:
+                return found
+        return None
 
 
 Entry = Call | Custom
@@ -73,7 +86,8 @@ class Sweep:
 
     def __init__(self, tape: Tape) -> None:
         self._tape = tape
-        self._adjoints = tuple({e.adjoint: None for e in tape.entries if isinstance(e, Call)})
+        adjoints = (e.adjoint for e in tape.entries if isinstance(e, Call))
+        self._adjoints = tuple(dict.fromkeys(a for a in adjoints if a is not None))
         self._custom = any(isinstance(e, Custom) for e in tape.entries)
         self._nonzero: set[Field] = {tape.loss}
         self._anything = False  # a person's backward pass may have changed any gradient
@@ -86,14 +100,18 @@ class Sweep:
             return
         plan = self._plan()
         aside = self._put_aside(plan)
+        vault = self._tape.vault
+        final = vault.final()
         try:
             self._tape.set_all(plan.bars[loss], 1.0)
             for entry in reversed(self._tape.entries):
                 if isinstance(entry, Custom):
                     self._backward_of_a_person(entry, plan)
-                elif self._anything or not self._nonzero.isdisjoint(entry.adjoint.outputs):
+                else:
                     self._backward(entry, plan.label)
         finally:
+            for region in final:
+                vault.put_back(*region)
             for bar, kept in aside:
                 self._tape.pass_on(hostops.Add(bar, kept), ())
         if plan.label != "bar":
@@ -113,11 +131,19 @@ class Sweep:
         return found
 
     def _backward(self, call: Call, label: str) -> None:
+        """The adjoint of `call`, on the values that it needs."""
+        self._put_back(call.own)
         adjoint = call.adjoint
-        if label != adjoint.label:
-            adjoint = adjoint.primal.adjoint(adjoint.active, label)
-        self._tape.pass_on(adjoint.form, call.args)
-        self._nonzero.update(adjoint.targets)
+        if adjoint is not None and (self._anything or not self._nonzero.isdisjoint(adjoint.outputs)):
+            if label != adjoint.label:
+                adjoint = adjoint.primal.adjoint(adjoint.active, label, adjoint.entry)
+            self._tape.pass_on(adjoint.form, call.args)
+            self._nonzero.update(adjoint.targets)
+        self._put_back(call.before)
+
+    def _put_back(self, saved: Sequence[Saved]) -> None:
+        for s in saved:
+            self._tape.vault.put_back(s.field, s.box, s.values)
 
     def _backward_of_a_person(self, call: Custom, plan: Plan) -> None:
         """Calls what a person wrote, with this sweep's adjoints in the fields' ``.grad``."""

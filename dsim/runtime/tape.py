@@ -1,7 +1,8 @@
 """The tape: records what happens inside a `with` block and gives the gradient of a loss.
 
 Here: entering, recording, and the question put to every call, whether it destroys what an adjoint will
-read. Going backwards is `sweep.py`'s.
+read: then the values are saved first (`saved.py`), or the call is refused. Going backwards is
+`sweep.py`'s.
 """
 
 from __future__ import annotations
@@ -14,12 +15,16 @@ from dsim.diagnostics import Diagnostic, GradientError
 from dsim.diagnostics.places import caller
 from dsim.ir.nodes import MemoryKey
 from dsim.runtime import told
+from dsim.runtime.adjoints import AdjointForm
 from dsim.runtime.contexts import Args, Context
 from dsim.runtime.fields import Field, companions_with_memory
-from dsim.runtime.forms import AdjointForm, Form
+from dsim.runtime.forms import Form
+from dsim.runtime.keeper import Call, Keeper
 from dsim.runtime.notices import warn
-from dsim.runtime.overlaps import Needs
-from dsim.runtime.sweep import Call, Custom, Entry, Sweep
+from dsim.runtime.saved import Report, Vault
+from dsim.runtime.sweep import Custom, Entry, Sweep
+
+Plan = AdjointForm | tuple[Form, ...] | None  # how a form is recorded: as it is, in parts, not at all
 
 
 class Tape(Context):
@@ -33,21 +38,35 @@ class Tape(Context):
         Whether all gradients are set to 0 on entry; otherwise the tape's result is added to them.
     validation : bool, default False
         Taichi's name for ``on_overwrite="error"``.
-    on_overwrite : {"error"}
-        What happens when a value that the backward pass needs is overwritten: the call that would do
-        it raises `AccessRuleError` instead of running.
+    on_overwrite : {"save", "error"}
+        What happens when a value that the backward pass needs is overwritten. With ``"save"``, the
+        default, it is saved before and put back when the backward pass needs it: a program may change its
+        state in place. With ``"error"`` the call that would do it raises `AccessRuleError` instead of
+        running: then nothing is ever saved.
+    budget : int, optional
+        How many bytes of overwritten values may be saved; None for no limit.
+
+    Attributes
+    ----------
+    saved_bytes : int
+        How many bytes of overwritten values were saved.
+    saved : Report
+        What was saved, by which line, for which reader; print it.
 
     Raises
     ------
     GradientError
-        When `loss` is no 0-D field with a gradient.
+        When `loss` is no 0-D field with a gradient; inside the block, when the budget is spent.
+    AccessRuleError
+        Inside the block, with ``on_overwrite="error"``, or where a value cannot be saved.
 
     Notes
     -----
     ``x.grad`` is the gradient with respect to the values of `x` when the tape was entered. After an
     exception in the block there is no backward pass: gradients stay as they were cleared on entry.
     A tape inside a tape, or inside a forward mode, is differentiated like everything else; the outer
-    tape's result then takes the place of the inner one's.
+    tape's result then takes the place of the inner one's. After the backward pass every field but the
+    gradients holds what it held at the end of the block.
 
     Examples
     --------
@@ -71,15 +90,15 @@ class Tape(Context):
         validation: bool = False,
         grad_check: Any = None,
         *,
-        on_overwrite: str = "error",
+        on_overwrite: str = "save",
         find_nan: bool = False,
         budget: int | None = None,
     ) -> None:
         super().__init__()
         _check_loss(loss)
-        if on_overwrite != "error":
-            raise ValueError(f'on_overwrite must be "error", not {on_overwrite!r}')
-        for option, value in (("grad_check", grad_check), ("find_nan", find_nan), ("budget", budget)):
+        if on_overwrite not in ("save", "error"):
+            raise ValueError(f'on_overwrite must be "save" or "error", not {on_overwrite!r}')
+        for option, value in (("grad_check", grad_check), ("find_nan", find_nan)):
             if value:
                 raise ValueError(f"Tape does not have the option {option} yet")
         self.loss: Field = loss  # type: ignore[assignment]
@@ -87,9 +106,9 @@ class Tape(Context):
         self.entries: list[Entry] = []
         self._active: set[Field] = set()  # beside those with a gradient
         self._written: set[Field] = set()
-        self._adjoints: dict[Form, AdjointForm | None] = {}
-        self._needs = Needs()
-        self._muted = 0
+        self._plans: dict[Form, Plan] = {}
+        self._keeper = Keeper(Vault(self), on_overwrite == "save" and not validation, budget)
+        self._custom: Custom | None = None  # the person's function that is running
         self._failed = False
         self._told_cut: set[Field] = set()
         self.inner_results: set[Field] = set()  # gradients that a tape inside this one left
@@ -127,21 +146,33 @@ class Tape(Context):
     def launch(self, form: Form, args: Args) -> Args:
         """Records the launch and passes it on."""
         try:
-            adjoint = self._adjoints[form]
+            plan = self._plans[form]
         except KeyError:
-            adjoint = self._adjoint(form)
-        if adjoint is None or self._muted:
-            self._check_writes(form, args)
-            return self._pass(form, args)
-        if adjoint.conflicts or adjoint.lost:
-            raise told.own(adjoint.conflicts, adjoint.lost)
-        call = Call(adjoint, args)
-        self._check_writes(form, args)
+            plan = self._plan(form)
+        if plan is None or self._custom is not None:
+            return self._unrecorded(form, args)
+        if isinstance(plan, tuple):
+            result: Args = ()
+            for part in plan:
+                result = self.launch(part, args)
+            return result
+        if not plan.keeps:
+            raise told.own(plan.conflicts, plan.lost)
+        call = Call(form, args, plan)
+        self._keeper.before(call)
         result = self._pass(form, args)
         self.entries.append(call)
-        if adjoint.needed:
-            for field, box in adjoint.reads.of(args):
-                self._needs.add(field, box, call)
+        self._keeper.after(call)
+        return result
+
+    def _unrecorded(self, form: Form, args: Args) -> Args:
+        call = Call(form, args, None)
+        self._keeper.before(call)
+        result = self._pass(form, args)
+        if call.before:
+            self.entries.append(call)
+        if self._custom is not None:
+            self._custom.used(form, args)
         return result
 
     def _pass(self, form: Form, args: Args) -> Args:
@@ -150,37 +181,29 @@ class Tape(Context):
         self._failed = False
         return result
 
-    def _adjoint(self, form: Form) -> AdjointForm | None:
-        """The adjoint of `form` for what is active now; None when nothing in it is."""
+    def _plan(self, form: Form) -> Plan:
+        """How to record `form` for what is active now; None when nothing in it is."""
         keys = self.active_keys(form)
         known = form.recording(keys)
         self._written |= known.written
         if known.reached:
             self._active.update(known.reached)
-            self._adjoints.clear()  # what was inactive in other kernels may be active now
-        if self._muted:
+            self._plans.clear()  # what was inactive in other kernels may be active now
+        if self._custom is not None:
             return None
         if known.returns:
             warn([_returned(form)])
-        self._adjoints[form] = known.adjoint
-        return known.adjoint
+        plan = self._plans[form] = known.saving if self._keeper.saves else known.adjoint
+        return plan
 
     def active_keys(self, form: Form) -> frozenset[MemoryKey]:
         """The memories of `form` that carry adjoints: those with a gradient, and those written from such."""
         return frozenset(m.key for m, f in form.floats if f in self._active or f.needs_grad)
 
-    def _check_writes(self, form: Form, args: Args) -> None:
-        if self._needs.spare(form.written):
-            return
-        for field, box in form.writes.of(args):
-            found = self._needs.hit(field, box)
-            if found is not None:
-                raise told.across(form, args, field, *found, caller())
-
     def element_read(self, field: Field) -> None:
         """Warns that a gradient is cut when Python reads a value that depends on others."""
         depends = field in self._written or field in self._active or field.needs_grad
-        if depends and not self._muted and field is not self.loss and field not in self._told_cut:
+        if depends and self._custom is None and field is not self.loss and field not in self._told_cut:
             self._told_cut.add(field)
             message = f"{field.quoted} is read into Python inside the tape: its gradient is cut there"
             warn(
@@ -202,14 +225,36 @@ class Tape(Context):
 
     # -- gradients that a person gives
 
-    def custom(self, call: Custom) -> None:
-        """Records a call whose backward pass is a person's."""
-        if not self._muted:
-            self.entries.append(call)
+    def begin(self, call: Custom) -> None:
+        """Until `end`, launches belong to `call`: they are not recorded one by one."""
+        if self._custom is None:
+            self._custom = call
 
-    def mute(self, change: int) -> None:
-        """Calls are not recorded while the changes sum up to more than 0 (their writes are checked still)."""
-        self._muted += change
+    def end(self, call: Custom, done: bool) -> None:
+        """Records `call`, which is over, if it is `done`."""
+        if self._custom is call:
+            self._custom = None
+            if done:
+                self.entries.append(call)
+                for field, box in call.regions(self._keeper.saves):
+                    self._keeper.need(field, box, call)
+
+    # -- what was saved
+
+    @property
+    def saved_bytes(self) -> int:
+        """How many bytes of overwritten values were saved."""
+        return self.vault.bytes
+
+    @property
+    def saved(self) -> Report:
+        """What was saved, by which line, for which reader."""
+        return told.saved(self.vault.all)
+
+    @property
+    def vault(self) -> Vault:
+        """Where saved values lie."""
+        return self._keeper.vault
 
 
 def _returned(form: Form) -> Diagnostic:

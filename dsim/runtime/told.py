@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dsim.analysis.rules import Overwrite
@@ -13,6 +13,7 @@ from dsim.ir.nodes import Accumulate, Load, Statement, Store
 from dsim.ir.show import ACCUMULATE_SIGNS
 from dsim.runtime.fields import Field
 from dsim.runtime.overlaps import Box, Held, element
+from dsim.runtime.saved import Report, Row, Saved
 
 if TYPE_CHECKING:
     from dsim.runtime.forms import Form
@@ -98,7 +99,7 @@ def across(
     where : Span or None
         The line of Python that is running.
     """
-    reader, read = _reader(field, held, shared)
+    reader, read = _reader(field, held.calls, shared)
     write = form.writes.access(args, field, shared)
     at = None if write is None else write.origin.span
     what = element(field.name, shared, len(field.entry_shape))
@@ -116,9 +117,27 @@ def across(
     )
 
 
-def _reader(field: Field, held: Held, shared: Box) -> tuple[Any, Statement | None]:
-    for call in held.calls:
-        read = call.adjoint.reads.access(call.args, field, shared)
+def _reader(field: Field, calls: Sequence[Any], shared: Box) -> tuple[Any, Statement | None]:
+    for call in calls:
+        read = call.reads(field, shared)
         if read is not None:
             return call, read
-    return held.calls[0], None
+    return calls[0], None
+
+
+def saved(everything: Iterable[Saved]) -> Report:
+    """What was saved, rows of equal field, writer and reader put together."""
+    rows: dict[tuple[Field, str, str], list[int]] = {}
+    for s in everything:
+        reader, read = _reader(s.field, s.readers, s.box)
+        write = s.writer.form.writes.access(s.writer.args, s.field, s.box)
+        by = _place(s.writer.line or (write and write.origin.span), s.writer.form.kernel.name)
+        row = rows.setdefault((s.field, by, _place(read and read.origin.span, reader.name)), [0, 0])
+        row[0] += s.bytes
+        row[1] += 1
+    return Report(Row(f.name, size, times, by, read) for (f, by, read), (size, times) in rows.items())
+
+
+def _place(span: Span | None, name: str) -> str:
+    """A line as a report shows it."""
+    return f"`{name}`" if span is None else f"line {span.line}: {span.text.strip()}"

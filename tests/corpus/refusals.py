@@ -1,4 +1,4 @@
-"""Programs that overwrite what their gradient needs: refused, with the lines that read and that overwrite.
+"""Programs that overwrite what their gradient needs, with the lines that read and that overwrite.
 
 Each is a function that makes fields and kernels, and returns what to run under a tape, the loss, and the two
 places as they are written.
@@ -7,7 +7,9 @@ places as they are written.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+import numpy as np
 
 import dsim as ds
 
@@ -20,6 +22,10 @@ class Refusal:
     loss: object
     read: str
     overwrite: str
+    fields: list = field(default_factory=lambda: list(_FIELDS))
+
+
+_FIELDS: list = []  # of the program that is being made
 
 
 REFUSALS: dict[str, Callable[[], Refusal]] = {}
@@ -27,13 +33,21 @@ REFUSALS: dict[str, Callable[[], Refusal]] = {}
 
 def refusal(build: Callable[[], Refusal]) -> Callable[[], Refusal]:
     """Puts a program on the list under the name of its function."""
-    REFUSALS[build.__name__] = build
+
+    def made() -> Refusal:
+        _FIELDS.clear()
+        return build()
+
+    REFUSALS[build.__name__] = made
     return build
 
 
 def _field(*shape, start=1.0, dtype=ds.f64, needs_grad=True):
     made = ds.field(dtype, shape=shape, needs_grad=needs_grad)
     made.fill(start)
+    if dtype == ds.f64 and shape:
+        made.from_numpy(np.linspace(start, start + 0.3, made.array.size).reshape(shape))
+    _FIELDS.append(made)
     return made
 
 

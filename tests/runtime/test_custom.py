@@ -96,7 +96,7 @@ def test_writes_inside_are_watched(program):
         x.grad[None] = 0.0
 
     def both():
-        with ti.Tape(y):
+        with ti.Tape(y, on_overwrite="error"):
             square()
             change()
 

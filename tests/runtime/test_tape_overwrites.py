@@ -36,7 +36,7 @@ def test_an_overwritten_value_is_refused_before_it_is_lost():
         x[None] = 3.0
 
     with pytest.raises(ti.AccessRuleError) as error:
-        taped(y, cube, change)
+        taped(y, cube, change, on_overwrite="error")
     message = str(error.value)
     assert "error[overwritten]: `x[None]` is overwritten from Python after `cube` read it" in message
     assert "y[None] = x[None] ** 3" in message
@@ -65,7 +65,7 @@ def test_an_overwrite_by_another_kernel_names_field_and_element():
         change(0)
         change(2)
     with pytest.raises(ti.AccessRuleError) as error:
-        taped(loss, lambda: collect(0), lambda: collect(1), lambda: change(1))
+        taped(loss, lambda: collect(0), lambda: collect(1), lambda: change(1), validation=True)
     message = str(error.value)
     assert "`x[1, 1:3]` is overwritten by `change` after `collect` read it" in message
     assert "loss[None] += x[i, j] ** 2" in message
@@ -128,7 +128,7 @@ def test_integers_are_data():
         pick()
     assert x.grad.to_numpy().tolist() == [0.0, 4.0, 0.0]
     with pytest.raises(ti.AccessRuleError, match="`which"):
-        taped(y, pick, lambda: which.fill(2))
+        taped(y, pick, lambda: which.fill(2), on_overwrite="error")
 
 
 def test_a_value_that_an_accumulation_replaced_is_told_once():
@@ -147,13 +147,13 @@ def test_a_value_that_an_accumulation_replaced_is_told_once():
     with pytest.warns(UserWarning, match="runs serially"):
         running()
     with pytest.raises(ti.AccessRuleError) as e:
-        taped(loss, running)
+        taped(loss, running, on_overwrite="error")
     (said,) = e.value.diagnostics
     needs = "the backward pass needs the value of"
     assert said.message == f"{needs} `total[None]` before each `+=`, which is gone"
     assert said.help == "leave the returned value unused, or compute it from values that stay"
     with pytest.raises(ti.AccessRuleError) as e:
-        taped(loss, multiply)
+        taped(loss, multiply, on_overwrite="error")
     (said,) = e.value.diagnostics
     assert said.message == f"{needs} `x[1]` before each `*=`, which is gone"
     assert said.help == "multiply into a local variable, and write that to the field once"

@@ -28,7 +28,7 @@ def test_a_value_changed_after_it_was_read_is_refused():
         loss[None] = x[1] * b[None]
         b[None] += 100
 
-    with pytest.raises(ti.AccessRuleError) as error, ti.Tape(loss):
+    with pytest.raises(ti.AccessRuleError) as error, ti.Tape(loss, validation=True):
         read_then_change()
     assert isinstance(error.value, AssertionError)
     message = str(error.value)
@@ -36,6 +36,19 @@ def test_a_value_changed_after_it_was_read_is_refused():
     assert "b[None] += 100" in message
     assert "`b[None]`" in message
     assert "help: " in message
+
+
+def test_a_value_changed_after_it_was_read_is_saved():
+    x, loss, b = _fields()
+
+    @ti.kernel
+    def read_then_change():
+        loss[None] = x[1] * b[None]
+        b[None] += 100
+
+    with ti.Tape(loss) as tape:
+        read_then_change()
+    assert (x.grad[1], b.grad[None], b[None], tape.saved_bytes) == (10.0, 1.0, 110.0, 4)
 
 
 def test_the_same_without_the_change_gives_ten():
@@ -63,7 +76,7 @@ def test_a_change_by_the_next_launch_is_refused():
         b[None] += 100
 
     def both():
-        with ti.Tape(loss):
+        with ti.Tape(loss, on_overwrite="error"):
             read()
             change()
 
@@ -81,7 +94,7 @@ def test_a_change_by_python_inside_the_tape_is_refused():
         loss[None] = x[1] * b[None]
 
     def both():
-        with ti.Tape(loss):
+        with ti.Tape(loss, on_overwrite="error"):
             read()
             b[None] = 110
 
@@ -103,7 +116,7 @@ def test_a_product_after_a_sum_is_refused():
     with pytest.raises(ti.AccessRuleError) as error:
         sum_then_scale.grad()
     assert "loss[None] *= x[2]" in str(error.value)
-    with pytest.raises(ti.AccessRuleError, match=r"loss\[None\] \*= x\[2\]"), ti.Tape(loss):
+    with pytest.raises(ti.AccessRuleError, match=r"loss\[None\] \*= x\[2\]"), ti.Tape(loss, validation=True):
         sum_then_scale()
 
 

@@ -1,0 +1,122 @@
+"""Adjoints of forms, and what they ask of the values that a launch leaves or destroys."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from dsim.analysis.rules import Overwrite, fed, overwritten
+from dsim.autodiff import Lost
+from dsim.ir.nodes import Block, Load
+from dsim.ir.walk import accesses
+from dsim.runtime.fields import Field
+from dsim.runtime.overlaps import Box, distinct, meet
+from dsim.runtime.reach import Reach
+
+if TYPE_CHECKING:
+    from dsim.runtime.forms import Form, Keys
+
+
+@dataclass(eq=False)
+class AdjointForm:
+    """The adjoint of `primal`, with what it asks of the values that the primal leaves.
+
+    Attributes
+    ----------
+    active : frozenset of MemoryKey
+        What it is the adjoint with respect to.
+    label : str
+        What the companions that hold the adjoints are called.
+    needed, lost
+        See `dsim.autodiff.Adjoint`.
+    entry : frozenset of MemoryKey
+        The memories that it finds as they were before the primal ran.
+    reads : Reach
+        The regions whose values it needs.
+    conflicts : tuple of Overwrite
+        Needed values that the primal itself overwrites, so that it cannot run.
+    fields : tuple of Field
+        The active fields.
+    targets, outputs : tuple of Field
+        Of these those whose adjoint it may change, and those that the primal writes.
+    """
+
+    primal: Form
+    form: Form
+    active: Keys
+    label: str
+    needed: frozenset[int]
+    lost: tuple[Lost, ...]
+    entry: Keys = frozenset()
+
+    def __post_init__(self) -> None:
+        self.reads = Reach(self.primal, self.needed)
+        self.conflicts = self._conflicts()
+        self.keeps = not self.conflicts and not self.lost
+        active = {key: self.primal.field(key) for key in sorted(self.active)}
+        written, changed = set(self.primal.written), set(self.form.written)
+        self.fields = tuple(active.values())
+        self.outputs = tuple(f for f in active.values() if f in written)
+        self.targets = tuple(
+            f for f in active.values() if f.companion((*f.derivative, self.label)) in changed
+        )
+
+    def _conflicts(self) -> tuple[Overwrite, ...]:
+        if not self.needed:
+            return ()
+        found = overwritten(self.primal.kernel, self.needed)
+        if not self.entry:
+            return found
+        # On entry there is only what was there before: of no use to a read that sees what was written since.
+        late = {a.site for a in fed(self.primal.kernel, self.needed) if a.memory.key in self.entry}
+        return tuple(c for c in found if c.read.memory.key not in self.entry or c.read.site in late)
+
+    # -- when the primal overwrites what it reads
+
+    def cuts(self) -> frozenset[int]:
+        """Before which top-level statements to cut, so that reads and what overwrites them stand apart.
+
+        A statement that overwrites what it reads itself stands alone.
+        """
+        at = self._tops()
+        pairs = [(at[c.read.site], at[c.write.site]) for c in self.conflicts]
+        pairs += [(at[item.by.site], at[item.by.site]) for item in self.lost]
+        cuts: set[int] = {n for p, q in pairs if p == q for n in (p, p + 1)}
+        for p, q in sorted(pairs, key=lambda pair: pair[1]):
+            if p < q and not any(p < cut <= q for cut in cuts):
+                cuts.add(q)
+        return frozenset(cuts)
+
+    def _tops(self) -> dict[int, int]:
+        """The number of the top-level statement that each access is in."""
+        found: dict[int, int] = {}
+        for n, top in enumerate(self.primal.kernel.body.statements):
+            found.update((s.site, n) for s in accesses(Block((top,))))
+        return found
+
+    def from_entry(self) -> AdjointForm:
+        """The adjoint that finds what the primal overwrites as it was before."""
+        entry = {c.read.memory.key for c in self.conflicts} | {item.by.memory.key for item in self.lost}
+        return self.primal.adjoint(self.active, self.label, frozenset(entry))
+
+    @cached_property
+    def _own(self) -> tuple[Reach, Reach]:
+        """What it reads, and what the primal writes, of the memories `entry`."""
+        touched = [s for s in accesses(self.primal.kernel.body) if s.memory.key in self.entry]
+        reads = frozenset(s.site for s in touched if s.site in self.needed)
+        writes = frozenset(s.site for s in touched if not isinstance(s, Load))
+        return Reach(self.primal, reads), Reach(self.primal, writes)
+
+    def replaced(self, args: tuple[Any, ...]) -> dict[Field, list[Box]]:
+        """The regions that a launch overwrites and whose values before it the adjoint needs."""
+        if not self.entry:
+            return {}
+        reads, writes = (reach.of(args) for reach in self._own)
+        found: dict[Field, list[Box]] = {}
+        for field, box in reads:
+            for other, hit in writes:
+                shared = meet(box, hit) if other is field else None
+                if shared is not None:
+                    found.setdefault(field, []).append(shared)
+        return {field: distinct(boxes) for field, boxes in found.items()}
