@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dsim.backends.llvm_text import TYPE, Function, number
 from dsim.backends.target import Target
-from dsim.ir.types import ScalarType
+from dsim.ir.types import ScalarType, f16, f32
 
 
 def divide(f: Function, t: ScalarType, a: str, b: str, divisor: int | None, *, remainder: bool) -> str:
@@ -77,7 +77,7 @@ def cast(f: Function, target: Target, a: str, source: ScalarType, to: ScalarType
         test = "fcmp une" if source.is_float else "icmp ne"
         return f.let(f"{test} {TYPE[source]} {a}, {number(0, source)}")
     if source.is_float:
-        return _resized(f, a, source, to) if to.is_float else target.saturate(f, a, source, to)
+        return _resized(f, a, source, to) if to.is_float else _truncated(f, target, a, source, to)
     if to.is_float:
         name = "sitofp" if source.kind == "int" else "uitofp"
         return f.let(f"{name} {TYPE[source]} {a} to {TYPE[to]}")
@@ -90,6 +90,12 @@ def widened(f: Function, a: str, source: ScalarType, to: ScalarType) -> str:
         return a
     name = "trunc" if source.bits > to.bits else "sext" if source.kind == "int" else "zext"
     return f.let(f"{name} {TYPE[source]} {a} to {TYPE[to]}")
+
+
+def _truncated(f: Function, target: Target, a: str, source: ScalarType, to: ScalarType) -> str:
+    if source == f16:  # where processors convert halves themselves, LLVM's conversion of NaN gives -32768
+        a, source = _resized(f, a, source, f32), f32
+    return target.saturate(f, a, source, to)
 
 
 def _resized(f: Function, a: str, source: ScalarType, to: ScalarType) -> str:
