@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from dsim.analysis.activity import Activity, of_kernel
+from dsim.analysis.guards import unchosen
 from dsim.autodiff.backward import backward
 from dsim.autodiff.bars import Bars, Sweep
 from dsim.autodiff.names import ADJOINT
@@ -82,7 +83,7 @@ def reverse(
     names = Names([*(p.name for p in kernel.params), *(m.name for m in kernel.memories)])
     builder = Builder(names)
     activity = of_kernel(kernel, active)
-    sweep = Sweep(builder, activity, Copier(names), label)
+    sweep = Sweep(builder, activity, Copier(names), label, unchosen(kernel.body))
     env: dict[Var, Atom] = {}
     records = replay(sweep, kernel.body.statements, env)
     backward(sweep, kernel.body.statements, records, env, Bars(builder, activity))
@@ -129,7 +130,7 @@ def vjp(
     """
     activity = Activity((), params)
     activity.scan(body)
-    sweep = Sweep(builder, activity, Copier(builder.names), ADJOINT)
+    sweep = Sweep(builder, activity, Copier(builder.names), ADJOINT, unchosen(body))
     env: dict[Var, Atom] = dict(zip(params, args, strict=True))
     records = replay(sweep, body.statements, env)
     bars = Bars(builder, activity)

@@ -73,16 +73,22 @@ def _statement(  # noqa: C901, PLR0912 (one case a node)
             pass
 
 
+# Primitives whose partials are -1, 0 or 1, whatever their arguments are.
+_PASSED_ON = frozenset(("add", "sub", "neg", "cast", "select", "max", "min", "abs"))
+
+
 def _let(sweep: Sweep, s: Let, env: Env, bars: Bars) -> None:
     bar = bars.of(s.var)
     if bar is None:
         return
     b = sweep.builder
     terms = [b.term(swap(a, env)) for a in s.args]
-    result, factor = b.term(env[s.var]), b.term(bar)
+    strong = s.var in sweep.unchosen and s.op not in _PASSED_ON
+    result, factor = b.term(env[s.var]), b.term(const(1, s.var.type) if strong else bar)
     for times, arg in zip(TABLE[s.op].times, s.args, strict=True):
         if times is not None and sweep.activity.varies(arg):
-            bars.add(arg, times(*terms, result, factor).atom)
+            product = times(*terms, result, factor).atom
+            bars.add(arg, b.let("mul_strong", product, bar) if strong else product)
 
 
 def _at(s: Load | Store | Accumulate, env: Env) -> tuple[Atom, ...]:
@@ -242,7 +248,7 @@ def _loop(sweep: Sweep, s: For | While, record: Record | None, env: Env, bars: B
 def _backward_range(sweep: Sweep, loop: For, trips: Trips | None, env: Env) -> tuple[Var, Atom, Atom, int]:
     """The counter of the backward loop and its range: the loop's own where the order does not matter."""
     b = sweep.builder
-    if trips is None and loop.parallel:
+    if trips is None and _in_any_order(sweep, loop):
         return (
             b.fresh(loop.index.name, loop.index.type),
             swap(loop.start, env),
@@ -254,9 +260,21 @@ def _backward_range(sweep: Sweep, loop: For, trips: Trips | None, env: Env) -> t
     return b.fresh("back", count.type), last, const(-1, count.type), -1
 
 
+def _in_any_order(sweep: Sweep, loop: For) -> bool:
+    """Whether the trips of `loop` may be undone in the order in which they were made.
+
+    Of trips that tie for a minimum or maximum the last one has the adjoint, as in forward mode: it must
+    come first.
+    """
+    return loop.parallel and not any(
+        isinstance(s, Accumulate) and s.op in ("min", "max") and sweep.activity.carries(s.memory)
+        for s in statements(loop.body)
+    )
+
+
 def _start_of_trip(sweep: Sweep, loop: For, trips: Trips | None, number: Var, env: Env) -> Env:
     if trips is not None:
         return start_of_trip(sweep, trips, number, env)
-    if loop.parallel:
+    if _in_any_order(sweep, loop):
         return {**env, loop.index: number}
     return start_of_trip(sweep, Trips(loop, number, swap(loop.start, env), {}, {}, {}), number, env)

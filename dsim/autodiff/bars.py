@@ -62,12 +62,15 @@ class Sweep:
         The adjoint memory of each private memory of the adjoint kernel.
     shapes : dict
         The lengths of the axes of each private memory of the primal.
+    unchosen : frozenset of Var
+        Variables of the primal through which products must be strong (`analysis.guards`).
     """
 
     builder: Builder
     activity: Activity
     copier: Copier
     label: str
+    unchosen: frozenset[Var] = frozenset()
     lost: dict[Var, Accumulate] = field(default_factory=dict)
     adjoints: dict[Memory, Memory] = field(default_factory=dict)
     shapes: dict[Memory, tuple[Atom, ...]] = field(default_factory=dict)

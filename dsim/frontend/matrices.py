@@ -189,9 +189,7 @@ def _norm(f: Frame, m: Mat, hint: str, eps: Value = 0) -> Value:
 
 
 def _norm_inv(f: Frame, m: Mat, hint: str, eps: Value = 0) -> Value:
-    return elementary.FUNCTIONS["rsqrt"](
-        f.emit, linear.scalar(f.emit, "+", linear.dot(f.emit, m, m), eps), hint=hint
-    )
+    return linear.scalar(f.emit, "/", 1.0, linear.norm(f.emit, m, eps), hint)
 
 
 def _norm_sqr(f: Frame, m: Mat, hint: str) -> Value:

@@ -166,7 +166,7 @@ _ROWS: tuple[Primitive, ...] = (
         "TT->T",
         "FI",
         "mod({0}, {1})",
-        (lambda x, y, z, t: t, lambda x, y, z, t: -x.op("floordiv", y) * t),
+        (lambda x, y, z, t: t, lambda x, y, z, t: _safe(-x.op("floordiv", y), t)),
         "where it wraps",
         ((2.1, 2.9), (0.9, 1.0)),
     ),
@@ -221,7 +221,7 @@ _ROWS: tuple[Primitive, ...] = (
         "T->T",
         "F",
         "np.sqrt({0})",
-        (lambda x, z, t: select(z.equals(0), 0, 0.5 / z) * t,),
+        (lambda x, z, t: select(z.equals(0), 0, 0.5 / z * t),),  # not 0 · t: `t` may be infinite
         "at 0 (the derivative there is 0)",
         (_POSITIVE,),
     ),

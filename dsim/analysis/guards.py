@@ -1,0 +1,97 @@
+"""Which values may be infinite or NaN and are then not chosen by a `select`.
+
+``select(y > 0, x / y * w, 0)`` computes both sides. At y = 0 the adjoint of the first one is 0, and so
+must be all that it passes on; but 0 times an infinite partial is NaN. Reverse mode therefore takes strong
+products between a pole and a choice, and only there: each costs a comparison. Values that go through a
+field in between are not followed, and of products and sums that overflow nothing is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from dsim.ir.nodes import (
+    Accumulate,
+    Atom,
+    Block,
+    Const,
+    For,
+    If,
+    Let,
+    Load,
+    Memory,
+    Statement,
+    Store,
+    Var,
+    While,
+)
+from dsim.ir.walk import statements
+
+_POLES = frozenset(
+    ("div", "mod", "log", "sqrt", "rsqrt", "pow", "powi", "asin", "acos", "exp", "sinh", "cosh")
+)
+
+Place = Var | Memory
+Flow = tuple[Place, Place, bool]  # from, to, and whether what is infinite stays so
+
+
+def unchosen(block: Block) -> frozenset[Var]:
+    """The variables of `block` that may be infinite or NaN, or come from such, and that may not be chosen."""
+    body = tuple(statements(block))
+    choices = [s for s in body if isinstance(s, Let) and s.op == "select" and s.var.type.is_float]
+    if not choices:
+        return frozenset()
+    flows = [f for s in body for f in _flows(s) if f[0].type.is_float and f[1].type.is_float]
+    poles = (s.var for s in body if isinstance(s, Let) and _has_pole(s))
+    wild = _reached(poles, [(a, b) for a, b, stays in flows if stays])
+    sides = (a for s in choices for a in s.args[1:] if isinstance(a, Var))
+    screened = _reached(sides, [(b, a) for a, b, _ in flows])
+    return frozenset(v for v in wild & screened if isinstance(v, Var))
+
+
+def _has_pole(s: Let) -> bool:
+    if s.op not in _POLES:
+        return False
+    if s.op == "powi":
+        return not (isinstance(s.args[1], Const) and s.args[1].value >= 0)
+    return not (s.op in ("div", "mod") and isinstance(s.args[1], Const) and s.args[1].value != 0)
+
+
+def _flows(s: Statement) -> Iterator[Flow]:
+    """From which places to which ones values go in `s` itself."""
+    match s:
+        case Let(var=var, op=op, args=args):
+            yield from ((a, var, op != "select") for a in args if isinstance(a, Var))
+        case Load(var=var, memory=memory) if memory.private:
+            yield memory, var, True
+        case Store(memory=memory, value=value) | Accumulate(memory=memory, value=value) if memory.private:
+            yield from _pairs((memory,), (value,))
+            if isinstance(s, Accumulate) and s.old is not None:
+                yield memory, s.old, True
+        case If():
+            yield from _pairs(s.results, s.then.yields)
+            yield from _pairs(s.results, s.orelse.yields)
+        case For() | While():
+            for to in (s.carried, s.results):
+                yield from _pairs(to, s.init)
+                yield from _pairs(to, s.body.yields)
+        case _:
+            pass
+
+
+def _pairs(to: tuple[Place, ...], sources: tuple[Atom, ...]) -> Iterator[Flow]:
+    return ((a, b, True) for a, b in zip(sources, to, strict=True) if isinstance(a, Var))
+
+
+def _reached(start: Iterable[Place], edges: Iterable[tuple[Place, Place]]) -> set[Place]:
+    onward: dict[Place, list[Place]] = {}
+    for a, b in edges:
+        onward.setdefault(a, []).append(b)
+    found: set[Place] = set()
+    waiting = list(start)
+    while waiting:
+        place = waiting.pop()
+        if place not in found:
+            found.add(place)
+            waiting += onward.get(place, ())
+    return found
