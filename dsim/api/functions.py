@@ -109,6 +109,7 @@ min = _entrywise(
     "min", _reduced(lambda a, b: np.where(a < b, a, b)[()]), "The least argument, entry by entry."
 )
 mod = _entrywise("mod", _mod, "`x` modulo `y`, with the sign of `y`.")
+fmod = _entrywise("fmod", np.fmod, "What is left of `x` divided by `y`, with the sign of `x`.")
 select = _entrywise("select", _select, "`yes` where `cond` holds, else `no`.")
 sign = _entrywise("sign", np.sign, "-1, 0 or 1 as `x` is negative, zero or positive.")
 isnan = _entrywise("isnan", np.isnan, "Whether `x` is not a number.")

@@ -19,6 +19,7 @@ from dsim.api.functions import (
     exp2,
     eye,
     floor,
+    fmod,
     fract,
     inf,
     inverse,
@@ -55,7 +56,7 @@ mat2, mat3, mat4 = (matrix(n, n, float) for n in (2, 3, 4))
 
 __all__ = [
     "abs", "acos", "asin", "atan", "atan2", "ceil", "clamp", "cos", "cross", "degrees", "determinant",
-    "distance", "dot", "e", "exp", "exp2", "eye", "floor", "fract", "inf", "inverse", "inversesqrt",
+    "distance", "dot", "e", "exp", "exp2", "eye", "floor", "fmod", "fract", "inf", "inverse", "inversesqrt",
     "isinf", "isnan", "ivec2", "ivec3", "ivec4", "length", "log", "log2", "mat2", "mat3", "mat4", "max",
     "min", "mix", "mod", "nan", "normalize", "pi", "pow", "radians", "reflect", "round", "sign", "sin",
     "smoothstep", "sqrt", "step", "tan", "tanh", "vec2", "vec3", "vec4",

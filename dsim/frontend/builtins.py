@@ -13,7 +13,7 @@ import numpy as np
 _MATH = {
     **{name: name for name in (
         "sin", "cos", "tan", "asin", "acos", "atan", "atan2", "sinh", "cosh", "tanh", "exp", "log", "sqrt",
-        "pow", "log2", "log10", "exp2", "hypot", "radians", "degrees", "isnan", "isinf",
+        "pow", "log2", "log10", "exp2", "hypot", "radians", "degrees", "isnan", "isinf", "fmod",
     )},
     "fabs": "abs", "floor": "int_floor", "ceil": "int_ceil", "trunc": "int",
 }  # fmt: skip
@@ -22,6 +22,7 @@ _NUMPY = {
     **{name: name for name in (
         "sin", "cos", "tan", "sinh", "cosh", "tanh", "exp", "log", "sqrt", "abs", "floor", "ceil", "sign",
         "dot", "cross", "log2", "log10", "exp2", "hypot", "radians", "degrees", "isnan", "isinf", "mod",
+        "fmod",
     )},
     "arcsin": "asin", "arccos": "acos", "arctan": "atan", "arctan2": "atan2", "absolute": "abs",
     "rint": "round", "maximum": "max", "minimum": "min", "power": "pow", "where": "select", "clip": "clamp",

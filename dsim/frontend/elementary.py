@@ -99,6 +99,15 @@ def _mod(e: Emitter, x: Value, y: Value, hint: str = "t") -> Value:
     return binary(e, "%", x, y, hint)
 
 
+def _fmod(e: Emitter, x: Scalar, y: Scalar, hint: str) -> Scalar:
+    """The remainder with the sign of `x`; its derivative by `x` is 1, at 0 too."""
+    a, b = e.floating(x, y)
+    below = e.let("lt", a, e.atom(0.0, a.type))
+    size = e.let("select", below, e.let("neg", a), a)
+    rest = e.let("mod", size, e.let("abs", b))
+    return e.let("select", below, e.let("neg", rest), rest, hint=hint)
+
+
 def _select(e: Emitter, cond: Scalar, yes: Scalar, no: Scalar, hint: str) -> Scalar:
     truth = e.truth(cond)
     if isinstance(truth, bool):
@@ -222,6 +231,7 @@ FUNCTIONS: dict[str, Function] = {
     "pow": _power,
     "atan2": _by_entry(_atan2),
     "mod": _mod,
+    "fmod": _by_entry(_fmod),
     "select": _by_entry(_select),
     "sign": _by_entry(_sign),
     "isnan": _by_entry(_isnan),
@@ -254,7 +264,9 @@ FUNCTIONS: dict[str, Function] = {
 
 ARITY: dict[str, tuple[int, int | None]] = {
     **dict.fromkeys(("max", "min"), (1, None)),
-    **dict.fromkeys(("pow", "atan2", "mod", "hypot", "step", "dot", "cross", "distance", "reflect"), (2, 2)),
+    **dict.fromkeys(
+        ("pow", "atan2", "mod", "fmod", "hypot", "step", "dot", "cross", "distance", "reflect"), (2, 2)
+    ),
     **dict.fromkeys(("select", "clamp", "mix", "smoothstep"), (3, 3)),
     "sum": (1, 2),
 }

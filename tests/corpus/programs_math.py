@@ -95,7 +95,7 @@ def quotients(make):
 
 @program
 def remainders(make):
-    x, w, y = make.input(6, low=-5.0, high=5.0), make.input(6, low=0.8, high=1.9), make.output(6, 3)
+    x, w, y = make.input(6, low=-5.0, high=5.0), make.input(6, low=0.8, high=1.9), make.output(6, 4)
 
     @ds.kernel
     def run():
@@ -103,6 +103,7 @@ def remainders(make):
             y[i, 0] = x[i] % w[i]
             y[i, 1] = x[i] % 2.0 * x[i]
             y[i, 2] = (x[i] // w[i]) * x[i]
+            y[i, 3] = ds.math.fmod(x[i], -w[i]) * ds.math.mod(x[i], -w[i])
 
     return run
 
