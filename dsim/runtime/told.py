@@ -140,4 +140,4 @@ def saved(everything: Iterable[Saved]) -> Report:
 
 def _place(span: Span | None, name: str) -> str:
     """A line as a report shows it."""
-    return f"`{name}`" if span is None else f"line {span.line}: {span.text.strip()}"
+    return f"`{name}`" if span is None else f"line {span.line}: {span.source.line(span.line).strip()}"
