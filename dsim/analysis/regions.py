@@ -6,7 +6,7 @@ An over-approximation: guards are ignored, an index that is data reaches the who
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from functools import cached_property
 
 from dsim.analysis.affine import Affine, constant
 from dsim.analysis.effects import Access, Effects, effects, never_runs
@@ -16,7 +16,9 @@ from dsim.ir.nodes import Kernel, MemoryKey
 Numbers = tuple[tuple[int, int], ...]  # per axis from and to before which index
 
 
-@dataclass(frozen=True, slots=True)
+Watch = list[int]  # 1 or 0, whether there is anything in it; then per axis from and to before which index
+
+
 class Regions:
     """What some accesses of a kernel reach.
 
@@ -24,17 +26,34 @@ class Regions:
     ----------
     keys : tuple of MemoryKey
         The memory of each box; a memory may have several.
-    at : callable
-        The boxes, in the order of `keys`, of the launch with these arguments (all of the kernel's
-        parameters, in order): per axis ``(from, to)``, `to` exclusive, within the memory's shape.
-        A box with ``from >= to`` on some axis is empty; that of a 0-D memory is ``()``, and not.
     fixed : bool
-        Whether the boxes are the same for all arguments; then `at` is called with any.
+        Whether the boxes are the same for all arguments; then any may be given.
     """
 
-    keys: tuple[MemoryKey, ...]
-    at: Callable[[tuple[object, ...]], tuple[Numbers, ...]]
-    fixed: bool
+    def __init__(self, keys: tuple[MemoryKey, ...], fixed: bool, code: _Code) -> None:
+        self.keys = keys
+        self.fixed = fixed
+        self._code = code
+
+    @cached_property
+    def at(self) -> Callable[[tuple[object, ...]], tuple[Numbers, ...]]:
+        """Gives the boxes, in the order of `keys`, of the launch with these arguments.
+
+        These are all of the kernel's parameters, in order. Per axis ``(from, to)``, `to` exclusive, within
+        the memory's shape. A box with ``from >= to`` on some axis is empty; that of a 0-D memory is ``()``,
+        and not.
+        """
+        return self._code.boxes()  # type: ignore[return-value]
+
+    @cached_property
+    def meets(self) -> Callable[[tuple[Watch, ...], tuple[object, ...]], bool]:
+        """Says whether one of the boxes of a launch may meet the box that is watched at its place."""
+        return self._code.meets()  # type: ignore[return-value]
+
+    @cached_property
+    def widen(self) -> Callable[[tuple[Watch, ...], tuple[object, ...]], None]:
+        """Widens each box that is watched so that it holds the launch's box at its place."""
+        return self._code.widen()  # type: ignore[return-value]
 
 
 def regions(kernel: Kernel, sites: Collection[int], facts: Effects | None = None) -> Regions:
@@ -59,11 +78,9 @@ def _regions(facts: Effects, accesses: list[Access]) -> Regions:
             _include(found.setdefault(a.memory.key, []), _clipped(hulls.box(a), a.memory.shape))
     keys = tuple(key for key, boxes in found.items() for _ in boxes)
     boxes = [box for found_boxes in found.values() for box in found_boxes]
-    if all(form.is_constant for box in boxes for interval in box for form in interval):
-        numbers = tuple(tuple((a.constant, b.constant) for a, b in box) for box in boxes)
-        return Regions(keys, lambda _: numbers, fixed=True)
+    fixed = all(form.is_constant for box in boxes for interval in box for form in interval)
     shapes = {m.key: m.shape for m in facts.kernel.memories}
-    return Regions(keys, _evaluator(boxes, [shapes[key] for key in keys], places), fixed=False)
+    return Regions(keys, fixed, _Code(boxes, [shapes[key] for key in keys], places))
 
 
 def _clipped(box: Box, shape: tuple[int | None, ...]) -> Box:
@@ -113,26 +130,53 @@ def _interval_around(a: Interval, b: Interval, slack: int) -> Interval | None:
     return (al if al.constant <= bl.constant else bl), (au if au.constant >= bu.constant else bu)
 
 
-def _evaluator(
-    boxes: list[Box], shapes: list[tuple[int | None, ...]], places: dict[str, int]
-) -> Callable[[tuple[object, ...]], tuple[Numbers, ...]]:
-    """A function of the arguments that gives the boxes; each changing end is computed once."""
-    names: dict[tuple[Affine, int, bool], str] = {}
+class _Code:
+    """Functions of a launch's arguments `p` and what is watched; each changing end is computed once."""
 
-    def end(form: Affine, n: int, upper: bool) -> str:
-        if form.is_constant:
-            return str(form.constant)
-        return names.setdefault((form, n if upper else 0, upper), f"e{len(names)}")
+    def __init__(
+        self, boxes: list[Box], shapes: list[tuple[int | None, ...]], places: dict[str, int]
+    ) -> None:
+        names: dict[tuple[Affine, int, bool], str] = {}
 
-    shown = []
-    for box, shape in zip(boxes, shapes, strict=True):
-        axes = [
-            f"({end(a, n or 0, False)}, {end(b, n or 0, True)})" for (a, b), n in zip(box, shape, strict=True)
+        def end(form: Affine, n: int, upper: bool) -> str:
+            if form.is_constant:
+                return str(form.constant)
+            return names.setdefault((form, n if upper else 0, upper), f"e{len(names)}")
+
+        self._boxes = [
+            [(end(a, n or 0, False), end(b, n or 0, True)) for (a, b), n in zip(box, shape, strict=True)]
+            for box, shape in zip(boxes, shapes, strict=True)
         ]
-        shown.append("(" + "".join(f"{axis}, " for axis in axes) + ")")
-    lines = ["def at(p):"]
-    for (form, n, upper), name in names.items():
-        limit = f"{name} if {name} < {n} else {n}" if upper else f"{name} if {name} > 0 else 0"
-        lines += [f"    {name} = {python(form, places)}", f"    {name} = {limit}"]
-    lines.append("    return (" + "".join(f"{box}, " for box in shown) + ")")
-    return compiled("\n".join(lines), "at")  # type: ignore[return-value]
+        self._ends: list[str] = []
+        for (form, n, upper), name in names.items():
+            limit = f"{name} if {name} < {n} else {n}" if upper else f"{name} if {name} > 0 else 0"
+            self._ends += [f"    {name} = {python(form, places)}", f"    {name} = {limit}"]
+
+    def boxes(self) -> Callable[..., object]:
+        """The boxes themselves."""
+        shown = ("(" + "".join(f"({a}, {b}), " for a, b in box) + ")" for box in self._boxes)
+        return self._compiled("boxes(p)", [f"return ({''.join(f'{box}, ' for box in shown)})"])
+
+    def meets(self) -> Callable[..., object]:
+        """Whether one of them may meet what is watched."""
+        lines: list[str] = []
+        for number, box in enumerate(self._boxes):
+            ends = [f"{a} < w[{2 * n + 2}] and {b} > w[{2 * n + 1}]" for n, (a, b) in enumerate(box)]
+            lines += [f"w = watched[{number}]", f"if {' and '.join(('w[0]', *ends))}:", "    return True"]
+        return self._compiled("meets(watched, p)", [*lines, "return False"])
+
+    def widen(self) -> Callable[..., object]:
+        """Makes what is watched hold them."""
+        lines: list[str] = []
+        for number, box in enumerate(self._boxes):
+            lines += [f"w = watched[{number}]", f"if {' and '.join(f'{a} < {b}' for a, b in box) or 'True'}:"]
+            lines += ["    w[0] = 1"]
+            for n, (a, b) in enumerate(box):
+                low, high = f"w[{2 * n + 1}]", f"w[{2 * n + 2}]"
+                lines += [f"    if {a} < {low}:", f"        {low} = {a}"]
+                lines += [f"    if {b} > {high}:", f"        {high} = {b}"]
+        return self._compiled("widen(watched, p)", [*lines, "return None"])
+
+    def _compiled(self, head: str, lines: list[str]) -> Callable[..., object]:
+        text = "\n".join([f"def {head}:", *self._ends, *(f"    {line}" for line in lines)])
+        return compiled(text, head[: head.index("(")])

@@ -6,7 +6,7 @@ taken to. The question costs the same however long the tape is.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dsim.diagnostics import Diagnostic, GradientError
@@ -48,11 +48,42 @@ class Call:
         return None if self.adjoint is None else self.adjoint.reads.access(self.args, region, box)
 
 
-@dataclass
+class Watched:
+    """How a tape records launches of one form.
+
+    Attributes
+    ----------
+    adjoint : AdjointForm or None
+        Its adjoint; None where nothing varies, or where `parts` are recorded instead.
+    parts : tuple of Form
+        What is launched instead, one after the other; empty when it is launched as it is.
+    clashes : callable
+        Whether a launch with these arguments may destroy values that are read again.
+    noted : callable or None
+        Notes that a launch with these arguments is read again; None if that is never so.
+    """
+
+    __slots__ = ("adjoint", "clashes", "form", "noted", "parts")
+
+    def __init__(self, form: Form, plan: AdjointForm | tuple[Form, ...] | None, needs: Needs) -> None:
+        self.form = form
+        self.parts, self.adjoint = (plan, None) if isinstance(plan, tuple) else ((), plan)
+        adjoint = self.adjoint
+        in_place = adjoint is not None and adjoint.entry
+        self.clashes = _always if in_place else form.writes.meets(needs)
+        self.noted = adjoint.reads.widen(needs) if adjoint is not None and adjoint.needed else None
+
+
+def _always(_: Args) -> bool:
+    return True
+
+
 class Keeper:
     """What the adjoints of the calls so far will read, and what was saved of it.
 
-    Attributes
+    A call is noted by widening hulls only; its regions are worked out when a later one meets a hull.
+
+    Parameters
     ----------
     vault : Vault
         Where values are saved.
@@ -62,12 +93,18 @@ class Keeper:
         How many bytes may be saved.
     """
 
-    vault: Vault
-    saves: bool
-    budget: int | None
-    _needs: Needs = field(default_factory=Needs)
+    def __init__(self, vault: Vault, saves: bool, budget: int | None) -> None:
+        self.vault = vault
+        self.saves = saves
+        self._budget = budget
+        self._needs = Needs()
+        self._noted: list[Call] = []  # calls whose regions are not worked out yet
 
-    def before(self, call: Call) -> None:
+    def watch(self, form: Form, plan: AdjointForm | tuple[Form, ...] | None) -> Watched:
+        """What to do with launches of `form`, recorded as `plan` says."""
+        return Watched(form, plan, self._needs)
+
+    def before(self, watched: Watched, call: Call) -> None:
         """Saves what the launch `call`, which comes now, would destroy.
 
         Raises
@@ -77,28 +114,31 @@ class Keeper:
         GradientError
             When the budget is spent.
         """
-        adjoint = call.adjoint
-        if adjoint is not None and adjoint.entry:
-            call.own = self._own(call, adjoint)
-        if not self._needs.spare(call.form.written):
+        if watched.clashes(call.args):
+            self._work_out()
+            if call.adjoint is not None and call.adjoint.entry:
+                call.own = self._own(call, call.adjoint)
             call.before = self._for_others(call)
 
-    def after(self, call: Call) -> None:
+    def after(self, watched: Watched, call: Call) -> None:
         """Notes what the adjoint of `call`, which has run, will read."""
-        adjoint = call.adjoint
-        if adjoint is None or not adjoint.needed:
-            return
-        for region, box in adjoint.reads.of(call.args):
-            if call.own:
-                own = [s.box for s in call.own if s.field is region]
-                for part in outside([box], own):
-                    self._needs.add(region, part, call)
-            else:
-                self._needs.add(region, box, call)
+        if watched.noted is not None:
+            watched.noted(call.args)
+            self._noted.append(call)
 
     def need(self, region: Field, box: Box, call: Any) -> None:
         """Notes that `call` will read `box` of a field when it goes backwards."""
+        self._work_out()
         self._needs.add(region, box, call)
+
+    def _work_out(self) -> None:
+        for call in self._noted:
+            assert call.adjoint is not None
+            for region, box in call.adjoint.reads.of(call.args):
+                own = [s.box for s in call.own if s.field is region]
+                for part in outside([box], own):
+                    self._needs.add(region, part, call)
+        self._noted.clear()
 
     def _own(self, call: Call, adjoint: AdjointForm) -> list[Saved]:
         found: list[Saved] = []
@@ -127,8 +167,8 @@ class Keeper:
     def _save(self, region: Field, box: Box, call: Call, readers: Sequence[Any]) -> Saved:
         line = caller() if call.form.from_python else None
         saved = self.vault.save(region, box, Writer(call.form, call.args, line), readers)
-        if self.budget is not None and self.vault.bytes > self.budget:
-            raise GradientError(_spent(self.vault, self.budget, saved))
+        if self._budget is not None and self.vault.bytes > self._budget:
+            raise GradientError(_spent(self.vault, self._budget, saved))
         return saved
 
 

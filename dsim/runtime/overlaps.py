@@ -7,11 +7,11 @@ tape is: one hull per field, and behind it a few boxes, because boxes that join 
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from dsim.analysis.regions import Watch
 from dsim.runtime.fields import Field
 
 Box = tuple[tuple[int, int], ...]
@@ -79,34 +79,39 @@ class Held:
 
 
 class Needs:
-    """All regions that the adjoints of the calls recorded so far read."""
+    """All regions that the adjoints of the calls recorded so far read.
+
+    For each field the hull of its regions is there at once: a list that others may watch, and widen. The
+    regions themselves are asked for only when something meets the hull.
+    """
 
     def __init__(self) -> None:
         self._held: dict[Field, list[Held]] = {}
-        self._hulls: dict[Field, Box] = {}
+        self._hulls: dict[Field, Watch] = {}
+
+    def hull(self, field: Field) -> Watch:
+        """The hull of what is read of `field`: always the same list."""
+        found = self._hulls.get(field)
+        if found is None:
+            found = self._hulls[field] = _nothing(len(field.full_shape))
+        return found
 
     def add(self, field: Field, box: Box, call: Any) -> None:
         """Notes that the adjoint of `call` reads `box`, which is not empty, of `field`."""
-        held = self._held.get(field)
-        if held is None:
-            self._held[field], self._hulls[field] = [Held(box, [call])], box
-            return
-        self._hulls[field] = hull(self._hulls[field], box)
-        for i in range(len(held) - 1, -1, -1):
-            whole = joined(held[i].box, box)
+        _widen(self.hull(field), box)
+        known = self._held.setdefault(field, [])
+        for i in range(len(known) - 1, -1, -1):
+            whole = joined(known[i].box, box)
             if whole is not None:
-                if whole != held[i].box:
-                    held[i].box = whole
-                    held[i].calls.append(call)
+                if whole != known[i].box:
+                    known[i].box = whole
+                    known[i].calls.append(call)
                 return
-        held.append(Held(box, [call]))
+        known.append(Held(box, [call]))
 
     def hit(self, field: Field, box: Box) -> tuple[Held, Box] | None:
         """A region that is read and meets `box`, with what both share."""
-        around = self._hulls.get(field)
-        if around is None or meet(around, box) is None:
-            return None
-        for held in self._held[field]:
+        for held in self._held.get(field, ()):
             shared = meet(held.box, box)
             if shared is not None:
                 return held, shared
@@ -114,27 +119,33 @@ class Needs:
 
     def take(self, field: Field, box: Box) -> list[tuple[Held, Box]]:
         """The regions that are read and meet `box`, with what they share; these parts are read no longer."""
-        around = self._hulls.get(field)
-        if around is None or meet(around, box) is None:
-            return []
         found: list[tuple[Held, Box]] = []
         kept: list[Held] = []
-        for held in self._held[field]:
+        for held in self._held.get(field, ()):
             shared = meet(held.box, box)
             if shared is None:
                 kept.append(held)
             else:
                 found.append((held, shared))
                 kept += [Held(part, list(held.calls)) for part in minus(held.box, shared)]
-        if kept:
-            self._held[field], self._hulls[field] = kept, functools.reduce(hull, (h.box for h in kept))
-        else:
-            del self._held[field], self._hulls[field]
+        if found:
+            self._held[field] = kept
+            around = self.hull(field)
+            around[:] = _nothing(len(field.full_shape))
+            for held in kept:
+                _widen(around, held.box)
         return found
 
-    def spare(self, fields: Iterable[Field]) -> bool:
-        """Whether nothing of `fields` is read."""
-        return not self._held or self._held.keys().isdisjoint(fields)
+
+def _nothing(axes: int) -> Watch:
+    return [0, *(n for _ in range(axes) for n in (1 << 62, -1))]
+
+
+def _widen(around: Watch, box: Box) -> None:
+    around[0] = 1
+    for n, (low, high) in enumerate(box):
+        around[2 * n + 1] = min(around[2 * n + 1], low)
+        around[2 * n + 2] = max(around[2 * n + 2], high)
 
 
 def element(name: str, box: Box, entry_axes: int) -> str:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from dsim.analysis.regions import Regions, regions, written
 from dsim.ir.nodes import Accumulate, Load, Store
 from dsim.ir.walk import accesses
 from dsim.runtime.fields import Field
-from dsim.runtime.overlaps import Box, meet
+from dsim.runtime.overlaps import Box, Needs, meet
 
 if TYPE_CHECKING:
     from dsim.runtime.forms import Form
@@ -31,30 +32,37 @@ class Reach:
     def __init__(self, form: Form, sites: frozenset[int] | None) -> None:
         self._form = form
         self._sites = sites
-        self._fixed: tuple[Region, ...] | None = None
-        self._regions: Regions | None = None
-        self._fields: tuple[Field, ...] = ()
+        self._always: tuple[Region, ...] | None = None
+
+    @cached_property
+    def _regions(self) -> Regions:
+        kernel = self._form.kernel
+        return written(kernel) if self._sites is None else regions(kernel, self._sites)
+
+    @cached_property
+    def _fields(self) -> tuple[Field, ...]:
+        return tuple(map(self._form.field, self._regions.keys))
 
     def of(self, args: tuple[Any, ...]) -> tuple[Region, ...]:
         """The regions of the launch with these arguments, none of them empty."""
-        if self._fixed is not None:
-            return self._fixed
-        if self._regions is None:
-            self._prepare()
-        assert self._regions is not None
+        if self._always is not None:
+            return self._always
         found = tuple(
             (f, box)
             for f, box in zip(self._fields, self._regions.at(args), strict=True)
             if all(low < high for low, high in box)
         )
         if self._regions.fixed:
-            self._fixed = found
+            self._always = found
         return found
 
-    def _prepare(self) -> None:
-        kernel = self._form.kernel
-        self._regions = written(kernel) if self._sites is None else regions(kernel, self._sites)
-        self._fields = tuple(map(self._form.field, self._regions.keys))
+    def meets(self, needs: Needs) -> Callable[[tuple[Any, ...]], bool]:
+        """Says of the arguments of a launch whether its regions may meet what is needed."""
+        return partial(self._regions.meets, tuple(map(needs.hull, self._fields)))
+
+    def widen(self, needs: Needs) -> Callable[[tuple[Any, ...]], None]:
+        """Makes the hulls of what is needed hold the regions of a launch with these arguments."""
+        return partial(self._regions.widen, tuple(map(needs.hull, self._fields)))
 
     def access(self, args: tuple[Any, ...], field: Field, box: Box) -> Load | Store | Accumulate | None:
         """The first of the accesses that touches `box` of `field` in that launch."""

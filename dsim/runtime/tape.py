@@ -15,16 +15,13 @@ from dsim.diagnostics import Diagnostic, GradientError
 from dsim.diagnostics.places import caller
 from dsim.ir.nodes import MemoryKey
 from dsim.runtime import told
-from dsim.runtime.adjoints import AdjointForm
 from dsim.runtime.contexts import Args, Context
 from dsim.runtime.fields import Field, companions_with_memory
 from dsim.runtime.forms import Form
-from dsim.runtime.keeper import Call, Keeper
+from dsim.runtime.keeper import Call, Keeper, Watched
 from dsim.runtime.notices import warn
 from dsim.runtime.saved import Report, Vault
 from dsim.runtime.sweep import Custom, Entry, Sweep
-
-Plan = AdjointForm | tuple[Form, ...] | None  # how a form is recorded: as it is, in parts, not at all
 
 
 class Tape(Context):
@@ -106,7 +103,7 @@ class Tape(Context):
         self.entries: list[Entry] = []
         self._active: set[Field] = set()  # beside those with a gradient
         self._written: set[Field] = set()
-        self._plans: dict[Form, Plan] = {}
+        self._watched: dict[Form, Watched] = {}
         self._keeper = Keeper(Vault(self), on_overwrite == "save" and not validation, budget)
         self._custom: Custom | None = None  # the person's function that is running
         self._failed = False
@@ -146,55 +143,49 @@ class Tape(Context):
     def launch(self, form: Form, args: Args) -> Args:
         """Records the launch and passes it on."""
         try:
-            plan = self._plans[form]
+            watched = self._watched[form]
         except KeyError:
-            plan = self._plan(form)
-        if plan is None or self._custom is not None:
-            return self._unrecorded(form, args)
-        if isinstance(plan, tuple):
+            watched = self._watch(form)
+        if self._custom is not None:
+            result = self._record(watched, Call(form, args, None))
+            self._custom.used(form, args)
+            return result
+        if watched.parts:
             result: Args = ()
-            for part in plan:
+            for part in watched.parts:
                 result = self.launch(part, args)
             return result
-        if not plan.keeps:
-            raise told.own(plan.conflicts, plan.lost)
-        call = Call(form, args, plan)
-        self._keeper.before(call)
-        result = self._pass(form, args)
-        self.entries.append(call)
-        self._keeper.after(call)
-        return result
+        adjoint = watched.adjoint
+        if adjoint is not None and not adjoint.keeps:
+            raise told.own(adjoint.conflicts, adjoint.lost)
+        return self._record(watched, Call(form, args, adjoint))
 
-    def _unrecorded(self, form: Form, args: Args) -> Args:
-        call = Call(form, args, None)
-        self._keeper.before(call)
-        result = self._pass(form, args)
-        if call.before:
-            self.entries.append(call)
-        if self._custom is not None:
-            self._custom.used(form, args)
-        return result
-
-    def _pass(self, form: Form, args: Args) -> Args:
+    def _record(self, watched: Watched, call: Call) -> Args:
+        self._keeper.before(watched, call)
         self._failed = True
-        result = self.pass_on(form, args)
+        result = self.pass_on(call.form, call.args)
         self._failed = False
+        if call.adjoint is not None:
+            self._keeper.after(watched, call)
+        if call.adjoint is not None or call.before:
+            self.entries.append(call)
         return result
 
-    def _plan(self, form: Form) -> Plan:
-        """How to record `form` for what is active now; None when nothing in it is."""
+    def _watch(self, form: Form) -> Watched:
+        """How to record `form` for what is active now."""
         keys = self.active_keys(form)
         known = form.recording(keys)
         self._written |= known.written
         if known.reached:
             self._active.update(known.reached)
-            self._plans.clear()  # what was inactive in other kernels may be active now
+            self._watched.clear()  # what was inactive in other kernels may be active now
         if self._custom is not None:
-            return None
+            return self._keeper.watch(form, None)
         if known.returns:
             warn([_returned(form)])
-        plan = self._plans[form] = known.saving if self._keeper.saves else known.adjoint
-        return plan
+        plan = known.saving if self._keeper.saves else known.adjoint
+        watched = self._watched[form] = self._keeper.watch(form, plan)
+        return watched
 
     def active_keys(self, form: Form) -> frozenset[MemoryKey]:
         """The memories of `form` that carry adjoints: those with a gradient, and those written from such."""

@@ -78,3 +78,23 @@ def test_descending_and_triangular_ranges() -> None:
     with p.loop("i", 20, 10, step=-3) as i, p.loop("j", i, 30) as j:
         p.store(x, i, j)
     assert written(p.kernel()).at(()) == (((11, 21), (11, 30)),)
+
+
+def test_watching_hulls() -> None:
+    p = Program()
+    t = p.param("t")
+    x = p.field("x", 10, 8)
+    with p.loop("i", 1, 7) as i:
+        p.store(x, t + 1, i, value=p.load(x, t, i - 1) + p.load(x, t, i + 1))
+    kernel = p.kernel()
+    reads, writes = regions(kernel, {0, 1}), written(kernel)
+    hull = [0, 1 << 62, -1, 1 << 62, -1]
+    for n in range(3, 6):
+        assert not writes.meets((hull,), (n,))
+        reads.widen((hull,), (n,))
+        assert hull == [1, 3, n + 1, 0, 8]
+    assert writes.meets((hull,), (4,))
+    assert not writes.meets((hull,), (1,))
+    assert not writes.meets((hull,), (9,))
+    reads.widen((hull,), (20,))
+    assert hull == [1, 3, 6, 0, 8]

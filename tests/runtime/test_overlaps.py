@@ -3,7 +3,7 @@
 import pytest
 
 import dsim as ti
-from dsim.runtime.overlaps import Needs, element, hull, joined, meet
+from dsim.runtime.overlaps import Needs, distinct, element, hull, joined, meet, minus, outside
 
 
 def test_boxes():
@@ -29,10 +29,19 @@ def test_boxes_that_join_exactly(a, b, whole):
     assert joined(b, a) == whole
 
 
+def test_what_is_left_of_a_box():
+    assert minus(((0, 4), (0, 4)), ((1, 2), (2, 9))) == [((0, 1), (0, 4)), ((2, 4), (0, 4)), ((1, 2), (0, 2))]
+    assert minus(((0, 4),), ((4, 5),)) == [((0, 4),)]
+    assert minus((), ()) == []
+    assert distinct([((0, 3),), ((1, 5),), ((2, 4),)]) == [((0, 3),), ((3, 5),)]
+    assert outside([((0, 9),)], [((1, 2),), ((4, 9),)]) == [((0, 1),), ((2, 4),)]
+
+
 def test_needs_stay_few_however_long_the_tape():
     x, y = ti.field(ti.f32, shape=(1000, 8)), ti.field(ti.f32, shape=())
     needs = Needs()
-    assert needs.spare((x, y))
+    hull_of_x, hull_of_y = needs.hull(x), needs.hull(y)
+    assert (hull_of_x[0], hull_of_y) == (0, [0])
     for t in range(1000):
         assert needs.hit(x, ((t, t + 1), (0, 8))) is None
         needs.add(x, ((t, t + 1), (0, 8)), t)
@@ -40,10 +49,22 @@ def test_needs_stay_few_however_long_the_tape():
     held, shared = needs.hit(x, ((5, 7), (2, 3)))
     assert shared == ((5, 7), (2, 3))
     assert held.box == ((0, 1000), (0, 8))
-    assert needs.spare((y,))
-    assert not needs.spare((x, y))
+    assert hull_of_x == [1, 0, 1000, 0, 8]
     needs.add(y, (), "call")
     assert needs.hit(y, ())[0].calls == ["call"]
+    assert hull_of_y == [1]
+
+
+def test_what_is_taken_is_needed_no_longer():
+    x = ti.field(ti.f32, shape=(10, 8))
+    needs = Needs()
+    needs.add(x, ((0, 10), (2, 8)), "call")
+    ((held, shared),) = needs.take(x, ((5, 20), (0, 9)))
+    assert (held.calls, shared) == (["call"], ((5, 10), (2, 8)))
+    assert needs.hull(x) == [1, 0, 5, 2, 8]
+    assert needs.take(x, ((5, 20), (0, 9))) == []
+    needs.take(x, ((0, 10), (0, 8)))
+    assert needs.hull(x)[0] == 0
 
 
 def test_elements_as_a_person_writes_them():
