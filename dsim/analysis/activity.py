@@ -8,6 +8,7 @@ from dsim.ir.nodes import (
     Accumulate,
     Atom,
     Block,
+    Call,
     For,
     If,
     Kernel,
@@ -96,12 +97,27 @@ class Activity:
                 self._pairs(s.results, s.orelse.yields)
             case For() | While():
                 self._loop(s)
+            case Call():
+                self._call(s)
             case _:
                 pass
 
     def _write(self, memory: Memory, value: Atom) -> None:
         if memory.private and memory.type.is_float and self.varies(value):
             self.private.add(memory)
+
+    def _call(self, s: Call) -> None:
+        self._block(s.body)
+        varies = any(map(self.varies, s.args)) or self.bypasses(s)
+        for r in s.results:
+            self._note(r, varies)
+
+    def bypasses(self, s: Call) -> bool:
+        """Whether the value of `s` varies with something that is no argument, so that its rules miss it.
+
+        Its own parameters count as constants in its body.
+        """
+        return any(map(self.varies, s.body.yields))
 
     def _loop(self, s: For | While) -> None:
         self._pairs(s.carried, s.init)

@@ -16,6 +16,7 @@ from dsim.ir.nodes import (
     Accumulate,
     Alloc,
     Block,
+    Call,
     Derive,
     For,
     If,
@@ -28,7 +29,7 @@ from dsim.ir.nodes import (
     Var,
     While,
 )
-from dsim.ir.walk import binds, statements
+from dsim.ir.walk import binds, blocks, parameters, statements
 
 Kind = Literal["load", "store", "accumulate"]
 
@@ -163,6 +164,7 @@ class _Walk:
             For: self._for,
             While: self._while,
             Derive: self._derive,
+            Call: self._call,
         }
 
     def block(self, block: Block) -> None:
@@ -260,6 +262,15 @@ class _Walk:
     def _derive(self, s: Derive) -> None:
         self._bind((*s.results, *s.params))
         self.block(s.body)
+
+    def _call(self, s: Call) -> None:
+        """A call reads what its rules read, too: a derivative of it will, and then it must still be there."""
+        self._bind((*s.results, *parameters(s)))
+        for b in blocks(s):
+            self.block(b)
+        for var, y in zip(s.results, s.body.yields, strict=True):
+            if var.type.is_integer:
+                self.integers.merged(var, (self.integers.form(y),))
 
 
 def _trips(start: Affine, stop: Affine, step: int) -> int | None:

@@ -14,6 +14,7 @@ from dsim.ir.nodes import (
     Accumulate,
     Atom,
     Block,
+    Call,
     Const,
     For,
     If,
@@ -42,7 +43,8 @@ def unchosen(block: Block) -> frozenset[Var]:
     if not choices:
         return frozenset()
     flows = [f for s in body for f in _flows(s) if f[0].type.is_float and f[1].type.is_float]
-    poles = (s.var for s in body if isinstance(s, Let) and _has_pole(s))
+    poles = [s.var for s in body if isinstance(s, Let) and _has_pole(s)]
+    poles += [r for s in body if isinstance(s, Call) for r in s.results]
     wild = _reached(poles, [(a, b) for a, b, stays in flows if stays])
     sides = (a for s in choices for a in s.args[1:] if isinstance(a, Var))
     screened = _reached(sides, [(b, a) for a, b, _ in flows])
@@ -75,6 +77,9 @@ def _flows(s: Statement) -> Iterator[Flow]:
             for to in (s.carried, s.results):
                 yield from _pairs(to, s.init)
                 yield from _pairs(to, s.body.yields)
+        case Call():
+            for r in s.results:
+                yield from _pairs((r,) * len(s.args), s.args)
         case _:
             pass
 

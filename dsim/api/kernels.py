@@ -6,7 +6,9 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from dsim.api.rules import rules_of
 from dsim.diagnostics import Diagnostic, LaunchTypeError
+from dsim.frontend.own import Rules
 from dsim.frontend.types import Template
 from dsim.runtime.kernel import Kernel, bound_once
 
@@ -44,6 +46,7 @@ class Func:
     def __init__(self, function: Callable[..., Any]) -> None:
         functools.update_wrapper(self, function)
         self.function = self.__dsim_func__ = function
+        self.__dsim_rules__: Rules | None = None
 
     def __call__(self, *args: Any, **named: Any) -> Any:
         """Runs it as plain Python."""
@@ -51,7 +54,64 @@ class Func:
 
     def __get__(self, owner: Any, kind: type | None = None) -> Func:
         """The func as a method of `owner`."""
-        return self if owner is None else bound_once(self, owner)
+        if owner is None:
+            return self
+        bound = bound_once(self, owner)
+        bound.__dsim_rules__ = self.__dsim_rules__
+        return bound
+
+    def derivative(self, *, jvp: Func | None = None, vjp: Func | None = None) -> Func:
+        """Gives the func a derivative of its own, in both modes, instead of that of its body.
+
+        Parameters
+        ----------
+        jvp : func, optional
+            Takes the arguments and then the tangents of those that are floats, and returns the tangent of
+            the result; of several results, those of the float ones. It is linear in the tangents.
+        vjp : func, optional
+            Takes the arguments and then the adjoint of the result (of several, those of the float ones),
+            and returns the adjoints of the float arguments, in their order. It is linear in the adjoints.
+
+        Returns
+        -------
+        Func
+            The func itself.
+
+        Raises
+        ------
+        TypeError
+            When what is given is no func, or its parameters do not fit.
+
+        Notes
+        -----
+        One of both is enough: the other is its transpose, which dsim makes. Each may have a parameter
+        ``*, result`` and gets the value of the func by it. Fields that the func or the derivative reads count
+        as constants; a gradient that would go through one is refused. Of a method, the derivative's
+        funcs are methods too, and given in the class.
+
+        Examples
+        --------
+        >>> import dsim as ti
+        >>> @ti.func
+        ... def root(x):
+        ...     y = x
+        ...     for _ in range(30):
+        ...         y = 0.5 * (y + x / y)
+        ...     return y
+        >>> @ti.func
+        ... def root_jvp(x, x_dot, *, result):
+        ...     return x_dot / (2.0 * result)
+        >>> root.derivative(jvp=root_jvp)
+        <func root>
+        >>> slope = ti.grad(root)
+        >>> @ti.kernel
+        ... def slope_at(x: float) -> float:
+        ...     return slope(x)
+        >>> slope_at(4.0)
+        0.25
+        """
+        self.__dsim_rules__ = rules_of(self, jvp, vjp)
+        return self
 
     def __repr__(self) -> str:
         return f"<func {self.__name__}>"

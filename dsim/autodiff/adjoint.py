@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from dsim.analysis.activity import Activity, of_kernel
+from dsim.analysis.activity import of_kernel
 from dsim.analysis.guards import unchosen
-from dsim.autodiff.backward import backward
+from dsim.autodiff.backward import backward, pullback
 from dsim.autodiff.bars import Bars, Sweep
 from dsim.autodiff.names import ADJOINT
 from dsim.autodiff.replay import replay
@@ -128,15 +128,5 @@ def vjp(
 
     `seeds` are the adjoints of the float yields. Memories count as constants.
     """
-    activity = Activity((), params)
-    activity.scan(body)
-    sweep = Sweep(builder, activity, Copier(builder.names), ADJOINT, unchosen(body))
-    env: dict[Var, Atom] = dict(zip(params, args, strict=True))
-    records = replay(sweep, body.statements, env)
-    bars = Bars(builder, activity)
-    given = iter(seeds)
-    for y in body.yields:
-        if y.type.is_float:
-            bars.add(y, next(given))
-    backward(sweep, body.statements, records, env, bars)
-    return tuple(bars.or_zero(p) for p in params if p.type.is_float)
+    floats = [p for p in params if p.type.is_float]
+    return pullback(builder, body, dict(zip(params, args, strict=True)), floats, seeds)

@@ -12,15 +12,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Literal
 
+import numpy as np
+
+from dsim.analysis.activity import Activity
+from dsim.analysis.guards import unchosen
 from dsim.autodiff.bars import Bars, Env, Sweep
 from dsim.autodiff.names import ADJOINT, zero
 from dsim.autodiff.replay import Record, Records, Trips, replay, restore, start_of_trip, trip_count
-from dsim.ir.build import const
+from dsim.diagnostics import Diagnostic, GradientError
+from dsim.ir.build import Builder, const
 from dsim.ir.nodes import (
     Accumulate,
     Atom,
     Block,
+    Call,
+    Const,
     For,
     If,
     Let,
@@ -31,7 +39,7 @@ from dsim.ir.nodes import (
     While,
 )
 from dsim.ir.primitives import TABLE
-from dsim.ir.walk import free, statements, swap
+from dsim.ir.walk import Copier, free, statements, swap
 
 
 def backward(sweep: Sweep, body: Sequence[Statement], records: Records, env: Env, bars: Bars) -> None:
@@ -39,6 +47,107 @@ def backward(sweep: Sweep, body: Sequence[Statement], records: Records, env: Env
     for number in range(len(body) - 1, -1, -1):
         with sweep.backward_of(body[number]):
             _statement(sweep, body[number], records.get(number), env, bars)
+
+
+def pullback(
+    builder: Builder, body: Block, env: Env, by: Sequence[Var], seeds: Sequence[Atom]
+) -> tuple[Atom, ...]:
+    """Appends `body` in `env`, then its backward sweep; gives the adjoints of the floats `by`.
+
+    `seeds` are the adjoints of the float yields. Memories, and all variables but `by`, count as constants.
+    """
+    activity = Activity((), by)
+    activity.scan(body)
+    sweep = Sweep(builder, activity, Copier(builder.names), ADJOINT, unchosen(body))
+    env = dict(env)
+    records = replay(sweep, body.statements, env)
+    bars = Bars(builder, activity)
+    floats = (y for y in body.yields if y.type.is_float)
+    for y, seed in zip(floats, seeds, strict=True):
+        bars.add(y, seed)
+    backward(sweep, body.statements, records, env, bars)
+    return tuple(bars.or_zero(v) for v in by)
+
+
+def derivatives(
+    builder: Builder,
+    activity: Activity,
+    s: Call,
+    mode: Literal["jvp", "vjp"],
+    seeds: Sequence[Atom],
+    env: Env,
+) -> tuple[Atom, ...]:
+    """Appends what the rules of `s` say; gives the tangents of its float results, or its arguments' adjoints.
+
+    `env` has the values of the variables that `s` reads and binds. The rule that is missing is the
+    transpose of the one that is given: that one backwards, by its seeds.
+    """
+    rule, other = (s.jvp, s.vjp) if mode == "jvp" else (s.vjp, s.jvp)
+    _refuse_lost(s, activity)
+    args, results = (tuple(swap(a, env) for a in atoms) for atoms in (s.args, s.results))
+    if rule is not None:
+        inner = {**env, **dict(zip(rule.params, (*args, *seeds, *results), strict=True))}
+        copied = Copier(builder.names).block(rule.body, inner)
+        for made in copied.statements:
+            builder.add(made)
+        return copied.yields
+    if other is None:
+        raise GradientError(
+            Diagnostic(
+                "not-differentiable",
+                f"the derivative of `{s.name}` calls `{s.name}` again, and has too few derivatives itself",
+                s.origin.span,
+                help=f"take the value of `{s.name}` from a parameter: `def …(…, *, result)`",
+            )
+        )
+    linear = other.params[len(args) : len(other.params) - len(results)]
+    anywhere = tuple(zero(v.type) for v in linear)
+    inner = {**env, **dict(zip(other.params, (*args, *anywhere, *results), strict=True))}
+    return pullback(builder, other.body, inner, linear, seeds)
+
+
+def _refuse_lost(s: Call, activity: Activity) -> None:
+    if activity.bypasses(s):
+        read = (x for x in statements(s.body) if isinstance(x, Load) and activity.carries(x.memory))
+        where = next(read, s).origin.span
+        raise GradientError(
+            Diagnostic(
+                "not-differentiable",
+                f"the derivative of `{s.name}` does not go through what it reads besides its arguments",
+                where,
+                "read here",
+                help="pass the value as an argument, or cut it off: `ds.stop_grad(…)`",
+            )
+        )
+
+
+def _call(sweep: Sweep, s: Call, env: Env, bars: Bars) -> None:
+    floats = [r for r in s.results if r.type.is_float]
+    if all(bars.of(r) is None for r in floats):
+        return
+    seeds = [bars.or_zero(r) for r in floats]
+    adjoints = derivatives(sweep.builder, sweep.activity, s, "vjp", seeds, env)
+    if not sweep.unchosen.isdisjoint(floats):
+        adjoints = tuple(_screened(sweep.builder, a, seeds) for a in adjoints)
+    for arg, bar in zip(s.args, adjoints, strict=True):
+        bars.add(arg, bar)
+
+
+def _screened(b: Builder, adjoint: Atom, seeds: Sequence[Atom]) -> Atom:
+    """`adjoint`, but 0 where it is infinite or NaN while all `seeds` are 0: the call was not chosen.
+
+    The 0 is a sum of strong products of the seeds, so that its own derivative is NaN where theirs is not 0.
+    """
+    t = adjoint.type
+    own = [b.let("cast", s, type=t) for s in seeds if not isinstance(s, Const)]
+    largest = const(float(np.finfo(t.numpy).max), t)
+    unused = b.let("gt", b.let("abs", adjoint), largest)
+    unused = b.let("bor", unused, b.let("ne", adjoint, adjoint))
+    nothing: Atom = zero(t)
+    for s in own:
+        unused = b.let("band", unused, b.let("eq", s, zero(t)))
+        nothing = b.let("add", nothing, b.let("mul_strong", const(float("nan"), t), s))
+    return b.let("select", unused, nothing, adjoint, hint="screened")
 
 
 def _statement(  # noqa: C901, PLR0912 (one case a node)
@@ -69,6 +178,8 @@ def _statement(  # noqa: C901, PLR0912 (one case a node)
                 _loop(sweep, s, record, env, bars)
             if isinstance(record, Trips):
                 restore(sweep, record.kept)
+        case Call():
+            _call(sweep, s, env, bars)
         case _:
             pass
 

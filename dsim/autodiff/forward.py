@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from dsim.analysis.activity import Activity, of_kernel
+from dsim.autodiff.backward import derivatives
 from dsim.autodiff.names import TANGENT, companion, zero
 from dsim.ir.build import Builder, Names
 from dsim.ir.nodes import (
@@ -18,6 +19,7 @@ from dsim.ir.nodes import (
     Alloc,
     Atom,
     Block,
+    Call,
     For,
     If,
     Kernel,
@@ -136,8 +138,18 @@ class Tangents:
                 self._if(s)
             case For() | While():
                 self._loop(s)
+            case Call():
+                self._call(s)
             case _:
                 self.builder.add(s)
+
+    def _call(self, s: Call) -> None:
+        self.builder.add(s)
+        floats = [r for r in s.results if r.type.is_float]
+        if any(r in self.activity.variables for r in floats):
+            seeds = [self.of(a) or zero(a.type) for a in s.args]
+            tangents = derivatives(self.builder, self.activity, s, "jvp", seeds, {})
+            self._tangent.update(zip(floats, tangents, strict=True))
 
     def _let(self, s: Let) -> None:
         if s.var not in self.activity.variables:

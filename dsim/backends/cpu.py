@@ -137,7 +137,7 @@ def compile_kernel(
     deterministic: bool = False,
     facts: Effects | None = None,
 ) -> Compiled:
-    """Prepares `kernel`, which has no `Derive` nodes, for this processor.
+    """Prepares `kernel`, which has no `Derive` and no `Call` nodes, for this processor.
 
     Parameters
     ----------

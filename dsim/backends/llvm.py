@@ -51,7 +51,7 @@ class Emitted:
 
 
 def emit(kernel: Kernel, target: Target, wishes: Wishes, facts: Effects | None = None) -> Emitted:
-    """Writes `kernel`, which has no `Derive` nodes, for `target`."""
+    """Writes `kernel`, which has no `Derive` and no `Call` nodes, for `target`."""
     plans, k, entry = _start(kernel, target, wishes, facts)
     for task in k.tasks:
         if task.kind == "serial":

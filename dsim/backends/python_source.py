@@ -29,7 +29,7 @@ def source(kernel: Kernel) -> str:
     Raises
     ------
     ValueError
-        When `Derive` nodes are left; `autodiff.expand` replaces them.
+        When `Derive` or `Call` nodes are left; `autodiff.expand` and `passes.inline` replace them.
     """
     written = write(kernel)
     return f"{written.imports}\n\n\n{written.body}".lstrip()
@@ -43,7 +43,7 @@ def run(
     Parameters
     ----------
     kernel : Kernel
-        Without `Derive` nodes.
+        Without `Derive` and `Call` nodes.
     buffers : mapping of MemoryKey to array
         Arrays of the memories' own types and shapes.
     args : sequence

@@ -18,6 +18,7 @@ from dsim.ir.nodes import (
     Assert,
     Atom,
     Block,
+    Call,
     Const,
     Derive,
     For,
@@ -69,7 +70,7 @@ def write(kernel: Kernel) -> Written:
     Raises
     ------
     ValueError
-        When `Derive` nodes are left; `autodiff.expand` replaces them.
+        When `Derive` or `Call` nodes are left; `autodiff.expand` and `passes.inline` replace them.
     """
     return _Writer(kernel).written()
 
@@ -172,8 +173,8 @@ class _Writer:
                     self.for_(s)
                 case While():
                     self.while_(s)
-                case Derive():
-                    raise ValueError("a derivative inside a kernel is expanded before Python is written")
+                case Derive() | Call():
+                    raise ValueError("a derivative or call inside a kernel is expanded before this")
 
     def let(self, s: Let) -> None:
         texts = [None if isinstance(a, Const) else self.value(a) for a in s.args]

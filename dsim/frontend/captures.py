@@ -212,7 +212,10 @@ def _length(value: object) -> object:
 
 
 def _code(function: object) -> object:
-    """What a func is made of: its Python function, or itself when it is a derivative."""
+    """What a func is made of: its rules, or its Python function, or itself when it is a derivative."""
+    rules = getattr(function, "__dsim_rules__", None)
+    if rules is not None:
+        return rules  # given to one function only
     python = getattr(function, "__dsim_func__", function)
     return getattr(python, "__func__", python)
 

@@ -80,6 +80,7 @@ class Compilation:
     nest: Nest | None = None
     nests: int = 0
     active: tuple[object, ...] = ()  # functions being inlined, outermost first
+    deriving: tuple[object, ...] = ()  # the `Rules` being lowered, outermost first
     loop_number: int = 0
     ranges: dict[Var, tuple[int, int]] = field(
         default_factory=dict

@@ -8,7 +8,7 @@ import types
 from dataclasses import dataclass
 from typing import Any
 
-from dsim.frontend import derive, elementary
+from dsim.frontend import derive, elementary, own
 from dsim.frontend.assign import buffered, fixed, record
 from dsim.frontend.captures import Path, Surroundings
 from dsim.frontend.exits import assigned
@@ -52,7 +52,20 @@ def invoke(
         owner, python = [Opaque(held, path)], python.__func__
     inner = Frame(f.c, text_of(f, python), Surroundings(python), (*f.inlined, f.span(node)))
     inner.result_hint = hint if hint != "t" else "result"
-    return _inlined(f, inner, python, annotated(inner, python), [*owner, *args], keywords, node)
+    types_, args = annotated(inner, python), [*owner, *args]
+    rules = getattr(function, "__dsim_rules__", None)
+    if rules is None:
+        return _inlined(f, inner, python, types_, args, keywords, node)
+    given = _given(f, inner, python, args, keywords, node)
+    called = own.Called(
+        inner.name,
+        rules,
+        tuple(o.value for o in owner),
+        tuple(given)[len(owner) :],
+        [_typed(f, inner, n, v, types_.get(n)) for n, v in given.items()][len(owner) :],
+        lambda values: _inlined(f, inner, python, types_, [*owner, *values], {}, node),
+    )
+    return own.call(f, called, node, hint)
 
 
 def text_of(f: Frame, python: types.FunctionType) -> FunctionText:
@@ -151,15 +164,10 @@ def declared_result(f: Frame, annotation: Any, node: ast.FunctionDef) -> Returns
     return None
 
 
-def _bind(
-    f: Frame,
-    inner: Frame,
-    python: Any,
-    types_: dict[str, Any],
-    args: list[Value],
-    keywords: dict[str, Value],
-    node: ast.AST,
-) -> None:
+def _given(
+    f: Frame, inner: Frame, python: Any, args: list[Value], keywords: dict[str, Value], node: ast.AST
+) -> dict[str, Value]:
+    """The value of every parameter, in the order of the signature."""
     spec = inner.text.node.args
     if spec.vararg or spec.kwarg:
         f.refuse("syntax", f"the func `{inner.name}` takes `*` arguments", node, help="name every parameter")
@@ -177,9 +185,21 @@ def _bind(
     missing = [n for n in every if n not in given]
     if missing:
         f.refuse("argument", f"`{inner.name}` misses the argument `{missing[0]}`", node)
+    return {name: given[name] for name in every}
+
+
+def _bind(
+    f: Frame,
+    inner: Frame,
+    python: Any,
+    types_: dict[str, Any],
+    args: list[Value],
+    keywords: dict[str, Value],
+    node: ast.AST,
+) -> None:
     changed = set(assigned(inner.text.node.body))
-    for name in every:
-        _parameter(f, inner, name, given[name], types_.get(name), name in changed, node)
+    for name, value in _given(f, inner, python, args, keywords, node).items():
+        _parameter(f, inner, name, value, types_.get(name), name in changed, node)
 
 
 def _many(count: int) -> str:

@@ -15,6 +15,7 @@ from dsim.ir.nodes import (
     Assert,
     Atom,
     Block,
+    Call,
     Const,
     Derive,
     For,
@@ -57,7 +58,7 @@ class _Checker:
         self.seen: dict[str, Var] = {}
         self.made: set[MemoryKey] = set()  # every memory so far
         self.memories: dict[MemoryKey, Memory] = {}  # those that may be touched here
-        self.fixed: list[set[MemoryKey]] = []  # per enclosing Derive, the memories from outside it
+        self.fixed: list[set[MemoryKey]] = []  # per enclosing Derive or Call, the memories from outside it
         self.opened: list[tuple[list[str], list[MemoryKey]]] = []  # per open scope what it bound
         self.at: Statement | None = None
 
@@ -224,6 +225,21 @@ class _Checker:
         self.types("seeds", s.seeds, ins if s.mode == "jvp" else outs)
         self.types("results", s.results, outs if s.mode == "jvp" else ins)
 
+    def call(self, s: Call) -> None:
+        self.types("arguments", s.args, (p.type for p in s.params))
+        self.demand(all(p.type.is_float for p in s.params), "an argument that is no float")
+        self.types("results", s.results, (y.type for y in s.body.yields))
+        self.fixed.append(set(self.memories))
+        self.block(s.body, *s.params)
+        ins = [p.type for p in s.params]
+        outs = [r.type for r in s.results if r.type.is_float]
+        for rule, seeds, derivatives in ((s.jvp, ins, outs), (s.vjp, outs, ins)):
+            if rule is not None:
+                self.types("params", rule.params, (*ins, *seeds, *(r.type for r in s.results)))
+                self.types("derivatives", rule.body.yields, derivatives)
+                self.block(rule.body, *rule.params)
+        self.fixed.pop()
+
 
 def _fits(c: Const) -> bool:
     t, v = c.type, c.value
@@ -245,4 +261,5 @@ _RULES: dict[type, Callable[..., None]] = {
     Print: _Checker.told,
     Assert: _Checker.told,
     Derive: _Checker.derive,
+    Call: _Checker.call,
 }

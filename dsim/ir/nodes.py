@@ -252,7 +252,45 @@ class Derive:
     origin: Origin = _origin()
 
 
-Statement = Let | Load | Store | Accumulate | Alloc | If | For | While | Print | Assert | Derive
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """How a `Call` is differentiated, in one direction: `body` over `params`.
+
+    The params are the float arguments of the call, then seeds, then all results of the call. In a
+    ``jvp`` the seeds are the tangents of the arguments, and the body yields those of the float results;
+    in a ``vjp`` they are the adjoints of the float results, and the body yields those of the arguments.
+    The body is linear in the seeds.
+    """
+
+    params: tuple[Var, ...]
+    body: Block
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """The value of a function that brings its own derivative.
+
+    ``results = body`` over `params`, at `args`, which are floats. Derivatives go by the rules, never
+    through `body`; of one rule that is missing the other is the transpose. `passes.inline` puts `body`
+    in the place of the call before machine code is made.
+    """
+
+    name: str
+    params: tuple[Var, ...]
+    body: Block
+    args: tuple[Atom, ...]
+    results: tuple[Var, ...]
+    jvp: Rule | None = None
+    vjp: Rule | None = None
+    origin: Origin = _origin()
+
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        """Those that are given."""
+        return tuple(r for r in (self.jvp, self.vjp) if r is not None)
+
+
+Statement = Let | Load | Store | Accumulate | Alloc | If | For | While | Print | Assert | Derive | Call
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from dsim.ir.nodes import (
     Assert,
     Atom,
     Block,
+    Call,
     Const,
     Derive,
     For,
@@ -140,10 +141,21 @@ def _statement(s: Statement) -> Iterator[str]:
             yield from _indented(_block(s.condition, "yield"))
             yield "do:"
             yield from _indented(_block(s.body, "yield"))
-        case Derive():
-            call = f"{s.mode} at ({_list(s.args)}) seeds ({_list(s.seeds)}){_results(s.results)}"
-            yield f"{call} of ({_bound(s.params)}):"
-            yield from _indented(_block(s.body, "yield"))
+        case Derive() | Call():
+            yield from _function(s)
+
+
+def _function(s: Derive | Call) -> Iterator[str]:
+    of = f"{_results(s.results)} of ({_bound(s.params)}):"
+    if isinstance(s, Derive):
+        yield f"{s.mode} at ({_list(s.args)}) seeds ({_list(s.seeds)}){of}"
+    else:
+        yield f"call {s.name} at ({_list(s.args)}){of}"
+    yield from _indented(_block(s.body, "yield"))
+    for word, rule in () if isinstance(s, Derive) else (("jvp", s.jvp), ("vjp", s.vjp)):
+        if rule is not None:
+            yield f"{word} of ({_bound(rule.params)}):"
+            yield from _indented(_block(rule.body, "yield"))
 
 
 def _plain(s: Let | Load | Store | Accumulate | Alloc) -> str:

@@ -15,6 +15,7 @@ from dsim.ir.nodes import (
     Assert,
     Atom,
     Block,
+    Call,
     Derive,
     For,
     If,
@@ -24,6 +25,7 @@ from dsim.ir.nodes import (
     Memory,
     Origin,
     Print,
+    Rule,
     Statement,
     Store,
     Var,
@@ -54,6 +56,8 @@ def operands(s: Statement) -> tuple[Atom, ...]:  # noqa: C901, PLR0911 (one case
             return (cond, *(p for p in parts if not isinstance(p, str)))
         case Derive(args=args, seeds=seeds):
             return (*args, *seeds)
+        case Call(args=args):
+            return args
 
 
 def binds(s: Statement) -> tuple[Var, ...]:
@@ -63,7 +67,9 @@ def binds(s: Statement) -> tuple[Var, ...]:
             return (var,)
         case Accumulate(old=old):
             return () if old is None else (old,)
-        case If(results=results) | For(results=results) | While(results=results) | Derive(results=results):
+        case If(results=results) | For(results=results) | While(results=results):
+            return results
+        case Derive(results=results) | Call(results=results):
             return results
         case _:
             return ()
@@ -78,6 +84,8 @@ def parameters(s: Statement) -> tuple[Var, ...]:
             return carried
         case Derive(params=params):
             return params
+        case Call(params=params):
+            return (*params, *(p for rule in s.rules for p in rule.params))
         case _:
             return ()
 
@@ -91,6 +99,8 @@ def blocks(s: Statement) -> tuple[Block, ...]:
             return (body,)
         case While(condition=condition, body=body):
             return (condition, body)
+        case Call(body=body):
+            return (body, *(rule.body for rule in s.rules))
         case _:
             return ()
 
@@ -171,8 +181,17 @@ def with_blocks(s: Statement, change: Callable[[Block], Block]) -> Statement:
             return replace(s, body=change(s.body))
         case While():
             return replace(s, condition=change(s.condition), body=change(s.body))
+        case Call():
+            body = change(s.body)
+            return with_rules(replace(s, body=body), lambda r: replace(r, body=change(r.body)))
         case _:
             return s
+
+
+def with_rules(s: Call, change: Callable[[Rule], Rule]) -> Call:
+    """`s` with each of its rules replaced by ``change(rule)``."""
+    jvp, vjp = (None if r is None else change(r) for r in (s.jvp, s.vjp))
+    return replace(s, jvp=jvp, vjp=vjp)
 
 
 Substitution = Mapping[Var, Atom]
@@ -213,6 +232,8 @@ def with_operands(s: Statement, f: Callable[[Atom], Atom]) -> Statement:  # noqa
             return replace(s, cond=f(s.cond), parts=parts(s.parts))
         case Derive():
             return replace(s, args=many(s.args), seeds=many(s.seeds))
+        case Call():
+            return replace(s, args=many(s.args))
 
 
 def substitute(block: Block, env: Substitution) -> Block:
@@ -296,8 +317,18 @@ class Copier:
                 inner = dict(env)
                 params = self._variables(s.params, inner)
                 return replace(s, params=params, body=self.block(s.body, inner))
+            case Call():
+                inner = dict(env)
+                params = self._variables(s.params, inner)
+                body = self.block(s.body, inner)
+                return with_rules(replace(s, params=params, body=body), lambda r: self._rule(r, env))
             case _:
                 return with_blocks(s, lambda b: self.block(b, env))
+
+    def _rule(self, rule: Rule, env: dict[Var, Atom]) -> Rule:
+        inner = dict(env)
+        params = self._variables(rule.params, inner)
+        return Rule(params, self.block(rule.body, inner))
 
     def _variables(self, vs: tuple[Var, ...], env: dict[Var, Atom]) -> tuple[Var, ...]:
         return tuple(self.variable(v, env) for v in vs)
@@ -308,7 +339,7 @@ class Copier:
                 return replace(s, var=self.variable(s.var, env))
             case Accumulate(old=Var() as old):
                 return replace(s, old=self.variable(old, env))
-            case If() | For() | While() | Derive():
+            case If() | For() | While() | Derive() | Call():
                 return replace(s, results=self._variables(s.results, env))
             case _:
                 return s

@@ -21,6 +21,7 @@ from dsim.ir.nodes import (
     Assert,
     Atom,
     Block,
+    Call,
     Derive,
     For,
     If,
@@ -181,6 +182,8 @@ def _controls(s: Statement) -> tuple[Atom, ...]:
             return condition.yields
         case Derive(body=body):
             return (*operands(s), *body.yields)
+        case Call():
+            return (*s.args, *(y for b in blocks(s) for y in b.yields))
         case _:
             return operands(s)
 

@@ -10,6 +10,7 @@ from dsim.ir.nodes import Kernel
 from dsim.passes.drop_dead import drop_dead
 from dsim.passes.fold import fold
 from dsim.passes.hoist import hoist
+from dsim.passes.inline import inline
 from dsim.passes.registers import registers
 from dsim.passes.reuse import reuse
 from dsim.passes.touched import has_inner_loops
@@ -31,8 +32,15 @@ def simplify(kernel: Kernel) -> Kernel:
 
 
 def finish(kernel: Kernel) -> Kernel:
-    """A simple kernel with what only the machine likes: sums that inner loops keep in registers."""
+    """A simple kernel with what only the machine likes: no calls, sums in registers."""
+    kernel = inlined(kernel)
     return _cleaned(kernel, registers(kernel)) if has_inner_loops(kernel) else kernel
+
+
+def inlined(kernel: Kernel) -> Kernel:
+    """A simple kernel without `Call` nodes, simple again: what is run, and read as Python."""
+    after = inline(kernel)
+    return kernel if after is kernel else simplify(after)
 
 
 def _cleaned(before: Kernel, after: Kernel) -> Kernel:

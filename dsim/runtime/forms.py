@@ -13,7 +13,7 @@ from typing import Any
 from dsim.analysis.activity import of_kernel, spread
 from dsim.autodiff import forward, reverse
 from dsim.ir import sites
-from dsim.ir.nodes import Accumulate, Kernel, Load, Memory, MemoryKey, Store
+from dsim.ir.nodes import Accumulate, Call, Kernel, Load, Memory, MemoryKey, Store
 from dsim.ir.show import show
 from dsim.ir.walk import statements
 from dsim.passes.split import split
@@ -174,7 +174,7 @@ class Form:
 
     def _reverse(self, active: Keys, label: str, entry: Keys) -> AdjointForm:
         made = reverse(self.kernel, active, label, entry)
-        form = self._form(made.kernel, False)
+        form = self._form(made.kernel, self.checked and _rules_read(self.kernel))
         return AdjointForm(self, form, active, label, made.needed, made.lost, entry)
 
     def _keep(self, key: Any, make: Callable[[], Any]) -> Any:
@@ -207,6 +207,12 @@ class Form:
         return (
             f"<form {self.kernel.name} over {', '.join(f.name for f in self.fields.values()) or 'no fields'}>"
         )
+
+
+def _rules_read(kernel: Kernel) -> bool:
+    """Whether an adjoint reads elements that `kernel` may not: those that rules of calls read."""
+    rules = (r for s in statements(kernel.body) if isinstance(s, Call) for r in s.rules)
+    return any(isinstance(s, Load) and not s.memory.private for r in rules for s in statements(r.body))
 
 
 class Recording:

@@ -25,7 +25,7 @@ from dsim.ir.build import Names
 from dsim.ir.nodes import Block, For, Kernel, Let, Load, MemoryKey, Statement, Var
 from dsim.ir.walk import bound_names, with_blocks
 from dsim.passes.parallel import parallel
-from dsim.passes.simplify import finish, simplify
+from dsim.passes.simplify import finish, inlined, simplify
 from dsim.runtime.settings import current
 
 Launcher = Callable[..., tuple[Any, ...]]
@@ -83,8 +83,10 @@ def launcher(
 
 
 def _reference(kernel: Kernel, buffers: Mapping[MemoryKey, np.ndarray], checked: bool) -> Launcher:
+    plain = inlined(kernel)
+
     def launch(*args: Any) -> tuple[Any, ...]:
-        return tuple(v.item() for v in run(kernel, buffers, args))
+        return tuple(v.item() for v in run(plain, buffers, args))
 
     return launch
 
@@ -110,7 +112,7 @@ BACKENDS: dict[str, Callable[[Kernel, Mapping[MemoryKey, np.ndarray], bool], Lau
 
 def python_text(kernel: Kernel) -> str:
     """`kernel` as Python that a person reads."""
-    return python_source.source(kernel)
+    return python_source.source(inlined(kernel))
 
 
 def llvm_text(kernel: Kernel, checked: bool) -> str:

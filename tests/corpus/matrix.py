@@ -30,6 +30,7 @@ from tests.corpus import (
     programs_launches,
     programs_linear,
     programs_math,
+    programs_own_derivatives,
     programs_physics,
     programs_state,
 )
@@ -47,6 +48,7 @@ MODULES = (
     programs_state,
     programs_physics,
     programs_derivatives,
+    programs_own_derivatives,
 )
 COLUMNS = ("forward", "reverse", "product", "reference")
 REALS = {"f32": ds.f32, "f64": ds.f64}
