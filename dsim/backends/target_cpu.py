@@ -13,7 +13,7 @@ import llvmlite.binding as llvm
 
 from dsim.backends.llvm_text import TYPE, Function, Module
 from dsim.ir.nodes import AccumulateOp
-from dsim.ir.types import ScalarType, f16, f32
+from dsim.ir.types import ScalarType, f32
 
 _INTRINSICS = {"sqrt": "sqrt", "floor": "floor", "ceil": "ceil", "round": "rint", "abs": "fabs"}
 _ORDERED = frozenset(("floor", "ceil", "round", "abs"))  # their calls need no flags
@@ -110,13 +110,7 @@ class CpuTarget:
         return f.let(f"fneg {TYPE[t]} {a}")
 
     def saturate(self, f: Function, a: str, source: ScalarType, to: ScalarType) -> str:
-        """The saturating conversion that LLVM has.
-
-        From a half it goes through f32, which is exact: with AVX512-FP16, LLVM makes of a half that is NaN
-        the least integer instead of 0.
-        """
-        if source == f16:
-            a, source = f.let(f"fpext half {a} to float"), f32
+        """The saturating conversion that LLVM has."""
         sign = "s" if to.kind == "int" else "u"
         name = f"llvm.fpto{sign}i.sat.i{to.bits}.{_SUFFIX[source.bits]}"
         f.module.declare(name, f"declare i{to.bits} @{name}({TYPE[source]})")

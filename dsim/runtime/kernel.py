@@ -7,9 +7,10 @@ import types
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from dsim.diagnostics import Diagnostic, DsimError, GradientError, LaunchTypeError
+from dsim.diagnostics import CompilationError, Diagnostic, DsimError, GradientError, LaunchTypeError
 from dsim.runtime import settings, told
 from dsim.runtime.contexts import dispatch
+from dsim.runtime.findings import Findings, overwrites
 from dsim.runtime.forms import Form, Keys, label_apart
 from dsim.runtime.signatures import Signature
 from dsim.runtime.versions import Instance
@@ -82,6 +83,42 @@ class Kernel:
         self._instance.forget()
 
     # -- derivatives
+
+    def check(self, *templates: Any) -> Findings:
+        """What there is to say of the kernel, without running it.
+
+        Errors that its compilation finds, loops that run serially, and values that its own gradient needs
+        and that it overwrites: a note where a tape saves them, an error where that cannot be. It raises
+        nothing.
+
+        Parameters
+        ----------
+        *templates
+            Values of its ``template()`` parameters, in their order.
+
+        Returns
+        -------
+        Findings
+            The diagnostics; print it.
+
+        Examples
+        --------
+        >>> import dsim as ti
+        >>> x = ti.field(ti.f32, shape=4, needs_grad=True)
+        >>> @ti.kernel
+        ... def sine():
+        ...     for i in x:
+        ...         x[i] = ti.sin(x[i])
+        >>> for found in sine.check():
+        ...     print(found.level.value, found.code, found.message)
+        note overwrites `x[i]` is overwritten after it was read
+        """
+        kernel = self.of(*templates) if self._signature.templates else self
+        try:
+            version = kernel._instance.unsaid()
+        except CompilationError as error:
+            return Findings(error.diagnostics)
+        return Findings((*version.diagnostics, *overwrites(version.form)))
 
     def grad(self, *args: Any, **named: Any) -> None:
         """Runs the adjoint at the current state: from the outputs' ``.grad`` to the inputs'.

@@ -23,26 +23,35 @@ _WORDS = {"bar": "grad", "dot": "dual"}
 
 def own(conflicts: Iterable[Overwrite], lost: Iterable[Lost]) -> AccessRuleError:
     """A kernel overwrites what its own adjoint reads."""
+    return AccessRuleError(*own_diagnostics(conflicts, lost))
+
+
+def own_diagnostics(
+    conflicts: Iterable[Overwrite], lost: Iterable[Lost], saved: bool = False
+) -> list[Diagnostic]:
+    """What there is to say of a kernel that overwrites what its own adjoint reads.
+
+    With `saved` it is a note: a tape saves these values.
+    """
     gone = [item.by for item in lost]  # of these one thing is said, not two
     others = [c for c in conflicts if not any(c.write.statement is by for by in gone)]
-    found = [_own(c.read.statement, c.write.statement, c.certain) for c in others]
-    return AccessRuleError(*_distinct(found + [_lost(by) for by in gone]))
+    found = [_own(c.read.statement, c.write.statement, c.certain, saved) for c in others]
+    return list(dict.fromkeys(found + [_lost(by, saved) for by in gone]))
 
 
-def _distinct(found: list[Diagnostic]) -> list[Diagnostic]:
-    return list(dict.fromkeys(found))
+_SAVED = 'a tape saves the old value here; with `on_overwrite="error"` it refuses the kernel'
 
 
-def _own(read: Statement, write: Statement, certain: bool) -> Diagnostic:
+def _own(read: Statement, write: Statement, certain: bool, saved: bool) -> Diagnostic:
     name, sure = _named(read), "" if certain else "may be "
     used = "its final value is used" if isinstance(read, Accumulate) else "read here"
     return Diagnostic(
-        "overwritten",
+        "overwrites" if saved else "overwritten",
         f"`{name}` {sure or 'is '}overwritten after it was read",
         write.origin.span,
         f"{sure}overwritten here; the backward pass needs the old value",
         _labels(read.origin.span, write.origin.span, used),
-        _advice(read, write),
+        _SAVED if saved else _advice(read, write),
     )
 
 
@@ -56,12 +65,13 @@ def _labels(read: Span | None, write: Span | None, text: str) -> tuple[Label, ..
     return () if read is None or read == write else (Label(read, text),)
 
 
-def _lost(by: Statement) -> Diagnostic:
-    sign = ACCUMULATE_SIGNS[by.op] if isinstance(by, Accumulate) else "="
-    name = _named(by)
-    message = f"the backward pass needs the value of `{name}` before each `{sign}`, which is gone"
+def _lost(by: Accumulate, saved: bool) -> Diagnostic:
+    message = f"the backward pass needs the value of `{_named(by)}` before each `{ACCUMULATE_SIGNS[by.op]}`"
+    if saved:
+        return Diagnostic("overwrites", message, by.origin.span, "overwritten here", help=_SAVED)
+    message += ", which is gone"
     advice = "leave the returned value unused, or compute it from values that stay"
-    if isinstance(by, Accumulate) and by.old is None:
+    if by.old is None:
         advice = "multiply into a local variable, and write that to the field once"
     return Diagnostic("overwritten", message, by.origin.span, "overwritten here", help=advice)
 

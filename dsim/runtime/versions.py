@@ -19,11 +19,15 @@ from dsim.runtime.notices import warn
 class Version:
     """One compilation, for certain captured values."""
 
-    def __init__(self, owner: Instance, lowered: Lowered, form: Form) -> None:
+    def __init__(
+        self, owner: Instance, lowered: Lowered, form: Form, diagnostics: tuple[Diagnostic, ...]
+    ) -> None:
         self.lowered = lowered
         self.form = form
+        self.diagnostics = diagnostics
         self.parameters = Parameters(lowered.kernel.name, lowered.params, lowered.kernel.origin.span)
         self.last_random = 0
+        self.said = False
         self.launch = arguments.launcher(self.parameters, lowered, form, owner.refresh, self._remember)
 
     def _remember(self, number: int) -> None:
@@ -64,27 +68,37 @@ class Instance:
         return self.version().launch(*args)
 
     def version(self) -> Version:
-        """The compilation for what is captured now.
+        """The compilation for what is captured now; what there is to say of it is said once.
+
+        Raises
+        ------
+        CompilationError
+            When it cannot be compiled, or under ``init(strict=True)`` when there is a warning.
+        """
+        if self._current is None or not arguments.up_to_date(self._current.lowered):
+            found = self.unsaid()
+            if not found.said:
+                _say(found.diagnostics, settings.current().strict)
+                found.said = True
+            self._current, self.launch = found, found.launch
+        return self._current
+
+    def unsaid(self) -> Version:
+        """The compilation for what is captured now, without a word.
 
         A number that changed becomes a parameter from then on; what cannot (it decides about the
         program's text) has a version for each value.
         """
-        if self._current is not None and arguments.up_to_date(self._current.lowered):
-            return self._current
         for v in self._versions:
             if arguments.up_to_date(v.lowered):
-                return self._use(v)
+                return v
         if self._current is not None:
             captures = self._current.lowered.captures
             moved = (c for c in captures if arguments.changed(c.read(), c.value) and arguments.promotable(c))
             self._promoted |= {c.name for c in moved}
         made = self._compile()
         self._versions.append(made)
-        return self._use(made)
-
-    def _use(self, version: Version) -> Version:
-        self._current, self.launch = version, version.launch
-        return version
+        return made
 
     def _compile(self) -> Version:
         chosen = settings.current()
@@ -97,8 +111,8 @@ class Instance:
             if name not in self.bound:
                 field.root.given_name = field.root.given_name or name
         kernel, diagnostics = pipeline.prepared(lowered.kernel, lowered.loops)
-        _say((*lowered.diagnostics, *diagnostics), chosen.strict)
-        return Version(self, lowered, Form(kernel, fields, chosen.backend, chosen.check_bounds))
+        form = Form(kernel, fields, chosen.backend, chosen.check_bounds)
+        return Version(self, lowered, form, (*lowered.diagnostics, *diagnostics))
 
 
 def _say(diagnostics: tuple[Diagnostic, ...], strict: bool) -> None:

@@ -1,0 +1,55 @@
+"""What there is to say of a kernel before it runs: the static part of the tape's analysis."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from dsim.diagnostics import Diagnostic, Level, render
+from dsim.runtime import told
+from dsim.runtime.fields import Field
+from dsim.runtime.forms import Form
+
+
+class Findings(Sequence[Diagnostic]):
+    """Diagnostics of one kernel, in the order in which they were found; ``print`` shows them with carets."""
+
+    def __init__(self, found: Iterable[Diagnostic]) -> None:
+        self._found = tuple(found)
+
+    def __getitem__(self, at: Any) -> Any:
+        return self._found[at]
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    def __repr__(self) -> str:
+        return render(self._found) if self._found else "nothing to say"
+
+
+def overwrites(form: Form) -> list[Diagnostic]:
+    """The values that the adjoint of `form` needs and that `form` itself overwrites.
+
+    The adjoint is that with respect to the fields with a gradient, or to all where none has one.
+    """
+    asked = {f for _, f in form.floats if f.needs_grad} or {f for _, f in form.floats}
+    found = list(dict.fromkeys(_overwrites(form, asked)))
+    refused = [d.span for d in found if d.level is Level.ERROR]  # what cannot be saved is not said to be
+    return [d for d in found if d.level is Level.ERROR or d.span not in refused]
+
+
+def _overwrites(form: Form, active: set[Field]) -> Iterator[Diagnostic]:
+    """Of `form`, where the fields `active` carry adjoints; those that it makes active join them."""
+    known = form.recording(frozenset(m.key for m, f in form.floats if f in active))
+    active |= set(known.reached)
+    if known.adjoint is None or known.adjoint.keeps:
+        return
+    plan = known.saving
+    if isinstance(plan, tuple):
+        within = [d for part in plan for d in _overwrites(part, active)]
+        yield from within
+        yield from told.own_diagnostics(known.adjoint.conflicts, known.adjoint.lost, saved=True)
+    elif plan is not None and plan.keeps:
+        yield from told.own_diagnostics(known.adjoint.conflicts, known.adjoint.lost, saved=True)
+    elif plan is not None:
+        yield from told.own_diagnostics(plan.conflicts, plan.lost)
