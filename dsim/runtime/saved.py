@@ -105,13 +105,26 @@ class Vault:
     def _values(self, field: Field, box: Box) -> Any:
         if self._context.outer is None:
             return np.array(field.require_memory()[_slices(box)])
+        block = self._block(field)
+        slot = block.take()
+        self._context.pass_on(hostops.form(hostops.Stow, block.field, field), _numbers(slot, box))
+        return block.field, slot
+
+    def _block(self, field: Field) -> _Block:
+        """A block with a free slot; those of earlier tapes come first, with what was compiled for them."""
         blocks = self._blocks.setdefault(field, [])
         if not blocks or blocks[-1].full:
-            blocks.append(_Block(field, _SLOTS << len(blocks)))
-        slot = blocks[-1].take()
-        block = blocks[-1].field
-        self._context.pass_on(hostops.form(hostops.Stow, block, field), _numbers(slot, box))
-        return block, slot
+            spare = field.operations.setdefault("spare blocks", [])
+            blocks.append(spare.pop() if spare else _Block(field, _SLOTS << len(blocks)))
+        return blocks[-1]
+
+    def release(self) -> None:
+        """Gives the blocks back: nothing will be put back any more."""
+        for field, blocks in self._blocks.items():
+            for block in blocks:
+                block.clear()
+            field.operations["spare blocks"] += reversed(blocks)
+        self._blocks.clear()
 
 
 class _Block:
@@ -132,6 +145,10 @@ class _Block:
         """The number of a free slot."""
         self._next += 1
         return self._next - 1
+
+    def clear(self) -> None:
+        """Makes every slot free."""
+        self._next = 0
 
 
 def _slices(box: Box) -> tuple[slice, ...]:

@@ -112,6 +112,7 @@ class Sweep:
         finally:
             for region in final:
                 vault.put_back(*region)
+            vault.release()
             for bar, kept in aside:
                 self._tape.pass_on(hostops.Add(bar, kept), ())
         if plan.label != "bar":

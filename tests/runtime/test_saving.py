@@ -237,6 +237,30 @@ def test_a_tape_goes_through_what_another_one_saves():
     np.testing.assert_array_equal(x.to_numpy(), np.sin(np.sin(np.sin(start))))
 
 
+def test_tapes_one_after_the_other_inside_another_one():
+    x, loss, run = _sines()
+    start = x.to_numpy()
+    blocks = set()
+    for _ in range(3):
+        x.from_numpy(start)
+        with ti.ad.FwdMode(loss=loss, param=x, seed=[1.0, 1.0, 1.0]), ti.Tape(loss) as tape:
+            run()
+        np.testing.assert_allclose(x.grad.dual.to_numpy(), _curvature(start), rtol=1e-8)
+        blocks.update(s.values[0] for s in tape.vault.all)
+    assert len(blocks) == 1
+
+
+def test_more_steps_than_a_block_has_slots():
+    x, loss, run = _sines(1)
+    start, steps = x.to_numpy(), 200
+    with ti.ad.FwdMode(loss=loss, param=x, seed=[1.0]), ti.Tape(loss):
+        run(steps)
+    y, slope = start, 2.0
+    for _ in range(steps):
+        slope, y = slope * np.cos(y), np.sin(y)
+    np.testing.assert_allclose(x.grad.to_numpy(), slope * y, rtol=1e-12)
+
+
 def test_the_budget():
     _, loss, run = _sines()
     with ti.Tape(loss, budget=72):
