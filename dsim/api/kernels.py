@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from dsim.api import rules
 from dsim.api.rules import rules_of
 from dsim.diagnostics import Diagnostic, LaunchTypeError
 from dsim.frontend.own import Rules
@@ -60,7 +61,7 @@ class Func:
         bound.__dsim_rules__ = self.__dsim_rules__
         return bound
 
-    def derivative(self, *, jvp: Func | None = None, vjp: Func | None = None) -> Func:
+    def derivative(self, *, jvp: Func | None = None, vjp: Func | None = None, check: bool = True) -> Func:
         """Gives the func a derivative of its own, in both modes, instead of that of its body.
 
         Parameters
@@ -71,6 +72,9 @@ class Func:
         vjp : func, optional
             Takes the arguments and then the adjoint of the result (of several, those of the float ones),
             and returns the adjoints of the float arguments, in their order. It is linear in the adjoints.
+        check : bool
+            Whether to compare both, or one with its transpose, when a kernel that uses them is compiled:
+            ⟨w, jvp(x, v)⟩ = ⟨vjp(x, w), v⟩ must hold for random numbers.
 
         Returns
         -------
@@ -110,8 +114,38 @@ class Func:
         >>> slope_at(4.0)
         0.25
         """
-        self.__dsim_rules__ = rules_of(self, jvp, vjp)
+        self.__dsim_rules__ = rules_of(self, jvp, vjp, check)
         return self
+
+    def check_derivative(self, *args: Any, tolerance: float = 1e-4) -> None:
+        """Compares the func's own derivative with differences of its values, and jvp and vjp with each other.
+
+        Everything is computed in double precision. Returns when all agree.
+
+        Parameters
+        ----------
+        *args
+            Where to look: an argument for each parameter.
+        tolerance : float
+            What may differ, relative to the size of the numbers.
+
+        Raises
+        ------
+        GradientError
+            When something differs, or when the func or its derivative is not finite there.
+
+        Examples
+        --------
+        >>> import dsim as ti
+        >>> @ti.func
+        ... def cube(x):
+        ...     return x * x * x
+        >>> @ti.func
+        ... def cube_jvp(x, x_dot):
+        ...     return 3.0 * x * x * x_dot
+        >>> cube.derivative(jvp=cube_jvp).check_derivative(2.0)
+        """
+        rules.check(self, args, tolerance)
 
     def __repr__(self) -> str:
         return f"<func {self.__name__}>"

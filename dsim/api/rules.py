@@ -1,16 +1,25 @@
-"""What `Func.derivative` is given, held to what a derivative is: only signatures, nothing is run."""
+"""What `Func.derivative` is given, held to what a derivative is: by its signature, and by its values."""
 
 from __future__ import annotations
 
 from inspect import Parameter, signature
 from typing import Any
 
+import numpy as np
+
+from dsim import frontend
 from dsim.frontend.own import Rules
+from dsim.ir.types import ScalarType, f64, u1
+from dsim.runtime import agreement
+from dsim.runtime.fields import Field
+from dsim.runtime.forms import Form
+from dsim.runtime.settings import current
+from dsim.runtime.values import Array
 
 _BY_POSITION = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
 
 
-def rules_of(func: Any, jvp: Any, vjp: Any) -> Rules:
+def rules_of(func: Any, jvp: Any, vjp: Any, check: bool) -> Rules:
     """The rules of `func`.
 
     Raises
@@ -34,7 +43,7 @@ def rules_of(func: Any, jvp: Any, vjp: Any) -> Rules:
         seeds = _positional(rule, f"the {word} of `{name}`", ("result",)) - count
         _refuse_count(name, word, rule.__name__, count, seeds)
         tangents = seeds if word == "jvp" else tangents
-    return Rules(jvp, vjp, tangents)
+    return Rules(jvp, vjp, tangents, check)
 
 
 def _refuse_count(name: str, word: str, rule: str, count: int, seeds: int) -> None:
@@ -53,3 +62,37 @@ def _positional(func: Any, what: str, keywords: tuple[str, ...]) -> int:
         if p.kind not in _BY_POSITION and not (p.kind is Parameter.KEYWORD_ONLY and p.name in keywords):
             raise TypeError(f"{what} has no parameter like the `{p}` of `{func.__name__}`")
     return sum(p.kind in _BY_POSITION for p in found)
+
+
+def check(func: Any, args: tuple[Any, ...], tolerance: float) -> None:
+    """Compares the rules of `func` with each other at `args`, and with differences of its values."""
+    name = func.__name__
+    if func.__dsim_rules__ is None:
+        raise TypeError(f"`{name}` has no derivative of its own")
+    names = list(signature(func.function).parameters)
+    if len(args) != len(names):
+        raise TypeError(f"`{name}` is checked at all of its {len(names)} arguments, got {len(args)}")
+    types = frontend.Settings(f64, current().default_ip)
+    params, values = {}, []
+    for n, given in zip(names, args, strict=True):
+        array = _numbers(given)
+        params[n] = given if array is None else _type(array, types)
+        values += [] if array is None else array.ravel().tolist()
+    lowered = frontend.lower_call(func, params, types)
+    fields = {n: f.root for n, f in lowered.fields.items() if isinstance(f, Field)}
+    buffers = Form(lowered.kernel, fields, "reference").buffers()
+    agreement.check_at(name, lowered, values, buffers, tolerance)
+
+
+def _numbers(value: Any) -> np.ndarray | None:
+    """A number, vector or matrix of the host as an array; None for what a kernel knows at compile time."""
+    if not isinstance(value, bool | int | float | np.generic | np.ndarray | Array | list | tuple):
+        return None
+    array = np.asarray(value)
+    return array if array.dtype.kind in "biuf" and array.ndim <= 2 else None
+
+
+def _type(array: np.ndarray, types: frontend.Settings) -> ScalarType | frontend.MatrixType:
+    kinds = {"f": types.default_fp, "b": u1}
+    entry = kinds.get(array.dtype.kind, types.default_ip)
+    return frontend.MatrixType(entry, array.shape) if array.ndim else entry

@@ -1,7 +1,8 @@
 """Derivatives of kernels, as kernels: forward mode, reverse mode, and derivatives inside kernels."""
 
 from dsim.autodiff.adjoint import Adjoint, Lost, compares_final_values, reverse
+from dsim.autodiff.backward import derivatives
 from dsim.autodiff.expand import expand
 from dsim.autodiff.forward import forward
 
-__all__ = ["Adjoint", "Lost", "compares_final_values", "expand", "forward", "reverse"]
+__all__ = ["Adjoint", "Lost", "compares_final_values", "derivatives", "expand", "forward", "reverse"]

@@ -37,7 +37,7 @@ from dsim.ir.nodes import (
     While,
 )
 from dsim.ir.types import i32
-from dsim.ir.walk import statements, swap, with_blocks
+from dsim.ir.walk import silent, statements, swap
 
 Kept = dict[Memory, Memory]  # buffers and where their values from before are
 
@@ -93,16 +93,11 @@ def _statement(sweep: Sweep, s: Statement, env: Env) -> Record | None:
         case While():
             return _while(sweep, s, env)
         case Call():
-            sweep.builder.add(sweep.copier.statement(replace(s, body=_silent(s.body)), env))
+            # What it says, the primal has said.
+            sweep.builder.add(sweep.copier.statement(replace(s, body=silent(s.body)), env))
         case _:
             sweep.builder.add(sweep.copier.statement(s, env))
     return None
-
-
-def _silent(block: Block) -> Block:
-    """`block` without its prints and asserts, which act in the primal only."""
-    told = (s for s in block.statements if not isinstance(s, Print | Assert))
-    return Block(tuple(with_blocks(s, _silent) for s in told), block.yields)
 
 
 def _private_write(sweep: Sweep, s: Store | Accumulate, env: Env) -> Var:

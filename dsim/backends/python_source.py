@@ -6,9 +6,10 @@ keep their type, an index is never taken from the end. Not its job: speed.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -61,19 +62,39 @@ def run(
     ValueError
         When a buffer does not fit its memory.
     """
+    return runner(kernel)(buffers, args)
+
+
+def runner(
+    kernel: Kernel, trips: int | None = None
+) -> Callable[[Mapping[MemoryKey, np.ndarray], Sequence[object]], tuple[Any, ...]]:
+    """What `run` does with `kernel`, to be done more than once.
+
+    With `trips`, it raises `TooLongError` when all loops together make more trips than that.
+    """
     written = write(kernel)
-    checked = [_Checked(_fitting(m, buffers[m.key])) for m in kernel.memories]
-    values = [p.type.numpy.type(a) for p, a in zip(kernel.params, args, strict=True)]
-    function = _compiled(written)
-    try:
-        with np.errstate(all="ignore"):
-            return tuple(function(*checked, *values) or ())
-    except _Outside as e:
-        raise _fault("bounds", written, e) from None
-    except AssertionError as e:
-        raise _fault("assertion", written, e) from None
-    except MemoryError as e:
-        raise _fault("memory", written, e) from None
+    namespace = _namespace(written, trips is not None)
+    function = namespace[written.name]
+
+    def once(buffers: Mapping[MemoryKey, np.ndarray], args: Sequence[object]) -> tuple[Any, ...]:
+        checked = [_Checked(_fitting(m, buffers[m.key])) for m in kernel.memories]
+        values = [p.type.numpy.type(a) for p, a in zip(kernel.params, args, strict=True)]
+        namespace[_TRIP] = _counter(trips or 0)
+        try:
+            with np.errstate(all="ignore"):
+                return tuple(function(*checked, *values) or ())
+        except _Outside as e:
+            raise _fault("bounds", written, e) from None
+        except AssertionError as e:
+            raise _fault("assertion", written, e) from None
+        except MemoryError as e:
+            raise _fault("memory", written, e) from None
+
+    return once
+
+
+class TooLongError(Exception):
+    """More trips of loops than were allowed."""
 
 
 class _Outside(Exception):  # noqa: N818
@@ -115,13 +136,48 @@ def _fitting(memory: Memory, array: np.ndarray) -> np.ndarray:
     return array
 
 
-def _compiled(written: Written) -> Callable[..., tuple | None]:
+def _namespace(written: Written, counted: bool) -> dict[str, Any]:
     functions = {n: f for n, f in vars(arithmetic).items() if callable(f)}
     scalars = {t.name: t.numpy.type for t in ALL}
     namespace: dict[str, Any] = {**functions, **scalars, "np": np, "zeros": _zeros}
+    tree = ast.parse(written.body)
+    if counted:
+        tree = _Counted().visit(tree)
     # optimize=0: the kernel's asserts stay, whatever Python's own flags are
-    exec(compile(written.body, _FILE, "exec", optimize=0), namespace)
-    return namespace[written.name]
+    exec(compile(tree, _FILE, "exec", optimize=0), namespace)
+    return namespace
+
+
+_TRIP = "#trip"  # no kernel has such a name
+
+
+class _Counted(ast.NodeTransformer):
+    """Calls `_TRIP` first in each trip of each loop."""
+
+    def visit_For(self, node: ast.For) -> ast.For:
+        return self._counted(node)
+
+    def visit_While(self, node: ast.While) -> ast.While:
+        return self._counted(node)
+
+    def _counted(self, node: _Loop) -> _Loop:
+        self.generic_visit(node)
+        call = ast.Expr(ast.Call(ast.Name(_TRIP, ast.Load()), [], []))
+        node.body.insert(0, ast.fix_missing_locations(ast.copy_location(call, node)))
+        return node
+
+
+_Loop = TypeVar("_Loop", ast.For, ast.While)
+
+
+def _counter(trips: int) -> Callable[[], None]:
+    left = iter(range(trips))
+
+    def trip() -> None:
+        if next(left, None) is None:
+            raise TooLongError
+
+    return trip
 
 
 def _fault(kind: FaultKind, written: Written, e: BaseException) -> Fault:

@@ -42,6 +42,7 @@ CODES: dict[str, Level] = {
     # derivatives
     "overwritten": Level.ERROR,
     "not-differentiable": Level.ERROR,
+    "wrong-derivative": Level.ERROR,
     # right, but
     "serial": Level.WARNING,
     "cut": Level.WARNING,
@@ -68,6 +69,7 @@ REMEDIES: dict[str, str] = {
     "assertion": "print the values that the assertion compares",
     "memory": "run fewer iterations at once, or carry less from trip to trip",
     "not-differentiable": "differentiate a function of numbers and vectors that returns what it computes",
+    "wrong-derivative": "look at it with `f.check_derivative(…)` for arguments of yours",
     "fallback": "this changes nothing else",
 }
 

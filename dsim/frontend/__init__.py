@@ -1,6 +1,6 @@
 """Python functions in Taichi's dialect become kernels: reading, names, values, statements, inlining."""
 
-from dsim.frontend.lower import lower
+from dsim.frontend.lower import lower, lower_call
 from dsim.frontend.lowered import Capture, LoopConfig, Lowered, Param, Returns, Settings
 from dsim.frontend.types import MatrixType, Template
 
@@ -14,4 +14,5 @@ __all__ = [
     "Settings",
     "Template",
     "lower",
+    "lower_call",
 ]

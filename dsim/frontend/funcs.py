@@ -64,6 +64,7 @@ def invoke(
         tuple(given)[len(owner) :],
         [_typed(f, inner, n, v, types_.get(n)) for n, v in given.items()][len(owner) :],
         lambda values: _inlined(f, inner, python, types_, [*owner, *values], {}, node),
+        inner.text.name_span(),
     )
     return own.call(f, called, node, hint)
 

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from dsim.diagnostics import CompilationError, Diagnostic
+from dsim.diagnostics import CompilationError, Diagnostic, Source
 from dsim.frontend import calls, elements, expressions, funcs, statements
 from dsim.frontend.assign import assign, buffered
 from dsim.frontend.captures import Captures, Path, Surroundings
@@ -21,9 +21,9 @@ from dsim.frontend.memories import Memories
 from dsim.frontend.names import imported
 from dsim.frontend.problems import RefusedError
 from dsim.frontend.scope import RESULT, RETURNED
-from dsim.frontend.source import FunctionText, read
+from dsim.frontend.source import FunctionText, parse, read
 from dsim.frontend.structure import same, scalars
-from dsim.frontend.types import is_template, matrix_type, scalar_type
+from dsim.frontend.types import MatrixType, is_template, matrix_type, scalar_type
 from dsim.frontend.values import Field, Mat, Opaque, Poison, Value, component_names, size
 from dsim.ir import sites
 from dsim.ir.build import TRUE
@@ -76,6 +76,31 @@ def lower(
             if not promoted:
                 raise
         return attempt.lowered(attempt.possible(promoted))
+
+
+def lower_call(func: Any, params: Mapping[str, Any], settings: Settings) -> Lowered:
+    """A kernel that calls `func`, once, and does nothing else.
+
+    Parameters
+    ----------
+    func : func
+        What to call, by the protocol of funcs.
+    params : mapping of str to object
+        For each parameter in order a scalar type, a matrix type, or a value that is known at compile time.
+    settings : Settings
+        Default types.
+    """
+    name = func.__dsim_func__.__name__
+    names = ", ".join(params)
+    source = Source(f"<a call of {name}>", f"def {name}({names}):\n    called({names})", 1)
+    namespace: dict[str, Any] = {"called": func}
+    exec(source.text, namespace)
+    python = namespace[name]
+    python.__annotations__ = dict(params)
+    known = {n: v for n, v in params.items() if not isinstance(v, ScalarType | MatrixType)}
+    attempt = _Attempt(python, parse(source, name), settings, "kernel", known)
+    with _room_for_nesting():
+        return attempt.lowered(frozenset())
 
 
 @contextmanager

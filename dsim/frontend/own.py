@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
+from dsim.diagnostics import Span
 from dsim.frontend.frame import Frame
 from dsim.frontend.problems import RefusedError
 from dsim.frontend.scope import DRAWS
@@ -36,11 +37,14 @@ class Rules:
         ``(*args, *adjoints of the float results) -> adjoints of the float args``.
     tangents : int
         How many tangents `jvp` takes.
+    checked : bool
+        Whether the rules are held against each other when a kernel that uses them is compiled.
     """
 
     jvp: Any = None
     vjp: Any = None
     tangents: int = 0
+    checked: bool = True
 
 
 @dataclass(frozen=True)
@@ -55,7 +59,8 @@ class _Method:
 class Called:
     """A func with rules at a call: `names` and `values` of its arguments in the order of its signature.
 
-    `owner` holds the object of a method; `body` lowers the func for other values of the arguments.
+    `owner` holds the object of a method; `body` lowers the func for other values of the arguments;
+    `where` is its definition.
     """
 
     name: str
@@ -64,6 +69,7 @@ class Called:
     names: Sequence[str]
     values: Sequence[Value]
     body: Callable[[list[Value]], Value]
+    where: Span
 
 
 def call(f: Frame, called: Called, node: ast.AST, hint: str) -> Value:
@@ -89,7 +95,18 @@ def call(f: Frame, called: Called, node: ast.AST, hint: str) -> Value:
     names = labels(hint if hint != "t" else "result", result)
     results = tuple(e.builder.fresh(h, y.type) for h, y in zip(names, yields, strict=True))
     e.builder.add(
-        Call(called.name, params, body, tuple(args), results, rules["jvp"], rules["vjp"], e.builder.origin)
+        Call(
+            called.name,
+            params,
+            body,
+            tuple(args),
+            results,
+            rules["jvp"],
+            rules["vjp"],
+            called.where,
+            called.rules.checked,
+            e.builder.origin,
+        )
     )
     return rebuilt(result, iter(results))
 
@@ -187,7 +204,7 @@ def _rule(
     body = Block(tuple(found), yields)
     _refuse_effects(f, called, body, drawn, node)
     _refuse_print(f, called, body)
-    return Rule((*params, *seeds, *results), body)
+    return Rule((*params, *seeds, *results), body, _span(f, bound))
 
 
 def _bound(rule: Any, owner: tuple[Any, ...]) -> Any:
@@ -248,9 +265,13 @@ def _alike(a: Value, b: Value) -> bool:
 
 
 def _refuse_rule(f: Frame, rule: Any, message: str, help: str) -> NoReturn:
-    python = rule.__dsim_func__
-    text = f.c.texts[getattr(python, "__func__", python)]
-    f.emit.refuse("not-differentiable", message, help=help, span=text.name_span())
+    f.emit.refuse("not-differentiable", message, help=help, span=_span(f, rule))
+
+
+def _span(f: Frame, func: Any) -> Span:
+    """Where the name of a func that was inlined stands."""
+    python = func.__dsim_func__
+    return f.c.texts[getattr(python, "__func__", python)].name_span()
 
 
 def _refuse_effects(f: Frame, called: Called, body: Block, drawn: Value, node: ast.AST) -> None:

@@ -67,10 +67,11 @@ def read(function: Callable[..., Any]) -> FunctionText:
             )
         ) from error
     source = Source(display_name(function.__code__.co_filename), "".join(lines).rstrip("\n"), first)
-    return _parse(source, function.__name__)
+    return parse(source, function.__name__)
 
 
-def _parse(source: Source, name: str) -> FunctionText:
+def parse(source: Source, name: str) -> FunctionText:
+    """The function `name` in `source`."""
     indented = source.text[:1] in (" ", "\t")
     tree = ast.parse("if 1:\n" + source.text if indented else source.text)
     _place_formatted(tree)

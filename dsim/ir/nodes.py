@@ -259,11 +259,12 @@ class Rule:
     The params are the float arguments of the call, then seeds, then all results of the call. In a
     ``jvp`` the seeds are the tangents of the arguments, and the body yields those of the float results;
     in a ``vjp`` they are the adjoints of the float results, and the body yields those of the arguments.
-    The body is linear in the seeds.
+    The body is linear in the seeds. `where` is the person's definition of it.
     """
 
     params: tuple[Var, ...]
     body: Block
+    where: Span | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,6 +274,8 @@ class Call:
     ``results = body`` over `params`, at `args`, which are floats. Derivatives go by the rules, never
     through `body`; of one rule that is missing the other is the transpose. `passes.inline` puts `body`
     in the place of the call before machine code is made.
+    `where` is the person's definition of the function; with `checked`, its rules are held against each
+    other before they are used.
     """
 
     name: str
@@ -282,6 +285,8 @@ class Call:
     results: tuple[Var, ...]
     jvp: Rule | None = None
     vjp: Rule | None = None
+    where: Span | None = field(default=None, compare=False, repr=False)
+    checked: bool = field(default=False, compare=False)
     origin: Origin = _origin()
 
     @property

@@ -188,6 +188,12 @@ def with_blocks(s: Statement, change: Callable[[Block], Block]) -> Statement:
             return s
 
 
+def silent(block: Block) -> Block:
+    """`block` without its prints and asserts."""
+    told = (s for s in block.statements if not isinstance(s, Print | Assert))
+    return Block(tuple(with_blocks(s, silent) for s in told), block.yields)
+
+
 def with_rules(s: Call, change: Callable[[Rule], Rule]) -> Call:
     """`s` with each of its rules replaced by ``change(rule)``."""
     jvp, vjp = (None if r is None else change(r) for r in (s.jvp, s.vjp))
@@ -328,7 +334,7 @@ class Copier:
     def _rule(self, rule: Rule, env: dict[Var, Atom]) -> Rule:
         inner = dict(env)
         params = self._variables(rule.params, inner)
-        return Rule(params, self.block(rule.body, inner))
+        return replace(rule, params=params, body=self.block(rule.body, inner))
 
     def _variables(self, vs: tuple[Var, ...], env: dict[Var, Atom]) -> tuple[Var, ...]:
         return tuple(self.variable(v, env) for v in vs)

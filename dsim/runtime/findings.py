@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from dsim.diagnostics import Diagnostic, Level, render
+from dsim.diagnostics import Diagnostic, GradientError, Level, render
 from dsim.runtime import told
 from dsim.runtime.fields import Field
 from dsim.runtime.forms import Form
@@ -30,10 +30,14 @@ class Findings(Sequence[Diagnostic]):
 def overwrites(form: Form) -> list[Diagnostic]:
     """The values that the adjoint of `form` needs and that `form` itself overwrites.
 
-    The adjoint is that with respect to the fields with a gradient, or to all where none has one.
+    The adjoint is that with respect to the fields with a gradient, or to all where none has one. That there
+    is none is said of the first only.
     """
-    asked = {f for _, f in form.floats if f.needs_grad} or {f for _, f in form.floats}
-    found = list(dict.fromkeys(_overwrites(form, asked)))
+    asked = {f for _, f in form.floats if f.needs_grad}
+    try:
+        found = list(dict.fromkeys(_overwrites(form, asked or {f for _, f in form.floats})))
+    except GradientError as error:
+        return list(error.diagnostics) if asked else []
     refused = [d.span for d in found if d.level is Level.ERROR]  # what cannot be saved is not said to be
     return [d for d in found if d.level is Level.ERROR or d.span not in refused]
 

@@ -26,6 +26,7 @@ from dsim.ir.nodes import Block, For, Kernel, Let, Load, MemoryKey, Statement, V
 from dsim.ir.walk import bound_names, with_blocks
 from dsim.passes.parallel import parallel
 from dsim.passes.simplify import finish, inlined, simplify
+from dsim.runtime.agreement import refuse_wrong_rules
 from dsim.runtime.settings import current
 
 Launcher = Callable[..., tuple[Any, ...]]
@@ -37,7 +38,9 @@ def prepared(kernel: Kernel, loops: Mapping[Var, LoopConfig]) -> tuple[Kernel, t
     told = {index: c.parallel for index, c in loops.items() if c.parallel or c.serialize}
     # Adjoints of minima and maxima compare what the primal computed.
     exact = kernel.exact or not current().fast_math or compares_final_values(kernel)
-    kernel = parallel(simplify(expand(replace(kernel, exact=exact))), told)
+    kernel = expand(replace(kernel, exact=exact))
+    refuse_wrong_rules(kernel)
+    kernel = parallel(simplify(kernel), told)
     return kernel, tuple(_serial(kernel, told))
 
 

@@ -13,6 +13,7 @@ from dsim.ir.nodes import (
     Alloc,
     Assert,
     Block,
+    Call,
     Const,
     Derive,
     For,
@@ -22,6 +23,7 @@ from dsim.ir.nodes import (
     Load,
     Memory,
     Print,
+    Rule,
     Statement,
     Store,
     Var,
@@ -52,6 +54,15 @@ LOOP = For(
     (Var("r", f32), Var("s", u1)),
 )
 SQUARE = Derive("jvp", (A,), Block((Let(B, "mul", (A, A)),), (B,)), (P,), (ONE,), (Var("d", f32),))
+CALLED = Call(
+    "f",
+    (A,),
+    Block((Let(B, "mul", (A, A)),), (B, ZERO)),
+    (P,),
+    (Var("d", f32), Var("k", i32)),
+    Rule((Var("a1", f32), Var("v", f32), Var("d1", f32), Var("k1", i32)), Block((), (Var("v", f32),))),
+    Rule((Var("a2", f32), Var("w", f32), Var("d2", f32), Var("k2", i32)), Block((), (Var("w", f32),))),
+)
 
 
 @pytest.mark.parametrize(
@@ -71,6 +82,8 @@ SQUARE = Derive("jvp", (A,), Block((Let(B, "mul", (A, A)),), (B,)), (P,), (ONE,)
         (While(Block((), (C,)), LOOP.body, LOOP.carried, LOOP.init, LOOP.results),),
         (SQUARE,),
         (replace(SQUARE, mode="vjp"),),
+        (CALLED, Let(Var("t", f32), "neg", (CALLED.results[0],))),
+        (replace(CALLED, vjp=None),),
         (Let(J, "cast", (P,)), Let(A, "bit_cast", (J,)), Let(B, "powi", (A, Const(2, u8)))),
     ],
 )
@@ -131,6 +144,16 @@ def test_what_keeps_the_rules_passes(statements: tuple[Statement, ...]) -> None:
         ("seeds", (replace(SQUARE, seeds=()),)),
         ("results", (replace(SQUARE, results=()),)),
         ("arguments", (replace(SQUARE, args=(Q,)),)),
+        ("arguments", (replace(CALLED, args=(Q,)),)),
+        ("no float", (replace(CALLED, params=(J,), args=(Q,), body=Block((), (ONE, ZERO))),)),
+        ("results", (replace(CALLED, results=()),)),
+        ("params", (replace(CALLED, jvp=replace(CALLED.jvp, params=(Var("v", f32),))),)),
+        ("derivatives", (replace(CALLED, vjp=replace(CALLED.vjp, body=Block(()))),)),
+        ("a1 is not bound", (replace(CALLED, vjp=replace(CALLED.vjp, body=Block((), (Var("a1", f32),)))),)),
+        (
+            "a derived function writes",
+            (replace(CALLED, body=Block((Store(X, (ZERO, ZERO), A),), (A, ZERO))),),
+        ),
         ("a derived function writes", (replace(SQUARE, body=Block((Store(X, (ZERO, ZERO), A),), (A,))),)),
     ],
 )

@@ -8,6 +8,7 @@ from dsim.ir.nodes import (
     Alloc,
     Assert,
     Block,
+    Call,
     Const,
     Derive,
     For,
@@ -17,6 +18,7 @@ from dsim.ir.nodes import (
     Load,
     Memory,
     Print,
+    Rule,
     Store,
     Var,
     While,
@@ -74,6 +76,16 @@ KERNEL = Kernel(
                 (Var("w", u1),),
             ),
             Derive("vjp", (Var("p", f64),), Block((), (Var("p", f64),)), (A,), (A,), (Var("g", f64),)),
+            Call(
+                "f",
+                (Var("q", f64),),
+                Block((), (Var("q", f64),)),
+                (A,),
+                (Var("y", f64),),
+                vjp=Rule(
+                    (Var("q1", f64), Var("y_bar", f64), Var("y1", f64)), Block((), (Var("y_bar", f64),))
+                ),
+            ),
             Assert(Var("w", u1), ("stopped",)),
         ),
         (Var("r", f64),),
@@ -105,6 +117,10 @@ kernel step(n: i32):
     yield false
   vjp at (a) seeds (a) -> (g: f64) of (p: f64):
     yield p
+  call f at (a) -> (y: f64) of (q: f64):
+    yield q
+  vjp of (q1: f64, y_bar: f64, y1: f64):
+    yield y_bar
   assert w: 'stopped'
   return r"""
 
