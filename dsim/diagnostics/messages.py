@@ -46,6 +46,7 @@ CODES: dict[str, Level] = {
     # right, but
     "serial": Level.WARNING,
     "cut": Level.WARNING,
+    "unreached": Level.WARNING,
     "type-change": Level.WARNING,
     "overwrites": Level.NOTE,  # what a gradient needs; a tape saves it
     "fallback": Level.NOTE,

@@ -35,6 +35,7 @@ class Element(Array):
         """Its numbers as they were when it was got; who asks for them has read the field."""
         if STACK.open:
             STACK.open[-1].element_read(self._field)
+        self._field.looked_at()
         return self._kept
 
     def __setitem__(self, key: Any, value: Any) -> None:
@@ -54,6 +55,7 @@ def get(field: Field, key: Any) -> Any:
     if not field.entry_shape:
         if STACK.open:
             STACK.open[-1].element_read(field)
+        field.looked_at()
         return buffer.item(at)
     element = Element.__new__(Element)
     element._kept, element._field, element._at = buffer[at].copy(), field, at

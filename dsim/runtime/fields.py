@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -78,6 +78,7 @@ class Field:
         self.buffer: np.ndarray | None = None
         self.wanted = True  # by a person; scratch companions of a tape are not
         self.touched = False  # a gradient or tangent that may be other than zero
+        self.doubt: Callable[[Field], None] | None = None  # says why it is zero, once
         self.shape: tuple[int, ...] = ()
         self.operations: dict[Any, Any] = {}  # what Python does to it, as forms (hostops.py)
 
@@ -219,6 +220,12 @@ class Field:
 
     # -- the numbers from Python
 
+    def looked_at(self) -> None:
+        """Says why its numbers are zero, if that is known: a person wants to see them."""
+        doubt, self.doubt = self.doubt, None
+        if doubt is not None and not self.touched:
+            doubt(self)
+
     @property
     def n(self) -> int:
         """The number of rows of an entry."""
@@ -232,6 +239,7 @@ class Field:
     @property
     def array(self) -> np.ndarray:
         """Its numbers as they are and will be: a NumPy view that can be read only."""
+        self.looked_at()
         view = self.require().view()
         view.flags.writeable = False
         return view
@@ -247,7 +255,7 @@ class Field:
             key is None
             and self.buffer is not None
             and self.wanted
-            and not (self.shape or self.entry_shape or STACK.open)
+            and not (self.shape or self.entry_shape or self.doubt or STACK.open)
         ):
             return self.buffer.item()  # the loss, mostly
         return access.get(self, key)
@@ -265,6 +273,7 @@ class Field:
         """A copy of its numbers, of shape `shape` and then that of an entry."""
         if STACK.open:
             STACK.open[-1].element_read(self)
+        self.looked_at()
         return self.require().astype(self.dtype.numpy if dtype is None else dtype)
 
     def from_numpy(self, values: Any) -> None:

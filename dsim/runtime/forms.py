@@ -15,7 +15,7 @@ from dsim.autodiff import forward, reverse
 from dsim.ir import sites
 from dsim.ir.nodes import Accumulate, Call, Kernel, Load, Memory, MemoryKey, Store
 from dsim.ir.show import show
-from dsim.ir.walk import statements
+from dsim.ir.walk import accesses, statements
 from dsim.passes.split import split
 from dsim.runtime import pipeline
 from dsim.runtime.adjoints import AdjointForm
@@ -103,6 +103,12 @@ class Form:
     def marks(self) -> tuple[Field, ...]:
         """The gradients and tangents that are no longer known to be zero after it ran."""
         return tuple(f for f in self.written if f.derivative)
+
+    @cached_property
+    def gradients(self) -> tuple[Field, ...]:
+        """The gradients and tangents that it reads."""
+        read = (s.memory for s in accesses(self.kernel.body) if isinstance(s, Load) and not s.memory.private)
+        return tuple(dict.fromkeys(self.field(m.key) for m in read if m.derivative))
 
     @cached_property
     def writes(self) -> Reach:

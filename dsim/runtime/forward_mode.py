@@ -10,10 +10,12 @@ import numpy as np
 
 from dsim.diagnostics import Diagnostic, GradientError
 from dsim.ir.nodes import MemoryKey
-from dsim.runtime import access, hostops
+from dsim.runtime import access, cut, hostops, unreached
 from dsim.runtime.contexts import Args, Context
 from dsim.runtime.fields import Field, companions_with_memory
 from dsim.runtime.forms import Form
+from dsim.runtime.notices import warn
+from dsim.runtime.stack import STACK
 
 
 class ForwardMode(Context):
@@ -65,9 +67,12 @@ class ForwardMode(Context):
         self._label = "dot"
         self._active: set[Field] = set()
         self._tangents: dict[Form, Form] = {}
+        self._forms: dict[Form, None] = {}  # all that was launched
+        self._cut: set[Field | Form] = set()  # what was told to be read into Python, or returned to it
 
     def __enter__(self) -> Self:
         self.push()
+        unreached.forget("dot")
         if self._clear:
             for f in companions_with_memory("dot"):
                 if f.touched:
@@ -105,6 +110,10 @@ class ForwardMode(Context):
         if kind is None and self._label != "dot":
             for f in sorted(self._active, key=lambda f: f.name):
                 self._publish(f)
+        if kind is None:
+            losses = [f for f in self.losses if f not in self._active]
+            read = [f for f in self._cut if isinstance(f, Field)]
+            unreached.note_tangents(losses, self.params[0], self._forms, read)
 
     # -- tangents that a person writes inside
 
@@ -128,6 +137,14 @@ class ForwardMode(Context):
         self._active.add(field.companion(field.derivative[:-1]))
         self._tangents.clear()
 
+    def element_read(self, field: Field) -> None:
+        """Warns that a tangent is cut when Python reads a value that has one."""
+        results = {f.root for f in self.losses}  # these are looked at
+        if field in self._active and field.root not in results and field not in self._cut:
+            self._cut.add(field)
+            warn([cut.read(field, "forward mode", "tangent")])
+        super().element_read(field)
+
     # -- launches
 
     def launch(self, form: Form, args: Args) -> Args:
@@ -140,6 +157,7 @@ class ForwardMode(Context):
     def _tangent(self, form: Form) -> Form:
         if any(self._is_own(form.field(m.key)) for m in form.kernel.memories):
             self._relabel()
+        self._forms[form] = None
         keys = self._keys(form)
         reached = form.spread(keys)
         fresh = {form.field(k) for k in reached - keys}
@@ -148,6 +166,9 @@ class ForwardMode(Context):
             self._tangents.clear()
         if not reached:
             return form
+        if STACK.open[-1] is self and form.recording(keys).returns and form not in self._cut:
+            self._cut.add(form)
+            warn([cut.returned(form, "tangent")])
         for f in (form.field(k) for k in reached):
             self._companion(f)
         return form.tangent(reached, self._label)

@@ -18,7 +18,7 @@ class GradientWarning(DsimWarning):
     """A gradient that is right, and perhaps not the one that was meant."""
 
 
-_GRADIENT = {"cut"}
+_GRADIENT = {"cut", "unreached"}
 
 
 def warn(diagnostics: Iterable[Diagnostic]) -> None:

@@ -12,9 +12,8 @@ from types import TracebackType
 from typing import Any, Self
 
 from dsim.diagnostics import Diagnostic, GradientError
-from dsim.diagnostics.places import caller
 from dsim.ir.nodes import MemoryKey
-from dsim.runtime import told
+from dsim.runtime import cut, told, unreached
 from dsim.runtime.contexts import Args, Context
 from dsim.runtime.fields import Field, companions_with_memory
 from dsim.runtime.forms import Form
@@ -107,7 +106,7 @@ class Tape(Context):
         self._keeper = Keeper(Vault(self), on_overwrite == "save" and not validation, budget)
         self._custom: Custom | None = None  # the person's function that is running
         self._failed = False
-        self._told_cut: set[Field] = set()
+        self.read: set[Field] = set()  # into Python, and it was told
         self.inner_results: set[Field] = set()  # gradients that a tape inside this one left
 
     # -- entering and leaving
@@ -116,6 +115,7 @@ class Tape(Context):
         if self.entries:
             raise RuntimeError("a tape can be used once: make a new one")
         self.push()
+        unreached.forget("bar")
         if self.clears:
             for f in companions_with_memory("bar"):
                 if f.touched:
@@ -182,7 +182,7 @@ class Tape(Context):
         if self._custom is not None:
             return self._keeper.watch(form, None)
         if known.returns:
-            warn([_returned(form)])
+            warn([cut.returned(form, "gradient")])
         plan = known.saving if self._keeper.saves else known.adjoint
         watched = self._watched[form] = self._keeper.watch(form, plan)
         return watched
@@ -194,16 +194,9 @@ class Tape(Context):
     def element_read(self, field: Field) -> None:
         """Warns that a gradient is cut when Python reads a value that depends on others."""
         depends = field in self._written or field in self._active or field.needs_grad
-        if depends and self._custom is None and field is not self.loss and field not in self._told_cut:
-            self._told_cut.add(field)
-            message = f"{field.quoted} is read into Python inside the tape: its gradient is cut there"
-            warn(
-                [
-                    Diagnostic(
-                        "cut", message, caller(), "read here", help="use the field inside a kernel instead"
-                    )
-                ]
-            )
+        if depends and self._custom is None and field is not self.loss and field not in self.read:
+            self.read.add(field)
+            warn([cut.read(field, "tape", "gradient")])
         super().element_read(field)
 
     def tell_outer(self, fields: Iterable[Field]) -> None:
@@ -246,13 +239,6 @@ class Tape(Context):
     def vault(self) -> Vault:
         """Where saved values lie."""
         return self._keeper.vault
-
-
-def _returned(form: Form) -> Diagnostic:
-    name = form.kernel.name
-    message = f"`{name}` returns a value that depends on fields: its gradient is cut in Python"
-    advice = "write the value to a 0-D field inside the kernel"
-    return Diagnostic("cut", message, form.kernel.origin.span, "defined here", help=advice)
 
 
 def _check_loss(loss: Any) -> None:
