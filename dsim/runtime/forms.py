@@ -54,6 +54,7 @@ class Form:
         self.fields = fields
         self.backend = backend
         self.checked = checked
+        self.whole = False  # it is a part already
         self._derived: dict[Any, Any] = {}
         self.native: Callable[..., tuple[Any, ...]] = self._compile_and_launch
 
@@ -176,7 +177,10 @@ class Form:
         between = {m.name: Field(m.type, (), m.name) for m in made.between}
         for field in between.values():
             field.allocate(())
-        return tuple(self._form(k, self.checked, between) for k in made.kernels)
+        parts = tuple(self._form(k, self.checked, between) for k in made.kernels)
+        for part in parts:
+            part.whole = True
+        return parts
 
     def _reverse(self, active: Keys, label: str, entry: Keys) -> AdjointForm:
         made = reverse(self.kernel, active, label, entry)
@@ -260,7 +264,8 @@ class Recording:
         made = self.adjoint
         if made is None or made.keeps:
             return made
-        parts = self._form.parts(made.cuts())
+        # A part begins with what it is brought: to cut it once more would make a part of that, and so on.
+        parts = () if self._form.whole else self._form.parts(made.cuts())
         return parts if len(parts) > 1 else made.from_entry()
 
 
