@@ -1,14 +1,17 @@
-"""Where in the person's Python something was called: for diagnostics about what Python itself does."""
+"""Where in the person's Python something was called: for what is said about calls."""
 
 from __future__ import annotations
 
 import linecache
 import sys
 import types
+from collections.abc import Sequence
+from pathlib import Path
 
 from dsim.diagnostics.spans import Source, Span
 
 _OWN = __name__.split(".", 1)[0]
+_FOLDER = str(Path(__file__).parents[1])
 
 
 def caller() -> Span | None:
@@ -33,3 +36,12 @@ def _own(frame: types.FrameType) -> bool:
     return (
         module == _OWN or module.startswith(_OWN + ".") or frame.f_code.co_filename.startswith("<launch of ")
     )
+
+
+def outside(span: Span | None, calls: Sequence[Span]) -> tuple[Span | None, tuple[Span, ...]]:
+    """`span`, and the calls that led to it, outermost first, without what stands in dsim's own funcs.
+
+    What is wrong in one of those is the call, as a person sees it.
+    """
+    places = [s for s in (*calls, span) if s is not None and not s.source.name.startswith(_FOLDER)]
+    return (places[-1], tuple(places[:-1])) if places else (span, tuple(calls))

@@ -323,4 +323,8 @@ def _python_call(
     """A Python function called at compile time, inside `static`."""
     plain = [compile_time(f, a, node) for a in args]
     named = {k: compile_time(f, v, node) for k, v in keywords.items()}
-    return imported(f, value(*plain, **named), None, node)
+    try:
+        result = value(*plain, **named)
+    except (TypeError, ValueError) as error:
+        f.refuse("argument", str(error), node)
+    return imported(f, result, None, node)

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import NoReturn
 
 from dsim.diagnostics import Diagnostic, Label, Span
+from dsim.diagnostics.places import outside
 from dsim.frontend.lowered import Settings
 from dsim.frontend.problems import Problems
 from dsim.frontend.values import Scalar, Weak, is_number
@@ -46,14 +47,16 @@ class Emitter:
     ) -> NoReturn:
         """Notes an error, by default at the expression being lowered, and leaves the statement."""
         origin = self.builder.origin
-        called = tuple(Label(s, "called here") for s in origin.inlined)
-        self.problems.refuse(code, message, span or origin.span, here, help=help, labels=labels or called)
+        place, calls = outside(span or origin.span, origin.inlined)
+        called = tuple(Label(s, "called here") for s in calls)
+        self.problems.refuse(code, message, place, here, help=help, labels=labels or called)
 
     def warn(
         self, code: str, message: str, here: str = "", *, help: str = "", span: Span | None = None
     ) -> None:
         """Notes a warning, by default at the expression being lowered."""
-        self.problems.note(Diagnostic(code, message, span or self.builder.origin.span, here, (), help))
+        place, _ = outside(span or self.builder.origin.span, self.builder.origin.inlined)
+        self.problems.note(Diagnostic(code, message, place, here, (), help))
 
     # types
 

@@ -245,6 +245,8 @@ def _of_matrix(f: Frame, owner: Mat | Element, node: ast.Attribute) -> Value:
         return (*owner.shape, 1)[0 if node.attr == "n" else 1]
     if node.attr == "shape" and owner.shape:
         return owner.shape
+    if node.attr == "dtype" and owner.shape:
+        return Opaque(owner.memory.type if isinstance(owner, Element) else f.emit.common(owner.entries))
     return Method(owner, node.attr, node.value)
 
 

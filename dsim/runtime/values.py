@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from dsim.ir.types import ScalarType, from_numpy
 from dsim.runtime.settings import default_type
 
 
@@ -99,6 +100,11 @@ class Array(metaclass=_Builtin):
     def ndim(self) -> int:
         """1 for a vector, 2 for a matrix."""
         return self._a.ndim
+
+    @property
+    def dtype(self) -> ScalarType:
+        """The type of the entries."""
+        return from_numpy(self._a.dtype)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         return self._a.astype(dtype) if dtype is not None else self._a.copy()

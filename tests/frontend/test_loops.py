@@ -133,6 +133,21 @@ def test_written_out() -> None:
     assert captures["offsets"] == ((0, 1.0), (2, 3.0))
 
 
+def test_what_a_python_function_refuses_at_compile_time_is_an_error_of_the_kernel() -> None:
+    x = f(2)
+
+    def checked(n):
+        if n > 1:
+            raise ValueError(f"{n} is too many")
+        return n
+
+    def k():
+        x[0] = ti.static(checked(1))
+        x[1] = ti.static(checked(2))
+
+    assert refused(k) == "argument: 2 is too many"
+
+
 def test_static_conditions_drop_the_other_branch() -> None:
     x = f(2)
     flag, kind = True, "fast"

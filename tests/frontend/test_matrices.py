@@ -289,3 +289,18 @@ def test_errors_of_shapes() -> None:
     assert "the shape of a local vector or matrix must be known at compile time" in refused(unknown_length)
     assert "wrong arguments for `dot`: missing a required argument: 'other'" in refused(wrong_arguments)
     assert "a vector is made of a list of its entries, got a float" in refused(no_list)
+
+
+def test_the_type_of_the_entries() -> None:
+    A, y = f(entry=(2, 2), values=np.eye(2)), f(3)
+
+    def k(a: float):
+        m = ti.Matrix([[a, 0.0], [0.0, a]])
+        y[0] = ti.cast(0.1, A[None].dtype) + m.trace()
+        y[1] = ti.Vector.one(m.dtype, 2).sum()
+        v = ti.Vector([1, 2])
+        if ti.static(v.dtype == ti.i32 and m.dtype != ti.i32):
+            y[2] = 1.0
+
+    run(k, 2.0)
+    close(y, [4.1, 2.0, 1.0])
