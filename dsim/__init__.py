@@ -110,6 +110,7 @@ from dsim.diagnostics import (
     LaunchTypeError,
 )
 from dsim.ir.types import f16, f32, f64, i8, i16, i32, i64, u1, u8, u16, u32, u64
+from dsim.linalg import eig, polar_decompose, solve, svd, sym_eig
 from dsim.runtime.custom import grad_for, grad_replaced, no_grad
 from dsim.runtime.forward_mode import ForwardMode as FwdMode
 from dsim.runtime.gradients import clear_all_gradients
@@ -193,6 +194,7 @@ __all__ = [
     "cpu",
     "cuda",
     "data_oriented",
+    "eig",
     "exp",
     "f16",
     "f32",
@@ -246,6 +248,7 @@ __all__ = [
     "ndrange",
     "no_grad",
     "opengl",
+    "polar_decompose",
     "pow",
     "randn",
     "random",
@@ -257,10 +260,13 @@ __all__ = [
     "select",
     "sin",
     "sinh",
+    "solve",
     "sqrt",
     "static",
     "static_assert",
     "stop_grad",
+    "svd",
+    "sym_eig",
     "sync",
     "tan",
     "tanh",

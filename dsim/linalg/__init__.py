@@ -1,0 +1,12 @@
+"""Decompositions of small matrices and linear equations, inside kernels and outside; differentiable.
+
+Their derivatives are not checked when a kernel is compiled (``check=False``), since the tests do that.
+"""
+
+from dsim.linalg.general import eig
+from dsim.linalg.polar import polar_decompose
+from dsim.linalg.singular import svd
+from dsim.linalg.solving import solve
+from dsim.linalg.symmetric import sym_eig
+
+__all__ = ["eig", "polar_decompose", "solve", "svd", "sym_eig"]

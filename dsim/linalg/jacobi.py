@@ -1,0 +1,221 @@
+"""The decompositions themselves, of 2 by 2 matrices in closed form and of 3 by 3 ones by Jacobi's rotations.
+
+All work on matrices of floats, and know nothing of derivatives; those are given where the public functions
+are. Sweeps are a loop at run time, which ends early, and little code comes of them.
+
+Sources: Golub & Van Loan, Matrix Computations (4th ed.), §8.5 (Jacobi's method for symmetric matrices, with
+the choice of the small angle) and §8.6 (one-sided Jacobi of Hestenes); de Rijk, SIAM J. Sci. Stat. Comput.
+10 (1989), for the exchange of columns that keeps them in order.
+"""
+
+from __future__ import annotations
+
+from dsim.api.fields import Matrix, Vector
+from dsim.api.functions import cast, select, sqrt, static
+from dsim.api.kernels import func
+from dsim.linalg.inputs import rounding, smallest
+
+
+@func
+def magnitude(A):
+    """The largest entry's size, or the smallest normal number: what a matrix is divided by first."""
+    return max(abs(A).max(), cast(static(smallest(A.dtype)), A.dtype))
+
+
+@func
+def tangent(z):
+    """The tangent of the smaller of the two angles whose double has the cotangent `z`."""
+    root = sqrt(1 + z * z)
+    return 1 / (z + select(z < 0, -root, root))
+
+
+# ------------------------------------------------------------------ symmetric matrices
+
+
+@func
+def eigen2(A):
+    """Eigenvalues of a symmetric 2 by 2 matrix, the larger one first, and eigenvectors: a rotation."""
+    size = magnitude(A)
+    half, off = (A[0, 0] - A[1, 1]) / (2 * size), A[0, 1] / size
+    middle = (A[0, 0] / size + A[1, 1] / size) / 2
+    radius = Vector([half, off]).norm()
+    safe = select(radius > 0, radius, 1)
+    large = sqrt((1 + abs(half) / safe) / 2)
+    small = off / (2 * safe * large)
+    c = select(radius > 0, select(half < 0, small, large), 1)
+    s = select(radius > 0, select(half < 0, large, small), 0)
+    return size * Vector([middle + radius, middle - radius]), Matrix([[c, -s], [s, c]])
+
+
+@func
+def eigen3(A):
+    """Eigenvalues of a symmetric 3 by 3 matrix, the smallest one first, and eigenvectors: a rotation."""
+    size = magnitude(A)
+    D, V = A / size, Matrix.identity(A.dtype, 3)
+    sweep, going = 0, True
+    while going and sweep < 30:
+        D, V, first = annihilated(D, V, 0, 1)
+        D, V, second = annihilated(D, V, 0, 2)
+        D, V, third = annihilated(D, V, 1, 2)
+        going = first or second or third
+        sweep += 1
+    D, V = ascending(D, V, 0, 1)
+    D, V = ascending(D, V, 0, 2)
+    D, V = ascending(D, V, 1, 2)
+    return size * Vector([D[0, 0], D[1, 1], D[2, 2]]), V
+
+
+@func
+def annihilated(D, V, p, q):
+    """``D[p, q]`` made 0 by a rotation, and whether that was needed; `V` collects the rotations."""
+    off = D[p, q]
+    needed = abs(off) > static(rounding(D.dtype) / 8)
+    if needed:
+        t = tangent((D[q, q] - D[p, p]) / (2 * off))
+        c = 1 / sqrt(1 + t * t)
+        s = t * c
+        D[p, p] -= t * off
+        D[q, q] += t * off
+        D[p, q] = 0
+        D[q, p] = 0
+        r = static(3 - p - q)
+        first, second = D[r, p], D[r, q]
+        D[r, p] = c * first - s * second
+        D[r, q] = s * first + c * second
+        D[p, r] = D[r, p]
+        D[q, r] = D[r, q]
+        for k in static(range(3)):
+            x, y = V[k, p], V[k, q]
+            V[k, p] = c * x - s * y
+            V[k, q] = s * x + c * y
+    return D, V, needed
+
+
+@func
+def ascending(D, V, p, q):
+    """The diagonal entries `p` and `q` in order, with their vectors; a quarter turn keeps a rotation one."""
+    if D[p, p] > D[q, q]:
+        x = D[p, p]
+        D[p, p] = D[q, q]
+        D[q, q] = x
+        for k in static(range(3)):
+            y = V[k, p]
+            V[k, p] = V[k, q]
+            V[k, q] = -y
+    return D, V
+
+
+# ------------------------------------------------------------------ any square matrices
+
+
+@func
+def polar2(A):
+    """Orthogonal factor and symmetric factor of a 2 by 2 matrix; the latter has no negative eigenvalue."""
+    size = magnitude(A)
+    a, b, c, d = A[0, 0] / size, A[0, 1] / size, A[1, 0] / size, A[1, 1] / size
+    sign = select(a * d < b * c, -1, 1)
+    x, y = a + sign * d, c - sign * b
+    length = Vector([x, y]).norm()
+    safe = select(length > 0, length, 1)
+    x, y = select(length > 0, x / safe, 1), y / safe
+    R = Matrix([[x, -sign * y], [y, sign * x]])
+    S = R.transpose() @ A
+    off = (S[0, 1] + S[1, 0]) / 2
+    return R, Matrix([[S[0, 0], off], [off, S[1, 1]]])
+
+
+@func
+def svd2(A):
+    """`U`, the singular values as a vector, and `V`; the values are not negative, `V` is a rotation."""
+    R, S = polar2(A)
+    values, V = eigen2(S)
+    return R @ V, Vector([values[0], max(values[1], 0)]), V
+
+
+@func
+def svd3(A):
+    """`U`, the singular values as a vector, and `V`; both are rotations, the last value may be negative."""
+    size = magnitude(A)
+    B, V = A / size, Matrix.identity(A.dtype, 3)
+    sweep, going = 0, True
+    while going and sweep < 30:
+        B, V, first = orthogonal(B, V, 0, 1)
+        B, V, second = orthogonal(B, V, 0, 2)
+        B, V, third = orthogonal(B, V, 1, 2)
+        going = first or second or third
+        sweep += 1
+    U, values = normal(B)
+    return U, size * values, V
+
+
+@func
+def orthogonal(B, V, p, q):
+    """Columns `p` and `q` of `B` made orthogonal, the longer one first, and whether they were not so.
+
+    `V` collects the rotations. An exchange counts, too: after one, a sweep has not met every pair.
+    """
+    x, y = Vector([B[0, p], B[1, p], B[2, p]]), Vector([B[0, q], B[1, q], B[2, q]])
+    v, w = Vector([V[0, p], V[1, p], V[2, p]]), Vector([V[0, q], V[1, q], V[2, q]])
+    exchanged = x.norm_sqr() < y.norm_sqr()
+    if exchanged:
+        z = x
+        x = y
+        y = -z
+        z = v
+        v = w
+        w = -z
+    a, b, c = x.norm_sqr(), y.norm_sqr(), x.dot(y)
+    rotated = abs(c) > static(2 * rounding(B.dtype)) * sqrt(a) * sqrt(b)
+    if rotated:
+        t = tangent((b - a) / (2 * c))
+        cos = 1 / sqrt(1 + t * t)
+        sin = t * cos
+        z = x
+        x = cos * x - sin * y
+        y = sin * z + cos * y
+        z = v
+        v = cos * v - sin * w
+        w = sin * z + cos * w
+    for k in static(range(3)):
+        B[k, p] = x[k]
+        B[k, q] = y[k]
+        V[k, p] = v[k]
+        V[k, q] = w[k]
+    return B, V, exchanged or rotated
+
+
+@func
+def normal(B):
+    """A rotation `U` and lengths with ``U @ diag(lengths)`` the orthogonal columns `B`, in falling order.
+
+    Directions that columns of length 0 leave open are filled up.
+    """
+    x, y, z = B[:, 0], B[:, 1], B[:, 2]
+    least = cast(static(smallest(B.dtype) ** 0.5), B.dtype)
+    first, second = x.norm(), y.norm()
+    u = Vector([1, 0, 0]) + 0 * x
+    if first > least:
+        u = x / first
+    along = y - u * u.dot(y)
+    if second <= least * first:
+        second = 0 * second
+        along = perpendicular(u)
+    v = along / along.norm()
+    v = v - u * u.dot(v)
+    v = v / v.norm()
+    w = u.cross(v)
+    second = min(second, first)
+    third = max(min(w.dot(z), second), -second)
+    return Matrix.cols([u, v, w]), Vector([first, second, third])
+
+
+@func
+def perpendicular(u):
+    """A vector at right angles to the unit vector `u`: by its shortest component, so that it is not short."""
+    x, y, z = abs(u[0]), abs(u[1]), abs(u[2])
+    result = Vector([-u[1], u[0], 0 * z])
+    if x < z or y < z:
+        result = Vector([u[2], 0 * y, -u[0]])
+        if x < y:
+            result = Vector([0 * x, -u[2], u[1]])
+    return result

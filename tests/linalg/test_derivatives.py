@@ -1,0 +1,376 @@
+"""Derivatives where singular values and eigenvalues are equal or nearly so, against closed forms."""
+
+import numpy as np
+import pytest
+
+import dsim as ds
+from dsim.linalg.polar import polar
+from dsim.linalg.singular import singular
+from dsim.linalg.solving import solution
+from dsim.linalg.symmetric import eigen
+from tests.linalg.cases import Slope, rotation
+
+GAPS = [1e-3, 1e-6, 1e-9, 1e-12, 1e-15, 0.0]
+SIZES = pytest.mark.parametrize("n", [2, 3])
+
+
+class Known:
+    """Matrices with known factors: one for each gap, and for 3 by 3 again with three values that close."""
+
+    def __init__(self, n, seed=0, values=None):
+        rng = np.random.default_rng(seed)
+        if values is None:
+            values = [[1.5 + gap, 1.5, 0.5][:n] for gap in GAPS]
+            values += [[1.5 + gap, 1.5, 1.5 - gap] for gap in GAPS] if n == 3 else []
+        self.gaps = np.array(GAPS * (len(values) // len(GAPS)))
+        self.values = np.array(values)
+        self.left = np.stack([rotation(rng, n) for _ in values])
+        self.right = np.stack([rotation(rng, n) for _ in values])
+        self.directions = rng.normal(size=self.left.shape)
+        self.matrices = product(self.left, self.values, self.right)
+
+    def seen(self, directions):
+        """`directions` as the singular vectors see them."""
+        return self.left.transpose(0, 2, 1) @ directions @ self.right
+
+    def rotating(self, directions):
+        """The derivative of the orthogonal factor, in that view: each entry has a sum as its divisor."""
+        P = self.seen(directions)
+        return (P - P.transpose(0, 2, 1)) / (
+            self.values[:, :, None] + self.values[:, None, :] + np.eye(P.shape[-1])
+        )
+
+
+def product(U, values, V):
+    return (U * values[:, None, :]) @ V.transpose(0, 2, 1)
+
+
+def dot(a, b):
+    return (a * b).sum(axis=(1, 2))
+
+
+def agree(slope, directions, gradients, tolerance=1e-10):
+    """Both modes give these gradients."""
+    np.testing.assert_allclose(slope.gradients(), gradients, atol=tolerance)
+    np.testing.assert_allclose(slope.tangents(directions), dot(gradients, directions), atol=10 * tolerance)
+
+
+@SIZES
+@pytest.mark.parametrize("seed", [0, 1])
+def test_rules_against_differences(n, seed):
+    rng = np.random.default_rng(seed)
+    A = ds.Matrix(rng.normal(size=(n, n)))
+    for function in (singular, polar, eigen):
+        function.check_derivative(A)
+    solution.check_derivative(A, ds.Vector(rng.normal(size=n)))
+
+
+@SIZES
+def test_sum_of_singular_values(n):
+    @ds.func
+    def total(A):
+        _, S, _ = ds.svd(A)
+        return S.trace()
+
+    known = Known(n)
+    agree(Slope(total, known.matrices), known.directions, known.left @ known.right.transpose(0, 2, 1))
+
+
+@SIZES
+def test_orthogonal_factor(n):
+    weights = ds.Matrix(np.random.default_rng(1).normal(size=(n, n)))
+
+    @ds.func
+    def weighed(A):
+        R, _ = ds.polar_decompose(A)
+        return (weights * R).sum()
+
+    known = Known(n)
+    slope = Slope(weighed, known.matrices)
+    turned = known.left @ known.rotating(known.directions) @ known.right.transpose(0, 2, 1)
+    expected = (np.array(weights) * turned).sum(axis=(1, 2))
+    np.testing.assert_allclose(slope.tangents(known.directions), expected, rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(dot(slope.gradients(), known.directions), expected, rtol=1e-10, atol=1e-10)
+
+
+@SIZES
+def test_symmetric_factor(n):
+    weights = ds.Matrix(np.random.default_rng(1).normal(size=(n, n)))
+
+    @ds.func
+    def weighed(A):
+        _, S = ds.polar_decompose(A)
+        return (weights * S).sum()
+
+    known = Known(n)
+    slope = Slope(weighed, known.matrices)
+    stretched = known.seen(known.directions) - known.rotating(known.directions) * known.values[:, None, :]
+    stretched = known.right @ stretched @ known.right.transpose(0, 2, 1)
+    expected = (np.array(weights) * stretched).sum(axis=(1, 2))
+    np.testing.assert_allclose(slope.tangents(known.directions), expected, rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(dot(slope.gradients(), known.directions), expected, rtol=1e-10, atol=1e-10)
+
+
+@SIZES
+def test_distance_to_the_orthogonal_factor(n):
+    @ds.func
+    def distance(A):
+        R, _ = ds.polar_decompose(A)
+        return (A - R).norm_sqr()
+
+    known = Known(n)
+    R = known.left @ known.right.transpose(0, 2, 1)
+    slope = Slope(distance, known.matrices)
+    agree(slope, known.directions, 2 * (known.matrices - R))
+    turned = known.left @ known.rotating(known.directions) @ known.right.transpose(0, 2, 1)
+    expected = 2 * (known.directions - turned)
+    np.testing.assert_allclose(slope.curvatures(known.directions), expected, rtol=1e-9, atol=1e-9)
+
+
+@SIZES
+def test_a_decomposition_put_together_again(n):
+    """Exact where a gap counts as 0; else the singular vectors turn by 1 / gap, and so do their roundings."""
+    weights = ds.Matrix(np.random.default_rng(1).normal(size=(n, n)))
+
+    @ds.func
+    def weighed(A):
+        U, S, V = ds.svd(A)
+        return (weights * (U @ S @ V.transpose())).sum()
+
+    known = Known(n)
+    slope = Slope(weighed, known.matrices)
+    error = np.abs(slope.gradients() - np.array(weights)).max(axis=(1, 2))
+    expected = dot(known.directions, np.array(weights))
+    assert (error <= 1e-13 + 3e-15 / np.where(known.gaps > 1e-15, known.gaps, 1)).all()
+    error = np.abs(slope.tangents(known.directions) - expected)
+    assert (error <= 1e-13 + 3e-15 / np.where(known.gaps > 1e-15, known.gaps, 1)).all()
+
+
+@SIZES
+def test_other_products_with_the_whole_matrix_of_values(n):
+    weights = ds.Matrix(np.random.default_rng(1).normal(size=(n, n)))
+
+    @ds.func
+    def stretched(A):
+        _, S, V = ds.svd(A)
+        return (weights * (V @ S @ V.transpose())).sum()
+
+    @ds.func
+    def symmetric_factor(A):
+        _, S = ds.polar_decompose(A)
+        return (weights * S).sum()
+
+    known = Known(n)
+    found, expected = (Slope(f, known.matrices).gradients() for f in (stretched, symmetric_factor))
+    error = np.abs(found - expected).max(axis=(1, 2))
+    assert (error <= 1e-13 + 3e-14 / np.where(known.gaps > 1e-15, known.gaps, 1)).all()
+
+
+@SIZES
+def test_singular_vectors_turn_by_one_over_the_gap(n):
+    weights = ds.Matrix(np.random.default_rng(1).normal(size=(n, n)))
+
+    @ds.func
+    def left(A):
+        U, _, _ = ds.svd(A)
+        return (weights * U).sum()
+
+    gap = 1e-6
+    U, V = (rotation(np.random.default_rng(k), n) for k in (1, 2))
+    values = np.array([1.5 + gap, 1.5, 0.5][:n])
+    A = product(U[None], values[None], V[None])
+    direction = np.random.default_rng(3).normal(size=(1, n, n))
+    slope = Slope(left, A)
+    P = U.T @ direction[0] @ V
+    turn = np.zeros((n, n))
+    for i in range(n):
+        for j in range(n):
+            if i != j:
+                turn[i, j] = (P[i, j] * values[j] + P[j, i] * values[i]) / (values[j] ** 2 - values[i] ** 2)
+    mine = np.array(ds.svd(ds.Matrix(A[0]))[0])
+    signs = np.sign((mine * U).sum(axis=0))
+    expected = (np.array(weights) * (U @ turn * signs)).sum()
+    assert abs(expected) > 1e5
+    np.testing.assert_allclose(slope.tangents(direction), [expected], rtol=1e-8)
+    np.testing.assert_allclose(dot(slope.gradients(), direction), [expected], rtol=1e-8)
+
+
+@SIZES
+def test_where_vectors_have_no_derivative_their_turning_counts_as_nothing(n):
+    @ds.func
+    def vectors(A):
+        U, _, V = ds.svd(A)
+        Q = ds.sym_eig(A)[1]
+        return (U + V + Q).sum()
+
+    A = np.stack([np.eye(n), np.zeros((n, n))])
+    gradients = Slope(vectors, A).gradients()
+    assert np.isfinite(gradients).all()
+    np.testing.assert_array_equal(gradients[1], np.zeros((n, n)))
+
+
+@SIZES
+def test_derivatives_at_zero_are_finite(n):
+    @ds.func
+    def everything(A):
+        R, S = ds.polar_decompose(A)
+        U, D, V = ds.svd(A)
+        values, Q = ds.sym_eig(A)
+        return (R + S + U + D + V + Q).sum() + values.sum()
+
+    slope = Slope(everything, np.zeros((1, n, n)))
+    assert np.isfinite(slope.gradients()).all()
+    assert np.isfinite(slope.tangents(np.ones((1, n, n)))).all()
+    assert np.isfinite(slope.curvatures(np.ones((1, n, n)))).all()
+
+
+def test_nearly_opposite_values():
+    """Where the orthogonal factor is about to jump, it turns by one over the sum of the values."""
+    weights = np.random.default_rng(1).normal(size=(3, 3))
+    given = ds.Matrix(weights)
+
+    @ds.func
+    def weighed(A):
+        R, _ = ds.polar_decompose(A)
+        return (given * R).sum()
+
+    sums = np.array([1e-3, 1e-6, 1e-9])
+    known = Known(3, values=[[1.5, 0.7 + s, -0.7] for s in sums])
+    slope = Slope(weighed, known.matrices)
+    turned = known.left @ known.rotating(known.directions) @ known.right.transpose(0, 2, 1)
+    expected = (weights * turned).sum(axis=(1, 2))
+    for found in (slope.tangents(known.directions), dot(slope.gradients(), known.directions)):
+        assert (np.abs(found / expected - 1) <= 1e-14 / sums).all()
+
+
+def test_of_a_flat_matrix_only_one_axis_has_no_derivative():
+    """Of the values 1, 0.5 and -0.5 only the last two add up to 0."""
+    A = Known(3, values=[[1.0, 0.5, -0.5]]).matrices
+    weights = np.random.default_rng(3).normal(size=(3, 3))
+    given = ds.Matrix(weights)
+
+    @ds.func
+    def weighed(A):
+        R, _ = ds.polar_decompose(A)
+        return (given * R).sum()
+
+    direction = np.random.default_rng(4).normal(size=(1, 3, 3))
+    R, S = map(np.array, ds.polar_decompose(ds.Matrix(A[0])))  # one of many: only `S` tells the axes
+    values, Q = np.linalg.eigh(S)
+    np.testing.assert_allclose(values, [-0.5, 0.5, 1.0], atol=1e-12)
+    P = Q.T @ R.T @ direction[0] @ Q
+    turn = np.zeros((3, 3))
+    for i, j in ((0, 2), (1, 2)):
+        turn[i, j] = (P[i, j] - P[j, i]) / (values[i] + values[j])
+        turn[j, i] = -turn[i, j]
+    expected = (weights * (R @ Q @ turn @ Q.T)).sum()
+    slope = Slope(weighed, A)
+    np.testing.assert_allclose(slope.tangents(direction), [expected], rtol=1e-12)
+    np.testing.assert_allclose(dot(slope.gradients(), direction), [expected], rtol=1e-12)
+
+
+def symmetric(known):
+    """Symmetric matrices with the values of `known`."""
+    return product(known.left, known.values, known.left)
+
+
+@SIZES
+def test_symmetric_functions_of_eigenvalues(n):
+    @ds.func
+    def cubes(A):
+        values, _ = ds.sym_eig(A)
+        return (values**3).sum()
+
+    known = Known(n)
+    A = symmetric(known)
+    A = (A + A.transpose(0, 2, 1)) / 2
+    slope = Slope(cubes, A)
+    agree(slope, known.directions, 3 * A @ A)
+
+
+@SIZES
+def test_eigenvectors_turn_by_one_over_the_gap(n):
+    weights = ds.Matrix(np.random.default_rng(1).normal(size=(n, n)))
+
+    @ds.func
+    def projected(A):
+        _, Q = ds.sym_eig(A)
+        first = Q[:, 0]
+        return (weights * first.outer_product(first)).sum()
+
+    known = Known(n, seed=2)
+    gap = 1e-6
+    Q = known.left[0]
+    values = np.array([2.0 + gap, 2.0] if n == 2 else [1.0, 1.0 + gap, 3.0])
+    A = product(Q[None], values[None], Q[None])
+    direction = known.directions[:1] + known.directions[:1].transpose(0, 2, 1)
+    P = Q.T @ direction[0] @ Q
+    dq = sum(Q[:, j] * P[j, 0] / (values[0] - values[j]) for j in range(1, n))
+    expected = (np.array(weights) * (np.outer(dq, Q[:, 0]) + np.outer(Q[:, 0], dq))).sum()
+    slope = Slope(projected, A)
+    np.testing.assert_allclose(slope.tangents(direction), [expected], rtol=1e-8)
+    np.testing.assert_allclose(dot(slope.gradients(), direction), [expected], rtol=1e-8)
+
+
+@ds.func
+def by_svd(A):
+    U, S, V = ds.svd(A)
+    return (U @ S @ S @ V.transpose()).sum() + U[0, 0] * V[1, 0]
+
+
+@ds.func
+def by_polar(A):
+    R, S = ds.polar_decompose(A)
+    return (R @ S @ S).sum() + R[0, 1] ** 2
+
+
+@ds.func
+def by_eigenvectors(A):
+    values, Q = ds.sym_eig(A)
+    return values[0] ** 2 * Q[0, 0] * Q[1, 0] + values[1]
+
+
+@ds.func
+def by_equations(A):
+    b = A[:, 0] + 1.0
+    return ds.solve(A, b).norm_sqr()
+
+
+@pytest.mark.parametrize(
+    "function", [by_svd, by_polar, by_eigenvectors, by_equations], ids=lambda f: f.__name__
+)
+@SIZES
+def test_second_derivatives(n, function):
+    rng = np.random.default_rng(6)
+    A = np.diag([3.0, 2.0, 1.0][:n]) + rng.uniform(-0.3, 0.3, (6, n, n))
+    if function is not by_equations:
+        A[3:, :, 0] *= -1
+    direction = rng.normal(size=A.shape)
+    slope = Slope(function, A)
+    step = 1e-6
+    differences = (slope.gradients(A + step * direction) - slope.gradients(A - step * direction)) / (2 * step)
+    np.testing.assert_allclose(slope.curvatures(direction), differences, rtol=1e-7, atol=1e-7)
+
+
+def test_second_derivatives_of_complex_eigenvalues():
+    @ds.func
+    def by_eig(A):
+        values, vectors = ds.eig(A)
+        return values[0, 0] * values[0, 1] + vectors[0, 0] * vectors[1, 0] + vectors[2, 1] ** 3
+
+    A = np.array([[[1.0, 2.0], [3.0, 4.0]], [[4.0, 2.0], [-1.5, 5.0]], [[1.0, -2.0], [2.5, 0.5]]])
+    direction = np.random.default_rng(1).normal(size=A.shape)
+    slope = Slope(by_eig, A)
+    step = 1e-6
+    differences = (slope.gradients(A + step * direction) - slope.gradients(A - step * direction)) / (2 * step)
+    np.testing.assert_allclose(slope.curvatures(direction), differences, rtol=1e-7, atol=1e-7)
+
+
+def test_the_mean_of_double_eigenvalues_has_a_derivative():
+    @ds.func
+    def total(A):
+        values, _ = ds.eig(A)
+        return values[0, 0] + values[1, 0]
+
+    A = np.array([[[2.0, 0.0], [0.0, 2.0]], [[2.0, 1.0], [0.0, 2.0]], [[0.0, 0.0], [0.0, 0.0]]])
+    agree(Slope(total, A), np.ones((3, 2, 2)), np.broadcast_to(np.eye(2), (3, 2, 2)))

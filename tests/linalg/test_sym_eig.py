@@ -1,0 +1,42 @@
+"""`sym_eig`: values, order, accuracy on matrices of all kinds."""
+
+import numpy as np
+import pytest
+
+import dsim as ds
+from tests.linalg.cases import CLOSE, apply, many, special
+
+pytestmark = pytest.mark.parametrize("n", [2, 3])
+
+
+def check(A, values, V, close):
+    n = A.shape[-1]
+    A = (A + A.transpose(0, 2, 1)) / 2
+    size = np.abs(A).max(axis=(1, 2), keepdims=True)
+    size = np.where(size > 0, size, 1)
+    values = values / size[..., 0]
+    assert np.abs((V * values[:, None, :]) @ V.transpose(0, 2, 1) - A / size).max() <= close
+    assert np.abs(V.transpose(0, 2, 1) @ V - np.eye(n)).max() <= close
+    assert np.abs(np.linalg.det(V) - 1).max() <= 3 * close
+    expected = np.linalg.eigvalsh(A / size)
+    assert np.abs(values - (expected[:, ::-1] if n == 2 else expected)).max() <= close
+    step = np.diff(values, axis=1)
+    assert (step <= 0 if n == 2 else step >= 0).all()
+
+
+@pytest.mark.parametrize("real", ["f32", "f64"])
+def test_matrices_of_all_kinds(n, real):
+    A = many(n, real)
+    A = (A + A.transpose(0, 2, 1)) / 2
+    check(A, *apply(ds.sym_eig, [(n,), (n, n)], A, real=real), CLOSE[real])
+
+
+def test_only_the_symmetric_part_counts(n):
+    A = np.random.default_rng(1).normal(size=(50, n, n))
+    check(A, *apply(ds.sym_eig, [(n,), (n, n)], A), CLOSE["f64"])
+
+
+def test_outside_kernels(n):
+    A = np.stack(list(special(n).values()))
+    found = zip(*(ds.sym_eig(ds.Matrix(a)) for a in A), strict=True)
+    check(A, *(np.stack(x) for x in found), CLOSE["f64"])
