@@ -26,6 +26,14 @@ def leaves(statements: Sequence[ast.stmt]) -> bool:
     return isinstance(last, ast.If) and leaves(last.body) and leaves(last.orelse)
 
 
+def breaks(statements: Iterable[ast.stmt]) -> bool:
+    """Whether a ``break`` in `statements` leaves the loop that they are the body of."""
+    return any(
+        isinstance(s, ast.Break) or (isinstance(s, ast.If) and breaks((*s.body, *s.orelse)))
+        for s in statements
+    )
+
+
 def leave_loop(f: Frame, word: str) -> None:
     """``break`` and ``continue``; Python itself sees to it that there is a loop."""
     if word == "break":

@@ -9,12 +9,12 @@ from typing import NoReturn
 from dsim.frontend import carrying, loop_ranges
 from dsim.frontend.branches import choose, fork
 from dsim.frontend.elements import store
-from dsim.frontend.exits import assigned
+from dsim.frontend.exits import assigned, breaks
 from dsim.frontend.frame import Frame, Nest
 from dsim.frontend.items import bind_target
 from dsim.frontend.memories import whole
 from dsim.frontend.operators import condition
-from dsim.frontend.scope import DRAWS, LIVE
+from dsim.frontend.scope import DRAWS, LIVE, RETURNED
 from dsim.frontend.structure import same
 from dsim.frontend.values import Field, Grid, Mat, Opaque, Range, Shape, Value, describe
 from dsim.ir.build import FALSE, TRUE, const, index
@@ -212,6 +212,8 @@ def conditional(f: Frame, s: ast.While) -> None:
     f.scope.values.pop(go, None)
     if outermost:
         f.scope.values[DRAWS] = drawn
+    if isinstance(s.test, ast.Constant) and s.test.value and not breaks(s.body):
+        f.scope.values.update({RETURNED: TRUE, LIVE: FALSE, **dict.fromkeys(f.loops, FALSE)})
 
 
 def _test(f: Frame, s: ast.While, c: carrying.Carry) -> Block:

@@ -83,6 +83,47 @@ def test_while_true_with_continue() -> None:
     agrees(k, [x])
 
 
+def test_while_true_that_only_return_leaves() -> None:
+    x = counted()
+
+    def k(a: ti.i32) -> int:
+        i = 0
+        while True:
+            i += 1
+            for j in range(i):
+                if i * j == a:
+                    return 100 * i + j
+                if j > a:
+                    break
+            x[i % 5] += 1
+            if i > 8:
+                return -i
+
+    for a in (0, 2, 6, 7, 50):
+        agrees(k, [x], a)
+
+
+def test_while_true_that_only_return_leaves_inside_another_loop() -> None:
+    x = counted()
+
+    @ti.func
+    def place(a):
+        for i in range(3):
+            if i == a:
+                while True:
+                    i += a + 1
+                    if i > 7:
+                        return 10 * i
+            x[i] += 1
+        return -1
+
+    def k(a: ti.i32) -> int:
+        return place(a) + place(a + 1)
+
+    for a in range(4):
+        agrees(k, [x], a)
+
+
 def test_the_condition_of_a_while_is_not_looked_at_after_break() -> None:
     x = f(3, dtype=ti.i32, values=[1, 1, 1])
 
