@@ -26,6 +26,7 @@ from tests.corpus import (
     programs_control,
     programs_decompositions,
     programs_derivatives,
+    programs_exits,
     programs_fields,
     programs_indices,
     programs_launches,
@@ -38,6 +39,7 @@ from tests.corpus import (
 from tests.corpus.program import PROGRAMS, Cell, Maker
 
 MODULES = (
+    programs_exits,
     programs_fields,
     programs_control,
     programs_carried,
