@@ -20,16 +20,20 @@ from dsim.ir.nodes import (
     Derive,
     For,
     If,
+    Journal,
     Kernel,
     Let,
     Load,
+    Mark,
     Memory,
     MemoryKey,
+    Record,
+    Rewind,
     Store,
     Var,
     While,
 )
-from dsim.ir.walk import binds, blocks, parameters, statements
+from dsim.ir.walk import binds, blocks, parameters, statements, written
 
 Kind = Literal["load", "store", "accumulate"]
 
@@ -47,10 +51,15 @@ class Guard:
 class Access:
     """One statement that loads, stores or accumulates, compared by identity.
 
+    A `Record` counts as a store to its element: it is there where a `Rewind` will write. It, and what else
+    is done to a journal, counts as a store to that as a whole, so that the order of entries is kept.
+
     Attributes
     ----------
-    statement : Load, Store or Accumulate
-        It, with its memory, its origin and its site.
+    statement : Load, Store, Accumulate, Record, Mark or Rewind
+        It, with its origin.
+    memory : Memory
+        What is accessed.
     kind : str
         Which of the three.
     index : tuple of Affine
@@ -65,7 +74,8 @@ class Access:
         Equal for accesses with equal index, loops and guards.
     """
 
-    statement: Load | Store | Accumulate
+    statement: Load | Store | Accumulate | Record | Mark | Rewind
+    memory: Memory
     kind: Kind
     index: tuple[Affine, ...]
     loops: tuple[Loop, ...]
@@ -74,14 +84,9 @@ class Access:
     form: int
 
     @property
-    def memory(self) -> Memory:
-        """The memory that is accessed."""
-        return self.statement.memory
-
-    @property
     def site(self) -> int:
         """The number of the person's access that this is; -1 for one made by a transform."""
-        return self.statement.site
+        return -1 if isinstance(self.statement, Mark | Rewind) else self.statement.site
 
     @property
     def op(self) -> str:
@@ -160,6 +165,10 @@ class _Walk:
             Store: self._write,
             Accumulate: self._write,
             Alloc: self._alloc,
+            Journal: self._journal,
+            Record: self._record,
+            Mark: self._turn,
+            Rewind: self._turn,
             If: self._if,
             For: self._for,
             While: self._while,
@@ -186,13 +195,22 @@ class _Walk:
         if not s.var.type.is_float:
             self.integers.let(s)
 
-    def _access(self, s: Load | Store | Accumulate, kind: Kind) -> tuple[Affine, ...]:
+    def _access(self, s: Load | Store | Accumulate | Record, kind: Kind) -> tuple[Affine, ...]:
         index = tuple(map(self.integers.form, s.index))
-        form = self._forms.setdefault((index, self._path, self._guards), len(self._forms))
-        access = Access(s, kind, index, self._path, self._guards, self._position, form)
-        self.accesses.append(access)
-        self.by_memory.setdefault(s.memory.key, []).append(access)
+        self._note(s, s.memory, kind, index)
         return index
+
+    def _note(
+        self,
+        s: Load | Store | Accumulate | Record | Mark | Rewind,
+        memory: Memory,
+        kind: Kind,
+        index: tuple[Affine, ...],
+    ) -> None:
+        form = self._forms.setdefault((index, self._path, self._guards), len(self._forms))
+        access = Access(s, memory, kind, index, self._path, self._guards, self._position, form)
+        self.accesses.append(access)
+        self.by_memory.setdefault(memory.key, []).append(access)
 
     def _load(self, s: Load) -> None:
         self._bind((s.var,))
@@ -209,12 +227,23 @@ class _Walk:
         """The memories that the kernel writes, found when first asked for."""
         if self._written is None:
             everything = statements(self.kernel.body)
-            self._written = frozenset(s.memory.key for s in everything if isinstance(s, Store | Accumulate))
+            self._written = frozenset(m.key for m in map(written, everything) if m is not None)
         return self._written
 
     def _alloc(self, s: Alloc) -> None:
         self.allocated[s.memory.key] = self._path[-1] if self._path else None
         self.lengths[s.memory.key] = tuple(map(self.integers.form, s.shape))
+
+    def _journal(self, s: Journal) -> None:
+        self.allocated[s.journal.key] = self._path[-1] if self._path else None
+
+    def _record(self, s: Record) -> None:
+        self._access(s, "store")
+        self._turn(s)
+
+    def _turn(self, s: Record | Mark | Rewind) -> None:
+        self._bind(binds(s))
+        self._note(s, s.journal, "store", ())
 
     def _if(self, s: If) -> None:
         self._bind(s.results)

@@ -4,7 +4,8 @@ The adjoint kernel runs after the primal, on the memories as that left them but 
 to find as they were before: it replays what it needs of the primal without effects, then goes backwards.
 It reads the adjoints of what the primal wrote and adds to those of what it read. Whether the primal
 destroyed a value that the adjoint reads is not decided here: `Adjoint.needed` and `Adjoint.lost` say
-which values those are.
+which values those are. Of the memories that the adjoint finds as they were before, it does those writes
+again that feed what it needs, and undoes them (`again`, `journals`).
 """
 
 from __future__ import annotations
@@ -14,9 +15,12 @@ from dataclasses import dataclass, replace
 
 from dsim.analysis.activity import of_kernel
 from dsim.analysis.guards import unchosen
+from dsim.autodiff.again import Again, found
 from dsim.autodiff.backward import backward, pullback
 from dsim.autodiff.bars import Bars, Sweep
+from dsim.autodiff.journals import opened
 from dsim.autodiff.names import ADJOINT
+from dsim.autodiff.prepared import prepared, refuse_journals
 from dsim.autodiff.replay import replay
 from dsim.ir.build import Builder, Names
 from dsim.ir.nodes import (
@@ -28,8 +32,9 @@ from dsim.ir.nodes import (
     MemoryKey,
     Var,
 )
-from dsim.ir.walk import Copier, binds, fields_of, statements
+from dsim.ir.walk import Copier, binds, fields_of, parameters, statements
 from dsim.passes.drop_dead import drop_dead
+from dsim.passes.parallel import in_series
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,18 +51,31 @@ class Adjoint:
     Attributes
     ----------
     kernel : Kernel
-        Same parameters as the primal; returns nothing; changes only adjoint memories.
+        Same parameters as the primal; returns nothing; changes only adjoint memories, and leaves those
+        that it writes again bit for bit as it found them.
     needed : frozenset of int
         Sites of the primal's accesses whose value the adjoint reads again from memory. Of a load: the
         value that it read. Of a min or max accumulation: the final value. Of another accumulation: the
         value before it.
     lost : tuple of Lost
         Needed values that no reading of memory can give; not empty means: there is no such gradient.
+    journaled : frozenset of MemoryKey
+        The memories that it writes again.
+    ordered : tuple of Accumulate
+        Those whose value before it uses, and which meet others in iterations of a parallel loop: the primal
+        must then run `in_series`, so that the adjoint finds the same values again.
     """
 
     kernel: Kernel
     needed: frozenset[int]
     lost: tuple[Lost, ...]
+    journaled: frozenset[MemoryKey] = frozenset()
+    ordered: tuple[Accumulate, ...] = ()
+
+    @property
+    def serial(self) -> bool:
+        """Whether the primal must run in series."""
+        return bool(self.ordered)
 
 
 def reverse(
@@ -79,20 +97,63 @@ def reverse(
     entry : frozenset of MemoryKey
         Memories that are, when the adjoint runs, as they were before the primal; all others are as it
         left them.
+
+    Raises
+    ------
+    GradientError
+        When `kernel` writes memories again itself: there is no adjoint of such an adjoint.
     """
+    refuse_journals(kernel)
+    kernel, again, met = prepared(kernel), Again(entry=entry), frozenset[int]()
+    while True:  # what is done again may need more values, which may need more to be done again
+        made = _reverse(kernel, active, label, again)
+        following = found(kernel, entry, made.adjoint.needed, made.used | again.used)
+        met |= following.met
+        if following.met:
+            kernel = in_series(kernel, following.shared)
+            following = found(kernel, entry, made.adjoint.needed, made.used | again.used)
+        if following == again:
+            return replace(made.adjoint, ordered=tuple(s for s in made.olds if s.site in met))
+        again = following
+
+
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """An adjoint; of which forward runs it uses the results; accumulations whose value before it uses."""
+
+    adjoint: Adjoint
+    used: frozenset[int]
+    olds: tuple[Accumulate, ...]
+
+
+def _reverse(kernel: Kernel, active: frozenset[MemoryKey], label: str, again: Again) -> _Made:
+    """An adjoint that does again what `again` says."""
     names = Names([*(p.name for p in kernel.params), *(m.name for m in kernel.memories)])
     builder = Builder(names)
     activity = of_kernel(kernel, active)
-    sweep = Sweep(builder, activity, Copier(names), label, unchosen(kernel.body))
+    top = kernel.body.statements
+    sweep = Sweep(builder, activity, Copier(names), label, unchosen(kernel.body), again, again.span(top))
+    opened(sweep, again.memories)
     env: dict[Var, Atom] = {}
-    records = replay(sweep, kernel.body.statements, env)
-    backward(sweep, kernel.body.statements, records, env, Bars(builder, activity))
+    records = replay(sweep, top, env)
+    backward(sweep, top, records, env, Bars(builder, activity))
     body = builder.close()
     exact = kernel.exact or compares_final_values(kernel)
     adjoint = replace(kernel, body=body, memories=fields_of(body), locals=(), exact=exact)
     adjoint = drop_dead(adjoint)
     adjoint = replace(adjoint, memories=fields_of(adjoint.body))
-    return Adjoint(adjoint, _needed(kernel, adjoint), _lost(sweep, adjoint, entry))
+    bound = {v.name: v for s in statements(adjoint.body) for v in (*binds(s), *parameters(s))}
+    gone = [s for v, s in sweep.lost.items() if v.name in bound]
+    return _Made(
+        Adjoint(
+            adjoint,
+            _needed(kernel, adjoint),
+            tuple(Lost(s) for s in gone if s.memory.key not in again.entry),
+            frozenset(m.key for m in again.memories),
+        ),
+        frozenset(n for name, n in sweep.forward.items() if name in bound),
+        tuple(dict.fromkeys(s for s in gone if s.old is not None)),
+    )
 
 
 def compares_final_values(kernel: Kernel) -> bool:
@@ -111,14 +172,8 @@ def _needed(primal: Kernel, adjoint: Kernel) -> frozenset[int]:
     return frozenset(
         s.site
         for s in statements(adjoint.body)
-        if isinstance(s, Load) and s.memory.key in own and not s.memory.private
+        if isinstance(s, Load) and s.memory.key in own and not s.memory.private and s.site >= 0
     )
-
-
-def _lost(sweep: Sweep, adjoint: Kernel, entry: frozenset[MemoryKey]) -> tuple[Lost, ...]:
-    still = {v for s in statements(adjoint.body) for v in binds(s)}
-    gone = (s for v, s in sweep.lost.items() if v in still)
-    return tuple(Lost(s) for s in gone if s.memory.key not in entry)
 
 
 def vjp(

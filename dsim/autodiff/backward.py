@@ -1,9 +1,6 @@
 """The backward sweep: statements in reverse order, each adding to the adjoints of what it read.
 
-``z = f[i]``   → ``f_bar[i] += z_bar``
-``f[i] = v``   → ``v_bar += f_bar[i]; f_bar[i] = 0``
-``f[i] += v``  → ``v_bar += f_bar[i]``
-``f[i] max= v`` → the adjoint goes to `v` if `v` is the final value, else it stays with what was before
+Accesses to memory are the business of `accesses`.
 A branch is run again, then backwards, in a branch on the same condition; a loop trip by trip, each
 from its saved start. `replay` is the forward sweep that all this stands on.
 """
@@ -18,9 +15,21 @@ import numpy as np
 
 from dsim.analysis.activity import Activity
 from dsim.analysis.guards import unchosen
+from dsim.autodiff import accesses
 from dsim.autodiff.bars import Bars, Env, Sweep
+from dsim.autodiff.journals import own
 from dsim.autodiff.names import ADJOINT, zero
-from dsim.autodiff.replay import Record, Records, Trips, replay, restore, start_of_trip, trip_count
+from dsim.autodiff.replay import (
+    Kept,
+    Records,
+    Replayed,
+    Trips,
+    alone,
+    replay,
+    restore,
+    start_of_trip,
+    trip_count,
+)
 from dsim.diagnostics import Diagnostic, GradientError
 from dsim.ir.build import Builder, const
 from dsim.ir.nodes import (
@@ -151,7 +160,7 @@ def _screened(b: Builder, adjoint: Atom, seeds: Sequence[Atom]) -> Atom:
 
 
 def _statement(  # noqa: C901, PLR0912 (one case a node)
-    sweep: Sweep, s: Statement, record: Record | None, env: Env, bars: Bars
+    sweep: Sweep, s: Statement, record: Replayed | None, env: Env, bars: Bars
 ) -> None:
     match s:
         case Let():
@@ -159,25 +168,26 @@ def _statement(  # noqa: C901, PLR0912 (one case a node)
         case Load():
             bar = bars.of(s.var)
             if bar is not None and sweep.activity.carries(s.memory):
-                _accumulate_bar(sweep, s, env, bar)
+                accesses.accumulate_bar(sweep, s, env, bar)
         case Store():
             if sweep.activity.carries(s.memory):
-                _store(sweep, s, env, bars)
-            _undo(sweep, s, record, env)
+                accesses.store(sweep, s, env, bars)
+            accesses.undo(sweep, s, record, env)
         case Accumulate():
             if sweep.activity.carries(s.memory):
-                _accumulate(sweep, s, record, env, bars)
-            _undo(sweep, s, record, env)
+                accesses.accumulate(sweep, s, record, env, bars)
+            accesses.undo(sweep, s, record, env)
         case If():
-            if isinstance(record, dict):
+            if isinstance(record, Kept):
                 restore(sweep, record)
             if _reacts(sweep, s, bars):
                 _if(sweep, s, env, bars)
         case For() | While():
+            kept = record.kept if isinstance(record, Trips) else Kept()
             if _reacts(sweep, s, bars):
                 _loop(sweep, s, record, env, bars)
-            if isinstance(record, Trips):
-                restore(sweep, record.kept)
+                kept = Kept(kept.buffers)  # what it wrote to fields has been undone trip by trip
+            restore(sweep, kept)
         case Call():
             _call(sweep, s, env, bars)
         case _:
@@ -200,83 +210,6 @@ def _let(sweep: Sweep, s: Let, env: Env, bars: Bars) -> None:
         if times is not None and sweep.activity.varies(arg):
             product = times(*terms, result, factor).atom
             bars.add(arg, b.let("mul_strong", product, bar) if strong else product)
-
-
-def _at(s: Load | Store | Accumulate, env: Env) -> tuple[Atom, ...]:
-    return tuple(swap(i, env) for i in s.index)
-
-
-def _accumulate_bar(sweep: Sweep, s: Load | Accumulate, env: Env, value: Atom) -> None:
-    target = sweep.adjoint(s.memory)
-    sweep.builder.add(Accumulate(target, _at(s, env), value, "add", None, sweep.builder.origin, s.site))
-
-
-def _read_bar(sweep: Sweep, s: Store | Accumulate, env: Env) -> Var:
-    memory = sweep.adjoint(s.memory)
-    bar = sweep.builder.fresh(f"{s.memory.name}_{ADJOINT}", memory.type)
-    sweep.builder.add(Load(bar, memory, _at(s, env), sweep.builder.origin, s.site))
-    return bar
-
-
-def _write_bar(sweep: Sweep, s: Store | Accumulate, env: Env, value: Atom) -> None:
-    target = sweep.adjoint(s.memory)
-    sweep.builder.add(Store(target, _at(s, env), value, sweep.builder.origin, s.site))
-
-
-def _store(sweep: Sweep, s: Store, env: Env, bars: Bars) -> None:
-    if sweep.activity.varies(s.value):
-        bars.add(s.value, _read_bar(sweep, s, env))
-    _write_bar(sweep, s, env, zero(s.memory.type))
-
-
-def _undo(sweep: Sweep, s: Store | Accumulate, record: Record | None, env: Env) -> None:
-    """Puts back what a write to private memory replaced."""
-    if isinstance(record, Var):
-        target = sweep.memory(s.memory)
-        sweep.builder.add(Store(target, _at(s, env), record, sweep.builder.origin))
-
-
-def _accumulate(sweep: Sweep, s: Accumulate, record: Record | None, env: Env, bars: Bars) -> None:
-    varies = sweep.activity.varies(s.value)
-    if s.op == "add":
-        if varies:
-            bars.add(s.value, _read_bar(sweep, s, env))
-    elif s.op == "mul":
-        _accumulate_mul(sweep, s, record, env, bars)
-    else:
-        _accumulate_extremum(sweep, s, record, env, bars)
-    old_bar = None if s.old is None else bars.of(s.old)
-    if old_bar is not None:
-        _accumulate_bar(sweep, s, env, old_bar)
-
-
-def _accumulate_mul(sweep: Sweep, s: Accumulate, record: Record | None, env: Env, bars: Bars) -> None:
-    b, bar, value = sweep.builder, _read_bar(sweep, s, env), swap(s.value, env)
-    if sweep.activity.varies(s.value):
-        if isinstance(record, Var):
-            before = record
-        else:
-            before = b.fresh(f"{s.memory.name}_before", s.memory.type)
-            b.add(Load(before, sweep.memory(s.memory), _at(s, env), b.origin, s.site))
-            sweep.lost[before] = s
-        bars.add(s.value, b.let("mul", before, bar))
-    _write_bar(sweep, s, env, b.let("mul", value, bar))
-
-
-def _accumulate_extremum(sweep: Sweep, s: Accumulate, record: Record | None, env: Env, bars: Bars) -> None:
-    """To the value that won: known from the value before (private), or equal to the final value."""
-    b, bar, value = sweep.builder, _read_bar(sweep, s, env), swap(s.value, env)
-    nothing = zero(bar.type)
-    if isinstance(record, Var):
-        stays = b.let("gt" if s.op == "max" else "lt", record, value, hint="stays")
-        won, left = b.let("select", stays, nothing, bar), b.let("select", stays, bar, nothing)
-    else:
-        final = b.fresh(s.memory.name, s.memory.type)
-        b.add(Load(final, sweep.memory(s.memory), _at(s, env), b.origin, s.site))
-        wins = b.let("eq", value, final, hint="wins")
-        won, left = b.let("select", wins, bar, nothing), b.let("select", wins, nothing, bar)
-    bars.add(s.value, won)
-    _write_bar(sweep, s, env, left)
 
 
 def _reacts(sweep: Sweep, s: If | For | While, bars: Bars) -> bool:
@@ -320,14 +253,16 @@ def _run_back(
     sweep: Sweep, s: If | For, block: Block, env: Env, bars: Bars, yielded: Sequence[Atom | None]
 ) -> None:
     """Appends `block` forward, then backward from the adjoints of what it yields."""
+    around, sweep.region = sweep.region, sweep.again.span(block.statements)
     with sweep.builder.at(s.origin):
         records = replay(sweep, block.statements, env)
     for y, bar in zip(block.yields, yielded, strict=True):
         bars.add(y, bar)
     backward(sweep, block.statements, records, env, bars)
+    sweep.region = around
 
 
-def _loop(sweep: Sweep, s: For | While, record: Record | None, env: Env, bars: Bars) -> None:
+def _loop(sweep: Sweep, s: For | While, record: Replayed | None, env: Env, bars: Bars) -> None:
     """Trip by trip backwards; adjoints of outer variables and of carried values are carried."""
     b = sweep.builder
     trips = record if isinstance(record, Trips) else None
@@ -337,7 +272,8 @@ def _loop(sweep: Sweep, s: For | While, record: Record | None, env: Env, bars: B
     outer = _outer(sweep, loop.body, but=(loop.index, *loop.carried))
     init = (*(bars.or_zero(loop.results[i]) for i in varying), *(bars.or_zero(v) for v in outer))
     number, first, last, step = _backward_range(sweep, loop, trips, env)
-    with b.block() as made:
+    lonely = alone(sweep, s) and not (trips is not None and trips.marks)
+    with b.block() as made, own(sweep, sweep.again.inside(s) if lonely else ()):
         inner_env = _start_of_trip(sweep, loop, trips, number, env)
         followed = [*(loop.carried[i] for i in varying), *outer]
         carried = tuple(b.fresh(f"{v.name}_{ADJOINT}", v.type) for v in followed)
@@ -388,4 +324,4 @@ def _start_of_trip(sweep: Sweep, loop: For, trips: Trips | None, number: Var, en
         return start_of_trip(sweep, trips, number, env)
     if _in_any_order(sweep, loop):
         return {**env, loop.index: number}
-    return start_of_trip(sweep, Trips(loop, number, swap(loop.start, env), {}, {}, {}), number, env)
+    return start_of_trip(sweep, Trips(loop, number, swap(loop.start, env)), number, env)

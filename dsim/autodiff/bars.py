@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from dsim.analysis.activity import Activity
+from dsim.autodiff.again import Again, Span
 from dsim.autodiff.names import ADJOINT, companion, zero
 from dsim.ir.build import Builder
 from dsim.ir.nodes import Accumulate, Atom, Memory, Statement, Var
@@ -64,6 +65,17 @@ class Sweep:
         The lengths of the axes of each private memory of the primal.
     unchosen : frozenset of Var
         Variables of the primal through which products must be strong (`analysis.guards`).
+    again : Again
+        What of the primal's writes to fields is done again.
+    journals : dict
+        The journal in use of each memory that is written again.
+    region : Span
+        The part of the primal that is replayed once, to go over it backwards.
+    doing : bool
+        Whether writes are done again where the primal is run once more.
+    forward : dict
+        Names of variables of the adjoint kernel that only a forward run binds whose writes nobody sees
+        later, and the number of the branch or loop that it runs.
     """
 
     builder: Builder
@@ -71,9 +83,14 @@ class Sweep:
     copier: Copier
     label: str
     unchosen: frozenset[Var] = frozenset()
+    again: Again = field(default_factory=Again)
+    region: Span = (0, 0)
+    doing: bool = True
     lost: dict[Var, Accumulate] = field(default_factory=dict)
     adjoints: dict[Memory, Memory] = field(default_factory=dict)
     shapes: dict[Memory, tuple[Atom, ...]] = field(default_factory=dict)
+    journals: dict[Memory, Memory] = field(default_factory=dict)
+    forward: dict[str, int] = field(default_factory=dict)
 
     def memory(self, memory: Memory) -> Memory:
         """The memory that stands for the primal's `memory`."""

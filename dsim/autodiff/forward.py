@@ -22,11 +22,14 @@ from dsim.ir.nodes import (
     Call,
     For,
     If,
+    Journal,
     Kernel,
     Let,
     Load,
     Memory,
     MemoryKey,
+    Record,
+    Rewind,
     Statement,
     Store,
     Var,
@@ -119,7 +122,7 @@ class Tangents:
             return companion(memory, self.label, self.builder.names)
         return self._private[memory]
 
-    def _statement(self, s: Statement) -> None:
+    def _statement(self, s: Statement) -> None:  # noqa: C901 (one case a node)
         match s:
             case Let():
                 self.builder.add(s)
@@ -134,6 +137,8 @@ class Tangents:
                 self._accumulate(s)
             case Alloc():
                 self._alloc(s)
+            case Journal() | Record() | Rewind():
+                self._logging(s)
             case If():
                 self._if(s)
             case For() | While():
@@ -218,6 +223,16 @@ class Tangents:
         if self.activity.carries(s.memory):
             self._private[s.memory] = companion(s.memory, self.label, self.builder.names)
             self.builder.add(replace(s, memory=self._private[s.memory], origin=self.builder.origin))
+
+    def _logging(self, s: Journal | Record | Rewind) -> None:
+        """The tangents have a journal of their own, which is always as long: one mark serves both."""
+        self.builder.add(s)
+        if not self.activity.carries(s.memory):
+            return
+        if isinstance(s, Journal):
+            self._private[s.journal] = companion(s.journal, self.label, self.builder.names)
+        memory, journal = self._companion(s.memory), self._private[s.journal]
+        self.builder.add(replace(s, memory=memory, journal=journal, origin=self.builder.origin))
 
     def _varying(self, variables: Sequence[Var]) -> list[int]:
         return [i for i, v in enumerate(variables) if v in self.activity.variables]

@@ -1,23 +1,27 @@
-"""The forward sweep of an adjoint kernel: the primal once more, without effects, saving what loops carry.
+"""The forward sweep of an adjoint kernel: the primal once more, saving what the way back needs.
 
 A loop that carries values is run here so that (a) what follows sees its results and (b) each trip's
 carried values are saved; the backward sweep then starts any trip from its saved values. A `While`
 is run once to count its trips and once more as a counted loop.
 
-Private memories go back in time with the backward sweep: a write keeps the value before, a branch or
-loop keeps the buffers that it changes, and each trip of a loop that reads them saves a snapshot. So
-whatever the backward sweep runs again finds its buffers as they were.
+Memories go back in time with the backward sweep: when that of a statement begins they are as the
+statement left them, when it ends as it found them. Private ones: a write keeps the value before, a branch
+or loop keeps the buffers that it changes, and each trip of a loop that reads them saves a snapshot.
+Fields, as far as the adjoint writes them again: `journals`.
 
 What is saved in vain is removed by `passes.drop_dead`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 
+from dsim.autodiff import journals
 from dsim.autodiff.bars import Env, Sweep
-from dsim.autodiff.names import companion
+from dsim.autodiff.journals import Marks, Written
+from dsim.autodiff.rerun import alloc, changed_buffers, inside, rerun, silent_call
 from dsim.ir.build import TRUE, const, index
 from dsim.ir.nodes import (
     Accumulate,
@@ -36,10 +40,18 @@ from dsim.ir.nodes import (
     Var,
     While,
 )
-from dsim.ir.types import i32
-from dsim.ir.walk import silent, statements, swap
+from dsim.ir.types import ScalarType, i32, i64
+from dsim.ir.walk import binds, parameters, statements, swap
 
-Kept = dict[Memory, Memory]  # buffers and where their values from before are
+Areas = dict[Memory, Memory]  # memories and where their values from before are
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What brings back the state from before a branch or loop: of buffers, and of journals."""
+
+    buffers: Areas = field(default_factory=dict)
+    marks: Marks = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,23 +60,24 @@ class Trips:
 
     `loop` is the loop as a counted one; its trips are numbered 0 to `count` - 1, trip k has the
     index ``first + k * step``. `saved` holds carried values by trip, `snapshots` the buffers that its
-    body reads and changes, `kept` all that it changes as they were before it.
+    body reads and changes, `marks` the lengths of journals; `kept` brings back what was before it.
     """
 
     loop: For
     count: Atom
     first: Atom
-    saved: dict[Var, Memory]
-    snapshots: dict[Memory, Memory]
-    kept: Kept
+    saved: dict[Var, Memory] = field(default_factory=dict)
+    snapshots: Areas = field(default_factory=dict)
+    marks: Areas = field(default_factory=dict)
+    kept: Kept = field(default_factory=Kept)
 
 
-Record = Trips | Kept | Var  # of a loop, of a branch, of a write to private memory (the value before)
-Records = dict[int, Record]  # by the statement's number in its block
+Replayed = Trips | Kept | Written  # of a loop, of a branch, of a write
+Records = dict[int, Replayed]  # by the statement's number in its block
 
 
 def replay(sweep: Sweep, body: Sequence[Statement], env: Env) -> Records:
-    """Appends `body` without its effects; `env` gains what it binds."""
+    """Appends `body`, to go over it backwards then; `env` gains what it binds."""
     records: Records = {}
     for number, s in enumerate(body):
         with sweep.builder.at(s.origin):
@@ -74,18 +87,16 @@ def replay(sweep: Sweep, body: Sequence[Statement], env: Env) -> Records:
     return records
 
 
-def _statement(sweep: Sweep, s: Statement, env: Env) -> Record | None:
+def _statement(sweep: Sweep, s: Statement, env: Env) -> Replayed | None:
     match s:
         case Print() | Assert():
             pass
-        case Store(memory=Memory(private=False)):
-            pass
-        case Store() | Accumulate(memory=Memory(private=True)):
+        case Store(memory=Memory(private=False)) | Accumulate(memory=Memory(private=False)):
+            return journals.keep(sweep, s, env)
+        case Store() | Accumulate():
             return _private_write(sweep, s, env)
-        case Accumulate():
-            _global_accumulate(sweep, s, env)
         case Alloc():
-            _alloc(sweep, s, env)
+            alloc(sweep, s, env)
         case If():
             return _if(sweep, s, env)
         case For():
@@ -93,67 +104,60 @@ def _statement(sweep: Sweep, s: Statement, env: Env) -> Record | None:
         case While():
             return _while(sweep, s, env)
         case Call():
-            # What it says, the primal has said.
-            sweep.builder.add(sweep.copier.statement(replace(s, body=silent(s.body)), env))
+            silent_call(sweep, s, env)
         case _:
             sweep.builder.add(sweep.copier.statement(s, env))
     return None
 
 
-def _private_write(sweep: Sweep, s: Store | Accumulate, env: Env) -> Var:
+def _private_write(sweep: Sweep, s: Store | Accumulate, env: Env) -> Written:
     before = sweep.builder.fresh(f"{s.memory.name}_before", s.memory.type)
     at = tuple(swap(i, env) for i in s.index)
     sweep.builder.add(Load(before, sweep.memory(s.memory), at, s.origin))
     sweep.builder.add(sweep.copier.statement(s, env))
-    return before
+    return Written(before, before)
 
 
-def _global_accumulate(sweep: Sweep, s: Accumulate, env: Env) -> None:
-    """A field's value before an accumulation is gone once the primal has run."""
-    if s.old is not None:
-        load = Load(s.old, s.memory, s.index, s.origin, s.site)
-        copied = sweep.copier.statement(load, env)
-        assert isinstance(copied, Load)
-        sweep.lost[copied.var] = s
-        sweep.builder.add(copied)
+# branches ---------------------------------------------------------------------------------------
 
 
-def _alloc(sweep: Sweep, s: Alloc, env: Env) -> None:
-    copied = sweep.copier.statement(s, env)
-    assert isinstance(copied, Alloc)
-    sweep.builder.add(copied)
-    sweep.shapes[s.memory] = copied.shape
-    if s.memory in sweep.activity.private:
-        bar = companion(copied.memory, sweep.label, sweep.builder.names)
-        sweep.adjoints[copied.memory] = bar
-        sweep.builder.add(replace(copied, memory=bar))
+@contextmanager
+def _forward(sweep: Sweep, s: If | For | While) -> Iterator[bool]:
+    """Inside, `s` is run forward; gives whether what it writes to fields stays to be seen.
 
-
-def _inside(sweep: Sweep, block: Block, env: Env) -> Block:
-    inner_env = dict(env)
-    with sweep.builder.block() as inner:
-        replay(sweep, block.statements, inner_env)
-    return Block(tuple(inner), tuple(swap(y, inner_env) for y in block.yields))
+    If not it is undone at once, and done only where the adjoint is known to use what else comes out.
+    """
+    stays = sweep.again.seen(s, sweep.region)
+    stays = stays or (isinstance(s, For | While) and sweep.again.handed_on(s))
+    before = sweep.doing
+    sweep.doing = stays or sweep.again.number(s) in sweep.again.used
+    with sweep.builder.block() as made:
+        yield stays
+    sweep.doing = before
+    for inner in made:
+        sweep.builder.add(inner)
+    if not stays and sweep.again.inside(s):
+        for inner in statements(Block(tuple(made))):
+            bound = (*binds(inner), *parameters(inner))
+            sweep.forward.update((v.name, sweep.again.number(s)) for v in bound)
 
 
 def _if(sweep: Sweep, s: If, env: Env) -> Kept:
     cond = swap(s.cond, env)
-    kept = _keep(sweep, _changed_buffers(s.then, s.orelse))
-    then, orelse = _inside(sweep, s.then, env), _inside(sweep, s.orelse, env)
-    results = tuple(sweep.copier.variable(r, env) for r in s.results)
-    sweep.builder.add(If(cond, then, orelse, results, s.origin))
-    return kept
+    kept = _keep(sweep, changed_buffers(s.then, s.orelse))
+    with _forward(sweep, s) as stays:
+        marks = _marks(sweep, s)
+        then, orelse = inside(sweep, s.then, env), inside(sweep, s.orelse, env)
+        results = tuple(sweep.copier.variable(r, env) for r in s.results)
+        sweep.builder.add(If(cond, then, orelse, results, s.origin))
+        if not stays:
+            journals.rewind(sweep, marks)
+    return Kept(kept, marks if stays else {})
 
 
-def _changed_buffers(*blocks: Block) -> tuple[Memory, ...]:
-    """Private memories from outside of `blocks` that they change."""
-    inside = [s for block in blocks for s in statements(block)]
-    own = {s.memory for s in inside if isinstance(s, Alloc)}
-    found: dict[Memory, None] = {}
-    for s in inside:
-        if isinstance(s, Store | Accumulate) and s.memory.private and s.memory not in own:
-            found.setdefault(s.memory)
-    return tuple(found)
+def _marks(sweep: Sweep, s: Statement) -> Marks:
+    """Marks before `s` is run once more."""
+    return journals.marks(sweep, sweep.again.inside(s)) if sweep.doing else {}
 
 
 def _read_buffers(block: Block, buffers: tuple[Memory, ...]) -> tuple[Memory, ...]:
@@ -165,12 +169,19 @@ def _read_buffers(block: Block, buffers: tuple[Memory, ...]) -> tuple[Memory, ..
     return tuple(m for m in buffers if m in found)
 
 
+# loops ------------------------------------------------------------------------------------------
+
+
 def _for(sweep: Sweep, s: For, env: Env) -> Trips | None:
-    buffers = _changed_buffers(s.body)
-    if not s.carried and not buffers:
-        return None  # nothing of it is seen afterwards; the backward sweep replays each trip
-    count = trip_count(sweep, s, env)
-    return _counted(sweep, s, env, count, (swap(s.start, env), swap(s.stop, env)), buffers)
+    buffers = changed_buffers(s.body)
+    with _forward(sweep, s) as stays:
+        if not s.carried and not buffers and not stays:
+            return None  # nothing of it is seen afterwards; the backward sweep replays each trip
+        count = trip_count(sweep, s, env)
+        kept = Kept(_keep(sweep, buffers), _marks(sweep, s) if stays else {})
+        fields = _Fields(sweep.again.inside(s) if sweep.doing else (), stays, alone(sweep, s))
+        span = swap(s.start, env), swap(s.stop, env)
+        return _counted(sweep, s, env, count, span, kept, fields)
 
 
 def trip_count(sweep: Sweep, s: For, env: Env) -> Atom:
@@ -185,14 +196,30 @@ def trip_count(sweep: Sweep, s: For, env: Env) -> Atom:
     return b.let("max", distance, const(0, distance.type), hint="trips")
 
 
+def alone(sweep: Sweep, s: For | While) -> bool:
+    """Whether the trips of `s` may run at once: then each has journals of its own."""
+    return isinstance(s, For) and s.parallel and sweep.again.outermost(s)
+
+
+@dataclass(frozen=True, slots=True)
+class _Fields:
+    """The memories that a loop writes again: whether that stays to be seen, whether trips are alone."""
+
+    memories: tuple[Memory, ...]
+    stays: bool
+    alone: bool
+
+
 def _counted(
-    sweep: Sweep, s: For, env: Env, count: Atom, span: tuple[Atom, Atom], buffers: tuple[Memory, ...]
+    sweep: Sweep, s: For, env: Env, count: Atom, span: tuple[Atom, Atom], kept: Kept, fields: _Fields
 ) -> Trips:
     """Appends the loop over `span`, with saves; a carried number counts the trips that are made."""
     b, (first, stop) = sweep.builder, span
-    saved = {c: _save_area(sweep, c.name, c, count) for c in s.carried if c != s.goes_on}
-    snapshots = {m: _snapshot_area(sweep, m, count) for m in _read_buffers(s.body, buffers)}
-    kept = _keep(sweep, buffers)
+    saved = {c: _save_area(sweep, c.name, c.type, count) for c in s.carried if c != s.goes_on}
+    buffers = _read_buffers(s.body, tuple(kept.buffers))
+    snapshots = {m: _snapshot_area(sweep, m, count) for m in buffers}
+    logged = fields.memories if fields.stays else ()
+    marks = {m: _save_area(sweep, f"{m.name}_mark", i64, count) for m in logged}
     inner_env = dict(env)
     carried = tuple(sweep.copier.variable(c, inner_env) for c in s.carried)
     trip = b.fresh("trip", count.type)
@@ -202,7 +229,12 @@ def _counted(
             b.add(Store(area, (trip,), inner_env[c], s.origin))
         for m, area in snapshots.items():
             _copy(sweep, sweep.memory(m), (), area, (trip,), sweep.shapes[m])
-        replay(sweep, s.body.statements, inner_env)
+        for m, area in marks.items():
+            b.add(Store(area, (trip,), journals.marks(sweep, (m,))[m], s.origin))
+        if fields.stays or not fields.memories:
+            rerun(sweep, s.body.statements, inner_env)
+        else:
+            _undone(sweep, s, inner_env, fields)
         after = b.let("add", trip, const(1, trip.type), hint="trip")
         yields = (*(swap(y, inner_env) for y in s.body.yields), after)
     goes_on = None if s.goes_on is None else inner_env[s.goes_on]
@@ -224,11 +256,20 @@ def _counted(
             origin=s.origin,
         )
     )
-    return Trips(s, count if s.goes_on is None else made, first, saved, snapshots, kept)
+    trips = count if s.goes_on is None else made
+    return Trips(s, trips, first, saved, snapshots, marks, kept)
 
 
-def _save_area(sweep: Sweep, name: str, like: Var, count: Atom) -> Memory:
-    area = Memory(sweep.builder.names.fresh(f"saved_{name}"), like.type, (None,), private=True)
+def _undone(sweep: Sweep, s: For, env: Env, fields: _Fields) -> None:
+    """Appends one trip of `s` of which nothing stays in the fields."""
+    with journals.own(sweep, fields.memories if fields.alone else ()):
+        marks = journals.marks(sweep, fields.memories)
+        rerun(sweep, s.body.statements, env)
+        journals.rewind(sweep, marks)
+
+
+def _save_area(sweep: Sweep, name: str, type: ScalarType, count: Atom) -> Memory:
+    area = Memory(sweep.builder.names.fresh(f"saved_{name}"), type, (None,), private=True)
     sweep.builder.add(Alloc(area, (count,), sweep.builder.origin))
     return area
 
@@ -263,18 +304,20 @@ def _copy(
 
 def _while(sweep: Sweep, s: While, env: Env) -> Trips:
     """Counts the trips, then replays the loop as ``for trip in range(count)``."""
-    buffers = _changed_buffers(s.body)
-    kept = _keep(sweep, buffers)
-    count = _count(sweep, s, env)
-    restore(sweep, kept)
-    number = Var(sweep.builder.names.fresh("trip"), i32)
-    counted = For(number, index(0), count, 1, s.body, s.carried, s.init, s.results, origin=s.origin)
-    return _counted(sweep, counted, env, count, (index(0), count), buffers)
+    with _forward(sweep, s) as stays:
+        kept = Kept(_keep(sweep, changed_buffers(s.body)), _marks(sweep, s))
+        count = _count(sweep, s, env)
+        restore(sweep, kept)
+        number = Var(sweep.builder.names.fresh("trip"), i32)
+        counted = For(number, index(0), count, 1, s.body, s.carried, s.init, s.results, origin=s.origin)
+        fields = _Fields(tuple(kept.marks), stays, alone=False)
+        kept = replace(kept, marks=kept.marks if stays else {})
+        return _counted(sweep, counted, env, count, (index(0), count), kept, fields)
 
 
-def _keep(sweep: Sweep, buffers: Iterable[Memory]) -> Kept:
+def _keep(sweep: Sweep, buffers: Iterable[Memory]) -> Areas:
     """Appends copies of `buffers`."""
-    kept: Kept = {}
+    kept: Areas = {}
     for m in buffers:
         kept[m] = area = replace(m, name=sweep.builder.names.fresh(f"kept_{m.name}"))
         sweep.builder.add(Alloc(area, sweep.shapes[m], sweep.builder.origin))
@@ -283,9 +326,10 @@ def _keep(sweep: Sweep, buffers: Iterable[Memory]) -> Kept:
 
 
 def restore(sweep: Sweep, kept: Kept) -> None:
-    """Appends what makes the buffers in `kept` what they were."""
-    for m, area in kept.items():
+    """Appends what brings back what `kept` was made from."""
+    for m, area in kept.buffers.items():
         _copy(sweep, area, (), sweep.memory(m), (), sweep.shapes[m])
+    journals.rewind(sweep, kept.marks)
 
 
 def _count(sweep: Sweep, s: While, env: Env) -> Atom:
@@ -293,8 +337,8 @@ def _count(sweep: Sweep, s: While, env: Env) -> Atom:
     inner_env = dict(env)
     carried = tuple(sweep.copier.variable(c, inner_env) for c in s.carried)
     trip, count = b.fresh("trip", i32), b.fresh("trips", i32)
-    condition = _inside(sweep, s.condition, inner_env)
-    body = _inside(sweep, s.body, inner_env)
+    condition = inside(sweep, s.condition, inner_env)
+    body = inside(sweep, s.body, inner_env)
     with b.block() as tail:
         after = b.let("add", trip, const(1, i32), hint="trip")
     body = Block((*body.statements, *tail), (*body.yields, after))
@@ -318,4 +362,8 @@ def start_of_trip(sweep: Sweep, trips: Trips, k: Atom, env: Env) -> Env:
         b.add(Load(value, trips.saved[c], (k,), s.origin))
     for m, area in trips.snapshots.items():
         _copy(sweep, area, (k,), sweep.memory(m), (), sweep.shapes[m])
+    for m, area in trips.marks.items():
+        mark = b.fresh(f"{m.name}_mark", i64)
+        b.add(Load(mark, area, (k,), s.origin))
+        journals.rewind(sweep, {m: mark})
     return inner

@@ -28,8 +28,8 @@ from dsim.backends.cpu_runtime import runtime, thread_count
 from dsim.backends.llvm import Emitted
 from dsim.backends.llvm_kernel import Strides, Wishes
 from dsim.backends.target_cpu import CpuTarget
-from dsim.ir.nodes import Accumulate, Kernel, MemoryKey, Store
-from dsim.ir.walk import statements
+from dsim.ir.nodes import Kernel, MemoryKey
+from dsim.ir.walk import statements, written
 
 _TARGET = CpuTarget()
 _CODE: dict[bytes, MachineCode] = {}  # by a hash of the module's text
@@ -63,8 +63,8 @@ class Compiled:
     _variants: dict[bool, Variant] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
-        found = {s.memory.key for s in statements(self.kernel.body) if isinstance(s, Store | Accumulate)}
-        self.written = frozenset(found)
+        found = map(written, statements(self.kernel.body))
+        self.written = frozenset(m.key for m in found if m is not None)
         self.dtypes = {m.key: m.type.numpy for m in self.kernel.memories}
 
     def variant(self, *, checked: bool) -> Variant:

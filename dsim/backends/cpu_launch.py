@@ -13,7 +13,7 @@ import numpy as np
 from dsim.backends import llvm_frame as frame
 from dsim.backends.cpu_code import MachineCode
 from dsim.backends.cpu_runtime import decode, runtime
-from dsim.backends.faults import Fault
+from dsim.backends.faults import Fault, FaultKind
 from dsim.backends.llvm import Emitted
 from dsim.backends.llvm_writer import Messages
 from dsim.ir.nodes import Alloc, Assert, Const, Kernel, Memory, MemoryKey
@@ -94,16 +94,18 @@ def _fault(messages: Messages, held: Frame) -> Fault:
     """The fault that a frame records."""
     kind, statement = messages.faults[held.slots[frame.FAULT]]
     reported = held.slots[frame.VALUES : frame.VALUES + frame.MAX_VALUES]
-    types = _reported(statement)
+    types = _reported(kind, statement)
     values = (decode(bits, t).item() for bits, t in zip(reported, types, strict=False))
     return Fault(kind, statement, tuple(values))
 
 
-def _reported(s: Any) -> list[ScalarType]:
+def _reported(kind: FaultKind, s: Any) -> list[ScalarType]:
     """The types of the values that a fault at `s` carries."""
     if isinstance(s, Assert):
         return [p.type for p in s.parts if not isinstance(p, str)]
-    return [i64] * len(s.shape if isinstance(s, Alloc) else s.index)
+    if kind == "memory":
+        return [i64] * (len(s.shape) if isinstance(s, Alloc) else 1)
+    return [i64] * len(s.index)
 
 
 class Frame:

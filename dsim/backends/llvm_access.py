@@ -13,7 +13,7 @@ from dsim.backends.llvm_memory import Length, Place, clamped, element, fetch, pu
 from dsim.backends.llvm_primitives import binary
 from dsim.backends.llvm_text import TYPE, number
 from dsim.backends.llvm_writer import Writer
-from dsim.ir.nodes import Accumulate, Atom, Const, Load, Store
+from dsim.ir.nodes import Accumulate, Atom, Const, Load, Record, Store
 from dsim.ir.types import i32, i64
 
 
@@ -39,7 +39,7 @@ def load(w: Writer, s: Load) -> None:
     w.env[s.var] = fetch(w, place, at)
 
 
-def _outside(w: Writer, s: Load | Store | Accumulate, index: tuple[Length, ...]) -> None:
+def _outside(w: Writer, s: Load | Store | Accumulate | Record, index: tuple[Length, ...]) -> None:
     """Records that an index is out of bounds; in a loop that looks for this later, only that one is."""
     if w.flag:
         w.f.do(f"store i32 1, ptr {w.flag}, align 4")
@@ -102,10 +102,12 @@ def store(w: Writer, s: Store) -> None:
     place = w.places[s.memory.key]
     value = w.value(s.value)
     dry = w.dry and not place.memory.private
-    _guarded(w, s, place, "", lambda at: None if dry else put(w, place, at, value))
+    guarded(w, s, place, "", lambda at: None if dry else put(w, place, at, value))
 
 
-def _guarded(w: Writer, s: Store | Accumulate, place: Place, base: str, do: Callable[[str], None]) -> str:
+def guarded(
+    w: Writer, s: Store | Accumulate | Record, place: Place, base: str, do: Callable[[str], None]
+) -> str:
     """Runs `do` with the address, in a branch of its own when the index is checked; the branch's labels."""
     if not w.checked(s):
         do(reach(w, place, s.index, base))
@@ -152,7 +154,7 @@ def accumulate(w: Writer, s: Accumulate) -> None:
         olds.append(old)
         put(w, place, address, binary(w.f, w.target, s.op, place.memory.type, old, value))
 
-    labels = _guarded(w, s, place, place.target if s.op == "add" else "", do)
+    labels = guarded(w, s, place, place.target if s.op == "add" else "", do)
     if s.old is None:
         return
     if labels:

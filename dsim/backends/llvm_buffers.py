@@ -8,11 +8,12 @@ that names its line and not the end of the process.
 from __future__ import annotations
 
 from dsim.backends import llvm_frame as frame
+from dsim.backends import llvm_journals
 from dsim.backends.llvm_memory import Place, dense_strides
 from dsim.backends.llvm_text import PLAIN, WIDTH, Function
 from dsim.backends.llvm_writer import Held, Length, Writer
-from dsim.ir.nodes import Alloc, Atom, Block, Const, For, Memory, While
-from dsim.ir.walk import blocks
+from dsim.ir.nodes import Alloc, Atom, Block, Const, For, Journal, Memory, While
+from dsim.ir.walk import blocks, statements
 
 _ON_STACK = 4096  # bytes of one buffer
 _STACK_IN_ALL = 65536  # bytes of all buffers of one function
@@ -157,12 +158,13 @@ def _from_heap(w: Writer, s: Alloc, size: Length, shape: tuple[Length, ...], zer
     w.free_all()
     f.jump(w.leave)
     f.open(good)
-    w.held.append(Held(base, str(size)))
+    w.held.append(Held(base, f"call void @dsim_free(ptr %frame, ptr {base}, i64 {size})"))
     return base
 
 
 def hoist(w: Writer, block: Block) -> None:
-    """Makes the buffers of loops inside `block` whose sizes are known already."""
+    """Makes the journals in `block`, and the buffers of loops in it whose sizes are known already."""
+    llvm_journals.hoist(w, [s for s in statements(block) if isinstance(s, Journal)])
     for s in block.statements:
         for inner in blocks(s):
             _hoist(w, inner, isinstance(s, For | While))

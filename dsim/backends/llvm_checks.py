@@ -20,9 +20,13 @@ from dsim.ir.nodes import (
     Block,
     For,
     If,
+    Journal,
     Let,
     Load,
+    Mark,
     Print,
+    Record,
+    Rewind,
     Statement,
     Store,
     Var,
@@ -30,7 +34,8 @@ from dsim.ir.nodes import (
 )
 from dsim.ir.walk import statements
 
-_NOT = (While, Alloc, Print, Assert)  # loops with one of these are left to checks that branch
+# loops with one of these are left to checks that branch
+_NOT = (While, Alloc, Journal, Record, Mark, Rewind, Print, Assert)
 
 
 def deferred(loop: For, unchecked: Callable[[int], bool], facts: Effects) -> bool:

@@ -225,6 +225,7 @@ end:
 
 OUTSIDE = """declare noalias ptr @malloc(i64) nounwind
 declare noalias ptr @calloc(i64, i64) nounwind
+declare noalias ptr @realloc(ptr captures(none), i64) nounwind
 declare void @free(ptr captures(none)) nounwind
 declare i64 @llvm.readcyclecounter()
 """

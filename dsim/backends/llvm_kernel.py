@@ -19,7 +19,7 @@ from dsim.backends.llvm_statements import HANDLERS
 from dsim.backends.llvm_text import Function, Module
 from dsim.backends.llvm_writer import Messages, Writer
 from dsim.backends.target import Target
-from dsim.ir.nodes import Alloc, Block, Const, For, Kernel, Memory, MemoryKey, Statement, Var
+from dsim.ir.nodes import Alloc, Block, Const, For, Journal, Kernel, Memory, MemoryKey, Statement, Var
 from dsim.ir.walk import binds, blocks, memory_of, operands, parameters, statements
 
 # Estimates of reciprocals, refined by Newton steps, give NaN where 1 / 0 is infinite.
@@ -262,10 +262,13 @@ def write_returns(k: KernelWriter, entry: Function) -> None:
 
 
 def split(kernel: Kernel, parallel: Callable[[For], bool]) -> Iterator[Task]:
-    """The kernel's statements as tasks; a kernel without parallel loops is one task."""
+    """The kernel's statements as tasks.
+
+    A kernel without parallel loops is one task, and so is one whose statements share a journal.
+    """
     top = kernel.body.statements
     kinds: list[Kind] = [_kind(s, parallel) for s in top]
-    if "parallel" not in kinds:
+    if "parallel" not in kinds or any(isinstance(s, Journal) for s in top):
         if top:
             yield Task("task_0", "serial", top)
         return

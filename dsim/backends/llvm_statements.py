@@ -4,11 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from dsim.backends import llvm_access, llvm_buffers, llvm_loops
+from dsim.backends import llvm_access, llvm_buffers, llvm_journals, llvm_loops
 from dsim.backends import llvm_frame as frame
 from dsim.backends.llvm_primitives import EMIT, Use
 from dsim.backends.llvm_writer import Handler, Writer
-from dsim.ir.nodes import Accumulate, Alloc, Assert, For, If, Let, Load, Print, Store, While
+from dsim.ir.nodes import (
+    Accumulate,
+    Alloc,
+    Assert,
+    For,
+    If,
+    Journal,
+    Let,
+    Load,
+    Mark,
+    Print,
+    Record,
+    Rewind,
+    Store,
+    While,
+)
 
 
 def _let(w: Writer, s: Let) -> None:
@@ -46,6 +61,10 @@ HANDLERS: Mapping[type, Handler] = {
     Store: llvm_access.store,
     Accumulate: llvm_access.accumulate,
     Alloc: llvm_buffers.allocate,
+    Journal: llvm_journals.start,
+    Record: llvm_journals.record,
+    Mark: llvm_journals.mark,
+    Rewind: llvm_journals.rewind,
     If: llvm_loops.branch,
     For: llvm_loops.count,
     While: llvm_loops.repeat,

@@ -25,6 +25,7 @@ from dsim.ir.nodes import (
     Load,
     MemoryKey,
     Print,
+    Record,
     Statement,
     Store,
     Var,
@@ -50,10 +51,10 @@ class Messages:
 
 @dataclass(slots=True)
 class Held:
-    """A private buffer that is to be freed: its address and its size in bytes."""
+    """A private buffer or journal that is to be freed: its address, and the instruction that frees it."""
 
     address: str
-    size: str
+    free: str
 
 
 class Writer:
@@ -89,6 +90,7 @@ class Writer:
         self.env: dict[Var, str] = {}
         self.places: dict[MemoryKey, Place] = {}
         self.held: list[Held] = []
+        self.journals: dict[MemoryKey, str] = {}  # where the three words of each are
         self.leave = ""  # where a function ends early, when memory is lacking
         self.hoisted: dict[MemoryKey, str] = {}  # buffers that were made at the function's start
         self.deferred: dict[int, Deferred] = {}  # accumulations that their loop adds later, by identity
@@ -203,7 +205,7 @@ class Writer:
 
     def _free(self, held: list[Held]) -> None:
         for h in reversed(held):
-            self.f.do(f"call void @dsim_free(ptr %frame, ptr {h.address}, i64 {h.size})")
+            self.f.do(h.free)
 
     # reports ----------------------------------------------------------------------------------
 
@@ -215,13 +217,16 @@ class Writer:
             self._likely = f", !prof {name}"
         return self._likely
 
-    def checked(self, s: Load | Store | Accumulate) -> bool:
+    def checked(self, s: Load | Store | Accumulate | Record) -> bool:
         """Whether the index of `s` is checked as it runs."""
         own = s.site < 0 and s.memory.private  # a transform's buffer, indexed by its own counters
         return bool(s.index) and not own and not self.unchecked(s.site)
 
     def fault(
-        self, kind: FaultKind, s: Load | Store | Accumulate | Assert | Alloc, values: tuple[Length, ...]
+        self,
+        kind: FaultKind,
+        s: Load | Store | Accumulate | Record | Assert | Alloc,
+        values: tuple[Length, ...],
     ) -> None:
         """Records a fault with up to 16 numbers, unless one is recorded already."""
         self.messages.faults.append((kind, s))

@@ -23,12 +23,17 @@ from dsim.ir.nodes import (
     Derive,
     For,
     If,
+    Journal,
     Kernel,
     Let,
     Load,
+    Logging,
+    Mark,
     Memory,
     Origin,
     Print,
+    Record,
+    Rewind,
     Statement,
     Store,
     While,
@@ -150,10 +155,6 @@ class _Writer:
     def message(self, parts: tuple[str | Atom, ...]) -> str:
         return ", ".join(repr(p) if isinstance(p, str) else self.scalar(p) for p in parts)
 
-    def told(self, s: Assert) -> str:
-        comma = "," if len(s.parts) == 1 else ""
-        return f", ({self.message(s.parts)}{comma})" if s.parts else ""
-
     # statements
 
     def block(self, block: Block) -> None:
@@ -163,10 +164,10 @@ class _Writer:
                     self.let(s)
                 case Load() | Store() | Accumulate() | Alloc():
                     self.access(s)
-                case Print():
-                    self.line(f'print({self.message(s.parts)}, sep="", end={s.end!r})', s)
-                case Assert():
-                    self.line(f"assert {self.plain(s.cond)}{self.told(s)}", s)
+                case Journal() | Record() | Mark() | Rewind():
+                    self.logging(s)
+                case Print() | Assert():
+                    self.told(s)
                 case If():
                     self.branch(s)
                 case For():
@@ -197,6 +198,14 @@ class _Writer:
                 lengths = "".join(f"{self.plain(n)}, " for n in s.shape)
                 self.line(f"{self.names.memory(s.memory)} = zeros(({lengths.rstrip()}), {s.memory.type})", s)
 
+    def told(self, s: Print | Assert) -> None:
+        if isinstance(s, Print):
+            self.line(f'print({self.message(s.parts)}, sep="", end={s.end!r})', s)
+            return
+        cond, comma = self.plain(s.cond), "," if len(s.parts) == 1 else ""
+        parts = f", ({self.message(s.parts)}{comma})" if s.parts else ""
+        self.line(f"assert {cond}{parts}", s)
+
     def accumulate(self, s: Accumulate) -> None:
         element = self.element(s.memory, s.index)
         if s.old is not None:
@@ -205,6 +214,25 @@ class _Writer:
             self.line(f"{element} = {_CHOICES[s.op]}({element}, {self.scalar(s.value)})", s)
         else:
             self.line(f"{element} {_OPERATORS[s.op]} {self.plain(s.value)}", s)
+
+    def logging(self, s: Logging) -> None:
+        """A journal is a list of indices and the values that stood there."""
+        journal = self.names.memory(s.journal)
+        match s:
+            case Journal():
+                self.line(f"{journal} = []", s)
+            case Record():
+                at = ", ".join(map(self.plain, s.index))
+                place = f"({at},)" if len(s.index) == 1 else f"({at})"
+                self.line(f"{journal}.append(({place}, {self.names.memory(s.memory)}[{at or '()'}]))", s)
+            case Mark():
+                self.line(f"{self.names.variable(s.var.name)} = i64(len({journal}))", s)
+            case Rewind():
+                at, value = self.names.fresh("at"), self.names.fresh("value")
+                self.line(f"while len({journal}) > {self.plain(s.mark)}:", s)
+                with self.indented():
+                    self.line(f"{at}, {value} = {journal}.pop()", s)
+                    self.line(f"{self.names.memory(s.memory)}[{at}] = {value}", s)
 
     def assign(self, names: list[str], atoms: tuple[Atom, ...], of: Statement) -> None:
         """All of `names` take their values at once."""

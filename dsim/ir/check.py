@@ -20,12 +20,17 @@ from dsim.ir.nodes import (
     Derive,
     For,
     If,
+    Journal,
     Kernel,
     Let,
     Load,
+    Logging,
+    Mark,
     Memory,
     MemoryKey,
     Print,
+    Record,
+    Rewind,
     Statement,
     Store,
     Var,
@@ -58,6 +63,7 @@ class _Checker:
         self.seen: dict[str, Var] = {}
         self.made: set[MemoryKey] = set()  # every memory so far
         self.memories: dict[MemoryKey, Memory] = {}  # those that may be touched here
+        self.journals: dict[MemoryKey, MemoryKey] = {}  # of which memory each journal is
         self.fixed: list[set[MemoryKey]] = []  # per enclosing Derive or Call, the memories from outside it
         self.opened: list[tuple[list[str], list[MemoryKey]]] = []  # per open scope what it bound
         self.at: Statement | None = None
@@ -152,18 +158,25 @@ class _Checker:
             self.demand(s.args[0].type.bits == s.var.type.bits, "bit_cast between different widths")
 
     def access(self, s: Load | Store | Accumulate) -> None:
-        m = self.memories.get(s.memory.key)
-        self.demand(m is not None, f"memory {memory(s.memory)} does not exist here")
-        self.demand(m == s.memory, f"memory {memory(s.memory)} is declared otherwise")
-        self.demand(
-            len(s.index) == len(s.memory.shape), f"{len(s.index)} indices for {len(s.memory.shape)} axes"
-        )
-        self.integers("index", s.index)
+        self.element(s)
         if isinstance(s, Load):
             self.types("loaded value", (s.var,), (s.memory.type,))
             return
         self.types("written value", (s.value,), (s.memory.type,))
         self.demand(all(s.memory.key not in outer for outer in self.fixed), "a derived function writes")
+
+    def element(self, s: Load | Store | Accumulate | Record) -> None:
+        self.exists(s.memory)
+        self.demand(s.memory.key not in self.journals, "a journal has no elements")
+        self.demand(
+            len(s.index) == len(s.memory.shape), f"{len(s.index)} indices for {len(s.memory.shape)} axes"
+        )
+        self.integers("index", s.index)
+
+    def exists(self, m: Memory) -> None:
+        known = self.memories.get(m.key)
+        self.demand(known is not None, f"memory {memory(m)} does not exist here")
+        self.demand(known == m, f"memory {memory(m)} is declared otherwise")
 
     def accumulate(self, s: Accumulate) -> None:
         self.access(s)
@@ -181,6 +194,28 @@ class _Checker:
             constant = length.value if isinstance(length, Const) else None
             self.demand(known is None or known == constant, f"length {atom(length)} of an axis of {known}")
         self.memory(s.memory)
+
+    def journal(self, s: Journal) -> None:
+        self.exists(s.memory)
+        self.demand(s.journal.private, "a journal that is not private")
+        self.demand(s.journal.shape == (None,), "a journal of a known shape")
+        self.demand(s.journal.type == s.memory.type, f"a journal of {s.journal.type} for {s.memory.type}")
+        self.memory(s.journal)
+        self.journals[s.journal.key] = s.memory.key
+
+    def logging(self, s: Logging) -> None:
+        self.exists(s.journal)
+        of = self.journals.get(s.journal.key)
+        self.demand(of is not None, f"{memory(s.journal)} is no journal")
+        if isinstance(s, Mark):
+            self.types("mark", (s.var,), (i64,))
+            return
+        self.demand(of == s.memory.key, f"{memory(s.journal)} is not a journal of {memory(s.memory)}")
+        if isinstance(s, Record):
+            self.element(s)
+        if isinstance(s, Rewind):
+            self.exists(s.memory)
+            self.types("mark", (s.mark,), (i64,))
 
     def branch(self, s: If) -> None:
         self.types("condition", (s.cond,), (u1,))
@@ -255,6 +290,10 @@ _RULES: dict[type, Callable[..., None]] = {
     Store: _Checker.access,
     Accumulate: _Checker.accumulate,
     Alloc: _Checker.alloc,
+    Journal: _Checker.journal,
+    Record: _Checker.logging,
+    Mark: _Checker.logging,
+    Rewind: _Checker.logging,
     If: _Checker.branch,
     For: _Checker.for_,
     While: _Checker.while_,

@@ -5,7 +5,7 @@ Rules that `check.py` holds every kernel to:
 - A `Var` is bound once in a kernel and is seen in its block after its statement, and in the blocks
   inside. Names are unique in a kernel.
 - There are no mutable locals: a loop *carries* values, a branch *yields* values. Only memories
-  (fields, and private buffers made by `Alloc`) change.
+  (fields, and private buffers made by `Alloc`) change. A `Journal` remembers what elements were.
 - Scalars only. A field of vectors is a memory with one more axis, a field of matrices with two.
 - Every expression is one `Let` of one primitive of `primitives.TABLE` over atoms of equal type,
   unless its row says otherwise; there are no implicit casts.
@@ -168,6 +168,49 @@ class Alloc:
 
 
 @dataclass(frozen=True, slots=True)
+class Journal:
+    """Makes the private `journal`, empty: a log of values that elements of `memory` had.
+
+    It lives to the end of the enclosing block. `journal` has one axis, of unknown length, and the type
+    of `memory`; only `Record`, `Mark` and `Rewind` touch it.
+    """
+
+    journal: Memory
+    memory: Memory
+    origin: Origin = _origin()
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """Appends ``memory[index]``, the place and its value now, to the `journal` of `memory`."""
+
+    journal: Memory
+    memory: Memory
+    index: tuple[Atom, ...]
+    origin: Origin = _origin()
+    site: int = _site()
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """``var`` = how many entries `journal` has now (an i64)."""
+
+    var: Var
+    journal: Memory
+    origin: Origin = _origin()
+
+
+@dataclass(frozen=True, slots=True)
+class Rewind:
+    """Takes the newest entry off `journal` and puts its value back into `memory`, down to `mark` entries."""
+
+    journal: Memory
+    memory: Memory
+    mark: Atom
+    origin: Origin = _origin()
+
+
+@dataclass(frozen=True, slots=True)
 class If:
     """Runs one of two blocks; `results` are what it yields."""
 
@@ -295,7 +338,10 @@ class Call:
         return tuple(r for r in (self.jvp, self.vjp) if r is not None)
 
 
-Statement = Let | Load | Store | Accumulate | Alloc | If | For | While | Print | Assert | Derive | Call
+Logging = Journal | Record | Mark | Rewind
+Statement = (
+    Let | Load | Store | Accumulate | Alloc | Logging | If | For | While | Print | Assert | Derive | Call
+)
 
 
 @dataclass(frozen=True, slots=True)

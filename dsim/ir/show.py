@@ -20,11 +20,16 @@ from dsim.ir.nodes import (
     Derive,
     For,
     If,
+    Journal,
     Kernel,
     Let,
     Load,
+    Logging,
+    Mark,
     Memory,
     Print,
+    Record,
+    Rewind,
     Statement,
     Store,
     Var,
@@ -123,6 +128,8 @@ def _statement(s: Statement) -> Iterator[str]:
     match s:
         case Let() | Load() | Store() | Accumulate() | Alloc():
             yield _plain(s)
+        case Journal() | Record() | Mark() | Rewind():
+            yield _logging(s)
         case Print():
             yield f"print {_parts(s.parts)}" + ("" if s.end == "\n" else f" end {s.end!r}")
         case Assert():
@@ -171,6 +178,18 @@ def _plain(s: Let | Load | Store | Accumulate | Alloc) -> str:
             return f"{old}{_element(s.memory, s.index)} {ACCUMULATE_SIGNS[s.op]} {atom(s.value)}"
         case Alloc():
             return f"alloc {_declared(s.memory)} of ({_list(s.shape)})"
+
+
+def _logging(s: Logging) -> str:
+    match s:
+        case Journal():
+            return f"journal {_declared(s.journal)} of {memory(s.memory)}"
+        case Record():
+            return f"record {_element(s.memory, s.index)} in {memory(s.journal)}"
+        case Mark():
+            return f"{_bound((s.var,))} = mark {memory(s.journal)}"
+        case Rewind():
+            return f"rewind {memory(s.memory)} by {memory(s.journal)} to {atom(s.mark)}"
 
 
 def _for_head(s: For) -> str:

@@ -5,19 +5,19 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import count
 
-from dsim.ir.nodes import Accumulate, Block, Kernel, Load, Statement, Store
+from dsim.ir.nodes import Accumulate, Block, Kernel, Load, Record, Statement, Store
 from dsim.ir.walk import with_blocks
 
 
 def number(kernel: Kernel) -> Kernel:
-    """`kernel` with its loads, stores and accumulations numbered 0, 1, 2, … in program order."""
+    """`kernel` with its loads, stores, accumulations and records numbered 0, 1, 2, … in program order."""
     numbers = count()
 
     def block(b: Block) -> Block:
         return Block(tuple(map(statement, b.statements)), b.yields)
 
     def statement(s: Statement) -> Statement:
-        if isinstance(s, Load | Store | Accumulate):
+        if isinstance(s, Load | Store | Accumulate | Record):
             return replace(s, site=next(numbers))
         return with_blocks(s, block)
 

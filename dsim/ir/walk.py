@@ -19,12 +19,17 @@ from dsim.ir.nodes import (
     Derive,
     For,
     If,
+    Journal,
     Kernel,
     Let,
     Load,
+    Logging,
+    Mark,
     Memory,
     Origin,
     Print,
+    Record,
+    Rewind,
     Rule,
     Statement,
     Store,
@@ -33,17 +38,21 @@ from dsim.ir.nodes import (
 )
 
 
-def operands(s: Statement) -> tuple[Atom, ...]:  # noqa: C901, PLR0911 (one case a node)
+def operands(s: Statement) -> tuple[Atom, ...]:  # noqa: C901, PLR0911, PLR0912 (one case a node)
     """The atoms that `s` itself reads; not those that blocks inside it read."""
     match s:
         case Let(args=args):
             return args
-        case Load(index=index):
+        case Load(index=index) | Record(index=index):
             return index
         case Store(index=index, value=value) | Accumulate(index=index, value=value):
             return (*index, value)
         case Alloc(shape=shape):
             return shape
+        case Rewind(mark=mark):
+            return (mark,)
+        case Journal() | Mark():
+            return ()
         case If(cond=cond):
             return (cond,)
         case For(start=start, stop=stop, init=init):
@@ -63,7 +72,7 @@ def operands(s: Statement) -> tuple[Atom, ...]:  # noqa: C901, PLR0911 (one case
 def binds(s: Statement) -> tuple[Var, ...]:
     """The variables that statements after `s` may read."""
     match s:
-        case Let(var=var) | Load(var=var):
+        case Let(var=var) | Load(var=var) | Mark(var=var):
             return (var,)
         case Accumulate(old=old):
             return () if old is None else (old,)
@@ -106,9 +115,20 @@ def blocks(s: Statement) -> tuple[Block, ...]:
 
 
 def memory_of(s: Statement) -> Memory | None:
-    """The memory that `s` itself touches or makes."""
+    """The memory whose elements `s` itself touches, or that it makes."""
     match s:
-        case Load(memory=m) | Store(memory=m) | Accumulate(memory=m) | Alloc(memory=m):
+        case Load(memory=m) | Store(memory=m) | Accumulate(memory=m) | Record(memory=m) | Rewind(memory=m):
+            return m
+        case Alloc(memory=m) | Journal(journal=m):
+            return m
+        case _:
+            return None
+
+
+def written(s: Statement) -> Memory | None:
+    """The memory whose elements `s` itself changes."""
+    match s:
+        case Store(memory=m) | Accumulate(memory=m) | Rewind(memory=m):
             return m
         case _:
             return None
@@ -146,6 +166,8 @@ def bound_names(kernel: Kernel) -> Iterator[str]:
             yield v.name
         if isinstance(s, Alloc):
             yield s.memory.name
+        if isinstance(s, Journal):
+            yield s.journal.name
 
 
 def free(block: Block) -> dict[Var, None]:
@@ -208,7 +230,7 @@ def swap(a: Atom, env: Substitution) -> Atom:
     return env.get(a, a) if isinstance(a, Var) else a
 
 
-def with_operands(s: Statement, f: Callable[[Atom], Atom]) -> Statement:  # noqa: C901, PLR0911 (one case a node)
+def with_operands(s: Statement, f: Callable[[Atom], Atom]) -> Statement:  # noqa: C901, PLR0911, PLR0912 (one case a node)
     """`s` with each atom of `operands(s)` replaced by ``f(atom)``; inner blocks stay."""
 
     def many(atoms: tuple[Atom, ...]) -> tuple[Atom, ...]:
@@ -220,12 +242,16 @@ def with_operands(s: Statement, f: Callable[[Atom], Atom]) -> Statement:  # noqa
     match s:
         case Let():
             return replace(s, args=many(s.args))
-        case Load():
+        case Load() | Record():
             return replace(s, index=many(s.index))
         case Store() | Accumulate():
             return replace(s, index=many(s.index), value=f(s.value))
         case Alloc():
             return replace(s, shape=many(s.shape))
+        case Rewind():
+            return replace(s, mark=f(s.mark))
+        case Journal() | Mark():
+            return s
         case If():
             return replace(s, cond=f(s.cond))
         case For():
@@ -296,8 +322,12 @@ class Copier:
         s = replace(s, origin=self.origin(s.origin))
         if isinstance(s, Alloc):
             self.memories[s.memory] = replace(s.memory, name=self.names.fresh(s.memory.name))
-        if isinstance(s, Load | Store | Accumulate | Alloc):
+        if isinstance(s, Journal):
+            self.memories[s.journal] = replace(s.journal, name=self.names.fresh(s.journal.name))
+        if isinstance(s, Load | Store | Accumulate | Alloc | Journal | Record | Rewind):
             s = replace(s, memory=self.memory(s.memory))
+        if isinstance(s, Logging):
+            s = replace(s, journal=self.memory(s.journal))
         s = self._inside(s, env)
         return self._bound(s, env)
 
@@ -341,7 +371,7 @@ class Copier:
 
     def _bound(self, s: Statement, env: dict[Var, Atom]) -> Statement:
         match s:
-            case Let() | Load():
+            case Let() | Load() | Mark():
                 return replace(s, var=self.variable(s.var, env))
             case Accumulate(old=Var() as old):
                 return replace(s, old=self.variable(old, env))

@@ -3,8 +3,9 @@
 Gone are values that are not used, private memories that are not read (with all that is written to
 them), carried values and results of branches that are not needed, and loops and branches without
 effect. What stays is what the kernel's effects and return values depend on: stores and accumulations
-to fields, prints and asserts are effects. It marks from there, so that a cycle of values that need only
-each other (a counter that nobody reads) goes too; time is linear in the kernel's size.
+to fields, rewinding a field, prints and asserts are effects. It marks from there, so that a cycle of
+values that need only each other (a counter that nobody reads) goes too; time is linear in the kernel's
+size.
 
 Not its job: finding out that two values are equal (`reuse`), or constants (`fold`).
 """
@@ -25,18 +26,22 @@ from dsim.ir.nodes import (
     Derive,
     For,
     If,
+    Journal,
     Kernel,
     Let,
     Load,
+    Mark,
     Memory,
     MemoryKey,
     Print,
+    Record,
+    Rewind,
     Statement,
     Store,
     Var,
     While,
 )
-from dsim.ir.walk import binds, blocks, operands, parameters, with_blocks
+from dsim.ir.walk import binds, blocks, operands, parameters, with_blocks, written
 from dsim.passes.renaming import pick
 
 
@@ -107,10 +112,15 @@ class _Marks:
             self.bound[s.index.name] = (n, -1)
         for k, v in enumerate(carried):
             self.bound[v.name] = (n, k)
-        if isinstance(s, Store | Accumulate) and s.memory.private:
-            self.writes[s.memory.key].append(n)
+        changed = written(s)
+        if changed is not None and changed.private:
+            self.writes[changed.key].append(n)
+        if isinstance(s, Record):
+            self.writes[s.journal.key].append(n)
         if isinstance(s, Alloc):
             self.allocs[s.memory.key] = n
+        if isinstance(s, Journal):
+            self.allocs[s.journal.key] = n
 
     # marking, by a list of work instead of recursion: chains of values are long
 
@@ -146,10 +156,14 @@ class _Marks:
             self.alive[n] = True
             s = self.nodes[n]
             self._need(s.args if isinstance(s, Let) else _controls(s))
-            if isinstance(s, Load | Store | Accumulate):
+            if isinstance(s, Load | Store | Accumulate | Record | Rewind | Journal):
                 self._touch(s.memory)
-            if isinstance(s, Load):
+            if isinstance(s, Load | Record):
                 self._read(s.memory)
+            if isinstance(s, Record | Mark | Rewind):
+                self._touch(s.journal)
+            if isinstance(s, Mark | Rewind):
+                self._read(s.journal)
             n = self.holder[n]
 
     def _touch(self, memory: Memory) -> None:
@@ -165,7 +179,7 @@ class _Marks:
 
 def _has_effect(s: Statement) -> bool:
     match s:
-        case Store(memory=m) | Accumulate(memory=m):
+        case Store(memory=m) | Accumulate(memory=m) | Rewind(memory=m):
             return not m.private
         case Print() | Assert():
             return True

@@ -23,6 +23,7 @@ from dsim.ir.nodes import (
     Kernel,
     Let,
     Print,
+    Rewind,
     Statement,
     Store,
     While,
@@ -176,4 +177,4 @@ def _known_trips(s: For) -> int | None:
 
 
 def _has_effect(s: Statement) -> bool:
-    return isinstance(s, Store | Accumulate | Print | Assert)
+    return isinstance(s, Store | Accumulate | Rewind | Print | Assert)

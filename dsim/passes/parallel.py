@@ -7,13 +7,13 @@ run in any order and counts down (adjoints do) counts up instead: that is what v
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
 from dsim.analysis.independence import loop_independence
 from dsim.ir.build import Builder, Names, const
 from dsim.ir.nodes import Atom, Block, For, Kernel, Let, Statement, Var
-from dsim.ir.walk import bound_names, with_blocks
+from dsim.ir.walk import bound_names, statements, with_blocks
 from dsim.passes.identities import Definitions, split
 
 
@@ -30,6 +30,20 @@ def parallel(kernel: Kernel, told: Mapping[Var, bool] | None = None) -> Kernel:
     free = {index: verdict.independent for index, verdict in loop_independence(kernel).items()}
     marker = _Marker(kernel, {**free, **(told or {})})
     return replace(kernel, body=marker.block(kernel.body))
+
+
+def in_series(kernel: Kernel, loops: Collection[int] | None = None) -> Kernel:
+    """`kernel` with loops that are not parallel: those of these numbers in its text, or all."""
+    chosen = {id(s) for n, s in enumerate(statements(kernel.body)) if loops is None or n in loops}
+
+    def block(b: Block) -> Block:
+        return Block(tuple(map(statement, b.statements)), b.yields)
+
+    def statement(s: Statement) -> Statement:
+        changed = with_blocks(s, block)
+        return replace(changed, parallel=False) if isinstance(changed, For) and id(s) in chosen else changed
+
+    return replace(kernel, body=block(kernel.body))
 
 
 class _Marker:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dsim.ir.nodes import Atom
+from dsim.ir.nodes import Atom, Memory
 from dsim.passes.identities import Definitions, split
 
 Place = tuple[tuple[str, int], ...]  # per axis the variable's name ("" for none) and what is added
@@ -12,6 +12,11 @@ def place(index: tuple[Atom, ...], made: Definitions) -> Place:
     """The element at `index`; equal places are the same element (while the variables are)."""
     parts = (split(a, made) for a in index)
     return tuple(("" if base is None else base.name, offset) for base, offset in parts)
+
+
+def anywhere(memory: Memory) -> Place:
+    """An element of `memory` that may be any."""
+    return (("?", 0),) * len(memory.shape)
 
 
 def apart(p: Place, q: Place) -> bool:

@@ -30,6 +30,7 @@ from dsim.ir.nodes import (
     Load,
     Memory,
     MemoryKey,
+    Rewind,
     Statement,
     Store,
     Var,
@@ -37,7 +38,7 @@ from dsim.ir.nodes import (
 )
 from dsim.ir.walk import with_blocks
 from dsim.passes.identities import Definitions
-from dsim.passes.places import Place, apart, place
+from dsim.passes.places import Place, anywhere, apart, place
 from dsim.passes.renaming import Renaming, carrying, pick
 from dsim.passes.touched import Touches
 
@@ -142,6 +143,8 @@ class _Reuser:
                 self.kill(s.memory.key, at)
                 if isinstance(s, Store):
                     self.learn(self.element(s.memory), at, s.value)
+            case Rewind():
+                self.kill(s.memory.key, anywhere(s.memory))
             case If():
                 s = self.branch(replace(s, then=self.block(s.then), orelse=self.block(s.orelse)))
                 self.kill_written(old)

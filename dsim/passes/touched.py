@@ -11,18 +11,22 @@ from dsim.ir.nodes import (
     Assert,
     Block,
     For,
+    Journal,
     Kernel,
     Let,
     Load,
+    Mark,
     MemoryKey,
     Print,
+    Record,
+    Rewind,
     Statement,
     Store,
     While,
 )
 from dsim.ir.walk import blocks
 from dsim.passes.identities import Definitions
-from dsim.passes.places import Place, place
+from dsim.passes.places import Place, anywhere, place
 
 Places = defaultdict[MemoryKey, set[Place]]
 
@@ -91,7 +95,11 @@ class Touches:
                     into.note(s, place(s.index, self.made))
                 case Alloc():
                     into.made.add(s.memory.key)
-                case Print() | Assert():
+                case Record():
+                    into.read[s.memory.key].add(place(s.index, self.made))
+                case Rewind():
+                    into.stored[s.memory.key].add(anywhere(s.memory))
+                case Print() | Assert() | Journal() | Mark():
                     pass
                 case _:
                     into.include(self.of(s))

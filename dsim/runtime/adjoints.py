@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from dsim.analysis.rules import Overwrite, fed, overwritten
+from dsim.analysis.rules import Overwrite, overwritten
 from dsim.autodiff import Lost
-from dsim.ir.nodes import Block, Load
+from dsim.ir.nodes import Accumulate, Block, Load
 from dsim.ir.walk import accesses
 from dsim.runtime.fields import Field
 from dsim.runtime.overlaps import Box, distinct, meet
@@ -28,14 +28,14 @@ class AdjointForm:
         What it is the adjoint with respect to.
     label : str
         What the companions that hold the adjoints are called.
-    needed, lost
+    needed, lost, ordered
         See `dsim.autodiff.Adjoint`.
     entry : frozenset of MemoryKey
         The memories that it finds as they were before the primal ran.
     reads : Reach
         The regions whose values it needs.
     conflicts : tuple of Overwrite
-        Needed values that the primal itself overwrites, so that it cannot run.
+        Needed values that the primal itself overwrites, of memories that are not in `entry`.
     fields : tuple of Field
         The active fields.
     targets, outputs : tuple of Field
@@ -49,6 +49,7 @@ class AdjointForm:
     needed: frozenset[int]
     lost: tuple[Lost, ...]
     entry: Keys = frozenset()
+    ordered: tuple[Accumulate, ...] = ()
 
     def __post_init__(self) -> None:
         self.reads = Reach(self.primal, self.needed)
@@ -66,11 +67,7 @@ class AdjointForm:
         if not self.needed:
             return ()
         found = overwritten(self.primal.kernel, self.needed)
-        if not self.entry:
-            return found
-        # On entry there is only what was there before: of no use to a read that sees what was written since.
-        late = {a.site for a in fed(self.primal.kernel, self.needed) if a.memory.key in self.entry}
-        return tuple(c for c in found if c.read.memory.key not in self.entry or c.read.site in late)
+        return tuple(c for c in found if c.read.memory.key not in self.entry)
 
     # -- when the primal overwrites what it reads
 
@@ -96,9 +93,19 @@ class AdjointForm:
         return found
 
     def from_entry(self) -> AdjointForm:
-        """The adjoint that finds what the primal overwrites as it was before."""
-        entry = {c.read.memory.key for c in self.conflicts} | {item.by.memory.key for item in self.lost}
-        return self.primal.adjoint(self.active, self.label, frozenset(entry))
+        """The adjoint that finds what the primal overwrites as it was before.
+
+        To write those memories again it may need more that the primal overwrites.
+        """
+        if self.keeps:
+            return self
+        spoilt = {c.read.memory.key for c in self.conflicts} | {item.by.memory.key for item in self.lost}
+        return self.primal.adjoint(self.active, self.label, self.entry | spoilt).from_entry()
+
+    @cached_property
+    def launched(self) -> Form:
+        """What to launch in the place of `primal`."""
+        return self.primal.in_series() if self.ordered else self.primal
 
     @cached_property
     def _own(self) -> tuple[Reach, Reach]:

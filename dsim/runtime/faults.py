@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from dsim.backends.faults import Fault
 from dsim.diagnostics import BoundsError, Diagnostic, DsimError, KernelAssertionError, Label, LaunchError
-from dsim.ir.nodes import Accumulate, Assert, Load, Origin, Store
+from dsim.ir.nodes import Accumulate, Assert, Load, Origin, Record, Store
 from dsim.runtime.access import out_of_bounds
 from dsim.runtime.fields import Field
 
@@ -19,12 +19,14 @@ def raised(fault: Fault, fields: Mapping[str, Field]) -> DsimError:
         return KernelAssertionError(_assertion(fault))
     lengths = "×".join(map(str, fault.values))
     message = f"there is no memory for a local array of {lengths} numbers"
+    if isinstance(fault.statement, Record):
+        message = f"there is no memory to keep more than {lengths} values of `{fault.statement.memory.name}`"
     return LaunchError(_at(Diagnostic("memory", message), fault.statement.origin, ""))
 
 
 def _outside(fault: Fault, fields: Mapping[str, Field]) -> Diagnostic:
     s = fault.statement
-    assert isinstance(s, Load | Store | Accumulate)
+    assert isinstance(s, Load | Store | Accumulate | Record)
     shape = tuple(n or 0 for n in s.memory.shape)
     at = tuple(int(v) for v in fault.values)
     quoted = f"`{s.memory.name}`"

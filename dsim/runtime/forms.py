@@ -16,6 +16,7 @@ from dsim.ir import sites
 from dsim.ir.nodes import Accumulate, Call, Kernel, Load, Memory, MemoryKey, Store
 from dsim.ir.show import show
 from dsim.ir.walk import accesses, statements
+from dsim.passes.parallel import in_series
 from dsim.passes.split import split
 from dsim.runtime import pipeline
 from dsim.runtime.adjoints import AdjointForm
@@ -39,6 +40,8 @@ class Form:
         See `Settings.backend`.
     checked : bool
         Whether indices are compared with the fields' shapes.
+    serial : bool
+        Whether no loop may be parallel, in forms made from it neither.
     """
 
     from_python = False  # whether it is a write of Python's
@@ -49,8 +52,10 @@ class Form:
         fields: Mapping[str, Field],
         backend: str,
         checked: bool = True,
+        serial: bool = False,
     ) -> None:
         self._given = kernel
+        self.serial = serial
         self.fields = fields
         self.backend = backend
         self.checked = checked
@@ -160,15 +165,25 @@ class Form:
         """It, with everything that it reads cut off from derivatives."""
         return self._keep("stopped", lambda: self._form(pipeline.stopped(self.kernel), self.checked))
 
+    def in_series(self) -> Form:
+        """It, with its iterations one after the other."""
+        if self.serial:
+            return self
+        return self._keep(
+            "in series", lambda: Form(in_series(self.kernel), self.fields, self.backend, self.checked, True)
+        )
+
     def guarded(self) -> Form:
         """It, with its indices compared with the fields' shapes: no run of the primal vouches for them."""
         if self.checked:
             return self
-        return self._keep("guarded", lambda: Form(self.kernel, self.fields, self.backend))
+        return self._keep("guarded", lambda: Form(self.kernel, self.fields, self.backend, serial=self.serial))
 
     def _form(self, kernel: Kernel, checked: bool, more: Mapping[str, Field] | None = None) -> Form:
         fields = {**self.fields, **more} if more else self.fields
-        return Form(pipeline.derived(sites.number(kernel)), fields, self.backend, checked)
+        kernel = pipeline.derived(sites.number(kernel))
+        kernel = in_series(kernel) if self.serial else kernel
+        return Form(kernel, fields, self.backend, checked, self.serial)
 
     def _parts(self, cuts: frozenset[int]) -> tuple[Form, ...]:
         made = split(self.kernel, cuts)
@@ -185,7 +200,7 @@ class Form:
     def _reverse(self, active: Keys, label: str, entry: Keys) -> AdjointForm:
         made = reverse(self.kernel, active, label, entry)
         form = self._form(made.kernel, self.checked and _rules_read(self.kernel))
-        return AdjointForm(self, form, active, label, made.needed, made.lost, entry)
+        return AdjointForm(self, form, active, label, made.needed, made.lost, entry, made.ordered)
 
     def _keep(self, key: Any, make: Callable[[], Any]) -> Any:
         found = self._derived.get(key)

@@ -43,6 +43,11 @@ class Call:
         """The kernel's name."""
         return self.form.kernel.name
 
+    @property
+    def launched(self) -> Form:
+        """What is launched: the form, or it in series where its adjoint stands on the order."""
+        return self.form if self.adjoint is None else self.adjoint.launched
+
     def reads(self, region: Field, box: Box) -> Any:
         """The statement because of which its adjoint needs `box` of a field."""
         return None if self.adjoint is None else self.adjoint.reads.access(self.args, region, box)

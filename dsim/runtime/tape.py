@@ -14,6 +14,7 @@ from typing import Any, Self
 from dsim.diagnostics import Diagnostic, GradientError
 from dsim.ir.nodes import MemoryKey
 from dsim.runtime import cut, told, unreached
+from dsim.runtime.adjoints import AdjointForm
 from dsim.runtime.contexts import Args, Context
 from dsim.runtime.fields import Field, companions_with_memory
 from dsim.runtime.forms import Form
@@ -163,7 +164,7 @@ class Tape(Context):
     def _record(self, watched: Watched, call: Call) -> Args:
         self._keeper.before(watched, call)
         self._failed = True
-        result = self.pass_on(call.form, call.args)
+        result = self.pass_on(call.launched, call.args)
         self._failed = False
         if call.adjoint is not None:
             self._keeper.after(watched, call)
@@ -184,6 +185,8 @@ class Tape(Context):
         if known.returns:
             warn([cut.returned(form, "gradient")])
         plan = known.saving if self._keeper.saves else known.adjoint
+        if isinstance(plan, AdjointForm):
+            warn(told.in_series(plan.ordered))
         watched = self._watched[form] = self._keeper.watch(form, plan)
         return watched
 

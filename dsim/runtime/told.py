@@ -34,7 +34,7 @@ def own_diagnostics(
     With `saved` it is a note: a tape saves these values.
     """
     gone = [item.by for item in lost]  # of these one thing is said, not two
-    others = [c for c in conflicts if not any(c.write.statement is by for by in gone)]
+    others = [c for c in conflicts if not any(c.write.site == by.site for by in gone)]
     found = [_own(c.read.statement, c.write.statement, c.certain, saved) for c in others]
     return list(dict.fromkeys(found + [_lost(by, saved) for by in gone]))
 
@@ -74,6 +74,21 @@ def _lost(by: Accumulate, saved: bool) -> Diagnostic:
     if by.old is None:
         advice = "multiply into a local variable, and write that to the field once"
     return Diagnostic("overwritten", message, by.origin.span, "overwritten here", help=advice)
+
+
+def in_series(ordered: Iterable[Accumulate]) -> list[Diagnostic]:
+    """A kernel runs serially because its adjoint needs what these accumulations found."""
+    return list(dict.fromkeys(map(_in_series, ordered)))
+
+
+def _in_series(by: Accumulate) -> Diagnostic:
+    return Diagnostic(
+        "serial",
+        f"inside a tape this loop runs serially: the backward pass counts `{_named(by)}` again in its order",
+        by.origin.span,
+        "the value before is used",
+        help="take the place from the loop's index, so that no iteration waits for another",
+    )
 
 
 def _named(s: Statement) -> str:

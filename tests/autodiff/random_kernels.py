@@ -2,12 +2,13 @@
 
 They nest loops (counted, with a continue condition, `While`), branches and private buffers, carry
 values, and read and write buffers at data-dependent places; what they compute is smooth almost
-everywhere and stays in range.
+everywhere and stays in range. `InPlace` makes such that write all three fields, at any place.
 """
 
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from dsim.ir.build import TRUE, Builder, const, index
@@ -92,10 +93,20 @@ class Generator:
 
     # statements
 
+    def makers(self) -> dict[Callable[[Scope], None], int]:
+        """What makes statements, and how often."""
+        return {
+            self.expression: 35,
+            self.load: 7,
+            self.load_integer: 4,
+            self.accumulate: 6,
+            self.alloc: 5,
+            self.touch: 16,
+        }
+
     def statements(self, scope: Scope, count: int) -> None:
-        makers = (self.expression, self.load, self.load_integer, self.accumulate, self.alloc, self.touch)
+        makers = self.makers()
         nested = (self.branch, self.counted_loop, self.while_loop)
-        weights = (35, 7, 4, 6, 5, 16)
         for _ in range(count):
             self.size += 1
             if self.size < 60 and self.depth < 3 and self.random.random() < 0.25:
@@ -103,7 +114,7 @@ class Generator:
                 self.random.choice(nested)(scope)
                 self.depth -= 1
             else:
-                self.random.choices(makers, weights)[0](scope)
+                self.random.choices(tuple(makers), tuple(makers.values()))[0](scope)
 
     def expression(self, scope: Scope) -> None:
         b, a, c = self.builder, self.a_float(scope), self.a_float(scope)
@@ -210,3 +221,63 @@ class Generator:
         b.add(While(Block(tuple(test), (goes,)), body, (*carried, k), init, (*results, last)))
         scope.floats += results
         scope.integers.append(last)
+
+
+class InPlace(Generator):
+    """Kernels of one or two loops that overwrite what they read; some touch only one element a trip."""
+
+    def kernel(self) -> Kernel:
+        b = self.builder
+        for _ in range(self.random.choice((1, 1, 2))):
+            p = b.fresh("p", i32)
+            self.own = p if self.random.random() < 0.5 else None
+            scope = Scope(integers=[p])
+            with b.block() as body:
+                self.load(scope, p)
+                self.statements(scope, self.random.randrange(3, 9))
+            b.add(For(p, index(0), index(4), 1, Block(tuple(body))))
+        return number(Kernel("k", (), (X, Y, N), b.close()))
+
+    def an_index(self, scope: Scope, length: int) -> Atom:
+        if length == 4 and self.own is not None:
+            return self.own
+        return super().an_index(scope, length)
+
+    def makers(self) -> dict[Callable[[Scope], None], int]:
+        return {
+            **super().makers(),
+            self.load: 12,
+            self.accumulate: 0,
+            self.touch: 6,
+            self.alloc: 2,
+            self.write: 16,
+            self.write_integer: 8,
+        }
+
+    def load(self, scope: Scope, at: Atom | None = None) -> None:
+        var = self.builder.fresh("v", f64)
+        place = (self.an_index(scope, 4) if at is None else at,)
+        self.builder.add(Load(var, self.random.choice((X, X, Y)), place))
+        scope.floats.append(var)
+
+    def write(self, scope: Scope) -> None:
+        b, memory = self.builder, self.random.choice((X, X, Y))
+        place, value = (self.an_index(scope, 4),), self.bounded(scope)
+        kind = self.random.choices(("store", "add", "mul", "max", "min"), (45, 25, 15, 8, 7))[0]
+        if kind == "store":
+            b.add(Store(memory, place, value))
+            return
+        old = b.fresh("old", f64) if self.random.random() < 0.3 else None
+        b.add(Accumulate(memory, place, value, kind, old))
+        if old is not None:
+            scope.floats.append(old)
+
+    def write_integer(self, scope: Scope) -> None:
+        b, place = self.builder, (self.an_index(scope, 4),)
+        if self.random.random() < 0.4:
+            b.add(Store(N, place, b.let("mod", self.an_integer(scope), const(4, i32))))
+            return
+        old = b.fresh("slot", i32) if self.random.random() < 0.6 else None
+        b.add(Accumulate(N, place, const(1, i32), "add", old))
+        if old is not None:
+            scope.integers.append(old)

@@ -18,11 +18,15 @@ from dsim.ir.nodes import (
     Derive,
     For,
     If,
+    Journal,
     Kernel,
     Let,
     Load,
+    Mark,
     Memory,
     Print,
+    Record,
+    Rewind,
     Rule,
     Statement,
     Store,
@@ -36,6 +40,8 @@ N, M = Memory("n", i32, ()), Memory("m", u1, ())
 A, B, C, J = Var("a", f32), Var("b", f32), Var("c", u1), Var("i", i32)
 ONE, ZERO = Const(1.0, f32), index(0)
 BUFFER = Memory("buffer", f32, (3, None), private=True)
+LOG = Memory("log", f32, (None,), private=True)
+START, T = Journal(LOG, X), Var("t", i64)
 
 
 def kernel(*statements: Statement, yields: tuple = ()) -> Kernel:
@@ -84,6 +90,7 @@ CALLED = Call(
         (replace(SQUARE, mode="vjp"),),
         (CALLED, Let(Var("t", f32), "neg", (CALLED.results[0],))),
         (replace(CALLED, vjp=None),),
+        (START, Mark(T, LOG), Record(LOG, X, (Q, ZERO)), Rewind(LOG, X, T), Rewind(LOG, X, Const(0, i64))),
         (Let(J, "cast", (P,)), Let(A, "bit_cast", (J,)), Let(B, "powi", (A, Const(2, u8)))),
     ],
 )
@@ -155,6 +162,17 @@ def test_what_keeps_the_rules_passes(statements: tuple[Statement, ...]) -> None:
             (replace(CALLED, body=Block((Store(X, (ZERO, ZERO), A),), (A, ZERO))),),
         ),
         ("a derived function writes", (replace(SQUARE, body=Block((Store(X, (ZERO, ZERO), A),), (A,))),)),
+        ("does not exist here", (Record(LOG, X, (ZERO, ZERO)),)),
+        ("no journal", (Alloc(BUFFER, (index(3), Q)), Mark(T, BUFFER))),
+        ("no elements", (START, Load(A, LOG, (ZERO,)))),
+        ("not private", (Journal(replace(LOG, private=False), X),)),
+        ("of a known shape", (Journal(replace(LOG, shape=(3,)), X),)),
+        ("a journal of f32 for i32", (Journal(LOG, N),)),
+        ("made twice", (START, START)),
+        ("not a journal of n", (START, Rewind(LOG, N, Const(0, i64)))),
+        ("1 indices for 2 axes", (START, Record(LOG, X, (ZERO,)))),
+        ("mark", (START, Mark(J, LOG))),
+        ("mark", (START, Rewind(LOG, X, ZERO))),
     ],
 )
 def test_what_breaks_a_rule_is_refused(why: str, statements: tuple[Statement, ...]) -> None:

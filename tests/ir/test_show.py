@@ -13,11 +13,15 @@ from dsim.ir.nodes import (
     Derive,
     For,
     If,
+    Journal,
     Kernel,
     Let,
     Load,
+    Mark,
     Memory,
     Print,
+    Record,
+    Rewind,
     Rule,
     Store,
     Var,
@@ -25,12 +29,13 @@ from dsim.ir.nodes import (
 )
 from dsim.ir.show import show
 from dsim.ir.sites import number
-from dsim.ir.types import f32, f64, i32, u1
+from dsim.ir.types import f32, f64, i32, i64, u1
 from dsim.ir.walk import statements
 
 X = Memory("x", f64, (4, 2), entry_axes=1)
 BAR = Memory("x", f64, (4, 2), entry_axes=1, derivative=("bar", "dot"))
 BUFFER = Memory("buffer", f32, (None,), private=True)
+LOG, START = Memory("log", f64, (None,), private=True), Var("start", i64)
 A, B, C, J, N = Var("a", f64), Var("b", f64), Var("c", u1), Var("i", i32), Var("n", i32)
 D, E = Var("d", f64), Var("e", f64)
 
@@ -75,6 +80,10 @@ KERNEL = Kernel(
                 (TRUE,),
                 (Var("w", u1),),
             ),
+            Journal(LOG, X),
+            Mark(START, LOG),
+            Record(LOG, X, (index(1), N)),
+            Rewind(LOG, X, START),
             Derive("vjp", (Var("p", f64),), Block((), (Var("p", f64),)), (A,), (A,), (Var("g", f64),)),
             Call(
                 "f",
@@ -115,6 +124,10 @@ kernel step(n: i32):
     yield go
   do:
     yield false
+  journal log: f64[?] of x
+  start: i64 = mark log
+  record x[1, n] in log
+  rewind x by log to start
   vjp at (a) seeds (a) -> (g: f64) of (p: f64):
     yield p
   call f at (a) -> (y: f64) of (q: f64):

@@ -1,0 +1,154 @@
+"""Journals: logs of (place, value) pairs in memory that grows, freed at the end of their function.
+
+A journal is three words on the stack: where its entries are, how many there are, for how many there is
+room. Each function makes the journals in it once, so that a loop which opens one in every trip uses the
+same room again. What they take is counted against the limit of private buffers.
+"""
+
+from __future__ import annotations
+
+from dsim.backends import llvm_frame as frame
+from dsim.backends.llvm_access import guarded
+from dsim.backends.llvm_memory import Place
+from dsim.backends.llvm_text import PLAIN, STORED, WIDTH, Function
+from dsim.backends.llvm_writer import Held, Writer
+from dsim.ir.nodes import Journal, Mark, Record, Rewind
+
+_ENTRIES, _LENGTH, _ROOM = range(3)  # the words
+_ENTRY = 16  # bytes: the distance of the element from the memory's start, and the value
+_FIRST_ROOM = 64  # entries
+
+# Doubles the room; whether there was memory for that.
+_GROW = f"""define i1 @dsim_grow(ptr %frame, ptr %journal) {PLAIN} {{
+entry:
+  %room_at = getelementptr inbounds i64, ptr %journal, i64 {_ROOM}
+  %room = load i64, ptr %room_at, align 8
+  %none = icmp eq i64 %room, 0
+  %twice = mul i64 %room, 2
+  %new = select i1 %none, i64 {_FIRST_ROOM}, i64 %twice
+  %more = sub i64 %new, %room
+  %bytes = mul i64 %more, {_ENTRY}
+  %at = getelementptr inbounds i8, ptr %frame, i64 {frame.RUNTIME * 8}
+  %runtime = load ptr, ptr %at, align 8
+  %left = getelementptr inbounds i8, ptr %runtime, i64 {frame.MEMORY_LEFT * 8}
+  %before = atomicrmw sub ptr %left, i64 %bytes monotonic
+  %fits = icmp sge i64 %before, %bytes
+  br i1 %fits, label %get, label %refuse
+get:
+  %old = load ptr, ptr %journal, align 8
+  %size = mul i64 %new, {_ENTRY}
+  %entries = call ptr @realloc(ptr %old, i64 %size)
+  %got = icmp ne ptr %entries, null
+  br i1 %got, label %keep, label %refuse
+keep:
+  store ptr %entries, ptr %journal, align 8
+  store i64 %new, ptr %room_at, align 8
+  ret i1 true
+refuse:
+  %undone = atomicrmw add ptr %left, i64 %bytes monotonic
+  ret i1 false
+}}"""
+
+_DISCARD = f"""define void @dsim_discard(ptr %frame, ptr %journal) {PLAIN} {{
+entry:
+  %entries = load ptr, ptr %journal, align 8
+  call void @free(ptr %entries)
+  %room_at = getelementptr inbounds i64, ptr %journal, i64 {_ROOM}
+  %room = load i64, ptr %room_at, align 8
+  %bytes = mul i64 %room, {_ENTRY}
+  %at = getelementptr inbounds i8, ptr %frame, i64 {frame.RUNTIME * 8}
+  %runtime = load ptr, ptr %at, align 8
+  %left = getelementptr inbounds i8, ptr %runtime, i64 {frame.MEMORY_LEFT * 8}
+  %before = atomicrmw add ptr %left, i64 %bytes monotonic
+  ret void
+}}"""
+
+
+def hoist(w: Writer, found: list[Journal]) -> None:
+    """Makes, at a function's start, the journals `found` in it."""
+    if not found:
+        return
+    f = w.f
+    f.module.share("dsim_grow", _GROW)
+    f.module.share("dsim_discard", _DISCARD)
+    for s in found:
+        slot = f.slot("[3 x i64]")
+        for word in (_ENTRIES, _LENGTH, _ROOM):
+            f.do(f"store i64 0, ptr {_word(f, slot, word)}, align 8")
+        w.journals[s.journal.key] = slot
+        w.held.append(Held(slot, f"call void @dsim_discard(ptr %frame, ptr {slot})"))
+
+
+def _word(f: Function, slot: str, word: int) -> str:
+    return f.let(f"getelementptr inbounds i64, ptr {slot}, i64 {word}")
+
+
+def _read(f: Function, slot: str, word: int) -> str:
+    return f.let(f"load i64, ptr {_word(f, slot, word)}, align 8")
+
+
+def _entry(f: Function, slot: str, number: str) -> tuple[str, str]:
+    """The addresses of entry `number`: of its place, and of its value."""
+    entries = f.let(f"load ptr, ptr {_word(f, slot, _ENTRIES)}, align 8")
+    at = f.let(f"getelementptr inbounds [2 x i64], ptr {entries}, i64 {number}")
+    return at, f.let(f"getelementptr inbounds i64, ptr {at}, i64 1")
+
+
+def start(w: Writer, s: Journal) -> None:
+    """A `Journal`: the one made at the function's start, empty."""
+    f = w.f
+    f.do(f"store i64 0, ptr {_word(f, w.journals[s.journal.key], _LENGTH)}, align 8")
+
+
+def record(w: Writer, s: Record) -> None:
+    """A `Record`; skipped where a checked index is out of bounds, as the write that follows is."""
+    place, slot = w.places[s.memory.key], w.journals[s.journal.key]
+    guarded(w, s, place, "", lambda at: _append(w, s, place, slot, at))
+
+
+def _append(w: Writer, s: Record, place: Place, slot: str, address: str) -> None:
+    f, stored = w.f, STORED[place.memory.type]
+    length = _read(f, slot, _LENGTH)
+    grow, ready, lacking = f.label("grow"), f.label("ready"), f.label("lacking")
+    f.fork(f.let(f"icmp slt i64 {length}, {_read(f, slot, _ROOM)}"), ready, grow, w.likely)
+    f.open(grow)
+    f.fork(f.call("i1", "dsim_grow", "ptr %frame", f"ptr {slot}"), ready, lacking, w.likely)
+    f.open(lacking)
+    w.fault("memory", s, (length,))
+    w.free_all()
+    f.jump(w.leave)
+    f.open(ready)
+    first, here = f.let(f"ptrtoint ptr {place.base} to i64"), f.let(f"ptrtoint ptr {address} to i64")
+    at, kept = _entry(f, slot, length)
+    f.do(f"store i64 {f.let(f'sub i64 {here}, {first}')}, ptr {at}, align 8")
+    value = f.let(f"load {stored}, ptr {address}, align {WIDTH[place.memory.type]}")
+    f.do(f"store {stored} {value}, ptr {kept}, align 8")
+    f.do(f"store i64 {f.let(f'add nsw i64 {length}, 1')}, ptr {_word(f, slot, _LENGTH)}, align 8")
+
+
+def mark(w: Writer, s: Mark) -> None:
+    """A `Mark`."""
+    w.env[s.var] = _read(w.f, w.journals[s.journal.key], _LENGTH)
+
+
+def rewind(w: Writer, s: Rewind) -> None:
+    """A `Rewind`."""
+    f, place, slot = w.f, w.places[s.memory.key], w.journals[s.journal.key]
+    stored, width = STORED[place.memory.type], WIDTH[place.memory.type]
+    down_to = w.value(s.mark)
+    test, back, end = f.label("rewind"), f.label("back"), f.label("rewound")
+    f.jump(test)
+    f.open(test)
+    length = _read(f, slot, _LENGTH)
+    f.fork(f.let(f"icmp sgt i64 {length}, {down_to}"), back, end)
+    f.open(back)
+    last = f.let(f"sub nsw i64 {length}, 1")
+    f.do(f"store i64 {last}, ptr {_word(f, slot, _LENGTH)}, align 8")
+    at, kept = _entry(f, slot, last)
+    offset = f.let(f"load i64, ptr {at}, align 8")
+    value = f.let(f"load {stored}, ptr {kept}, align 8")
+    target = f.let(f"getelementptr inbounds i8, ptr {place.base}, i64 {offset}")
+    if not (w.dry and not place.memory.private):
+        f.do(f"store {stored} {value}, ptr {target}, align {width}")
+    f.jump(test)
+    f.open(end)

@@ -1,0 +1,207 @@
+"""Journals: what elements were, in the order in which they were written, and back."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from dsim.backends import llvm_frame as frame
+from dsim.backends.cpu import compile_kernel
+from dsim.backends.cpu_runtime import runtime
+from dsim.backends.faults import Fault
+from dsim.backends.python_source import run, source
+from dsim.ir.check import check
+from dsim.ir.nodes import Journal, Kernel, Mark, Memory, MemoryKey, Record, Rewind
+from dsim.ir.show import show
+from dsim.ir.term import Term
+from dsim.ir.types import ScalarType, f16, f32, f64, i8, i32, i64, u1, u16
+from dsim.passes.drop_dead import drop_dead
+from dsim.passes.hoist import hoist
+from dsim.passes.parallel import parallel
+from dsim.passes.registers import registers
+from dsim.passes.reuse import reuse
+from dsim.passes.simplify import finish, simplify
+from tests.building import Building, Value
+
+Buffers = dict[MemoryKey, np.ndarray]
+
+
+class Logging(Building):
+    """A kernel under construction that logs."""
+
+    def journal(self, of: Memory) -> Memory:
+        log = Memory(self.names.fresh(f"{of.name}_log"), of.type, (None,), private=True)
+        self.add(Journal(log, of))
+        return log
+
+    def mark(self, log: Memory) -> Term:
+        var = self.fresh("mark", i64)
+        self.add(Mark(var, log))
+        return self.term(var)
+
+    def logged(self, log: Memory, m: Memory, *rest: Value) -> None:
+        """A store after its record."""
+        self.add(Record(log, m, self.places(rest[:-1])))
+        self.store(m, *rest)
+
+    def rewind(self, log: Memory, m: Memory, mark: Term) -> None:
+        self.add(Rewind(log, m, mark.atom))
+
+
+def same(kernel: Kernel, buffers: Callable[[], Buffers]) -> Buffers:
+    """What the reference leaves; machine code and passed kernels must leave it too, bit for bit."""
+    check(kernel)
+    wanted = buffers()
+    run(kernel, wanted, ())
+    passed = parallel(finish(simplify(kernel)))
+    check(passed)
+    for k, threads in itertools.product((kernel, passed), (0, 1, 2)):
+        found = buffers()
+        if threads:
+            compile_kernel(k, threads=threads).bind(found)()
+        else:
+            run(k, found, ())
+        for key, a in wanted.items():
+            assert a.tobytes() == found[key].tobytes(), key
+    return wanted
+
+
+@pytest.mark.parametrize("t", [f64, f32, f16, i32, i8, u16, u1])
+@pytest.mark.parametrize("own", [True, False])
+def test_what_is_rewound_is_as_it_was(t: ScalarType, own: bool) -> None:
+    """A journal outgrows its first room; one of each iteration's own lets the loop be parallel."""
+    k = Logging()
+    x, y = k.field("x", 300, 2, type=t), k.field("y", 300, type=t)
+    log = None if own else k.journal(x)
+    with k.loop("i", 0, 300) as row:
+        log = k.journal(x) if own else log
+        assert log is not None
+        start = k.mark(log)
+        with k.loop("j", 0, 100) as col:
+            k.logged(log, x, row.i, col.i.op("mod", 2), k.load(y, row.i))
+            k.store(y, row.i, k.load(x, row.i, (col.i + 1).op("mod", 2)))
+        k.rewind(log, x, start)
+    rng = np.random.default_rng(1)
+    x_data, y_data = rng.integers(0, 2, (300, 2)), rng.integers(0, 2, 300)
+
+    def buffers() -> Buffers:
+        return {x.key: x_data.astype(t.numpy), y.key: y_data.astype(t.numpy)}
+
+    kernel = k.kernel()
+    assert same(kernel, buffers)[x.key].tobytes() == buffers()[x.key].tobytes()
+    assert ("parallel for i" in show(parallel(kernel))) == own
+
+
+def test_the_oldest_value_is_put_back_last() -> None:
+    k = Logging()
+    x, seen = k.field("x", 2), k.field("seen", 2)
+    log = k.journal(x)
+    k.logged(log, x, 0, 1.0)
+    middle = k.mark(log)
+    k.logged(log, x, 0, 2.0)
+    k.logged(log, x, 1, 3.0)
+    k.logged(log, x, 0, 4.0)
+    k.rewind(log, x, middle)
+    k.store(seen, 0, k.load(x, 0))
+    k.store(seen, 1, k.load(x, 1))
+    k.rewind(log, x, k.term(k.value(0, i64)))
+    found = same(k.kernel(), lambda: {x.key: np.array([7.0, 8.0]), seen.key: np.zeros(2)})
+    np.testing.assert_array_equal(found[seen.key], [1, 8])
+    np.testing.assert_array_equal(found[x.key], [7, 8])
+
+
+def test_a_field_without_axes() -> None:
+    k = Logging()
+    x, y = k.field("x"), k.field("y")
+    log = k.journal(x)
+    start = k.mark(log)
+    with k.loop("i", 0, 5):
+        k.logged(log, x, k.load(x) * 2.0)
+    k.store(y, k.load(x))
+    k.rewind(log, x, start)
+    found = same(k.kernel(), lambda: {x.key: np.array(1.5), y.key: np.array(0.0)})
+    assert (found[x.key], found[y.key]) == (1.5, 48.0)
+
+
+def test_a_journal_reads_well_in_python() -> None:
+    k = Logging()
+    x = k.field("x", 4)
+    log = k.journal(x)
+    start = k.mark(log)
+    with k.loop("i", 0, 4) as row:
+        k.logged(log, x, row.i, 0.0)
+    k.rewind(log, x, start)
+    assert source(k.kernel()).splitlines()[3:] == [
+        "def k(x):",
+        "    x_log = []",
+        "    mark = i64(len(x_log))",
+        "    for i in map(i32, range(4)):",
+        "        x_log.append(((i,), x[i]))",
+        "        x[i] = 0.0",
+        "    while len(x_log) > mark:",
+        "        at, value = x_log.pop()",
+        "        x[at] = value",
+    ]
+
+
+def test_a_journal_that_nothing_rewinds_goes() -> None:
+    k = Logging()
+    x = k.field("x", 4)
+    log = k.journal(x)
+    k.mark(log)
+    k.logged(log, x, 1, 2.0)
+    assert show(drop_dead(k.kernel())) == "kernel k():\n  memory x: f64[4]\n  x[1] = 2.0f64"
+
+
+def test_a_rewound_field_keeps_all_that_it_needs() -> None:
+    k = Logging()
+    x = k.field("x", 4)
+    log = k.journal(x)
+    start = k.mark(log)
+    k.logged(log, x, 1, 2.0)
+    k.rewind(log, x, start)
+    kernel = k.kernel()
+    assert drop_dead(kernel) == kernel
+
+
+def test_passes_know_that_a_rewind_may_write_any_element() -> None:
+    k = Logging()
+    x, y = k.field("x", 4), k.field("y", 4)
+    log = k.journal(x)
+    start = k.mark(log)
+    with k.loop("i", 0, 4) as row, k.loop("j", 0, 3) as col:
+        k.store(y, row.i, k.load(x, 2))
+        k.logged(log, x, col.i, 5.0)
+        k.accumulate(x, 3, 1.0)
+        k.rewind(log, x, start)
+        k.accumulate(y, row.i, k.load(x, 2))
+    kernel = k.kernel()
+    assert show(reuse(kernel)).count("= x[2]") == 2
+    assert hoist(kernel) is kernel
+    assert registers(kernel) is kernel
+    same(kernel, lambda: {x.key: np.arange(4.0), y.key: np.zeros(4)})
+
+
+def test_no_memory_for_one_more_value_is_a_fault() -> None:
+    k = Logging()
+    x = k.field("x", 4)
+    log = k.journal(x)
+    with k.loop("i", 0, 1 << 20) as row:
+        k.logged(log, x, row.i.op("mod", 4), 5.0)
+    k.rewind(log, x, k.mark(log))
+    launch = compile_kernel(k.kernel()).bind({x.key: np.zeros(4)})
+    block = runtime()._block  # its limit of memory in use
+    limit = block[frame.MEMORY_LEFT]
+    block[frame.MEMORY_LEFT] = 1 << 20
+    try:
+        with pytest.raises(Fault) as caught:
+            launch()
+        assert block[frame.MEMORY_LEFT] == 1 << 20
+    finally:
+        block[frame.MEMORY_LEFT] = limit
+    assert caught.value.kind == "memory"
+    assert isinstance(caught.value.statement, Record)
+    assert caught.value.values == (1 << 16,)  # as many as fit into the limit
