@@ -7,7 +7,10 @@ import pytest
 
 import dsim as ti
 
-pytestmark = pytest.mark.filterwarnings("ignore:warning.serial:dsim.DsimWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:warning.serial:dsim.DsimWarning"),
+    pytest.mark.filterwarnings("ignore:warning.unreached:dsim.GradientWarning"),  # of steps
+]
 
 INFINITY = math.inf
 CASES = {}
