@@ -8,9 +8,6 @@ from tests.corpus.refusals import REFUSALS
 
 pytestmark = pytest.mark.filterwarnings("ignore:warning.serial:dsim.DsimWarning")
 
-# An element that changes again and again in one loop cannot be saved yet.
-NOT_SAVED = {"sine_in_an_inner_loop_in_place", "index_that_moves_on", "product_into_an_element"}
-
 
 @pytest.fixture(autouse=True)
 def _fresh():
@@ -23,13 +20,11 @@ def _taped(program, **options):
     return tape
 
 
-@pytest.mark.parametrize(
-    ("name", "rule"), [(n, "error") for n in REFUSALS] + [(n, "save") for n in sorted(NOT_SAVED)]
-)
-def test_refused(name, rule):
+@pytest.mark.parametrize("name", REFUSALS)
+def test_refused(name):
     program = REFUSALS[name]()
     with pytest.raises(ds.AccessRuleError) as error:
-        _taped(program, on_overwrite=rule)
+        _taped(program, on_overwrite="error")
     message = str(error.value)
     assert message.startswith("error[overwritten]: ")
     assert program.read in message
@@ -42,7 +37,7 @@ def test_the_same_runs_without_a_tape(name):
     REFUSALS[name]().run()
 
 
-@pytest.mark.parametrize("name", sorted(REFUSALS.keys() - NOT_SAVED))
+@pytest.mark.parametrize("name", REFUSALS)
 def test_saved_and_right(name):
     program = REFUSALS[name]()
     start = [f.to_numpy() for f in program.fields]
