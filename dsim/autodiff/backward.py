@@ -11,11 +11,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
 
-import numpy as np
-
 from dsim.analysis.activity import Activity
 from dsim.analysis.guards import unchosen
-from dsim.autodiff import accesses
+from dsim.autodiff import accesses, calls
 from dsim.autodiff.bars import Bars, Env, Sweep
 from dsim.autodiff.journals import own
 from dsim.autodiff.names import ADJOINT, zero
@@ -30,14 +28,12 @@ from dsim.autodiff.replay import (
     start_of_trip,
     trip_count,
 )
-from dsim.diagnostics import Diagnostic, GradientError
 from dsim.ir.build import Builder, const
 from dsim.ir.nodes import (
     Accumulate,
     Atom,
     Block,
     Call,
-    Const,
     For,
     If,
     Let,
@@ -92,7 +88,7 @@ def derivatives(
     transpose of the one that is given: that one backwards, by its seeds.
     """
     rule, other = (s.jvp, s.vjp) if mode == "jvp" else (s.vjp, s.jvp)
-    _refuse_lost(s, activity)
+    calls.refuse_lost(s, activity)
     args, results = (tuple(swap(a, env) for a in atoms) for atoms in (s.args, s.results))
     if rule is not None:
         inner = {**env, **dict(zip(rule.params, (*args, *seeds, *results), strict=True))}
@@ -101,33 +97,11 @@ def derivatives(
             builder.add(made)
         return copied.yields
     if other is None:
-        raise GradientError(
-            Diagnostic(
-                "not-differentiable",
-                f"the derivative of `{s.name}` calls `{s.name}` again, and has too few derivatives itself",
-                s.origin.span,
-                help=f"take the value of `{s.name}` from a parameter: `def …(…, *, result)`",
-            )
-        )
+        raise calls.too_deep(s)
     linear = other.params[len(args) : len(other.params) - len(results)]
     anywhere = tuple(zero(v.type) for v in linear)
     inner = {**env, **dict(zip(other.params, (*args, *anywhere, *results), strict=True))}
     return pullback(builder, other.body, inner, linear, seeds)
-
-
-def _refuse_lost(s: Call, activity: Activity) -> None:
-    if activity.bypasses(s):
-        read = (x for x in statements(s.body) if isinstance(x, Load) and activity.carries(x.memory))
-        where = next(read, s).origin.span
-        raise GradientError(
-            Diagnostic(
-                "not-differentiable",
-                f"the derivative of `{s.name}` does not go through what it reads besides its arguments",
-                where,
-                "read here",
-                help="pass the value as an argument, or cut it off: `ds.stop_grad(…)`",
-            )
-        )
 
 
 def _call(sweep: Sweep, s: Call, env: Env, bars: Bars) -> None:
@@ -137,26 +111,9 @@ def _call(sweep: Sweep, s: Call, env: Env, bars: Bars) -> None:
     seeds = [bars.or_zero(r) for r in floats]
     adjoints = derivatives(sweep.builder, sweep.activity, s, "vjp", seeds, env)
     if not sweep.unchosen.isdisjoint(floats):
-        adjoints = tuple(_screened(sweep.builder, a, seeds) for a in adjoints)
+        adjoints = tuple(calls.screened(sweep.builder, a, seeds) for a in adjoints)
     for arg, bar in zip(s.args, adjoints, strict=True):
         bars.add(arg, bar)
-
-
-def _screened(b: Builder, adjoint: Atom, seeds: Sequence[Atom]) -> Atom:
-    """`adjoint`, but 0 where it is infinite or NaN while all `seeds` are 0: the call was not chosen.
-
-    The 0 is a sum of strong products of the seeds, so that its own derivative is NaN where theirs is not 0.
-    """
-    t = adjoint.type
-    own = [b.let("cast", s, type=t) for s in seeds if not isinstance(s, Const)]
-    largest = const(float(np.finfo(t.numpy).max), t)
-    unused = b.let("gt", b.let("abs", adjoint), largest)
-    unused = b.let("bor", unused, b.let("ne", adjoint, adjoint))
-    nothing: Atom = zero(t)
-    for s in own:
-        unused = b.let("band", unused, b.let("eq", s, zero(t)))
-        nothing = b.let("add", nothing, b.let("mul_strong", const(float("nan"), t), s))
-    return b.let("select", unused, nothing, adjoint, hint="screened")
 
 
 def _statement(  # noqa: C901, PLR0912 (one case a node)

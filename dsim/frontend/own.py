@@ -17,8 +17,7 @@ from dsim.frontend.frame import Frame
 from dsim.frontend.problems import RefusedError
 from dsim.frontend.scope import DRAWS
 from dsim.frontend.structure import fits, labels, rebuilt, same, scalars
-from dsim.frontend.values import Value, describe, is_number
-from dsim.ir.build import const
+from dsim.frontend.values import Value, Weak, describe
 from dsim.ir.nodes import Accumulate, Atom, Block, Call, Print, Rule, Statement, Store, Var
 from dsim.ir.walk import statements
 
@@ -122,8 +121,7 @@ def _promoted(f: Frame, called: Called, node: ast.AST) -> list[Value]:
     values = list(called.values)
     if called.rules.jvp is None or _floats(f, values) in (0, called.rules.tangents):
         return values
-    default = f.emit.settings.default_fp
-    other = [const(float(v), default) if is_number(v) and not isinstance(v, bool) else v for v in values]
+    other = [_opened(f, v) for v in values]
     if _floats(f, other) != called.rules.tangents:
         jvp = called.rules.jvp.__name__
         f.refuse(
@@ -134,6 +132,14 @@ def _promoted(f: Frame, called: Called, node: ast.AST) -> list[Value]:
             help=f"pass floats, or annotate the parameters of `{called.name}`",
         )
     return other
+
+
+def _opened(f: Frame, value: Value) -> Value:
+    """`value` as floats, where its numbers have no type yet."""
+    found = scalars(value)
+    if not all(isinstance(s, int | float | Weak) and not isinstance(s, bool) for s in found):
+        return value
+    return rebuilt(value, iter([f.emit.atom(s, f.emit.settings.default_fp) for s in found]))
 
 
 def _floats(f: Frame, values: Sequence[Value]) -> int:

@@ -116,7 +116,7 @@ class Kernel:
         kernel = self.of(*templates) if self._signature.templates else self
         try:
             version = kernel._instance.unsaid()
-        except CompilationError as error:
+        except (CompilationError, GradientError) as error:
             return Findings(error.diagnostics)
         return Findings((*version.diagnostics, *overwrites(version.form)))
 
