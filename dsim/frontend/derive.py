@@ -9,6 +9,7 @@ from typing import Any
 
 from dsim.frontend.frame import Frame
 from dsim.frontend.operators import operand
+from dsim.frontend.own import is_floating
 from dsim.frontend.problems import RefusedError
 from dsim.frontend.scope import DRAWS
 from dsim.frontend.structure import labels, rebuilt, same, scalars
@@ -71,7 +72,7 @@ def _jvp(f: Frame, inner: Any, args: list[Value], node: ast.AST) -> Value:
         return _derive(f, "jvp", inner, [primal], [1.0], node)
     for n in sorted(possible):
         primals = [_floating(f, a, n == 1) for a in args[:n]]
-        floats = [i for i, a in enumerate(primals) if _floats(f, a)]
+        floats = [i for i, a in enumerate(primals) if is_floating(f, a)]
         if n < len(args) == n + len(floats):
             return _derive(f, "jvp", inner, primals, args[n:], node)
     f.refuse(
@@ -80,11 +81,6 @@ def _jvp(f: Frame, inner: Any, args: list[Value], node: ast.AST) -> Value:
         node,
         help="`forward(f)(x, y, dx, dy)`",
     )
-
-
-def _floats(f: Frame, value: Value) -> bool:
-    found = scalars(value)
-    return bool(found) and all(f.emit.type_of(s).is_float for s in found)
 
 
 def _vjp(f: Frame, inner: Any, primals: list[Value], node: ast.AST) -> Value:
@@ -98,7 +94,7 @@ def _derive(f: Frame, mode: Any, inner: Any, primals: list[Value], seeds: list[V
     args: list[Atom] = []
     inside: list[Value] = []
     for i, value in enumerate(primals):
-        if not _floats(f, value):
+        if not is_floating(f, value):
             inside.append(value)
             continue
         atoms = [e.atom(s) for s in scalars(value)]
@@ -112,7 +108,7 @@ def _derive(f: Frame, mode: Any, inner: Any, primals: list[Value], seeds: list[V
     yields = body.yields
     types = [p.type for p in params] if mode == "jvp" else [y.type for y in yields]
     atoms = _seeds(f, primals if mode == "jvp" else [result], seeds, types, node)
-    like = [result] if mode == "jvp" else [v for v in inside if _floats(f, v)]
+    like = [result] if mode == "jvp" else [v for v in inside if is_floating(f, v)]
     hints = [h for v in like for h in labels("d", v)]
     kinds = [y.type for y in yields] if mode == "jvp" else [p.type for p in params]
     results = tuple(e.builder.fresh(h, t) for h, t in zip(hints, kinds, strict=True))
@@ -158,7 +154,7 @@ def _has_effect(s: Statement) -> bool:
 
 def _seeds(f: Frame, like: list[Value], seeds: list[Value], types: list, node: ast.AST) -> list[Atom]:
     """The tangents or adjoints as atoms, one for each float of `like`."""
-    wanted = [v for v in like if _floats(f, v)]
+    wanted = [v for v in like if is_floating(f, v)]
     out: list[Atom] = []
     supply = iter(types)
     for value, given in itertools.zip_longest(wanted, seeds):
