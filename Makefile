@@ -27,7 +27,7 @@ COMPILE := PYTHONWARNINGS=ignore $(BIN)/python -m compileall -qq -j 0 $(VENV)/li
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lab bench lint lint-style lint-types lint-layers lint-extension format docs clean
+.PHONY: help setup demo test lab fuzz bench lint lint-style lint-types lint-layers lint-extension format docs clean
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -42,6 +42,9 @@ test: $(READY) ## run the tests, and the notebooks against their committed outpu
 
 lab: $(READY) ## open JupyterLab, on this machine only
 	$(BIN)/dsim lab $(ARGS)
+
+fuzz: $(READY) ## check random programs for five minutes, or as long as ARGS="--minutes 60" says
+	$(BIN)/python -m tests.fuzz $(ARGS)
 
 bench: $(READY) ## measure, and report
 	$(BIN)/python -m tests.bench $(ARGS)

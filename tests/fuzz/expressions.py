@@ -1,0 +1,193 @@
+"""Random expressions: floats that are smooth almost everywhere and stay small, integers, indices in range.
+
+A `Scope` says what may be read at a place. Statements are `statements.py`'s.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from hypothesis import strategies as st
+
+from tests.fuzz.program import FieldSpec
+
+
+@dataclass
+class Scope:
+    """What can be read and assigned at a place of a kernel.
+
+    Attributes
+    ----------
+    floats, integers : list of str
+        Names of locals and parameters.
+    mutable_floats, mutable_integers, vectors : list of str
+        Those that may be assigned to; local vectors of three entries.
+    below : dict
+        Of some integers, such as loop indices, the number that they are below; they are not negative.
+    breaks : bool
+        Whether the loop around may be left.
+    indexing : bool
+        Whether this is inside of an index, where no index is data.
+    """
+
+    floats: list[str] = field(default_factory=list)
+    integers: list[str] = field(default_factory=list)
+    mutable_floats: list[str] = field(default_factory=list)
+    mutable_integers: list[str] = field(default_factory=list)
+    vectors: list[str] = field(default_factory=list)
+    below: dict[str, int] = field(default_factory=dict)
+    breaks: bool = False
+    indexing: bool = False
+
+    def inner(self, **changed) -> Scope:
+        """The scope of a block inside this one: what is new there is not seen outside."""
+        lists = ("floats", "integers", "mutable_floats", "mutable_integers", "vectors")
+        copies = {name: [*getattr(self, name)] for name in lists}
+        return replace(self, **copies, below={**self.below}, **changed)
+
+
+class Expressions:
+    """Writes expressions that read the fields `sources`; `draw` makes the choices, the simplest first."""
+
+    def __init__(self, draw, sources: tuple[FieldSpec, ...], funcs: tuple[str, ...] = ()) -> None:
+        self.draw = draw
+        self.sources, self.funcs = sources, funcs
+
+    def pick(self, *options):
+        """One of the options."""
+        return options[0] if len(options) == 1 else self.draw(st.sampled_from(options))
+
+    def chance(self, percent: int) -> bool:
+        """True in so many of a hundred cases."""
+        return self.draw(st.integers(0, 99)) >= 100 - percent
+
+    # -- indices
+
+    def index(self, size: int, scope: Scope) -> str:
+        """An integer from 0 to before `size`."""
+        fitting = [name for name, below in scope.below.items() if below <= size]
+        known = [*fitting, *fitting, *scope.below]
+        kinds = ["constant", *["plain"] * 4 * bool(fitting), *["shifted"] * 2 * bool(known)]
+        kind = self.pick(*kinds, *["data", "any"] * (not scope.indexing))
+        if kind == "plain":
+            return self.pick(*fitting)
+        if kind == "shifted":
+            return f"({self.pick(*known)} + {self.pick(1, 2)}) % {size}"
+        if kind == "data":
+            return f"{self.integer_element(scope)} % {size}"
+        if kind == "any":
+            return f"({self.integer(scope)}) % {size}"
+        return str(self.pick(*range(size)))
+
+    def element(self, of: FieldSpec, scope: Scope) -> str:
+        """An element of the field, as it is read or written."""
+        if not of.shape:
+            return f"{of.name}[None]"
+        return f"{of.name}[{', '.join(self.index(n, scope) for n in of.shape)}]"
+
+    def integer_element(self, scope: Scope) -> str:
+        """An element of an integer field."""
+        return self.element(self.pick(*integers_of(self.sources)), scope.inner(indexing=True))
+
+    # -- integers
+
+    def integer(self, scope: Scope, depth: int = 1) -> str:
+        """An integer of any sign and size."""
+        form = self.pick("atom", *["+", "-", "*", "%", "//", "max", "^", "&", "hash"] * bool(depth))
+        a = self.integer_atom(scope)
+        if form == "atom":
+            return a
+        if form == "hash":
+            # of a literal it would be Python's arithmetic, which does not wrap
+            return f"({self.integer_element(scope)} * 1103515245 + 12345) >> 16"
+        b = self.integer(scope, depth - 1)
+        if form in ("%", "//"):
+            return f"({a}) {form} {self.pick(2, 3)}"
+        return f"max({a}, {b})" if form == "max" else f"({a} {form} ({b}))"
+
+    def integer_atom(self, scope: Scope) -> str:
+        """An integer without an operator."""
+        kinds = ["literal", *["name"] * 3 * bool(scope.integers), "element", "element"]
+        kind = self.pick(*kinds)
+        if kind == "name":
+            return self.pick(*scope.integers)
+        return self.integer_element(scope) if kind == "element" else str(self.pick(0, 1, 2, 3))
+
+    # -- conditions
+
+    def condition(self, scope: Scope, depth: int = 1) -> str:
+        """A condition on integers, on floats, or on both."""
+        form = self.pick("integer", "float", "parity", *["and", "or", "not"] * bool(depth))
+        if form == "integer":
+            return f"{self.integer(scope)} {self.pick('<', '>', '==', '!=', '<=')} {self.pick(0, 1, 2)}"
+        if form == "parity":
+            return f"({self.integer(scope)}) % 2 == {self.pick(0, 1)}"
+        if form == "float":
+            limit = self.pick("0.1", "-0.4", self.atom(scope))
+            return f"{self.atom(scope)} {self.pick('<', '>')} {limit}"
+        inner = self.condition(scope, depth - 1)
+        return f"not ({inner})" if form == "not" else f"{inner} {form} {self.condition(scope, depth - 1)}"
+
+    # -- floats
+
+    def atom(self, scope: Scope) -> str:
+        """A float without an operator."""
+        numbers, vectors = floats_of(self.sources), floats_of(self.sources, entries=True)
+        kinds = ["element"] * 4 + ["name"] * 4 * bool(scope.floats) + ["literal"]
+        kinds += ["entry"] * bool(vectors) + ["local entry"] * 2 * bool(scope.vectors)
+        kind = self.pick(*kinds)
+        if kind == "name":
+            return self.pick(*scope.floats)
+        if kind == "literal":
+            return self.pick("0.5", "1.3", "-0.7")
+        if kind == "entry":
+            return f"{self.element(self.pick(*vectors), scope)}[{self.index(2, scope)}]"
+        if kind == "local entry":
+            return f"{self.pick(*scope.vectors)}[{self.index(3, scope)}]"
+        return self.element(self.pick(*numbers), scope)
+
+    _UNARY = (
+        "ti.sin({a})", "ti.cos({a})", "ti.tanh({a})", "(-{a})", "abs({a})", "({a}) ** 2",
+        "ti.exp(-({a} * {a}))", "ti.sqrt(1.0 + {a} * {a})", "ti.log(1.5 + {a} * {a})", "ti.atan({a})",
+        "ti.stop_grad({a})",
+    )  # fmt: skip
+    _BINARY = (
+        "({a} * {b})", "({a} * {b})", "({a} + {b})", "({a} - {b})", "({a} / (1.0 + {b} * {b}))",
+        "max({a}, {b})", "min({a}, {b})", "ti.select({c}, {a}, {b})", "({a} if {c} else {b})",
+        "ti.atan2({a}, 1.5 + {b} * {b})",
+    )  # fmt: skip
+
+    def number(self, scope: Scope, depth: int = 2) -> str:
+        """A float."""
+        kinds = ["atom", *["binary"] * 3 * bool(depth), *["unary"] * 2 * bool(depth), "call", "from integer"]
+        kind = self.pick(*kinds)
+        if kind == "from integer":
+            return f"(0.3 * ({self.integer(scope, 0)} % 5) - 0.17)"
+        if kind == "call" and self.funcs and depth:
+            return f"{self.pick(*self.funcs)}({self.number(scope, 0)}, {self.number(scope, 0)})"
+        if kind == "unary":
+            return self.pick(*self._UNARY).format(a=self.number(scope, depth - 1))
+        if kind == "binary":
+            a, b = self.number(scope, depth - 1), self.number(scope, depth - 1)
+            form = self.pick(*self._BINARY)
+            return form.format(a=a, b=b, c=self.condition(scope, 0) if "{c}" in form else "")
+        return self.atom(scope)
+
+    def bounded(self, scope: Scope, own: str = "") -> str:
+        """A float that stays small however often it is computed; it reads `own` where that is given."""
+        value = self.number(scope)
+        if own:
+            value = self.pick("{0} * {1}", "{0} + {1}", "{0} - 0.5 * {1}").format(own, value)
+        return self.pick(
+            "ti.sin({0})", "ti.tanh({0})", "0.5 * ti.cos({0})", "({0}) / (1.0 + ({0}) ** 2)"
+        ).format(value)
+
+
+def floats_of(fields: tuple[FieldSpec, ...], *, entries: bool = False) -> list[FieldSpec]:
+    """Those of floats, or of vectors."""
+    return [f for f in fields if not f.integers and (f.entry is not None) == entries]
+
+
+def integers_of(fields: tuple[FieldSpec, ...]) -> list[FieldSpec]:
+    """Those of integers."""
+    return [f for f in fields if f.integers]

@@ -1,0 +1,170 @@
+"""What a random program is: fields, funcs, kernels of several blocks, and what Python does with them.
+
+Blocks are text in the language; the rest is data, so that a program can be written another way (`fresh.py`).
+Nothing here knows how programs are drawn or checked.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True, eq=False)
+class FieldSpec:
+    """A field and what it holds before each run; `entry` is the length of its vectors."""
+
+    name: str
+    shape: tuple[int, ...]
+    start: np.ndarray
+    integers: bool = False
+    entry: int | None = None
+    needs_grad: bool = True
+
+    def text(self, name: str = "") -> str:
+        """Its declaration."""
+        grad = ", needs_grad=True" if self.needs_grad and not self.integers else ""
+        dtype = "ti.i32" if self.integers else "ti.f64"
+        made = f"field({dtype}" if self.entry is None else f"Vector.field({self.entry}, {dtype}"
+        return f"{name or self.name} = ti.{made}, shape={self.shape}{grad})"
+
+
+@dataclass(frozen=True)
+class Head:
+    """The head of a loop whose trips can be launched one by one: what it is over, and how that is written."""
+
+    names: tuple[str, ...]
+    ranges: tuple[tuple[int, int], ...]
+    text: str
+
+    def trips(self) -> list[tuple[int, ...]]:
+        """The indices, trip by trip."""
+        lows = [low for low, _ in self.ranges]
+        counts = [max(0, high - low) for low, high in self.ranges]
+        return [tuple(a + b for a, b in zip(lows, at, strict=True)) for at in np.ndindex(*counts)]
+
+
+@dataclass(frozen=True)
+class BlockSpec:
+    """One top-level statement, or a few that belong together; with a `head` only the body of that loop."""
+
+    lines: tuple[str, ...]
+    head: Head | None = None
+
+    def text(self) -> list[str]:
+        """Its lines, as they stand in the kernel."""
+        if self.head is None:
+            return [f"    {line}" for line in self.lines]
+        return [f"    {self.head.text}", *(f"        {line}" for line in self.lines)]
+
+
+@dataclass(frozen=True)
+class KernelSpec:
+    """A kernel; `together` says that its blocks share locals."""
+
+    name: str
+    params: tuple[tuple[str, str], ...]
+    blocks: tuple[BlockSpec, ...]
+    together: bool = False
+
+    def text(self) -> str:
+        """Its definition."""
+        params = ", ".join(f"{name}: {kind}" for name, kind in self.params)
+        lines = [line for block in self.blocks for line in block.text()]
+        return "\n".join(["@ti.kernel", f"def {self.name}({params}):", *lines])
+
+
+@dataclass(frozen=True)
+class Launch:
+    """A launch of a kernel."""
+
+    kernel: str
+    args: tuple[Any, ...]
+
+    def text(self) -> str:
+        """How Python says it."""
+        return f"{self.kernel}({', '.join(map(repr, self.args))})"
+
+
+@dataclass(frozen=True)
+class HostWrite:
+    """Something that Python does to the field `target`; `form` has the names in braces."""
+
+    target: str
+    form: str
+    others: tuple[str, ...] = ()
+
+    def text(self) -> str:
+        """How Python says it."""
+        return self.form.format(self.target, *self.others)
+
+
+Action = Launch | HostWrite
+
+
+@dataclass(frozen=True)
+class Program:
+    """Fields, funcs (as text), kernels, and what is run. The 0-D field ``loss`` is what is differentiated."""
+
+    fields: tuple[FieldSpec, ...]
+    funcs: tuple[str, ...]
+    kernels: tuple[KernelSpec, ...]
+    actions: tuple[Action, ...]
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """The fields that the loss is differentiated by."""
+        return tuple(f.name for f in self.fields if f.needs_grad and not f.integers and f.name != "loss")
+
+    @property
+    def floats(self) -> tuple[str, ...]:
+        """The fields of floats."""
+        return tuple(f.name for f in self.fields if not f.integers)
+
+    @property
+    def start(self) -> dict[str, np.ndarray]:
+        """What the fields hold before each run."""
+        return {f.name: f.start for f in self.fields}
+
+    def kernel(self, name: str) -> KernelSpec:
+        """The kernel of a name."""
+        return next(k for k in self.kernels if k.name == name)
+
+    @functools.cached_property
+    def text(self) -> str:
+        """The definitions, and a function `run`, as Python reads them; `ti` and `np` are imported before."""
+        run = ["def run():", *(f"    {action.text()}" for action in self.actions or (HostWrite("", "pass"),))]
+        parts = ["\n".join(f.text() for f in self.fields), *self.funcs, *(k.text() for k in self.kernels)]
+        return "\n\n\n".join([*parts, "\n".join(run)]) + "\n"
+
+
+def mentioned(names: tuple[str, ...], text: str) -> set[str]:
+    """Those of `names` that occur in `text`."""
+    return set(re.findall(r"[A-Za-z_]\w*", text)) & set(names)
+
+
+def renamed(text: str, names: dict[str, str]) -> str:
+    """`text` with other names for some fields."""
+    return re.sub(r"[A-Za-z_]\w*", lambda found: names.get(found[0], found[0]), text)
+
+
+def written(names: tuple[str, ...], text: str) -> set[str]:
+    """Those of the fields `names` that statements in a kernel write."""
+    found = set()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
+            found |= mentioned(names, ast.unparse(_base(node)))
+        if isinstance(node, ast.Call) and ast.unparse(node.func).startswith("ti.atomic_"):
+            found |= mentioned(names, ast.unparse(_base(node.args[0])))
+    return found
+
+
+def _base(node: ast.expr) -> ast.expr:
+    while isinstance(node, ast.Subscript):
+        node = node.value
+    return node

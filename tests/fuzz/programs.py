@@ -1,0 +1,172 @@
+"""Random programs: fields and what they hold, funcs, kernels, launches, and writes by Python."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import strategies as st
+
+from tests.fuzz.expressions import Scope
+from tests.fuzz.program import (
+    Action,
+    BlockSpec,
+    FieldSpec,
+    Head,
+    HostWrite,
+    KernelSpec,
+    Launch,
+    Program,
+)
+from tests.fuzz.statements import Statements, indented
+
+FUNCS = (
+    """@ti.func
+def blend(a, b):
+    if a > 0.2:
+        return a * b
+    return ti.sin(a) + 0.5 * b""",
+    """@ti.func
+def settle(a, b):
+    c = a
+    for j in range(3):
+        c = ti.tanh(c * b + a)
+        if c < -0.6:
+            break
+    return c""",
+)
+_NAMES = ("blend", "settle")
+
+
+def _fields(draw, sizes: tuple[int, int]) -> tuple[FieldSpec, ...]:
+    n, m = sizes
+    rng = np.random.default_rng(draw(st.integers(0, 999)))
+
+    def floats(name: str, *shape: int, entry: int | None = None, needs_grad: bool = True) -> FieldSpec:
+        full = shape if entry is None else (*shape, entry)
+        return FieldSpec(
+            name, shape, np.array(np.round(rng.uniform(-1, 1, full), 2)), False, entry, needs_grad
+        )
+
+    def integers(name: str, *shape: int) -> FieldSpec:
+        return FieldSpec(name, shape, np.array(rng.integers(0, 4, shape), np.int32), True)
+
+    found = [floats("x", n), floats("y", n, needs_grad=draw(st.integers(0, 3)) != 3), integers("k", n)]
+    found += [floats("u", m, n), floats("s"), integers("c")]
+    if draw(st.booleans()):
+        found.append(floats("v", n, entry=2))
+    return (*found, FieldSpec("loss", (), np.array(0.0)))
+
+
+class Drawing:
+    """Draws one program."""
+
+    def __init__(self, draw) -> None:
+        self.draw = draw
+        self.sizes = (draw(st.sampled_from((3, 2, 4))), draw(st.sampled_from((2, 3))))
+        self.fields = _fields(draw, self.sizes)
+        self.rich = draw(st.integers(0, 9)) < 5
+
+    def program(self) -> Program:
+        """The program."""
+        kernels = [self.kernel(f"k{number}", self.rich and number == 0) for number in range(self.some(1, 2))]
+        actions = [self.launch(k) for k in kernels]
+        for _ in range(self.some(0, 4)):
+            write = self.draw(st.integers(0, 9)) < 4
+            action = self.host_write() if write else self.launch(self.draw(st.sampled_from(kernels)))
+            actions.insert(self.draw(st.integers(0, len(actions))), action)
+        measure = KernelSpec("measure", (), tuple(self.measures()))
+        return Program(self.fields, FUNCS, (*kernels, measure), (*actions, Launch("measure", ())))
+
+    def some(self, low: int, high: int) -> int:
+        """A number from `low` to `high`."""
+        return self.draw(st.integers(low, high))
+
+    def kernel(self, name: str, rich: bool) -> KernelSpec:
+        """A kernel of up to three blocks."""
+        writing = self.writing()
+        scope, params = Scope(), []
+        if writing.chance(30):
+            params.append(("t", "ti.i32"))
+            scope.integers.append("t")
+            scope.below["t"] = self.sizes[1]
+        if writing.chance(30):
+            params.append(("g", "float"))
+            scope.floats.append("g")
+        blocks, together = [], False
+        if writing.chance(20):
+            together = True
+            blocks.append(BlockSpec(tuple(writing.local(scope, 0) + writing.integer_local(scope, 0))))
+        count = writing.pick(1, 2, 3)
+        blocks += [self.block(writing, scope, rich and number == 0) for number in range(count)]
+        return KernelSpec(name, tuple(params), tuple(blocks), together)
+
+    def writing(self) -> Statements:
+        """What writes a kernel's statements: in place, or from some fields to others."""
+        usable = tuple(f for f in self.fields if f.name != "loss")
+        if self.rich or self.draw(st.integers(0, 9)) < 2:
+            return Statements(self.draw, usable, usable, _NAMES)
+        targets = self.draw(st.sampled_from((("y", "s"), ("u", "v"), ("x", "k"), ("s",), ("y", "c", "v"))))
+        written = tuple(f for f in usable if f.name in targets)
+        return Statements(self.draw, tuple(f for f in usable if f not in written), written, _NAMES)
+
+    def block(self, writing: Statements, scope: Scope, rich: bool) -> BlockSpec:
+        """One top-level loop, or serial statements."""
+        if not rich and writing.chance(15):
+            return BlockSpec(tuple(writing.statement(scope.inner(), 1)))
+        head, inner = writing.outermost(scope, self.sizes)
+        lines = writing.block(inner, 2, 0 if rich else 1)
+        if rich:
+            lines += writing.nest(inner) + writing.block(inner, 1, 0)
+        if len(head.names) == 1 and writing.chance(10):
+            way = [f"if {writing.condition(scope)}:", f"    {writing.pick('break', 'continue', 'return')}"]
+            return BlockSpec((head.text, *indented([*way, *lines])))
+        return BlockSpec(tuple(lines), head)
+
+    def launch(self, kernel: KernelSpec) -> Launch:
+        """A launch, with arguments."""
+        drawn = {"ti.i32": lambda: self.some(0, self.sizes[1] - 1), "float": lambda: self.some(-2, 3) * 0.25}
+        return Launch(kernel.name, tuple(drawn[kind]() for _, kind in kernel.params))
+
+    def host_write(self) -> Action:
+        """Python writes an element or a whole field."""
+        which = self.draw(st.sampled_from([f for f in self.fields if f.name not in ("v", "loss")]))
+        value = self.some(0, 3) if which.integers else self.some(-3, 4) * 0.25
+        at = ", ".join(str(self.some(0, n - 1)) for n in which.shape) or "None"
+        kind = self.draw(st.sampled_from(("put", "put", "fill", "array", "copy")))
+        if kind == "copy" and which.name in ("x", "y"):
+            return HostWrite(which.name, "{0}.copy_from({1})", ("y" if which.name == "x" else "x",))
+        if kind == "array":
+            values = [
+                self.some(0, 3) if which.integers else self.some(-3, 4) * 0.25
+                for _ in range(which.start.size)
+            ]
+            dtype = ", dtype=np.int32" if which.integers else ""
+            array = np.array(values).reshape(which.start.shape).tolist()
+            return HostWrite(which.name, "{0}.from_numpy(np.array(" + f"{array}{dtype}))")
+        if kind == "fill":
+            return HostWrite(which.name, "{0}.fill(" + f"{value})")
+        return HostWrite(which.name, "{0}[" + f"{at}] = {value}")
+
+    def measures(self):
+        """What adds everything to the loss, so that nothing is without effect."""
+        n, m = self.sizes
+        for name, weight in (("x", 0.7), ("y", -0.4)):
+            head = _head(("i",), (n,))
+            yield BlockSpec((f"loss[None] += ({weight} + 0.2 * i) * {name}[i]",), head)
+        head = _head(("i", "j"), (m, n))
+        yield BlockSpec(("loss[None] += (0.3 * i - 0.1 * j + 0.2) * u[i, j] * u[i, j]",), head)
+        if any(f.name == "v" for f in self.fields):
+            head = _head(("i",), (n,))
+            yield BlockSpec(("loss[None] += v[i][0] * 0.6 - (0.5 + i) * v[i][1]",), head)
+        yield BlockSpec(("loss[None] += s[None] * 0.9",))
+
+
+def _head(names: tuple[str, ...], sizes: tuple[int, ...]) -> Head:
+    """A plain loop."""
+    space = f"range({sizes[0]})" if len(names) == 1 else f"ti.ndrange{sizes}"
+    return Head(names, tuple((0, size) for size in sizes), f"for {', '.join(names)} in {space}:")
+
+
+@st.composite
+def programs(draw) -> Program:
+    """Random programs."""
+    return Drawing(draw).program()

@@ -1,0 +1,125 @@
+"""Draws programs and checks them, until one is at fault or there were enough."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+
+import numpy as np
+from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis import strategies as st
+
+from tests.fuzz.fresh import fresh
+from tests.fuzz.program import Program
+from tests.fuzz.programs import programs
+from tests.fuzz.tally import Tally
+from tests.fuzz.trial import Outcome, Trial, compare
+
+# What is done with a program: its backends, and whether it is also run with fresh fields.
+Plan = tuple[tuple[str, ...], bool]
+PLANS: tuple[Plan, ...] = (
+    (("cpu",), False),
+    (("reference",), False),
+    (("cpu", "reference"), False),
+    (("cpu",), True),
+)
+
+
+def check(program: Program, plan: Plan) -> Outcome:
+    """All checks of a plan; raises when dsim is at fault."""
+    trial = Trial(program)
+    if not trial.near:
+        backends, rewritten = plan
+        for backend in backends:
+            trial.check(backend)
+        if rewritten:
+            _check_fresh(trial)
+    return trial.outcome()
+
+
+def _check_fresh(trial: Trial) -> None:
+    """The same program with fresh fields gives the same."""
+    other = Trial(fresh(trial.program))
+    compare("with fresh fields", other.oracle.values, trial.oracle.values)
+    other.check("reference")
+    trial.refusals += [dataclasses.replace(r, step=f"fresh fields, {r.step}") for r in other.refusals]
+
+
+def run(
+    count: int,
+    number: int,
+    checking: Callable[[Program, Plan], Outcome] = check,
+    *,
+    shrink: bool = False,
+    before: Callable[[Program], None] = lambda program: None,
+) -> Tally:
+    """Checks `count` programs drawn from the seed `number`.
+
+    `before` is told of each program. What a check raises is raised, at the smallest program that was found
+    when it is to `shrink`.
+    """
+    tally = Tally()
+    phases = (Phase.generate, Phase.shrink) if shrink else (Phase.generate,)
+
+    @seed(number)
+    @settings(
+        max_examples=count,
+        deadline=None,
+        database=None,
+        phases=phases,
+        report_multiple_bugs=False,
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(programs(), st.sampled_from(PLANS))
+    def one(program: Program, plan: Plan) -> None:
+        before(program)
+        tally.add(program, checking(program, plan))
+
+    one()
+    return tally
+
+
+SCRIPT = '''"""{head}"""
+
+import numpy as np
+
+import dsim as ti
+
+ti.init(default_fp=ti.f64)
+
+{text}
+
+START = {start}
+INPUTS = {inputs}
+
+
+def begin(changed=None, step=0.0):
+    for name, values in START.items():
+        values = np.array(values, globals()[name].dtype.numpy)
+        if changed and changed[0] == name:
+            values[changed[1]] += step
+        globals()[name].from_numpy(values)
+
+
+def value(*changed):
+    begin(*changed)
+    run()
+    return loss[None]
+
+
+begin()
+with ti.ad.Tape(loss):
+    run()
+for name in INPUTS:
+    gradient = globals()[name].grad.to_numpy()
+    for at in np.ndindex(*gradient.shape):
+        slope = (value((name, at), 1e-6) - value((name, at), -1e-6)) / 2e-6
+        wrong = "" if abs(slope - gradient[at]) < 1e-5 * (1 + abs(slope)) else "   <---"
+        print(f"{{name}}{{list(at)}}: gradient {{gradient[at]:.8g}}, differences {{slope:.8g}}{{wrong}}")
+'''
+
+
+def script(program: Program, head: str = "") -> str:
+    """The program as one that Python runs: it prints the gradient beside differences."""
+    start = {name: np.asarray(values).tolist() for name, values in program.start.items()}
+    return SCRIPT.format(head=head, text=program.text, start=start, inputs=program.inputs)

@@ -1,0 +1,246 @@
+"""Random statements of a kernel: locals, fields changed in place, scatters, branches, loops, ways out."""
+
+from __future__ import annotations
+
+from itertools import count
+
+from tests.fuzz.expressions import Expressions, Scope, floats_of, integers_of
+from tests.fuzz.program import FieldSpec, Head
+
+Lines = list[str]
+
+
+def indented(lines: Lines) -> Lines:
+    """The lines as a block's."""
+    return [f"    {line}" for line in lines]
+
+
+class Statements(Expressions):
+    """Writes statements; each method gives lines, and adds to the scope what they define.
+
+    They read `sources` and write `targets`. Where those are not the same, no field is in both, and nothing
+    is overwritten that was read.
+    """
+
+    def __init__(
+        self,
+        draw,
+        sources: tuple[FieldSpec, ...],
+        targets: tuple[FieldSpec, ...],
+        funcs: tuple[str, ...] = (),
+    ) -> None:
+        super().__init__(draw, sources, funcs)
+        self.targets = targets
+        self.in_place = sources is targets
+        self.numbers = count()
+        self.left = 14  # statements that the kernel may still have
+
+    def fresh(self, letter: str) -> str:
+        """A new name."""
+        return f"{letter}{next(self.numbers)}"
+
+    def block(self, scope: Scope, depth: int, least: int = 1) -> Lines:
+        """A few statements, with up to `depth` loops or branches inside one another."""
+        lines: Lines = []
+        for _ in range(self.pick(least, least + 1, least + 2)):
+            lines += self.statement(scope, depth)
+        return lines
+
+    def statement(self, scope: Scope, depth: int) -> Lines:
+        """One statement."""
+        self.left -= 1
+        kinds = ["store"] * 2 + ["accumulate"] * 3 + ["local"] * 3 + ["integer_local", "vector"]
+        if self.in_place:
+            kinds += ["overwrite"] * 5 + ["extreme", "old_value"]
+        kinds += ["steer"] * 2 * bool(integers_of(self.targets))
+        kinds += ["change"] * 3 * bool(scope.mutable_floats) + ["count"] * bool(scope.mutable_integers)
+        kinds += ["touch"] * 3 * bool(scope.vectors)
+        if depth and self.left > 0:
+            kinds += ["branch"] * 6 + ["repeat"] * 4 + ["pairs", "unrolled", "while_", "while_"]
+        kinds += ["leave"] * 2 * scope.breaks
+        return getattr(self, self.pick(*kinds))(scope, depth)
+
+    # -- locals
+
+    def local(self, scope: Scope, depth: int) -> Lines:
+        """A new float."""
+        line = f"{(name := self.fresh('a'))} = {self.number(scope)}"
+        scope.floats.append(name)
+        scope.mutable_floats.append(name)
+        return [line]
+
+    def integer_local(self, scope: Scope, depth: int) -> Lines:
+        """A new integer."""
+        line = f"{(name := self.fresh('n'))} = {self.integer(scope)}"
+        scope.integers.append(name)
+        scope.mutable_integers.append(name)
+        return [line]
+
+    def change(self, scope: Scope, depth: int) -> Lines:
+        """A local float changes."""
+        name = self.pick(*scope.mutable_floats)
+        if self.chance(30):
+            return [f"{name} += 0.3 * {self.bounded(scope)}"]
+        return [f"{name} = {self.bounded(scope, name if self.chance(50) else '')}"]
+
+    def count(self, scope: Scope, depth: int) -> Lines:
+        """A local integer changes."""
+        name = self.pick(*scope.mutable_integers)
+        return [f"{name} += {self.pick(1, 2)}" if self.chance(50) else f"{name} = {self.integer(scope)}"]
+
+    def vector(self, scope: Scope, depth: int) -> Lines:
+        """A new local vector, which is a private buffer when its index is data."""
+        name = self.fresh("p")
+        if scope.vectors and self.chance(40):
+            line = f"{name} = {self.pick('{0}', '0.5 * {0}', '{0} + {1}', '{0} * {1}')}"
+            line = line.format(self.pick(*scope.vectors), self.pick(*scope.vectors))
+        else:
+            line = f"{name} = ti.Vector([{', '.join(self.number(scope, 1) for _ in range(3))}])"
+        scope.vectors.append(name)
+        return [line]
+
+    def touch(self, scope: Scope, depth: int) -> Lines:
+        """An entry of a local vector changes."""
+        target = f"{self.pick(*scope.vectors)}[{self.index(3, scope)}]"
+        if self.chance(40):
+            return [f"{target} += 0.3 * {self.bounded(scope)}"]
+        return [f"{target} = {self.bounded(scope, target if self.chance(50) else '')}"]
+
+    # -- fields
+
+    def target(self, scope: Scope) -> str:
+        """An element of a float field, or an entry of one."""
+        entries = floats_of(self.targets, entries=True)
+        if entries and self.chance(25):
+            return f"{self.element(self.pick(*entries), scope)}[{self.index(2, scope)}]"
+        return self.element(self.pick(*floats_of(self.targets)), scope)
+
+    def overwrite(self, scope: Scope, depth: int) -> Lines:
+        """An element becomes a function of itself."""
+        target = self.target(scope)
+        return [f"{target} = {self.bounded(scope, target)}"]
+
+    def store(self, scope: Scope, depth: int) -> Lines:
+        """An element becomes something else."""
+        entries = floats_of(self.targets, entries=True)
+        if entries and self.chance(15):
+            pair = ", ".join(self.bounded(scope) for _ in range(2))
+            return [f"{self.element(self.pick(*entries), scope)} = ti.Vector([{pair}])"]
+        return [f"{self.target(scope)} = {self.bounded(scope)}"]
+
+    def accumulate(self, scope: Scope, depth: int) -> Lines:
+        """Something is added to an element."""
+        value, target = f"0.4 * {self.bounded(scope)}", self.target(scope)
+        if self.chance(15):
+            target = "loss[None]"
+        elif self.in_place and self.chance(20):
+            return [f"{target} *= 0.8 + {value}"]
+        return [f"{target} {self.pick('+=', '+=', '-=')} {value}"]
+
+    def extreme(self, scope: Scope, depth: int) -> Lines:
+        """An element becomes the larger, or the smaller, of itself and something else."""
+        return [f"ti.atomic_{self.pick('max', 'min')}({self.target(scope)}, {self.bounded(scope)})"]
+
+    def old_value(self, scope: Scope, depth: int) -> Lines:
+        """Something is added to an element, and what it was before is used."""
+        line = (
+            f"{(name := self.fresh('a'))} = ti.atomic_add({self.target(scope)}, 0.4 * {self.bounded(scope)})"
+        )
+        scope.floats.append(name)
+        return [line]
+
+    def steer(self, scope: Scope, depth: int) -> Lines:
+        """An integer that steers changes."""
+        target = self.element(self.pick(*integers_of(self.targets)), scope.inner(indexing=True))
+        if self.chance(40):
+            return [f"{target} += {self.pick(1, 2, -1)}"]
+        return [f"{target} = ({self.integer(scope)}) % {self.pick(3, 4)}"]
+
+    # -- control
+
+    def branch(self, scope: Scope, depth: int) -> Lines:
+        """An `if`, with or without other cases."""
+        lines = [f"if {self.condition(scope)}:", *indented(self.block(scope.inner(), depth - 1))]
+        if self.chance(25):
+            lines += [f"elif {self.condition(scope)}:", *indented(self.block(scope.inner(), depth - 1))]
+        if self.chance(50):
+            lines += ["else:", *indented(self.block(scope.inner(), depth - 1))]
+        return lines
+
+    def repeat(self, scope: Scope, depth: int) -> Lines:
+        """A loop that counts, up or down, as often as is written or as data says."""
+        inner, name = scope.inner(breaks=True), self.fresh("j")
+        kind = self.pick("constant", "constant", "size", "data", "down", "from")
+        size = self.pick(2, 3)
+        below = {"constant": size, "size": size, "data": 4, "down": size, "from": 4}[kind]
+        bounds = {
+            "constant": f"{size}",
+            "size": f"{self.pick(0, 1)}, {size}",
+            "data": f"({self.integer(scope)}) % 4",
+            "down": f"{size - 1}, -1, -1",
+            "from": f"{self.index(2, scope)}, {self.pick(3, 4)}",
+        }[kind]
+        inner.below[name] = below
+        inner.integers.append(name)
+        return [f"for {name} in range({bounds}):", *indented(self.block(inner, depth - 1))]
+
+    def unrolled(self, scope: Scope, depth: int) -> Lines:
+        """A loop that is unrolled."""
+        inner, name = scope.inner(breaks=False), self.fresh("j")
+        inner.below[name] = 2
+        inner.integers.append(name)
+        return [f"for {name} in ti.static(range(2)):", *indented(self.block(inner, 0))]
+
+    def pairs(self, scope: Scope, depth: int) -> Lines:
+        """A loop over pairs."""
+        inner, names = scope.inner(breaks=True), (self.fresh("j"), self.fresh("j"))
+        for name, size in zip(names, (2, 3), strict=True):
+            inner.below[name] = size
+            inner.integers.append(name)
+        return [f"for {', '.join(names)} in ti.ndrange(2, (1, 3)):", *indented(self.block(inner, depth - 1))]
+
+    def while_(self, scope: Scope, depth: int) -> Lines:
+        """A loop that goes on while a condition holds, but not for long."""
+        inner, name = scope.inner(breaks=True), self.fresh("w")
+        inner.integers.append(name)
+        body = [f"{name} += 1", *self.block(inner, depth - 1)]
+        goes = f"{name} < {self.pick(2, 3)}" + (f" and ({self.condition(scope)})" if self.chance(70) else "")
+        return [f"{name} = 0", f"while {goes}:", *indented(body)]
+
+    def leave(self, scope: Scope, depth: int) -> Lines:
+        """A way out of the loop, or of this trip."""
+        return [f"if {self.condition(scope)}:", f"    {self.pick('break', 'continue')}"]
+
+    # -- what a program must have
+
+    def nest(self, scope: Scope) -> Lines:
+        """A loop with a branch that overwrites what was read, and whatever else."""
+        inner, name = scope.inner(breaks=True), self.fresh("j")
+        inner.below[name] = 3
+        inner.integers.append(name)
+        first, then = self.block(inner, 1, 0), inner.inner()
+        branch = [f"if {self.condition(inner)}:", *indented(self.block(then, 1, 0) + self.overwrite(then, 0))]
+        if self.chance(50):
+            branch += ["else:", *indented(self.block(inner.inner(), 1))]
+        body = [*first, *branch, *self.overwrite(inner, 0), *self.block(inner, 1, 0)]
+        return [f"for {name} in range({self.pick('2', '3', self.index(4, scope))}):", *indented(body)]
+
+    def outermost(self, scope: Scope, sizes: tuple[int, int]) -> tuple[Head, Scope]:
+        """A loop at the top of a kernel, and the scope in it."""
+        n, m = sizes
+        i, j = self.fresh("i"), self.fresh("i")
+        kind = self.pick("range", "field", "from", "time", "ndrange", "pairs")
+        one = {"range": ((0, n), f"range({n})"), "field": ((0, n), "x"), "from": ((1, n), f"range(1, {n})")}
+        one["time"] = ((0, m), f"range({m})")
+        if kind in one:
+            (low, high), space = one[kind]
+            head = Head((i,), ((low, high),), f"for {i} in {space}:")
+        elif kind == "ndrange":
+            head = Head((i, j), ((0, m), (0, n)), f"for {i}, {j} in ti.ndrange({m}, {n}):")
+        else:
+            head = Head((i, j), ((0, m), (0, n)), f"for {i}, {j} in u:")
+        inner = scope.inner(breaks=False)
+        for name, (_, high) in zip(head.names, head.ranges, strict=True):
+            inner.below[name] = high
+            inner.integers.append(name)
+        return head, inner

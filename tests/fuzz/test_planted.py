@@ -1,0 +1,52 @@
+"""Faults that are put into dsim on purpose are found by random programs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from dsim.ir.primitives import TABLE
+from dsim.runtime.saved import Vault
+from tests.fuzz.program import Program
+from tests.fuzz.running import run
+from tests.fuzz.trial import Built, Outcome, Trial, WrongNumberError, compare
+
+PROGRAMS = 200  # within which each fault must be found
+
+# A row of the table, and what each of its derivatives is said to be.
+ROWS = {
+    "tanh": (lambda x, z, t: (1 - z) * t,),
+    "div": (TABLE["div"].times[0], lambda x, y, z, t: -x / y * t),
+    "max": (lambda x, y, z, t: t, TABLE["max"].times[1]),
+}
+
+
+def _gradients(program: Program, plan: object) -> Outcome:
+    """Looks at the gradient alone, which is quick."""
+    trial = Trial(program)
+    if not trial.near:
+        gradient = trial.attempt("gradient", Built(program, "reference").gradient)
+        if gradient is not None:
+            compare("gradient", gradient, trial.expected_gradient())
+    return trial.outcome()
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_a_wrong_derivative(name, monkeypatch):
+    monkeypatch.setitem(TABLE, name, replace(TABLE[name], times=ROWS[name]))
+    with pytest.raises(WrongNumberError, match="gradient"):
+        run(PROGRAMS, 2, _gradients)
+
+
+def test_one_element_too_few_is_saved(monkeypatch):
+    save = Vault.save
+
+    def less(vault, field, box, *how):
+        if box and box[-1][1] - box[-1][0] > 1:
+            box = (*box[:-1], (box[-1][0], box[-1][1] - 1))
+        return save(vault, field, box, *how)
+
+    monkeypatch.setattr(Vault, "save", less)
+    with pytest.raises(WrongNumberError, match="gradient"):
+        run(PROGRAMS, 2, _gradients)

@@ -1,0 +1,176 @@
+"""One program through dsim, compared with the oracle.
+
+A wrong number is a `WrongNumberError`. A refusal, by an error that says why, is an honest outcome, and
+counted. Any other exception is let through: it is a fault too.
+"""
+
+from __future__ import annotations
+
+import itertools
+import linecache
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+import dsim as ds
+from dsim.runtime import settings
+from tests.fuzz import plain
+from tests.fuzz.program import Program
+
+TIE, HUGE = 1e-7, 1e4
+TOLERANCE = 1e-8
+
+_REFUSALS = (ds.AccessRuleError, ds.GradientError, ds.CompilationError)
+_numbers = itertools.count()
+
+Values = dict[str, np.ndarray]
+
+
+class WrongNumberError(AssertionError):
+    """dsim's numbers are not those of the oracle, or not those that it gave before."""
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """What dsim would not do, and why."""
+
+    step: str
+    kind: str
+    codes: tuple[str, ...]
+    message: str
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a program went: what was refused, what the oracle saw, and whether there was nothing to compare."""
+
+    refusals: tuple[Refusal, ...]
+    oracle: plain.Result
+    near: bool = False
+
+
+class Built:
+    """A program, built in dsim for one backend."""
+
+    def __init__(self, program: Program, backend: str) -> None:
+        self.program, self.backend = program, backend
+        ds.init(default_fp=ds.f64, deterministic=True)
+        settings.change(replace(settings.current(), backend=backend))
+        name = f"<fuzz {next(_numbers)}>"
+        text = program.text
+        linecache.cache[name] = (len(text), None, text.splitlines(True), name)
+        self.space: dict = {"ti": ds, "np": np, "__name__": name}
+        exec(compile(text, name, "exec"), self.space)
+
+    def primal(self) -> Values:
+        """The fields' values after a run."""
+        self._begin()
+        self.space["run"]()
+        return self.values()
+
+    def gradient(self) -> Values:
+        """The gradient of the loss by the inputs' values before the run."""
+        self._begin()
+        with ds.ad.Tape(loss=self.space["loss"]):
+            self.space["run"]()
+        return {name: self.space[name].grad.to_numpy() for name in self.program.inputs}
+
+    def tangents(self, direction: Values) -> Values:
+        """The derivatives of all float fields' values after the run, along a direction of the inputs."""
+        self._begin()
+        inputs = [self.space[name] for name in self.program.inputs]
+        seeds = [direction[name] for name in self.program.inputs]
+        outputs = [self.space[name] for name in self.program.floats]
+        with ds.ad.FwdMode(loss=outputs, param=inputs, seed=seeds):
+            self.space["run"]()
+        return {name: self.space[name].dual.to_numpy() for name in self.program.floats}
+
+    def values(self) -> Values:
+        """The fields' values now."""
+        return {f.name: self.space[f.name].to_numpy() for f in self.program.fields}
+
+    def _begin(self) -> None:
+        for name, values in self.program.start.items():
+            self.space[name].from_numpy(values)
+
+
+class Trial:
+    """The checks of one program; `steps` may be taken in any order."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.oracle = plain.run(program.text, program.start, program.inputs)
+        self.refusals: list[Refusal] = []
+        sizes = [program.start[name].size for name in program.inputs]
+        self.places = dict(
+            zip(program.inputs, np.split(np.arange(sum(sizes)), np.cumsum(sizes)[:-1]), strict=True)
+        )
+        rng = np.random.default_rng(5)
+        self.direction = {name: rng.uniform(-1, 1, program.start[name].shape) for name in program.inputs}
+
+    @property
+    def near(self) -> bool:
+        """Whether rounding decides what the program does, or its numbers are too large to compare."""
+        return self.oracle.watch.margin < TIE or not self.oracle.watch.largest < HUGE
+
+    def outcome(self) -> Outcome:
+        """What came of it."""
+        return Outcome(tuple(self.refusals), self.oracle, self.near)
+
+    def expected_gradient(self) -> Values:
+        """The gradient of the loss, by the oracle."""
+        row = self.oracle.tangents["loss"]
+        return {
+            name: row[places].reshape(self.program.start[name].shape) for name, places in self.places.items()
+        }
+
+    def check(self, backend: str) -> None:
+        """Values, gradient, tangents; the values after a tape; the gradient once more."""
+        built = Built(self.program, backend)
+        values = self.attempt(f"{backend}: values", built.primal)
+        if values is None:
+            return
+        compare(f"{backend}: values", values, self.oracle.values)
+        gradient = self.attempt(f"{backend}: gradient", built.gradient)
+        if gradient is not None:
+            compare(f"{backend}: gradient", gradient, self.expected_gradient())
+            same(f"{backend}: values after the tape", built.values(), values)
+            again = self.attempt(f"{backend}: gradient again", built.gradient)
+            same(f"{backend}: gradient again", again or {}, gradient)
+        self.check_tangents(built)
+
+    def check_tangents(self, built: Built) -> None:
+        """The tangents along a direction."""
+        step = f"{built.backend}: tangents"
+        tangents = self.attempt(step, lambda: built.tangents(self.direction))
+        if tangents is not None:
+            flat = np.concatenate([self.direction[name].ravel() for name in self.program.inputs])
+            compare(step, tangents, {name: rows @ flat for name, rows in self.oracle.tangents.items()})
+
+    def attempt(self, step: str, act: Callable[[], Values]) -> Values | None:
+        """What `act` gives, or None when dsim refuses it."""
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ds.DsimWarning)
+                return act()
+        except _REFUSALS as error:
+            codes = tuple(dict.fromkeys(d.code for d in error.diagnostics))
+            self.refusals.append(Refusal(step, type(error).__name__, codes, str(error)))
+            return None
+
+
+def compare(step: str, found: Values, right: Values) -> None:
+    """Raises when numbers differ by more than rounding."""
+    size = max([1.0, *(float(np.abs(v).max(initial=0.0)) for v in right.values())])
+    for name, expected in right.items():
+        if not np.allclose(found[name], expected, rtol=0, atol=TOLERANCE * size):
+            raise WrongNumberError(f"{step}: {name} is\n{found[name]}\nand should be\n{expected}")
+
+
+def same(step: str, found: Values, right: Values) -> None:
+    """Raises when anything differs at all."""
+    for name, expected in right.items():
+        if not np.array_equal(found[name], expected, equal_nan=True):
+            raise WrongNumberError(f"{step}: {name} is\n{found[name]}\nand was\n{expected}")
