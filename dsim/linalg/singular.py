@@ -46,7 +46,8 @@ def svd(A: Any, dt: Any = None) -> Any:
     decomposition* (ECCV 2000), with the two kinds of divisors kept apart. Singular vectors of equal
     singular values (within 8 roundings of the largest) have no derivative; their turning counts as 0 there,
     and what it leaves goes to the entries of `S` beside the diagonal, so that ``U @ S @ V.transpose()``,
-    ``V @ S @ V.transpose()`` and other products with the whole matrix `S` keep their exact derivatives.
+    ``V @ S @ V.transpose()`` and other products with the whole matrix `S` keep their exact derivatives, first
+    and second ones. Functions of single entries ``S[d, d]`` do so to first order, if they treat all alike.
     Where singular values are merely close, with a gap g, the derivative of `U` and `V` grows as 1 / g, and
     its relative error as one rounding / g. What depends on ``U @ V.transpose()`` only does without that in
     `polar_decompose`.
@@ -75,20 +76,35 @@ def singular(A):
 
 @func
 def singular_jvp(A, A_dot, *, result):
-    """With `P` the tangent of `A` seen from the singular vectors.
+    """The turns of `U` and `V` and the tangent of `S` from ``dA = dU S V.T + U dS V.T + U S dV.T``.
 
-    For the rotations ``dU = U @ X`` and ``dV = V @ Y``, ``P[i, j] = X[i, j] s[j] - s[i] Y[i, j]``. The
-    symmetric part of that gives ``X + Y``, the other one ``X - Y``; each has a divisor of its own. What is
-    left of `P` where a divisor counts as 0 goes to the matrix `S`, so that ``U @ S @ V.T`` still has the
-    tangent of `A`.
+    Where singular values are equal, the tangent of `S` is not diagonal. The formulas for the turns are those
+    for a diagonal `S`; what entries beside its diagonal would change in them is 0, but its derivative is
+    not. For 2 by 2 it is, too.
     """
     U, S, V = result
     P = U.transpose() @ A_dot @ V
+    X, D, Y = turns(P, S)
+    if static(A.n == 3):
+        beside = 1 * S
+        for i in static(range(3)):
+            beside[i, i] = 0
+        X, D, Y = turns(P - X @ beside + beside @ Y, S)
+    return U @ X, D, V @ Y
+
+
+@func
+def turns(P, S):
+    """Antisymmetric `X` and `Y`, and `D`, with ``P = X @ S - S @ Y + D``, for a diagonal `S`.
+
+    The symmetric part of ``P[i, j] = X[i, j] S[j, j] - S[i, i] Y[i, j]`` gives ``X + Y``, the other one
+    ``X - Y``; each has a divisor of its own. What is left of `P` where a divisor counts as 0 goes to `D`.
+    """
     X, D, Y = 0 * P, 0 * P, 0 * P
-    least = negligible(A) * S[0, 0]
-    for i in static(range(A.n)):
+    least = negligible(P) * S[0, 0]
+    for i in static(range(P.n)):
         D[i, i] = P[i, i]
-        for j in static(range(i + 1, A.n)):
+        for j in static(range(i + 1, P.n)):
             even, odd = (P[i, j] + P[j, i]) / 2, (P[i, j] - P[j, i]) / 2
             gap, total = S[j, j] - S[i, i], S[j, j] + S[i, i]
             x, y = even * reciprocal(gap, least), odd * reciprocal(total, least)
@@ -99,7 +115,7 @@ def singular_jvp(A, A_dot, *, result):
             even, odd = select(abs(gap) <= least, even, 0), select(abs(total) <= least, odd, 0)
             D[i, j] = even + odd
             D[j, i] = even - odd
-    return U @ X, D, V @ Y
+    return X, D, Y
 
 
 singular.derivative(jvp=singular_jvp, check=False)

@@ -37,7 +37,9 @@ def sym_eig(A: Any, dt: Any = None) -> Any:
     ``d values[i] = v_i . dA v_i``, and the eigenvectors turn towards each other by ``v_i . dA v_j /
     (values[j] - values[i])``: Magnus, *On differentiating eigenvalues and eigenvectors*, Econometric Theory
     1 (1985). Eigenvectors of equal eigenvalues (within 8 roundings of the largest) have no derivative;
-    their turning counts as 0 there.
+    their turning counts as 0 there. So a matrix function ``V diag(f(values)) V.transpose()`` lacks, at
+    equal eigenvalues, the part of its derivative that couples them, and a sum of all ``f(values[i])`` that
+    part of its second derivative; its first one is right.
 
     Examples
     --------

@@ -22,7 +22,7 @@ class Known:
         if values is None:
             values = [[1.5 + gap, 1.5, 0.5][:n] for gap in GAPS]
             values += [[1.5 + gap, 1.5, 1.5 - gap] for gap in GAPS] if n == 3 else []
-        self.gaps = np.array(GAPS * (len(values) // len(GAPS)))
+        self.gaps = np.array(GAPS * (len(values) // len(GAPS)))  # of the values that are not given
         self.values = np.array(values)
         self.left = np.stack([rotation(rng, n) for _ in values])
         self.right = np.stack([rotation(rng, n) for _ in values])
@@ -164,6 +164,52 @@ def test_other_products_with_the_whole_matrix_of_values(n):
     found, expected = (Slope(f, known.matrices).gradients() for f in (stretched, symmetric_factor))
     error = np.abs(found - expected).max(axis=(1, 2))
     assert (error <= 1e-13 + 3e-14 / np.where(known.gaps > 1e-15, known.gaps, 1)).all()
+
+
+@SIZES
+def test_second_derivatives_at_equal_values(n):
+    """Products with the whole of `S` have those of the polar factors, and the matrix itself has none."""
+    weights = ds.Matrix(np.random.default_rng(1).normal(size=(n, n)))
+
+    @ds.func
+    def by_values(A):
+        U, S, V = ds.svd(A)
+        together = weights * (U @ S @ V.transpose() + V @ S @ V.transpose() + U @ V.transpose())
+        return together.sum() + (S @ S @ S).trace()
+
+    @ds.func
+    def by_factors(A):
+        R, S = ds.polar_decompose(A)
+        return (weights * (A + S + R)).sum() + (S @ S @ S).trace()
+
+    values = [[2.0, 2.0, 2.0][:n], [3.0, 2.0, 2.0][-n:], [2.0, 2.0, 1.0][:n], [3.0, 2.0, 1.0][:n]]
+    known = Known(n, values=values)
+    A = np.concatenate([known.matrices, np.eye(n)[None]])
+    directions = np.random.default_rng(3).normal(size=A.shape)
+    found, right = (Slope(f, A) for f in (by_values, by_factors))
+    np.testing.assert_allclose(found.gradients(), right.gradients(), atol=1e-12)
+    np.testing.assert_allclose(found.curvatures(directions), right.curvatures(directions), atol=1e-12)
+
+
+@SIZES
+def test_equal_values_changed_one_by_one_count_as_left_alone(n):
+    weights = ds.Matrix(np.random.default_rng(1).normal(size=(n, n)))
+
+    @ds.func
+    def moved(A):
+        U, S, V = ds.svd(A)
+        for d in ds.static(range(n)):
+            S[d, d] = ds.max(S[d, d], 0.1) + 0.5
+        return (weights * (U @ S @ V.transpose())).sum()
+
+    @ds.func
+    def expected(A):
+        R, _ = ds.polar_decompose(A)
+        return (weights * (A + 0.5 * R)).sum()
+
+    A = np.stack([np.eye(n), 2 * rotation(np.random.default_rng(2), n)])
+    found, right = (Slope(f, A).gradients() for f in (moved, expected))
+    np.testing.assert_allclose(found, right, atol=1e-14)
 
 
 @SIZES
