@@ -223,7 +223,7 @@ class Field:
     def looked_at(self) -> None:
         """Says why its numbers are zero, if that is known: a person wants to see them."""
         doubt, self.doubt = self.doubt, None
-        if doubt is not None and not self.touched:
+        if doubt is not None:
             doubt(self)
 
     @property

@@ -106,6 +106,13 @@ class Form:
         return tuple(dict.fromkeys(self.field(m.key) for m in found))
 
     @cached_property
+    def stored(self) -> tuple[Field, ...]:
+        """Of those that it writes, those that it stores to."""
+        body = accesses(self.kernel.body)
+        found = (s.memory for s in body if isinstance(s, Store) and not s.memory.private)
+        return tuple(dict.fromkeys(self.field(m.key) for m in found))
+
+    @cached_property
     def marks(self) -> tuple[Field, ...]:
         """The gradients and tangents that are no longer known to be zero after it ran."""
         return tuple(f for f in self.written if f.derivative)

@@ -7,10 +7,11 @@ used for nothing that the loss depends on, or cut on the way.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Iterator
 
 from dsim.analysis.activity import Activity, of_kernel
-from dsim.diagnostics import Diagnostic
+from dsim.diagnostics import Diagnostic, Span
 from dsim.diagnostics.places import caller
 from dsim.ir.nodes import Accumulate, Let, Load, Store
 from dsim.ir.walk import accesses, statements
@@ -54,20 +55,27 @@ class Unreached:
 
     def gradient(self, bar: Field) -> None:
         """Warns that `bar`, the gradient of a field, is zero, and why."""
-        field = bar.companion(bar.derivative[:-1])
-        self._tell(f"the gradient of {field.quoted} is 0", field)
+        if not bar.touched:
+            field = bar.companion(bar.derivative[:-1])
+            self._tell(f"the gradient of {field.quoted} is 0", field)
 
-    def tangent(self, source: Field) -> None:
-        """Warns that the tangent of the goal along `source` is zero, and why."""
+    def overwritten(self, bar: Field) -> None:
+        """Warns that `bar`, the gradient of a field that was stored to, is zero, if it is."""
+        if not bar.require_memory().any():
+            field = bar.companion(bar.derivative[:-1])
+            message = f"the calls inside {self._block} overwrite {field.quoted} before they read it"
+            warn([_why(f"the gradient of {field.quoted} is 0: {message}", self._on_entry(), caller())])
+
+    def tangent(self, source: Field, dual: Field) -> None:
+        """Warns that `dual`, the tangent of the goal along `source`, is zero, and why."""
+        if dual.touched:
+            return
         what = f"the tangent of {self._goal.quoted} along {source.quoted} is 0"
         if any(self._goal in f.written for f in self._forms):
             self._tell(what, source)
         else:
-            message, advice = (
-                f"no call inside {self._block} writes it",
-                "launch what computes it inside the `with` block",
-            )
-            warn([Diagnostic("unreached", f"{what}: {message}", caller(), help=advice)])
+            advice = "launch what computes it inside the `with` block"
+            warn([_why(f"{what}: no call inside {self._block} writes it", advice, caller())])
 
     def _tell(self, what: str, field: Field) -> None:
         d = self._reason(field)
@@ -88,9 +96,12 @@ class Unreached:
     def _unread(self, field: Field) -> Diagnostic:
         if any(field in f.written for f in self._forms):
             message = f"the calls inside {self._block} write {field.quoted} and never read it"
-            return _why(message, f"{self._block} differentiates by the values that fields have on entry")
+            return _why(message, self._on_entry())
         message = f"no call inside {self._block} reads {field.quoted}"
         return _why(message, "launch what uses it inside the `with` block")
+
+    def _on_entry(self) -> str:
+        return f"{self._block} differentiates by the values that fields have on entry"
 
     def _ended(self, followed: Iterable[Field]) -> Diagnostic | None:
         leading = self._leads_to_goal()
@@ -138,8 +149,8 @@ class Unreached:
         return found
 
 
-def _why(message: str, advice: str) -> Diagnostic:
-    return Diagnostic("unreached", message, help=advice)
+def _why(message: str, advice: str, span: Span | None = None) -> Diagnostic:
+    return Diagnostic("unreached", message, span, help=advice)
 
 
 def _loaded(form: Form) -> set[Field]:
@@ -180,10 +191,13 @@ def forget(last: str) -> None:
 
 def note_gradients(goal: Field, forms: Iterable[Form], read: Iterable[Field]) -> None:
     """Makes the gradients that a tape has left untouched tell so when they are looked at."""
-    doubt = Unreached(goal, forms, read, "the tape").gradient
+    recorded = tuple(forms)
+    doubt = Unreached(goal, recorded, read, "the tape")
+    stored = {f for form in recorded for f in form.stored if f is not goal}
     for bar in companions_with_memory("bar"):
-        plain = len(bar.derivative) == 1 and bar.wanted
-        bar.doubt = doubt if plain and not bar.touched else None
+        if len(bar.derivative) == 1 and bar.wanted:
+            overwritten = bar.touched and bar.root in stored
+            bar.doubt = doubt.overwritten if overwritten else None if bar.touched else doubt.gradient
 
 
 def note_tangents(
@@ -194,5 +208,4 @@ def note_tangents(
     for goal in goals:
         dual = goal.companion((*goal.derivative, "dot"))
         if not dual.touched:
-            reasons = Unreached(goal, known, read, "the forward mode")
-            dual.doubt = lambda _, reasons=reasons: reasons.tangent(source)
+            dual.doubt = functools.partial(Unreached(goal, known, read, "the forward mode").tangent, source)

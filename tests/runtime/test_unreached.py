@@ -6,7 +6,10 @@ import pytest
 import dsim as ti
 from tests.runtime.taping import single, taped
 
-pytestmark = pytest.mark.filterwarnings("ignore:warning.cut:dsim.DsimWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:warning.cut:dsim.DsimWarning"),
+    pytest.mark.filterwarnings("ignore:warning.serial:dsim.DsimWarning"),
+]
 
 
 @pytest.fixture(autouse=True)
@@ -157,6 +160,41 @@ def test_a_field_that_is_only_written():
     message = told(lambda: f.w.grad[0])
     assert "the calls inside the tape write `w` and never read it" in message
     assert "help: the tape differentiates by the values that fields have on entry" in message
+
+
+def test_an_intermediate_value_that_the_tape_overwrites_before_it_reads_it():
+    f = Fields()
+    taped(f.loss, f.double, f.use)
+    message = told(lambda: f.y.grad[None])
+    assert "the gradient of `y` is 0: the calls inside the tape overwrite `y` before they read it" in message
+    assert "help: the tape differentiates by the values that fields have on entry" in message
+
+
+def test_nothing_is_said_of_the_loss_itself():
+    f = Fields()
+    x, loss = f.x, f.loss
+
+    @ti.kernel
+    def store():
+        loss[None] = x[None] ** 2
+
+    taped(loss, store)
+    assert loss.grad[None] == 0.0
+
+
+def test_nothing_is_said_of_a_field_that_is_overwritten_in_part():
+    f = Fields()
+    w, loss = f.w, f.loss
+
+    @ti.kernel
+    def run():
+        for t in range(3):
+            w[t + 1] = ti.sin(w[t])
+        loss[None] += w[3]
+
+    taped(loss, run)
+    assert w.grad[1] == 0.0
+    assert w.grad[0] != 0.0
 
 
 def ends(f, kernel, *others):

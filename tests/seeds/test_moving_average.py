@@ -1,4 +1,4 @@
-"""An exponentially weighted moving average: overwritten control values refused, a tape of one's own right."""
+"""An exponentially weighted moving average: overwritten control values, and a tape of one's own."""
 
 import numpy as np
 import pytest
@@ -66,16 +66,23 @@ class Averages:
         self.by_a_cursor, self.number, self.by_numbers = by_a_cursor, number, by_numbers
         self.one_row_too_far, self.last_squared = one_row_too_far, last_squared
 
-    def taped(self, *kernels):
-        with ti.Tape(self.loss):
+    def taped(self, *kernels, **options):
+        with ti.Tape(self.loss, **options):
             for kernel in kernels:
                 kernel()
 
 
-def test_a_cursor_that_moves_on_is_refused():
+def test_a_cursor_that_moves_on():
+    run = Averages([[1.0, 2.0]])
+    run.taped(run.by_a_cursor, run.last_squared)
+    assert run.loss[None] == 2.25
+    assert run.data.grad.to_numpy().tolist() == [[1.5, 1.5]]
+
+
+def test_a_cursor_that_moves_on_is_refused_on_request():
     run = Averages([[1.0, 2.0]])
     with pytest.raises(ti.AccessRuleError) as error:
-        run.taped(run.by_a_cursor, run.last_squared)
+        run.taped(run.by_a_cursor, run.last_squared, validation=True)
     assert "at = cursor[row]" in str(error.value)
     assert "cursor[row] += 1" in str(error.value)
 

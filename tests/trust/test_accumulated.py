@@ -1,5 +1,6 @@
 """Atomic operations: extremes, products, and the values that they give back."""
 
+import numpy as np
 import pytest
 
 import dsim as ti
@@ -62,6 +63,90 @@ def _difference(real):
 @both_types
 def test_atomic_sub(real):
     check(_difference, real)
+
+
+def _product(real):
+    x, all_of, loss = numbers(6, start=START, real=real), numbers(start=0.5, real=real), numbers(real=real)
+
+    @ti.kernel
+    def multiply():
+        for i in x:
+            ti.atomic_mul(all_of[None], x[i])
+
+    @ti.kernel
+    def square():
+        loss[None] += all_of[None] ** 2
+
+    def run():
+        multiply()
+        square()
+
+    return Program(run, x, loss, [all_of])
+
+
+@both_types
+def test_atomic_mul(real):
+    check(_product, real)
+
+
+def _running_sum(real):
+    x, sums, loss = numbers(6, start=START, real=real), numbers(real=real), numbers(real=real)
+
+    @ti.kernel
+    def run():
+        for i in x:
+            before = ti.atomic_add(sums[None], x[i])
+            loss[None] += before * x[i]
+
+    return Program(run, x, loss, [sums])
+
+
+@both_types
+def test_the_value_that_atomic_add_gives_back(real):
+    check(_running_sum, real)
+
+
+def _running_maximum(real):
+    x, best, loss = numbers(6, start=START, real=real), numbers(start=-9.0, real=real), numbers(real=real)
+
+    @ti.kernel
+    def run():
+        for i in x:
+            before = ti.atomic_max(best[None], x[i])
+            loss[None] += before * x[i]
+
+    return Program(run, x, loss, [best])
+
+
+@both_types
+def test_the_value_that_atomic_max_gives_back(real):
+    check(_running_maximum, real)
+
+
+@both_types
+def test_a_place_in_a_list_given_out_by_a_counter(real):
+    x, chosen, loss = numbers(6, start=START, real=real), numbers(6, real=real), numbers(real=real)
+    count = integers()
+
+    @ti.kernel
+    def choose():
+        for i in x:
+            if x[i] > 0.5:
+                at = ti.atomic_add(count[None], 1)
+                chosen[at] = x[i] ** 2
+
+    @ti.kernel
+    def add_up():
+        for i in range(count[None]):
+            loss[None] += chosen[i]
+
+    def run():
+        count[None] = 0
+        choose()
+        add_up()
+
+    np.testing.assert_allclose(gradient(loss, run, x), [2 * v if v > 0.5 else 0.0 for v in START], rtol=1e-6)
+    assert count[None] == 3
 
 
 @both_types

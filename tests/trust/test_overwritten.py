@@ -251,6 +251,34 @@ def test_moving_average_with_a_cursor_that_moves_between_launches(real):
 
 
 @both_types
+def test_moving_average_with_a_cursor_that_moves_in_the_kernel(real):
+    data, mean = numbers(1, 2, start=[[1.0, 2.0]], real=real), numbers(1, 2, real=real)
+    loss, cursor = numbers(real=real), integers(1)
+
+    @ti.kernel
+    def average():
+        for row in range(1):
+            for _ in range(2):
+                at = cursor[row]
+                if at == 0:
+                    mean[row, at] = data[row, at]
+                else:
+                    mean[row, at] = mean[row, at - 1] * 0.5 + data[row, at] * 0.5
+                cursor[row] += 1
+
+    @ti.kernel
+    def last_squared():
+        loss[None] += mean[0, 1] ** 2
+
+    def run():
+        average()
+        last_squared()
+
+    assert gradient(loss, run, data) == [[1.5, 1.5]]
+    assert (loss[None], cursor[0]) == (2.25, 2)
+
+
+@both_types
 def test_a_flag_read_in_a_branch_and_overwritten_later(real):
     x, loss, flag = numbers(start=2.0, real=real), numbers(real=real), integers(start=1)
 
@@ -323,7 +351,8 @@ def test_values_given_by_python_inside_the_tape(real):
         x.fill(5.0)
         run()
 
-    assert gradient(loss, with_x_filled, x) == [0.0, 0.0, 0.0]  # what x was on entry does not matter
+    with pytest.warns(ti.GradientWarning, match="overwrite `x` before they read it"):
+        assert gradient(loss, with_x_filled, x) == [0.0, 0.0, 0.0]  # what x was on entry does not matter
     assert w.grad.to_numpy().tolist() == [5.0, 5.0, 5.0]
 
 
