@@ -52,7 +52,7 @@ def bounds(kernel: Kernel, facts: Effects | None = None) -> Bounds:
     sites: dict[int, Status] = {}
     conditions: dict[int, dict[Affine, None]] = {}
     for a in facts.accesses:
-        if a.memory.private and a.site < 0:
+        if a.memory.private and (a.site < 0 or a.memory.key not in facts.lengths):  # or a journal
             continue
         status, needs = prover.access(a)
         old = sites.get(a.site, "proved")

@@ -33,17 +33,16 @@ def rules_of(func: Any, jvp: Any, vjp: Any, check: bool) -> Rules:
     if hasattr(func.function, "__self__"):
         raise TypeError(f"the derivative of the method `{name}` is given in its class")
     count = _positional(func, "a func with a derivative of its own", ())
-    tangents = 0
+    seeds = {"jvp": 0, "vjp": 0}
     for word, rule in (("jvp", jvp), ("vjp", vjp)):
         if rule is None:
             continue
         if not hasattr(rule, "__dsim_func__"):
             kind = type(rule).__name__
             raise TypeError(f"{name}.derivative({word}=…) takes a func (a function under @func), not {kind}")
-        seeds = _positional(rule, f"the {word} of `{name}`", ("result",)) - count
-        _refuse_count(name, word, rule.__name__, count, seeds)
-        tangents = seeds if word == "jvp" else tangents
-    return Rules(jvp, vjp, tangents, check)
+        seeds[word] = _positional(rule, f"the {word} of `{name}`", ("result",)) - count
+        _refuse_count(name, word, rule.__name__, count, seeds[word])
+    return Rules(jvp, vjp, seeds["jvp"], seeds["vjp"], check)
 
 
 def _refuse_count(name: str, word: str, rule: str, count: int, seeds: int) -> None:

@@ -34,8 +34,8 @@ class Rules:
         ``(*args, *tangents of the float args) -> tangents of the float results``.
     vjp : func or None
         ``(*args, *adjoints of the float results) -> adjoints of the float args``.
-    tangents : int
-        How many tangents `jvp` takes.
+    tangents, adjoints : int
+        How many tangents `jvp` takes, and how many adjoints `vjp`.
     checked : bool
         Whether the rules are held against each other when a kernel that uses them is compiled.
     """
@@ -43,6 +43,7 @@ class Rules:
     jvp: Any = None
     vjp: Any = None
     tangents: int = 0
+    adjoints: int = 0
     checked: bool = True
 
 
@@ -195,6 +196,7 @@ def _rule(
         given = [all_[i] for i in made.floats]
         wanted = parts
     else:
+        _refuse_count(f, called, len(parts), node)
         seeds, given = _adjoints(f, parts)
         wanted = [made.values[i] for i in made.floats]
     results = tuple(
@@ -211,6 +213,19 @@ def _rule(
     _refuse_effects(f, called, body, drawn, node)
     _refuse_print(f, called, body)
     return Rule((*params, *seeds, *results), body, _span(f, bound))
+
+
+def _refuse_count(f: Frame, called: Called, results: int, node: ast.AST) -> None:
+    adjoints = called.rules.adjoints
+    if adjoints != results:
+        takes = "1 adjoint" if adjoints == 1 else f"{adjoints} adjoints"
+        f.refuse(
+            "not-differentiable",
+            f"`{called.rules.vjp.__name__}` takes {takes}, but `{called.name}` has {results} float results "
+            "here",
+            node,
+            help="the arguments and then an adjoint for each float result",
+        )
 
 
 def _bound(rule: Any, owner: tuple[Any, ...]) -> Any:
@@ -250,7 +265,7 @@ def _yields(
         raise RefusedError
     parts = value if isinstance(value, tuple) and len(wanted) != 1 else (value,)
     if len(parts) != len(wanted) or not all(map(_alike, parts, wanted)):
-        what = ("tangent", "result") if mode == "jvp" else ("adjoint", "float argument")
+        what = ("tangent", "float result") if mode == "jvp" else ("adjoint", "float argument")
         due = ", ".join(map(describe, wanted))
         got = ", ".join(map(describe, parts))
         _refuse_rule(

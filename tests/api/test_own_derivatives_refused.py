@@ -150,6 +150,49 @@ def test_what_is_not_chosen_has_no_gradient(given) -> None:
     assert x.grad.dual.to_numpy().tolist() == [0.0, -1 / 32]
 
 
+@BOTH
+def test_a_table_that_changes_from_trip_to_trip(given) -> None:
+    table = ti.field(ti.f64, shape=())
+    x, loss = (ti.field(ti.f64, shape=(), needs_grad=True) for _ in range(2))
+
+    @ti.func
+    def scaled_square(v):
+        return table[None] * v * v
+
+    @ti.func
+    def plain(v):
+        return table[None] * v * v
+
+    @ti.func
+    def jvp(v, v_dot):
+        return 2.0 * table[None] * v * v_dot
+
+    @ti.func
+    def vjp(v, bar):
+        return 2.0 * table[None] * v * bar
+
+    rules = {"jvp": jvp, "vjp": vjp}
+    scaled_square.derivative(**{mode: rules[mode] for mode in given})
+
+    @ti.kernel
+    def k(f: ti.template()):
+        s = x[None]
+        ti.loop_config(serialize=True)
+        for _ in range(4):
+            s = ti.sin(f(s))
+            table[None] = 1.1 * table[None] + 0.1
+        loss[None] += s
+
+    found = []
+    x[None] = 0.9
+    for f in (scaled_square, plain):
+        table[None] = 0.7
+        with ti.ad.FwdMode(loss=x.grad, param=x), ti.ad.Tape(loss):
+            k(f)
+        found.append((x.grad[None], x.grad.dual[None], table[None]))
+    np.testing.assert_allclose(found[0], found[1], rtol=1e-13)
+
+
 # ------------------------------------------------------------------ refusals
 
 
@@ -266,3 +309,40 @@ def test_integers_where_the_rule_has_tangents() -> None:
     text = refused(f)
     assert "`g_jvp` takes 2 tangents, but `g` has 1 float arguments here" in text
     assert "annotate the parameters of `g`" in text
+
+
+def test_as_many_adjoints_as_float_results() -> None:
+    @ti.func
+    def same(a):
+        return a
+
+    @ti.func
+    def same_vjp(a, u, v):
+        return u
+
+    text = refused(same.derivative(vjp=same_vjp))
+    assert "`same_vjp` takes 2 adjoints, but `same` has 1 float results here" in text
+    assert "the arguments and then an adjoint for each float result" in text
+
+
+def test_a_rule_that_returns_too_little() -> None:
+    @ti.func
+    def two(a):
+        return a, a * a
+
+    @ti.func
+    def two_jvp(a, a_dot):
+        return a_dot
+
+    two.derivative(jvp=two_jvp)
+
+    @ti.func
+    def total(a):
+        x, y = two(a)
+        return x + y
+
+    text = refused(total)
+    assert (
+        "this returns an f64, where the tangent of each float result of `two` is due: an f64, an f64" in text
+    )
+    assert "help: return them in the order of the results" in text
