@@ -197,7 +197,7 @@ def choose(
         values = list(_broadcast(values))
     if not fits(values[0], values[1]):
         f.emit.refuse("shape", f"one choice is {describe(values[0])}, the other {describe(values[1])}")
-    results = _merge(f, sides, before, frozenset())
+    results = _merge(f, sides, before, frozenset(before))
     value = join(f.emit, hint, values[0], values[1], sides, results)
     flatten_pure(f.emit, sides)
     emit(f.emit, cond, sides, results)

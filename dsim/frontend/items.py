@@ -84,7 +84,9 @@ def comprehension(f: Frame, node: ast.ListComp) -> list[Value]:
     outer = dict(f.scope.values)
     out: list[Value] = []
     _nested(f, node, 0, out)
-    f.scope.values = outer
+    own = {n.id for g in node.generators for n in ast.walk(g.target) if isinstance(n, ast.Name)}
+    inner = f.scope.values
+    f.scope.values = {name: v if name in own else inner.get(name, v) for name, v in outer.items()}
     return out
 
 

@@ -222,7 +222,9 @@ def _test(f: Frame, s: ast.While, c: carrying.Carry) -> Block:
     before, f.scope.values = f.scope.values, dict(c.start)
     with e.builder.block() as statements, f.at(s.test):
         go = TRUE if c.goes_on is None else c.goes_on
+        before_test = dict(f.scope.values)
         truth = choose(f, go, lambda: condition(e, f.value(s.test)), lambda: False, "t")
+        _refuse_changes(f, s, before_test)
         if truth in (True, TRUE) and c.goes_on is None:
             f.refuse("syntax", "this loop never ends", s.test, help="leave it with `break` or `return`")
         if not same(f.scope.values[DRAWS], c.start[DRAWS]):
@@ -235,6 +237,18 @@ def _test(f: Frame, s: ast.While, c: carrying.Carry) -> Block:
         yielded = e.atom(truth)
     f.scope.values = before
     return Block(tuple(statements), (yielded,))
+
+
+def _refuse_changes(f: Frame, s: ast.While, before: dict[str, Value]) -> None:
+    """The condition of a loop only looks at the locals."""
+    for name in f.scope.visible():
+        if name in before and not same(f.scope.values[name], before[name]):
+            f.refuse(
+                "syntax",
+                f"the condition of a loop cannot change `{name}`",
+                s.test,
+                help="change it in the body, and leave by `break`",
+            )
 
 
 # ------------------------------------------------------------------ written out

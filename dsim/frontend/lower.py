@@ -13,7 +13,7 @@ from typing import Any
 from dsim.diagnostics import CompilationError, Diagnostic, Source
 from dsim.frontend import calls, elements, expressions, funcs, statements
 from dsim.frontend.assign import assign, buffered
-from dsim.frontend.captures import Captures, Path, Surroundings
+from dsim.frontend.captures import Captures, Path, Surroundings, is_host_matrix
 from dsim.frontend.emit import Emitter
 from dsim.frontend.frame import Compilation, Frame, Language, RestartError
 from dsim.frontend.lowered import Lowered, Param, Returns, Settings
@@ -209,7 +209,7 @@ class _Lowering:
     def _parameter(self, a: ast.arg, annotation: Any, bound: Mapping[str, Any]) -> None:
         f = self.frame
         if a.arg in bound:
-            value = imported(f, bound[a.arg], None, a)
+            value = imported(f, bound[a.arg], _path_of(bound[a.arg], a.arg), a)
             f.bind(a.arg, _renamed(value, a.arg), a)
             return
         to, vector = scalar_type(annotation, self.emit.settings), matrix_type(annotation)
@@ -285,6 +285,12 @@ class _Lowering:
             tuple(c.captures.objects.values()),
             dict(c.loops),
         )
+
+
+def _path_of(held: Any, name: str) -> Path | None:
+    """How a compile-time argument is looked at again at each launch: only what may change by itself is."""
+    changeable = is_host_matrix(held) or isinstance(held, list | Mapping | set)
+    return Path(name, lambda: held) if changeable else None
 
 
 def _renamed(value: Value, name: str) -> Value:

@@ -150,6 +150,47 @@ def test_conditions_without_memory_need_no_branch() -> None:
     agrees(k, [x], 2.0, 1.0)
 
 
+def test_locals_that_are_changed_in_an_expression() -> None:
+    s = f(6)
+
+    def k(n: ti.i32):
+        a, b = 1.0, 2.0
+        s[0] = ti.atomic_add(a, 5.0) if n > 0 else ti.atomic_sub(b, 1.0)
+        s[1], s[2] = a, b
+        if n > 0 and ti.atomic_add(a, 1.0) > 0.0:
+            s[3] = a
+        c = [ti.atomic_add(a, 10.0) for _ in range(2)]
+        s[4], s[5] = c[1], a
+
+    run(k, 1)
+    assert s.values.tolist() == [1, 6, 2, 7, 17, 27]
+    run(k, 0)
+    assert s.values.tolist() == [2, 1, 1, 7, 11, 21]
+
+
+def test_the_target_of_a_comprehension_leaves_a_local_of_its_name_alone() -> None:
+    s = f(2)
+
+    def k():
+        i = 7
+        a = [2 * i for i in range(3)]
+        s[0], s[1] = a[2], i
+
+    run(k)
+    assert s.values.tolist() == [4, 7]
+
+
+def test_the_condition_of_a_loop_changes_nothing() -> None:
+    def k():
+        a = 0.0
+        while ti.atomic_add(a, 1.0) < 3.0:
+            pass
+
+    assert refused(k) == (
+        "syntax: the condition of a loop cannot change `a`\nhelp: change it in the body, and leave by `break`"
+    )
+
+
 def test_chained_comparisons() -> None:
     x = f(6, dtype=ti.i32)
 

@@ -281,10 +281,14 @@ def test_random_numbers_in_loops_and_branches_all_differ() -> None:
                 put(ti.random())
             n += 1
         put(ti.random())
+        a = [ti.random() for _ in range(2)]
+        put(a[0])
+        put(a[1])
+        put(ti.random())
 
     run(k, launch=7)
     drawn = x.values[: int(count.values)]
-    assert len(drawn) == 1 + 5 + 12 + 15 + 10 + 10 + 12 + 1
+    assert len(drawn) == 1 + 5 + 12 + 15 + 10 + 10 + 12 + 1 + 3
     assert len(np.unique(drawn)) == len(drawn)
 
 

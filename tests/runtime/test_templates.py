@@ -51,6 +51,25 @@ def test_fields_of_other_shapes_and_numbers_known_when_compiled():
     assert (plane.to_numpy() == 7.0).all()
 
 
+def test_arguments_that_change_afterwards():
+    v, numbers = ti.Vector([1.0, 2.0]), [3.0]
+
+    @ti.kernel
+    def total(a: ti.template(), b: ti.template()) -> float:
+        s = a.sum()
+        for n in ti.static(b):
+            s += n
+        return s
+
+    assert total(v, numbers) == 6.0
+    v[0] = 10.0
+    assert total(v, numbers) == 15.0
+    numbers.append(100.0)
+    assert total(v, numbers) == 115.0
+    numbers[0] = 0.0
+    assert total(v, numbers) == 112.0
+
+
 def test_gradients(fields):
     a, b = fields
     loss = ti.field(ti.f64, shape=(), needs_grad=True)
