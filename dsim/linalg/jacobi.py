@@ -165,7 +165,7 @@ def orthogonal(B, V, p, q):
         v = w
         w = -z
     a, b, c = x.norm_sqr(), y.norm_sqr(), x.dot(y)
-    rotated = abs(c) > static(2 * rounding(B.dtype)) * sqrt(a) * sqrt(b)
+    rotated = b > vanishing(B) and abs(c) > static(2 * rounding(B.dtype)) * sqrt(a) * sqrt(b)
     if rotated:
         t = tangent((b - a) / (2 * c))
         cos = 1 / sqrt(1 + t * t)
@@ -185,19 +185,24 @@ def orthogonal(B, V, p, q):
 
 
 @func
+def vanishing(B):
+    """Up to which square a length counts as 0: squares that small have lost digits, or all."""
+    return cast(static(smallest(B.dtype) / rounding(B.dtype)), B.dtype)
+
+
+@func
 def normal(B):
     """A rotation `U` and lengths with ``U @ diag(lengths)`` the orthogonal columns `B`, in falling order.
 
     Directions that columns of length 0 leave open are filled up.
     """
     x, y, z = B[:, 0], B[:, 1], B[:, 2]
-    least = cast(static(smallest(B.dtype) ** 0.5), B.dtype)
     first, second = x.norm(), y.norm()
     u = Vector([1, 0, 0]) + 0 * x
-    if first > least:
+    if x.norm_sqr() > vanishing(B):
         u = x / first
     along = y - u * u.dot(y)
-    if second <= least * first:
+    if y.norm_sqr() <= 2 * vanishing(B):  # twice, to be sure that what is longer has been made orthogonal
         second = 0 * second
         along = perpendicular(u)
     v = along / along.norm()

@@ -73,6 +73,7 @@ def many(n: int, real: str = "f64", seed: int = 0) -> np.ndarray:
         rng.normal(size=(300, n, n)),
         rng.normal(size=(100, n, n)) * 10.0 ** rng.uniform(-6, 6, size=(100, 1, 1)),
         rng.normal(size=(100, n, n)) * 10.0 ** rng.uniform(-8, 0, size=(100, n, n)),
+        rng.uniform(-1, 1, (5000, n, n)) * np.array([1.0, *([1e-23 if real == "f32" else 1e-163] * (n - 1))]),
     ]
     return np.concatenate(rows).astype(real.replace("f", "float")).astype(np.float64)
 
