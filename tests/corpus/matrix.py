@@ -28,6 +28,7 @@ from tests.corpus import (
     programs_derivatives,
     programs_exits,
     programs_fields,
+    programs_in_place,
     programs_indices,
     programs_launches,
     programs_linear,
@@ -43,6 +44,7 @@ MODULES = (
     programs_fields,
     programs_control,
     programs_carried,
+    programs_in_place,
     programs_indices,
     programs_atomics,
     programs_math,
@@ -108,13 +110,13 @@ class Trial:
 
     def values(self, inputs: np.ndarray, run=None) -> np.ndarray:
         """The outputs for some inputs."""
-        self._set(inputs)
+        self.reset(inputs)
         (run or self.run)()
         return self._outputs(lambda made: made)
 
     def tangents(self) -> np.ndarray:
         """The tangents of the outputs along `direction`: J v."""
-        self._set(self.start)
+        self.reset(self.start)
         inputs = [cell.field for cell in self.make.inputs]
         outputs = [cell.field for cell in self.make.outputs]
         seeds = parts(self.make.inputs, self.direction)
@@ -124,7 +126,7 @@ class Trial:
 
     def gradient(self) -> np.ndarray:
         """The gradient of the weighted outputs: Jᵀ w."""
-        self._set(self.start)
+        self.reset(self.start)
         with ds.ad.Tape(loss=self.loss):
             self.run()
             for measure in self.measures:
@@ -142,7 +144,8 @@ class Trial:
             columns.append((ahead - behind) / (2 * _STEP))
         return np.stack(columns, axis=1)
 
-    def _set(self, inputs: np.ndarray) -> None:
+    def reset(self, inputs: np.ndarray) -> None:
+        """Gives the fields the values that they have before a run, the inputs these."""
         randomness.restart(1)
         for cell, start in zip(self.make.inputs, parts(self.make.inputs, inputs), strict=True):
             _fill(cell.field, start)

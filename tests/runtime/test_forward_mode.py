@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import dsim as ti
+from tests.runtime.taping import single
 
 
 @pytest.fixture(autouse=True)
@@ -301,3 +302,15 @@ def test_a_gradient_of_ones_own_has_no_tangent():
         ahead()
     with pytest.raises(ti.GradientError, match="is not decorated with `grad_replaced`"):
         ti.ad.grad_for(cube)
+
+
+def test_the_gradient_of_a_linear_loss_has_a_tangent_of_zero():
+    x, y = single("x"), single("y")
+
+    @ti.kernel
+    def triple():
+        y[None] = 3.0 * x[None]
+
+    with ti.ad.FwdMode(loss=y, param=x), ti.ad.Tape(y):
+        triple()
+    assert (x.grad[None], x.grad.dual[None]) == (3.0, 0.0)
