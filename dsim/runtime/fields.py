@@ -106,6 +106,7 @@ class Field:
         return [n for n in object.__dir__(self) if n.startswith("__") or n in _FOR_PEOPLE]
 
     def __str__(self) -> str:
+        self.looked_at()
         return repr(self) if self.buffer is None else str(self.buffer)
 
     # -- placement and companions
@@ -308,6 +309,7 @@ class Field:
             shapes = f"shape {self.full_shape} cannot take the numbers of shape {other.full_shape}"
             message = f"{self.quoted} of {shapes}"
             raise LaunchTypeError(Diagnostic("shape", message))
+        other.looked_at()
         if STACK.open:
             STACK.open[-1].copied(self, other)
         else:

@@ -74,8 +74,10 @@ def test_a_field_that_no_call_read():
         lambda grad: grad.to_numpy(),
         lambda grad: grad.array,
         np.asarray,
+        str,
+        lambda grad: ti.field(ti.f64, shape=4).copy_from(grad),
     ],
-    ids=["element", "to_numpy", "array", "asarray"],
+    ids=["element", "to_numpy", "array", "asarray", "print", "copy_from"],
 )
 def test_every_way_to_look(look):
     f = Fields()
@@ -117,6 +119,13 @@ def test_nothing_is_said_once_a_person_has_set_it():
     taped(f.loss, f.square)
     f.w.grad[0] = 1.0
     assert f.w.grad[0] == 1.0
+
+
+def test_nothing_is_said_once_a_person_has_cleared_all():
+    f = Fields()
+    taped(f.loss, f.square)
+    ti.ad.clear_all_gradients()
+    assert f.w.grad[0] == 0.0
 
 
 def test_nothing_is_said_after_an_exception():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import dsim as ti
-from tests.trust.making import Program, both_types, check, gradient, numbers
+from tests.trust.making import Program, both_types, check, gradient, integers, numbers
 
 
 @both_types
@@ -88,6 +88,39 @@ def test_random_numbers_are_the_same_backwards_and_forwards(real):
     with ti.ad.FwdMode(loss=loss, param=x):
         walk()
     assert loss.dual[None] == pytest.approx(slope(loss[None]), rel=1e-4)
+
+
+@both_types
+def test_random_numbers_in_loops_that_overwrite(real, capfd):
+    start = np.array([1.0, 2.0, 3.0, 0.25, 0.5])
+    x, loss = numbers(5, start=start, real=real), numbers(real=real)
+    count = integers()
+
+    @ti.kernel
+    def noisy():
+        for i in x:
+            for k in range(3):
+                x[i] = x[i] * (0.5 + ti.random())
+                if x[i] > 0.3:
+                    x[i] = x[i] * (1.0 + 0.1 * ti.randn())
+                count[None] += 1
+                if i == 0 and k == 0:
+                    print("launched")
+
+    @ti.kernel
+    def add_up():
+        for i in x:
+            loss[None] += x[i]
+
+    def run():
+        noisy()
+        noisy()
+        add_up()
+
+    found = gradient(loss, run, x)  # every step is a multiplication
+    np.testing.assert_allclose(found, x.to_numpy() / start, rtol=1e-5)
+    assert count[None] == 30
+    assert capfd.readouterr().out.count("launched") == 2
 
 
 @both_types
