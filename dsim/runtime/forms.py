@@ -106,11 +106,13 @@ class Form:
         return tuple(dict.fromkeys(self.field(m.key) for m in found))
 
     @cached_property
-    def stored(self) -> tuple[Field, ...]:
-        """Of those that it writes, those that it stores to."""
-        body = accesses(self.kernel.body)
-        found = (s.memory for s in body if isinstance(s, Store) and not s.memory.private)
-        return tuple(dict.fromkeys(self.field(m.key) for m in found))
+    def touching(self) -> dict[Field, set[type]]:
+        """The fields that it touches, each with the kinds of statement that do."""
+        found: dict[Field, set[type]] = {}
+        for s in accesses(self.kernel.body):
+            if not s.memory.private:
+                found.setdefault(self.field(s.memory.key), set()).add(type(s))
+        return found
 
     @cached_property
     def marks(self) -> tuple[Field, ...]:

@@ -189,14 +189,25 @@ def forget(last: str) -> None:
         f.doubt = None
 
 
+def _replaced(forms: Iterable[Form]) -> set[Field]:
+    """The fields of which the first of `forms` that touches them reads nothing, and stores to them."""
+    seen: set[Field] = set()
+    found: set[Field] = set()
+    for form in forms:
+        here = form.touching
+        found |= {f for f, kinds in here.items() if kinds == {Store} and f not in seen}
+        seen |= here.keys()
+    return found
+
+
 def note_gradients(goal: Field, forms: Iterable[Form], read: Iterable[Field]) -> None:
     """Makes the gradients that a tape has left untouched tell so when they are looked at."""
     recorded = tuple(forms)
     doubt = Unreached(goal, recorded, read, "the tape")
-    stored = {f for form in recorded for f in form.stored if f is not goal}
+    replaced = _replaced(recorded) - {goal}
     for bar in companions_with_memory("bar"):
         if len(bar.derivative) == 1 and bar.wanted:
-            overwritten = bar.touched and bar.root in stored
+            overwritten = bar.touched and bar.root in replaced
             bar.doubt = doubt.overwritten if overwritten else None if bar.touched else doubt.gradient
 
 

@@ -376,3 +376,22 @@ def test_a_value_returned_in_forward_mode():
     with pytest.warns(ti.GradientWarning, match="`cube` returns a value that depends on fields: its tangent"):
         forward(f, run)
     assert "`cube` returns what depends on `x` to Python" in told(lambda: loss.dual[None])
+
+
+def test_nothing_is_said_of_state_in_place_at_a_stationary_point():
+    f = Fields()
+    w, loss = f.w, f.loss
+    w.fill(0.0)
+
+    @ti.kernel
+    def halve():
+        for i in w:
+            w[i] = 0.5 * w[i]
+
+    @ti.kernel
+    def total():
+        for i in w:
+            loss[None] += w[i] ** 2
+
+    taped(loss, halve, total)
+    assert not w.grad.to_numpy().any()
