@@ -104,14 +104,16 @@ def reverse(
         When `kernel` writes memories again itself: there is no adjoint of such an adjoint.
     """
     refuse_journals(kernel)
-    kernel, again, met = prepared(kernel), Again(entry=entry), frozenset[int]()
+    kernel, again = prepared(kernel, distinct=bool(entry)), Again(entry=entry)
+    needed, used, met = frozenset[int](), frozenset[int](), frozenset[int]()
     while True:  # what is done again may need more values, which may need more to be done again
         made = _reverse(kernel, active, label, again)
-        following = found(kernel, entry, made.adjoint.needed, made.used | again.used)
+        needed, used = needed | made.adjoint.needed, used | made.used
+        following = found(kernel, entry, needed, used)
         met |= following.met
         if following.met:
             kernel = in_series(kernel, following.shared)
-            following = found(kernel, entry, made.adjoint.needed, made.used | again.used)
+            following = found(kernel, entry, needed, used)
         if following == again:
             return replace(made.adjoint, ordered=tuple(s for s in made.olds if s.site in met))
         again = following

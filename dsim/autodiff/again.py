@@ -9,42 +9,20 @@ Not its job: how writes are done and undone (`replay`, `journals`).
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from bisect import bisect_left
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from dsim.analysis.feeding import feeds
-from dsim.ir.nodes import (
-    Accumulate,
-    Block,
-    For,
-    Kernel,
-    Memory,
-    MemoryKey,
-    Statement,
-    Store,
-    While,
-)
-from dsim.ir.walk import statements
+from dsim.ir.nodes import Accumulate, For, Kernel, Memory, MemoryKey, Statement, Store, While
+from dsim.ir.walk import blocks, statements
 
 Span = tuple[int, int]  # from and to before which statement, in the order of the kernel's text
 
 
-@dataclass(frozen=True, slots=True)
-class Fed:
-    """A needed read and a write that may feed it, by the numbers of their statements.
-
-    `direct` in the same trip of all loops around both, `loops` in a later trip of these.
-    """
-
-    read: int
-    write: int
-    direct: bool
-    loops: frozenset[int]
-
-
 @dataclass(frozen=True)
 class Again:
-    """What an adjoint of a kernel does again.
+    """What an adjoint of a kernel does again; statements go by their numbers in the kernel's text.
 
     Parameters
     ----------
@@ -52,33 +30,48 @@ class Again:
         The primal; None when nothing is done again.
     entry : frozenset of MemoryKey
         The memories that the adjoint finds as they were before the primal.
-    fed : tuple of Fed
-        Needed reads of these and what feeds them.
+    writes : frozenset of int
+        The writes to these that are done again.
+    direct : frozenset of (int, int)
+        Which of them feeds which needed read in the same trip of all loops around both.
+    handed_on : frozenset of int
+        The loops a trip of which may see what an earlier one wrote.
+    shared : frozenset of int
+        Those of them that are parallel.
+    met : frozenset of int
+        Sites of needed accumulations that meet others in iterations of these.
     used : frozenset of int
         The branches and loops whose results the adjoint uses, though nobody later sees what they write.
-    met : frozenset of int
-        Sites of needed accumulations that may meet others in iterations of a parallel loop.
-    shared : frozenset of int
-        These loops.
     """
 
     kernel: Kernel | None = None
     entry: frozenset[MemoryKey] = frozenset()
-    fed: tuple[Fed, ...] = ()
-    used: frozenset[int] = frozenset()
-    met: frozenset[int] = frozenset()
+    writes: frozenset[int] = frozenset()
+    direct: frozenset[Span] = frozenset()
+    handed_on: frozenset[int] = frozenset()
     shared: frozenset[int] = frozenset()
+    met: frozenset[int] = frozenset()
+    used: frozenset[int] = frozenset()
     _spans: dict[int, Span] = field(init=False, repr=False, compare=False, default_factory=dict)
-    writes: dict[int, Memory] = field(init=False, repr=False, compare=False, default_factory=dict)
+    _done: dict[int, Memory] = field(init=False, repr=False, compare=False, default_factory=dict)
+    _reads: dict[int, list[int]] = field(init=False, repr=False, compare=False, default_factory=dict)
 
     def __post_init__(self) -> None:
-        if self.kernel is None or not self.fed:
+        if self.kernel is None:
             return
-        done = {f.write for f in self.fed}
-        for n, s in enumerate(statements(self.kernel.body)):
-            self._spans[id(s)] = (n, n + sum(1 for _ in statements(Block((s,)))))
-            if n in done and isinstance(s, Store | Accumulate):
-                self.writes[n] = s.memory
+        self._number(self.kernel.body.statements, 0)
+        for write, read in sorted(self.direct):
+            self._reads.setdefault(write, []).append(read)
+
+    def _number(self, body: Sequence[Statement], n: int) -> int:
+        for s in body:
+            first, n = n, n + 1
+            if first in self.writes and isinstance(s, Store | Accumulate):
+                self._done[first] = s.memory
+            for inner in blocks(s):
+                n = self._number(inner.statements, n)
+            self._spans[id(s)] = (first, n)
+        return n
 
     def number(self, s: Statement) -> int:
         """Where `s` stands in the text of the kernel; -1 when nothing is done again."""
@@ -86,14 +79,14 @@ class Again:
 
     def span(self, body: Sequence[Statement]) -> Span:
         """The statements in `body`, inner ones included."""
-        if not self.fed or not body:
+        if not self._spans or not body:
             return 0, 0
         return self._spans[id(body[0])][0], self._spans[id(body[-1])][1]
 
     @property
     def memories(self) -> tuple[Memory, ...]:
         """All memories that it writes again."""
-        return tuple(dict.fromkeys(self.writes.values()))
+        return tuple(dict.fromkeys(self._done.values()))
 
     def outermost(self, s: Statement) -> bool:
         """Whether `s` is a top-level statement."""
@@ -101,43 +94,40 @@ class Again:
 
     def inside(self, s: Statement) -> tuple[Memory, ...]:
         """The memories that `s` writes again, together with all inside it."""
-        if not self.fed:
-            return ()
-        first, last = self._spans[id(s)]
-        return tuple(dict.fromkeys(m for n, m in self.writes.items() if first <= n < last))
+        first, last = self._spans.get(id(s), (0, 0))
+        return tuple(dict.fromkeys(m for n, m in self._done.items() if first <= n < last))
 
     def seen(self, s: Statement, region: Span) -> bool:
         """Whether something behind `s` in one run of the `region` may see what `s` wrote."""
-        if not self.fed:
+        first, last = self._spans.get(id(s), (0, 0))
+        low, high = max(last, region[0]), region[1]
+        if low >= high:
             return False
-        first, last = self._spans[id(s)]
-        return any(
-            f.direct and first <= f.write < last <= f.read and region[0] <= f.read < region[1]
-            for f in self.fed
-        )
+        within = (self._reads[n] for n in self._done if first <= n < last and n in self._reads)
+        return any((at := bisect_left(reads, low)) < len(reads) and reads[at] < high for reads in within)
 
-    def handed_on(self, loop: For | While) -> bool:
+    def goes_on(self, loop: For | While) -> bool:
         """Whether a trip of `loop` may see what an earlier one wrote."""
-        return bool(self.fed) and any(self.number(loop) in f.loops for f in self.fed)
+        return self.number(loop) in self.handed_on
 
 
-def found(kernel: Kernel, entry: frozenset[MemoryKey], needed: Collection[int], used: Iterable[int]) -> Again:
+def found(
+    kernel: Kernel, entry: frozenset[MemoryKey], needed: Collection[int], used: frozenset[int]
+) -> Again:
     """What the adjoint of `kernel` does again when it needs the accesses at the sites `needed`."""
-    reads = needed if entry else ()
-    own = [f for f in (feeds(kernel, reads) if reads else ()) if f.read.memory.key in entry]
+    own = [f for f in feeds(kernel, needed) if f.read.memory.key in entry] if entry and needed else []
     if not own:
         return Again(entry=entry)
     at = {id(s): n for n, s in enumerate(statements(kernel.body))}
-    fed = tuple(
-        Fed(
-            at[id(f.read.statement)],
-            at[id(f.write.statement)],
-            f.direct,
-            frozenset(at[id(loop.statement)] for loop in f.loops),
-        )
-        for f in own
+    through = [(f.read.site, loop.statement) for f in own for loop in f.loops]
+    shared = [(site, s) for site, s in through if isinstance(s, For) and s.parallel]
+    return Again(
+        kernel,
+        entry,
+        frozenset(at[id(f.write.statement)] for f in own),
+        frozenset((at[id(f.write.statement)], at[id(f.read.statement)]) for f in own if f.direct),
+        frozenset(at[id(s)] for _, s in through),
+        frozenset(at[id(s)] for _, s in shared),
+        frozenset(site for site, _ in shared),
+        used,
     )
-    pairs = [(f.read.site, loop.statement) for f in own for loop in f.loops]
-    pairs = [(site, s) for site, s in pairs if isinstance(s, For) and s.parallel]
-    met, shared = frozenset(site for site, _ in pairs), frozenset(at[id(s)] for _, s in pairs)
-    return Again(kernel, entry, fed, frozenset(used), met, shared)

@@ -11,12 +11,15 @@ from dsim.ir.types import u1
 from dsim.ir.walk import bound_names, statements, substitute, with_blocks
 
 
-def prepared(kernel: Kernel) -> Kernel:
+def prepared(kernel: Kernel, distinct: bool) -> Kernel:
     """`kernel` with conditions that write moved into the bodies of their loops.
 
     ``while c: b`` becomes ``go = true; while go: go = c; if go: b``, so that what `c` writes is part of a
-    trip. No two statements of the result are one object.
+    trip. If they are to be `distinct`, no two statements of the result are one object.
     """
+    loops = (s for s in statements(kernel.body) if isinstance(s, While))
+    if not distinct and not any(map(_writes, loops)):
+        return kernel
     names = Names(bound_names(kernel))
 
     def block(b: Block) -> Block:
@@ -24,11 +27,13 @@ def prepared(kernel: Kernel) -> Kernel:
 
     def statement(s: Statement) -> Statement:
         s = with_blocks(replace(s), block)
-        if isinstance(s, While) and any(isinstance(c, Store | Accumulate) for c in statements(s.condition)):
-            return _plain(s, names)
-        return s
+        return _plain(s, names) if isinstance(s, While) and _writes(s) else s
 
     return replace(kernel, body=block(kernel.body))
+
+
+def _writes(s: While) -> bool:
+    return any(isinstance(c, Store | Accumulate) for c in statements(s.condition))
 
 
 def _plain(s: While, names: Names) -> While:

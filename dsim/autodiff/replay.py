@@ -128,7 +128,7 @@ def _forward(sweep: Sweep, s: If | For | While) -> Iterator[bool]:
     If not it is undone at once, and done only where the adjoint is known to use what else comes out.
     """
     stays = sweep.again.seen(s, sweep.region)
-    stays = stays or (isinstance(s, For | While) and sweep.again.handed_on(s))
+    stays = stays or (isinstance(s, For | While) and sweep.again.goes_on(s))
     before = sweep.doing
     sweep.doing = stays or sweep.again.number(s) in sweep.again.used
     with sweep.builder.block() as made:
