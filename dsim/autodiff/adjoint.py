@@ -33,6 +33,7 @@ from dsim.ir.nodes import (
     Var,
 )
 from dsim.ir.walk import Copier, binds, fields_of, parameters, statements
+from dsim.passes.carry import carry
 from dsim.passes.drop_dead import drop_dead
 from dsim.passes.parallel import in_series
 
@@ -104,19 +105,28 @@ def reverse(
         When `kernel` writes memories again itself: there is no adjoint of such an adjoint.
     """
     refuse_journals(kernel)
-    kernel, again = prepared(kernel, distinct=bool(entry)), Again(entry=entry)
+    kernel, again = carry(prepared(kernel, distinct=bool(entry)), entry), Again(entry=entry)
     needed, used, met = frozenset[int](), frozenset[int](), frozenset[int]()
     while True:  # what is done again may need more values, which may need more to be done again
         made = _reverse(kernel, active, label, again)
         needed, used = needed | made.adjoint.needed, used | made.used
         following = found(kernel, entry, needed, used)
-        met |= following.met
         if following.met:
-            kernel = in_series(kernel, following.shared)
+            met |= following.met
+            kernel, used = _in_order(kernel, entry, following.shared), frozenset()
             following = found(kernel, entry, needed, used)
-        if following == again:
+        elif following == again:
             return replace(made.adjoint, ordered=tuple(s for s in made.olds if s.site in met))
         again = following
+
+
+def _in_order(kernel: Kernel, entry: frozenset[MemoryKey], loops: frozenset[int]) -> Kernel:
+    """`kernel` with these loops in their order, which what they accumulate to may then be carried through.
+
+    Not where the value before is used: `Adjoint.ordered` must find it.
+    """
+    seen = {s.memory.key for s in statements(kernel.body) if isinstance(s, Accumulate) and s.old is not None}
+    return carry(in_series(kernel, loops), entry - seen)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from dataclasses import replace
 
 from dsim.ir.nodes import Block, Const, For, If, Kernel, Let, Load, Statement, Var, While
 from dsim.ir.walk import binds, operands, parameters, with_blocks
-from dsim.passes.intervals import Intervals
+from dsim.passes.intervals import Intervals, runs
 from dsim.passes.touched import Touches
 
 _CHEAP = ("add", "sub", "mul", "neg", "cast", "min", "max", "lt", "le", "gt", "ge", "eq", "ne")
@@ -100,17 +100,10 @@ class _Hoister:
         return self.intervals.inside(s.memory, s.index) or (direct and loop.runs)
 
     def loop(self, s: For | While, outer: _Loop | None, direct: bool, out: list[Statement]) -> None:
-        runs = isinstance(s, For) and s.goes_on is None and _runs(s)
-        inner = _Loop(0 if outer is None else outer.depth + 1, s, runs)
+        inner = _Loop(0 if outer is None else outer.depth + 1, s, runs(s))
         self.bind(parameters(s), inner)
         done = with_blocks(s, lambda b: self.block(b, inner, True))
         for early in inner.before:  # which may leave the next loop too
             self.statement(early, outer, direct, out)
         self.bind(s.results, outer)
         out.append(done)
-
-
-def _runs(s: For) -> bool:
-    if not isinstance(s.start, Const) or not isinstance(s.stop, Const):
-        return False
-    return len(range(int(s.start.value), int(s.stop.value), s.step)) > 0

@@ -5,7 +5,7 @@ And so which accesses stay inside their memory whenever they run, wherever they 
 
 from __future__ import annotations
 
-from dsim.ir.nodes import Atom, Const, For, Let, Memory
+from dsim.ir.nodes import Atom, Const, For, Let, Memory, While
 
 Interval = tuple[int, int]  # both ends included
 
@@ -60,6 +60,15 @@ class Intervals:
             if length is None or at is None or at[0] < 0 or at[1] >= length:
                 return False
         return True
+
+
+def runs(s: For | While) -> bool:
+    """Whether `s` makes a trip for certain."""
+    if isinstance(s, While) or s.goes_on is not None:
+        return False
+    if not isinstance(s.start, Const) or not isinstance(s.stop, Const):
+        return False
+    return len(range(int(s.start.value), int(s.stop.value), s.step)) > 0
 
 
 def _binary(op: str, a: Interval, b: Interval) -> Interval | None:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from typing import Any
 
 from dsim.ir.build import TRUE, Builder, const, index
 from dsim.ir.nodes import (
@@ -17,6 +18,7 @@ from dsim.ir.nodes import (
     Alloc,
     Atom,
     Block,
+    Const,
     For,
     If,
     Kernel,
@@ -27,12 +29,25 @@ from dsim.ir.nodes import (
     While,
 )
 from dsim.ir.sites import number
-from dsim.ir.types import f64, i32, u1
+from dsim.ir.types import ScalarType, f32, f64, i32, u1
 
 X = Memory("x", f64, (4,))
 Y = Memory("y", f64, (4,))
 N = Memory("n", i32, (4,))
 RANGES = ((0, 3, 1), (1, 6, 2), (3, -1, -1), (0, 0, 1), (2, 4, 1), (5, 0, -2))
+
+
+def in_single(node: Any) -> Any:
+    """A kernel, or a part of one, with f32 in the place of f64."""
+    if isinstance(node, ScalarType):
+        return f32 if node == f64 else node
+    if isinstance(node, Const):
+        return const(node.value, in_single(node.type))
+    if isinstance(node, tuple):
+        return tuple(map(in_single, node))
+    if not is_dataclass(node):
+        return node
+    return replace(node, **{f.name: in_single(getattr(node, f.name)) for f in fields(node)})  # type: ignore[type-var]
 
 
 @dataclass

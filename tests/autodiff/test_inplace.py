@@ -7,7 +7,7 @@ import pytest
 
 from dsim.autodiff import reverse
 from dsim.diagnostics import GradientError
-from dsim.ir.nodes import Journal, Kernel, Record, Rewind
+from dsim.ir.nodes import Journal, Kernel, Memory, Record, Rewind
 from dsim.ir.show import show
 from dsim.ir.types import f32, i32
 from dsim.ir.walk import statements
@@ -45,15 +45,31 @@ def test_an_element_in_place_needs_no_journal() -> None:
     assert count(case.adjoint.kernel, Journal, Record, Rewind) == 0
 
 
-def test_an_inner_loop_of_trips() -> None:
+def test_an_element_that_stays_the_same_is_carried() -> None:
     k = Building()
     x = k.field("x", 5)
     with k.loop("i", 0, 5) as row, k.loop("k", 0, 3):
         k.store(x, row.i, k.load(x, row.i).op("sin"))
     case = held(k.kernel(), {x.key: np.array([-0.2556, 0.3, 0.9, -1.0, 2.0])})
+    assert not case.adjoint.journaled
+    assert "parallel for i" in show(ready(case.adjoint.kernel))
+
+
+def in_turn() -> tuple[Building, Memory]:
+    """Two elements that a loop takes in turn."""
+    k = Building()
+    x = k.field("x", 5, 2)
+    with k.loop("i", 0, 5) as row, k.loop("t", 0, 5) as t:
+        here, other = t.i.op("mod", 2), (t.i + 1).op("mod", 2)
+        k.store(x, row.i, here, k.load(x, row.i, here).op("sin") + k.load(x, row.i, other))
+    return k, x
+
+
+def test_elements_that_are_not_the_same_in_each_trip() -> None:
+    k, x = in_turn()
+    case = held(k.kernel(), {x.key: floats(5, 2)})
     assert case.adjoint.journaled == {x.key}
-    done = ready(case.adjoint.kernel)
-    assert "parallel for i" in show(done), "iterations are still independent"
+    assert "parallel for i" in show(ready(case.adjoint.kernel)), "iterations are still independent"
 
 
 def test_time_steps_of_two_fields() -> None:
@@ -95,7 +111,8 @@ def test_a_product_in_a_loop() -> None:
     with k.loop("i", 0, 6) as row:
         k.accumulate(loss, k.load(x, row.i), op="mul")
     case = held(k.kernel(), {x.key: floats(6), loss.key: np.array(1.5)})
-    assert case.adjoint.journaled == {loss.key}
+    assert case.entry == {loss.key}
+    assert not case.adjoint.journaled, "in order it is a value that the loop carries"
     assert not case.adjoint.serial, "the product is the same in any order"
 
 
@@ -120,7 +137,7 @@ def test_integers_that_steer() -> None:
         counter.key: np.array([0, 2, 4, 1], "i4"),
     }
     case = held(k.kernel(), buffers)
-    assert case.adjoint.journaled == {x.key, flag.key, counter.key}
+    assert case.entry == {x.key, flag.key, counter.key}
 
 
 def test_places_handed_out_by_a_counter() -> None:
@@ -221,14 +238,15 @@ def test_a_branch_whose_result_is_used() -> None:
 def test_a_loop_whose_result_is_used() -> None:
     """A parallel loop with a sum: it runs forward with journals of its own, which are rewound each trip."""
     k = Building()
-    x, y = k.field("x", 4), k.field("y")
+    x, y = k.field("x", 4, 2), k.field("y")
     with k.loop("i", 0, 4, s=0.0) as row:
-        with k.loop("t", 0, 3):
-            k.store(x, row.i, k.load(x, row.i).op("sin"))
-        row.then(s=row.s + k.load(x, row.i))
+        with k.loop("t", 0, 3) as t:
+            at = t.i.op("mod", 2)
+            k.store(x, row.i, at, k.load(x, row.i, at).op("sin"))
+        row.then(s=row.s + k.load(x, row.i, 0))
     s = row.out("s")
     k.store(y, s * s)
-    case = held(k.kernel(), {x.key: floats(4), y.key: np.array(0.0)})
+    case = held(k.kernel(), {x.key: floats(4, 2), y.key: np.array(0.0)})
     assert show(ready(case.adjoint.kernel)).count("parallel for") == 2
 
 
@@ -243,10 +261,7 @@ def test_single_precision_is_left_bit_for_bit() -> None:
 
 
 def test_an_adjoint_that_writes_again_has_none() -> None:
-    k = Building()
-    x = k.field("x", 5)
-    with k.loop("i", 0, 5) as row, k.loop("k", 0, 3):
-        k.store(x, row.i, k.load(x, row.i).op("sin"))
-    case = Case(k.kernel(), {x.key: floats(5)})
+    k, x = in_turn()
+    case = Case(k.kernel(), {x.key: floats(5, 2)})
     with pytest.raises(GradientError, match="writes `x` again"):
         reverse(case.adjoint.kernel, case.active | {("x", ("bar",))}, "outer")

@@ -8,6 +8,7 @@ import pytest
 from dsim.backends.python_source import run
 from dsim.ir.check import check
 from dsim.ir.nodes import Kernel
+from dsim.passes.carry import carry
 from dsim.passes.drop_dead import drop_dead
 from dsim.passes.fold import fold
 from dsim.passes.hoist import hoist
@@ -17,6 +18,10 @@ from dsim.passes.simplify import finish, simplify
 from tests.passes.random_programs import Program
 
 EACH = (fold, reuse, drop_dead, hoist, registers, simplify, finish)
+
+
+def carried(kernel: Kernel) -> Kernel:
+    return carry(kernel, {m.key for m in kernel.memories})
 
 
 def outcome(program: Program, kernel: Kernel) -> list[np.ndarray]:
@@ -29,7 +34,7 @@ def outcome(program: Program, kernel: Kernel) -> list[np.ndarray]:
 def test_results_stay(seed: int) -> None:
     program = Program(seed)
     expected = outcome(program, program.kernel)
-    for one in EACH:
+    for one in (*EACH, carried):
         after = one(program.kernel)
         check(after)
         for a, b in zip(expected, outcome(program, after), strict=True):
