@@ -32,6 +32,7 @@ from dsim.api.fields import (
     ScalarField,
     Vector,
     field,
+    ndarray,
     root,
 )
 from dsim.api.functions import (
@@ -114,6 +115,7 @@ from dsim.linalg import eig, polar_decompose, solve, svd, sym_eig
 from dsim.runtime.custom import grad_for, grad_replaced, no_grad
 from dsim.runtime.forward_mode import ForwardMode as FwdMode
 from dsim.runtime.gradients import clear_all_gradients
+from dsim.runtime.ndarrays import Ndarray
 from dsim.runtime.notices import DsimWarning, GradientWarning
 from dsim.runtime.tape import Tape
 
@@ -158,6 +160,7 @@ __all__ = [
     "Layout",
     "Matrix",
     "MatrixField",
+    "Ndarray",
     "ScalarField",
     "TaichiAssertionError",
     "TaichiCompilationError",
@@ -245,6 +248,7 @@ __all__ = [
     "max",
     "metal",
     "min",
+    "ndarray",
     "ndrange",
     "no_grad",
     "opengl",

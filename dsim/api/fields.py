@@ -1,13 +1,15 @@
-"""Making fields: `field`, `Vector.field`, `Matrix.field`; and the layout names."""
+"""Making fields and ndarrays: `field`, `ndarray`, those of `Vector` and `Matrix`; and the layout names."""
 
 from __future__ import annotations
 
 import functools
 from typing import Any
 
+from dsim.frontend.types import MatrixType
 from dsim.ir.types import ScalarType, from_numpy
 from dsim.runtime import layout, settings, values
 from dsim.runtime.fields import BAR, DOT, Field
+from dsim.runtime.ndarrays import Ndarray
 
 
 def field(
@@ -42,14 +44,61 @@ def field(
     return _made(dtype, (), shape, name, offset, needs_grad, needs_dual)
 
 
+def ndarray(dtype: Any, shape: Any, needs_grad: bool = False) -> Ndarray:
+    """An array that is passed to kernels: to parameters annotated ``types.ndarray(…)``.
+
+    Parameters
+    ----------
+    dtype : ScalarType, or type of vectors or matrices
+        The type of an element: ``f32``, ``types.vector(3, f32)``, ``math.vec2``.
+    shape : int or tuple of int
+        ``()`` for a single element.
+    needs_grad : bool
+        Whether it has a gradient.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For a type that is none, or a shape that is not of positive integers.
+
+    Examples
+    --------
+    >>> import dsim as ti
+    >>> a = ti.ndarray(ti.f32, shape=3)
+    >>> @ti.kernel
+    ... def count(x: ti.types.ndarray()):
+    ...     for i in x:
+    ...         x[i] = 2 * i
+    >>> count(a)
+    >>> a.to_numpy().tolist()
+    [0.0, 2.0, 4.0]
+    """
+    if isinstance(dtype, MatrixType):
+        return _array(dtype.dtype, dtype.shape, shape, needs_grad)
+    return _array(dtype, (), shape, needs_grad)
+
+
+def _array(dtype: Any, entry: tuple[int, ...], shape: Any, needs_grad: bool) -> Ndarray:
+    made = Ndarray(_type(dtype), entry, "")
+    _check_float(made.dtype, needs_grad)
+    made.allocate(layout.shape_of(shape))
+    if needs_grad:
+        made.want(BAR)
+    return made
+
+
+def _check_float(scalar: ScalarType, derivatives: bool) -> None:
+    if derivatives and not scalar.is_float:
+        raise TypeError(
+            f"a field of {scalar} has no derivatives: needs_grad and needs_dual are for float fields"
+        )
+
+
 def _made(
     dtype: Any, entry: tuple[int, ...], shape: Any, name: str, offset: Any, needs_grad: bool, needs_dual: bool
 ) -> Field:
     scalar = _type(dtype)
-    if (needs_grad or needs_dual) and not scalar.is_float:
-        raise TypeError(
-            f"a field of {scalar} has no derivatives: needs_grad and needs_dual are for float fields"
-        )
+    _check_float(scalar, needs_grad or needs_dual)
     if offset is not None and any(offset if isinstance(offset, tuple | list) else (offset,)):
         raise ValueError("fields with an offset are not supported: indices start at 0")
     made = Field(scalar, entry, name)
@@ -108,6 +157,11 @@ class Matrix(values.Array, metaclass=_HostKind):
         """A field of `n` × `m` matrices; see `field`."""
         return _made(dtype, (int(n), int(m)), shape, name, offset, needs_grad, needs_dual)
 
+    @staticmethod
+    def ndarray(n: int, m: int, dtype: Any, shape: Any, needs_grad: bool = False) -> Ndarray:
+        """An ndarray of `n` × `m` matrices; see `ndarray`."""
+        return _array(dtype, (int(n), int(m)), shape, needs_grad)
+
 
 class Vector(values.Array, metaclass=_HostKind):
     """A vector of fixed size: in kernels a local value, outside a small array.
@@ -133,6 +187,11 @@ class Vector(values.Array, metaclass=_HostKind):
     ) -> Field:
         """A field of vectors of length `n`; see `field`."""
         return _made(dtype, (int(n),), shape, name, offset, needs_grad, needs_dual)
+
+    @staticmethod
+    def ndarray(n: int, dtype: Any, shape: Any, needs_grad: bool = False) -> Ndarray:
+        """An ndarray of vectors of length `n`; see `ndarray`."""
+        return _array(dtype, (int(n),), shape, needs_grad)
 
 
 def _mark(kind: str, *names: str) -> None:

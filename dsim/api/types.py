@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from dsim.api.fields import Matrix, Vector
-from dsim.frontend.types import MatrixType
+from dsim.api.fields import ndarray as make_ndarray
+from dsim.frontend.types import ArrayType, MatrixType
 from dsim.ir.types import f16, f32, f64, i8, i16, i32, i64, u1, u8, u16, u32, u64
 from dsim.runtime import settings
 from dsim.runtime.fields import Field
+from dsim.runtime.ndarrays import Ndarray
 from dsim.runtime.values import Array
 
 float16, float32, float64 = f16, f32, f64
@@ -31,6 +33,61 @@ class CompoundType(MatrixType):
             return Vector.field(self.shape[0], self.dtype, shape, **options)
         return Matrix.field(self.shape[0], self.shape[1], self.dtype, shape, **options)
 
+    def ndarray(self, shape: Any, needs_grad: bool = False) -> Ndarray:
+        """An array of such elements; see `ndarray`."""
+        return make_ndarray(self, shape, needs_grad)
+
+
+class ndarray(ArrayType):
+    """The annotation of a kernel's parameter that takes an array: an `ndarray`, a field, or NumPy's.
+
+    Parameters
+    ----------
+    dtype : type, optional
+        Of the elements: a number's, or that of vectors or matrices. Without it any.
+    ndim : int, optional
+        How many axes indices run over. Without it any number.
+    element_dim, element_shape : int, tuple of int, optional
+        Taichi's older way to say that elements are vectors or matrices.
+    needs_grad : bool, optional
+        Whether only arrays with a gradient may be passed.
+    boundary : str, optional
+        Taichi's word for what an index outside does; here it is always an error.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import dsim as ti
+    >>> @ti.kernel
+    ... def halve(x: ti.types.ndarray(dtype=ti.f64, ndim=1)):
+    ...     for i in x:
+    ...         x[i] /= 2
+    >>> a = np.array([1.0, 3.0])
+    >>> halve(a)
+    >>> a
+    array([0.5, 1.5])
+    """
+
+    def __init__(
+        self,
+        dtype: Any = None,
+        ndim: int | None = None,
+        element_dim: int | None = None,
+        element_shape: Any = None,
+        needs_grad: bool | None = None,
+        boundary: str = "unsafe",
+    ) -> None:
+        if boundary != "unsafe":
+            raise ValueError(f"boundary={boundary!r} is not supported: an index outside is an error")
+        super().__init__(dtype, ndim, element_dim, element_shape, needs_grad)
+
+    def __class_getitem__(cls, arguments: Any) -> ndarray:
+        """``NDArray[f32, 2]``: the type and the number of axes."""
+        return cls(*arguments) if isinstance(arguments, tuple) else cls(arguments)
+
+
+NDArray = ndarray
+
 
 def vector(n: int, dtype: Any) -> CompoundType:
     """The type of vectors of `n` numbers."""
@@ -49,6 +106,7 @@ def _checked(dtype: Any) -> Any:
 
 
 __all__ = [
-    "f16", "f32", "f64", "float16", "float32", "float64", "i8", "i16", "i32", "i64", "int8", "int16", "int32",
-    "int64", "matrix", "u1", "u8", "u16", "u32", "u64", "uint8", "uint16", "uint32", "uint64", "vector",
+    "NDArray", "f16", "f32", "f64", "float16", "float32", "float64", "i8", "i16", "i32", "i64", "int8",
+    "int16", "int32", "int64", "matrix", "ndarray", "u1", "u8", "u16", "u32", "u64", "uint8", "uint16",
+    "uint32", "uint64", "vector",
 ]  # fmt: skip

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -23,7 +23,7 @@ from dsim.analysis.bounds import Bounds
 from dsim.analysis.effects import Effects
 from dsim.backends import llvm
 from dsim.backends.cpu_code import MachineCode
-from dsim.backends.cpu_launch import Launcher, Variant
+from dsim.backends.cpu_launch import Launch, Launcher, Variant, roaming
 from dsim.backends.cpu_runtime import runtime, thread_count
 from dsim.backends.llvm import Emitted
 from dsim.backends.llvm_kernel import Strides, Wishes
@@ -108,6 +108,14 @@ class Compiled:
             When an array does not fit its memory, or overlaps one that the kernel writes.
         """
         return Launcher(self, buffers)
+
+    def roam(self, buffers: Mapping[MemoryKey, np.ndarray], keys: Sequence[MemoryKey]) -> Launch:
+        """What launches it on these arrays, and for `keys` on arrays that are given first at each launch.
+
+        The caller vouches that those are of the memories' types and shapes, contiguous, writable where
+        they are written, and that none of them overlaps another one of which one is written.
+        """
+        return roaming(self, buffers, tuple(keys))
 
     @property
     def llvm(self) -> str:

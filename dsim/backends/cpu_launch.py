@@ -135,18 +135,29 @@ class Launcher:
     Several threads may call it at once; each launch has a frame of its own. A launch that is
     interrupted loses its frame and nothing else.
 
+    Parameters
+    ----------
+    moving : tuple of MemoryKey
+        Memories without a buffer here: their addresses come first among the arguments of each launch.
+
     Attributes
     ----------
     launch : callable
         What a call does, as a plain function: a little faster.
     """
 
-    def __init__(self, compiled: Compiled, buffers: Mapping[MemoryKey, np.ndarray]) -> None:
+    def __init__(
+        self,
+        compiled: Compiled,
+        buffers: Mapping[MemoryKey, np.ndarray],
+        moving: tuple[MemoryKey, ...] = (),
+    ) -> None:
         self.compiled = compiled
-        memories = compiled.kernel.memories
+        self._moving = moving
+        memories = [m for m in compiled.kernel.memories if m.key not in moving]
         self.buffers = [_fitting(m, buffers[m.key], compiled) for m in memories]
         starts = [a.__array_interface__["data"][0] for a in self.buffers]
-        _apart(compiled, self.buffers, starts)
+        _apart(compiled, memories, self.buffers, starts)
         self._addresses = {m.key: start for m, start in zip(memories, starts, strict=True)}
         self._careful: Launch | None = None
         self.launch = self._fast()
@@ -162,26 +173,46 @@ class Launcher:
         return self.launch(*args)
 
     def _fast(self) -> Launch:
-        plain = _launch(self.compiled.variant(checked=False), self._addresses)
+        plain = _launch(self.compiled.variant(checked=False), self._addresses, self._moving)
         bounds = self.compiled.bounds
         if bounds is None or not bounds.conditions:
             return plain
-        holds = bounds.holds
+        holds, first = bounds.holds, len(self._moving)
 
         def launch(*args: object) -> tuple[Any, ...]:
-            return plain(*args) if holds(args) else self._checked(*args)
+            return plain(*args) if holds(args[first:] if first else args) else self._checked(*args)
 
         return launch
 
     def _checked(self, *args: object) -> tuple[Any, ...]:
         """A launch whose arguments break the conditions of the fast variant."""
         if self._careful is None:
-            self._careful = _launch(self.compiled.variant(checked=True), self._addresses)
+            self._careful = _launch(self.compiled.variant(checked=True), self._addresses, self._moving)
         return self._careful(*args)
 
 
-def _launch(variant: Variant, addresses: Mapping[MemoryKey, int]) -> Launch:
+def roaming(
+    compiled: Compiled, buffers: Mapping[MemoryKey, np.ndarray], moving: tuple[MemoryKey, ...]
+) -> Launch:
+    """The function that launches on these buffers, and for `moving` on arrays that are given first."""
+    launch, count = Launcher(compiled, buffers, moving).launch, len(moving)
+
+    def launch_on(*args: Any) -> tuple[Any, ...]:
+        return launch(*[_address(a) for a in args[:count]], *args[count:])
+
+    return launch_on
+
+
+def _address(a: np.ndarray) -> int:
+    return a.ctypes.data if a.size else _NOTHING.ctypes.data
+
+
+_NOTHING = np.zeros(8)  # an index that was clamped into an empty array loads from here
+
+
+def _launch(variant: Variant, addresses: Mapping[MemoryKey, int], moving: tuple[MemoryKey, ...]) -> Launch:
     """The function that launches one variant on one set of buffers."""
+    moving_at = [variant.emitted.layout.memories[key] for key in moving]
     idle: list[Frame] = []
     take, give, call = idle.pop, idle.append, variant.call
     pack, params_at, count = variant.params.pack_into, variant.params_at, len(variant.kernel.params)
@@ -192,6 +223,10 @@ def _launch(variant: Variant, addresses: Mapping[MemoryKey, int]) -> Launch:
             held = take()
         except IndexError:
             held = variant.frame(addresses)
+        if moving_at:
+            for slot, address in zip(moving_at, args, strict=False):
+                held.slots[slot] = address
+            args = args[len(moving_at) :]
         if args or count:
             try:
                 pack(held.slots, params_at, *args)
@@ -242,11 +277,12 @@ def _fitting(m: Memory, array: np.ndarray, compiled: Compiled) -> np.ndarray:
     return array
 
 
-def _apart(compiled: Compiled, arrays: list[np.ndarray], addresses: list[int]) -> None:
+def _apart(
+    compiled: Compiled, memories: list[Memory], arrays: list[np.ndarray], addresses: list[int]
+) -> None:
     """Raises ValueError when arrays overlap of which one is written."""
     if len(arrays) < 2 or not compiled.written:
         return
-    memories = compiled.kernel.memories
     spans = sorted(
         (start, start + _extent(a), m.key in compiled.written, m.name)
         for start, a, m in zip(addresses, arrays, memories, strict=True)

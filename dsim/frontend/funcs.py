@@ -20,8 +20,8 @@ from dsim.frontend.problems import RefusedError
 from dsim.frontend.scope import DRAWS, RESULT, RETURNED
 from dsim.frontend.source import FunctionText, read
 from dsim.frontend.structure import same, scalars
-from dsim.frontend.types import is_template, matrix_type, scalar_type
-from dsim.frontend.values import Mat, Opaque, Poison, Value, describe, is_scalar
+from dsim.frontend.types import ArrayType, array_type, describe_array, is_template, matrix_type, scalar_type
+from dsim.frontend.values import Field, Mat, Opaque, Poison, Value, describe, is_scalar
 from dsim.ir.build import TRUE
 
 
@@ -241,8 +241,22 @@ def _parameter_node(inner: Frame, name: str) -> ast.AST:
     return next(a for a in (*spec.posonlyargs, *spec.args, *spec.kwonlyargs) if a.arg == name)
 
 
+def _check_array(f: Frame, inner: Frame, name: str, value: Value, wanted: ArrayType) -> None:
+    settings = f.emit.settings
+    takes = f"`{inner.name}` takes {wanted.describe(settings)} as `{name}`"
+    if not isinstance(value, Field):
+        f.emit.refuse("type", f"{takes}, got {describe(value)}")
+    given = value.field
+    if not wanted.fits(given.dtype, tuple(given.shape), tuple(given.entry_shape), settings):
+        f.emit.refuse("type", f"{takes}, got {describe_array(given.dtype, given.shape, given.entry_shape)}")
+
+
 def _typed(f: Frame, inner: Frame, name: str, value: Value, annotation: Any) -> Value:
     """`value` as a parameter's annotation has it; other annotations than types say nothing."""
+    array = array_type(annotation)
+    if array is not None:
+        _check_array(f, inner, name, value, array)
+        return value
     to, vector = scalar_type(annotation, f.emit.settings), matrix_type(annotation)
     if to is not None:
         if not is_scalar(value):

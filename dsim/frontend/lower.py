@@ -23,7 +23,7 @@ from dsim.frontend.problems import RefusedError
 from dsim.frontend.scope import RESULT, RETURNED
 from dsim.frontend.source import FunctionText, parse, read
 from dsim.frontend.structure import same, scalars
-from dsim.frontend.types import MatrixType, is_template, matrix_type, scalar_type
+from dsim.frontend.types import MatrixType, array_type, is_template, matrix_type, scalar_type
 from dsim.frontend.values import Field, Mat, Opaque, Poison, Value, component_names, size
 from dsim.ir import sites
 from dsim.ir.build import TRUE
@@ -235,7 +235,7 @@ class _Lowering:
         help = f"annotate it: `{a.arg}: ds.f32`"
         if annotation is None:
             self.frame.refuse("argument", f"the parameter `{a.arg}` has no type", a, help=help)
-        if is_template(annotation):
+        if is_template(annotation) or array_type(annotation) is not None:
             self.frame.refuse(
                 "argument", f"the argument for `{a.arg}` is not known", a, help="pass it at the call"
             )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,6 +41,104 @@ class Template:
     """The annotation of a func's parameter that takes its argument as it is, compile-time values too."""
 
     __dsim_template__ = True
+
+
+class ArrayType:
+    """The annotation of a parameter that takes an array: what the array must be like.
+
+    Attributes
+    ----------
+    dtype : type or None
+        The type of its numbers; None for any.
+    ndim : int or None
+        How many axes indices run over; None for any.
+    entry : tuple or None
+        The shape of an element, None in it for any length; None for any, which is a number in arrays that
+        do not tell.
+    needs_grad : bool
+        Whether the array must have a gradient.
+    """
+
+    __dsim_array__ = True
+
+    def __init__(
+        self,
+        dtype: Any = None,
+        ndim: int | None = None,
+        element_dim: int | None = None,
+        element_shape: Sequence[int] | None = None,
+        needs_grad: bool | None = None,
+    ) -> None:
+        if isinstance(dtype, MatrixType):
+            if element_dim is not None or element_shape is not None:
+                raise TypeError("the element's shape is given twice: by `dtype` and by `element_…`")
+            dtype, element_shape = dtype.dtype, dtype.shape
+        if dtype is not None and scalar_type(dtype, Settings()) is None:
+            raise TypeError(f"{dtype!r} is not a type of numbers, or of vectors or matrices of them")
+        self.dtype = dtype
+        self.ndim = None if ndim is None else int(ndim)
+        self.entry = _entry(dtype, element_dim, element_shape)
+        self.needs_grad = bool(needs_grad)
+
+    @property
+    def entry_axes(self) -> int:
+        """How many of the last axes of a plain array belong to an element."""
+        return len(self.entry or ())
+
+    def fits(self, dtype: ScalarType, shape: Shape, entry: Shape, settings: Settings) -> bool:
+        """Whether an array of this type and shape, of such elements, may be passed."""
+        return (
+            (self.dtype is None or scalar_type(self.dtype, settings) == dtype)
+            and (self.ndim is None or self.ndim == len(shape))
+            and (self.entry is None or _same_entry(self.entry, entry))
+        )
+
+    def describe(self, settings: Settings) -> str:
+        """What it takes, for messages: ``an array of f32 with 2 axes``."""
+        of = _elements(
+            "numbers" if self.dtype is None else scalar_type(self.dtype, settings), self.entry or ()
+        )
+        axes = "" if self.ndim is None else f" with {self.ndim} {'axis' if self.ndim == 1 else 'axes'}"
+        return f"an array of {of}{axes}"
+
+
+def _entry(
+    dtype: Any, element_dim: int | None, element_shape: Sequence[int] | None
+) -> tuple[int | None, ...] | None:
+    if element_shape is not None:
+        entry: tuple[int | None, ...] = tuple(map(int, element_shape))
+        if element_dim is not None and element_dim != len(entry):
+            raise ValueError(f"element_dim={element_dim}, but element_shape has {len(entry)} axes")
+    elif element_dim is not None:
+        entry = (None,) * element_dim
+    else:
+        return None if dtype is None else ()
+    if len(entry) > 2:
+        raise ValueError(f"elements are numbers, vectors or matrices: they have no {len(entry)} axes")
+    return entry
+
+
+def _same_entry(wanted: tuple[int | None, ...], given: Shape) -> bool:
+    return len(wanted) == len(given) and all(w in (None, g) for w, g in zip(wanted, given, strict=True))
+
+
+def describe_array(dtype: object, shape: Shape, entry: Shape) -> str:
+    """What an array is, for messages: ``an array of f64 of shape (3,)``."""
+    return f"an array of {_elements(dtype, tuple(entry))} of shape {tuple(shape)}"
+
+
+def _elements(dtype: object, entry: tuple[int | None, ...]) -> str:
+    if not entry:
+        return str(dtype)
+    lengths = " × ".join("n" if n is None else str(n) for n in entry)
+    return f"{'vectors' if len(entry) == 1 else 'matrices'} of {lengths} {dtype}"
+
+
+def array_type(annotation: object) -> ArrayType | None:
+    """The array type that an annotation is, or None."""
+    if isinstance(annotation, type) and issubclass(annotation, ArrayType):
+        return annotation()
+    return annotation if isinstance(annotation, ArrayType) else None
 
 
 def is_template(annotation: object) -> bool:

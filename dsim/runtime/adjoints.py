@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -10,7 +11,7 @@ from dsim.analysis.rules import Overwrite, overwritten
 from dsim.autodiff import Lost
 from dsim.ir.nodes import Accumulate, Block, Load
 from dsim.ir.walk import accesses
-from dsim.runtime.fields import Field
+from dsim.runtime.fields import Field, youngest
 from dsim.runtime.overlaps import Box, distinct, meet
 from dsim.runtime.reach import Reach
 
@@ -55,6 +56,10 @@ class AdjointForm:
         self.reads = Reach(self.primal, self.needed)
         self.conflicts = self._conflicts()
         self.keeps = not self.conflicts and not self.lost
+        self._model: AdjointForm | None = None
+        self._name_fields()
+
+    def _name_fields(self) -> None:
         active = {key: self.primal.field(key) for key in sorted(self.active)}
         written, changed = set(self.primal.written), set(self.form.written)
         self.fields = tuple(active.values())
@@ -62,6 +67,22 @@ class AdjointForm:
         self.targets = tuple(
             f for f in active.values() if f.companion((*f.derivative, self.label)) in changed
         )
+
+    @cached_property
+    def youngest(self) -> Field:
+        """The field of all that it works with which was made last."""
+        return youngest(self.primal.fields.values())
+
+    def on(self, primal: Form, form: Form) -> AdjointForm:
+        """The same for a form that is like `primal` but for its fields, and whose adjoint is `form`."""
+        made = copy.copy(self)
+        for name, member in vars(type(self)).items():
+            if isinstance(member, cached_property):
+                made.__dict__.pop(name, None)
+        made.primal, made.form, made._model = primal, form, self
+        made.reads = self.reads.on(primal)
+        made._name_fields()
+        return made
 
     def _conflicts(self) -> tuple[Overwrite, ...]:
         if not self.needed:
@@ -110,6 +131,9 @@ class AdjointForm:
     @cached_property
     def _own(self) -> tuple[Reach, Reach]:
         """What it reads, and what the primal writes, of the memories `entry`."""
+        if self._model is not None:
+            reads_of_model, writes_of_model = self._model._own
+            return reads_of_model.on(self.primal), writes_of_model.on(self.primal)
         touched = [s for s in accesses(self.primal.kernel.body) if s.memory.key in self.entry]
         reads = frozenset(s.site for s in touched if s.site in self.needed)
         writes = frozenset(s.site for s in touched if not isinstance(s, Load))

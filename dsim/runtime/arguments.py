@@ -16,6 +16,7 @@ from dsim.diagnostics import Diagnostic, LaunchTypeError, Span
 from dsim.frontend.lowered import Capture, Lowered, Param, Returns
 from dsim.ir.types import ScalarType
 from dsim.runtime import access, pipeline
+from dsim.runtime.array_launch import ArrayLaunch
 from dsim.runtime.faults import raised
 from dsim.runtime.forms import Form
 from dsim.runtime.randomness import next_launch
@@ -83,7 +84,13 @@ def strict_scalar(t: ScalarType, value: Any) -> Any:
 
 
 def launcher(
-    parameters: Parameters, lowered: Lowered, form: Form, stale: Launch, remember: Callable[[int], None]
+    parameters: Parameters,
+    lowered: Lowered,
+    form: Form,
+    stale: Launch,
+    remember: Callable[[int], None],
+    arrays: ArrayLaunch | None = None,
+    elsewhere: Launch | None = None,
 ) -> Launch:
     """The function that launches `form` for a person's arguments, of which there is the right number.
 
@@ -93,13 +100,17 @@ def launcher(
         Is called with the arguments when something compiled in is not what it was.
     remember : callable
         Is told the number of each launch that draws random numbers.
+    arrays : ArrayLaunch, optional
+        Of a kernel that takes arrays, what launches it instead; their memories are the first argument.
+    elsewhere : callable, optional
+        Is called with the arguments when one of the arrays is a field that the kernel captured.
     """
     scope: dict[str, Any] = {
         "STACK": STACK, "FAULTS": pipeline.FAULTS, "raised": raised, "form": form, "fields": form.fields,
         "stale": stale, "remember": remember, "next_launch": next_launch,
         "result_of": _results(lowered.returns),
     }  # fmt: skip
-    body, values = _taking(parameters, scope)
+    body, values = _taking(parameters, scope, arrays is not None)
     body += _comparing(lowered, scope)
     hidden = _hidden(lowered, scope)
     body += hidden
@@ -107,7 +118,12 @@ def launcher(
     if lowered.random:
         body += ["number = next_launch()", "remember(number)"]
         values.append("number")
-    body += _launching(form, ", ".join(values), scope)
+    if arrays is not None:
+        scope |= {"run": arrays.run, "is_captured": arrays.is_captured, "elsewhere": elsewhere}
+        body += ["if is_captured(arrays): return elsewhere(*args)"] if arrays.captured else []
+        body.append(f"result = run(arrays, ({', '.join(values)}{',' if values else ''}))")
+    else:
+        body += _launching(form, ", ".join(values), scope)
     if lowered.returns is not None:
         body.append("return result_of(result)")
     source = "def launch(*args):\n" + "\n".join(f"    {line}" for line in body)
@@ -115,10 +131,10 @@ def launcher(
     return scope["launch"]
 
 
-def _taking(parameters: Parameters, scope: dict[str, Any]) -> tuple[list[str], list[str]]:
+def _taking(parameters: Parameters, scope: dict[str, Any], takes_arrays: bool) -> tuple[list[str], list[str]]:
     """Lines that check and unpack the arguments, and the names of the kernel's own."""
-    count = len(parameters.params)
-    lines = [f"{''.join(f'a{n}, ' for n in range(count))}= args"] if count else []
+    names = ["arrays"] * takes_arrays + [f"a{n}" for n in range(len(parameters.params))]
+    lines = [f"{', '.join(names)}, = args"] if names else []
     values: list[str] = []
     for n, p in enumerate(parameters.params):
         if p.shape:

@@ -8,6 +8,7 @@ from typing import Any
 from dsim.runtime import hostops
 from dsim.runtime.fields import Field
 from dsim.runtime.forms import Form
+from dsim.runtime.mirrors import Mirrors
 from dsim.runtime.stack import STACK
 
 Args = tuple[Any, ...]
@@ -20,10 +21,13 @@ class Context:
     ----------
     outer : Context or None
         The context that was innermost when this one was entered.
+    mirrors : Mirrors
+        Of the outermost context, the fields of the NumPy arrays that launches inside were given.
     """
 
     def __init__(self) -> None:
         self.outer: Context | None = None
+        self.mirrors = Mirrors()
         self._open = False
 
     # -- on the stack
@@ -52,6 +56,11 @@ class Context:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.pop()
+        self.closed()
+
+    def closed(self) -> None:
+        """Gives back what it needed while it was open, and going backwards after."""
+        self.mirrors.release()
 
     # -- what happens inside it
 

@@ -8,9 +8,10 @@ shape, found by their derivative. Where a field lies is `layout.py`'s, getting a
 
 from __future__ import annotations
 
+import itertools
 import math
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from dsim.runtime.stack import STACK
 BAR: tuple[str, ...] = ("bar",)
 DOT: tuple[str, ...] = ("dot",)
 _WORDS = {"bar": "grad", "dot": "dual"}
+_numbers = itertools.count()
 
 
 # What completion offers; the rest is for the runtime.
@@ -60,10 +62,10 @@ class Field:
         The lengths of the axes that indices run over; ``()`` for a single entry.
     entry_shape : tuple of int
         ``()`` for numbers, ``(n,)`` for vectors, ``(n, m)`` for matrices.
-    root : Field
-        The field that this is a gradient or tangent of, or itself.
     derivative : tuple of str
         What it is of its root: ``("bar",)`` the gradient, ``("dot",)`` the tangent, and so on.
+    number : int
+        Later fields have higher ones.
     """
 
     __dsim_field__ = True
@@ -72,15 +74,21 @@ class Field:
         self.dtype = dtype
         self.entry_shape = entry_shape
         self.given_name = name
-        self.root: Field = self
+        self.number = next(_numbers)
+        self._root: Field | None = None  # not itself: a field that nobody knows goes at once
         self.derivative: tuple[str, ...] = ()
-        self.companions: dict[tuple[str, ...], Field] = {(): self}
+        self.companions: dict[tuple[str, ...], Field] = {}  # of a root, shared by all of them
         self.buffer: np.ndarray | None = None
         self.wanted = True  # by a person; scratch companions of a tape are not
         self.touched = False  # a gradient or tangent that may be other than zero
         self.doubt: Callable[[Field], None] | None = None  # says why it is zero, once
         self.shape: tuple[int, ...] = ()
         self.operations: dict[Any, Any] = {}  # what Python does to it, as forms (hostops.py)
+
+    @property
+    def root(self) -> Field:
+        """The field that this is a gradient or tangent of, or itself."""
+        return self if self._root is None else self._root
 
     # -- names
 
@@ -126,17 +134,21 @@ class Field:
         if self.buffer is None:
             self.shape = shape
             self.buffer = _zeros(shape + self.entry_shape, self.dtype.numpy)
+            _HOLDERS[id(owner(self.buffer))] = self
             if self.derivative:
                 _COMPANIONS.add(self)
 
     def companion(self, derivative: tuple[str, ...]) -> Field:
         """The field that stands to the root as `derivative` says; without memory until it gets some."""
-        found = self.root.companions.get(derivative)
+        root = self.root
+        if not derivative:
+            return root
+        found = root.companions.get(derivative)
         if found is None:
-            found = Field(self.dtype, self.entry_shape, "")
-            found.root, found.derivative, found.companions = self.root, derivative, self.root.companions
-            found.shape, found.wanted = self.root.shape, False
-            self.root.companions[derivative] = found
+            found = type(root)(self.dtype, self.entry_shape, "")
+            found._root, found.derivative, found.companions = root, derivative, root.companions
+            found.shape, found.wanted = root.shape, False
+            root.companions[derivative] = found
         return found
 
     def want(self, derivative: tuple[str, ...]) -> Field:
@@ -331,6 +343,28 @@ class Field:
 
 
 _COMPANIONS: weakref.WeakSet[Field] = weakref.WeakSet()
+_HOLDERS: weakref.WeakValueDictionary[int, Field] = weakref.WeakValueDictionary()  # by what owns the memory
+
+
+def owner(array: np.ndarray) -> Any:
+    """The object whose memory an array is a view of, or the array itself."""
+    while isinstance(array, np.ndarray) and array.base is not None:
+        array = array.base
+    return array
+
+
+def holder(array: np.ndarray) -> Field | None:
+    """The field of whose memory `array` is a part, if it is."""
+    found = _HOLDERS.get(id(owner(array)))
+    return found if found is not None and found.buffer is not None else None
+
+
+def youngest(fields: Iterable[Field]) -> Field:
+    """The field that was made last.
+
+    What concerns several fields is kept with that one: so no field keeps later ones alive.
+    """
+    return max((f.root for f in fields), key=lambda f: f.number)
 
 
 def companions_with_memory(last: str) -> list[Field]:

@@ -80,8 +80,13 @@ class Form:
             raise raised(fault, self.fields) from None
 
     def _compile_and_launch(self, *args: Any) -> tuple[Any, ...]:
-        self.native = pipeline.launcher(self.kernel, self.buffers(), self.backend, self.checked)
+        self.native = self.machine.bind(self.buffers())
         return self.native(*args)
+
+    @cached_property
+    def machine(self) -> pipeline.Machine:
+        """The kernel, compiled."""
+        return pipeline.machine(self.kernel, self.backend, self.checked)
 
     def buffers(self) -> dict[MemoryKey, Any]:
         """The buffer of each memory; companions without one get it."""

@@ -115,6 +115,7 @@ class ForwardMode(Context):
             losses = [f for f in self.losses if f not in self._active]
             read = [f for f in self._cut if isinstance(f, Field)]
             unreached.note_tangents(losses, self.params[0], self._forms, read)
+        self.closed()
 
     def _give_tangents_to_gradients(self) -> None:
         """Gradients that a tape inside left have a tangent, also where it is 0 (the loss was linear)."""

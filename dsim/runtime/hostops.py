@@ -17,7 +17,7 @@ from dsim.ir.build import Builder, Names, index
 from dsim.ir.nodes import Accumulate, Atom, Block, Const, For, Kernel, Load, Memory, Store, Var
 from dsim.ir.types import i32
 from dsim.runtime import pipeline
-from dsim.runtime.fields import Field
+from dsim.runtime.fields import Field, youngest
 from dsim.runtime.forms import Form
 from dsim.runtime.reach import Reach
 from dsim.runtime.settings import current
@@ -255,9 +255,10 @@ def _whole(shape: tuple[int | None, ...]) -> list[tuple[Atom, Atom]]:
 
 
 def form(kind: type[Any], field: Field, *others: Field) -> Any:
-    """The operation `kind` on `field`: one form each, kept with the field."""
-    key = (kind, *others)
-    found = field.operations.get(key)
+    """The operation `kind` on `field`: one form each, kept with the youngest of the fields."""
+    key = (kind, field, *others)
+    operations = (youngest(key[1:]) if others else field).operations
+    found = operations.get(key)
     if found is None:
-        found = field.operations[key] = kind(field, *others)
+        found = operations[key] = kind(field, *others)
     return found

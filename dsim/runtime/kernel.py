@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import functools
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from dsim.diagnostics import CompilationError, Diagnostic, DsimError, GradientError, LaunchTypeError
 from dsim.runtime import settings, told
+from dsim.runtime.arrays import Arrays
 from dsim.runtime.contexts import dispatch
+from dsim.runtime.fields import Field
 from dsim.runtime.findings import Findings, overwrites
 from dsim.runtime.forms import Form, Keys, label_apart
+from dsim.runtime.mirrors import Mirror
 from dsim.runtime.signatures import Signature
 from dsim.runtime.versions import Instance
 
@@ -31,8 +35,13 @@ class Kernel:
         self.function = function
         self._signature = Signature(function, bound or {})
         self._count = len(self._signature.names)
-        self._instance = Instance(function, bound or {})
+        self._bound = dict(bound or {})
+        self._instance = Instance(function, self._bound)
         self._kernels: dict[Any, Kernel] = {}
+        self._named: dict[Any, Kernel] = {}
+        self._arrays: Arrays | None = None
+        if self._signature.arrays and not self._signature.templates:
+            self._arrays = Arrays(function, self._bound, self._signature, self._with_fields)
         settings.listen(self)
 
     def __call__(self, *args: Any, **named: Any) -> Any:
@@ -43,6 +52,8 @@ class Kernel:
             kernel, args = self._chosen(args)
             return kernel(*args)
         try:
+            if self._arrays is not None:
+                return self._arrays.launch(args)
             return self._instance.launch(*args)
         except DsimError as error:  # what it says stands in the person's lines: dsim's own are left out
             raise error.with_traceback(None) from None
@@ -58,16 +69,37 @@ class Kernel:
     # -- compile-time parameters
 
     def of(self, *values: Any) -> Kernel:
-        """The kernel for these values of its ``template()`` parameters, in their order."""
-        names = [self._signature.names[n] for n in self._signature.templates]
+        """The kernel for these values of its ``template()`` parameters, or also of those for arrays.
+
+        They are given in the order of the parameters. An array is a field or an ndarray here.
+        """
+        chosen = self._signature.templates
+        if len(values) != len(chosen) and self._signature.arrays:
+            chosen = tuple(sorted((*chosen, *self._signature.arrays)))
+        names = [self._signature.names[n] for n in chosen]
         if len(values) != len(names):
             listed = ", ".join(names) or "none"
             message = f"`{self.__name__}` has the template parameters {listed}, got {len(values)} values"
             raise LaunchTypeError(Diagnostic("argument", message))
-        key = tuple(map(_identity, values))
+        for n, value in zip(chosen, values, strict=True):
+            if n in self._signature.arrays and not isinstance(value, Field):
+                name = self._signature.names[n]
+                message = f"`{self.__name__}.of` takes a field or an ndarray as `{name}`"
+                raise LaunchTypeError(Diagnostic("argument", message))
+        key = (chosen, *map(_identity, values))
         found = self._kernels.get(key)
         if found is None:
-            found = self._kernels[key] = Kernel(self.function, dict(zip(names, values, strict=True)))
+            found = self._kernels[key] = Kernel(
+                self.function, {**self._bound, **dict(zip(names, values, strict=True))}
+            )
+        return found
+
+    def _with_fields(self, fields: dict[str, Any]) -> Kernel:
+        """The kernel for which these parameters are known fields, because it names them itself."""
+        key = tuple((name, id(f)) for name, f in fields.items())
+        found = self._named.get(key)
+        if found is None:
+            found = self._named[key] = Kernel(self.function, {**self._bound, **fields})
         return found
 
     def _chosen(self, args: tuple[Any, ...]) -> tuple[Kernel, tuple[Any, ...]]:
@@ -81,6 +113,8 @@ class Kernel:
     def settings_changed(self) -> None:
         """Forgets what was compiled under other settings."""
         self._instance.forget()
+        if self._arrays is not None:
+            self._arrays.forget()
 
     # -- derivatives
 
@@ -94,7 +128,8 @@ class Kernel:
         Parameters
         ----------
         *templates
-            Values of its ``template()`` parameters, in their order.
+            Values of its ``template()`` parameters; of a kernel that takes arrays examples of these, too.
+            They come in the order of the parameters.
 
         Returns
         -------
@@ -113,7 +148,7 @@ class Kernel:
         ...     print(found.level.value, found.code, found.message)
         note overwrites `x[i]` is overwritten after it was read
         """
-        kernel = self.of(*templates) if self._signature.templates else self
+        kernel = self.of(*templates) if templates or self._signature.templates else self
         try:
             version = kernel._instance.unsaid()
         except (CompilationError, GradientError) as error:
@@ -134,11 +169,21 @@ class Kernel:
             When no field of the kernel, or not every one that it needs, has a gradient.
         """
         kernel, rest = self._chosen(self._signature.complete(args, named))
-        version = kernel._instance.version()
-        adjoint = version.form.adjoint(self._with_gradient(version.form), "bar")
-        if adjoint.conflicts or adjoint.lost:
-            raise told.own(adjoint.conflicts, adjoint.lost)
-        dispatch(adjoint.form.guarded(), version.arguments(rest))
+        with kernel.formed(rest) as (form, values):
+            adjoint = form.adjoint(self._with_gradient(form), "bar")
+            if adjoint.conflicts or adjoint.lost:
+                raise told.own(adjoint.conflicts, adjoint.lost)
+            dispatch(adjoint.form.guarded(), values)
+
+    @contextmanager
+    def formed(self, args: tuple[Any, ...]) -> Iterator[tuple[Form, tuple[Any, ...]]]:
+        """The kernel as a form, and all of its arguments, for a person's without ``template()`` ones."""
+        if self._arrays is not None:
+            with self._arrays.form(args) as found:
+                yield found
+        else:
+            version = self._instance.version()
+            yield version.form, version.arguments(args)
 
     def _with_gradient(self, form: Form) -> Keys:
         """The memories that `grad` differentiates with respect to."""
@@ -154,6 +199,8 @@ class Kernel:
                 f"`{self.__name__}` writes {f.quoted} from values with gradients, but it has none itself"
             )
             advice = f"declare `{f.name}` with `needs_grad=True`"
+            if isinstance(f, Mirror):
+                advice = "a NumPy array has no gradient: pass an `ndarray` with `needs_grad=True`"
             raise GradientError(Diagnostic("missing-gradient", message, help=advice))
         if label_apart(form, reached, "bar") != "bar":
             message = f"`{self.__name__}` works with gradients itself: its adjoint has no place beside them"
@@ -163,11 +210,16 @@ class Kernel:
     @property
     def primal(self) -> Form:
         """The kernel as it is launched."""
-        if not self._signature.templates:
+        chosen = sorted((*self._signature.templates, *self._signature.arrays))
+        if not chosen:
             return self._instance.version().form
-        if len(self._kernels) != 1:
-            names = ", ".join(self._signature.names[n] for n in self._signature.templates)
-            message = f"`{self.__name__}` is a kernel for each {names}, and there are {len(self._kernels)}"
+        combinations = [] if self._arrays is None else list(self._arrays.known.values())
+        count = len(self._kernels) + len(combinations)
+        if count == 1 and combinations:
+            return combinations[0].instance.version().form
+        if count != 1:
+            names = ", ".join(self._signature.names[n] for n in chosen)
+            message = f"`{self.__name__}` is a kernel for each {names}, and there are {count}"
             advice = f"say which one: `{self.__name__}.of({names}).adjoint`"
             raise LaunchTypeError(Diagnostic("argument", message, help=advice))
         return next(iter(self._kernels.values())).primal

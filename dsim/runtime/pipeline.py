@@ -6,9 +6,9 @@ knows nothing of fields.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -30,6 +30,7 @@ from dsim.runtime.agreement import refuse_wrong_rules
 from dsim.runtime.settings import current
 
 Launcher = Callable[..., tuple[Any, ...]]
+Buffers = Mapping[MemoryKey, np.ndarray]
 FAULTS = Fault
 
 
@@ -78,27 +79,44 @@ def stopped(kernel: Kernel) -> Kernel:
     return replace(kernel, body=block(kernel.body))
 
 
-def launcher(
-    kernel: Kernel, buffers: Mapping[MemoryKey, np.ndarray], backend: str, checked: bool
-) -> Launcher:
-    """`kernel` compiled for `backend` and bound to `buffers`."""
-    return BACKENDS[backend](kernel, buffers, checked)
+class Machine(Protocol):
+    """A kernel as something that runs."""
+
+    def bind(self, buffers: Buffers) -> Launcher:
+        """What launches it on these buffers."""
+        ...
+
+    def roam(self, buffers: Buffers, keys: Sequence[MemoryKey]) -> Launcher:
+        """What launches it on these buffers, and for `keys` on arrays that are given first at each launch."""
+        ...
 
 
-def _reference(kernel: Kernel, buffers: Mapping[MemoryKey, np.ndarray], checked: bool) -> Launcher:
-    plain = inlined(kernel)
+class _Interpreted:
+    """A kernel in its readable form."""
 
-    def launch(*args: Any) -> tuple[Any, ...]:
-        return tuple(v.item() for v in run(plain, buffers, args))
+    def __init__(self, kernel: Kernel) -> None:
+        self._kernel = inlined(kernel)
 
-    return launch
+    def bind(self, buffers: Buffers) -> Launcher:
+        def launch(*args: Any) -> tuple[Any, ...]:
+            return tuple(v.item() for v in run(self._kernel, buffers, args))
+
+        return launch
+
+    def roam(self, buffers: Buffers, keys: Sequence[MemoryKey]) -> Launcher:
+        def launch(*args: Any) -> tuple[Any, ...]:
+            given = dict(zip(keys, args, strict=False))
+            return tuple(v.item() for v in run(self._kernel, {**buffers, **given}, args[len(given) :]))
+
+        return launch
 
 
-def _cpu(kernel: Kernel, buffers: Mapping[MemoryKey, np.ndarray], checked: bool) -> Launcher:
-    return _machine(kernel, checked).bind(buffers)
+def machine(kernel: Kernel, backend: str, checked: bool) -> Machine:
+    """`kernel` compiled for `backend`."""
+    return BACKENDS[backend](kernel, checked)
 
 
-def _machine(kernel: Kernel, checked: bool) -> cpu.Compiled:
+def _compiled(kernel: Kernel, checked: bool) -> cpu.Compiled:
     chosen, kernel = current(), finish(kernel)
     facts = effects(kernel)
     known = bounds(kernel, facts) if checked else None
@@ -107,9 +125,9 @@ def _machine(kernel: Kernel, checked: bool) -> cpu.Compiled:
     )
 
 
-BACKENDS: dict[str, Callable[[Kernel, Mapping[MemoryKey, np.ndarray], bool], Launcher]] = {
-    "cpu": _cpu,
-    "reference": _reference,
+BACKENDS: dict[str, Callable[[Kernel, bool], Machine]] = {
+    "cpu": _compiled,
+    "reference": lambda kernel, _: _Interpreted(kernel),
 }
 
 
@@ -120,4 +138,4 @@ def python_text(kernel: Kernel) -> str:
 
 def llvm_text(kernel: Kernel, checked: bool) -> str:
     """`kernel` as optimised LLVM IR."""
-    return _machine(kernel, checked).llvm
+    return _compiled(kernel, checked).llvm

@@ -27,21 +27,30 @@ class Reach:
         Whose accesses they are.
     sites : frozenset of int or None
         Which; None for everything that it stores or accumulates to.
+    model : Reach, optional
+        The same of a form with the same kernel.
     """
 
-    def __init__(self, form: Form, sites: frozenset[int] | None) -> None:
+    def __init__(self, form: Form, sites: frozenset[int] | None, model: Reach | None = None) -> None:
         self._form = form
         self._sites = sites
+        self._model = model
         self._always: tuple[Region, ...] | None = None
 
     @cached_property
     def _regions(self) -> Regions:
+        if self._model is not None:
+            return self._model._regions
         kernel = self._form.kernel
         return written(kernel) if self._sites is None else regions(kernel, self._sites)
 
     @cached_property
     def _fields(self) -> tuple[Field, ...]:
         return tuple(map(self._form.field, self._regions.keys))
+
+    def on(self, form: Form) -> Reach:
+        """The same for a form with the same kernel."""
+        return Reach(form, self._sites, self)
 
     def of(self, args: tuple[Any, ...]) -> tuple[Region, ...]:
         """The regions of the launch with these arguments, none of them empty."""

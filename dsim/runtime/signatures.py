@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from dsim.diagnostics import Diagnostic, LaunchTypeError
-from dsim.frontend.types import is_template
+from dsim.frontend.types import array_type, is_template
 
 
 class Signature:
@@ -19,6 +19,8 @@ class Signature:
         In order.
     templates : tuple of int
         Positions of the parameters that are compile-time values: annotated ``template()``.
+    arrays : dict of int to ArrayType
+        By position, the parameters that take arrays: annotated ``types.ndarray()``.
     """
 
     def __init__(self, function: Callable[..., Any], bound: Mapping[str, Any]) -> None:
@@ -32,6 +34,8 @@ class Signature:
         last = code.co_varnames[code.co_argcount - len(given) : code.co_argcount]
         self.defaults = {**dict(zip(last, given, strict=True)), **(python.__kwdefaults__ or {})}
         annotations = {n: _evaluated(python, python.__annotations__.get(n)) for n in self.names}
+        found = {n: array_type(annotations[name]) for n, name in enumerate(self.names)}
+        self.arrays = {n: kind for n, kind in found.items() if kind is not None}
         self.templates = tuple(n for n, name in enumerate(self.names) if is_template(annotations[name]))
 
     def complete(self, args: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:

@@ -15,7 +15,7 @@ from dsim.diagnostics import Diagnostic
 from dsim.runtime import hostops, unreached
 from dsim.runtime.adjoints import AdjointForm
 from dsim.runtime.contexts import Args
-from dsim.runtime.fields import Field, companions_with_memory
+from dsim.runtime.fields import Field, companions_with_memory, youngest
 from dsim.runtime.forms import Form
 from dsim.runtime.keeper import Call
 from dsim.runtime.notices import warn
@@ -122,15 +122,17 @@ class Sweep:
             unreached.note_gradients(loss, (a.primal for a in self._adjoints), self._tape.read)
 
     def _plan(self) -> Plan:
-        """The plan for what was recorded; the loss keeps it, for the same is recorded again and again."""
+        """The plan for what was recorded, which is kept: the same is recorded again and again."""
         if self._custom:  # a person's function may use the gradient of any field
             seen = (f for f in companions_with_memory("bar") if f.wanted)
             others = [f.companion(f.derivative[:-1]) for f in seen]
             return Plan(self._tape.loss, self._adjoints, others)
-        key = ("plan", *self._adjoints)
-        found = self._tape.loss.operations.get(key)
+        loss = self._tape.loss
+        key = ("plan", loss, *self._adjoints)
+        operations = youngest((loss, *(a.youngest for a in self._adjoints))).operations
+        found = operations.get(key)
         if found is None:
-            found = self._tape.loss.operations[key] = Plan(self._tape.loss, self._adjoints, ())
+            found = operations[key] = Plan(loss, self._adjoints, ())
         return found
 
     def _backward(self, call: Call, label: str) -> None:

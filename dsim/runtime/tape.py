@@ -128,8 +128,13 @@ class Tape(Context):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.pop()
-        if kind is not None:
-            return
+        try:
+            if kind is None:
+                self._go_back()
+        finally:
+            self.closed()
+
+    def _go_back(self) -> None:
         if self._failed:
             message = (
                 "a launch inside the tape failed, and the tape went on: there is no gradient of half a launch"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from dsim import frontend
@@ -11,6 +11,7 @@ from dsim.frontend.lowered import Lowered
 from dsim.frontend.lowered import Settings as Types
 from dsim.runtime import arguments, pipeline, settings
 from dsim.runtime.arguments import Parameters
+from dsim.runtime.array_launch import ArrayLaunch, Place
 from dsim.runtime.fields import Field
 from dsim.runtime.forms import Form
 from dsim.runtime.notices import warn
@@ -28,7 +29,12 @@ class Version:
         self.parameters = Parameters(lowered.kernel.name, lowered.params, lowered.kernel.origin.span)
         self.last_random = 0
         self.said = False
-        self.launch = arguments.launcher(self.parameters, lowered, form, owner.refresh, self._remember)
+        self.arrays: ArrayLaunch | None = None
+        if owner.places is not None:
+            self.arrays = ArrayLaunch(form, owner.places, lowered.kernel.origin.span)
+        self.launch = arguments.launcher(
+            self.parameters, lowered, form, owner.refresh, self._remember, self.arrays, owner.elsewhere
+        )
 
     def _remember(self, number: int) -> None:
         self.last_random = number
@@ -45,15 +51,32 @@ class Version:
 class Instance:
     """A kernel for certain values of its compile-time parameters.
 
+    Parameters
+    ----------
+    bound : mapping of str to object
+        These values; slots stand for arrays.
+    places : sequence of Place, optional
+        What the slots are, of a kernel that takes arrays.
+    elsewhere : callable, optional
+        Launches it instead when an array is one of the fields that it captured.
+
     Attributes
     ----------
     launch : callable
-        Launches it for the other arguments.
+        Launches it for the other arguments; of a kernel that takes arrays, first for these.
     """
 
-    def __init__(self, function: Callable[..., Any], bound: Mapping[str, Any]) -> None:
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        bound: Mapping[str, Any],
+        places: Sequence[Place] | None = None,
+        elsewhere: Callable[..., Any] | None = None,
+    ) -> None:
         self._function = function
         self.bound = dict(bound)
+        self.places = places
+        self.elsewhere = elsewhere
         self._versions: list[Version] = []
         self._promoted: frozenset[str] = frozenset()
         self._current: Version | None = None

@@ -21,6 +21,7 @@ import numpy as np
 import dsim as ds
 from dsim.runtime import randomness, settings
 from tests.corpus import (
+    programs_arrays,
     programs_atomics,
     programs_carried,
     programs_control,
@@ -55,6 +56,7 @@ MODULES = (
     programs_physics,
     programs_derivatives,
     programs_own_derivatives,
+    programs_arrays,
 )
 COLUMNS = ("forward", "reverse", "product", "reference")
 REALS = {"f32": ds.f32, "f64": ds.f64}

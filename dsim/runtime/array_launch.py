@@ -1,0 +1,238 @@
+"""A launch on arrays that the caller brings: their memory found, checked, and copied where it must be.
+
+Outside every context the kernel works on NumPy's memory itself, at the addresses of this launch. Inside one
+it works on fields: see `bound.py` and `mirrors.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dsim.diagnostics import Diagnostic, GradientError, LaunchTypeError, Span
+from dsim.ir.nodes import MemoryKey
+from dsim.runtime import pipeline
+from dsim.runtime.bound import Slot, bound
+from dsim.runtime.contexts import Args
+from dsim.runtime.faults import raised
+from dsim.runtime.fields import Field
+from dsim.runtime.forms import Form
+from dsim.runtime.mirrors import Mirrors
+from dsim.runtime.stack import STACK
+
+Value = np.ndarray | Field
+_SEARCH = 10_000  # steps in which overlapping arrays are told from interleaved ones
+
+
+@dataclass(frozen=True)
+class Place:
+    """One memory that the caller brings; several parameters may mean it.
+
+    Attributes
+    ----------
+    slot : Slot
+        What stands for it in the compiled kernel.
+    name : str
+        The first parameter's name.
+    entry_axes : int
+        How many of the last axes of a NumPy array are an element's.
+    read_only : bool
+        Whether it is a field's own memory, as NumPy sees it.
+    """
+
+    slot: Slot
+    name: str
+    entry_axes: int
+    read_only: bool
+
+
+class ArrayLaunch:
+    """Launches one compilation on arrays.
+
+    Parameters
+    ----------
+    form : Form
+        The kernel, over slots and over the fields that it captured.
+    places : sequence of Place
+        What the caller brings, in the order in which `run` is given it.
+    span : Span or None
+        Where the kernel is defined.
+    """
+
+    def __init__(self, form: Form, places: Sequence[Place], span: Span | None) -> None:
+        self.form = form
+        self.places = tuple(places)
+        self._span = span
+        order: dict[Field, int] = {place.slot: n for n, place in enumerate(self.places)}
+        self._names = {order[f]: name for name, f in form.fields.items() if isinstance(f, Slot)}
+        at = {name: n for n, name in self._names.items()}
+        self._captured = {n: f for n, f in form.fields.items() if n not in at}
+        self.captured = frozenset(self._captured.values())
+        keys = [m.key for m in form.kernel.memories]
+        self._moving = [(key, at[key[0]]) for key in keys if key[0] in at]
+        written = [(order[f.root], f.derivative) for f in form.written if f.root in order]
+        self._written = frozenset(n for n, derivative in written if not derivative)
+        self._gradients = [(n, derivative) for n, derivative in written if derivative]
+        self._marks = [f for f in form.marks if f.root not in order]
+        self._read = [f for f in form.gradients if f.root not in order]
+        self._read_given = [(order[f.root], f.derivative) for f in form.gradients if f.root in order]
+        self._native: Callable[..., Args] = self._prepare
+        self._refuse_read_only(n for n in self._written if self.places[n].read_only)
+
+    def is_captured(self, values: Sequence[Value]) -> bool:
+        """Whether one of the arrays is a field that the kernel knows by itself."""
+        return any(isinstance(v, Field) and v in self.captured for v in values)
+
+    def _prepare(self, *args: Any) -> Args:
+        moving = [key for key, _ in self._moving]
+        own = {m.key for m in self.form.kernel.memories}.difference(moving)
+        buffers = {key: self.form.field(key).scratch(key[1]).require_memory() for key in own}
+        self._native = self.form.machine.roam(buffers, moving)
+        return self._native(*args)
+
+    def run(self, values: Sequence[Value], args: Args) -> Args:
+        """Launches on `values`, which are of the types and shapes of the slots; gives what it returns."""
+        if _may_overlap(values):
+            self._check_apart(values)
+        if self._read or self._read_given:
+            self._look_at_gradients(values)
+        if STACK.open:
+            return self._inside(values, args)
+        copies: list[tuple[np.ndarray, np.ndarray]] = []
+        given: list[Value] = [
+            v if isinstance(v, Field) or v.flags.carray else self._usable(n, v, copies)
+            for n, v in enumerate(values)
+        ]
+        buffers = [self._buffer(given[n], n, key) for key, n in self._moving]
+        for f in self._marks:
+            f.touched = True
+        try:
+            return self._native(*buffers, *args)
+        except pipeline.FAULTS as fault:
+            raise raised(fault, self._captured) from None
+        finally:
+            for original, copy in copies:
+                original[...] = copy
+            for n, derivative in self._gradients:
+                values[n].companion(derivative).touched = True  # type: ignore[union-attr]
+
+    def _look_at_gradients(self, values: Sequence[Value]) -> None:
+        given = ((values[n], derivative) for n, derivative in self._read_given)
+        for f in (*self._read, *(v.companion(d) for v, d in given if isinstance(v, Field))):
+            f.looked_at()
+
+    def _buffer(self, value: Value, n: int, key: MemoryKey) -> np.ndarray:
+        """The memory of a slot, or of a gradient or tangent beside it."""
+        if not isinstance(value, Field):
+            if key[1]:
+                raise self._without_gradient(n)
+            return value
+        return value.companion(key[1]).require()
+
+    def _usable(self, n: int, array: np.ndarray, copies: list[Any]) -> np.ndarray:
+        """`array` as the kernel can use it: itself, or a copy that is to be copied back."""
+        written = n in self._written
+        if written:
+            self._check_writeable(n, array)
+        if array.flags.c_contiguous and array.flags.aligned:
+            return array
+        made = np.array(array, order="C")
+        if written:
+            copies.append((array, made))
+        return made
+
+    # -- inside a context
+
+    def _inside(self, values: Sequence[Value], args: Args) -> Args:
+        form = self.on(values, STACK.open[0].mirrors)
+        arrays = [(n, v) for n, v in enumerate(values) if n in self._written and isinstance(v, np.ndarray)]
+        for n, array in arrays:
+            self._check_writeable(n, array)
+        fields = [form.fields[self._names[n]] for n, _ in arrays]
+        try:
+            result = STACK.open[-1].launch(form, args)
+        finally:
+            for (_, array), field in zip(arrays, fields, strict=True):
+                array[...] = field.require()
+        for field in fields:
+            STACK.open[-1].element_read(field)
+        return result
+
+    def on(self, values: Sequence[Value], mirrors: Mirrors) -> Form:
+        """The form for these arrays; those of NumPy have mirrors in it."""
+        roots: dict[str, Field] = {}
+        for n, name in self._names.items():
+            value, place = values[n], self.places[n]
+            if not isinstance(value, Field):
+                value = mirrors.of(value, place.entry_axes, place.name)
+            roots[name] = value
+        for key, n in self._moving:
+            if key[1]:
+                self._buffer(values[n], n, key)  # says that a gradient is missing
+        return bound(self.form, roots)
+
+    # -- what is wrong with arrays
+
+    def _refuse_read_only(self, places: Iterable[int]) -> None:
+        for n in places:
+            why = "is written, and the array is a field's own memory, which NumPy may only read"
+            raise self._refused(n, why, "pass the field")
+
+    def _check_writeable(self, n: int, array: np.ndarray) -> None:
+        if not array.flags.writeable:
+            raise self._refused(n, "is written, and the array is read-only", "pass a copy")
+        if not _own_place_each(array):
+            raise self._refused(n, "is written, and elements of the array share memory", "pass a copy")
+
+    def _check_apart(self, values: Sequence[Value]) -> None:
+        """Refuses arrays of which one is written and another one is partly the same memory."""
+        changed = set(self.form.written)
+        given = [(value, self.places[n].name, n in self._written) for n, value in enumerate(values)]
+        every = given + [(f, name, f in changed) for name, f in self._captured.items()]
+        for n, (a, _, written) in enumerate(given):
+            for b, other, also in every[n + 1 :]:
+                if (written or also) and _overlap(a, b):
+                    why = f"and `{other}` overlap in memory, and one of them is written"
+                    raise self._refused(n, why, "pass a copy of one of them")
+
+    def _without_gradient(self, n: int) -> GradientError:
+        message = f"`{self.places[n].name}` of `{self.form.kernel.name}` is a NumPy array: it has no gradient"
+        return GradientError(Diagnostic("missing-gradient", message, help="pass an `ndarray` that has one"))
+
+    def _refused(self, n: int, why: str, advice: str) -> LaunchTypeError:
+        name = f"`{self.places[n].name}`"
+        message = f"argument {name} of `{self.form.kernel.name}` {why}"
+        return LaunchTypeError(Diagnostic("argument", message, self._span, "defined here", help=advice))
+
+
+def _own_place_each(array: np.ndarray) -> bool:
+    """Whether, going by the strides, no two elements of `array` lie in the same place."""
+    span = array.itemsize
+    for stride, length in sorted((abs(s), n) for s, n in zip(array.strides, array.shape, strict=True)):
+        if length > 1:
+            if stride < span:
+                return False
+            span += stride * (length - 1)
+    return True
+
+
+def _may_overlap(values: Sequence[Value]) -> bool:
+    """Whether it is worth looking: arrays with memory of their own lie apart."""
+    views = any(isinstance(v, np.ndarray) and v.base is not None for v in values)
+    return views or len({id(v) for v in values}) < len(values)
+
+
+def _overlap(a: Value, b: Value) -> bool:
+    """Whether two memories share a byte, as far as that can be told in short time."""
+    first, second = (v.buffer if isinstance(v, Field) else v for v in (a, b))
+    if (isinstance(a, Field) and isinstance(b, Field)) or first is None or second is None:
+        return False
+    if not np.may_share_memory(first, second):
+        return False
+    try:
+        return np.shares_memory(first, second, max_work=_SEARCH)  # type: ignore[arg-type]
+    except np.exceptions.TooHardError:
+        return True

@@ -1,0 +1,101 @@
+"""Forms that share kernels, facts and machine code with a form over other fields.
+
+A kernel that takes arrays is compiled once for their types and shapes: as the form of `Slot`s, which stand
+for them. Inside a differentiating context each combination of arrays has a form of its own, because
+a tape asks which fields a launch reads and writes; all that costs time is the model's.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dsim.runtime.adjoints import AdjointForm
+from dsim.runtime.fields import Field, youngest
+from dsim.runtime.forms import Form, Keys
+
+
+class BoundForm(Form):
+    """A form like `model`, with other fields in the place of some of its own.
+
+    Parameters
+    ----------
+    model : Form
+        Its kernel, what is known of that, and its machine code are this form's.
+    roots : dict of str to Field
+        The fields that take a place, by memory name.
+    """
+
+    def __init__(self, model: Form, roots: dict[str, Field]) -> None:
+        fields = {**model.fields, **roots}
+        super().__init__(lambda: model.kernel, fields, model.backend, model.checked, model.serial)
+        self.whole = model.whole
+        self._model = model
+        self._roots = roots
+
+    def _compile_and_launch(self, *args: Any) -> tuple[Any, ...]:
+        self.native = self._model.machine.bind(self.buffers())
+        return self.native(*args)
+
+    def _on(self, model: Form) -> BoundForm:
+        return BoundForm(model, self._roots)
+
+    def spread(self, keys: Keys) -> Keys:
+        """`keys` and those into which it writes values that vary with them."""
+        return self._model.spread(keys)
+
+    def tangent(self, active: Keys, label: str) -> Form:
+        """Runs it and carries the tangents of the `active` memories along."""
+        return self._keep(("tangent", active, label), lambda: self._on(self._model.tangent(active, label)))
+
+    def adjoint(self, active: Keys, label: str, entry: Keys = frozenset()) -> AdjointForm:
+        """Its reverse sweep with respect to the `active` memories."""
+
+        def make() -> AdjointForm:
+            found = self._model.adjoint(active, label, entry)
+            return found.on(self, self._on(found.form))
+
+        return self._keep(("adjoint", active, label, entry), make)
+
+    def parts(self, cuts: frozenset[int]) -> tuple[Form, ...]:
+        """Forms that do, one after the other, what it does."""
+        return self._keep(("parts", cuts), lambda: tuple(map(self._part, self._model.parts(cuts))))
+
+    def _part(self, part: Form) -> Form:
+        return self if part is self._model else self._on(part)
+
+    def stopped(self) -> Form:
+        """It, with everything that it reads cut off from derivatives."""
+        return self._keep("stopped", lambda: self._on(self._model.stopped()))
+
+    def in_series(self) -> Form:
+        """It, with its iterations one after the other."""
+        if self.serial:
+            return self
+        return self._keep("in series", lambda: self._on(self._model.in_series()))
+
+    def guarded(self) -> Form:
+        """It, with its indices compared with the fields' shapes."""
+        if self.checked:
+            return self
+        return self._keep("guarded", lambda: self._on(self._model.guarded()))
+
+
+def bound(model: Form, roots: dict[str, Field]) -> Form:
+    """The form like `model` over these fields: one each, kept with the youngest of them."""
+    if not roots:
+        return model
+    forms = youngest(roots.values()).operations
+    key = ("bound", model, *roots.values())
+    found = forms.get(key)
+    if found is None:
+        found = forms[key] = BoundForm(model, roots)
+    return found
+
+
+class Slot(Field):
+    """Stands for an array while a kernel that takes it is compiled: type and shape, and no memory."""
+
+    @property
+    def placed(self) -> bool:
+        """Whether a kernel may name it. What it stands for is asked at the launch."""
+        return True

@@ -1,0 +1,35 @@
+"""Arrays that are passed to kernels as arguments: fields without a name of their own in a kernel."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+from dsim.runtime.fields import Field
+
+
+class Ndarray(Field):
+    """An array that kernels take as an argument annotated ``types.ndarray(…)``.
+
+    Made by ``ndarray()``, ``Vector.ndarray()`` and ``Matrix.ndarray()``. It is a `Field` in every way: it may
+    have a gradient, and tapes see what is written to it.
+    """
+
+    @property
+    def element_shape(self) -> tuple[int, ...]:
+        """The shape of an element, as Taichi calls it."""
+        return self.entry_shape
+
+    def __repr__(self) -> str:
+        return super().__repr__().replace("field", "ndarray", 1)
+
+    def __copy__(self) -> Self:
+        return self  # in Taichi a second name for the same memory
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Ndarray:
+        made = Ndarray(self.dtype, self.entry_shape, self.given_name)
+        made.allocate(self.shape)
+        for derivative, companion in self.companions.items():
+            if companion.wanted:
+                made.want(derivative).copy_from(companion)
+        made.copy_from(self)
+        return made
