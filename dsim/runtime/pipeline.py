@@ -18,7 +18,7 @@ from dsim.analysis.independence import loop_independence
 from dsim.autodiff import compares_final_values, expand
 from dsim.backends import cpu, python_source
 from dsim.backends.faults import Fault
-from dsim.backends.python_source import run
+from dsim.backends.python_source import runner
 from dsim.diagnostics import Diagnostic
 from dsim.frontend.lowered import LoopConfig
 from dsim.ir.build import Names
@@ -95,18 +95,18 @@ class _Interpreted:
     """A kernel in its readable form."""
 
     def __init__(self, kernel: Kernel) -> None:
-        self._kernel = inlined(kernel)
+        self._run = runner(inlined(kernel))
 
     def bind(self, buffers: Buffers) -> Launcher:
         def launch(*args: Any) -> tuple[Any, ...]:
-            return tuple(v.item() for v in run(self._kernel, buffers, args))
+            return tuple(v.item() for v in self._run(buffers, args))
 
         return launch
 
     def roam(self, buffers: Buffers, keys: Sequence[MemoryKey]) -> Launcher:
         def launch(*args: Any) -> tuple[Any, ...]:
             given = dict(zip(keys, args, strict=False))
-            return tuple(v.item() for v in run(self._kernel, {**buffers, **given}, args[len(given) :]))
+            return tuple(v.item() for v in self._run({**buffers, **given}, args[len(given) :]))
 
         return launch
 

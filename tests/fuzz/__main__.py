@@ -14,7 +14,8 @@ import traceback
 from pathlib import Path
 
 from tests.fuzz.program import Program
-from tests.fuzz.running import run, script
+from tests.fuzz.running import Plan, check, run, script
+from tests.fuzz.shrinking import shrunk
 from tests.fuzz.tally import Tally
 
 FOLDER = Path("build/fuzz")
@@ -30,16 +31,16 @@ def main() -> int:
     FOLDER.mkdir(parents=True, exist_ok=True)
     begun, total = time.monotonic(), Tally()
     for seed in itertools.count(options.seed):
-        last: list[Program] = []
+        last: list[tuple[Program, Plan]] = []
 
-        def before(program: Program, last: list[Program] = last) -> None:
-            last[:] = [program]
+        def before(program: Program, plan: Plan, last: list[tuple[Program, Plan]] = last) -> None:
+            last[:] = [(program, plan)]
             (FOLDER / "running.py").write_text(script(program), encoding="utf-8")
 
         try:
-            total.take(run(BATCH, seed, shrink=True, before=before))
-        except Exception:  # noqa: BLE001, whatever it is, the program is at fault
-            return _fault(last[0], seed)
+            total.take(run(BATCH, seed, before=before))
+        except Exception as error:  # noqa: BLE001, whatever it is, the program is at fault
+            return _fault(*last[0], error, seed)
         passed = time.monotonic() - begun
         print(
             f"seed {seed}: {total.programs} programs, {passed / total.programs:.2f} s each; "
@@ -52,14 +53,37 @@ def main() -> int:
     return 0
 
 
-def _fault(program: Program, seed: int) -> int:
-    """Tells of a program at fault, and keeps it."""
+def _fault(program: Program, plan: Plan, error: Exception, seed: int) -> int:
+    """Tells of a program at fault, and keeps it as small as it can be made."""
     path = FOLDER / f"seed_{seed}.py"
-    path.write_text(script(program, f"A random program at fault, from seed {seed}."), encoding="utf-8")
+    head = f"A random program at fault, from seed {seed}."
+    path.write_text(script(program, head), encoding="utf-8")
+    print(f"seed {seed}: {_kind(error)}\nkept in {path}; a smaller one is looked for", flush=True)
+
+    def at_fault(smaller: Program) -> bool:
+        (FOLDER / "running.py").write_text(script(smaller), encoding="utf-8")
+        found = _error(smaller, plan)
+        return found is not None and _kind(found) == _kind(error)
+
+    program = shrunk(program, at_fault)
+    path.write_text(script(program, head), encoding="utf-8")
     print(program.text)
-    traceback.print_exc(limit=-3, file=sys.stdout)
+    traceback.print_exception(_error(program, plan), limit=-3, file=sys.stdout, chain=False)
     print(f"kept in {path}: python {path} shows the gradient beside differences")
     return 1
+
+
+def _error(program: Program, plan: Plan) -> Exception | None:
+    try:
+        check(program, plan)
+    except Exception as error:  # noqa: BLE001, as above
+        return error
+    return None
+
+
+def _kind(error: Exception) -> str:
+    """What went wrong, without the numbers; the names of fields may change."""
+    return f"{type(error).__name__}: {str(error).split(': ')[0]}"
 
 
 if __name__ == "__main__":

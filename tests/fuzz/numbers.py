@@ -115,6 +115,8 @@ class Dual:
         return Dual(self.v - other.v, self.d - other.d)
 
     def __mul__(self, other):
+        if not isinstance(other, Dual | int | float):
+            return NotImplemented  # a vector
         other = dual(other)
         return Dual(self.v * other.v, self.d * other.v + other.d * self.v)
 

@@ -131,6 +131,10 @@ class Program:
         """What the fields hold before each run."""
         return {f.name: f.start for f in self.fields}
 
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """How Hypothesis shows it."""
+        printer.text(f"\n{self.text}\n{self.start}\n")
+
     def kernel(self, name: str) -> KernelSpec:
         """The kernel of a name."""
         return next(k for k in self.kernels if k.name == name)
