@@ -63,7 +63,7 @@ class Drawing:
         self.draw = draw
         self.sizes = (draw(st.sampled_from((3, 2, 4))), draw(st.sampled_from((2, 3))))
         self.fields = _fields(draw, self.sizes)
-        self.rich = draw(st.integers(0, 9)) < 5
+        self.rich = draw(st.integers(0, 9)) < 8
 
     def program(self) -> Program:
         """The program."""
