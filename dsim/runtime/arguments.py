@@ -194,7 +194,7 @@ def _launching(form: Form, values: str, scope: dict[str, Any]) -> list[str]:
     scope["marks"] = form.marks
     marking = ["    for f in marks: f.touched = True"] if form.marks else []
     scope["gradients"] = form.gradients
-    asking = ["for f in gradients: f.doubt and f.looked_at()"] if form.gradients else []
+    asking = ["for f in gradients: f.looked_at()"] if form.gradients else []
     return [
         *asking,
         "contexts = STACK.open",

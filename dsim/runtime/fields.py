@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 import math
 import weakref
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -81,7 +81,6 @@ class Field:
         self.buffer: np.ndarray | None = None
         self.wanted = True  # by a person; scratch companions of a tape are not
         self.touched = False  # a gradient or tangent that may be other than zero
-        self.doubt: Callable[[Field], None] | None = None  # says why it is zero, once
         self.shape: tuple[int, ...] = ()
         self.operations: dict[Any, Any] = {}  # what Python does to it, as forms (hostops.py)
 
@@ -235,9 +234,10 @@ class Field:
 
     def looked_at(self) -> None:
         """Says why its numbers are zero, if that is known: a person wants to see them."""
-        doubt, self.doubt = self.doubt, None
-        if doubt is not None:
-            doubt(self)
+        if self.derivative and STACK.explain:
+            explain = STACK.explain.get(self.derivative[-1])
+            if explain is not None:
+                explain(self)
 
     @property
     def n(self) -> int:
@@ -268,7 +268,7 @@ class Field:
             key is None
             and self.buffer is not None
             and self.wanted
-            and not (self.shape or self.entry_shape or self.doubt or STACK.open)
+            and not (self.shape or self.entry_shape or self.derivative or STACK.open)
         ):
             return self.buffer.item()  # the loss, mostly
         return access.get(self, key)
@@ -340,6 +340,11 @@ class Field:
         else:
             buffer[...] = np.array(values, buffer.dtype).reshape(self.entry_shape)
             self.touched = True
+
+
+def newest() -> int:
+    """A number that fields made later exceed."""
+    return next(_numbers)
 
 
 _COMPANIONS: weakref.WeakSet[Field] = weakref.WeakSet()

@@ -10,7 +10,7 @@ import numpy as np
 
 from dsim.diagnostics import Diagnostic, GradientError
 from dsim.ir.nodes import MemoryKey
-from dsim.runtime import access, cut, hostops, unreached
+from dsim.runtime import access, cut, hostops, zeros
 from dsim.runtime.contexts import Args, Context
 from dsim.runtime.fields import Field, companions_with_memory
 from dsim.runtime.forms import Form
@@ -72,7 +72,7 @@ class ForwardMode(Context):
 
     def __enter__(self) -> Self:
         self.push()
-        unreached.forget("dot")
+        zeros.forget("dot")
         if self._clear:
             for f in companions_with_memory("dot"):
                 if f.touched:
@@ -114,7 +114,7 @@ class ForwardMode(Context):
             self._give_tangents_to_gradients()
             losses = [f for f in self.losses if f not in self._active]
             read = [f for f in self._cut if isinstance(f, Field)]
-            unreached.note_tangents(losses, self.params[0], self._forms, read)
+            zeros.note_tangents(losses, self.params[0], self._forms, read)
         self.closed()
 
     def _give_tangents_to_gradients(self) -> None:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Literal
 
-from dsim.runtime import hostops, unreached
+from dsim.runtime import hostops, zeros
 from dsim.runtime.contexts import dispatch
 from dsim.runtime.fields import companions_with_memory
 
 
 def clear_all_gradients(which: Literal["bar", "dot"] = "bar") -> None:
     """Sets the gradients of all fields to 0 (with ``"dot"``, all tangents)."""
-    unreached.forget(which)
+    zeros.forget(which)
     for f in companions_with_memory(which):
         if f.touched:
             dispatch(hostops.form(hostops.Fill, f), (0.0,) * f.numbers)

@@ -9,6 +9,7 @@ what reaches it alike, whether a person or an inner context sent it.
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ class Context(Protocol):
 class _Stack(threading.local):
     def __init__(self) -> None:
         self.open: list[Any] = []
+        self.explain: dict[str, Callable[[Field], None]] = {}  # who says why a gradient or tangent is zero
 
 
 STACK = _Stack()

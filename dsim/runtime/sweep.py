@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dsim.diagnostics import Diagnostic
-from dsim.runtime import hostops, unreached
+from dsim.runtime import hostops, zeros
 from dsim.runtime.adjoints import AdjointForm
 from dsim.runtime.contexts import Args
 from dsim.runtime.fields import Field, companions_with_memory, youngest
@@ -119,7 +119,7 @@ class Sweep:
             self._publish(plan)
         self._tape.tell_outer(plan.bars)
         if not self._custom:  # else a person's function decides what leads where
-            unreached.note_gradients(loss, (a.primal for a in self._adjoints), self._tape.read)
+            zeros.note_gradients(loss, (a.primal for a in self._adjoints), self._tape.read)
 
     def _plan(self) -> Plan:
         """The plan for what was recorded, which is kept: the same is recorded again and again."""

@@ -13,7 +13,7 @@ from typing import Any, Self
 
 from dsim.diagnostics import Diagnostic, GradientError
 from dsim.ir.nodes import MemoryKey
-from dsim.runtime import cut, told, unreached
+from dsim.runtime import cut, told, zeros
 from dsim.runtime.adjoints import AdjointForm
 from dsim.runtime.contexts import Args, Context
 from dsim.runtime.fields import Field, companions_with_memory
@@ -116,7 +116,7 @@ class Tape(Context):
         if self.entries:
             raise RuntimeError("a tape can be used once: make a new one")
         self.push()
-        unreached.forget("bar")
+        zeros.forget("bar")
         if self.clears:
             for f in companions_with_memory("bar"):
                 if f.touched:

@@ -1,13 +1,11 @@
 """Why a gradient or a tangent is zero where no derivative led from the one field to the other.
 
-A program may have many fields that a loss does not depend on, so a tape leaves their gradients zero
-without a word. Who then looks at such a gradient is told what became of the field: never read, read but
-used for nothing that the loss depends on, or cut on the way.
+Derivatives are followed from the field through the kernels that were launched: it was never read, or used
+for nothing that the loss depends on, or the way was cut. When this is asked is `zeros.py`'s.
 """
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterable, Iterator
 
 from dsim.analysis.activity import Activity, of_kernel
@@ -15,7 +13,7 @@ from dsim.diagnostics import Diagnostic, Span
 from dsim.diagnostics.places import caller
 from dsim.ir.nodes import Accumulate, Let, Load, Store
 from dsim.ir.walk import accesses, statements
-from dsim.runtime.fields import Field, companions_with_memory
+from dsim.runtime.fields import Field
 from dsim.runtime.forms import Form
 from dsim.runtime.notices import warn
 
@@ -53,23 +51,17 @@ class Unreached:
         self._read = frozenset(read)
         self._block = block
 
-    def gradient(self, bar: Field) -> None:
-        """Warns that `bar`, the gradient of a field, is zero, and why."""
-        if not bar.touched:
-            field = bar.companion(bar.derivative[:-1])
-            self._tell(f"the gradient of {field.quoted} is 0", field)
+    def gradient(self, field: Field) -> None:
+        """Warns that the gradient of `field`, which no adjoint touched, is zero, and why."""
+        self._tell(f"the gradient of {field.quoted} is 0", field)
 
-    def overwritten(self, bar: Field) -> None:
-        """Warns that `bar`, the gradient of a field that was stored to, is zero, if it is."""
-        if not bar.require_memory().any():
-            field = bar.companion(bar.derivative[:-1])
-            message = f"the calls inside {self._block} overwrite {field.quoted} before they read it"
-            warn([_why(f"the gradient of {field.quoted} is 0: {message}", self._on_entry(), caller())])
+    def overwritten(self, field: Field) -> None:
+        """Warns that the gradient of `field` is zero because it was overwritten."""
+        message = f"the calls inside {self._block} overwrite {field.quoted} before they read it"
+        warn([_why(f"the gradient of {field.quoted} is 0: {message}", self._on_entry(), caller())])
 
-    def tangent(self, source: Field, dual: Field) -> None:
-        """Warns that `dual`, the tangent of the goal along `source`, is zero, and why."""
-        if dual.touched:
-            return
+    def tangent(self, source: Field) -> None:
+        """Warns that the tangent of the goal along `source` is zero, and why."""
         what = f"the tangent of {self._goal.quoted} along {source.quoted} is 0"
         if any(self._goal in f.written for f in self._forms):
             self._tell(what, source)
@@ -181,42 +173,3 @@ def _ends(form: Form, sources: Iterable[Field]) -> Iterator[Let]:
     for s in statements(form.kernel.body):
         if isinstance(s, Let) and not activity.varies(s.var) and any(map(activity.varies, s.args)):
             yield s
-
-
-def forget(last: str) -> None:
-    """No gradient (``bar``) or tangent (``dot``) tells anything: what is known of them is out of date."""
-    for f in companions_with_memory(last):
-        f.doubt = None
-
-
-def _replaced(forms: Iterable[Form]) -> set[Field]:
-    """The fields of which the first of `forms` that touches them reads nothing, and stores to them."""
-    seen: set[Field] = set()
-    found: set[Field] = set()
-    for form in forms:
-        here = form.touching
-        found |= {f for f, kinds in here.items() if kinds == {Store} and f not in seen}
-        seen |= here.keys()
-    return found
-
-
-def note_gradients(goal: Field, forms: Iterable[Form], read: Iterable[Field]) -> None:
-    """Makes the gradients that a tape has left untouched tell so when they are looked at."""
-    recorded = tuple(forms)
-    doubt = Unreached(goal, recorded, read, "the tape")
-    replaced = _replaced(recorded) - {goal}
-    for bar in companions_with_memory("bar"):
-        if len(bar.derivative) == 1 and bar.wanted:
-            overwritten = bar.touched and bar.root in replaced
-            bar.doubt = doubt.overwritten if overwritten else None if bar.touched else doubt.gradient
-
-
-def note_tangents(
-    goals: Iterable[Field], source: Field, forms: Iterable[Form], read: Iterable[Field]
-) -> None:
-    """Makes the tangents that a forward mode has left untouched tell so when they are looked at."""
-    known = tuple(forms)
-    for goal in goals:
-        dual = goal.companion((*goal.derivative, "dot"))
-        if not dual.touched:
-            dual.doubt = functools.partial(Unreached(goal, known, read, "the forward mode").tangent, source)

@@ -1,5 +1,8 @@
 """A gradient that is zero because nothing leads to the loss says so, and why, when a person looks at it."""
 
+import gc
+import weakref
+
 import numpy as np
 import pytest
 
@@ -126,6 +129,24 @@ def test_nothing_is_said_once_a_person_has_cleared_all():
     taped(f.loss, f.square)
     ti.ad.clear_all_gradients()
     assert f.w.grad[0] == 0.0
+
+
+def test_nothing_is_said_of_a_field_that_was_made_later():
+    f = Fields()
+    taped(f.loss, f.square)
+    later = ti.field(ti.f64, shape=4, needs_grad=True)
+    assert later.grad[0] == 0.0
+
+
+def test_what_is_remembered_keeps_no_field_alive():
+    grad = ti.field(ti.f64, shape=4, needs_grad=True).grad
+    f = Fields()
+    taped(f.loss, f.square, f.double)
+    gone = weakref.ref(f.y)
+    del f
+    gc.collect()
+    assert gone() is None
+    assert grad[0] == 0.0  # nobody can say why any more
 
 
 def test_nothing_is_said_after_an_exception():

@@ -1,0 +1,95 @@
+"""When a gradient or tangent that is zero explains itself: once, when a person looks at it.
+
+A program may have many fields that a loss does not depend on, so a tape leaves their gradients zero
+without a word. It remembers which kernels it recorded, weakly, until the next tape is entered; from them
+`unreached` finds the reason.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterable
+
+from dsim.ir.nodes import Store
+from dsim.runtime.fields import Field, newest
+from dsim.runtime.forms import Form
+from dsim.runtime.stack import STACK
+from dsim.runtime.unreached import Unreached
+
+
+class _Left:
+    """What a context that is over leaves behind: its loss, its kernels, and what was read into Python."""
+
+    def __init__(self, goal: Field, forms: Iterable[Form], read: Iterable[Field], block: str) -> None:
+        self._goal = weakref.ref(goal)
+        self._forms = [weakref.ref(f) for f in dict.fromkeys(forms)]
+        self._read = weakref.WeakSet(read)
+        self._block = block
+        self._newest = newest()
+        self._told: weakref.WeakSet[Field] = weakref.WeakSet()
+
+    def first_look(self, field: Field) -> bool:
+        """Whether `field` was there, and is looked at for the first time."""
+        return field.root.number <= self._newest and field not in self._told
+
+    def forms(self) -> list[Form]:
+        """The kernels, as far as they still exist."""
+        return [form for ref in self._forms if (form := ref()) is not None]
+
+    def reasons(self, field: Field) -> Unreached | None:
+        """Who knows why `field` is zero; None when too much is gone. It is asked once."""
+        self._told.add(field)
+        goal, forms = self._goal(), self.forms()
+        if goal is None or len(forms) != len(self._forms):
+            return None
+        return Unreached(goal, forms, self._read, self._block)
+
+
+class _Gradients(_Left):
+    def __call__(self, bar: Field) -> None:
+        if len(bar.derivative) != 1 or not bar.wanted or not self.first_look(bar):
+            return
+        if not bar.touched:
+            reasons = self.reasons(bar)
+            if reasons is not None:
+                reasons.gradient(bar.root)
+        elif bar.root is not self._goal() and self._replaced(bar.root):
+            reasons = self.reasons(bar)
+            if reasons is not None and not bar.require_memory().any():
+                reasons.overwritten(bar.root)
+
+    def _replaced(self, field: Field) -> bool:
+        """Whether the first kernel that touches `field` stores to it, and does nothing else with it."""
+        return next((f.touching[field] for f in self.forms() if field in f.touching), None) == {Store}
+
+
+class _Tangents:
+    def __init__(self, left: dict[Field, _Left], source: Field) -> None:
+        self._left = weakref.WeakKeyDictionary(left)
+        self._source = weakref.ref(source)
+
+    def __call__(self, dual: Field) -> None:
+        left, source = self._left.get(dual), self._source()
+        if left is not None and source is not None and not dual.touched and left.first_look(dual):
+            reasons = left.reasons(dual)
+            if reasons is not None:
+                reasons.tangent(source)
+
+
+def forget(last: str) -> None:
+    """No gradient (``bar``) or tangent (``dot``) explains itself: what is known of them is out of date."""
+    STACK.explain.pop(last, None)
+
+
+def note_gradients(goal: Field, forms: Iterable[Form], read: Iterable[Field]) -> None:
+    """Makes the gradients that a tape has left zero explain themselves when they are looked at."""
+    STACK.explain["bar"] = _Gradients(goal, forms, read, "the tape")
+
+
+def note_tangents(
+    goals: Iterable[Field], source: Field, forms: Iterable[Form], read: Iterable[Field]
+) -> None:
+    """Makes the tangents of `goals`, which a forward mode has not touched, explain themselves."""
+    known, seen = tuple(forms), tuple(read)
+    left = {g.companion((*g.derivative, "dot")): _Left(g, known, seen, "the forward mode") for g in goals}
+    STACK.explain["dot"] = _Tangents(left, source)
