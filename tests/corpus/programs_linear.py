@@ -219,3 +219,19 @@ def vectors_of_fixed_types(make):
             y[i] = v.dot(ds.cast(w, make.real)) + v[2]
 
     return run
+
+
+@program
+def makers_of_vectors_and_matrices(make):
+    x, y = make.input(3, entry=(2,)), make.output(3, entry=(2, 2))
+
+    @ds.kernel
+    def run():
+        for i in x:
+            a, b = x[i][0], x[i][1]
+            m = ds.Matrix.diag(2, a) + ds.Matrix.one(make.real, 2, 2) * b
+            m += ds.Matrix.zero(make.real, 2, 2) + a * ds.Matrix.unit(2, 0, make.real).outer_product(x[i])
+            m = m @ ds.Vector.rows([x[i], ds.Vector.one(make.real, 2) * a]) + ds.Vector.cols([x[i], x[i]])
+            y[i] = m * ds.Vector.unit(2, 1, make.real)[1]
+
+    return run

@@ -1,5 +1,9 @@
 """Every function of numbers, casts, and what is built of them."""
 
+import math
+
+import numpy as np
+
 import dsim as ds
 from tests.corpus.program import program
 
@@ -193,5 +197,54 @@ def python_functions_of_numbers(make):
             y[i, 0] = pow(x[i], 2) + abs(-x[i])
             y[i, 1] = max(x[i], 0.5) + min(0.5, x[i]) * 2.0
             y[i, 2] = ds.math.pi * x[i]
+
+    return run
+
+
+@program
+def logarithms_and_powers_of_other_bases(make):
+    x, y = make.input(4, low=0.3, high=2.5), make.output(4, 5)
+
+    @ds.kernel
+    def run():
+        for i in x:
+            y[i, 0] = ds.math.log2(x[i]) * x[i]
+            y[i, 1] = math.log10(x[i])
+            y[i, 2] = ds.math.exp2(x[i] - 1.0)
+            y[i, 3] = ds.math.inversesqrt(x[i])
+            y[i, 4] = ds.math.radians(ds.math.degrees(x[i]) * x[i])
+
+    return run
+
+
+@program
+def python_and_numpy_functions(make):
+    x, w, y = make.input(5, low=-2.4, high=2.4), make.input(5, low=0.5, high=1.5), make.output(5, 6)
+
+    @ds.kernel
+    def run():
+        for i in x:
+            y[i, 0] = math.hypot(x[i], w[i]) * np.hypot(w[i], 2.0)
+            y[i, 1] = (round(x[i]) + math.floor(x[i]) - math.ceil(x[i]) + math.trunc(x[i])) * x[i] ** 2
+            y[i, 2] = np.where(x[i] > 0, np.sin(x[i]), w[i] ** 2) + np.maximum(x[i], w[i])
+            y[i, 3] = np.arctan2(x[i], w[i]) + np.clip(x[i], -1.0, 1.0) * w[i]
+            y[i, 4] = np.power(w[i], x[i]) + math.atan(x[i]) + math.sinh(x[i]) * np.cosh(w[i])
+            y[i, 5] = 0.0 if ds.math.isnan(x[i]) or ds.math.isinf(x[i]) else math.fabs(x[i]) * w[i]
+
+    return run
+
+
+@program
+def reflections_and_steps(make):
+    v, n, y = make.input(3, entry=(3,)), make.input(3, entry=(3,)), make.output(3, entry=(3,))
+
+    @ds.kernel
+    def run():
+        for i in v:
+            direction = ds.math.normalize(n[i])
+            y[i] = ds.math.reflect(v[i], direction) * ds.math.step(0.1, v[i]) + ds.math.cross(v[i], n[i])
+            y[i] += ds.math.distance(v[i], n[i]) * ds.math.sign(n[i])
+            for k in ds.static(reversed(range(3))):
+                y[i][k] += v[i][2 - k] * (k + 1)
 
     return run
