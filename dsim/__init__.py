@@ -98,6 +98,7 @@ from dsim.api.options import (
     vulkan,
     x64,
 )
+from dsim.api.structs import Struct, dataclass
 from dsim.diagnostics import (
     AccessRuleError,
     BoundsError,
@@ -117,6 +118,7 @@ from dsim.runtime.forward_mode import ForwardMode as FwdMode
 from dsim.runtime.gradients import clear_all_gradients
 from dsim.runtime.ndarrays import Ndarray
 from dsim.runtime.notices import DsimWarning, GradientWarning
+from dsim.runtime.struct_fields import StructField
 from dsim.runtime.tape import Tape
 
 if _TYPE_CHECKING:
@@ -162,6 +164,8 @@ __all__ = [
     "MatrixField",
     "Ndarray",
     "ScalarField",
+    "Struct",
+    "StructField",
     "TaichiAssertionError",
     "TaichiCompilationError",
     "TaichiNameError",
@@ -197,6 +201,7 @@ __all__ = [
     "cpu",
     "cuda",
     "data_oriented",
+    "dataclass",
     "eig",
     "exp",
     "f16",

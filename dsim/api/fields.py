@@ -41,7 +41,7 @@ def field(
     TypeError, ValueError
         For a type that is none, or a shape that is not of positive integers.
     """
-    return _made(dtype, (), shape, name, offset, needs_grad, needs_dual)
+    return made_of(dtype, (), shape, name, offset, needs_grad, needs_dual)
 
 
 def ndarray(dtype: Any, shape: Any, needs_grad: bool = False) -> Ndarray:
@@ -79,7 +79,7 @@ def ndarray(dtype: Any, shape: Any, needs_grad: bool = False) -> Ndarray:
 
 
 def _array(dtype: Any, entry: tuple[int, ...], shape: Any, needs_grad: bool) -> Ndarray:
-    made = Ndarray(_type(dtype), entry, "")
+    made = Ndarray(type_of(dtype), entry, "")
     _check_float(made.dtype, needs_grad)
     made.allocate(layout.shape_of(shape))
     if needs_grad:
@@ -94,10 +94,11 @@ def _check_float(scalar: ScalarType, derivatives: bool) -> None:
         )
 
 
-def _made(
+def made_of(
     dtype: Any, entry: tuple[int, ...], shape: Any, name: str, offset: Any, needs_grad: bool, needs_dual: bool
 ) -> Field:
-    scalar = _type(dtype)
+    """A field of `dtype` with entries of shape `entry`; see `field`."""
+    scalar = type_of(dtype)
     _check_float(scalar, needs_grad or needs_dual)
     if offset is not None and any(offset if isinstance(offset, tuple | list) else (offset,)):
         raise ValueError("fields with an offset are not supported: indices start at 0")
@@ -110,7 +111,14 @@ def _made(
     return made
 
 
-def _type(dtype: Any) -> ScalarType:
+def type_of(dtype: Any) -> ScalarType:
+    """The scalar type that `dtype` means.
+
+    Raises
+    ------
+    TypeError
+        When it is none.
+    """
     found = settings.default_type(dtype)
     if found is not None:
         return found
@@ -155,7 +163,7 @@ class Matrix(values.Array, metaclass=_HostKind):
         layout: Any = None,
     ) -> Field:
         """A field of `n` × `m` matrices; see `field`."""
-        return _made(dtype, (int(n), int(m)), shape, name, offset, needs_grad, needs_dual)
+        return made_of(dtype, (int(n), int(m)), shape, name, offset, needs_grad, needs_dual)
 
     @staticmethod
     def ndarray(n: int, m: int, dtype: Any, shape: Any, needs_grad: bool = False) -> Ndarray:
@@ -186,7 +194,7 @@ class Vector(values.Array, metaclass=_HostKind):
         layout: Any = None,
     ) -> Field:
         """A field of vectors of length `n`; see `field`."""
-        return _made(dtype, (int(n),), shape, name, offset, needs_grad, needs_dual)
+        return made_of(dtype, (int(n),), shape, name, offset, needs_grad, needs_dual)
 
     @staticmethod
     def ndarray(n: int, dtype: Any, shape: Any, needs_grad: bool = False) -> Ndarray:

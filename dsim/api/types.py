@@ -1,4 +1,4 @@
-"""Types: numbers, and vectors and matrices of them for annotations and fields."""
+"""Types: numbers, and vectors, matrices and structs of them, for annotations and fields."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Any
 
 from dsim.api.fields import Matrix, Vector
 from dsim.api.fields import ndarray as make_ndarray
+from dsim.api.structs import struct
 from dsim.frontend.types import ArrayType, MatrixType
 from dsim.ir.types import f16, f32, f64, i8, i16, i32, i64, u1, u8, u16, u32, u64
 from dsim.runtime import settings
@@ -107,6 +108,6 @@ def _checked(dtype: Any) -> Any:
 
 __all__ = [
     "NDArray", "f16", "f32", "f64", "float16", "float32", "float64", "i8", "i16", "i32", "i64", "int8",
-    "int16", "int32", "int64", "matrix", "ndarray", "u1", "u8", "u16", "u32", "u64", "uint8", "uint16",
-    "uint32", "uint64", "vector",
+    "int16", "int32", "int64", "matrix", "ndarray", "struct", "u1", "u8", "u16", "u32", "u64", "uint8",
+    "uint16", "uint32", "uint64", "vector",
 ]  # fmt: skip

@@ -8,7 +8,17 @@ from dsim.frontend.emit import Emitter
 from dsim.frontend.frame import Frame
 from dsim.frontend.scope import LIVE, hidden, readable
 from dsim.frontend.structure import fits, labels, rebuilt, same, scalars
-from dsim.frontend.values import POISON, Mat, Poison, Scalar, Value, describe, filled, is_number, is_scalar
+from dsim.frontend.values import (
+    POISON,
+    Mat,
+    Poison,
+    Scalar,
+    Value,
+    describe,
+    filled,
+    is_number,
+    is_scalar,
+)
 from dsim.ir.build import FALSE, TRUE, const
 from dsim.ir.nodes import Atom, Block, Const, If, Let, Statement, Var
 from dsim.ir.types import ScalarType
@@ -149,11 +159,7 @@ def zeros(value: Value) -> Value:
         return const(0, value.type)
     if is_scalar(value):
         return 0.0
-    if isinstance(value, Mat):
-        return Mat(value.shape, tuple(zeros(s) for s in value.entries))
-    if isinstance(value, tuple | list):
-        return type(value)(zeros(v) for v in value)
-    return value
+    return rebuilt(value, map(zeros, scalars(value)))
 
 
 def emit(e: Emitter, cond: Atom, sides: tuple[Side, Side], results: list[Var]) -> None:

@@ -8,7 +8,16 @@ import types
 from collections.abc import Callable, Sized
 from typing import Any
 
-from dsim.frontend import elementary, loop_ranges, loops, matrices, randomness, updates
+from dsim.frontend import (
+    elementary,
+    loop_ranges,
+    loops,
+    matrices,
+    randomness,
+    struct_methods,
+    structs,
+    updates,
+)
 from dsim.frontend.builtins import builtin
 from dsim.frontend.captures import is_function, is_kernel
 from dsim.frontend.derive import Derivative
@@ -17,12 +26,26 @@ from dsim.frontend.frame import Frame
 from dsim.frontend.funcs import LocalFunc
 from dsim.frontend.items import items
 from dsim.frontend.messages import report_print
-from dsim.frontend.names import imported, suggestion
+from dsim.frontend.names import imported, member_field, suggestion
 from dsim.frontend.operators import operand
 from dsim.frontend.static import compile_time, evaluate, static_assert
+from dsim.frontend.structs import refuse_member
 from dsim.frontend.subscripts import root_local
-from dsim.frontend.types import matrix_type, scalar_type
-from dsim.frontend.values import Element, Field, Mat, Method, Opaque, Value, describe, is_number, is_scalar
+from dsim.frontend.types import matrix_type, scalar_type, struct_type
+from dsim.frontend.values import (
+    Element,
+    Field,
+    Mat,
+    Method,
+    Opaque,
+    Struct,
+    StructElement,
+    StructField,
+    Value,
+    describe,
+    is_number,
+    is_scalar,
+)
 
 
 def call(f: Frame, node: ast.Call, used: bool, hint: str = "t") -> Value:
@@ -65,6 +88,8 @@ def arguments(f: Frame, node: ast.Call) -> tuple[list[Value], dict[str, Value]]:
 def _builtin(
     f: Frame, name: str, args: list[Value], keywords: dict[str, Value], node: ast.Call, hint: str
 ) -> Value:
+    if name == "Struct":
+        return structs.literal(f, args, keywords, node)
     if name in matrices.MAKERS:
         return _checked(f, name, node, matrices.MAKERS[name], *args, **keywords)
     if name in _BY_VALUE:
@@ -143,6 +168,8 @@ def _len(f: Frame, hint: str, value: Value) -> Value:
         return value.shape[0]
     if isinstance(value, tuple | list):
         return len(value)
+    if isinstance(value, Struct):
+        return len(value.members)
     if isinstance(value, Opaque) and isinstance(value.value, Sized):
         if value.path is not None:
             f.c.captures.length(value.path, value.value)
@@ -243,6 +270,10 @@ _BY_SYNTAX: dict[str, Callable[[Frame, str, ast.Call, bool], Value]] = {
 
 def _method(f: Frame, method: Method, node: ast.Call, hint: str) -> Value:
     args, keywords = arguments(f, node)
+    if isinstance(method.owner, Struct | StructElement):
+        return struct_methods.call(f, method, args, keywords, node, hint)
+    if method.name == "get_member_field":
+        return _member_field(f, method.owner, args, node)
     if method.name == "fill":
         return _fill(f, method, args, node)
     known = matrices.METHODS.get(method.name)
@@ -259,17 +290,26 @@ def _method(f: Frame, method: Method, node: ast.Call, hint: str) -> Value:
     return _checked(f, method.name, node, known, owner, hint, *args, **keywords)
 
 
+def _member_field(f: Frame, owner: StructField, args: list[Value], node: ast.Call) -> Value:
+    if len(args) != 1 or not isinstance(args[0], str):
+        f.refuse("argument", "`get_member_field` takes the name of a member", node)
+    if args[0] not in owner.keys:
+        refuse_member(f, owner, args[0], node)
+    return member_field(f, owner, args[0], node)
+
+
 def _fill(f: Frame, method: Method, args: list[Value], node: ast.Call) -> Value:
-    if len(args) != 1 or not (is_scalar(args[0]) or isinstance(method.owner, Field)):
+    if len(args) != 1 or not (is_scalar(args[0]) or isinstance(method.owner, Field | StructField)):
         f.refuse("argument", "`fill` takes one scalar", node)
     if isinstance(method.owner, Element):
         store(f, method.owner, args[0])
         return
-    if isinstance(method.owner, Field):
+    if isinstance(method.owner, Field | StructField):
         loops.fill(f, method.owner, args[0])
         return
-    local = root_local(f, method.node)
-    if local is None or not isinstance(method.node, ast.Name):
+    if root_local(f, method.node, Struct) is None and not (
+        root_local(f, method.node) is not None and isinstance(method.node, ast.Name)
+    ):
         f.refuse("type", "only a local or an element of a field can be filled", node)
     f.c.language.assign(f, method.node, args[0])
 
@@ -285,6 +325,9 @@ def _object(
     vector = matrix_type(callee)
     if vector is not None:
         return matrices.of_type(f, vector, args)
+    kind = struct_type(callee)
+    if kind is not None:
+        return structs.of_type(f, kind, args, keywords, node)
     if is_kernel(callee.value):
         f.refuse(
             "unknown-function",

@@ -17,6 +17,7 @@ from typing import Any, Protocol, cast
 import numpy as np
 
 from dsim.frontend.lowered import Capture
+from dsim.frontend.struct_types import StructType, is_host_struct
 from dsim.ir.types import ScalarType
 
 
@@ -51,6 +52,40 @@ class FieldLike(Protocol):
     @property
     def derivative(self) -> tuple[str, ...]:
         """As in `Memory`."""
+        ...
+
+
+class StructFieldLike(Protocol):
+    """A field of structs, as the frontend sees it."""
+
+    @property
+    def __dsim_struct__(self) -> StructType:
+        """The type of its elements."""
+        ...
+
+    @property
+    def __dsim_struct_field__(self) -> Mapping[str, Any]:
+        """Its members: fields, and fields of structs."""
+        ...
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """How many elements along each axis; every member has it."""
+        ...
+
+    @property
+    def placed(self) -> bool:
+        """Whether all members have places in memory, of one shape."""
+        ...
+
+    @property
+    def grad(self) -> StructFieldLike:
+        """The gradients of the members that have one."""
+        ...
+
+    @property
+    def dual(self) -> StructFieldLike:
+        """The tangents of the members that have one."""
         ...
 
 
@@ -231,6 +266,8 @@ def plain(value: object) -> object:
         return value.item()
     if isinstance(value, np.ndarray) and not value.dtype.hasobject:
         return value.shape, value.dtype.str, value.tobytes()
+    if is_host_struct(value):
+        value = tuple(cast("Any", value).__dsim_struct_value__.items())
     if is_host_matrix(value) or isinstance(value, np.ndarray):
         value = np.asarray(cast("Any", value)).tolist()
     if isinstance(value, list | tuple):

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from dsim.frontend import assign
 from dsim.frontend.branches import zeros
 from dsim.frontend.frame import Frame
+from dsim.frontend.local_values import fixed
 from dsim.frontend.problems import RefusedError
 from dsim.frontend.scope import DRAWS, LIVE, RESULT, RETURNED, hidden, readable
 from dsim.frontend.structure import fits, labels, rebuilt, same, scalars
@@ -80,7 +80,7 @@ def _begin(f: Frame, names: list[str], go: str, draws: Atom | None) -> Carry:
     for name in names:
         value = values[name]
         if any(isinstance(s, int | float) for s in scalars(value)):
-            value = assign.fixed(f, name, value, f.text.node)
+            value = fixed(f, name, value, f.text.node)
         _carry(f, c, name, value)
     values.pop(RESULT, None)
     values.update({LIVE: TRUE, RETURNED: FALSE, go: TRUE})

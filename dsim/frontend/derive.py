@@ -12,8 +12,8 @@ from dsim.frontend.operators import operand
 from dsim.frontend.own import is_floating
 from dsim.frontend.problems import RefusedError
 from dsim.frontend.scope import DRAWS
-from dsim.frontend.structure import labels, rebuilt, same, scalars
-from dsim.frontend.values import Value, describe, is_scalar
+from dsim.frontend.structure import fits, labels, rebuilt, same, scalars
+from dsim.frontend.values import Struct, Value, describe, is_scalar
 from dsim.ir.build import const
 from dsim.ir.nodes import Accumulate, Atom, Block, Const, Derive, Print, Statement, Store, Var
 from dsim.ir.walk import statements
@@ -159,7 +159,8 @@ def _seeds(f: Frame, like: list[Value], seeds: list[Value], types: list, node: a
     supply = iter(types)
     for value, given in itertools.zip_longest(wanted, seeds):
         seed = _floating(f, given, True)
-        if len(scalars(seed)) != len(scalars(value)):
+        unlike = isinstance(value, Struct) and not fits(seed, value)
+        if unlike or len(scalars(seed)) != len(scalars(value)):
             f.refuse("shape", f"{describe(seed)} cannot be the tangent of {describe(value)}", node)
         out += [f.emit.atom(s, next(supply)) for s in scalars(seed)]
     return out

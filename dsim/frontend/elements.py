@@ -5,20 +5,45 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from dsim.frontend.frame import Frame
+from dsim.frontend.memories import whole
+from dsim.frontend.names import member_field
 from dsim.frontend.operators import operand
-from dsim.frontend.values import Element, Mat, Scalar, Value, component_names, describe_shape
+from dsim.frontend.values import (
+    Element,
+    Mat,
+    Scalar,
+    Struct,
+    StructElement,
+    StructField,
+    Value,
+    component_names,
+    describe,
+    describe_shape,
+    listed,
+)
 from dsim.ir.nodes import Accumulate, AccumulateOp, Atom, Load, Store
 from dsim.ir.types import ScalarType
 
 
 def load(f: Frame, value: Value, hint: str = "t") -> Value:
     """`value`, with its entries loaded when it is an element of a memory."""
+    if isinstance(value, StructElement):
+        hints = {key: hint if hint == "t" else f"{hint}_{key}" for key in value.field.keys}
+        return Struct({key: load(f, member(f, value, key), h) for key, h in hints.items()}, value.field.kind)
     if not isinstance(value, Element):
         return value
     atoms = tuple(
         _load(f, value, at, label) for at, label in zip(value.entries, _labels(value, hint), strict=True)
     )
     return Mat(value.shape, atoms) if value.shape else atoms[0]
+
+
+def member(f: Frame, x: StructElement, name: str) -> Element | StructElement:
+    """A member of an element of a struct field: an element of the member's own field."""
+    field = member_field(f, x.field, name, f.text.node)
+    if isinstance(field, StructField):
+        return StructElement(field, x.index)
+    return whole(f.c.memories.of(field), x.index, tuple(field.field.entry_shape))
 
 
 def _labels(x: Element, hint: str) -> list[str]:
@@ -60,12 +85,28 @@ def cast(f: Frame, s: Scalar, to: ScalarType, name: str) -> Atom:
     return f.emit.atom(s, to)
 
 
-def store(f: Frame, x: Element, value: Value) -> None:
+def store(f: Frame, x: Element | StructElement, value: Value) -> None:
     """``x = value``."""
+    if isinstance(x, StructElement):
+        _store_struct(f, x, value)
+        return
     builder = f.emit.builder
     atoms = [cast(f, s, x.memory.type, x.memory.name) for s in entries(f, x, value, "=")]
     for at, atom in zip(x.entries, atoms, strict=True):
         builder.add(Store(x.memory, (*x.index, *at), atom, builder.origin))
+
+
+def _store_struct(f: Frame, x: StructElement, value: Value) -> None:
+    """Every member of `x` becomes that of `value`."""
+    keys = x.field.keys
+    if not isinstance(value, Struct) or set(value.members) != set(keys):
+        f.emit.refuse(
+            "type",
+            f"{describe(x)} is a struct of {listed(keys)}; the right side is {describe(value)}",
+            help=f"assign a struct with these members, or one member: `{x.field.name}[…].{keys[0]} = …`",
+        )
+    for key in keys:
+        store(f, member(f, x, key), value.members[key])
 
 
 def accumulate(f: Frame, x: Element, op: AccumulateOp, value: Value, sign: str, used: bool) -> Value:

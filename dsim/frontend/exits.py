@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Sequence
+from typing import NoReturn
 
 from dsim.frontend.elements import cast
 from dsim.frontend.frame import Frame
-from dsim.frontend.lowered import Returns
+from dsim.frontend.lowered import Returns, StructReturns
 from dsim.frontend.operators import operand
 from dsim.frontend.scope import LIVE, RESULT, RETURNED
+from dsim.frontend.structs import as_type
 from dsim.frontend.structure import scalars
 from dsim.frontend.updates import ATOMICS
-from dsim.frontend.values import Mat, Value, describe, describe_shape, is_scalar
+from dsim.frontend.values import Mat, Struct, Value, describe, describe_shape, is_scalar
 from dsim.ir.build import FALSE, TRUE
 
 
@@ -46,7 +48,7 @@ def leave_function(f: Frame, s: ast.Return) -> None:
     value = None if s.value is None else f.value(s.value, f.result_hint)
     if value is not None:
         value = _returned(f, value, s)
-    elif isinstance(f.returns, Returns):
+    elif f.returns is not None:
         f.refuse("return", f"this returns nothing, but `{f.name}` promises {_promise(f.returns)}", s)
     give(f, value)
 
@@ -60,7 +62,9 @@ def give(f: Frame, value: Value) -> None:
         f.scope.values[go] = FALSE
 
 
-def _promise(r: Returns) -> str:
+def _promise(r: Returns | StructReturns) -> str:
+    if isinstance(r, StructReturns):
+        return describe(Struct(dict(r.kind.members), r.kind))
     return f"{describe_shape(r.shape)} of {r.dtype}" if r.shape else f"an {r.dtype}"
 
 
@@ -73,15 +77,23 @@ def _returned(f: Frame, value: Value, s: ast.Return) -> Value:
         value = operand(f.emit, value)
     if f.returns is None:
         return value
+    if isinstance(f.returns, StructReturns):
+        if not isinstance(value, Struct):
+            _refuse_kind(f, value, f.returns, s)
+        return as_type(f, value, f.returns.kind, f"the result of {f.name}")
     if isinstance(value, tuple):
         value = operand(f.emit, value) if f.returns.shape else value
     return _typed(f, value, f.returns, s)
 
 
+def _refuse_kind(f: Frame, value: Value, r: Returns | StructReturns, s: ast.Return) -> NoReturn:
+    f.refuse("return", f"this returns {describe(value)}, but `{f.name}` promises {_promise(r)}", s)
+
+
 def _typed(f: Frame, value: Value, r: Returns, s: ast.Return) -> Value:
     shape = value.shape if isinstance(value, Mat) else ()
     if not (is_scalar(value) or isinstance(value, Mat)) or shape != r.shape:
-        f.refuse("return", f"this returns {describe(value)}, but `{f.name}` promises {_promise(r)}", s)
+        _refuse_kind(f, value, r, s)
     name = f"the result of {f.name}"
     if isinstance(value, Mat):
         return Mat(value.shape, tuple(cast(f, x, r.dtype, name) for x in value.entries))

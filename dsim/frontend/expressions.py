@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
-from dsim.frontend import branches, items, names, subscripts, text
+from dsim.frontend import branches, items, names, structs, subscripts, text
 from dsim.frontend.elements import load
 from dsim.frontend.frame import Frame
 from dsim.frontend.linear import matmul
@@ -35,7 +35,6 @@ _UNSUPPORTED: dict[type, tuple[str, str]] = {
     ast.YieldFrom: ("yield", "store the values in a field"),
     ast.Await: ("await", "kernels run at once"),
     ast.NamedExpr: ("`:=`", "assign in a line of its own"),
-    ast.Dict: ("dictionaries", "use local variables, or fields"),
     ast.Set: ("sets", "use a field"),
     ast.DictComp: ("dictionaries", "use local variables, or fields"),
     ast.SetComp: ("sets", "use a field"),
@@ -227,6 +226,23 @@ def _tuple(f: Frame, node: ast.expr, hint: str) -> Value:
     return out if isinstance(node, ast.List) else tuple(out)
 
 
+def _dictionary(f: Frame, node: ast.expr, hint: str) -> Value:
+    """A struct without a type: what ``Struct({…})`` is given."""
+    assert isinstance(node, ast.Dict)
+    members: dict[str, Value] = {}
+    for key, value in zip(node.keys, node.values, strict=True):
+        name = None if key is None else f.value(key)
+        if not isinstance(name, str) or name in members:
+            f.refuse(
+                "syntax",
+                "a dictionary in a kernel is a struct: its keys are different strings",
+                key or value,
+                help='name the members: `{"a": 1.0}`',
+            )
+        members[name] = f.value(value)
+    return structs.untyped(f, members, node)
+
+
 def _call(f: Frame, node: ast.expr, hint: str) -> Value:
     assert isinstance(node, ast.Call)
     return f.c.language.call(f, node, True, hint)
@@ -257,6 +273,7 @@ _BY_NODE: dict[type, Evaluate] = {
     ast.Tuple: _tuple,
     ast.List: _tuple,
     ast.Call: _call,
+    ast.Dict: _dictionary,
     ast.ListComp: _comprehension,
     ast.JoinedStr: _formatted,
 }

@@ -18,7 +18,7 @@ from dsim.frontend.lowered import LoopConfig
 from dsim.frontend.memories import Memories
 from dsim.frontend.scope import DRAWS, LIVE, RETURNED, Scope
 from dsim.frontend.source import FunctionText
-from dsim.frontend.values import Element, Value
+from dsim.frontend.values import Element, StructElement, Value
 from dsim.ir.build import FALSE, TRUE, index
 from dsim.ir.nodes import Atom, Local, Origin, Var
 
@@ -105,6 +105,8 @@ class Frame:
         self.outer: Frame | None = None  # of a func defined inside another function
         self.returns: Value = None  # the annotation
         self.result_hint = "result"  # a name for what is returned
+        self.templates: set[str] = set()  # parameters that take their argument as it is
+        self.kept: frozenset[str] = frozenset()  # locals that are looked at when it has been lowered
         self.config: LoopConfig | None = None  # for the next loop
 
     @property
@@ -142,7 +144,7 @@ class Frame:
     def value(self, node: ast.expr, hint: str = "t") -> Value:
         """The value of an expression."""
         value = self.place(node, hint)
-        if not isinstance(value, Element):
+        if not isinstance(value, Element | StructElement):
             return value
         with self.at(node):
             return self.load(value, hint)

@@ -9,18 +9,27 @@ from dataclasses import dataclass
 from typing import Any
 
 from dsim.frontend import derive, elementary, own
-from dsim.frontend.assign import buffered, fixed, record
 from dsim.frontend.captures import Path, Surroundings
 from dsim.frontend.exits import assigned
 from dsim.frontend.frame import Frame
-from dsim.frontend.lowered import Returns
+from dsim.frontend.local_values import buffered, fixed, record
+from dsim.frontend.lowered import Returns, StructReturns
 from dsim.frontend.names import imported
 from dsim.frontend.operators import operand
 from dsim.frontend.problems import RefusedError
 from dsim.frontend.scope import DRAWS, RESULT, RETURNED
 from dsim.frontend.source import FunctionText, read
+from dsim.frontend.structs import as_type
 from dsim.frontend.structure import same, scalars
-from dsim.frontend.types import ArrayType, array_type, describe_array, is_template, matrix_type, scalar_type
+from dsim.frontend.types import (
+    ArrayType,
+    array_type,
+    describe_array,
+    is_template,
+    matrix_type,
+    scalar_type,
+    struct_type,
+)
 from dsim.frontend.values import Field, Mat, Opaque, Poison, Value, describe, is_scalar
 from dsim.ir.build import TRUE
 
@@ -50,8 +59,7 @@ def invoke(
         held = python.__self__
         path = f.c.captures.rooted(Path(type(held).__name__, lambda: held), id(held), python.__name__)
         owner, python = [Opaque(held, path)], python.__func__
-    inner = Frame(f.c, text_of(f, python), Surroundings(python), (*f.inlined, f.span(node)))
-    inner.result_hint = hint if hint != "t" else "result"
+    inner = _frame(f, python, node, hint)
     types_, args = annotated(inner, python), [*owner, *args]
     rules = getattr(function, "__dsim_rules__", None)
     if rules is None:
@@ -67,6 +75,33 @@ def invoke(
         inner.text.name_span(),
     )
     return own.call(f, called, node, hint)
+
+
+def invoke_method(
+    f: Frame,
+    function: Any,
+    owner: Value,
+    args: list[Value],
+    keywords: dict[str, Value],
+    node: ast.AST,
+    hint: str,
+) -> tuple[Value, Value]:
+    """The value of a method of a struct, and what the struct is after it."""
+    if getattr(function, "__dsim_rules__", None) is not None:
+        return invoke(f, function, [f.load(owner), *args], keywords, node, hint), owner
+    python = function.__dsim_func__
+    inner = _frame(f, python, node, hint)
+    kept = python.__code__.co_varnames[0]
+    inner.kept = frozenset({kept})
+    value = _inlined(f, inner, python, annotated(inner, python), [owner, *args], keywords, node)
+    return value, inner.scope.values[kept]
+
+
+def _frame(f: Frame, python: types.FunctionType, node: ast.AST, hint: str) -> Frame:
+    """Where the body of `python`, called at `node`, is lowered."""
+    inner = Frame(f.c, text_of(f, python), Surroundings(python), (*f.inlined, f.span(node)))
+    inner.result_hint = hint if hint != "t" else "result"
+    return inner
 
 
 def text_of(f: Frame, python: types.FunctionType) -> FunctionText:
@@ -104,7 +139,7 @@ def _inlined(
     try:
         _bind(f, inner, key, types_, args, keywords, node)
         inner.scope.values[DRAWS] = f.scope.values[DRAWS]
-        inner.run(inner.text.node.body, frozenset())
+        inner.run(inner.text.node.body, inner.kept)
     finally:
         f.c.active = f.c.active[:-1]
     f.scope.values[DRAWS] = inner.scope.values[DRAWS]
@@ -146,7 +181,7 @@ def _evaluated(annotation: Any, module: dict[str, Any], around: dict[str, Any]) 
         return None
 
 
-def declared_result(f: Frame, annotation: Any, node: ast.FunctionDef) -> Returns | None:
+def declared_result(f: Frame, annotation: Any, node: ast.FunctionDef) -> Returns | StructReturns | None:
     """The type that a function promises to return, when it does."""
     if annotation is None:
         return None
@@ -157,10 +192,16 @@ def declared_result(f: Frame, annotation: Any, node: ast.FunctionDef) -> Returns
         entry = scalar_type(vector.dtype, f.emit.settings)
         assert entry is not None
         return Returns(entry, vector.shape)
+    kind = struct_type(annotation)
+    if kind is not None:
+        return StructReturns(kind)
     if f.kind == "kernel":
         at = node.returns or node
         f.refuse(
-            "return", "a kernel returns a scalar, a vector or a matrix", at, help="for example `-> ds.f32`"
+            "return",
+            "a kernel returns a scalar, a vector, a matrix or a struct",
+            at,
+            help="for example `-> ds.f32`",
         )
     return None
 
@@ -223,7 +264,9 @@ def _parameter(
     """Binds one parameter in the func's scope."""
     if isinstance(annotation, type) and issubclass(annotation, object) and is_template(annotation):
         annotation = annotation()
-    if is_template(annotation) and changed and scalars(value):
+    if is_template(annotation):
+        inner.templates.add(name)
+    if is_template(annotation) and changed and scalars(value) and name not in inner.kept:
         help = "return the new value instead"
         f.refuse("argument", f"`{inner.name}` assigns to its template parameter `{name}`", node, help=help)
     value = _typed(f, inner, name, value, annotation)
@@ -272,6 +315,9 @@ def _typed(f: Frame, inner: Frame, name: str, value: Value, annotation: Any) -> 
         entry = scalar_type(vector.dtype, f.emit.settings)
         assert entry is not None
         return elementary.cast(f.emit, given, entry, name)
+    kind = struct_type(annotation)
+    if kind is not None:
+        return as_type(f, value, kind, name)
     if isinstance(value, list) and value and all(is_scalar(v) or isinstance(v, Mat | list) for v in value):
         return operand(f.emit, value)
     return value

@@ -6,7 +6,19 @@ import ast
 
 from dsim.frontend.frame import Frame
 from dsim.frontend.lowered import LoopConfig
-from dsim.frontend.values import Field, Grid, Mat, Opaque, Range, Scalar, Value, describe, is_scalar
+from dsim.frontend.subscripts import struct_shape
+from dsim.frontend.values import (
+    Field,
+    Grid,
+    Mat,
+    Opaque,
+    Range,
+    Scalar,
+    StructField,
+    Value,
+    describe,
+    is_scalar,
+)
 from dsim.ir.nodes import Const
 
 
@@ -76,6 +88,9 @@ def of_value(f: Frame, value: Value) -> Grid | None:
         return Grid((value,))
     if isinstance(value, Field):
         return Grid(tuple(Range(0, n) for n in value.field.shape))
+    if isinstance(value, StructField):
+        shape = struct_shape(f, value, f.text.node)
+        return Grid(tuple(Range(0, n) for n in shape))
     return None
 
 

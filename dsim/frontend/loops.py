@@ -6,17 +6,18 @@ import ast
 from collections.abc import Sequence
 from typing import NoReturn
 
-from dsim.frontend import carrying, loop_ranges
+from dsim.frontend import carrying, loop_ranges, struct_methods
 from dsim.frontend.branches import choose, fork
 from dsim.frontend.elements import store
 from dsim.frontend.exits import assigned, breaks
 from dsim.frontend.frame import Frame, Nest
 from dsim.frontend.items import bind_target
 from dsim.frontend.memories import whole
+from dsim.frontend.names import member_field
 from dsim.frontend.operators import condition
 from dsim.frontend.scope import DRAWS, LIVE, RETURNED
 from dsim.frontend.structure import same
-from dsim.frontend.values import Field, Grid, Mat, Opaque, Range, Shape, Value, describe
+from dsim.frontend.values import Field, Grid, Mat, Opaque, Range, Shape, StructField, Value, describe
 from dsim.ir.build import FALSE, TRUE, const, index
 from dsim.ir.nodes import Atom, Block, For, Local, Memory, Var, While
 from dsim.ir.types import ScalarType
@@ -26,6 +27,11 @@ def _new_go(f: Frame) -> str:
     """The name of the flag of a new loop."""
     f.c.loop_number += 1
     return f"#goes_on {f.c.loop_number}"
+
+
+def _changed(f: Frame, body: Sequence[ast.stmt]) -> list[str]:
+    """The locals that a loop's body may change."""
+    return list(dict.fromkeys((*assigned(body), *struct_methods.changed(f, body))))
 
 
 def _no_else(f: Frame, s: ast.For | ast.While) -> None:
@@ -104,7 +110,7 @@ class _Nest:
     def __init__(self, f: Frame, s: ast.For, grid: Grid, labels: list[str], go: str, outermost: bool) -> None:
         self.f, self.s, self.grid, self.labels, self.go = f, s, grid, labels, go
         self.outermost = outermost
-        self.changed = assigned(s.body)
+        self.changed = _changed(f, s.body)
         self.indices: list[Var] = []
 
     def axis(self, depth: int) -> Var | None:
@@ -166,8 +172,12 @@ def _note_range(f: Frame, at: Var, r: Range) -> None:
             f.c.ranges[at] = (min(values[0], values[-1]), max(values[0], values[-1]))
 
 
-def fill(f: Frame, field: Field, value: Value) -> None:
-    """``x.fill(value)``: a loop over all elements of the field."""
+def fill(f: Frame, field: Field | StructField, value: Value) -> None:
+    """``x.fill(value)``: a loop over all elements of the field, or of each member."""
+    if isinstance(field, StructField):
+        for key in field.keys:
+            fill(f, member_field(f, field, key, f.text.node), value)
+        return
     memory = f.c.memories.of(field)
     _fill(f, memory, tuple(field.field.shape), tuple(field.field.entry_shape), value, ())
 
@@ -200,7 +210,7 @@ def conditional(f: Frame, s: ast.While) -> None:
     f.loops.append(go)
     try:
         needed = frozenset(f.scope.visible())
-        c = carrying.body(f, assigned(s.body), go, None, lambda: f.run(s.body, needed))
+        c = carrying.body(f, _changed(f, s.body), go, None, lambda: f.run(s.body, needed))
         test = _test(f, s, c)
     finally:
         f.loops.pop()

@@ -8,23 +8,26 @@ import types
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NoReturn
 
 from dsim.diagnostics import CompilationError, Diagnostic, Source
 from dsim.frontend import calls, elements, expressions, funcs, statements
-from dsim.frontend.assign import assign, buffered
+from dsim.frontend.assign import assign
 from dsim.frontend.captures import Captures, Path, Surroundings, is_host_matrix
 from dsim.frontend.emit import Emitter
 from dsim.frontend.frame import Compilation, Frame, Language, RestartError
-from dsim.frontend.lowered import Lowered, Param, Returns, Settings
+from dsim.frontend.local_values import buffered
+from dsim.frontend.lowered import Lowered, Param, Returns, Settings, StructParam, StructReturns
 from dsim.frontend.memories import Memories
 from dsim.frontend.names import imported
+from dsim.frontend.parameters import parameter
 from dsim.frontend.problems import RefusedError
 from dsim.frontend.scope import RESULT, RETURNED
 from dsim.frontend.source import FunctionText, parse, read
+from dsim.frontend.struct_types import is_host_struct
 from dsim.frontend.structure import same, scalars
-from dsim.frontend.types import MatrixType, array_type, is_template, matrix_type, scalar_type
-from dsim.frontend.values import Field, Mat, Opaque, Poison, Value, component_names, size
+from dsim.frontend.types import MatrixType, array_type, is_template
+from dsim.frontend.values import Field, Mat, Opaque, Poison, StructField, Value, size
 from dsim.ir import sites
 from dsim.ir.build import TRUE
 from dsim.ir.nodes import Atom, Kernel, Origin
@@ -167,7 +170,7 @@ class _Lowering:
         self.c = Compilation(emit, Captures(promoted), Memories(emit), LANGUAGE, attempt.buffered)
         self.c.active = (self.python,)
         self.frame = Frame(self.c, self.text, Surroundings(self.python))
-        self.params: list[Param] = []
+        self.params: list[Param | StructParam] = []
 
     def run(self) -> Lowered:
         """Lowers the function whole."""
@@ -212,26 +215,16 @@ class _Lowering:
             value = imported(f, bound[a.arg], _path_of(bound[a.arg], a.arg), a)
             f.bind(a.arg, _renamed(value, a.arg), a)
             return
-        to, vector = scalar_type(annotation, self.emit.settings), matrix_type(annotation)
-        if to is not None:
-            self._add(a, to, ())
-        elif vector is not None:
-            entry = scalar_type(vector.dtype, self.emit.settings)
-            assert entry is not None
-            self._add(a, entry, vector.shape)
-        else:
+        made = parameter(self.emit, a.arg, annotation)
+        if made is None:
             self._refuse_parameter(a, annotation)
+        self.params.append(made[0])
+        value = made[1]
+        if isinstance(value, Mat) and (f.name, a.arg) in self.c.buffered:
+            value = buffered(f, a.arg, value)
+        f.bind(a.arg, value, a)
 
-    def _add(self, a: ast.arg, type_: ScalarType, shape: tuple[int, ...]) -> None:
-        names = component_names(a.arg, shape)
-        variables = tuple(self.emit.builder.fresh(name, type_) for name in names)
-        self.params.append(Param(a.arg, type_, variables, shape))
-        value: Value = Mat(shape, variables) if shape else variables[0]
-        if isinstance(value, Mat) and (self.frame.name, a.arg) in self.c.buffered:
-            value = buffered(self.frame, a.arg, value)
-        self.frame.bind(a.arg, value, a)
-
-    def _refuse_parameter(self, a: ast.arg, annotation: Any) -> None:
+    def _refuse_parameter(self, a: ast.arg, annotation: Any) -> NoReturn:
         help = f"annotate it: `{a.arg}: ds.f32`"
         if annotation is None:
             self.frame.refuse("argument", f"the parameter `{a.arg}` has no type", a, help=help)
@@ -245,7 +238,7 @@ class _Lowering:
 
     def _yields(self) -> tuple[Atom, ...]:
         f = self.frame
-        promised: Returns | None = f.returns
+        promised: Returns | StructReturns | None = f.returns
         value = f.scope.values.get(RESULT)
         if isinstance(value, Poison):
             raise RefusedError
@@ -255,6 +248,8 @@ class _Lowering:
             node = self.text.node.returns or self.text.node
             message = f"`{f.name}` promises a value, but does not return one on every way"
             f.refuse("return", message, node, help="end it with a `return`")
+        if isinstance(promised, StructReturns):
+            return tuple(self.emit.atom(s) for s in scalars(value))
         atoms = tuple(self.emit.atom(s, promised.dtype) for s in scalars(value))
         assert len(atoms) == size(promised.shape)
         return atoms
@@ -276,6 +271,7 @@ class _Lowering:
         return Lowered(
             sites.number(kernel),
             dict(c.memories.fields),
+            dict(c.memories.called),
             tuple(self.params),
             tuple(c.captures.constants.values()),
             tuple(c.captures.hidden.values()),
@@ -289,7 +285,7 @@ class _Lowering:
 
 def _path_of(held: Any, name: str) -> Path | None:
     """How a compile-time argument is looked at again at each launch: only what may change by itself is."""
-    changeable = is_host_matrix(held) or isinstance(held, list | Mapping | set)
+    changeable = is_host_matrix(held) or is_host_struct(held) or isinstance(held, list | Mapping | set)
     return Path(name, lambda: held) if changeable else None
 
 
@@ -297,6 +293,8 @@ def _renamed(value: Value, name: str) -> Value:
     """A bound field goes by its parameter's name; other Python objects are reached through it."""
     if isinstance(value, Field):
         return Field(value.field, name)
+    if isinstance(value, StructField):
+        return StructField(value.field, name)
     if isinstance(value, Opaque):
         held = value.value
         return Opaque(held, Path(name, lambda: held))

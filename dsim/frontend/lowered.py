@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from dsim.diagnostics import Diagnostic
+from dsim.frontend.struct_types import StructType
 from dsim.ir.nodes import Kernel, Var
 from dsim.ir.types import ScalarType, f32, i32
 
@@ -55,6 +56,20 @@ class Param:
 
 
 @dataclass(frozen=True, slots=True)
+class StructParam:
+    """A parameter of the person's that is a struct of type `kind`, and parameters for its members."""
+
+    name: str
+    kind: StructType
+    members: tuple[Param | StructParam, ...]
+
+    @property
+    def vars(self) -> tuple[Var, ...]:
+        """The kernel's parameters that it fills, member by member."""
+        return tuple(v for m in self.members for v in m.vars)
+
+
+@dataclass(frozen=True, slots=True)
 class Capture:
     """A Python value that was compiled in; the kernel is stale once ``read() != value``."""
 
@@ -69,6 +84,13 @@ class Returns:
 
     dtype: ScalarType
     shape: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class StructReturns:
+    """What a kernel gives back is a struct; it yields the scalars, member by member."""
+
+    kind: StructType
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,14 +111,16 @@ class Lowered:
         Its parameters are those of `params`, then of `hidden`, then ``launch`` when `random`.
     fields : mapping of str to object
         The field behind each memory's name.
-    params : tuple of Param
+    called : mapping of str to str
+        What the person calls that field: ``particles.pos``.
+    params : tuple of Param or StructParam
         The person's parameters, in order.
     captures : tuple of Capture
         Python numbers (and matrices, and sequences used statically) compiled in as constants.
     hidden : tuple of Capture
         Numbers that are parameters because they were in `promoted`; their types are those of the
         kernel's parameters.
-    returns : Returns or None
+    returns : Returns, StructReturns or None
         What it gives back.
     random : bool
         Whether it draws random numbers.
@@ -110,10 +134,11 @@ class Lowered:
 
     kernel: Kernel
     fields: Mapping[str, object]
-    params: tuple[Param, ...]
+    called: Mapping[str, str]
+    params: tuple[Param | StructParam, ...]
     captures: tuple[Capture, ...]
     hidden: tuple[Capture, ...]
-    returns: Returns | None
+    returns: Returns | StructReturns | None
     random: bool
     diagnostics: tuple[Diagnostic, ...]
     objects: tuple[Capture, ...] = ()

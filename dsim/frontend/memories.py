@@ -17,6 +17,8 @@ class Memories:
     ----------
     fields : dict
         Memory name to root field.
+    called : dict
+        Memory name to what the person calls the field: ``particles.pos``.
     used : dict
         The memories that were touched.
     """
@@ -24,6 +26,7 @@ class Memories:
     def __init__(self, emit: Emitter) -> None:
         self._emit = emit
         self.fields: dict[str, FieldLike] = {}
+        self.called: dict[str, str] = {}
         self.used: dict[Memory, None] = {}
         self._names: dict[int, str] = {}
 
@@ -31,8 +34,9 @@ class Memories:
         """The memory of `field`."""
         root = field.field.root
         if id(root) not in self._names:
-            self._names[id(root)] = self._emit.builder.names.fresh(field.name)
+            self._names[id(root)] = self._emit.builder.names.fresh(field.name.replace(".", "_"))
             self.fields[self._names[id(root)]] = root
+            self.called[self._names[id(root)]] = field.name
         entry = tuple(field.field.entry_shape)
         shape = (*field.field.shape, *entry)
         name, derivative = self._names[id(root)], tuple(field.field.derivative)

@@ -14,8 +14,10 @@ from dsim.frontend.captures import MISSING, Path, constant_module, is_field, is_
 from dsim.frontend.frame import Frame
 from dsim.frontend.operators import matrix
 from dsim.frontend.problems import RefusedError
-from dsim.frontend.types import MatrixType
-from dsim.frontend.values import Field, Mat, Opaque, Poison, Value, Weak
+from dsim.frontend.struct_types import StructType, is_host_struct, is_struct_field
+from dsim.frontend.structure import rebuilt, scalars
+from dsim.frontend.types import MatrixType, matrix_type, scalar_type
+from dsim.frontend.values import Field, Mat, Opaque, Poison, Struct, StructField, Value, Weak
 from dsim.ir.types import ScalarType, f64, i64
 
 
@@ -68,14 +70,23 @@ def imported(f: Frame, value: Any, path: Path | None, node: ast.AST) -> Value:
         return value
     if is_field(value):
         return _field(f, value, path, node)
-    if is_host_matrix(value):
+    return _object(f, value, path, node)
+
+
+def _object(f: Frame, value: Any, path: Path | None, node: ast.AST) -> Value:
+    """Anything but numbers, strings and fields of numbers."""
+    if is_struct_field(value):
+        if path is not None:
+            f.c.captures.object(path, value)
+        return StructField(value, _short(path))
+    if is_host_struct(value) or is_host_matrix(value):
         if path is not None:
             f.c.captures.constant(path, value)
-        return _host_matrix(f, value)
+        return _host_struct(f, value, node) if is_host_struct(value) else _host_matrix(f, value)
     # What is in an array is noted where it is used: comparing a large one at each launch takes time.
     if isinstance(value, list | tuple | Mapping | set) and path is not None:
         f.c.captures.constant(path, value)
-    if isinstance(value, ScalarType | MatrixType) and path is not None:
+    if isinstance(value, ScalarType | MatrixType | StructType) and path is not None:
         f.c.captures.object(path, value)
     return Opaque(value, path)
 
@@ -95,7 +106,18 @@ def _number(f: Frame, value: bool | float, path: Path | None) -> Value:
 
 
 def _field(f: Frame, value: Any, path: Path | None, node: ast.AST) -> Field:
-    text = path.text if path is not None else "field"
+    _refuse_unplaced(f, value, path.text if path is not None else "field", node)
+    if path is not None:
+        f.c.captures.object(path, value)
+    return Field(value, _short(path))
+
+
+def _short(path: Path | None) -> str:
+    """What a person calls the field at `path`."""
+    return "field" if path is None else path.text.split(".")[-1].split("[")[0]
+
+
+def _refuse_unplaced(f: Frame, value: Any, text: str, node: ast.AST) -> None:
     if not value.placed:
         f.refuse(
             "unplaced",
@@ -103,9 +125,28 @@ def _field(f: Frame, value: Any, path: Path | None, node: ast.AST) -> Field:
             node,
             help=f"give it a shape, or `root.place({text})`",
         )
-    if path is not None:
-        f.c.captures.object(path, value)
-    return Field(value, text.split(".")[-1].split("[")[0])
+
+
+def member_field(f: Frame, owner: StructField, name: str, node: ast.AST) -> Field | StructField:
+    """The field of the member `name`, which the struct field has."""
+    found, text = owner.field.__dsim_struct_field__[name], f"{owner.name}.{name}"
+    if is_struct_field(found):
+        return StructField(found, text)
+    _refuse_unplaced(f, found, text, node)
+    return Field(found, text)
+
+
+def _host_struct(f: Frame, value: Any, node: ast.AST) -> Struct:
+    """A struct of Python numbers; those of a typed one have the types of its members."""
+    kind = value.__dsim_struct__
+    members = {name: imported(f, v, None, node) for name, v in value.__dsim_struct_value__.items()}
+    for name, to in kind.members if kind is not None else ():
+        vector = matrix_type(to)
+        t = scalar_type(to if vector is None else vector.dtype, f.emit.settings)
+        if t is not None:
+            atoms = iter([f.emit.atom(s, t) for s in scalars(members[name])])
+            members[name] = rebuilt(members[name], atoms)
+    return Struct(members, kind)
 
 
 def _host_matrix(f: Frame, value: Any) -> Mat:

@@ -15,12 +15,15 @@ from dsim.frontend.values import (
     Mat,
     Opaque,
     Scalar,
+    Struct,
+    StructField,
     Value,
     component_names,
     describe,
     describe_shape,
     is_number,
     is_scalar,
+    listed,
 )
 from dsim.ir.nodes import Const
 from dsim.ir.types import u1
@@ -91,8 +94,10 @@ def operand(e: Emitter, value: Value, sign: str = "") -> Scalar | Mat:
 
 
 def _advice(value: Value) -> str:
-    if isinstance(value, Field):
+    if isinstance(value, Field | StructField):
         return "index it, as in `x[i]`"
+    if isinstance(value, Struct):
+        return f"compute with its members: {listed(value.members)}"
     if isinstance(value, Opaque) and isinstance(value.value, np.ndarray):
         return "keep the array in a field, or make it a `ds.Vector` or `ds.Matrix`"
     return ""

@@ -113,8 +113,14 @@ def call(f: Frame, called: Called, node: ast.AST, hint: str) -> Value:
 
 def is_floating(f: Frame, value: Value) -> bool:
     """Whether `value` is made of floats only, and has any."""
-    found = scalars(value)
-    return bool(found) and all(f.emit.type_of(s).is_float for s in found)
+    floats = [f.emit.type_of(s).is_float for s in scalars(value)]
+    if any(floats) and not all(floats):
+        f.emit.refuse(
+            "not-differentiable",
+            f"{describe(value)} holds floats and integers: a derivative by it is not defined",
+            help="pass its floats as arguments of their own",
+        )
+    return all(floats) and bool(floats)
 
 
 def _promoted(f: Frame, called: Called, node: ast.AST) -> list[Value]:

@@ -16,7 +16,8 @@ from dsim.frontend.operators import condition
 from dsim.frontend.problems import RefusedError
 from dsim.frontend.scope import LIVE, RETURNED
 from dsim.frontend.static import is_static_call, unrolled
-from dsim.frontend.types import scalar_type
+from dsim.frontend.structs import as_type
+from dsim.frontend.types import scalar_type, struct_type
 from dsim.frontend.values import POISON, Value
 from dsim.ir.build import FALSE, TRUE
 from dsim.ir.nodes import Const
@@ -110,10 +111,14 @@ def _assign(f: Frame, s: ast.stmt, needed: frozenset[str] | None) -> None:
 
 def _annotated(f: Frame, s: ast.stmt, needed: frozenset[str] | None) -> None:
     assert isinstance(s, ast.AnnAssign)
-    type_ = scalar_type(f.value(s.annotation), f.emit.settings)
+    annotation = f.value(s.annotation)
+    type_, kind = scalar_type(annotation, f.emit.settings), struct_type(annotation)
     if s.value is None or not isinstance(s.target, ast.Name):
         f.refuse("syntax", "an annotated name needs a value", s, help="write `a: ds.f32 = 0.0`")
-    assign.assign_name(f, s.target, f.value(s.value, s.target.id), s, type_)
+    value = f.value(s.value, s.target.id)
+    if kind is not None:
+        value = as_type(f, value, kind, s.target.id)
+    assign.assign_name(f, s.target, value, s, type_)
 
 
 def _augmented(f: Frame, s: ast.stmt, needed: frozenset[str] | None) -> None:

@@ -9,7 +9,18 @@ import numpy as np
 
 from dsim.frontend.frame import Frame
 from dsim.frontend.items import items
-from dsim.frontend.values import Field, Grid, Mat, Opaque, Range, Unrolled, Value, describe, is_scalar
+from dsim.frontend.values import (
+    Field,
+    Grid,
+    Mat,
+    Opaque,
+    Range,
+    StructField,
+    Unrolled,
+    Value,
+    describe,
+    is_scalar,
+)
 from dsim.ir.nodes import Const
 
 
@@ -56,7 +67,7 @@ def compile_time(f: Frame, value: Value, node: ast.AST) -> Any:
         f.c.captures.constant(value.path, value.value)
     if isinstance(value, Const | Opaque):
         return value.value
-    if isinstance(value, Field):
+    if isinstance(value, Field | StructField):
         return value.field
     if isinstance(value, Range):
         return range(compile_time(f, value.start, node), compile_time(f, value.stop, node), value.step)

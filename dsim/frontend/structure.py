@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
-from dsim.frontend.values import Field, Mat, Opaque, Scalar, Value, component_names, is_scalar
+from dsim.frontend.values import (
+    Field,
+    Mat,
+    Opaque,
+    Scalar,
+    Struct,
+    StructField,
+    Value,
+    component_names,
+    is_scalar,
+)
 from dsim.ir.nodes import Atom
 
 
@@ -14,6 +24,8 @@ def scalars(value: Value) -> list[Scalar]:
         return [value]
     if isinstance(value, Mat):
         return list(value.entries)
+    if isinstance(value, Struct):
+        return [s for v in value.members.values() for s in scalars(v)]
     if isinstance(value, tuple | list):
         return [s for v in value for s in scalars(v)]
     return []
@@ -25,6 +37,8 @@ def rebuilt(value: Value, atoms: Iterator[Atom]) -> Value:
         return next(atoms)
     if isinstance(value, Mat):
         return Mat(value.shape, tuple(next(atoms) for _ in value.entries))
+    if isinstance(value, Struct):
+        return Struct({name: rebuilt(v, atoms) for name, v in value.members.items()}, value.kind)
     if isinstance(value, tuple | list):
         return type(value)(rebuilt(v, atoms) for v in value)
     return value
@@ -36,6 +50,8 @@ def labels(name: str, value: Value) -> list[str]:
         return [name]
     if isinstance(value, Mat):
         return component_names(name, value.shape)
+    if isinstance(value, Struct):
+        return [label for key, v in value.members.items() for label in labels(f"{name}_{key}", v)]
     if isinstance(value, tuple | list):
         return [label for i, v in enumerate(value) for label in labels(f"{name}_{i}", v)]
     return []
@@ -47,6 +63,8 @@ def fits(a: Value, b: Value) -> bool:
         return is_scalar(a) and is_scalar(b)
     if isinstance(a, Mat) and isinstance(b, Mat):
         return a.shape == b.shape
+    if isinstance(a, Struct) and isinstance(b, Struct):
+        return a.kind == b.kind and _pairwise(fits, a, b)
     if isinstance(a, tuple | list) and isinstance(b, tuple | list):
         return len(a) == len(b) and all(map(fits, a, b))
     return same(a, b)
@@ -54,19 +72,24 @@ def fits(a: Value, b: Value) -> bool:
 
 def same(a: Value, b: Value) -> bool:
     """Whether `a` and `b` are one value (``1`` and ``1.0`` are not)."""
-    if a is b:
-        return True
-    if type(a) is not type(b):
-        return False
+    if a is b or type(a) is not type(b):
+        return a is b
     if isinstance(a, tuple | list):
         return len(a) == len(b) and all(map(same, a, b))
     if isinstance(a, Mat):
         return a.shape == b.shape and same(a.entries, b.entries)
-    if isinstance(a, Opaque | Field):
+    if isinstance(a, Struct):
+        return a.kind == b.kind and _pairwise(same, a, b)
+    if isinstance(a, Opaque | Field | StructField):
         return _held(a) is _held(b)
     return bool(a == b)
 
 
-def _held(value: Opaque | Field) -> object:
+def _pairwise(test: Callable[[Value, Value], bool], a: Struct, b: Struct) -> bool:
+    """Whether `a` and `b` have the same members in the same order, and `test` holds for each."""
+    return tuple(a.members) == tuple(b.members) and all(map(test, a.members.values(), b.members.values()))
+
+
+def _held(value: Opaque | Field | StructField) -> object:
     """The Python object behind a value."""
     return value.value if isinstance(value, Opaque) else value.field

@@ -4,14 +4,30 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
+from types import UnionType
+from typing import NoReturn
 
-from dsim.frontend import indexing, names
-from dsim.frontend.elements import store
+from dsim.frontend import indexing, names, structs
+from dsim.frontend.elements import member, store
 from dsim.frontend.frame import Frame
 from dsim.frontend.indexing import Part, integer, part
 from dsim.frontend.memories import whole
 from dsim.frontend.operators import matrix
-from dsim.frontend.values import Element, Field, Mat, Method, Opaque, Scalar, Value, describe, is_scalar, size
+from dsim.frontend.values import (
+    Element,
+    Field,
+    Mat,
+    Method,
+    Opaque,
+    Scalar,
+    Struct,
+    StructElement,
+    StructField,
+    Value,
+    describe,
+    is_scalar,
+    size,
+)
 from dsim.ir.nodes import Assert, Atom, Const
 
 SMALL = 16  # vectors and matrices up to this many entries stay scalars under run-time indices
@@ -24,9 +40,13 @@ _SWIZZLES = ("xyzw", "rgba", "stpq")
 def subscript(f: Frame, node: ast.Subscript, hint: str = "t") -> Value:
     """The value of ``owner[...]``; an element of a field is not loaded."""
     owner = f.place(node.value)
-    if isinstance(owner, Field):
+    if isinstance(owner, Field | StructField):
         return element(f, owner, field_index(f, node.slice, owner, node), node)
     keys = indices(f, node.slice)
+    if isinstance(owner, Struct | StructElement):
+        if len(keys) != 1 or not isinstance(keys[0], str):
+            f.refuse("index", f"{describe(owner)} has no elements", node, help="name a member: `p.x`")
+        return struct_member(f, owner, keys[0], node)
     if isinstance(owner, Element) and owner.shape:
         return of_element(f, owner, keys, node)
     owner = f.load(owner)
@@ -67,8 +87,12 @@ def _slice(f: Frame, node: ast.Slice) -> slice:
     return slice(bound(node.lower), bound(node.upper), bound(node.step))
 
 
-def field_index(f: Frame, node: ast.expr, field: Field, whole_node: ast.Subscript) -> tuple[Atom, ...]:
+def field_index(
+    f: Frame, node: ast.expr, field: Field | StructField, whole_node: ast.Subscript
+) -> tuple[Atom, ...]:
     """The index atoms of ``field[...]``."""
+    if isinstance(field, StructField):
+        struct_shape(f, field, whole_node)
     axes = len(field.field.shape)
     if isinstance(node, ast.Constant) and node.value is None:
         given: list[Value] = []
@@ -99,8 +123,12 @@ def _atom(f: Frame, at: int | Atom) -> Atom:
     return f.emit.atom(at) if isinstance(at, int) else at
 
 
-def element(f: Frame, field: Field, at: tuple[Atom, ...], node: ast.AST) -> Element:
+def element(
+    f: Frame, field: Field | StructField, at: tuple[Atom, ...], node: ast.AST
+) -> Element | StructElement:
     """The element of `field` at `at`."""
+    if isinstance(field, StructField):
+        return StructElement(field, at)
     return whole(f.c.memories.of(field), at, tuple(field.field.entry_shape))
 
 
@@ -123,7 +151,7 @@ def of_matrix(f: Frame, m: Mat, keys: Sequence[Value], node: ast.Subscript, hint
 
 
 def _from_buffer(f: Frame, m: Mat, p: Part, node: ast.Subscript) -> Value:
-    local = root_local(f, node)
+    local = root_local(f, node, Mat)
     if local is not None:
         f.in_memory(local)
     e = f.emit
@@ -133,11 +161,11 @@ def _from_buffer(f: Frame, m: Mat, p: Part, node: ast.Subscript) -> Value:
     return indexing.pick_element(buffer, p)
 
 
-def root_local(f: Frame, node: ast.expr) -> str | None:
-    """The local of which ``node`` is an entry, when it is one."""
+def root_local(f: Frame, node: ast.expr, kinds: type | UnionType = Mat | Struct) -> str | None:
+    """The local of which ``node`` is a part, when it is one of these `kinds`."""
     while isinstance(node, ast.Subscript | ast.Attribute):
         node = node.value
-    return node.id if isinstance(node, ast.Name) and isinstance(f.scope.values.get(node.id), Mat) else None
+    return node.id if isinstance(node, ast.Name) and isinstance(f.scope.values.get(node.id), kinds) else None
 
 
 def guard(f: Frame, shape: tuple[int, ...], p: Part) -> None:
@@ -200,6 +228,10 @@ def attribute(f: Frame, node: ast.Attribute, hint: str = "t") -> Value:
         return names.attribute(f, owner, node.attr, node)
     if isinstance(owner, Field):
         return _of_field(f, owner, node)
+    if isinstance(owner, StructField):
+        return _of_struct_field(f, owner, node)
+    if isinstance(owner, Struct | StructElement):
+        return struct_member(f, owner, node.attr, node)
     if isinstance(owner, list | tuple):
         owner = matrix(f.emit, owner) if owner and all(is_scalar(v) for v in owner) else owner
     if isinstance(owner, Mat | Element):
@@ -220,21 +252,69 @@ def _of_field(f: Frame, owner: Field, node: ast.Attribute) -> Value:
         known |= {"n": entry[0], "m": entry[1] if len(entry) > 1 else 1}
     if node.attr in known:
         return known[node.attr]
-    if node.attr in ("grad", "dual", "adjoint"):
-        which = "grad" if node.attr == "adjoint" else node.attr
+    if node.attr in _COMPANIONS:
+        which = _COMPANIONS[node.attr]
         companion = getattr(field, which, None) if field.dtype.is_float else None
         if companion is None or not companion.placed:
-            keyword = "needs_dual" if node.attr == "dual" else "needs_grad"
-            help = f"make the field with `{keyword}=True`"
-            f.refuse("missing-gradient", f"the field `{owner.name}` has no `{node.attr}`", node, help=help)
-        found = names.imported(f, companion, None, node)
-        return Field(found.field, owner.name) if isinstance(found, Field) else found
+            _refuse_companion(f, owner, node)
+        return Field(companion, owner.name)
     if node.attr == "fill":
         return Method(owner, "fill", node.value)
     help = names.suggestion(node.attr, ["fill", "shape", "dtype", "grad", "dual", "n", "m"])
     f.refuse(
         "unknown-attribute", f"the field `{owner.name}` has no `{node.attr}` in a kernel", node, help=help
     )
+
+
+_COMPANIONS = {"grad": "grad", "adjoint": "grad", "dual": "dual"}
+
+
+def _refuse_companion(f: Frame, owner: Field | StructField, node: ast.Attribute) -> NoReturn:
+    keyword = "needs_dual" if node.attr == "dual" else "needs_grad"
+    help = f"make the field with `{keyword}=True`"
+    f.refuse("missing-gradient", f"the field `{owner.name}` has no `{node.attr}`", node, help=help)
+
+
+def _of_struct_field(f: Frame, owner: StructField, node: ast.Attribute) -> Value:
+    if node.attr in owner.keys:
+        return names.member_field(f, owner, node.attr, node)
+    if node.attr == "keys":
+        return owner.keys
+    if node.attr == "shape":
+        return struct_shape(f, owner, node)
+    if node.attr in _COMPANIONS:
+        companion = getattr(owner.field, _COMPANIONS[node.attr])
+        if not companion.placed:
+            _refuse_companion(f, owner, node)
+        return StructField(companion, owner.name)
+    if node.attr in ("fill", "get_member_field"):
+        return Method(owner, node.attr, node.value)
+    structs.refuse_member(f, owner, node.attr, node)
+
+
+def struct_shape(f: Frame, owner: StructField, node: ast.AST) -> tuple[int, ...]:
+    """The shape of a struct field, whose members must lie in one."""
+    if not owner.field.placed:
+        f.refuse(
+            "unplaced",
+            f"the members of `{owner.name}` are not all placed with one shape",
+            node,
+            help=f"give it a shape, or `root.dense(…).place({owner.name})`",
+        )
+    return tuple(owner.field.shape)
+
+
+def struct_member(f: Frame, owner: Struct | StructElement, name: str, node: ast.AST) -> Value:
+    """A member of a struct, or a method of its type."""
+    kind = owner.kind if isinstance(owner, Struct) else owner.field.kind
+    keys = tuple(owner.members) if isinstance(owner, Struct) else owner.field.keys
+    if name in keys:
+        return owner.members[name] if isinstance(owner, Struct) else member(f, owner, name)
+    if kind is not None and kind.method(name) is not None:
+        return Method(owner, name, node.value if isinstance(node, ast.Attribute) else node)
+    if name == "keys":
+        return keys
+    structs.refuse_member(f, owner, name, node)
 
 
 def _of_matrix(f: Frame, owner: Mat | Element, node: ast.Attribute) -> Value:

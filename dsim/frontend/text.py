@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from dsim.diagnostics import Diagnostic
 from dsim.frontend.frame import Frame
-from dsim.frontend.values import Mat, Opaque, Value, describe, is_number, is_scalar
+from dsim.frontend.values import Mat, Opaque, Struct, Value, describe, is_number, is_scalar
 from dsim.ir.nodes import Atom
 
 Part = str | Atom
@@ -63,9 +63,7 @@ def _woven(f: Frame, pieces: list[str], values: Sequence[ast.expr], node: ast.ex
 
 def shown(f: Frame, value: Value) -> list[Part]:
     """Text and scalars of a value: vectors in brackets."""
-    if isinstance(value, str):
-        return [value]
-    if is_number(value) or value is None:
+    if isinstance(value, str) or is_number(value) or value is None:
         return [str(value)]
     if is_scalar(value):
         return [f.emit.atom(value)]
@@ -73,6 +71,8 @@ def shown(f: Frame, value: Value) -> list[Part]:
         return _listed(f, value.rows() if len(value.shape) == 2 else value.entries, "[]")
     if isinstance(value, tuple | list):
         return _listed(f, value, "()" if isinstance(value, tuple) else "[]")
+    if isinstance(value, Struct):
+        return _struct(f, value)
     if isinstance(value, Opaque):
         return [str(value.value)]
     f.emit.refuse("type", f"{describe(value)} cannot be shown", help="show its elements one by one")
@@ -84,6 +84,13 @@ def _listed(f: Frame, values: Sequence[Value], brackets: str) -> list[Part]:
         out += [", "] if i else []
         out += shown(f, v)
     return [*out, brackets[1]]
+
+
+def _struct(f: Frame, value: Struct) -> list[Part]:
+    out: list[Part] = [f"{value.kind.name or 'Struct'}(" if value.kind is not None else "Struct("]
+    for i, (name, v) in enumerate(value.members.items()):
+        out += [f"{', ' if i else ''}{name}=", *shown(f, v)]
+    return [*out, ")"]
 
 
 def merged(given: Sequence[Part]) -> tuple[Part, ...]:

@@ -1,4 +1,4 @@
-"""Types that a person writes: scalar types, vector and matrix types, and what counts as one."""
+"""Types that a person writes: scalar, vector, matrix and struct types, and what counts as one."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from dsim.frontend.lowered import Settings
+from dsim.frontend.struct_types import StructType
 from dsim.frontend.values import Opaque, Shape, Value, size
 from dsim.ir.types import ScalarType, from_numpy, u1
 
@@ -168,3 +169,10 @@ def matrix_type(value: Value) -> MatrixType | None:
     if isinstance(value, Opaque):
         value = value.value
     return value if isinstance(value, MatrixType) else None
+
+
+def struct_type(value: Value) -> StructType | None:
+    """The struct type that `value` is, or None."""
+    if isinstance(value, Opaque):
+        value = value.value
+    return value if isinstance(value, StructType) else None

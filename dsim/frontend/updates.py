@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import ast
 
-from dsim.frontend import assign, elementary, indexing, subscripts
+from dsim.frontend import assign, elementary, local_parts, subscripts
 from dsim.frontend.elements import accumulate, load, store
 from dsim.frontend.expressions import operate
 from dsim.frontend.frame import Frame
 from dsim.frontend.operators import SIGNS, unary
-from dsim.frontend.values import Element, Mat, Value, describe
+from dsim.frontend.values import Element, StructElement, Value, describe
 from dsim.ir.nodes import AccumulateOp
 
 _IN_ONE_STEP: dict[str, AccumulateOp] = {"+": "add", "-": "add", "&": "band", "|": "bor", "^": "bxor"}
@@ -38,7 +38,7 @@ def augmented(f: Frame, node: ast.AugAssign) -> None:
         x = assign.element(f, node.target)
         value = f.value(node.value)
         with f.at(node.target):
-            if sign in _IN_ONE_STEP:
+            if sign in _IN_ONE_STEP and isinstance(x, Element):
                 _accumulate(f, x, sign, value, False)
             else:
                 store(f, x, operate(f, sign, load(f, x), value))
@@ -49,7 +49,7 @@ def augmented(f: Frame, node: ast.AugAssign) -> None:
 def _is_place(f: Frame, target: ast.expr) -> bool:
     """Whether `target` is in a memory (a field, or a local that lives in one)."""
     if isinstance(target, ast.Name):
-        return isinstance(f.scope.values.get(target.id), Element)
+        return isinstance(f.scope.values.get(target.id), Element | StructElement)
     return subscripts.root_local(f, target) is None
 
 
@@ -70,11 +70,9 @@ def _on_local(f: Frame, target: ast.expr, sign: str, value: Value) -> Value:
     name = subscripts.root_local(f, target)
     if name is None:
         f.refuse("type", "this cannot be changed", target)
-    p = assign.local_part(f, name, target)
-    m = f.scope.values[name]
-    assert isinstance(m, Mat)
-    old = indexing.pick(f.emit, m, p)
-    assign.set_part(f, name, p, _combined(f, sign, old, value, "t"), target)
+    p = local_parts.find(f, name, target)
+    old = local_parts.read(f, p)
+    local_parts.write(f, p, _combined(f, sign, old, value, "t"), target)
     return old
 
 

@@ -1,19 +1,20 @@
 """What an expression stands for while a kernel is lowered.
 
 A value is one of: a *scalar* (an atom of the IR, a Python number whose type is still open, or a
-`Weak` parameter), a `Mat` of scalars, an `Element` (a place in a memory, not loaded yet), a Python
-tuple or list of values, or something known at compile time: a `Field`, an `Opaque` Python object, a
-string, None, a range.
+`Weak` parameter), a `Mat` of scalars, a `Struct` of named values, an `Element` or `StructElement` (a place
+in memories, not loaded yet), a Python tuple or list of values, or something known at compile time: a
+`Field`, a `StructField`, an `Opaque` Python object, a string, None, a range.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
-from dsim.frontend.captures import FieldLike, Path
+from dsim.frontend.captures import FieldLike, Path, StructFieldLike
+from dsim.frontend.struct_types import StructType
 from dsim.ir.nodes import Atom, Const, Memory, Var
 
 
@@ -40,6 +41,14 @@ class Mat:
         """The rows of a matrix, as vectors."""
         width = self.shape[1]
         return tuple(Mat((width,), self.entries[i : i + width]) for i in range(0, len(self.entries), width))
+
+
+@dataclass(frozen=True, slots=True)
+class Struct:
+    """Named values: scalars, vectors, matrices, structs; of a `kind`, unless it was made without a type."""
+
+    members: Mapping[str, Any]
+    kind: StructType | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +79,32 @@ class Field:
 
     field: FieldLike
     name: str
+
+
+@dataclass(frozen=True, slots=True)
+class StructField:
+    """A field of structs, and what the person calls it."""
+
+    field: StructFieldLike
+    name: str
+
+    @property
+    def kind(self) -> StructType:
+        """The type of its elements."""
+        return self.field.__dsim_struct__
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The names of its members, in order."""
+        return tuple(self.field.__dsim_struct_field__)
+
+
+@dataclass(frozen=True, slots=True)
+class StructElement:
+    """One element of a struct field, not loaded yet; each member of it is an element of a field."""
+
+    field: StructField
+    index: tuple[Atom, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,9 +208,22 @@ def describe(value: Value) -> str:
         return describe_shape(value.shape)
     if isinstance(value, Element):
         return describe_shape(value.shape) if value.shape else f"an element of `{value.memory.name}`"
+    if isinstance(value, Struct):
+        return _describe_struct(value)
     if isinstance(value, tuple | list):
         return f"a {type(value).__name__} of {len(value)}"
     return _describe_object(value)
+
+
+def _describe_struct(value: Struct) -> str:
+    if value.kind is not None and value.kind.name:
+        return f"a `{value.kind.name}`"
+    return f"a struct of {listed(value.members)}"
+
+
+def listed(names: Iterable[str]) -> str:
+    """Names for the middle of a sentence: ```pos`, `mass```."""
+    return ", ".join(f"`{name}`" for name in names)
 
 
 def _describe_scalar(value: Scalar) -> str:
@@ -189,6 +237,9 @@ def _describe_scalar(value: Scalar) -> str:
 def _describe_object(value: Value) -> str:
     if isinstance(value, Field | Method):
         return f"the {type(value).__name__.lower()} `{value.name}`"
+    if isinstance(value, StructField | StructElement):
+        of = value if isinstance(value, StructField) else value.field
+        return f"the struct field `{of.name}`" if of is value else f"an element of `{of.name}`"
     if isinstance(value, Opaque):
         return f"a Python object of type `{type(value.value).__name__}`"
     if isinstance(value, Range | Grid | Unrolled):

@@ -7,13 +7,13 @@ compare what was compiled in with what it is now, launch, give back the result a
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from dsim.diagnostics import Diagnostic, LaunchTypeError, Span
-from dsim.frontend.lowered import Capture, Lowered, Param, Returns
+from dsim.frontend.lowered import Capture, Lowered, Param, Returns, StructParam, StructReturns
 from dsim.ir.types import ScalarType
 from dsim.runtime import access, pipeline
 from dsim.runtime.array_launch import ArrayLaunch
@@ -21,6 +21,7 @@ from dsim.runtime.faults import raised
 from dsim.runtime.forms import Form
 from dsim.runtime.randomness import next_launch
 from dsim.runtime.stack import STACK
+from dsim.runtime.structs import HostStruct, described, members_of, struct_of
 from dsim.runtime.values import Array
 
 Launch = Callable[..., Any]
@@ -29,7 +30,7 @@ Launch = Callable[..., Any]
 class Parameters:
     """The person's parameters of one kernel: what they take, and what is said when it does not fit."""
 
-    def __init__(self, name: str, params: Sequence[Param], span: Span | None) -> None:
+    def __init__(self, name: str, params: Sequence[Param | StructParam], span: Span | None) -> None:
         self.name = name
         self.params = tuple(params)
         self.span = span
@@ -37,6 +38,7 @@ class Parameters:
     def number(self, at: int) -> Callable[[Any], Any]:
         """The function that makes argument number `at`, a scalar, a Python number of its type."""
         param = self.params[at]
+        assert isinstance(param, Param)
 
         def convert(value: Any) -> Any:
             if isinstance(value, np.ndarray | Array) and np.asarray(value).ndim:
@@ -49,22 +51,40 @@ class Parameters:
         return convert
 
     def entries(self, at: int) -> Callable[[Any], tuple[Any, ...]]:
-        """The function that makes argument number `at`, a vector or matrix, a tuple of its entries."""
+        """The function that makes argument number `at` a tuple of its numbers."""
         param = self.params[at]
 
         def convert(value: Any) -> tuple[Any, ...]:
-            array = np.asarray(value)
-            if array.shape != param.shape or array.dtype == object:
-                raise self._refused(param, f"of shape {param.shape}, got shape {array.shape}")
-            try:
-                return tuple(strict_scalar(param.type, v) for v in array.ravel().tolist())
-            except (TypeError, ValueError, OverflowError) as wrong:
-                raise self._refused(param, str(wrong)) from None
+            return tuple(self._entries(param, value))
 
         return convert
 
-    def _refused(self, param: Param, why: str) -> LaunchTypeError:
-        message = f"argument `{param.name}` of `{self.name}` is {_article(param.type)}: {why}"
+    def _entries(self, param: Param | StructParam, value: Any) -> Iterator[Any]:
+        """The numbers of an argument, or of a member of one, in order."""
+        if isinstance(param, StructParam):
+            yield from self._members(param, value)
+            return
+        array = np.asarray(value)
+        if array.shape != param.shape or array.dtype == object:
+            raise self._refused(param, f"of shape {param.shape}, got shape {array.shape}")
+        try:
+            yield from [strict_scalar(param.type, v) for v in array.ravel().tolist()]
+        except (TypeError, ValueError, OverflowError) as wrong:
+            raise self._refused(param, str(wrong)) from None
+
+    def _members(self, param: StructParam, value: Any) -> Iterator[Any]:
+        given = members_of(value) if isinstance(value, HostStruct | Mapping) else {}
+        if set(given) != set(param.kind.keys):
+            raise self._refused(param, f"got {described(value)}")
+        for name, member in zip(param.kind.keys, param.members, strict=True):
+            yield from self._entries(member, given[name])
+
+    def _refused(self, param: Param | StructParam, why: str) -> LaunchTypeError:
+        if isinstance(param, StructParam):
+            what = f"a struct of {', '.join(f'`{k}`' for k in param.kind.keys)}"
+        else:
+            what = _article(param.type)
+        message = f"argument `{param.name}` of `{self.name}` is {what}: {why}"
         return LaunchTypeError(Diagnostic("argument", message, self.span, "defined here"))
 
 
@@ -137,7 +157,7 @@ def _taking(parameters: Parameters, scope: dict[str, Any], takes_arrays: bool) -
     lines = [f"{', '.join(names)}, = args"] if names else []
     values: list[str] = []
     for n, p in enumerate(parameters.params):
-        if p.shape:
+        if isinstance(p, StructParam) or p.shape:
             scope[f"convert{n}"] = parameters.entries(n)
             lines.append(f"a{n} = convert{n}(a{n})")
             values.append(f"*a{n}")
@@ -209,7 +229,9 @@ def _launching(form: Form, values: str, scope: dict[str, Any]) -> list[str]:
     ]
 
 
-def _results(returns: Returns | None) -> Callable[[tuple[Any, ...]], Any]:
+def _results(returns: Returns | StructReturns | None) -> Callable[[tuple[Any, ...]], Any]:
+    if isinstance(returns, StructReturns):
+        return lambda values: struct_of(returns.kind, iter(values))
     if returns is None or not returns.shape:
         return lambda values: values[0] if values else None
     shape, dtype = returns.shape, returns.dtype.numpy

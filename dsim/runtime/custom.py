@@ -12,6 +12,7 @@ from dsim.runtime.contexts import Stopped, dispatch
 from dsim.runtime.fields import Field
 from dsim.runtime.forward_mode import ForwardMode
 from dsim.runtime.stack import STACK
+from dsim.runtime.struct_fields import StructField
 from dsim.runtime.sweep import Custom
 from dsim.runtime.tape import Tape
 
@@ -132,7 +133,10 @@ def stop_grad(field: Any) -> Any:
 
     Inside a kernel it is a function of a value. On a number it does nothing.
     """
-    if isinstance(field, Field) and STACK.open and field.dtype.is_float:
+    if isinstance(field, StructField):
+        for member in field.__dsim_struct_field__.values():
+            stop_grad(member)
+    elif isinstance(field, Field) and STACK.open and field.dtype.is_float:
         field.require()
         dispatch(hostops.form(hostops.Stop, field), ())
     return field

@@ -15,6 +15,7 @@ from typing import Any
 
 from dsim.diagnostics import Diagnostic, LaunchError, LaunchTypeError
 from dsim.runtime.fields import BAR, DOT, Field
+from dsim.runtime.struct_fields import StructField
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +60,8 @@ class Builder:
         for f in fields:
             if isinstance(f, list | tuple):
                 self.place(*f)
+            elif isinstance(f, StructField):
+                self.place(*f.__dsim_struct_field__.values())
             elif isinstance(f, Field):
                 _place(f, self.shape)
                 self._tree.fields.add(f.root)

@@ -15,7 +15,7 @@ from dsim.ir.types import ScalarType, from_numpy
 from dsim.runtime.settings import default_type
 
 
-class _Builtin(type):
+class Builtin(type):
     """The class (not its instances) is what the frontend recognises by name in a kernel."""
 
     @property
@@ -42,7 +42,7 @@ def _plain(values: Any) -> Any:
 _SWIZZLES = {**dict(zip("xyzw", range(4), strict=True)), **dict(zip("rgba", range(4), strict=True))}
 
 
-class Array(metaclass=_Builtin):
+class Array(metaclass=Builtin):
     """A matrix, or with one axis a vector, outside kernels.
 
     Parameters

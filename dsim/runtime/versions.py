@@ -7,7 +7,7 @@ from typing import Any
 
 from dsim import frontend
 from dsim.diagnostics import CompilationError, Diagnostic, Level
-from dsim.frontend.lowered import Lowered
+from dsim.frontend.lowered import Lowered, Param
 from dsim.frontend.lowered import Settings as Types
 from dsim.runtime import arguments, pipeline, settings
 from dsim.runtime.arguments import Parameters
@@ -43,7 +43,8 @@ class Version:
         """All of the kernel's arguments for a person's, those of the last launch's random numbers too."""
         values: list[Any] = []
         for n, (p, a) in enumerate(zip(self.lowered.params, args, strict=True)):
-            values += self.parameters.entries(n)(a) if p.shape else [self.parameters.number(n)(a)]
+            one = isinstance(p, Param) and not p.shape
+            values += [self.parameters.number(n)(a)] if one else self.parameters.entries(n)(a)
         random = (self.last_random,) if self.lowered.random else ()
         return (*values, *arguments.own_values(self.lowered), *random)
 
@@ -131,8 +132,9 @@ class Instance:
         for name, field in lowered.fields.items():
             assert isinstance(field, Field)
             fields[name] = field.root
-            if name not in self.bound:
-                field.root.given_name = field.root.given_name or name
+            called = lowered.called[name]
+            if called.split(".")[0] not in self.bound:
+                field.root.given_name = field.root.given_name or called
         kernel, diagnostics = pipeline.prepared(lowered.kernel, lowered.loops)
         form = Form(kernel, fields, chosen.backend, chosen.check_bounds)
         return Version(self, lowered, form, (*lowered.diagnostics, *diagnostics))

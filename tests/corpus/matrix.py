@@ -37,6 +37,7 @@ from tests.corpus import (
     programs_own_derivatives,
     programs_physics,
     programs_state,
+    programs_structs,
 )
 from tests.corpus.program import PROGRAMS, Cell, Maker
 
@@ -57,6 +58,7 @@ MODULES = (
     programs_derivatives,
     programs_own_derivatives,
     programs_arrays,
+    programs_structs,
 )
 COLUMNS = ("forward", "reverse", "product", "reference")
 REALS = {"f32": ds.f32, "f64": ds.f64}

@@ -11,6 +11,7 @@ import numpy as np
 
 from dsim.backends import python_source
 from dsim.frontend import Lowered, MatrixType, Settings, Template, lower
+from dsim.frontend.struct_types import StructType
 from dsim.ir import show
 from dsim.ir.check import check
 from dsim.ir.types import f32, f64, i8, i32, i64, u1, u8, u32, u64
@@ -69,6 +70,46 @@ class FakeField:
             found = found._companion(kind)
             assert found is not None
         return found
+
+
+@dataclass(eq=False)
+class FakeStructField:
+    """A field of structs as the frontend's protocol has it."""
+
+    kind: StructType
+    members: dict[str, Any]
+
+    @property
+    def __dsim_struct__(self) -> StructType:
+        return self.kind
+
+    @property
+    def __dsim_struct_field__(self) -> dict[str, Any]:
+        return self.members
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return next(iter(self.members.values())).shape
+
+    @property
+    def placed(self) -> bool:
+        return all(m.placed and m.shape == self.shape for m in self.members.values())
+
+    @property
+    def grad(self) -> FakeStructField:
+        return FakeStructField(self.kind, {name: m.grad for name, m in self.members.items()})
+
+
+def structs(kind: StructType, *shape: int) -> FakeStructField:
+    """A field of structs."""
+    members: dict[str, Any] = {}
+    for name, t in kind.members:
+        if isinstance(t, StructType):
+            members[name] = structs(t, *shape)
+        else:
+            of, entry = (t.dtype, t.shape) if isinstance(t, MatrixType) else (t, ())
+            members[name] = f(*shape, dtype=f64 if of is float else of, entry=entry)
+    return FakeStructField(kind, members)
 
 
 def f(
@@ -136,6 +177,12 @@ class Func:
         return self.__dsim_func__(*args, **named)
 
 
+def dataclass_of(kind: type) -> StructType:
+    """What the decorator of the dialect makes of a class."""
+    methods = {name: v for name, v in vars(kind).items() if isinstance(v, Func)}
+    return StructType(tuple(kind.__annotations__.items()), tuple(methods.items()), kind.__name__)
+
+
 class Derivative:
     def __init__(self, mode: str, function: Any) -> None:
         self.__dsim_derivative__ = (mode, function)
@@ -151,7 +198,11 @@ ti = SimpleNamespace(
         vec3=MatrixType(float, (3,)),
         mat2=MatrixType(float, (2, 2)),
     ),
-    types=SimpleNamespace(vector=lambda n, t: MatrixType(t, (n,))),
+    types=SimpleNamespace(
+        vector=lambda n, t: MatrixType(t, (n,)), struct=lambda **members: StructType(tuple(members.items()))
+    ),
+    Struct=mark("Struct"),
+    dataclass=dataclass_of,
     template=Template,
     func=Func,
     forward=marked("forward", lambda g: Derivative("jvp", g)),

@@ -151,3 +151,55 @@ def test_errors_of_derivatives() -> None:
     assert "not-differentiable: this function returns an integer" in refused(integer)
     assert "takes the arguments and then their tangents, got 2 in all" in refused(missing)
     assert "the tangent of a vector of 2 is missing\nhelp: `forward(f)(x, dx)`" in refused(vector)
+
+
+Spin = ti.types.struct(axis=ti.math.vec2, rate=ti.f64)
+
+
+def test_derivatives_by_structs() -> None:
+    s = f(6)
+
+    @ti.func
+    def power(p):
+        return p.rate**2 * p.axis.x + p.axis.y
+
+    def k():
+        p = Spin(axis=[3.0, 4.0], rate=5.0)
+        g = ti.grad(power)(p)
+        s[0], s[1], s[2] = g.axis.x, g.axis.y, g.rate
+        s[3] = ti.forward(power)(p, Spin(rate=1.0))
+        s[4] = ti.forward(power)(p, g)
+        s[5] = ti.grad(lengths)(g).axis.x
+
+    @ti.func
+    def lengths(p):
+        return p.axis.norm_sqr()
+
+    expanded(k)
+    assert s.values.tolist() == [25, 1, 30, 30, 30 * 30 + 25 * 25 + 1, 50]
+
+
+def test_what_a_derivative_by_a_struct_needs() -> None:
+    mixed = ti.types.struct(mass=ti.f64, hits=ti.i32)
+
+    @ti.func
+    def energy(b, g):
+        return b.mass * g
+
+    @ti.func
+    def power(p):
+        return p.rate**2
+
+    def integers(a: float) -> float:
+        return ti.grad(energy)(mixed(mass=a), a)
+
+    def tangent(a: float) -> float:
+        return ti.forward(power)(Spin(rate=a), ti.Struct(rate=1.0, axis=[0.0, 0.0]))
+
+    assert refused(integers) == (
+        "not-differentiable: a struct of `mass`, `hits` holds floats and integers: "
+        "a derivative by it is not defined\nhelp: pass its floats as arguments of their own"
+    )
+    assert "shape: a struct of `rate`, `axis` cannot be the tangent of a struct of `axis`, `rate`" in refused(
+        tangent
+    )

@@ -1,0 +1,571 @@
+"""Structs in kernels: values, members, methods, elements of struct fields, and errors in them."""
+
+import pytest
+
+from dsim.diagnostics import CompilationError
+from dsim.frontend import lower
+from tests.frontend.dialect import DOUBLE, f, lowered, refused, run, structs, text, ti
+
+vec2 = ti.math.vec2
+Spin = ti.types.struct(axis=vec2, rate=ti.f64)
+
+
+@ti.dataclass
+class Ball:
+    pos: vec2
+    mass: ti.f64
+    hits: ti.i32
+    spin: Spin
+
+    @ti.func
+    def energy(self, g):
+        return self.mass * g * self.pos.y
+
+    @ti.func
+    def push(self, by):
+        self.pos += by
+        self.hits += 1
+
+    @ti.func
+    def bounce(self, floor):
+        if self.pos.y > floor:
+            return 0.0
+        self.pos.y = 2.0 * floor - self.pos.y
+        self.push([1.0, 0.0])
+        return 1.0
+
+    @ti.func
+    def replace(self, mass):
+        self = Ball(mass=mass)  # noqa: PLW0642
+
+
+# ------------------------------------------------------------------ values
+
+
+def test_what_is_not_given_is_zero() -> None:
+    s = f(8)
+
+    def k():
+        b = Ball([1.0, 2.0], hits=3)
+        c = Ball(mass=5, spin=Spin(rate=7.0))
+        s[0], s[1], s[2], s[3] = b.pos.x, b.pos[1], b.mass, b.hits
+        s[4], s[5], s[6], s[7] = c.mass, c.pos.y, c.spin.rate, c.spin.axis.x
+
+    run(k)
+    assert s.values.tolist() == [1, 2, 0, 3, 5, 0, 7, 0]
+
+
+def test_members_have_the_types_of_the_struct() -> None:
+    def k(a: float, n: ti.i32) -> float:
+        b = Ball(mass=n, hits=n)
+        c = Ball(pos=a)
+        return b.mass + c.pos.y
+
+    assert text(k).splitlines()[1:] == ["  t: f64 = cast n", "  result: f64 = add t, a", "  return result"]
+
+
+def test_members_are_assigned() -> None:
+    s = f(9)
+
+    def k(i: ti.i32):
+        b = Ball(mass=1.0)
+        b.mass += 2.0
+        b.pos = [3.0, 4.0]
+        b.pos.x *= 10.0
+        b.pos[i] = 5.0
+        b.spin.axis = 6.0
+        b.spin.axis[0] -= 1.0
+        b.spin.rate = b.spin.axis.sum()
+        b["hits"] = 2
+        s[0], s[1], s[2], s[3] = b.mass, b.pos.x, b.pos.y, b.pos[i]
+        s[4], s[5], s[6], s[7] = b.spin.axis.x, b.spin.axis.y, b.spin.rate, b.hits
+        s[8] = ti.atomic_add(b.mass, 1.0) + 100 * b.mass
+
+    run(k, 1)
+    assert s.values.tolist() == [3, 30, 5, 5, 5, 6, 11, 2, 403]
+
+
+def test_an_assignment_copies() -> None:
+    s = f(4)
+
+    @ti.func
+    def moved(b):
+        b.pos.x += 1.0
+        return b
+
+    def k():
+        a = Ball(pos=[1.0, 2.0])
+        b = a
+        b.pos.x = 10.0
+        c = moved(b)
+        inner = a.spin
+        inner.rate = 9.0
+        s[0], s[1], s[2], s[3] = a.pos.x, b.pos.x, c.pos.x, a.spin.rate
+
+    run(k)
+    assert s.values.tolist() == [1, 10, 11, 0]
+
+
+def test_structs_without_a_type() -> None:
+    s = f(7)
+
+    def k(a: float):
+        p = ti.Struct(a=a, v=[1.0, 2.0], inner=ti.Struct(b=3))
+        q = ti.Struct({"x": 1.5, "in": {"y": a}})
+        p.v.x += p.a
+        p.inner.b = 7
+        q["in"].y += 1.0
+        s[0], s[1], s[2], s[3], s[4] = p.v.x, p.v.y, p.inner.b, q.x, q["in"].y
+        n = 0
+        for key in ti.static(p.keys):
+            n += len(p) if ti.static(key == "a") else 1
+        s[5] = n
+        b = Ball(spin={"rate": a, "axis": [1, 2]})
+        s[6] = b.spin.rate
+
+    run(k, 5.0)
+    assert s.values.tolist() == [6, 2, 7, 1.5, 6, 5, 5]
+
+
+def test_members_in_another_order() -> None:
+    s = f(2)
+
+    def k():
+        p = ti.Struct(a=1.0, b=2.0)
+        p = ti.Struct(b=3, a=4)
+        s[0], s[1] = p.a, p.b
+
+    run(k)
+    assert s.values.tolist() == [4, 3]
+
+
+def test_carried_through_loops_branches_and_returns() -> None:
+    s = f(6)
+
+    @ti.func
+    def last(b: Ball, limit) -> Ball:
+        for i in range(10):
+            if b.mass > limit:
+                return b
+            if i % 2 == 0:
+                b.mass += 1.0
+                continue
+            b = Ball(pos=b.pos + 1.0, mass=b.mass * 1.5, hits=i)
+        return Ball(mass=-1.0)
+
+    def k(limit: float):
+        b = last(Ball(mass=1.0), limit)
+        s[0], s[1], s[2] = b.mass, b.pos.x, b.hits
+        n = 0
+        while b.mass < 20.0:
+            if n > 1:
+                b.mass += 10.0
+            else:
+                b = Ball(b.pos, b.mass + 1.0, n) if n == 0 else b
+            n += 1
+        s[3], s[4], s[5] = b.mass, b.hits, n
+
+    run(k, 3.5)
+    assert s.values.tolist() == [4, 1, 1, 25, 0, 4]
+
+
+def test_parameters_and_results_of_kernels() -> None:
+    def k(b: Ball, by: float) -> Ball:
+        b.push(by)
+        return b
+
+    result = lowered(k)
+    assert [v.name for v in result.params[0].vars] == [
+        "b_pos_x", "b_pos_y", "b_mass", "b_hits", "b_spin_axis_x", "b_spin_axis_y", "b_spin_rate",
+    ]  # fmt: skip
+    assert len(result.kernel.body.yields) == 7
+
+
+def test_printed() -> None:
+    def k(b: Ball):
+        print(b.spin, ti.Struct(a=1))
+
+    (line,) = [line for line in text(k).splitlines() if "print" in line]
+    assert "'Struct(axis=['" in line
+    assert "'], rate='" in line
+    assert "Struct(a=1)" in line
+
+
+def test_locals_for_probes() -> None:
+    def k(b: Ball):
+        b.spin.rate = 2.0
+        c = b
+
+    names = [local.name for local in lowered(k).kernel.locals]
+    assert names == ["b.spin.rate", "c.pos", "c.mass", "c.hits", "c.spin.axis", "c.spin.rate"]
+
+
+# ------------------------------------------------------------------ methods
+
+
+def test_methods_of_locals() -> None:
+    s = f(6)
+
+    def k():
+        b = Ball(pos=[1.0, -2.0], mass=3.0)
+        s[0] = b.energy(10.0)
+        b.push([1.0, 1.0])
+        s[1], s[2] = b.pos.x, b.hits
+        s[3] = b.bounce(0.0) + b.bounce(0.0)
+        s[4] = b.pos.x
+        b.replace(4.0)
+        s[5] = b.mass + b.hits
+
+    run(k)
+    assert s.values.tolist() == [-60, 2, 1, 1, 3, 4]
+
+
+def test_methods_that_change_their_struct_in_the_middle_of_things() -> None:
+    s = f(8)
+
+    @ti.dataclass
+    class Counter:
+        n: ti.i32
+
+        @ti.func
+        def next(self, by):
+            self.n += by
+            return self.n
+
+    @ti.dataclass
+    class Pair:
+        a: Counter
+        b: Counter
+
+        @ti.func
+        def both(self):
+            return self.a.next(1) * 10 + self.b.next(2)
+
+    def k(m: ti.i32):
+        c = Counter()
+        s[0] = c.next(c.next(1))
+        s[1] = c.next(1) if m > 0 else 0
+        s[2] = c.n
+        if m > 5 and c.next(1) > 0:
+            s[3] = 1
+        s[4] = c.n
+        for _ in range(m):
+            for _ in range(2):
+                if c.next(1) % 2 == 0:
+                    continue
+                c.n += 1
+        s[5] = c.n
+        p = Pair()
+        for _ in range(3):
+            p.both()
+        s[6] = p.both()
+        s[7] = [p.a.next(1) for _ in range(3)][2]
+
+    run(k, 2)
+    assert s.values.tolist() == [2, 3, 3, 0, 3, 10, 48, 7]
+
+
+def test_a_method_of_something_that_is_nowhere() -> None:
+    s = f(1)
+
+    def k():
+        s[0] = Ball(mass=2.0, pos=1.0).energy(3.0)
+        Ball().push(1.0)
+
+    run(k)
+    assert s.values.tolist() == [6]
+
+
+# ------------------------------------------------------------------ struct fields
+
+
+def test_elements() -> None:
+    balls, s = structs(Ball, 3), f(4)
+
+    def k():
+        for i in balls:
+            balls[i].pos = [1.0 * i, 2.0]
+            balls[i].pos.x += 0.5
+            balls[i].spin.rate -= 1.0
+            balls[i].mass *= 3.0
+        balls[0] = Ball(mass=2.0, pos=balls[2].pos)
+        b = balls[0]
+        b.mass = 50.0
+        s[0], s[1] = b.mass, balls[0].mass
+        s[2] = balls.shape[0]
+        s[3] = balls.pos[1].y
+        balls[1] = b
+        balls[2] = balls[1]
+        ti.atomic_add(balls[2].hits, 4)
+
+    run(k)
+    assert balls.members["pos"].values.tolist() == [[2.5, 2], [2.5, 2], [2.5, 2]]
+    assert balls.members["mass"].values.tolist() == [2, 50, 50]
+    assert balls.members["spin"].members["rate"].values.tolist() == [0, 0, 0]
+    assert balls.members["hits"].values.tolist() == [0, 0, 4]
+    assert s.values.tolist() == [50, 2, 3, 2]
+
+
+def test_only_the_members_that_are_used_are_touched() -> None:
+    balls = structs(Ball, 3)
+
+    def k():
+        for i in balls:
+            balls[i].mass += balls[i].pos.x
+
+    assert [m.name for m in lowered(k).kernel.memories] == ["balls_mass", "balls_pos"]
+    assert lowered(k).called == {"balls_mass": "balls.mass", "balls_pos": "balls.pos"}
+
+
+def test_methods_of_elements() -> None:
+    balls, s = structs(Ball, 2), f(2)
+
+    def k():
+        for i in range(2):
+            balls[i].push([1.0 + i, -1.0])
+            s[i] = balls[i].bounce(-0.5 * i)
+        balls[1].replace(9.0)
+
+    run(k)
+    assert balls.members["pos"].values.tolist() == [[2, 1], [0, 0]]
+    assert balls.members["hits"].values.tolist() == [2, 0]
+    assert balls.members["mass"].values.tolist() == [0, 9]
+    assert s.values.tolist() == [1, 1]
+
+
+def test_loops_over_struct_fields_and_whole_ones() -> None:
+    balls, s = structs(Ball, 2, 3), f()
+
+    def k():
+        balls.fill(2)
+        balls.spin.axis.fill(1.0)
+        for i, j in balls:
+            s[None] += balls[i, j].mass + balls.get_member_field("mass")[i, j]
+        for at in ti.grouped(balls):
+            for key in ti.static(["mass", "hits"]):
+                s[None] += balls[at][key]
+
+    run(k)
+    assert s.values == 2 * 3 * (4 + 4)
+    assert balls.members["spin"].members["axis"].values.sum() == 12
+
+
+def test_gradients_of_members() -> None:
+    points, out = structs(Spin, 2), f(2)
+
+    def k():
+        for i in points:
+            out[i] = points.grad[i].rate + points.axis.grad[i].x + points.rate.grad[i]
+
+    keys = [m.key for m in lowered(k).kernel.memories]
+    assert keys == [("points_rate", ("bar",)), ("points_axis", ("bar",)), ("out", ())]
+
+
+# ------------------------------------------------------------------ what is refused
+
+
+def said(function) -> tuple[str, str, str]:
+    """The text that an error points to, its message and its help."""
+    with pytest.raises(CompilationError) as caught:
+        lower(function, DOUBLE)
+    (d,) = caught.value.diagnostics
+    assert d.span is not None
+    return d.span.text, d.message, d.help
+
+
+def test_members_that_are_not_there() -> None:
+    balls = structs(Ball, 3)
+
+    def read(b: Ball) -> float:
+        return b.mas
+
+    def written(b: Ball):
+        b.spin.rat = 1.0
+
+    def anonymous():
+        p = ti.Struct(a=1.0)
+        p.zeta += 1.0
+
+    def of_an_element():
+        balls[0].positon = 1.0
+
+    def of_the_field() -> float:
+        return balls.velocity[0]
+
+    def made():
+        b = Ball(weight=1.0)
+
+    its = "its members are `pos`, `mass`, `hits`, `spin`"
+    assert said(read) == ("b.mas", "a `Ball` has no member `mas`", f"did you mean `mass`? I{its[1:]}")
+    assert said(written) == (
+        "b.spin.rat",
+        "a struct of `axis`, `rate` has no member `rat`",
+        "did you mean `rate`? Its members are `axis`, `rate`",
+    )
+    assert said(anonymous) == (
+        "p.zeta", "a struct of `a` has no member `zeta`", "its members are `a`",
+    )  # fmt: skip
+    assert said(of_an_element) == (
+        "balls[0].positon",
+        "an element of `balls` has no member `positon`",
+        f"did you mean `pos`? I{its[1:]}",
+    )
+    assert said(of_the_field) == (
+        "balls.velocity", "the struct field `balls` has no member `velocity`", its,
+    )  # fmt: skip
+    assert said(made) == ("Ball(weight=1.0)", "`Ball` has no member `weight`", its)
+
+
+def test_wrong_arguments() -> None:
+    def too_many():
+        b = Ball(1.0, 2.0, 3, Spin(), 5.0)
+
+    def twice():
+        b = Ball(1.0, pos=2.0)
+
+    def wrong_shape():
+        b = Ball(pos=[1.0, 2.0, 3.0])
+
+    def vector_for_number():
+        b = Ball(mass=[1.0, 2.0])
+
+    def number_for_struct():
+        b = Ball(spin=1.0)
+
+    def nothing():
+        b = ti.Struct()
+
+    def no_struct(b: Ball) -> float:
+        return energy(b.spin)
+
+    @ti.func
+    def energy(b: Ball):
+        return b.mass
+
+    assert said(too_many)[1:] == (
+        "`Ball` takes 4 members, got 5",
+        "its members are `pos`, `mass`, `hits`, `spin`",
+    )
+    assert said(twice)[1] == "`Ball` got the member `pos` twice"
+    assert said(wrong_shape)[1] == "`Ball.pos` is a vector of 2, got a list of 3"
+    assert said(vector_for_number)[1] == "`Ball.mass` is a number, got a list of 2"
+    assert said(number_for_struct)[1:] == (
+        "`Ball.spin` is a struct of `axis`, `rate`, got a float",
+        "give a struct of `axis`, `rate`",
+    )
+    assert said(nothing)[1:] == ("a struct needs at least one member", "`Struct(a=1.0, b=2.0)`")
+    assert said(no_struct)[1] == "`b` is a `Ball`, got a struct of `axis`, `rate`"
+
+
+def test_a_struct_is_no_number() -> None:
+    balls = structs(Ball, 3)
+
+    def assigned(b: Ball):
+        b = 1.0
+
+    def stored():
+        balls[1] = 1.0
+
+    def stored_member(b: Ball):
+        b.spin = 2.0
+
+    def sum_(b: Ball, c: Ball):
+        d = b + c
+
+    def scaled():
+        balls[0] *= 2.0
+
+    def added(b: Ball):
+        balls[0] += b
+
+    def equal(b: Ball, c: Ball) -> ti.i32:
+        return b == c
+
+    def condition(b: Ball):
+        if b:
+            b.mass = 1.0
+
+    def indexed(b: Ball) -> float:
+        return b[0]
+
+    def number_of_number(b: Ball):
+        b.mass.x = 1.0
+
+    its = "`pos`, `mass`, `hits`, `spin`"
+    one = f"assign a struct of {its}, or one member: `b.pos = …`"
+    assert said(assigned)[1:] == ("`b` is a `Ball`, and stays one; the right side is a float", one)
+    assert said(stored) == (
+        "balls[1]",
+        f"an element of `balls` is a struct of {its}; the right side is a float",
+        "assign a struct with these members, or one member: `balls[…].pos = …`",
+    )
+    assert said(stored_member)[1:] == (
+        "`b.spin` is a struct of `axis`, `rate`, and stays one; the right side is a float",
+        "assign a struct of `axis`, `rate`, or one member: `b.spin.axis = …`",
+    )
+    assert said(sum_) == ("b + c", "`+` does not work on a `Ball`", f"compute with its members: {its}")
+    assert said(scaled)[1:] == ("`*` does not work on a `Ball`", f"compute with its members: {its}")
+    assert said(added)[1:] == ("`+` does not work on a `Ball`", f"compute with its members: {its}")
+    assert said(equal)[1:] == ("`==` does not work on a `Ball`", f"compute with its members: {its}")
+    assert said(condition)[1] == "a `Ball` cannot be a condition"
+    assert said(indexed) == ("b[0]", "a `Ball` has no elements", "name a member: `p.x`")
+    assert said(number_of_number)[1] == "`b.mass` is an f64, and has no parts"
+
+
+def test_two_branches_of_different_kinds() -> None:
+    def k(n: ti.i32) -> float:
+        if n > 0:
+            p = ti.Struct(a=1.0)
+        else:
+            p = ti.Struct(b=1.0)
+        return p.a
+
+    message = "unknown-name: `p` is a struct of `a` in one branch and a struct of `b` in the other"
+    assert message in refused(k)
+
+
+def test_methods_that_cannot_change_their_struct() -> None:
+    def plain_function(b: Ball) -> float:
+        return Odd().twice()
+
+    Odd = ti.types.struct(a=ti.f64)
+    Odd = type(Odd)(Odd.members, (("twice", lambda self: 2 * self.a),), "Odd")
+
+    @ti.func
+    def pushed(b: ti.template()):
+        b.push(1.0)
+
+    def through_a_template(b: Ball):
+        pushed(b)
+
+    def through_a_local_func(b: Ball):
+        @ti.func
+        def g():
+            b.push(1.0)
+
+        g()
+
+    def in_a_condition(b: Ball):
+        while b.bounce(0.0) > 0.0:
+            pass
+
+    assert said(plain_function)[1:] == ("`twice` is a plain Python function", "decorate it with `@ds.func`")
+    for function in (through_a_template, through_a_local_func):
+        assert said(function)[:2] == (
+            "b.push(1.0)", "`push` changes its struct, and a `Ball` cannot be changed here",
+        )  # fmt: skip
+    assert said(in_a_condition)[1] == "the condition of a loop cannot change `b`"
+
+
+def test_fields_that_are_not_placed_together() -> None:
+    balls = structs(Ball, 3)
+    balls.members["mass"] = f(4)
+
+    def k():
+        balls[0].pos.x = 1.0
+
+    assert said(k) == (
+        "balls[0]",
+        "the members of `balls` are not all placed with one shape",
+        "give it a shape, or `root.dense(…).place(balls)`",
+    )
