@@ -44,7 +44,16 @@ def _several(f: Frame, target: ast.Tuple | ast.List, value: Value, node: ast.AST
     if len(parts) != len(target.elts):
         f.refuse("argument", f"{len(target.elts)} names for {len(parts)} values", target)
     for t, v in zip(target.elts, parts, strict=True):
-        assign(f, t, v, node)
+        if not _thrown_away(f, t):
+            assign(f, t, v, node)
+
+
+def _thrown_away(f: Frame, target: ast.expr) -> bool:
+    """Whether `target` is a ``_`` that nothing reads: then it may stand for values of any types."""
+    if not isinstance(target, ast.Name) or target.id != "_":
+        return False
+    names = (n for n in ast.walk(f.text.node) if isinstance(n, ast.Name) and n.id == "_")
+    return all(isinstance(n.ctx, ast.Store) for n in names)
 
 
 # ------------------------------------------------------------------ locals

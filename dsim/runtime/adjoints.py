@@ -39,8 +39,8 @@ class AdjointForm:
         Needed values that the primal itself overwrites, of memories that are not in `entry`.
     fields : tuple of Field
         The active fields.
-    targets, outputs : tuple of Field
-        Of these those whose adjoint it may change, and those that the primal writes.
+    outputs : tuple of Field
+        Of these those that the primal writes.
     """
 
     primal: Form
@@ -61,12 +61,15 @@ class AdjointForm:
 
     def _name_fields(self) -> None:
         active = {key: self.primal.field(key) for key in sorted(self.active)}
-        written, changed = set(self.primal.written), set(self.form.written)
+        written = set(self.primal.written)
         self.fields = tuple(active.values())
         self.outputs = tuple(f for f in active.values() if f in written)
-        self.targets = tuple(
-            f for f in active.values() if f.companion((*f.derivative, self.label)) in changed
-        )
+
+    @cached_property
+    def targets(self) -> tuple[Field, ...]:
+        """The active fields whose adjoint it may change."""
+        changed = set(self.form.written)
+        return tuple(f for f in self.fields if f.companion((*f.derivative, self.label)) in changed)
 
     @cached_property
     def youngest(self) -> Field:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from dsim.diagnostics import Diagnostic, GradientError, Level, render
+from dsim.diagnostics import Diagnostic, GradientError, render
 from dsim.runtime import told
 from dsim.runtime.fields import Field
 from dsim.runtime.forms import Form
@@ -35,11 +35,9 @@ def overwrites(form: Form) -> list[Diagnostic]:
     """
     asked = {f for _, f in form.floats if f.needs_grad}
     try:
-        found = list(dict.fromkeys(_overwrites(form, asked or {f for _, f in form.floats})))
+        return list(dict.fromkeys(_overwrites(form, asked or {f for _, f in form.floats})))
     except GradientError as error:
         return list(error.diagnostics) if asked else []
-    refused = [d.span for d in found if d.level is Level.ERROR]  # what cannot be saved is not said to be
-    return [d for d in found if d.level is Level.ERROR or d.span not in refused]
 
 
 def _overwrites(form: Form, active: set[Field]) -> Iterator[Diagnostic]:
@@ -49,11 +47,8 @@ def _overwrites(form: Form, active: set[Field]) -> Iterator[Diagnostic]:
     if known.adjoint is None or known.adjoint.keeps:
         return
     plan = known.saving
-    if isinstance(plan, tuple):
-        within = [d for part in plan for d in _overwrites(part, active)]
-        yield from within
-        yield from told.own_diagnostics(known.adjoint.conflicts, known.adjoint.lost, saved=True)
-    elif plan is not None and plan.keeps:
-        yield from told.own_diagnostics(known.adjoint.conflicts, known.adjoint.lost, saved=True)
-    elif plan is not None:
-        yield from told.own_diagnostics(plan.conflicts, plan.lost)
+    for part in plan if isinstance(plan, tuple) else ():
+        yield from _overwrites(part, active)
+    yield from told.own_diagnostics(known.adjoint.conflicts, known.adjoint.lost, saved=True)
+    if plan is not None and not isinstance(plan, tuple):
+        yield from told.in_series(plan.ordered)

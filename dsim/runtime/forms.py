@@ -194,10 +194,14 @@ class Form:
         return self._keep("guarded", lambda: Form(self.kernel, self.fields, self.backend, serial=self.serial))
 
     def _form(self, kernel: Kernel, checked: bool, more: Mapping[str, Field] | None = None) -> Form:
+        """The form of a kernel that a transform made of this one's; passes run when it is first needed."""
+
+        def make() -> Kernel:
+            derived = pipeline.derived(sites.number(kernel))
+            return in_series(derived) if self.serial else derived
+
         fields = {**self.fields, **more} if more else self.fields
-        kernel = pipeline.derived(sites.number(kernel))
-        kernel = in_series(kernel) if self.serial else kernel
-        return Form(kernel, fields, self.backend, checked, self.serial)
+        return Form(make, fields, self.backend, checked, self.serial)
 
     def _parts(self, cuts: frozenset[int]) -> tuple[Form, ...]:
         made = split(self.kernel, cuts)

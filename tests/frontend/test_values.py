@@ -41,6 +41,23 @@ def test_arithmetic_does_what_python_does() -> None:
         agrees(k, [x, n], *args)
 
 
+def test_an_underscore_takes_values_of_any_types() -> None:
+    x = f(4)
+
+    @ti.func
+    def pair(v):
+        return ti.Vector([v, v]), v + 1
+
+    def k(a: float):
+        _, x[0] = pair(a)
+        for i in range(2):
+            (x[i + 1], _), c = pair(a + i)
+            _, _, x[3] = 1, a, c
+
+    run(k, 0.5)
+    assert x.values.tolist() == [1.5, 0.5, 1.5, 2.5]
+
+
 def test_comparisons_and_truth() -> None:
     n = f(8, dtype=ti.i32)
 

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 import dsim as ti
+from dsim.backends.cpu_runtime import runtime
+from dsim.backends.llvm_frame import MEMORY_LEFT
 
 W = np.array([0.5, -1.25, 2.0, 0.75])
 START = np.array([-0.2556, 0.5, 1.25, -0.9])
@@ -317,3 +319,51 @@ def test_a_tape_over_a_tape_is_refused_where_it_cannot_be_right(dtype):
 
     with pytest.raises(ti.GradientError, match="writes `x` again, and has none of its own"):
         run()
+
+
+def test_a_kernel_that_a_tape_runs_in_order_says_so(dtype):
+    x, y = _fields(dtype, x=4, y=4)
+    count = ti.field(int, shape=())
+
+    @ti.kernel
+    def queue():
+        for i in x:
+            y[ti.atomic_add(count[None], 1)] += x[i] ** 2
+
+    found = {(d.code, d.level.value) for d in queue.check()}
+    assert found == {("overwrites", "note"), ("serial", "warning")}
+    assert "inside a tape this loop runs serially" in str(queue.check())
+
+
+def test_no_memory_for_what_a_loop_overwrites(dtype):
+    (x,) = _fields(dtype, x=4)
+    (loss,) = _fields(dtype, loss=())
+
+    @ti.kernel
+    def sines():
+        ti.loop_config(serialize=True)
+        for k in range(100_000):
+            x[k % 4] = ti.sin(x[k % 4]) + 0.1
+
+    @ti.kernel
+    def total():
+        for i in x:
+            loss[None] += x[i]
+
+    def run():
+        with ti.Tape(loss):
+            sines()
+            total()
+            block[MEMORY_LEFT] = 1 << 20
+
+    x.from_numpy(START)
+    sines()
+    left = x.to_numpy()
+    x.from_numpy(START)
+    block = runtime()._block  # its limit of memory in use
+    limit = block[MEMORY_LEFT]
+    with pytest.raises(ti.LaunchError, match="no memory to keep more than 8192 values of `x`") as refused:
+        run()
+    block[MEMORY_LEFT] = limit
+    assert "x[k % 4] = ti.sin(x[k % 4]) + 0.1" in str(refused.value)
+    np.testing.assert_array_equal(x.to_numpy(), left)
