@@ -6,8 +6,7 @@ A `Scope` says what may be read at a place. Statements are `statements.py`'s.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-
-from hypothesis import strategies as st
+from random import Random
 
 from tests.fuzz.program import FieldSpec
 
@@ -46,20 +45,31 @@ class Scope:
         return replace(self, **copies, below={**self.below}, **changed)
 
 
-class Expressions:
-    """Writes expressions that read the fields `sources`; `draw` makes the choices, the simplest first."""
+class Choosing:
+    """Makes choices by `random`."""
 
-    def __init__(self, draw, sources: tuple[FieldSpec, ...], funcs: tuple[str, ...] = ()) -> None:
-        self.draw = draw
-        self.sources, self.funcs = sources, funcs
+    def __init__(self, random: Random) -> None:
+        self.random = random
 
     def pick(self, *options):
         """One of the options."""
-        return options[0] if len(options) == 1 else self.draw(st.sampled_from(options))
+        return self.random.choice(options)
 
     def chance(self, percent: int) -> bool:
         """True in so many of a hundred cases."""
-        return self.draw(st.integers(0, 99)) >= 100 - percent
+        return self.random.randrange(100) < percent
+
+    def some(self, low: int, high: int) -> int:
+        """A number from `low` to `high`."""
+        return self.random.randint(low, high)
+
+
+class Expressions(Choosing):
+    """Writes expressions that read the fields `sources`."""
+
+    def __init__(self, random: Random, sources: tuple[FieldSpec, ...], funcs: tuple[str, ...] = ()) -> None:
+        super().__init__(random)
+        self.sources, self.funcs = sources, funcs
 
     # -- indices
 

@@ -91,7 +91,7 @@ def _renamed(block: BlockSpec, names: dict[str, str]) -> BlockSpec:
 
 def _parts(kernel: KernelSpec, args: tuple) -> list[tuple[KernelSpec, tuple]]:
     """A launch as several: one a block, one a trip, where that is the same."""
-    if kernel.together:
+    if kernel.together or "return" in kernel.text():
         return [(kernel, args)]
     found = []
     for block in kernel.blocks:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import numpy as np
 from hypothesis import strategies as st
 
-from tests.fuzz.expressions import Scope
+from tests.fuzz.expressions import Choosing, Scope
 from tests.fuzz.program import (
     Action,
     BlockSpec,
@@ -36,9 +38,9 @@ def settle(a, b):
 _NAMES = ("blend", "settle")
 
 
-def _fields(draw, sizes: tuple[int, int]) -> tuple[FieldSpec, ...]:
+def _fields(choosing: Choosing, sizes: tuple[int, int]) -> tuple[FieldSpec, ...]:
     n, m = sizes
-    rng = np.random.default_rng(draw(st.integers(0, 999)))
+    rng = np.random.default_rng(choosing.some(0, 9999))
 
     def floats(name: str, *shape: int, entry: int | None = None, needs_grad: bool = True) -> FieldSpec:
         full = shape if entry is None else (*shape, entry)
@@ -49,40 +51,35 @@ def _fields(draw, sizes: tuple[int, int]) -> tuple[FieldSpec, ...]:
     def integers(name: str, *shape: int) -> FieldSpec:
         return FieldSpec(name, shape, np.array(rng.integers(0, 4, shape), np.int32), True)
 
-    found = [floats("x", n), floats("y", n, needs_grad=draw(st.integers(0, 3)) != 3), integers("k", n)]
+    found = [floats("x", n), floats("y", n, needs_grad=choosing.chance(75)), integers("k", n)]
     found += [floats("u", m, n), floats("s"), integers("c")]
-    if draw(st.booleans()):
+    if choosing.chance(50):
         found.append(floats("v", n, entry=2))
     return (*found, FieldSpec("loss", (), np.array(0.0)))
 
 
-class Drawing:
+class Drawing(Choosing):
     """Draws one program."""
 
-    def __init__(self, draw) -> None:
-        self.draw = draw
-        self.sizes = (draw(st.sampled_from((3, 2, 4))), draw(st.sampled_from((2, 3))))
-        self.fields = _fields(draw, self.sizes)
-        self.rich = draw(st.integers(0, 9)) < 8
+    def __init__(self, random: Random) -> None:
+        super().__init__(random)
+        self.sizes = self.pick(2, 3, 4), self.pick(2, 3)
+        self.fields = _fields(self, self.sizes)
+        self.rich = self.chance(70)
 
     def program(self) -> Program:
         """The program."""
         kernels = [self.kernel(f"k{number}", self.rich and number == 0) for number in range(self.some(1, 2))]
         actions = [self.launch(k) for k in kernels]
         for _ in range(self.some(0, 4)):
-            write = self.draw(st.integers(0, 9)) < 4
-            action = self.host_write() if write else self.launch(self.draw(st.sampled_from(kernels)))
-            actions.insert(self.draw(st.integers(0, len(actions))), action)
+            action = self.host_write() if self.chance(40) else self.launch(self.pick(*kernels))
+            actions.insert(self.some(0, len(actions)), action)
         measure = KernelSpec("measure", (), tuple(self.measures()))
         return Program(self.fields, FUNCS, (*kernels, measure), (*actions, Launch("measure", ())))
 
-    def some(self, low: int, high: int) -> int:
-        """A number from `low` to `high`."""
-        return self.draw(st.integers(low, high))
-
     def kernel(self, name: str, rich: bool) -> KernelSpec:
         """A kernel of up to three blocks."""
-        writing = self.writing()
+        writing = self.writing(rich)
         scope, params = Scope(), []
         if writing.chance(30):
             params.append(("t", "ti.i32"))
@@ -99,14 +96,14 @@ class Drawing:
         blocks += [self.block(writing, scope, rich and number == 0) for number in range(count)]
         return KernelSpec(name, tuple(params), tuple(blocks), together)
 
-    def writing(self) -> Statements:
+    def writing(self, in_place: bool) -> Statements:
         """What writes a kernel's statements: in place, or from some fields to others."""
         usable = tuple(f for f in self.fields if f.name != "loss")
-        if self.rich or self.draw(st.integers(0, 9)) < 2:
-            return Statements(self.draw, usable, usable, _NAMES)
-        targets = self.draw(st.sampled_from((("y", "s"), ("u", "v"), ("x", "k"), ("s",), ("y", "c", "v"))))
+        if in_place or self.chance(50):
+            return Statements(self.random, usable, usable, _NAMES)
+        targets = self.pick(("y", "s"), ("u", "v"), ("x", "k"), ("s",), ("y", "c", "v"))
         written = tuple(f for f in usable if f.name in targets)
-        return Statements(self.draw, tuple(f for f in usable if f not in written), written, _NAMES)
+        return Statements(self.random, tuple(f for f in usable if f not in written), written, _NAMES)
 
     def block(self, writing: Statements, scope: Scope, rich: bool) -> BlockSpec:
         """One top-level loop, or serial statements."""
@@ -128,10 +125,10 @@ class Drawing:
 
     def host_write(self) -> Action:
         """Python writes an element or a whole field."""
-        which = self.draw(st.sampled_from([f for f in self.fields if f.name not in ("v", "loss")]))
+        which = self.pick(*(f for f in self.fields if f.name not in ("v", "loss")))
         value = self.some(0, 3) if which.integers else self.some(-3, 4) * 0.25
         at = ", ".join(str(self.some(0, n - 1)) for n in which.shape) or "None"
-        kind = self.draw(st.sampled_from(("put", "put", "fill", "array", "copy")))
+        kind = self.pick("put", "put", "fill", "array", "copy")
         if kind == "copy" and which.name in ("x", "y"):
             return HostWrite(which.name, "{0}.copy_from({1})", ("y" if which.name == "x" else "x",))
         if kind == "array":
@@ -168,5 +165,9 @@ def _head(names: tuple[str, ...], sizes: tuple[int, ...]) -> Head:
 
 @st.composite
 def programs(draw) -> Program:
-    """Random programs."""
-    return Drawing(draw).program()
+    """Random programs, each one drawn anew.
+
+    Made of Hypothesis's own choices they would be variations of one another, and `shrinking.py` knows what is
+    smaller better than it does.
+    """
+    return Drawing(draw(st.randoms(use_true_random=True))).program()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import count
+from random import Random
 
 from tests.fuzz.expressions import Expressions, Scope, floats_of, integers_of
 from tests.fuzz.program import FieldSpec, Head
@@ -24,12 +25,12 @@ class Statements(Expressions):
 
     def __init__(
         self,
-        draw,
+        random: Random,
         sources: tuple[FieldSpec, ...],
         targets: tuple[FieldSpec, ...],
         funcs: tuple[str, ...] = (),
     ) -> None:
-        super().__init__(draw, sources, funcs)
+        super().__init__(random, sources, funcs)
         self.targets = targets
         self.in_place = sources is targets
         self.numbers = count()
@@ -49,7 +50,7 @@ class Statements(Expressions):
     def statement(self, scope: Scope, depth: int) -> Lines:
         """One statement."""
         self.left -= 1
-        kinds = ["store"] * 2 + ["accumulate"] * 3 + ["local"] * 3 + ["integer_local", "vector"]
+        kinds = ["store"] * 2 + ["accumulate"] * 3 + ["local"] * 3 + ["integer_local", "vector", "vector"]
         if self.in_place:
             kinds += ["overwrite"] * 5 + ["extreme", "old_value"]
         kinds += ["steer"] * 2 * bool(integers_of(self.targets))
@@ -170,7 +171,7 @@ class Statements(Expressions):
     def repeat(self, scope: Scope, depth: int) -> Lines:
         """A loop that counts, up or down, as often as is written or as data says."""
         inner, name = scope.inner(breaks=True), self.fresh("j")
-        kind = self.pick("constant", "constant", "size", "data", "down", "from")
+        kind = self.pick("constant", "constant", "size", "data", "data", "down", "from")
         size = self.pick(2, 3)
         below = {"constant": size, "size": size, "data": 4, "down": size, "from": 4}[kind]
         bounds = {

@@ -65,7 +65,7 @@ def _each(count: int):
     return decorate
 
 
-@_each(60)
+@_each(40)
 def test_its_derivatives_are_differences(program: Program):
     result = plain.run(program.text, program.start, program.inputs)
     if result.watch.margin < 1e-4:
