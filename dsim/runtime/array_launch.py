@@ -71,6 +71,8 @@ class ArrayLaunch:
         at = {name: n for n, name in self._names.items()}
         self._captured = {n: f for n, f in form.fields.items() if n not in at}
         self.captured = frozenset(self._captured.values())
+        axes = {place.entry_axes for place in self.places}
+        self._mixed = len(axes) > 1  # one array may be passed in two readings
         keys = [m.key for m in form.kernel.memories]
         self._moving = [(key, at[key[0]]) for key in keys if key[0] in at]
         written = [(order[f.root], f.derivative) for f in form.written if f.root in order]
@@ -95,17 +97,13 @@ class ArrayLaunch:
 
     def run(self, values: Sequence[Value], args: Args) -> Args:
         """Launches on `values`, which are of the types and shapes of the slots; gives what it returns."""
-        if _may_overlap(values):
-            self._check_apart(values)
+        odd = self._checked(values)
         if self._read or self._read_given:
             self._look_at_gradients(values)
         if STACK.open:
             return self._inside(values, args)
-        copies: list[tuple[np.ndarray, np.ndarray]] = []
-        given: list[Value] = [
-            v if isinstance(v, Field) or v.flags.carray else self._usable(n, v, copies)
-            for n, v in enumerate(values)
-        ]
+        copies = self._copies(values) if odd else {}
+        given = [copies.get(n, v) for n, v in enumerate(values)] if copies else values
         buffers = [self._buffer(given[n], n, key) for key, n in self._moving]
         for f in self._marks:
             f.touched = True
@@ -114,10 +112,23 @@ class ArrayLaunch:
         except pipeline.FAULTS as fault:
             raise raised(fault, self._captured) from None
         finally:
-            for original, copy in copies:
-                original[...] = copy
+            for n in self._written.intersection(copies):
+                values[n][...] = copies[n]
             for n, derivative in self._gradients:
                 values[n].companion(derivative).touched = True  # type: ignore[union-attr]
+
+    def _checked(self, values: Sequence[Value]) -> bool:
+        """Refuses arrays that are not to be launched on; whether one is not as machine code wants it."""
+        views, odd = self._mixed, False
+        for v in values:
+            if not isinstance(v, Field):
+                views = views or v.base is not None
+                odd = odd or not v.flags.carray
+        if views:
+            self._check_apart(values)
+        if odd:
+            self._check_writeable(values)
+        return odd
 
     def _look_at_gradients(self, values: Sequence[Value]) -> None:
         given = ((values[n], derivative) for n, derivative in self._read_given)
@@ -132,25 +143,19 @@ class ArrayLaunch:
             return value
         return value.companion(key[1]).require()
 
-    def _usable(self, n: int, array: np.ndarray, copies: list[Any]) -> np.ndarray:
-        """`array` as the kernel can use it: itself, or a copy that is to be copied back."""
-        written = n in self._written
-        if written:
-            self._check_writeable(n, array)
-        if array.flags.c_contiguous and array.flags.aligned:
-            return array
-        made = np.array(array, order="C")
-        if written:
-            copies.append((array, made))
-        return made
+    def _copies(self, values: Sequence[Value]) -> dict[int, np.ndarray]:
+        """Copies of the arrays that the kernel cannot use as they lie."""
+        return {
+            n: np.array(v, order="C")
+            for n, v in enumerate(values)
+            if not (isinstance(v, Field) or (v.flags.c_contiguous and v.flags.aligned))
+        }
 
     # -- inside a context
 
     def _inside(self, values: Sequence[Value], args: Args) -> Args:
         form = self.on(values, STACK.open[0].mirrors)
         arrays = [(n, v) for n, v in enumerate(values) if n in self._written and isinstance(v, np.ndarray)]
-        for n, array in arrays:
-            self._check_writeable(n, array)
         fields = [form.fields[self._names[n]] for n, _ in arrays]
         try:
             result = STACK.open[-1].launch(form, args)
@@ -181,11 +186,16 @@ class ArrayLaunch:
             why = "is written, and the array is a field's own memory, which NumPy may only read"
             raise self._refused(n, why, "pass the field")
 
-    def _check_writeable(self, n: int, array: np.ndarray) -> None:
-        if not array.flags.writeable:
-            raise self._refused(n, "is written, and the array is read-only", "pass a copy")
-        if not _own_place_each(array):
-            raise self._refused(n, "is written, and elements of the array share memory", "pass a copy")
+    def _check_writeable(self, values: Sequence[Value]) -> None:
+        """Refuses arrays that are written and cannot be."""
+        for n in sorted(self._written):
+            array = values[n]
+            if isinstance(array, Field):
+                continue
+            if not array.flags.writeable:
+                raise self._refused(n, "is written, and the array is read-only", "pass a copy")
+            if not _own_place_each(array):
+                raise self._refused(n, "is written, and elements of the array share memory", "pass a copy")
 
     def _check_apart(self, values: Sequence[Value]) -> None:
         """Refuses arrays of which one is written and another one is partly the same memory."""
@@ -217,12 +227,6 @@ def _own_place_each(array: np.ndarray) -> bool:
                 return False
             span += stride * (length - 1)
     return True
-
-
-def _may_overlap(values: Sequence[Value]) -> bool:
-    """Whether it is worth looking: arrays with memory of their own lie apart."""
-    views = any(isinstance(v, np.ndarray) and v.base is not None for v in values)
-    return views or len({id(v) for v in values}) < len(values)
 
 
 def _overlap(a: Value, b: Value) -> bool:

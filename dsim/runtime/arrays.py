@@ -194,7 +194,7 @@ class Arrays:
             values.append(value)
             parts.append(part)
         same = self._same(values) if len(values) > 1 else [0]
-        key = (*parts, *same)
+        key = (*parts, *same) if len(values) > 1 else parts[0]
         found = self.known.get(key)
         if found is None:
             found = self._made(key, values, parts, same)

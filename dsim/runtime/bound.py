@@ -7,11 +7,13 @@ a tape asks which fields a launch reads and writes; all that costs time is the m
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 from dsim.runtime.adjoints import AdjointForm
 from dsim.runtime.fields import Field, youngest
 from dsim.runtime.forms import Form, Keys
+from dsim.runtime.reach import Reach
 
 
 class BoundForm(Form):
@@ -38,6 +40,21 @@ class BoundForm(Form):
 
     def _on(self, model: Form) -> BoundForm:
         return BoundForm(model, self._roots)
+
+    @cached_property
+    def writes(self) -> Reach:
+        """The regions that it stores or accumulates to."""
+        return self._model.writes.on(self)
+
+    @cached_property
+    def loads(self) -> Reach:
+        """The regions that it reads."""
+        return self._model.loads.on(self)
+
+    @cached_property
+    def stores(self) -> Reach:
+        """The regions that it stores to."""
+        return self._model.stores.on(self)
 
     def spread(self, keys: Keys) -> Keys:
         """`keys` and those into which it writes values that vary with them."""
