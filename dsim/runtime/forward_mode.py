@@ -111,16 +111,16 @@ class ForwardMode(Context):
             for f in sorted(self._active, key=lambda f: f.name):
                 self._publish(f)
         if kind is None:
-            self._give_tangents_to_gradients()
+            self._give_tangents()
             losses = [f for f in self.losses if f not in self._active]
             read = [f for f in self._cut if isinstance(f, Field)]
             zeros.note_tangents(losses, self.params[0], self._forms, read)
         self.closed()
 
-    def _give_tangents_to_gradients(self) -> None:
-        """Gradients that a tape inside left have a tangent, also where it is 0 (the loss was linear)."""
+    def _give_tangents(self) -> None:
+        """Gradients and tangents that were left inside have tangents, also 0 (all was linear)."""
         for f in dict.fromkeys(f for form in self._forms for f in form.marks):
-            if f.wanted and f.derivative[-1] == "bar":
+            if f.wanted:
                 f.want((*f.derivative, "dot"))
 
     # -- tangents that a person writes inside

@@ -103,7 +103,7 @@ class Trial:
         self.direction = _exact(rng.uniform(-1, 1, self.start.shape))
         self.weights = _exact(rng.uniform(-1, 1, flat([cell.start for cell in self.make.outputs]).shape))
         self.measures = [
-            _weighing(cell, self.make, self.loss, w)
+            weighing(cell, self.make, self.loss, w)
             for cell, w in zip(self.make.outputs, parts(self.make.outputs, self.weights), strict=True)
         ]
 
@@ -250,7 +250,7 @@ def _fill(made, values: np.ndarray) -> None:
     made.from_numpy(values.astype(made.dtype.numpy))
 
 
-def _weighing(cell: Cell, make: Maker, loss, weights: np.ndarray):
+def weighing(cell: Cell, make: Maker, loss, weights: np.ndarray):
     """A kernel that adds the output's entries, weighted, to `loss`."""
     y, scalars = cell.field, not cell.field.entry_shape
     w = make.constant(weights, entry_axes=len(y.entry_shape))

@@ -1,14 +1,15 @@
-"""Second derivatives of every program: forward mode over a tape, and a tape over forward mode.
+"""Second derivatives of every program, by each of the four ways to nest tapes and forward modes.
 
-Both give the product of the Hessian with a direction, and are compared with differences of the gradient.
+All give the product of the Hessian with a direction (forward mode twice: its component along the direction),
+and are compared with differences of the gradient.
 """
 
 import numpy as np
 import pytest
 
 import dsim as ds
-from tests.corpus.matrix import Trial, flat, parts
-from tests.corpus.program import PROGRAMS
+from tests.corpus.matrix import Trial, flat, parts, weighing
+from tests.corpus.program import PROGRAMS, Cell
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:warning.serial:dsim.DsimWarning", "ignore:warning.unreached:dsim.GradientWarning"
@@ -16,6 +17,15 @@ pytestmark = pytest.mark.filterwarnings(
 
 # What is stopped counts as a number in every derivative, but it changes in differences of a gradient.
 NAMES = [name for name in PROGRAMS if name != "stopped_gradients"]
+# Their adjoints write the field again, and have no adjoint themselves.
+WRITTEN_AGAIN = {
+    "neighbours_in_place",
+    "sorted_in_place",
+    "products_of_what_came_before",
+    "gauss_seidel",
+    "branches_and_whiles_in_place",
+    "places_that_are_data_in_place",
+}
 STEP = 1e-6
 
 
@@ -24,9 +34,16 @@ def test_second_derivatives(name):
     trial = Trial(name, "f64")
     ahead, behind = (_gradient(trial, trial.start + h * trial.direction) for h in (STEP, -STEP))
     right = (ahead - behind) / (2 * STEP)
-    tolerance = 1e-5 * max(1.0, np.abs(right).max(initial=0.0))
-    np.testing.assert_allclose(_forward_over_reverse(trial), right, rtol=0, atol=tolerance)
-    np.testing.assert_allclose(_reverse_over_forward(trial), right, rtol=0, atol=tolerance)
+    close = {"rtol": 0, "atol": 1e-5 * max(1.0, np.abs(right).max(initial=0.0))}
+    np.testing.assert_allclose(_forward_over_reverse(trial), right, **close)
+    np.testing.assert_allclose(_reverse_over_forward(trial), right, **close)
+    along = right @ trial.direction
+    assert abs(_forward_over_forward(trial) - along) <= close["atol"] * right.size
+    if name in WRITTEN_AGAIN:
+        with pytest.raises(ds.GradientError, match="writes `x` again, and has none of its own"):
+            _reverse_over_reverse(trial)
+    else:
+        np.testing.assert_allclose(_reverse_over_reverse(trial), right, **close)
 
 
 def _inputs(trial):
@@ -39,11 +56,15 @@ def _run(trial):
         measure()
 
 
+def _gradients(trial):
+    return flat([f.grad.to_numpy() for f in _inputs(trial)])
+
+
 def _gradient(trial, at):
     trial.reset(at)
     with ds.ad.Tape(loss=trial.loss):
         _run(trial)
-    return flat([f.grad.to_numpy() for f in _inputs(trial)])
+    return _gradients(trial)
 
 
 def _forward(trial):
@@ -58,6 +79,13 @@ def _forward_over_reverse(trial):
     return flat([f.grad.dual.to_numpy() for f in _inputs(trial)])
 
 
+def _forward_over_forward(trial):
+    trial.reset(trial.start)
+    with _forward(trial), _forward(trial):
+        _run(trial)
+    return trial.loss.dual.dual[None]
+
+
 def _reverse_over_forward(trial):
     slope, loss = ds.field(ds.f64, shape=(), needs_grad=True), trial.loss
 
@@ -70,4 +98,18 @@ def _reverse_over_forward(trial):
         with _forward(trial):
             _run(trial)
         take()
-    return flat([f.grad.to_numpy() for f in _inputs(trial)])
+    return _gradients(trial)
+
+
+def _reverse_over_reverse(trial):
+    slope = ds.field(ds.f64, shape=(), needs_grad=True)
+    seeds = parts(trial.make.inputs, trial.direction)
+    gradients = [Cell(f.grad, seed) for f, seed in zip(_inputs(trial), seeds, strict=True)]
+    along = [weighing(cell, trial.make, slope, cell.start) for cell in gradients]
+    trial.reset(trial.start)
+    with ds.ad.Tape(loss=slope):
+        with ds.ad.Tape(loss=trial.loss):
+            _run(trial)
+        for add in along:
+            add()
+    return _gradients(trial)

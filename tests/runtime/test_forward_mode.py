@@ -304,7 +304,7 @@ def test_a_gradient_of_ones_own_has_no_tangent():
         ti.ad.grad_for(cube)
 
 
-def test_the_gradient_of_a_linear_loss_has_a_tangent_of_zero():
+def test_derivatives_of_a_linear_loss_have_a_tangent_of_zero():
     x, y = single("x"), single("y")
 
     @ti.kernel
@@ -314,3 +314,6 @@ def test_the_gradient_of_a_linear_loss_has_a_tangent_of_zero():
     with ti.ad.FwdMode(loss=y, param=x), ti.ad.Tape(y):
         triple()
     assert (x.grad[None], x.grad.dual[None]) == (3.0, 0.0)
+    with ti.ad.FwdMode(loss=y, param=x), ti.ad.FwdMode(loss=y, param=x):
+        triple()
+    assert (y.dual[None], y.dual.dual[None]) == (3.0, 0.0)
