@@ -19,7 +19,7 @@ from dsim.frontend.types import ArrayType, describe_array, scalar_type
 from dsim.ir.types import from_numpy
 from dsim.runtime import settings
 from dsim.runtime.array_launch import Place, Value
-from dsim.runtime.bound import Slot
+from dsim.runtime.bound import slot
 from dsim.runtime.fields import BAR, Field, holder
 from dsim.runtime.forms import Form
 from dsim.runtime.mirrors import Mirrors, memory_of
@@ -49,11 +49,10 @@ class Given:
 
     def place(self, read_only: bool) -> Place:
         """A memory like it."""
-        slot = Slot(self.dtype, self.entry, self.name)
-        slot.shape = self.shape
+        made = slot(self.name, self.dtype, (*self.shape, *self.entry), len(self.entry))
         if self.has_gradient:
-            slot.want(BAR)
-        return Place(slot, self.name, len(self.entry), read_only)
+            made.want(BAR)
+        return Place(made, self.name, len(self.entry), read_only)
 
 
 class Combination:

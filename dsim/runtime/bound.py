@@ -10,6 +10,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Any
 
+from dsim.ir.types import ScalarType
 from dsim.runtime.adjoints import AdjointForm
 from dsim.runtime.fields import Field, youngest
 from dsim.runtime.forms import Form, Keys
@@ -116,3 +117,12 @@ class Slot(Field):
     def placed(self) -> bool:
         """Whether a kernel may name it. What it stands for is asked at the launch."""
         return True
+
+
+def slot(name: str, dtype: ScalarType, full_shape: tuple[int | None, ...], entry_axes: int) -> Slot:
+    """A slot for arrays of this type and shape, of which the last axes are an element's."""
+    lengths = tuple(n for n in full_shape if n is not None)
+    axes = len(lengths) - entry_axes
+    made = Slot(dtype, lengths[axes:], name)
+    made.shape = lengths[:axes]
+    return made

@@ -6,6 +6,7 @@ differentiate, so a tape or a forward mode needs no rule of its own for them.
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
@@ -17,38 +18,37 @@ from dsim.ir.build import Builder, Names, index
 from dsim.ir.nodes import Accumulate, Atom, Block, Const, For, Kernel, Load, Memory, Store, Var
 from dsim.ir.types import i32
 from dsim.runtime import pipeline
+from dsim.runtime.bound import BoundForm, slot
 from dsim.runtime.fields import Field, youngest
 from dsim.runtime.forms import Form
 from dsim.runtime.reach import Reach
 from dsim.runtime.settings import current
 
+Index = tuple[Atom, ...]
 
-class HostForm(Form):
-    """A form that NumPy carries out, and whose kernel is made only to be derived."""
+_MODELS: OrderedDict[Any, Form] = OrderedDict()
+_MOST_MODELS = 512
+
+
+class HostForm(BoundForm):
+    """A form that NumPy carries out, and whose kernel is made only to be derived.
+
+    Operations of one kind on fields of the same types and shapes share that kernel and its derivatives.
+    """
 
     from_python = True
 
     def __init__(self, field: Field, others: tuple[Field, ...], numpy: Callable[..., None]) -> None:
         self._target = field
-        self._others = others
-        names = Names()
-        roots: dict[str, Field] = {}
+        names: dict[Field, str] = {}
         self._memories: dict[Field, Memory] = {}
-        known: dict[Field, str] = {}
         for f in (field, *others):
-            name = known.get(f.root) or names.fresh(f.root.given_name or "field")
-            known[f.root], roots[name] = name, f.root
+            name = names.setdefault(f.root, f"field_{len(names)}" if names else "field")
             self._memories[f] = Memory(name, f.dtype, f.full_shape, len(f.entry_shape), f.derivative)
-        super().__init__(self._made, roots, current().backend, False)
+        roots = {name: root for root, name in names.items()}
+        memories = tuple(self._memories[f] for f in (field, *others))
+        super().__init__(_model(type(self), memories), roots)
         self.native = lambda *args: numpy(*args) or ()
-
-    def _made(self) -> Kernel:
-        """What it does, as a kernel."""
-        builder = Builder(Names(m.name for m in self._memories.values()))
-        params = self._body(builder, self._memories[self._target])
-        memories = tuple(self._memories[f] for f in (self._target, *self._others))
-        made = Kernel(type(self).__name__.lower(), params, memories, builder.close())
-        return pipeline.derived(sites.number(made))
 
     @cached_property
     def floats(self) -> tuple[tuple[Memory, Field], ...]:
@@ -60,9 +60,30 @@ class HostForm(Form):
         """The field that it changes."""
         return (self._target,)
 
-    def _body(self, builder: Builder, target: Memory) -> tuple[Var, ...]:
+    @staticmethod
+    def body(builder: Builder, target: Memory, *others: Memory) -> tuple[Var, ...]:
         """Appends what the kernel does; gives its parameters."""
-        raise TypeError(f"{type(self).__name__} has no kernel")
+        raise NotImplementedError
+
+
+def _model(kind: type[HostForm], memories: tuple[Memory, ...]) -> Form:
+    """The operation on any fields of such memories."""
+    backend = current().backend
+    key = (kind, memories, backend)
+    found = _MODELS.get(key)
+    if found is None:
+        slots = {m.name: slot(m.name, m.type, m.shape, m.entry_axes) for m in memories}
+        found = _MODELS[key] = Form(lambda: _kernel(kind, memories), slots, backend, False)
+        if len(_MODELS) > _MOST_MODELS:
+            _MODELS.popitem(last=False)
+    return found
+
+
+def _kernel(kind: type[HostForm], memories: tuple[Memory, ...]) -> Kernel:
+    builder = Builder(Names(m.name for m in memories))
+    params = kind.body(builder, *memories)
+    made = Kernel(kind.__name__.lower(), params, tuple(dict.fromkeys(memories)), builder.close())
+    return pipeline.derived(sites.number(made))
 
 
 class Put(HostForm):
@@ -74,7 +95,9 @@ class Put(HostForm):
 
         super().__init__(field, (), numpy)
 
-    def _body(self, builder: Builder, target: Memory) -> tuple[Var, ...]:
+    @staticmethod
+    def body(builder: Builder, target: Memory, *others: Memory) -> tuple[Var, ...]:
+        """Appends what the kernel does; gives its parameters."""
         at = tuple(builder.fresh(f"i{axis}", i32) for axis in range(len(target.shape)))
         value = builder.fresh("value", target.type)
         builder.add(Store(target, at, value))
@@ -94,7 +117,9 @@ class Fill(HostForm):
 
         super().__init__(field, (), numpy)
 
-    def _body(self, builder: Builder, target: Memory) -> tuple[Var, ...]:
+    @staticmethod
+    def body(builder: Builder, target: Memory, *others: Memory) -> tuple[Var, ...]:
+        """Appends what the kernel does; gives its parameters."""
         entry = target.shape[len(target.shape) - target.entry_axes :]
         places = list(np.ndindex(*entry)) if entry else [()]  # type: ignore[arg-type]
         values = tuple(builder.fresh("value", target.type) for _ in places)
@@ -116,8 +141,10 @@ class Copy(HostForm):
 
         super().__init__(field, (source,), numpy)
 
-    def _body(self, builder: Builder, target: Memory) -> tuple[Var, ...]:
-        source = self._memories[self._others[0]]
+    @staticmethod
+    def body(builder: Builder, target: Memory, *others: Memory) -> tuple[Var, ...]:
+        """Appends what the kernel does; gives its parameters."""
+        (source,) = others
 
         def one(at: tuple[Atom, ...]) -> None:
             value = builder.fresh("value", source.type)
@@ -138,8 +165,10 @@ class Add(HostForm):
 
         super().__init__(field, (other,), numpy)
 
-    def _body(self, builder: Builder, target: Memory) -> tuple[Var, ...]:
-        other = self._memories[self._others[0]]
+    @staticmethod
+    def body(builder: Builder, target: Memory, *others: Memory) -> tuple[Var, ...]:
+        """Appends what the kernel does; gives its parameters."""
+        (other,) = others
 
         def one(at: tuple[Atom, ...]) -> None:
             value = builder.fresh("value", other.type)
@@ -150,35 +179,25 @@ class Add(HostForm):
         return ()
 
 
-class _Slot(HostForm):
-    """Copies a region between a field and one slot of a field with one more axis in front.
+def _each(builder: Builder, axes: int, one: Callable[[Index, Index], None]) -> tuple[Var, ...]:
+    """Appends what `one` does for each index of a region, behind a slot's number and by itself.
 
-    The parameters are the slot, and from and to before which index it goes, axis by axis.
+    Gives the parameters: the slot, and from and to before which index the region goes, axis by axis.
     """
-
-    def _region(
-        self, builder: Builder, target: Memory, one: Callable[[tuple[Atom, ...], tuple[Atom, ...]], None]
-    ) -> tuple[Var, ...]:
-        """Appends what `one` does for each index of the region, with and without the slot."""
-        axes = len(next(m for f, m in self._memories.items() if f is self._narrow).shape)
-        slot = builder.fresh("slot", i32)
-        ends = [(builder.fresh(f"low{axis}", i32), builder.fresh(f"high{axis}", i32)) for axis in range(axes)]
-        _over(builder, ends, lambda at: one((slot, *at), at))
-        return (slot, *(e for pair in ends for e in pair))
-
-    @property
-    def _narrow(self) -> Field:
-        """The one without slots."""
-        return min((self._target, *self._others), key=lambda f: len(f.shape))
-
-    def _copied(self, builder: Builder, target: Memory, at: Any, source: Memory, source_at: Any) -> None:
-        value = builder.fresh("value", source.type)
-        builder.add(Load(value, source, source_at))
-        builder.add(Store(target, at, value))
+    number = builder.fresh("slot", i32)
+    ends = [(builder.fresh(f"low{axis}", i32), builder.fresh(f"high{axis}", i32)) for axis in range(axes)]
+    _over(builder, ends, lambda at: one((number, *at), at))
+    return (number, *(e for pair in ends for e in pair))
 
 
-class Stow(_Slot):
-    """A slot of `field` becomes a copy of a region of `source`."""
+def _copied(builder: Builder, target: Memory, at: Index, source: Memory, source_at: Index) -> None:
+    value = builder.fresh("value", source.type)
+    builder.add(Load(value, source, source_at))
+    builder.add(Store(target, at, value))
+
+
+class Stow(HostForm):
+    """A slot of `field`, which has one more axis in front, becomes a copy of a region of `source`."""
 
     def __init__(self, field: Field, source: Field) -> None:
         def numpy(slot: int, *ends: int) -> None:
@@ -187,12 +206,18 @@ class Stow(_Slot):
 
         super().__init__(field, (source,), numpy)
 
-    def _body(self, builder: Builder, target: Memory) -> tuple[Var, ...]:
-        source = self._memories[self._others[0]]
-        return self._region(builder, target, lambda wide, at: self._copied(builder, target, wide, source, at))
+    @staticmethod
+    def body(builder: Builder, target: Memory, *others: Memory) -> tuple[Var, ...]:
+        """Appends what the kernel does; gives its parameters."""
+        (source,) = others
+
+        def one(wide: Index, at: Index) -> None:
+            _copied(builder, target, wide, source, at)
+
+        return _each(builder, len(source.shape), one)
 
 
-class Unstow(_Slot):
+class Unstow(HostForm):
     """A region of `field` becomes what a slot of `source` holds."""
 
     def __init__(self, field: Field, source: Field) -> None:
@@ -202,9 +227,15 @@ class Unstow(_Slot):
 
         super().__init__(field, (source,), numpy)
 
-    def _body(self, builder: Builder, target: Memory) -> tuple[Var, ...]:
-        source = self._memories[self._others[0]]
-        return self._region(builder, target, lambda wide, at: self._copied(builder, target, at, source, wide))
+    @staticmethod
+    def body(builder: Builder, target: Memory, *others: Memory) -> tuple[Var, ...]:
+        """Appends what the kernel does; gives its parameters."""
+        (source,) = others
+
+        def one(wide: Index, at: Index) -> None:
+            _copied(builder, target, at, source, wide)
+
+        return _each(builder, len(target.shape), one)
 
 
 def _region(ends: tuple[int, ...]) -> tuple[slice, ...]:
@@ -222,7 +253,10 @@ class Stop(HostForm):
         """Nothing: the numbers stay."""
         return Reach(self, frozenset())
 
-    def _body(self, builder: Builder, target: Memory) -> tuple[Var, ...]:
+    @staticmethod
+    def body(builder: Builder, target: Memory, *others: Memory) -> tuple[Var, ...]:
+        """Appends what the kernel does; gives its parameters."""
+
         def one(at: tuple[Atom, ...]) -> None:
             value = builder.fresh("value", target.type)
             builder.add(Load(value, target, at))

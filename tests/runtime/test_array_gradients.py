@@ -104,6 +104,16 @@ def test_overwritten_by_a_later_launch_or_from_python(w, loss):
     assert w.grad.to_numpy().tolist() == [3.0, 24.0, 54.0]
 
 
+def test_an_array_copied_to_itself(w, loss):
+    with ti.Tape(loss):
+        w.copy_from(w)
+        weigh(w, w, loss)
+    assert w.grad.to_numpy().tolist() == [3.0, 12.0, 27.0]
+    with ti.ad.FwdMode(loss=loss, param=w, seed=[1.0, 0.0, 0.0]):
+        w.copy_from(w)
+    assert w.dual.to_numpy().tolist() == [1.0, 0.0, 0.0]
+
+
 def test_the_rule_of_access(w, loss):
     other = ti.ndarray(ti.f64, 3)
 

@@ -443,7 +443,7 @@ def test_one_without_gradient_goes_at_once():
 def test_a_new_array_of_a_known_shape_compiles_nothing(monkeypatch):
     from dsim.runtime import pipeline
 
-    loss = ti.ndarray(ti.f64, (), needs_grad=True)
+    loss, start = ti.ndarray(ti.f64, (), needs_grad=True), ti.field(ti.f64, shape=2, needs_grad=True)
 
     @ti.kernel
     def square(a: ti.types.ndarray(), b: ti.types.ndarray(), s: ti.types.ndarray()):
@@ -453,9 +453,15 @@ def test_a_new_array_of_a_known_shape_compiles_nothing(monkeypatch):
     def step():
         a = ti.ndarray(ti.f64, 2, needs_grad=True)
         with ti.Tape(loss):
+            a[0] = 2.0
+            square(a, np.ones(2), loss)
+            a.fill(3.0)
+            square(a, np.ones(2), loss)
+            a.copy_from(start)
             square(a, np.ones(2), loss)
         with ti.ad.FwdMode(loss=loss, param=a, seed=[1.0, 0.0]):
             square(a, np.ones(2), loss)
+            a[0] = 2.0
         a.grad.fill(0.0)
         square.grad(a, np.ones(2), loss)
 
