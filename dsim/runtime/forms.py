@@ -13,7 +13,7 @@ from typing import Any
 from dsim.analysis.activity import of_kernel, spread
 from dsim.autodiff import forward, reverse
 from dsim.ir import sites
-from dsim.ir.nodes import Accumulate, Call, Kernel, Load, Memory, MemoryKey, Store
+from dsim.ir.nodes import Accumulate, Call, Kernel, Let, Load, Memory, MemoryKey, Store
 from dsim.ir.show import show
 from dsim.ir.walk import accesses, statements
 from dsim.passes.parallel import in_series
@@ -271,6 +271,8 @@ class Recording:
         The active fields that it writes.
     returns : bool
         Whether a value that it returns varies.
+    bits : Let or None
+        An expression that takes a number which varies for its bits.
     """
 
     def __init__(self, form: Form, keys: Keys) -> None:
@@ -278,8 +280,11 @@ class Recording:
         self.active = form.spread(keys)
         self.reached = tuple(form.field(k) for k in sorted(self.active - keys))
         self.written = frozenset(form.field(k) for k in self.active).intersection(form.written)
-        yields = form.kernel.body.yields
-        self.returns = bool(yields) and any(map(of_kernel(form.kernel, self.active).varies, yields))
+        body = form.kernel.body
+        casts = [s for s in statements(body) if isinstance(s, Let) and s.op == "bit_cast"]
+        varies = of_kernel(form.kernel, self.active).varies if body.yields or casts else None
+        self.returns = varies is not None and any(map(varies, body.yields))
+        self.bits = next((s for s in casts if varies is not None and varies(s.args[0])), None)
 
     @cached_property
     def adjoint(self) -> AdjointForm | None:

@@ -174,9 +174,9 @@ class ForwardMode(Context):
             self._tangents.clear()
         if not reached:
             return form
-        if STACK.open[-1] is self and form.recording(keys).returns and form not in self._cut:
+        if STACK.open[-1] is self and form not in self._cut:
             self._cut.add(form)
-            warn([cut.returned(form, "tangent")])
+            warn(cut.inside(form, form.recording(keys), "tangent"))
         for f in (form.field(k) for k in reached):
             self._companion(f)
         return form.tangent(reached, self._label)

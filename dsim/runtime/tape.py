@@ -187,8 +187,7 @@ class Tape(Context):
             self._watched.clear()  # what was inactive in other kernels may be active now
         if self._custom is not None:
             return self._keeper.watch(form, None)
-        if known.returns:
-            warn([cut.returned(form, "gradient")])
+        warn(cut.inside(form, known, "gradient"))
         plan = known.saving if self._keeper.saves else known.adjoint
         if isinstance(plan, AdjointForm):
             warn(told.in_series(plan.ordered))

@@ -1,0 +1,74 @@
+"""The bits of a number have no derivative: where they are taken, both modes say so."""
+
+import warnings
+
+import pytest
+
+import dsim as ti
+from tests.runtime.taping import single, taped
+
+
+@pytest.fixture(autouse=True)
+def _fresh():
+    ti.init(default_fp=ti.f64)
+
+
+def _inverse_root():
+    """x, y and a kernel ``y ≈ 1 / sqrt(x)`` from a guess by bits; and one with the guess stopped."""
+    x, y = single("x"), single("y")
+    x[None] = 2.0
+
+    @ti.func
+    def refined(v, guess):
+        return guess * (1.5 - 0.5 * v * guess * guess)
+
+    @ti.kernel
+    def quick():
+        bits = ti.bit_cast(ti.cast(x[None], ti.f32), ti.i32)
+        guess = ti.cast(ti.bit_cast(0x5F3759DF - (bits >> 1), ti.f32), ti.f64)
+        y[None] = refined(x[None], guess)
+
+    @ti.kernel
+    def stopped():
+        bits = ti.bit_cast(ti.cast(ti.stop_grad(x[None]), ti.f32), ti.i32)
+        guess = ti.cast(ti.bit_cast(0x5F3759DF - (bits >> 1), ti.f32), ti.f64)
+        y[None] = refined(x[None], guess)
+
+    return x, y, quick, stopped
+
+
+def test_a_tape_says_that_bits_are_taken():
+    _, y, quick, _ = _inverse_root()
+    with pytest.warns(ti.GradientWarning) as said:
+        taped(y, quick)
+    (one,) = said
+    message = str(one.message)
+    assert message.startswith(
+        "warning[cut]: the bits of a number that has a gradient are taken: they have none"
+    )
+    assert "bits = ti.bit_cast(ti.cast(x[None], ti.f32), ti.i32)\n" in message
+    assert "^^^ its derivative ends here" in message
+    assert message.endswith("help: compute with the number itself, or say `stop_grad` of it")
+    assert y[None] == pytest.approx(2**-0.5, rel=2e-3)
+
+
+def test_forward_mode_says_so_too():
+    x, y, quick, _ = _inverse_root()
+
+    def run():
+        with ti.ad.FwdMode(loss=y, param=x):
+            quick()
+            quick()
+
+    with pytest.warns(ti.GradientWarning, match="the bits of a number that has a tangent are taken") as said:
+        run()
+    assert len(said) == 1
+
+
+def test_nothing_is_said_of_bits_of_what_is_stopped():
+    x, y, _, stopped = _inverse_root()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        taped(y, stopped)
+    guess = 2**-0.5  # nearly
+    assert x.grad[None] == pytest.approx(-0.5 * guess**3, rel=0.1)
