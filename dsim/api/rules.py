@@ -14,6 +14,7 @@ from dsim.runtime import agreement
 from dsim.runtime.fields import Field
 from dsim.runtime.forms import Form
 from dsim.runtime.settings import current
+from dsim.runtime.structs import HostStruct
 from dsim.runtime.values import Array
 
 _BY_POSITION = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
@@ -74,6 +75,8 @@ def check(func: Any, args: tuple[Any, ...], tolerance: float) -> None:
     types = frontend.Settings(f64, current().default_ip)
     params, values = {}, []
     for n, given in zip(names, args, strict=True):
+        if isinstance(given, HostStruct):
+            raise TypeError(f"`{name}` cannot be checked at a struct: check a func of its members")
         array = _numbers(given)
         params[n] = given if array is None else _type(array, types)
         values += [] if array is None else array.ravel().tolist()

@@ -81,10 +81,11 @@ def _item(f: Frame, i: int, value: object, owner: Opaque, node: ast.AST) -> Valu
 
 def comprehension(f: Frame, node: ast.ListComp) -> list[Value]:
     """A list comprehension, written out: its iterables must be known at compile time."""
-    outer = dict(f.scope.values)
-    out: list[Value] = []
-    _nested(f, node, 0, out)
+    outer, out = dict(f.scope.values), list[Value]()
     own = {n.id for g in node.generators for n in ast.walk(g.target) if isinstance(n, ast.Name)}
+    f.scope.items |= own
+    _nested(f, node, 0, out)
+    f.scope.items -= own
     inner = f.scope.values
     f.scope.values = {name: v if name in own else inner.get(name, v) for name, v in outer.items()}
     return out

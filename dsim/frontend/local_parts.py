@@ -29,8 +29,20 @@ class LocalPart:
         return ".".join((self.name, *self.members))
 
 
+def refuse_item(f: Frame, name: str, node: ast.AST) -> None:
+    """Refuses to change `name` in place where it is an item of a sequence: only a copy would change."""
+    if name in f.scope.items and isinstance(f.scope.values[name], Mat | Struct):
+        f.refuse(
+            "type",
+            f"`{name}` is an item of a sequence, and changing it would change a copy",
+            node,
+            help="copy it to a local of another name, or write the loop out by hand",
+        )
+
+
 def find(f: Frame, name: str, target: ast.expr) -> LocalPart:
-    """Which part of the local `name` is meant by `target`."""
+    """Which part of the local `name` is meant by `target`, which is to be changed."""
+    refuse_item(f, name, target)
     value, members = f.scope.values[name], []
     steps = _steps(target)
     while steps and isinstance(value, Struct):

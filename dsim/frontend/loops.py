@@ -264,8 +264,8 @@ def _refuse_changes(f: Frame, s: ast.While, before: dict[str, Value]) -> None:
 # ------------------------------------------------------------------ written out
 
 
-def written_out(f: Frame, s: ast.For, items: Sequence[Value]) -> None:
-    """``for … in static(…)``: the body once for each item."""
+def written_out(f: Frame, s: ast.For, items: Sequence[Value], of_sequence: bool) -> None:
+    """``for … in static(…)``: the body once for each item, of a sequence of the program's or of a range."""
     _no_else(f, s)
     go = _new_go(f)
     f.loops.append(go)
@@ -274,19 +274,21 @@ def written_out(f: Frame, s: ast.For, items: Sequence[Value]) -> None:
         for item in items:
             if f.scope.values[go] == FALSE:
                 break
-            _once(f, s, item, f.scope.values[go])
+            _once(f, s, item, f.scope.values[go], of_sequence)
     finally:
         f.loops.pop()
     f.scope.values.pop(go, None)
     carrying.alive(f)
 
 
-def _once(f: Frame, s: ast.For, item: Value, goes_on: Atom) -> None:
+def _once(f: Frame, s: ast.For, item: Value, goes_on: Atom, of_sequence: bool) -> None:
     def run() -> None:
         outer = dict(f.scope.values)
         shadowed = assigned([ast.Assign([s.target], ast.Constant(0))])
         bind_target(f, s.target, item)
+        f.scope.items.update(shadowed if of_sequence else ())
         f.run(s.body, frozenset(f.scope.visible()))
+        f.scope.items.difference_update(shadowed)
         f.scope.close(outer, "was assigned inside a loop only and is not seen here")
         for name in shadowed:
             if name in outer:

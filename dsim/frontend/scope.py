@@ -37,11 +37,15 @@ class Scope:
         Names that ended with an inner block, and why.
     first : dict
         Where a name got its first value.
+    items : set
+        Names that stand for items of a sequence, in a loop that is written out: to change a part of one
+        would change a copy.
     """
 
     values: dict[str, Value] = field(default_factory=dict)
     gone: dict[str, str] = field(default_factory=dict)
     first: dict[str, Span | None] = field(default_factory=dict)
+    items: set[str] = field(default_factory=set)
 
     def visible(self) -> list[str]:
         """The person's names."""

@@ -183,9 +183,9 @@ def _static_condition(f: Frame, test: ast.expr) -> bool | None:
 
 def _for(f: Frame, s: ast.stmt, needed: frozenset[str] | None) -> None:
     assert isinstance(s, ast.For)
-    items = unrolled(f, s.iter)
-    if items is not None:
-        loops.written_out(f, s, items)
+    written_out = unrolled(f, s.iter)
+    if written_out is not None:
+        loops.written_out(f, s, *written_out)
     else:
         loops.counted(f, s)
 

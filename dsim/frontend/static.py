@@ -51,14 +51,17 @@ def is_static_call(f: Frame, node: ast.expr) -> bool:
     return isinstance(callee, Opaque) and getattr(callee.value, "__dsim_builtin__", None) == "static"
 
 
-def unrolled(f: Frame, node: ast.expr) -> list[Value] | None:
-    """The items of ``static(…)`` as what a loop goes through; None when `node` is no such call."""
+def unrolled(f: Frame, node: ast.expr) -> tuple[list[Value], bool] | None:
+    """The items of ``static(…)`` as what a loop goes through; None when `node` is no such call.
+
+    And whether they are items of a sequence, which could be changed.
+    """
     if not is_static_call(f, node):
         return None
     assert isinstance(node, ast.Call)
     with f.at(node):
         value = evaluate(f, node)
-    return items(f, value, node)
+    return items(f, value, node), isinstance(value, list | tuple | Mat | Opaque)
 
 
 def compile_time(f: Frame, value: Value, node: ast.AST) -> Any:

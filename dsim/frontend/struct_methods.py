@@ -36,7 +36,7 @@ def call(
             help="decorate it with `@ds.func`",
         )
     name = root_local(f, method.node, Struct)
-    if name is not None:  # an argument may have changed it
+    if name is not None and name not in f.scope.items:  # an argument may have changed it
         owner = local_parts.read(f, local_parts.find(f, name, method.node))
     value, after = funcs.invoke_method(f, function, owner, args, keywords, node, hint)
     if not isinstance(owner, StructElement) and not isinstance(after, Poison) and not same(after, owner):

@@ -65,6 +65,7 @@ def _on_local(f: Frame, target: ast.expr, sign: str, value: Value) -> Value:
     """``target = target sign value`` on a local, or entries of one; gives the value before."""
     if isinstance(target, ast.Name):
         old = f.value(target)
+        local_parts.refuse_item(f, target.id, target)
         assign.assign_name(f, target, _combined(f, sign, old, value, target.id), target)
         return old
     name = subscripts.root_local(f, target)

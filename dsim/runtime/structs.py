@@ -6,6 +6,7 @@ kind (`struct_fields.py`).
 
 from __future__ import annotations
 
+import copy
 import math
 import types
 from collections.abc import ItemsView, Iterable, Iterator, Mapping
@@ -125,6 +126,13 @@ class HostStruct(metaclass=Builtin):
     def __eq__(self, other: object) -> bool:
         return isinstance(other, HostStruct) and self.to_dict() == other.to_dict()
 
+    def __copy__(self) -> HostStruct:
+        kind, members = self._kind, self.__dsim_struct_value__
+        return HostStruct(members) if kind is None else HostStruct.typed(kind, members)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> HostStruct:
+        return self.__copy__()  # members are copied already
+
     def __repr__(self) -> str:
         name = self._kind.name if self._kind is not None else ""
         return f"{name or 'Struct'}({', '.join(f'{k}={v!r}' for k, v in self.items)})"
@@ -231,8 +239,7 @@ def _untyped(name: str, value: Any) -> Any:
     if isinstance(value, bool | int | float):
         return value
     if isinstance(value, HostStruct):
-        kind, members = value.__dsim_struct__, value.__dsim_struct_value__
-        return HostStruct(members) if kind is None else HostStruct.typed(kind, members)
+        return copy.copy(value)
     if isinstance(value, Mapping):
         return HostStruct(value)
     if isinstance(value, Array | np.ndarray | list | tuple):

@@ -270,3 +270,36 @@ def test_an_index_may_be_changed_in_a_trip() -> None:
             x[n] = i
 
     agrees(k, [x])
+
+
+def test_items_of_a_sequence_are_not_changed_in_place() -> None:
+    s = f(2)
+
+    def entry(a: ti.math.vec2, b: ti.math.vec2):
+        for v in ti.static([a, b]):
+            v[0] = 1.0
+
+    def whole(a: ti.math.vec2, b: ti.math.vec2):
+        for i, v in ti.static(enumerate((a, b))):
+            v += i
+
+    def atomic(m: ti.math.mat2):
+        a = [ti.atomic_add(row[0], 1.0) for row in m]
+        s[0] = a[0]
+
+    def copied(a: ti.math.vec2, n: ti.i32):
+        for v, k in ti.static([(a, n)]):
+            w = v
+            w[0] += 1.0
+            k += 1
+            v = 2.0 * w
+            s[0], s[1] = v[0], k + n
+
+    for function in (entry, whole):
+        assert refused(function) == (
+            "type: `v` is an item of a sequence, and changing it would change a copy\n"
+            "help: copy it to a local of another name, or write the loop out by hand"
+        )
+    assert "`row` is an item of a sequence" in refused(atomic)
+    run(copied, [1.0, 2.0], 3)
+    assert s.values.tolist() == [4, 7]

@@ -545,6 +545,14 @@ def test_methods_that_cannot_change_their_struct() -> None:
 
         g()
 
+    def of_an_item(a: Ball, b: Ball):
+        for c in ti.static([a, b]):
+            c.push(1.0)
+
+    def in_a_comprehension(a: Ball, b: Ball) -> float:
+        bounced = [c.bounce(0.0) for c in [a, b]]
+        return bounced[0]
+
     def in_a_condition(b: Ball):
         while b.bounce(0.0) > 0.0:
             pass
@@ -554,6 +562,8 @@ def test_methods_that_cannot_change_their_struct() -> None:
         assert said(function)[:2] == (
             "b.push(1.0)", "`push` changes its struct, and a `Ball` cannot be changed here",
         )  # fmt: skip
+    for function in (of_an_item, in_a_comprehension):
+        assert said(function)[1] == "`c` is an item of a sequence, and changing it would change a copy"
     assert said(in_a_condition)[1] == "the condition of a loop cannot change `b`"
 
 

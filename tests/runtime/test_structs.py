@@ -1,5 +1,7 @@
 """Structs outside kernels, as arguments and results of kernels, and as what kernels capture."""
 
+import copy
+
 import numpy as np
 import pytest
 
@@ -60,6 +62,15 @@ def test_a_struct_holds_copies():
     b = Ball(v, spin=s)
     v[0] = s.rate = 9.0
     assert (b.pos.x, b.spin.rate) == (1, 1)
+
+
+def test_copying():
+    b = ball()
+    for other in (copy.copy(b), copy.deepcopy(b)):
+        other.pos.x = other.spin.rate = 9.0
+        assert other.is_heavy() is False
+    assert b == ball()
+    assert copy.copy(ti.Struct(a=[1.0])).a.x == 1
 
 
 def test_how_they_look():
@@ -289,6 +300,39 @@ def test_own_derivatives_of_funcs_of_structs():
     with ti.ad.Tape(y):
         k()
     assert (y[None], x.grad[None]) == (72.0, 27 * 4.0)
+    with pytest.raises(TypeError, match="`power` cannot be checked at a struct"):
+        power.check_derivative(Turn([1.0, 2.0], 3.0))
+
+
+def test_own_derivatives_of_methods():
+    @ti.dataclass
+    class Spring:
+        k: ti.f64
+        x: ti.f64
+
+        @ti.func
+        def energy(self, scale):
+            return 0.5 * self.k * self.x**2 * scale
+
+        @ti.func
+        def energy_vjp(self, scale, bar):
+            return Spring(bar * scale * self.x**2, 0.0), bar  # not the gradient: a mark of its own
+
+        energy.derivative(vjp=energy_vjp)
+
+    springs = Spring.field(shape=2, needs_grad=True)
+    loss = ti.field(ti.f64, shape=(), needs_grad=True)
+
+    @ti.kernel
+    def total():
+        for i in springs:
+            s = springs[i]
+            loss[None] += s.energy(1.0) + springs[i].energy(3.0)
+
+    springs.fill(Spring(2.0, 3.0))
+    with ti.ad.Tape(loss):
+        total()
+    assert (loss[None], springs.k.grad[0], springs.x.grad[1]) == (72.0, 36.0, 0.0)
 
 
 def test_annotations_that_are_kept_as_text():
