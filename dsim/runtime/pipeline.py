@@ -13,6 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from dsim.analysis.bounds import bounds
+from dsim.analysis.decisions import counts_places
 from dsim.analysis.effects import effects
 from dsim.analysis.independence import loop_independence
 from dsim.autodiff import compares_final_values, expand
@@ -37,8 +38,9 @@ FAULTS = Fault
 def prepared(kernel: Kernel, loops: Mapping[Var, LoopConfig]) -> tuple[Kernel, tuple[Diagnostic, ...]]:
     """A kernel from the frontend, ready to be launched and to be derived, and what there is to say of it."""
     told = {index: c.parallel for index, c in loops.items() if c.parallel or c.serialize}
-    # Adjoints of minima and maxima compare what the primal computed.
-    exact = kernel.exact or not current().fast_math or compares_final_values(kernel)
+    # Adjoints compare what the primal computed with minima and maxima, and count out places as it did.
+    exact = kernel.exact or not current().fast_math
+    exact = exact or compares_final_values(kernel) or counts_places(kernel)
     kernel = expand(replace(kernel, exact=exact))
     refuse_wrong_rules(kernel)
     kernel = parallel(simplify(kernel), told)
