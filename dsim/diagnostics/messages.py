@@ -47,6 +47,7 @@ CODES: dict[str, Level] = {
     "serial": Level.WARNING,
     "cut": Level.WARNING,
     "unreached": Level.WARNING,
+    "recompiled": Level.WARNING,  # a kernel, for arrays of ever new shapes
     "type-change": Level.WARNING,
     "overwrites": Level.NOTE,  # what a gradient needs; a tape saves it
     "fallback": Level.NOTE,

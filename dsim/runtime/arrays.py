@@ -24,6 +24,7 @@ from dsim.runtime.fields import BAR, Field, holder
 from dsim.runtime.forms import Form
 from dsim.runtime.mirrors import Mirrors, memory_of
 from dsim.runtime.ndarrays import Ndarray
+from dsim.runtime.notices import warn
 from dsim.runtime.signatures import Signature
 from dsim.runtime.stack import STACK
 from dsim.runtime.versions import Instance
@@ -142,6 +143,7 @@ class Arrays:
         self._others_at = tuple(n for n in range(len(signature.names)) if n not in signature.arrays)
         self.others = [signature.names[n] for n in self._others_at]
         self.known: OrderedDict[Key, Combination] = OrderedDict()
+        self._full = False  # and it was said
 
     def forget(self) -> None:
         """Drops what was compiled."""
@@ -223,6 +225,9 @@ class Arrays:
         made = Combination(self, given, same)
         if len(self.known) >= MOST:
             self.known.popitem(last=False)
+            if not self._full:
+                self._full = True
+                warn([_many(self.function.__name__)])
         self.known[key] = made
         return made
 
@@ -248,6 +253,14 @@ class Arrays:
         wanted = self._kinds[n].describe(Types(chosen.default_fp, chosen.default_ip))
         message = f"argument `{self._names[n]}` of `{self.function.__name__}` is {wanted}: {why}"
         return LaunchTypeError(Diagnostic("argument", message, help=advice))
+
+
+def _many(name: str) -> Diagnostic:
+    message = (
+        f"`{name}` has been compiled for {MOST} combinations of shapes, and forgets the first ones again"
+    )
+    advice = "pass arrays of one shape, and how much of them counts as a number"
+    return Diagnostic("recompiled", message, help=advice)
 
 
 def _advice(kind: ArrayType, given: Given, value: Value, types: Types) -> str:

@@ -313,9 +313,7 @@ class Field:
     def copy_from(self, other: Field) -> None:
         """Sets its numbers to those of a field of the same shape."""
         if not isinstance(other, Field):
-            raise LaunchTypeError(
-                Diagnostic("argument", f"copy_from() takes a field, not {type(other).__name__}")
-            )
+            raise LaunchTypeError(Diagnostic("argument", f"copy_from() takes a field, not {kind_of(other)}"))
         buffer, source = self.require(), other.require()
         if other.full_shape != self.full_shape:
             shapes = f"shape {self.full_shape} cannot take the numbers of shape {other.full_shape}"
@@ -362,6 +360,11 @@ def holder(array: np.ndarray) -> Field | None:
     """The field of whose memory `array` is a part, if it is."""
     found = _HOLDERS.get(id(owner(array)))
     return found if found is not None and found.buffer is not None else None
+
+
+def kind_of(value: object) -> str:
+    """What a value is that is no field, for messages."""
+    return "a NumPy array" if isinstance(value, np.ndarray) else type(value).__name__
 
 
 def youngest(fields: Iterable[Field]) -> Field:

@@ -12,7 +12,7 @@ from dsim.diagnostics import Diagnostic, GradientError
 from dsim.ir.nodes import MemoryKey
 from dsim.runtime import access, cut, hostops, zeros
 from dsim.runtime.contexts import Args, Context
-from dsim.runtime.fields import Field, companions_with_memory
+from dsim.runtime.fields import Field, companions_with_memory, kind_of
 from dsim.runtime.forms import Form
 from dsim.runtime.notices import warn
 from dsim.runtime.stack import STACK
@@ -223,7 +223,7 @@ def _fields(given: Any, what: str) -> tuple[Field, ...]:
     )
     for f in fields:
         if not isinstance(f, Field):
-            message = f"{what} must be a field or a list of fields, not {type(f).__name__}"
+            message = f"{what} must be a field or a list of fields, not {kind_of(f)}"
             raise GradientError(Diagnostic("argument", message))
         f.require()
         if not f.dtype.is_float:

@@ -16,7 +16,7 @@ from dsim.ir.nodes import MemoryKey
 from dsim.runtime import cut, told, zeros
 from dsim.runtime.adjoints import AdjointForm
 from dsim.runtime.contexts import Args, Context
-from dsim.runtime.fields import Field, companions_with_memory
+from dsim.runtime.fields import Field, companions_with_memory, kind_of
 from dsim.runtime.forms import Form
 from dsim.runtime.keeper import Call, Keeper, Watched
 from dsim.runtime.notices import warn
@@ -253,7 +253,7 @@ def _check_loss(loss: Any) -> None:
         raise GradientError(
             Diagnostic(
                 "argument",
-                f"the loss must be a field, not {type(loss).__name__}",
+                f"the loss must be a field, not {kind_of(loss)}",
                 help="Tape(loss=some_field)",
             )
         )

@@ -328,6 +328,15 @@ def test_nothing_is_said_of_constants(w, loss):
     assert w.grad.to_numpy().tolist() == [2.0, 4.0, 6.0]
 
 
+def test_a_numpy_array_has_no_gradient(w, loss):
+    with pytest.raises(ti.GradientError, match="the loss must be a field, not a NumPy array"):
+        ti.Tape(np.zeros(()))
+    with pytest.raises(ti.GradientError, match="or a list of fields, not a NumPy array"):
+        ti.ad.FwdMode(loss=loss, param=[w, np.zeros(3)])
+    with pytest.raises(TypeError, match=r"copy_from\(\) takes a field, not a NumPy array"):
+        w.copy_from(np.zeros(3))
+
+
 def test_strided_arrays_inside_a_tape(w, loss):
     whole = np.arange(6.0)
     with ti.Tape(loss):

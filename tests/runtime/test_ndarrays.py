@@ -397,6 +397,27 @@ def test_one_compilation_for_each_type_and_shape():
     assert compilations(fill) == 4
 
 
+def test_shapes_without_end(monkeypatch):
+    from dsim.runtime import arrays
+
+    monkeypatch.setattr(arrays, "MOST", 3)
+
+    @ti.kernel
+    def fill(a: ti.types.ndarray()):
+        for i in a:
+            a[i] = 1.0
+
+    for n in range(1, 4):
+        fill(np.zeros(n))
+    with pytest.warns(ti.DsimWarning, match="`fill` has been compiled for 3 combinations of shapes"):
+        fill(np.zeros(4))
+    for n in range(1, 8):
+        given = np.zeros(n)
+        fill(given)
+        assert given.all()
+    assert compilations(fill) == 3
+
+
 def test_arrays_that_nobody_has_any_more_are_gone():
     loss = ti.ndarray(ti.f64, (), needs_grad=True)
     rate = ti.field(ti.f64, shape=2)
