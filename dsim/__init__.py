@@ -24,6 +24,7 @@ from dsim.api.axes import (
     kl,
     l,
 )  # fmt: skip
+from dsim.api.bits import bit_shr, raw_div, raw_mod
 from dsim.api.fields import (
     FieldsBuilder,
     Layout,
@@ -62,6 +63,7 @@ from dsim.api.functions import (
     max,
     min,
     ndrange,
+    one,
     pow,
     randn,
     random,
@@ -76,6 +78,7 @@ from dsim.api.functions import (
     stop_grad,
     tan,
     tanh,
+    zero,
 )
 from dsim.api.kernels import data_oriented, forward, func, grad, kernel, template
 from dsim.api.options import (
@@ -193,6 +196,7 @@ __all__ = [
     "atomic_xor",
     "axes",
     "bit_cast",
+    "bit_shr",
     "cast",
     "ceil",
     "clear_all_gradients",
@@ -256,11 +260,14 @@ __all__ = [
     "ndarray",
     "ndrange",
     "no_grad",
+    "one",
     "opengl",
     "polar_decompose",
     "pow",
     "randn",
     "random",
+    "raw_div",
+    "raw_mod",
     "reset",
     "rgb_to_hex",
     "root",
@@ -293,6 +300,7 @@ __all__ = [
     "uint64",
     "vulkan",
     "x64",
+    "zero",
 ]  # fmt: skip
 
 

@@ -124,6 +124,8 @@ inversesqrt = _entrywise("inversesqrt", lambda x: 1.0 / np.sqrt(x), "One over th
 hypot = _entrywise("hypot", np.hypot, "The length of the vector (x, y).")
 clamp = _entrywise("clamp", np.clip, "`x` held between `low` and `high`.")
 mix = _entrywise("mix", lambda x, y, a: x * (1.0 - a) + y * a, "From `x` to `y` as `a` goes from 0 to 1.")
+zero = _entrywise("zero", np.zeros_like, "A value like `x`, with 0 for every number.")
+one = _entrywise("one", np.ones_like, "A value like `x`, with 1 for every number.")
 step = _entrywise("step", _step, "0 where `x` is below `edge`, else 1.")
 smoothstep = _entrywise("smoothstep", _smoothstep, "From 0 to 1, smoothly, as `x` goes from `low` to `high`.")
 

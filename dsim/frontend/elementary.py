@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from dsim.frontend import linear
+from dsim.frontend import bits, linear
 from dsim.frontend.emit import Emitter
 from dsim.frontend.operators import binary, elementwise, operand
 from dsim.frontend.values import Mat, Scalar, Value, describe, is_number, is_scalar
@@ -106,6 +106,23 @@ def _fmod(e: Emitter, x: Scalar, y: Scalar, hint: str) -> Scalar:
     size = e.let("select", below, e.let("neg", a), a)
     rest = e.let("mod", size, e.let("abs", b))
     return e.let("select", below, e.let("neg", rest), rest, hint=hint)
+
+
+def _raw_mod(e: Emitter, x: Scalar, y: Scalar, hint: str) -> Scalar:
+    return (_fmod if e.common((x, y)).is_float else bits.remainder)(e, x, y, hint)
+
+
+def _filled(number: int) -> Function:
+    """`zero` and `one`: a value like another one, of its types."""
+
+    def one(e: Emitter, x: Scalar, hint: str) -> Scalar:
+        return (
+            (float(number) if isinstance(x, float) else number)
+            if is_number(x)
+            else e.atom(number, e.type_of(x))
+        )
+
+    return _by_entry(one)
 
 
 def _select(e: Emitter, cond: Scalar, yes: Scalar, no: Scalar, hint: str) -> Scalar:
@@ -232,6 +249,10 @@ FUNCTIONS: dict[str, Function] = {
     "atan2": _by_entry(_atan2),
     "mod": _mod,
     "fmod": _by_entry(_fmod),
+    "raw_mod": _by_entry(_raw_mod),
+    "zero": _filled(0),
+    "one": _filled(1),
+    **bits.FUNCTIONS,
     "select": _by_entry(_select),
     "sign": _by_entry(_sign),
     "isnan": _by_entry(_isnan),
@@ -265,7 +286,22 @@ FUNCTIONS: dict[str, Function] = {
 ARITY: dict[str, tuple[int, int | None]] = {
     **dict.fromkeys(("max", "min"), (1, None)),
     **dict.fromkeys(
-        ("pow", "atan2", "mod", "fmod", "hypot", "step", "dot", "cross", "distance", "reflect"), (2, 2)
+        (
+            "pow",
+            "atan2",
+            "mod",
+            "fmod",
+            "hypot",
+            "step",
+            "dot",
+            "cross",
+            "distance",
+            "reflect",
+            "bit_shr",
+            "raw_div",
+            "raw_mod",
+        ),
+        (2, 2),
     ),
     **dict.fromkeys(("select", "clamp", "mix", "smoothstep"), (3, 3)),
     "sum": (1, 2),
