@@ -83,7 +83,7 @@ def _error(program: Program, plan: Plan) -> Exception | None:
 
 def _kind(error: Exception) -> str:
     """What went wrong, without the numbers; the names of fields may change."""
-    return f"{type(error).__name__}: {str(error).split(': ')[0]}"
+    return f"{type(error).__name__}: {': '.join(str(error).split(': ')[:2])}"
 
 
 if __name__ == "__main__":

@@ -23,6 +23,8 @@ class Scope:
         Those that may be assigned to; local vectors of three entries.
     below : dict
         Of some integers, such as loop indices, the number that they are below; they are not negative.
+    above : dict
+        Of some of these, what they are not below.
     breaks : bool
         Whether the loop around may be left.
     indexing : bool
@@ -35,6 +37,7 @@ class Scope:
     mutable_integers: list[str] = field(default_factory=list)
     vectors: list[str] = field(default_factory=list)
     below: dict[str, int] = field(default_factory=dict)
+    above: dict[str, int] = field(default_factory=dict)
     breaks: bool = False
     indexing: bool = False
 
@@ -42,7 +45,7 @@ class Scope:
         """The scope of a block inside this one: what is new there is not seen outside."""
         lists = ("floats", "integers", "mutable_floats", "mutable_integers", "vectors")
         copies = {name: [*getattr(self, name)] for name in lists}
-        return replace(self, **copies, below={**self.below}, **changed)
+        return replace(self, **copies, below={**self.below}, above={**self.above}, **changed)
 
 
 class Choosing:
@@ -70,6 +73,8 @@ class Expressions(Choosing):
     def __init__(self, random: Random, sources: tuple[FieldSpec, ...], funcs: tuple[str, ...] = ()) -> None:
         super().__init__(random)
         self.sources, self.funcs = sources, funcs
+        self.stops = self.chance(10)  # whether some values are cut off from derivatives
+        self.steered = bool(integers_of(sources))
 
     # -- indices
 
@@ -77,10 +82,15 @@ class Expressions(Choosing):
         """An integer from 0 to before `size`."""
         fitting = [name for name, below in scope.below.items() if below <= size]
         known = [*fitting, *fitting, *scope.below]
+        beside = [f"{name} - 1" for name in fitting if scope.above.get(name, 0) > 0]
+        beside += [f"{name} + 1" for name in fitting if scope.below[name] < size]
         kinds = ["constant", *["plain"] * 4 * bool(fitting), *["shifted"] * 2 * bool(known)]
-        kind = self.pick(*kinds, *["data", "any"] * (not scope.indexing))
+        kinds += ["beside"] * 3 * bool(beside)
+        kind = self.pick(*kinds, *["data", "any"] * (self.steered and not scope.indexing))
         if kind == "plain":
             return self.pick(*fitting)
+        if kind == "beside":
+            return self.pick(*beside)
         if kind == "shifted":
             return f"({self.pick(*known)} + {self.pick(1, 2)}) % {size}"
         if kind == "data":
@@ -103,13 +113,17 @@ class Expressions(Choosing):
 
     def integer(self, scope: Scope, depth: int = 1) -> str:
         """An integer of any sign and size."""
-        form = self.pick("atom", *["+", "-", "*", "%", "//", "max", "^", "&", "hash"] * bool(depth))
+        form = self.pick(
+            "atom",
+            *["+", "-", "*", "%", "//", "max", "^", "&"] * bool(depth),
+            *["hash"] * (self.steered and depth > 0),
+        )
         a = self.integer_atom(scope)
         if form == "atom":
             return a
         if form == "hash":
             # of a literal it would be Python's arithmetic, which does not wrap
-            return f"({self.integer_element(scope)} * 1103515245 + 12345) >> 16"
+            return f"(({self.integer_element(scope)} * 1103515245 + 12345) >> 16)"
         b = self.integer(scope, depth - 1)
         if form in ("%", "//"):
             return f"({a}) {form} {self.pick(2, 3)}"
@@ -117,7 +131,7 @@ class Expressions(Choosing):
 
     def integer_atom(self, scope: Scope) -> str:
         """An integer without an operator."""
-        kinds = ["literal", *["name"] * 3 * bool(scope.integers), "element", "element"]
+        kinds = ["literal", *["name"] * 3 * bool(scope.integers), *["element"] * 2 * self.steered]
         kind = self.pick(*kinds)
         if kind == "name":
             return self.pick(*scope.integers)
@@ -143,8 +157,8 @@ class Expressions(Choosing):
     def atom(self, scope: Scope) -> str:
         """A float without an operator."""
         numbers, vectors = floats_of(self.sources), floats_of(self.sources, entries=True)
-        kinds = ["element"] * 4 + ["name"] * 4 * bool(scope.floats) + ["literal"]
-        kinds += ["entry"] * bool(vectors) + ["local entry"] * 2 * bool(scope.vectors)
+        kinds = ["element"] * 4 * bool(numbers) + ["name"] * 4 * bool(scope.floats) + ["literal"]
+        kinds += ["entry", "product"] * bool(vectors) + ["local entry"] * 2 * bool(scope.vectors)
         kind = self.pick(*kinds)
         if kind == "name":
             return self.pick(*scope.floats)
@@ -152,6 +166,10 @@ class Expressions(Choosing):
             return self.pick("0.5", "1.3", "-0.7")
         if kind == "entry":
             return f"{self.element(self.pick(*vectors), scope)}[{self.index(2, scope)}]"
+        if kind == "product":
+            return (
+                f"{self.element(self.pick(*vectors), scope)}.dot({self.element(self.pick(*vectors), scope)})"
+            )
         if kind == "local entry":
             return f"{self.pick(*scope.vectors)}[{self.index(3, scope)}]"
         return self.element(self.pick(*numbers), scope)
@@ -159,7 +177,6 @@ class Expressions(Choosing):
     _UNARY = (
         "ti.sin({a})", "ti.cos({a})", "ti.tanh({a})", "(-{a})", "abs({a})", "({a}) ** 2",
         "ti.exp(-({a} * {a}))", "ti.sqrt(1.0 + {a} * {a})", "ti.log(1.5 + {a} * {a})", "ti.atan({a})",
-        "ti.stop_grad({a})",
     )  # fmt: skip
     _BINARY = (
         "({a} * {b})", "({a} * {b})", "({a} + {b})", "({a} - {b})", "({a} / (1.0 + {b} * {b}))",
@@ -172,11 +189,13 @@ class Expressions(Choosing):
         kinds = ["atom", *["binary"] * 3 * bool(depth), *["unary"] * 2 * bool(depth), "call", "from integer"]
         kind = self.pick(*kinds)
         if kind == "from integer":
-            return f"(0.3 * ({self.integer(scope, 0)} % 5) - 0.17)"
+            return f"(0.3 * ({self.integer_atom(scope)} % 5) - 0.17)"
         if kind == "call" and self.funcs and depth:
             return f"{self.pick(*self.funcs)}({self.number(scope, 0)}, {self.number(scope, 0)})"
         if kind == "unary":
-            return self.pick(*self._UNARY).format(a=self.number(scope, depth - 1))
+            return self.pick(*self._UNARY, *["ti.stop_grad({a})"] * self.stops).format(
+                a=self.number(scope, depth - 1)
+            )
         if kind == "binary":
             a, b = self.number(scope, depth - 1), self.number(scope, depth - 1)
             form = self.pick(*self._BINARY)

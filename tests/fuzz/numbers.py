@@ -126,7 +126,8 @@ class Dual:
         return Dual(value, (self.d - other.d * value) / other.v)
 
     def __pow__(self, exponent):
-        return Dual(self.v ** int(exponent), self.d * (int(exponent) * self.v ** (int(exponent) - 1)))
+        assert exponent == 2
+        return self * self
 
     def __radd__(self, other):
         return dual(other) + self
@@ -144,7 +145,7 @@ class Dual:
         return Dual(-self.v, -self.d)
 
     def __abs__(self):
-        WATCH.tie(self.v, 0.0)
+        compared(self, 0.0)
         return self * float((self.v > 0) - (self.v < 0))
 
     def __lt__(self, other):
@@ -170,7 +171,9 @@ def dual(value) -> Dual:
 
 def compared(a: Dual, b) -> Dual:
     """`a`, which is compared with `b`."""
-    WATCH.tie(a.v, dual(b).v)
+    b = dual(b)
+    if not _same(a, b):
+        WATCH.tie(a.v, b.v)
     return a
 
 
@@ -193,7 +196,7 @@ def _chosen(a, b, better):
     if isinstance(a, int) and isinstance(b, int):
         return a if better(a, b) else b
     a, b = dual(a), dual(b)
-    if not (a.v == b.v and np.array_equal(a.d, b.d)):  # otherwise it does not matter which
+    if not _same(a, b):
         WATCH.tie(a.v, b.v)
     return a if better(a.v, b.v) else b
 
@@ -212,12 +215,20 @@ def floored(value):
     return Dual(float(math.floor(value.v)))
 
 
+def _same(a: Dual, b: Dual) -> bool:
+    """Whether two floats are one: no rounding makes them differ."""
+    return a.v == b.v and np.array_equal(a.d, b.d)
+
+
 def _smooth(value, slope):
     """The function of a float with the value and the derivative that the two functions give."""
 
     def function(x):
         x = dual(x)
-        v = value(x.v)
+        try:
+            v = value(x.v)
+        except (ValueError, OverflowError):
+            return Dual(math.nan)
         return Dual(v, x.d * slope(x.v, v))
 
     return function

@@ -138,6 +138,7 @@ _UPDATES = {
     "Add": lambda a, b: a + b,
     "Sub": lambda a, b: a - b,
     "Mult": lambda a, b: a * b,
+    "Div": lambda a, b: a / b,
     "atomic_add": lambda a, b: a + b,
     "atomic_sub": lambda a, b: a - b,
     "atomic_max": numbers.larger,
@@ -252,7 +253,8 @@ def run(text: str, start: dict[str, np.ndarray], inputs: tuple[str, ...]) -> Res
     fields: dict[str, Field] = {name: f for name, f in space.items() if isinstance(f, Field)}
     _begin(fields, start, inputs)
     watch = numbers.watched()
-    space["run"]()
+    with np.errstate(all="ignore"):  # what is too large is not compared
+        space["run"]()
     return _result(fields, start, sum(start[name].size for name in inputs), watch)
 
 

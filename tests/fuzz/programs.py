@@ -20,22 +20,7 @@ from tests.fuzz.program import (
 )
 from tests.fuzz.statements import Statements, indented
 
-FUNCS = (
-    """@ti.func
-def blend(a, b):
-    if a > 0.2:
-        return a * b
-    return ti.sin(a) + 0.5 * b""",
-    """@ti.func
-def settle(a, b):
-    c = a
-    for j in range(3):
-        c = ti.tanh(c * b + a)
-        if c < -0.6:
-            break
-    return c""",
-)
-_NAMES = ("blend", "settle")
+_NAMES = ("f0", "f1")
 
 
 def _fields(choosing: Choosing, sizes: tuple[int, int]) -> tuple[FieldSpec, ...]:
@@ -63,7 +48,7 @@ class Drawing(Choosing):
 
     def __init__(self, random: Random) -> None:
         super().__init__(random)
-        self.sizes = self.pick(2, 3, 4), self.pick(2, 3)
+        self.sizes = 24 if self.chance(4) else self.pick(2, 3, 4), self.pick(2, 3)
         self.fields = _fields(self, self.sizes)
         self.rich = self.chance(70)
 
@@ -75,7 +60,15 @@ class Drawing(Choosing):
             action = self.host_write() if self.chance(40) else self.launch(self.pick(*kernels))
             actions.insert(self.some(0, len(actions)), action)
         measure = KernelSpec("measure", (), tuple(self.measures()))
-        return Program(self.fields, FUNCS, (*kernels, measure), (*actions, Launch("measure", ())))
+        funcs = tuple(self.func(name) for name in _NAMES)
+        return Program(self.fields, funcs, (*kernels, measure), (*actions, Launch("measure", ())))
+
+    def func(self, name: str) -> str:
+        """A func of two numbers, with ways out."""
+        writing, scope = Statements(self.random, (), ()), Scope(floats=["a", "b"])
+        writing.left, writing.answers = 3, True
+        lines = [*writing.block(scope, 1), f"return {writing.bounded(scope)}"]
+        return "\n".join(["@ti.func", f"def {name}(a, b):", *indented(lines)])
 
     def kernel(self, name: str, rich: bool) -> KernelSpec:
         """A kernel of up to three blocks."""
@@ -113,6 +106,9 @@ class Drawing(Choosing):
         lines = writing.block(inner, 2, 0 if rich else 1)
         if rich:
             lines += writing.nest(inner) + writing.block(inner, 1, 0)
+        if len(head.names) == 2 and writing.chance(15):
+            split = [f"{name} = I[{axis}]" for axis, name in enumerate(head.names)]
+            return BlockSpec(("for I in ti.grouped(u):", *indented([*split, *lines])))
         if len(head.names) == 1 and writing.chance(10):
             way = [f"if {writing.condition(scope)}:", f"    {writing.pick('break', 'continue', 'return')}"]
             return BlockSpec((head.text, *indented([*way, *lines])))

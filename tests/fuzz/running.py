@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 from hypothesis import HealthCheck, Phase, given, seed, settings
@@ -15,13 +16,26 @@ from tests.fuzz.programs import programs
 from tests.fuzz.tally import Tally
 from tests.fuzz.trial import Outcome, Trial, compare
 
-# What is done with a program: its backends, and whether it is also run with fresh fields.
-Plan = tuple[tuple[str, ...], bool]
-PLANS: tuple[Plan, ...] = (
-    *[(("cpu",), False)] * 3,
-    *[(("reference",), False)] * 2,
-    *[(("cpu", "reference"), False)] * 2,
-    (("cpu",), True),
+
+@dataclass(frozen=True)
+class Plan:
+    """What is done with a program, beside looking at what it gives on some backends."""
+
+    backends: tuple[str, ...]
+    fresh: bool = False
+    strict: bool = False
+    second: bool = False
+
+
+PLANS = (
+    Plan(("exact",)),
+    Plan(("cpu", "reference")),
+    Plan(("cpu",), strict=True),
+    Plan(("reference",), second=True),
+    Plan(("cpu",), strict=True),
+    Plan(("cpu",), second=True),
+    Plan(("reference",)),
+    Plan(("cpu",), fresh=True),
 )
 
 
@@ -29,10 +43,13 @@ def check(program: Program, plan: Plan) -> Outcome:
     """All checks of a plan; raises when dsim is at fault."""
     trial = Trial(program)
     if not trial.near:
-        backends, rewritten = plan
-        for backend in backends:
+        for backend in plan.backends:
             trial.check(backend)
-        if rewritten:
+            if plan.strict:
+                trial.check_strictly(backend)
+            if plan.second:
+                trial.check_curvature(backend)
+        if plan.fresh:
             _check_fresh(trial)
     return trial.outcome()
 

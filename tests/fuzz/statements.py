@@ -35,6 +35,7 @@ class Statements(Expressions):
         self.in_place = sources is targets
         self.numbers = count()
         self.left = 14  # statements that the kernel may still have
+        self.answers = False  # whether it may return a number
 
     def fresh(self, letter: str) -> str:
         """A new name."""
@@ -50,9 +51,10 @@ class Statements(Expressions):
     def statement(self, scope: Scope, depth: int) -> Lines:
         """One statement."""
         self.left -= 1
-        kinds = ["store"] * 2 + ["accumulate"] * 3 + ["local"] * 3 + ["integer_local", "vector", "vector"]
-        if self.in_place:
-            kinds += ["overwrite"] * 5 + ["extreme", "old_value"]
+        kinds = ["local"] * 3 + ["integer_local", "vector", "vector"] + ["answer"] * self.answers
+        kinds += (["store"] * 2 + ["accumulate"] * 3) * bool(self.targets)
+        if self.in_place and self.targets:
+            kinds += ["overwrite"] * 5 + ["extreme", "old_value", "swap", "taken"]
         kinds += ["steer"] * 2 * bool(integers_of(self.targets))
         kinds += ["change"] * 3 * bool(scope.mutable_floats) + ["count"] * bool(scope.mutable_integers)
         kinds += ["touch"] * 3 * bool(scope.vectors)
@@ -124,9 +126,13 @@ class Statements(Expressions):
     def store(self, scope: Scope, depth: int) -> Lines:
         """An element becomes something else."""
         entries = floats_of(self.targets, entries=True)
-        if entries and self.chance(15):
-            pair = ", ".join(self.bounded(scope) for _ in range(2))
-            return [f"{self.element(self.pick(*entries), scope)} = ti.Vector([{pair}])"]
+        if entries and self.chance(25):
+            pair = f"ti.Vector([{self.bounded(scope)}, {self.bounded(scope)}])"
+            target = self.element(self.pick(*entries), scope)
+            sources = floats_of(self.sources, entries=True)
+            if sources and self.chance(50):
+                return [f"{target} = 0.5 * {self.element(self.pick(*sources), scope)} + 0.4 * {pair}"]
+            return [f"{target} {self.pick('=', '=', '+=')} {pair}"]
         return [f"{self.target(scope)} = {self.bounded(scope)}"]
 
     def accumulate(self, scope: Scope, depth: int) -> Lines:
@@ -135,7 +141,7 @@ class Statements(Expressions):
         if self.chance(15):
             target = "loss[None]"
         elif self.in_place and self.chance(20):
-            return [f"{target} *= 0.8 + {value}"]
+            return [f"{target} {self.pick('*= 0.8', '/= 1.3')} + {value}"]
         return [f"{target} {self.pick('+=', '+=', '-=')} {value}"]
 
     def extreme(self, scope: Scope, depth: int) -> Lines:
@@ -150,11 +156,29 @@ class Statements(Expressions):
         scope.floats.append(name)
         return [line]
 
+    def swap(self, scope: Scope, depth: int) -> Lines:
+        """Two elements change places."""
+        a, b = self.target(scope), self.target(scope)
+        return [f"{a}, {b} = {b}, {a}"]
+
+    def taken(self, scope: Scope, depth: int) -> Lines:
+        """A counter goes on, and what it was is used as an index."""
+        counter = self.element(self.pick(*integers_of(self.targets)), scope.inner(indexing=True))
+        line = f"{(name := self.fresh('n'))} = ti.atomic_add({counter}, {self.pick(1, 2)})"
+        scope.integers.append(name)
+        return [line]
+
+    def answer(self, scope: Scope, depth: int) -> Lines:
+        """An early return."""
+        return [f"if {self.condition(scope)}:", f"    return {self.number(scope)}"]
+
     def steer(self, scope: Scope, depth: int) -> Lines:
         """An integer that steers changes."""
         target = self.element(self.pick(*integers_of(self.targets)), scope.inner(indexing=True))
         if self.chance(40):
             return [f"{target} += {self.pick(1, 2, -1)}"]
+        if self.in_place and self.chance(20):
+            return [f"ti.atomic_{self.pick('max', 'min')}({target}, {self.integer(scope, 0)})"]
         return [f"{target} = ({self.integer(scope)}) % {self.pick(3, 4)}"]
 
     # -- control
@@ -230,9 +254,9 @@ class Statements(Expressions):
         """A loop at the top of a kernel, and the scope in it."""
         n, m = sizes
         i, j = self.fresh("i"), self.fresh("i")
-        kind = self.pick("range", "field", "from", "time", "ndrange", "pairs")
+        kind = self.pick("range", "field", "from", "to", "time", "ndrange", "pairs")
         one = {"range": ((0, n), f"range({n})"), "field": ((0, n), "x"), "from": ((1, n), f"range(1, {n})")}
-        one["time"] = ((0, m), f"range({m})")
+        one["time"], one["to"] = ((0, m - 1), f"range({m - 1})"), ((0, n - 1), f"range({n - 1})")
         if kind in one:
             (low, high), space = one[kind]
             head = Head((i,), ((low, high),), f"for {i} in {space}:")
@@ -241,7 +265,7 @@ class Statements(Expressions):
         else:
             head = Head((i, j), ((0, m), (0, n)), f"for {i}, {j} in u:")
         inner = scope.inner(breaks=False)
-        for name, (_, high) in zip(head.names, head.ranges, strict=True):
-            inner.below[name] = high
+        for name, (low, high) in zip(head.names, head.ranges, strict=True):
+            inner.below[name], inner.above[name] = high, low
             inner.integers.append(name)
         return head, inner

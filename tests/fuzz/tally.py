@@ -73,7 +73,7 @@ def _ways(node: ast.AST) -> set[str]:
 
 
 def _call(name: str) -> set[str]:
-    found = {"blend": "func", "settle": "func", "ti.atomic_add": "value before an update"}
+    found = {"f0": "func", "f1": "func", "ti.atomic_add": "value before an update"}
     found |= dict.fromkeys(("ti.atomic_max", "ti.atomic_min"), "minimum or maximum")
     return {found[name]} if name in found else set()
 

@@ -13,7 +13,7 @@ def _checked(program: Program, plan: Plan) -> Outcome:
     trial = Trial(program)
     if not trial.near:
         trial.program = with_arguments(program)
-        for backend in plan[0][:1]:
+        for backend in plan.backends[:1]:
             trial.check(backend)
     return trial.outcome()
 

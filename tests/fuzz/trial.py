@@ -21,6 +21,7 @@ from tests.fuzz.program import Program
 
 TIE, HUGE = 1e-7, 1e4
 TOLERANCE = 1e-8
+STEP = 1e-4  # of differences of gradients
 
 _REFUSALS = (ds.AccessRuleError, ds.GradientError, ds.CompilationError)
 _numbers = itertools.count()
@@ -52,12 +53,12 @@ class Outcome:
 
 
 class Built:
-    """A program, built in dsim for one backend."""
+    """A program, built in dsim: ``"reference"``, ``"cpu"``, or ``"exact"``, the cpu without fast math."""
 
     def __init__(self, program: Program, backend: str) -> None:
         self.program, self.backend = program, backend
-        ds.init(default_fp=ds.f64, deterministic=True)
-        settings.change(replace(settings.current(), backend=backend))
+        ds.init(default_fp=ds.f64, fast_math=backend != "exact")
+        settings.change(replace(settings.current(), backend="cpu" if backend == "exact" else backend))
         name = f"<fuzz {next(_numbers)}>"
         text = program.text
         linecache.cache[name] = (len(text), None, text.splitlines(True), name)
@@ -70,14 +71,23 @@ class Built:
         self.space["run"]()
         return self.values()
 
-    def gradient(self) -> Values:
+    def gradient(self, on_overwrite: str = "save") -> Values:
         """The gradient of the loss by the inputs' values before the run."""
         self._begin()
-        with ds.ad.Tape(loss=self.space["loss"]):
+        with ds.ad.Tape(loss=self.space["loss"], on_overwrite=on_overwrite):
             self.space["run"]()
             inside = self.values()
         same("values after the tape", self.values(), inside)
         return {name: self.space[name].grad.to_numpy() for name in self.program.inputs}
+
+    def curvature(self, direction: Values) -> Values:
+        """The derivative of the gradient along a direction of the inputs."""
+        self._begin()
+        inputs = [self.space[name] for name in self.program.inputs]
+        seeds = [direction[name] for name in self.program.inputs]
+        with ds.ad.FwdMode(param=inputs, seed=seeds), ds.ad.Tape(loss=self.space["loss"]):
+            self.space["run"]()
+        return {name: self.space[name].grad.dual.to_numpy() for name in self.program.inputs}
 
     def tangents(self, direction: Values) -> Values:
         """The derivatives of all float fields' values after the run, along a direction of the inputs."""
@@ -121,12 +131,31 @@ class Trial:
         """What came of it."""
         return Outcome(tuple(self.refusals), self.oracle, self.near)
 
-    def expected_gradient(self) -> Values:
+    def expected_gradient(self, oracle: plain.Result | None = None) -> Values:
         """The gradient of the loss, by the oracle."""
-        row = self.oracle.tangents["loss"]
+        row = (oracle or self.oracle).tangents["loss"]
         return {
             name: row[places].reshape(self.program.start[name].shape) for name, places in self.places.items()
         }
+
+    def expected_curvature(self) -> Values | None:
+        """The derivative of the gradient along the direction, by differences; None near a kink."""
+        if "ti.stop_grad" in self.program.text:
+            return None  # differences go through it
+        wide, narrow = self._bent(2 * STEP), self._bent(STEP)
+        size = max(1.0, *(float(np.abs(v).max()) for v in narrow.values()))
+        if any(np.abs(wide[name] - narrow[name]).max() > 1e-3 * size for name in narrow):
+            return None
+        return {name: (4 * narrow[name] - wide[name]) / 3 for name in narrow}
+
+    def _bent(self, step: float) -> Values:
+        ahead, behind = (self._gradient_at(h) for h in (step, -step))
+        return {name: (ahead[name] - behind[name]) / (2 * step) for name in ahead}
+
+    def _gradient_at(self, step: float) -> Values:
+        begun = self.program.start
+        start = begun | {name: begun[name] + step * v for name, v in self.direction.items()}
+        return self.expected_gradient(plain.run(self.program.text, start, self.program.inputs))
 
     def check(self, backend: str) -> None:
         """Values, gradient, tangents; the values after a tape; the gradient once more."""
@@ -138,11 +167,30 @@ class Trial:
         gradient = self.attempt(f"{backend}: gradient", built.gradient)
         if gradient is not None:
             compare(f"{backend}: gradient", gradient, self.expected_gradient())
-            if backend == "reference":  # machine code of a part of a kernel may round in another way
+            if backend != "cpu":  # with fast math a part of a kernel may round in another way than the whole
                 same(f"{backend}: values after the tape", built.values(), values)
             again = self.attempt(f"{backend}: gradient again", built.gradient)
-            same(f"{backend}: gradient again", again or {}, gradient)
+            (compare if backend == "cpu" else same)(f"{backend}: gradient again", again or {}, gradient)
         self.check_tangents(built)
+
+    def check_curvature(self, backend: str) -> None:
+        """The gradient's tangents."""
+        right = self.expected_curvature()
+        if right is None:
+            return
+        step = f"{backend}: curvature"
+        found = self.attempt(step, lambda: Built(self.program, backend).curvature(self.direction))
+        if found is not None:
+            compare(step, found, right, 1e-5)
+
+    def check_strictly(self, backend: str) -> None:
+        """The gradient where nothing may be overwritten that it needs: refused, or right."""
+        built = Built(self.program, backend)
+        before = len(self.refusals)
+        gradient = self.attempt(f"{backend}: strictly", lambda: built.gradient("error"))
+        del self.refusals[before:]
+        if gradient is not None:
+            compare(f"{backend}: strictly", gradient, self.expected_gradient())
 
     def check_gradient(self, backend: str) -> None:
         """The gradient alone."""
@@ -170,11 +218,11 @@ class Trial:
             return None
 
 
-def compare(step: str, found: Values, right: Values) -> None:
+def compare(step: str, found: Values, right: Values, tolerance: float = TOLERANCE) -> None:
     """Raises when numbers differ by more than rounding."""
     size = max([1.0, *(float(np.abs(v).max(initial=0.0)) for v in right.values())])
     for name, expected in right.items():
-        if not np.allclose(found[name], expected, rtol=0, atol=TOLERANCE * size):
+        if not np.allclose(found[name], expected, rtol=0, atol=tolerance * size):
             raise WrongNumberError(f"{step}: {name} is\n{found[name]}\nand should be\n{expected}")
 
 
