@@ -1,7 +1,8 @@
-"""A program written another way: its fields are ndarrays, and kernels get them as arguments.
+"""A program written another way: its fields are arrays, and kernels get them as arguments.
 
-Each comes under two names, and the kernel's text uses the one and the other in turn: one memory all the
-same. What funcs name stays as it is, so a kernel may meet an array by itself, too.
+Floats are ndarrays; integers are NumPy arrays, unless a func names one. Each comes under two names, and the
+kernel's text uses the one and the other in turn: one memory all the same. What funcs name stays as it is, so
+a kernel may meet an ndarray by itself, too.
 """
 
 from __future__ import annotations
@@ -9,6 +10,9 @@ from __future__ import annotations
 import itertools
 import re
 from dataclasses import replace
+from typing import Self
+
+import numpy as np
 
 from tests.fuzz.program import (
     Action,
@@ -31,6 +35,32 @@ class ArraySpec(FieldSpec):
         return super().text(name).replace("field(", "ndarray(")
 
 
+class NumbersSpec(FieldSpec):
+    """A field of integers as a NumPy array."""
+
+    def text(self, name: str = "") -> str:
+        """Its declaration."""
+        return f"{name or self.name} = __import__({__name__!r}, fromlist=['*']).Numbers({self.shape})"
+
+
+class Numbers(np.ndarray):
+    """A NumPy array that Python handles as a field."""
+
+    def __new__(cls, shape: tuple[int, ...]) -> Self:
+        """Zeros."""
+        return np.zeros(shape, np.int32).view(cls)
+
+    def to_numpy(self) -> np.ndarray:
+        """A plain copy."""
+        return np.array(self)
+
+    def from_numpy(self, values: np.ndarray) -> None:
+        """Takes numbers over."""
+        self[...] = values
+
+    copy_from = from_numpy
+
+
 class Name(str):
     """An argument that is a name."""
 
@@ -50,9 +80,11 @@ def with_arguments(program: Program) -> Program:
             return action
         return Launch(action.kernel, (*action.args, *(Name(n) for n in taken[action.kernel] for _ in "12")))
 
+    in_funcs = mentioned(names, "\n".join(program.funcs))
+    plain = not any(f.integers and f.name in in_funcs for f in program.fields)
     return replace(
         program,
-        fields=tuple(ArraySpec(**vars(f)) for f in program.fields),
+        fields=tuple((NumbersSpec if f.integers and plain else ArraySpec)(**vars(f)) for f in program.fields),
         kernels=tuple(_taking(k, taken[k.name]) for k in program.kernels),
         actions=tuple(map(launched, program.actions)),
     )
