@@ -138,7 +138,7 @@ def _replaced(
     if p.entries is not None:
         return _with_entries(f, p, old, p.entries, value)
     if is_open(old):
-        return fixed(f, p.text.replace(".", "_"), value, node)
+        return fixed(f, p.text, value, node)
     return converted(f, p.text, value, old)
 
 
@@ -149,4 +149,4 @@ def _with_entries(f: Frame, p: LocalPart, m: Mat, entries: Part, value: Value) -
         f.emit.refuse("shape", f"{describe(Mat(entries.shape, ()))} cannot become {describe(given)}")
     spread = list(given.entries) if isinstance(given, Mat) else [given] * len(entries.picks)
     casted = [cast(f, s, t, p.text) for s in spread]
-    return indexing.replaced(f.emit, m, entries, casted, component_names(p.text.replace(".", "_"), m.shape))
+    return indexing.replaced(f.emit, m, entries, casted, component_names(p.text, m.shape))

@@ -91,7 +91,7 @@ def converted(f: Frame, name: str, value: Value, old: Value) -> Value:
         value = filled(old.shape, value)
     if not fits(value, old):
         _refuse_kind(f, name, value, old, "use another name" if "." not in name else "")
-    pairs = zip(scalars(value), scalars(old), labels(name.replace(".", "_"), old), strict=True)
+    pairs = zip(scalars(value), scalars(old), labels(name, old), strict=True)
     atoms = [_cast_local(f, s, f.emit.type_of(o), name, label) for s, o, label in pairs]
     return rebuilt(old, iter(atoms))
 

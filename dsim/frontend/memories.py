@@ -34,7 +34,7 @@ class Memories:
         """The memory of `field`."""
         root = field.field.root
         if id(root) not in self._names:
-            self._names[id(root)] = self._emit.builder.names.fresh(field.name.replace(".", "_"))
+            self._names[id(root)] = self._emit.builder.names.fresh(field.name)
             self.fields[self._names[id(root)]] = root
             self.called[self._names[id(root)]] = field.name
         entry = tuple(field.field.entry_shape)

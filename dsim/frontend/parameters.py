@@ -26,6 +26,6 @@ def parameter(e: Emitter, name: str, annotation: Any) -> tuple[Param | StructPar
     if to is None:
         return None
     shape = () if vector is None else vector.shape
-    labels = component_names(name.replace(".", "_"), shape)
+    labels = component_names(name, shape)
     variables = tuple(e.builder.fresh(label, to) for label in labels)
     return Param(name, to, variables, shape), Mat(shape, variables) if shape else variables[0]

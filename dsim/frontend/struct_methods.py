@@ -17,6 +17,7 @@ from dsim.frontend.frame import Frame
 from dsim.frontend.struct_types import StructType
 from dsim.frontend.structure import same
 from dsim.frontend.subscripts import root_local
+from dsim.frontend.types import struct_type
 from dsim.frontend.values import Method, Poison, Struct, StructElement, Value, describe
 
 
@@ -47,8 +48,8 @@ def call(
 def _give_back(f: Frame, method: Method, after: Value, node: ast.Call) -> None:
     """What a method changed of its struct is a change of the local that it was called on."""
     place: ast.expr = method.node
-    if not isinstance(place, ast.Name | ast.Attribute | ast.Subscript):
-        return  # nobody can look at it again
+    if isinstance(place, ast.Call) and struct_type(f.place(place.func)) is not None:
+        return  # `Ball(…).push()`: nobody can look at it again
     name = root_local(f, place, Struct)
     if name is None or name in f.templates:
         f.refuse(

@@ -217,7 +217,7 @@ def describe(value: Value) -> str:
 
 def _describe_struct(value: Struct) -> str:
     if value.kind is not None and value.kind.name:
-        return f"a `{value.kind.name}`"
+        return f"{'an' if value.kind.name[0] in 'AEIOU' else 'a'} `{value.kind.name}`"
     return f"a struct of {listed(value.members)}"
 
 

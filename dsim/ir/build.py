@@ -85,8 +85,8 @@ class Builder:
         return Block(tuple(statements), yields)
 
     def fresh(self, hint: str, type: ScalarType) -> Var:
-        """A new variable."""
-        return Var(self.names.fresh(hint), type)
+        """A new variable; a dot in `hint`, as in ``p.pos``, becomes an underscore."""
+        return Var(self.names.fresh(hint.replace(".", "_")), type)
 
     def let(self, op: str, *args: Atom, type: ScalarType | None = None, hint: str = "t") -> Atom:
         """The value of primitive `op` of `args`: a constant or an argument where that is the same."""

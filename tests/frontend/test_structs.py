@@ -313,8 +313,8 @@ def test_only_the_members_that_are_used_are_touched() -> None:
         for i in balls:
             balls[i].mass += balls[i].pos.x
 
-    assert [m.name for m in lowered(k).kernel.memories] == ["balls_mass", "balls_pos"]
-    assert lowered(k).called == {"balls_mass": "balls.mass", "balls_pos": "balls.pos"}
+    assert [m.name for m in lowered(k).kernel.memories] == ["balls.mass", "balls.pos"]
+    assert lowered(k).called == {"balls.mass": "balls.mass", "balls.pos": "balls.pos"}
 
 
 def test_methods_of_elements() -> None:
@@ -358,7 +358,7 @@ def test_gradients_of_members() -> None:
             out[i] = points.grad[i].rate + points.axis.grad[i].x + points.rate.grad[i]
 
     keys = [m.key for m in lowered(k).kernel.memories]
-    assert keys == [("points_rate", ("bar",)), ("points_axis", ("bar",)), ("out", ())]
+    assert keys == [("points.rate", ("bar",)), ("points.axis", ("bar",)), ("out", ())]
 
 
 # ------------------------------------------------------------------ what is refused
@@ -545,6 +545,13 @@ def test_methods_that_cannot_change_their_struct() -> None:
 
         g()
 
+    @ti.func
+    def itself(b):
+        return b
+
+    def of_a_result(b: Ball):
+        itself(b).push(1.0)
+
     def of_an_item(a: Ball, b: Ball):
         for c in ti.static([a, b]):
             c.push(1.0)
@@ -562,6 +569,9 @@ def test_methods_that_cannot_change_their_struct() -> None:
         assert said(function)[:2] == (
             "b.push(1.0)", "`push` changes its struct, and a `Ball` cannot be changed here",
         )  # fmt: skip
+    assert said(of_a_result)[:2] == (
+        "itself(b).push(1.0)", "`push` changes its struct, and a `Ball` cannot be changed here",
+    )  # fmt: skip
     for function in (of_an_item, in_a_comprehension):
         assert said(function)[1] == "`c` is an item of a sequence, and changing it would change a copy"
     assert said(in_a_condition)[1] == "the condition of a loop cannot change `b`"
