@@ -7,6 +7,7 @@ a tape asks which fields a launch reads and writes; all that costs time is the m
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
@@ -41,6 +42,11 @@ class BoundForm(Form):
 
     def _on(self, model: Form) -> BoundForm:
         return BoundForm(model, self._roots)
+
+    @property
+    def named(self) -> Mapping[str, Field]:
+        """The fields that the kernel knows by itself; a message calls an array as its parameter."""
+        return {name: f for name, f in self.fields.items() if name not in self._roots}
 
     @cached_property
     def writes(self) -> Reach:

@@ -77,7 +77,7 @@ class Form:
         try:
             return self.native(*args)
         except pipeline.FAULTS as fault:
-            raise raised(fault, self.fields) from None
+            raise raised(fault, self.named) from None
 
     def _compile_and_launch(self, *args: Any) -> tuple[Any, ...]:
         self.native = self.machine.bind(self.buffers())
@@ -95,6 +95,11 @@ class Form:
     def field(self, key: MemoryKey) -> Field:
         """The field, or companion of one, that the memory `key` is."""
         return self.fields[key[0]].companion(key[1])
+
+    @property
+    def named(self) -> Mapping[str, Field]:
+        """The fields that messages call by their own names; others go by the memory's."""
+        return self.fields
 
     # -- facts
 

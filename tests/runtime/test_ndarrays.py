@@ -372,6 +372,10 @@ def test_an_index_outside_names_the_parameter():
         beyond(a, 3)
     beyond(a, 2)
     assert a.tolist() == [0.0, 1.0, 1.0]
+    b = ti.ndarray(ti.f64, 3, needs_grad=True)
+    b.given_name = "known_before"
+    with pytest.raises(IndexError, match="is outside `a` of shape"), ti.Tape(ti.ndarray(ti.f64, (), True)):
+        beyond(b, 3)
 
 
 def test_an_unplaced_field():
