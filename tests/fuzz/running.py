@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ import numpy as np
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
+from tests.fuzz.arguments import with_arguments
 from tests.fuzz.fresh import fresh
 from tests.fuzz.program import Program
 from tests.fuzz.programs import programs
@@ -25,6 +27,7 @@ class Plan:
     fresh: bool = False
     strict: bool = False
     second: bool = False
+    arguments: bool = False
 
 
 PLANS = (
@@ -36,6 +39,7 @@ PLANS = (
     Plan(("cpu",), second=True),
     Plan(("reference",)),
     Plan(("cpu",), fresh=True),
+    Plan(("exact",), arguments=True),
 )
 
 
@@ -49,6 +53,8 @@ def check(program: Program, plan: Plan) -> Outcome:
                 trial.check_strictly(backend)
             if plan.second:
                 trial.check_curvature(backend)
+            if plan.arguments:
+                _check_arguments(trial, backend)
         if plan.fresh:
             _check_fresh(trial)
     return trial.outcome()
@@ -61,6 +67,14 @@ def _check_fresh(trial: Trial) -> None:
     compare("oracle with fresh fields", other.expected_gradient(), trial.expected_gradient())
     other.check_gradient("reference")
     trial.refusals += [dataclasses.replace(r, step=f"fresh fields, {r.step}") for r in other.refusals]
+
+
+def _check_arguments(trial: Trial, backend: str) -> None:
+    """The same program whose kernels get arrays as arguments gives the same."""
+    other = copy.copy(trial)
+    other.program, other.refusals = with_arguments(trial.program), []
+    other.check(backend)
+    trial.refusals += [dataclasses.replace(r, step=f"arguments, {r.step}") for r in other.refusals]
 
 
 def run(
