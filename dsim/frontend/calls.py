@@ -14,6 +14,7 @@ from dsim.frontend import (
     loops,
     matrices,
     randomness,
+    references,
     struct_methods,
     structs,
     updates,
@@ -60,6 +61,10 @@ def call(f: Frame, node: ast.Call, used: bool, hint: str = "t") -> Value:
     name = builtin(callee.value)
     if name is not None and name in _BY_SYNTAX:
         return _BY_SYNTAX[name](f, name, node, used)
+    if name is None and is_function(callee.value):
+        if callee.path is not None:
+            f.c.captures.function(callee.path, callee.value)
+        return references.call(f, callee.value, node, hint, arguments)
     args, keywords = arguments(f, node)
     if name is not None:
         return _builtin(f, name, args, keywords, node, hint)
@@ -335,10 +340,6 @@ def _object(
             node,
             help="make the called one a func: `@ds.func`",
         )
-    if is_function(callee.value):
-        if callee.path is not None:
-            f.c.captures.function(callee.path, callee.value)
-        return f.c.language.invoke(f, callee.value, args, keywords, node, hint)
     if f.static:
         return _python_call(f, callee.value, args, keywords, node)
     _refuse_callee(f, callee.value, node)

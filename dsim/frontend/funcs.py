@@ -53,12 +53,7 @@ def invoke(
         inner = _local_frame(f, function, node)
         inner.result_hint = hint if hint != "t" else "result"
         return _inlined(f, inner, function.node, {}, args, keywords, node)
-    python = function.__dsim_func__
-    owner = []
-    if isinstance(python, types.MethodType):
-        held = python.__self__
-        path = f.c.captures.rooted(Path(type(held).__name__, lambda: held), id(held), python.__name__)
-        owner, python = [Opaque(held, path)], python.__func__
+    python, owner = _unbound(f, function)
     inner = _frame(f, python, node, hint)
     types_, args = annotated(inner, python), [*owner, *args]
     rules = getattr(function, "__dsim_rules__", None)
@@ -89,12 +84,36 @@ def invoke_method(
     """The value of a method of a struct, and what the struct is after it."""
     if getattr(function, "__dsim_rules__", None) is not None:
         return invoke(f, function, [f.load(owner), *args], keywords, node, hint), owner
-    python = function.__dsim_func__
+    kept = function.__dsim_func__.__code__.co_varnames[0]
+    value, after = invoke_keeping(f, function, [owner, *args], keywords, node, hint, frozenset({kept}))
+    return value, after[kept]
+
+
+def invoke_keeping(
+    f: Frame,
+    function: Any,
+    args: list[Value],
+    keywords: dict[str, Value],
+    node: ast.AST,
+    hint: str,
+    kept: frozenset[str],
+) -> tuple[Value, dict[str, Value]]:
+    """The value of a call, and what the parameters `kept` stand for after it."""
+    python, owner = _unbound(f, function)
     inner = _frame(f, python, node, hint)
-    kept = python.__code__.co_varnames[0]
-    inner.kept = frozenset({kept})
-    value = _inlined(f, inner, python, annotated(inner, python), [owner, *args], keywords, node)
-    return value, inner.scope.values[kept]
+    inner.kept = kept
+    value = _inlined(f, inner, python, annotated(inner, python), [*owner, *args], keywords, node)
+    return value, {name: inner.scope.values[name] for name in kept}
+
+
+def _unbound(f: Frame, function: Any) -> tuple[types.FunctionType, list[Value]]:
+    """The Python function of a func, and the object that it is a method of, if it is one."""
+    python = function.__dsim_func__
+    if not isinstance(python, types.MethodType):
+        return python, []
+    held = python.__self__
+    path = f.c.captures.rooted(Path(type(held).__name__, lambda: held), id(held), python.__name__)
+    return python.__func__, [Opaque(held, path)]
 
 
 def _frame(f: Frame, python: types.FunctionType, node: ast.AST, hint: str) -> Frame:

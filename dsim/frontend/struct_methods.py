@@ -51,7 +51,7 @@ def _give_back(f: Frame, method: Method, after: Value, node: ast.Call) -> None:
     if isinstance(place, ast.Call) and struct_type(f.place(place.func)) is not None:
         return  # `Ball(…).push()`: nobody can look at it again
     name = root_local(f, place, Struct)
-    if name is None or name in f.templates:
+    if name is None or name in f.templates - f.kept:
         f.refuse(
             "type",
             f"`{method.name}` changes its struct, and {describe(method.owner)} cannot be changed here",

@@ -76,6 +76,35 @@ def func_with_field_arguments(make):
 
 
 @program
+def funcs_that_change_what_they_are_given(make):
+    x, y = make.input(4), make.output(4, entry=(2,))
+
+    @ds.func
+    def push(v: ds.template(), a, dt):
+        v += dt * a
+        v[0] *= a
+
+    @ds.func
+    def add_twice(total: ds.template(), a):
+        for _ in range(2):
+            total += a * total
+
+    @ds.kernel
+    def run():
+        for i in x:
+            v, s = ds.Vector([x[i], 1.0]), x[i] * x[i]
+            for _ in range(3):
+                push(v, x[i], 0.5)
+                add_twice(s, x[i])
+                add_twice(v[1], s)
+            push(y[i], x[i], 0.25)
+            y[i] += v
+            y[i][1] += s
+
+    return run
+
+
+@program
 def kernel_with_field_parameters(make):
     x, w, y = make.input(4), make.input(4), make.output(4)
 

@@ -243,8 +243,7 @@ def test_errors_of_calls() -> None:
         x[0] = one(1.0) + oen(1.0)
 
     def template():
-        b = 1.0
-        keeps(b)
+        keeps(1.0)
 
     def vector():
         x[0] = scalar(x.shape)
