@@ -1,9 +1,10 @@
-"""Which values may be infinite or NaN and are then not chosen by a `select`.
+"""Which values may be infinite or NaN, and are then perhaps not used.
 
 ``select(y > 0, x / y * w, 0)`` computes both sides. At y = 0 the adjoint of the first one is 0, and so
-must be all that it passes on; but 0 times an infinite partial is NaN. Reverse mode therefore takes strong
-products between a pole and a choice, and only there: each costs a comparison. Values that go through a
-field in between are not followed, and of products and sums that overflow nothing is known.
+must be all that it passes on; but 0 times an infinite partial is NaN. The same holds for a value from
+before a branch or a loop that is used in there. Reverse mode therefore takes strong products between a
+pole and such a use, and only there: each costs a comparison. Values that go through a field in between
+are not followed, and of products and sums that overflow nothing is known.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from dsim.ir.nodes import (
     Var,
     While,
 )
-from dsim.ir.walk import statements
+from dsim.ir.walk import blocks, free, parameters, statements
 
 _POLES = frozenset(
     ("div", "mod", "log", "sqrt", "rsqrt", "pow", "powi", "asin", "acos", "exp", "sinh", "cosh")
@@ -37,18 +38,29 @@ Flow = tuple[Place, Place, bool]  # from, to, and whether what is infinite stays
 
 
 def unchosen(block: Block) -> frozenset[Var]:
-    """The variables of `block` that may be infinite or NaN, or come from such, and that may not be chosen."""
+    """The variables of `block` that may be infinite or NaN, or come from such, and that may not be used."""
     body = tuple(statements(block))
-    choices = [s for s in body if isinstance(s, Let) and s.op == "select" and s.var.type.is_float]
-    if not choices:
+    perhaps = {v for s in body for v in _used_perhaps(s) if v.type.is_float}
+    if not perhaps:
         return frozenset()
     flows = [f for s in body for f in _flows(s) if f[0].type.is_float and f[1].type.is_float]
     poles = [s.var for s in body if isinstance(s, Let) and _has_pole(s)]
     poles += [r for s in body if isinstance(s, Call) for r in s.results]
     wild = _reached(poles, [(a, b) for a, b, stays in flows if stays])
-    sides = (a for s in choices for a in s.args[1:] if isinstance(a, Var))
-    screened = _reached(sides, [(b, a) for a, b, _ in flows])
+    screened = _reached(perhaps, [(b, a) for a, b, _ in flows])
     return frozenset(v for v in wild & screened if isinstance(v, Var))
+
+
+def _used_perhaps(s: Statement) -> Iterator[Var]:
+    """The variables from before `s` that it uses on one of its ways only."""
+    match s:
+        case Let(op="select", args=(_, *sides)):
+            yield from (a for a in sides if isinstance(a, Var))
+        case If() | For() | While():
+            own = parameters(s)
+            yield from (v for inner in blocks(s) for v in free(inner) if v not in own)
+        case _:
+            pass
 
 
 def _has_pole(s: Let) -> bool:

@@ -376,6 +376,34 @@ def entry_of_a_local_vector_not_chosen(x, y):
     return ti.select(x > 0, v[int(y)], 1.0)
 
 
+@case(0.0, 2.0, value=1.0, partials=[0.0, 0.0])
+def used_in_a_branch_that_is_not_taken(x, y):
+    r = y / x * y
+    s = 1.0
+    if x > 0:
+        for k in range(3):
+            s += r * k
+    return s
+
+
+@case(0.0, 2.0, value=1.0, partials=[0.0, 0.0])
+def used_in_a_loop_that_makes_no_trip(x, y):
+    r = y / x * y
+    s = 1.0
+    for _ in range(int(x)):
+        s += r
+    return s
+
+
+@case(0.0, 2.0, value=1.0, partials=[0.0, 0.0])
+def used_in_a_while_that_makes_no_trip(x, y):
+    r = y / x * y
+    s = 1.0
+    while s < x:
+        s += r
+    return s
+
+
 # ------------------------------------------------------------------ casts and bits
 
 
@@ -447,7 +475,9 @@ def test_both_modes(name, real):
     np.testing.assert_allclose(forwards, partials, rtol=1e-6, atol=1e-7)
 
 
-@pytest.mark.parametrize("name", [name for name in CASES if "not_chosen" in name or "soft" in name])
+@pytest.mark.parametrize(
+    "name", [name for name in CASES if "not_" in name or "_no_" in name or "soft" in name]
+)
 def test_second_derivatives_of_what_is_not_chosen(name):
     f, at, _, _ = CASES[name]
     ti.init(default_fp=ti.f64)
