@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -75,6 +76,7 @@ class ArrayLaunch:
         self._mixed = len(axes) > 1  # one array may be passed in two readings
         keys = [m.key for m in form.kernel.memories]
         self._moving = [(key, at[key[0]]) for key in keys if key[0] in at]
+        self._stored = frozenset(key for key in keys if form.field(key) in form.written)
         written = [(order[f.root], f.derivative) for f in form.written if f.root in order]
         self._written = frozenset(n for n, derivative in written if not derivative)
         self._gradients = [(n, derivative) for n, derivative in written if derivative]
@@ -198,14 +200,19 @@ class ArrayLaunch:
                 raise self._refused(n, "is written, and elements of the array share memory", "pass a copy")
 
     def _check_apart(self, values: Sequence[Value]) -> None:
-        """Refuses arrays of which one is written and another one is partly the same memory."""
-        changed = set(self.form.written)
-        given = [(value, self.places[n].name, n in self._written) for n, value in enumerate(values)]
-        every = given + [(f, name, f in changed) for name, f in self._captured.items()]
-        for n, (a, _, written) in enumerate(given):
-            for b, other, also in every[n + 1 :]:
-                if (written or also) and _overlap(a, b):
-                    why = f"and `{other}` overlap in memory, and one of them is written"
+        """Refuses NumPy arrays that share memory with another array, when one of the two is written."""
+        places = dict(self._moving)
+        for key, n in sorted(self._moving, key=itemgetter(1)):
+            array = values[n]
+            if isinstance(array, Field):
+                continue
+            for memory in self.form.kernel.memories:
+                if memory.key == key or not (key in self._stored or memory.key in self._stored):
+                    continue
+                other = values[places[memory.key]] if memory.key in places else self.form.fields[memory.name]
+                buffer = other.companion(memory.derivative).buffer if isinstance(other, Field) else other
+                if buffer is not None and _overlap(array, buffer):
+                    why = f"and `{memory.name}` overlap in memory, and one of them is written"
                     raise self._refused(n, why, "pass a copy of one of them")
 
     def _without_gradient(self, n: int) -> GradientError:
@@ -229,14 +236,11 @@ def _own_place_each(array: np.ndarray) -> bool:
     return True
 
 
-def _overlap(a: Value, b: Value) -> bool:
-    """Whether two memories share a byte, as far as that can be told in short time."""
-    first, second = (v.buffer if isinstance(v, Field) else v for v in (a, b))
-    if (isinstance(a, Field) and isinstance(b, Field)) or first is None or second is None:
-        return False
-    if not np.may_share_memory(first, second):
+def _overlap(a: np.ndarray, b: np.ndarray) -> bool:
+    """Whether two arrays share a byte, as far as that can be told in short time."""
+    if not np.may_share_memory(a, b):
         return False
     try:
-        return np.shares_memory(first, second, max_work=_SEARCH)  # type: ignore[arg-type]
+        return np.shares_memory(a, b, max_work=_SEARCH)  # type: ignore[arg-type]
     except np.exceptions.TooHardError:
         return True

@@ -190,6 +190,8 @@ class Arrays:
                 if isinstance(value, Ndarray):
                     value.root.given_name = value.root.given_name or self._names[n]
                 part = (value.dtype, value.shape, value.entry_shape, value.derivative)
+                if self._kinds[n].needs_grad:
+                    part += (value.needs_grad,)
             else:
                 value, part = self._array(n, value)
             values.append(value)
@@ -209,19 +211,20 @@ class Arrays:
             raise self._refused(n, str(wrong), "pass an `ndarray` or a NumPy array") from None
         field = holder(array)
         if field is not None and field.wanted and memory_of(array) == memory_of(field.require()):
-            return field, (field.dtype, field.shape, field.entry_shape, field.derivative, "read-only")
+            known = (field.dtype, field.shape, field.entry_shape, field.derivative, field.needs_grad)
+            return field, (*known, "read-only")
         return array, (array.dtype, array.shape)
 
     def _same(self, values: list[Value]) -> list[int]:
         """For each array the first one that is the same memory, with the same elements: itself mostly."""
-        axes = [kind.entry_axes for kind in self._kinds]
+        kinds = self._kinds
         return [
-            next(k for k in range(n + 1) if k == n or (_is_same(values[k], v) and axes[k] == axes[n]))
+            next(k for k in range(n + 1) if k == n or _is_same(values[k], kinds[k], v, kinds[n]))
             for n, v in enumerate(values)
         ]
 
     def _made(self, key: Key, values: list[Value], parts: list[Any], same: list[int]) -> Combination:
-        given = [self._given(n, v, "read-only" in parts[n]) for n, v in enumerate(values)]
+        given = [self._given(n, v, parts[n][-1] == "read-only") for n, v in enumerate(values)]
         made = Combination(self, given, same)
         if len(self.known) >= MOST:
             self.known.popitem(last=False)
@@ -271,12 +274,12 @@ def _advice(kind: ArrayType, given: Given, value: Value, types: Types) -> str:
     return "pass an array of this type and number of axes"
 
 
-def _is_same(a: Value, b: Value) -> bool:
+def _is_same(a: Value, kind: ArrayType, b: Value, other: ArrayType) -> bool:
     if isinstance(a, Field) or isinstance(b, Field):
         return isinstance(a, Field) and isinstance(b, Field) and a.root is b.root
-    if a is b:
-        return True
-    return (a.base is not None or b.base is not None) and memory_of(a) == memory_of(b)
+    if kind.entry_axes != other.entry_axes:
+        return False  # numbers here, vectors there: what is to be said of that, launches say
+    return a is b or ((a.base is not None or b.base is not None) and memory_of(a) == memory_of(b))
 
 
 def as_numpy(value: Any) -> np.ndarray:

@@ -261,6 +261,25 @@ def test_the_same_array_twice_is_one_memory():
     assert given.tolist() == [1.0, 2.0, 3.0, 3.0]
 
 
+def test_one_array_for_parameters_that_are_annotated_in_different_ways():
+    @ti.kernel
+    def shift(a: ti.types.ndarray(), b: ti.types.ndarray(dtype=ti.types.vector(2, ti.f64))):
+        for i in range(3):
+            a[i] = b[i + 1]
+
+    v = ti.Vector.ndarray(2, ti.f64, 4)
+    v.from_numpy(np.arange(8.0).reshape(4, 2))
+    with pytest.warns(ti.DsimWarning, match="runs serially"):
+        shift(v, v)
+    assert v.to_numpy().tolist() == [[2, 3], [4, 5], [6, 7], [6, 7]]
+
+
+def test_each_array_is_asked_for_its_gradient():
+    learns(ti.ndarray(ti.f64, 2, needs_grad=True))
+    with pytest.raises(TypeError, match="got one without a gradient"):
+        learns(ti.ndarray(ti.f64, 2))
+
+
 def test_a_gradient_beside_its_array():
     @ti.kernel
     def descend(p: ti.types.ndarray(), g: ti.types.ndarray(), rate: float):

@@ -199,6 +199,28 @@ def test_the_view_of_a_field():
     assert x.to_numpy().tolist() == [1.0] * 3
 
 
+def test_the_view_of_a_gradient():
+    x = ti.field(ti.f64, shape=3, needs_grad=True)
+
+    @ti.kernel
+    def into_gradient(a: ti.types.ndarray(), b: ti.types.ndarray()):
+        for i in b:
+            a.grad[i] = b[i]
+
+    @ti.kernel
+    def into_known_gradient(b: ti.types.ndarray()):
+        for i in b:
+            x.grad[i] = b[i]
+
+    part = x.grad.array[1:]
+    with pytest.raises(TypeError, match="`b` of `into_gradient` and `a` overlap"):
+        into_gradient(x, part)
+    with pytest.raises(TypeError, match="`b` of `into_known_gradient` and `x` overlap"):
+        into_known_gradient(part)
+    into_gradient(x, np.ones(3))
+    assert x.grad.to_numpy().tolist() == [1.0] * 3
+
+
 # ------------------------------------------------------------------ nothing is kept
 
 
