@@ -38,12 +38,15 @@ def eigen2(A):
     size = magnitude(A)
     half, off = (A[0, 0] - A[1, 1]) / (2 * size), A[0, 1] / size
     middle = (A[0, 0] / size + A[1, 1] / size) / 2
-    radius = Vector([half, off]).norm()
-    safe = select(radius > 0, radius, 1)
-    large = sqrt((1 + abs(half) / safe) / 2)
-    small = off / (2 * safe * large)
-    c = select(radius > 0, select(half < 0, small, large), 1)
-    s = select(radius > 0, select(half < 0, large, small), 0)
+    longer = max(abs(half), abs(off))  # squares of what is much smaller than 1 would lose digits
+    safe = select(longer > 0, longer, 1)
+    x, y = abs(half) / safe, off / safe
+    length = select(longer > 0, sqrt(x * x + y * y), 1)
+    radius = safe * length * select(longer > 0, 1, 0)
+    large = sqrt((1 + x / length) / 2)
+    small = y / (2 * length * large)
+    c = select(longer > 0, select(half < 0, small, large), 1)
+    s = select(longer > 0, select(half < 0, large, small), 0)
     return size * Vector([middle + radius, middle - radius]), Matrix([[c, -s], [s, c]])
 
 

@@ -98,7 +98,8 @@ class StructField:
         members = {name: getattr(m, which) for name, m in self._members.items() if _has_floats(m)}
         if not members:
             message = f"the struct field{self._called} has no float members, and so no {which}"
-            raise LaunchTypeError(Diagnostic("missing-gradient", message))
+            advice = "give it a member of a float type"
+            raise LaunchTypeError(Diagnostic("missing-gradient", message, help=advice))
         kind = self._kind
         inner = {name: m._kind for name, m in members.items() if isinstance(m, StructField)}
         kept = tuple((name, inner.get(name, t)) for name, t in kind.members if name in members)

@@ -31,6 +31,7 @@ def with_values(values: Sequence[float], seed: int) -> np.ndarray:
 def special(n: int, real: str = "f64") -> dict[str, np.ndarray]:
     """Matrices that decompositions go wrong on."""
     far = 1e-30 if real == "f32" else 1e-200
+    least = np.finfo(real.replace("f", "float")).tiny
     eye, counted = np.eye(n), np.arange(1.0, n * n + 1).reshape(n, n)
     found = {
         "zero": 0 * eye,
@@ -50,7 +51,8 @@ def special(n: int, real: str = "f64") -> dict[str, np.ndarray]:
         "graded": np.diag([1.0, 1e-5, 1e-10][:n]) @ counted @ np.diag([1e-10, 1e-5, 1.0][-n:]),
         "tiny column": counted * np.array([1.0, 1.0, far])[-n:],
         "tiny row": counted * np.array([far, 1.0, 1.0])[:n, None],
-        "smallest": np.finfo(real.replace("f", "float")).tiny * counted,
+        "exchanged, nearly": eye[::-1] + 1e-2 * np.sqrt(least) * np.outer(eye[0], eye[0]),
+        "smallest": least * counted,
         "rotation": with_values([1.0] * n, 1),
         "equal": with_values([2.0, 2.0, 1.0][-n:], 2),
         "equal and small": with_values([2.0, 1.0, 1.0][-n:], 3),
