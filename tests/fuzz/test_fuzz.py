@@ -5,13 +5,19 @@
 
 from __future__ import annotations
 
-from tests.fuzz.running import run
+from tests.fuzz.running import FIRST_ORDER, SECOND_ORDER, run
 
 
 def test_random_programs(capsys):
-    tally = run(20, 1)
+    tally = run(16, 1, plans=FIRST_ORDER)
     with capsys.disabled():
         print("\n" + tally.table())
-    assert tally.programs >= 20
+    assert tally.programs >= 16
     assert tally.share("all three") >= 0.5
     assert tally.near < 0.3 * tally.programs
+
+
+def test_second_order():
+    tally = run(3, 4, plans=SECOND_ORDER)
+    assert tally.programs >= 3
+    assert tally.near < tally.programs

@@ -16,7 +16,7 @@ import numpy as np
 
 import dsim as ds
 from dsim.runtime import settings
-from tests.fuzz import plain
+from tests.fuzz import plain, second
 from tests.fuzz.program import Program
 
 TIE, HUGE = 1e-7, 1e4
@@ -55,43 +55,34 @@ class Outcome:
 class Built:
     """A program, built in dsim: ``"reference"``, ``"cpu"``, or ``"exact"``, the cpu without fast math."""
 
-    def __init__(self, program: Program, backend: str) -> None:
+    def __init__(self, program: Program, backend: str, text: str = "") -> None:
         self.program, self.backend = program, backend
         ds.init(default_fp=ds.f64, fast_math=backend != "exact")
         settings.change(replace(settings.current(), backend="cpu" if backend == "exact" else backend))
         name = f"<fuzz {next(_numbers)}>"
-        text = program.text
+        text = text or program.text
         linecache.cache[name] = (len(text), None, text.splitlines(True), name)
         self.space: dict = {"ti": ds, "np": np, "__name__": name}
         exec(compile(text, name, "exec"), self.space)
 
     def primal(self) -> Values:
         """The fields' values after a run."""
-        self._begin()
+        self.begin()
         self.space["run"]()
         return self.values()
 
     def gradient(self, on_overwrite: str = "save") -> Values:
         """The gradient of the loss by the inputs' values before the run."""
-        self._begin()
+        self.begin()
         with ds.ad.Tape(loss=self.space["loss"], on_overwrite=on_overwrite):
             self.space["run"]()
             inside = self.values()
         same("values after the tape", self.values(), inside)
         return {name: self.space[name].grad.to_numpy() for name in self.program.inputs}
 
-    def curvature(self, direction: Values) -> Values:
-        """The derivative of the gradient along a direction of the inputs."""
-        self._begin()
-        inputs = [self.space[name] for name in self.program.inputs]
-        seeds = [direction[name] for name in self.program.inputs]
-        with ds.ad.FwdMode(param=inputs, seed=seeds), ds.ad.Tape(loss=self.space["loss"]):
-            self.space["run"]()
-        return {name: self.space[name].grad.dual.to_numpy() for name in self.program.inputs}
-
     def tangents(self, direction: Values) -> Values:
         """The derivatives of all float fields' values after the run, along a direction of the inputs."""
-        self._begin()
+        self.begin()
         inputs = [self.space[name] for name in self.program.inputs]
         seeds = [direction[name] for name in self.program.inputs]
         outputs = [self.space[name] for name in self.program.floats]
@@ -103,7 +94,8 @@ class Built:
         """The fields' values now."""
         return {f.name: self.space[f.name].to_numpy() for f in self.program.fields}
 
-    def _begin(self) -> None:
+    def begin(self) -> None:
+        """Gives the fields what they hold before a run."""
         for name, values in self.program.start.items():
             self.space[name].from_numpy(values)
 
@@ -173,13 +165,20 @@ class Trial:
             (compare if backend == "cpu" else same)(f"{backend}: gradient again", again or {}, gradient)
         self.check_tangents(built)
 
-    def check_curvature(self, backend: str) -> None:
-        """The gradient's tangents."""
-        right = self.expected_curvature()
-        if right is None:
+    def check_second(self, backend: str) -> None:
+        """Both modes, one inside the other, in all ways."""
+        product = self.expected_curvature()
+        if product is None:
             return
-        step = f"{backend}: curvature"
-        found = self.attempt(step, lambda: Built(self.program, backend).curvature(self.direction))
+        built = Built(self.program, backend, second.text(self.program))
+        ways = second.Second(self.program, built.space, built.begin, self.direction)
+        along = {"loss": np.array(sum((product[name] * self.direction[name]).sum() for name in product))}
+        for way in (ways.forward_over_reverse, ways.reverse_over_reverse, ways.reverse_over_forward):
+            self._second(f"{backend}: {way.__name__}", way, product)
+        self._second(f"{backend}: forward_over_forward", ways.forward_over_forward, along)
+
+    def _second(self, step: str, way: Callable[[], Values], right: Values) -> None:
+        found = self.attempt(step, way)
         if found is not None:
             compare(step, found, right, 1e-5)
 
