@@ -135,6 +135,8 @@ class Struct(HostStruct, metaclass=_AnyStruct):
         >>> f.pos[1], f.mass.grad.shape
         ([1.0, 2.0], (3,))
         """
+        if not isinstance(methods, Mapping | None):
+            raise TypeError(f"methods are given as a dictionary, not as {methods!r}; `shape=` goes by name")
         kind = _made(methods or {}, members, "")
         return _field(kind, shape, name, offset, needs_grad, needs_dual)
 

@@ -21,7 +21,7 @@ from dsim.frontend.local_parts import LocalPart
 from dsim.frontend.structure import same
 from dsim.frontend.subscripts import root_local
 from dsim.frontend.types import is_template
-from dsim.frontend.values import Element, Poison, StructElement, Value, is_scalar
+from dsim.frontend.values import Poison, Value, is_scalar
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +44,13 @@ def call(f: Frame, function: Any, node: ast.Call, hint: str, by_value: Callable[
     found: dict[str, Reference] = {}
     values: dict[str, Value] = {}
     for name, n in given.items():
-        values[name] = _place(f, n) if name in templates else f.value(n)
         root = _root(f, n)
-        if name in changed and root is not None and not isinstance(values[name], Element | StructElement):
-            found[name] = Reference(n, local_parts.find(f, root, n), values[name])
+        if name in changed and root is not None:
+            part = local_parts.find(f, root, n)  # its index is computed once
+            values[name] = local_parts.read(f, part)
+            found[name] = Reference(n, part, values[name])
+        else:
+            values[name] = _place(f, n) if name in templates else f.value(n)
     value, after = funcs.invoke_keeping(f, function, [], values, node, hint, frozenset(found))
     for name, reference in found.items():
         others = [n for k, n in given.items() if k in templates and k != name]

@@ -16,6 +16,7 @@ from dsim.runtime.fields import Field, companions_with_memory, kind_of
 from dsim.runtime.forms import Form
 from dsim.runtime.notices import warn
 from dsim.runtime.stack import STACK
+from dsim.runtime.struct_fields import StructField
 
 
 class ForwardMode(Context):
@@ -224,7 +225,8 @@ def _fields(given: Any, what: str) -> tuple[Field, ...]:
     for f in fields:
         if not isinstance(f, Field):
             message = f"{what} must be a field or a list of fields, not {kind_of(f)}"
-            raise GradientError(Diagnostic("argument", message))
+            advice = "give its members: `[f.pos, f.mass]`" if isinstance(f, StructField) else ""
+            raise GradientError(Diagnostic("argument", message, help=advice))
         f.require()
         if not f.dtype.is_float:
             raise GradientError(

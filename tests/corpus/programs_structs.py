@@ -276,3 +276,35 @@ def gradient_of_a_func_of_a_struct(make):
             y[i] = s.q * s.p
 
     return run
+
+
+@program
+def arguments_changed_by_a_func(make):
+    x, y, z = make.input(4, 3), make.output(4), make.output(4)
+
+    @ds.func
+    def advance(q: ds.template(), p: ds.template(), dt):
+        p -= dt * ds.sin(q)
+        if p > 1.0:
+            p *= 0.5
+            return 1.0
+        q += dt * p
+        return q * p
+
+    @ds.func
+    def scale(a: ds.template(), by):
+        for _ in range(3):
+            a *= by
+
+    @ds.kernel
+    def run():
+        for i in range(4):
+            q, v = x[i, 0], ds.Vector([x[i, 1], x[i, 2]])
+            s = 0.0
+            for t in range(12):
+                s += advance(q, v[t % 2], 0.2)
+            y[i] = s * q + v.x * v.y
+            z[i] = q + 1.0
+            scale(z[i], v.x)
+
+    return run

@@ -1,6 +1,8 @@
 """Funcs that change what is passed for their ``template()`` parameters."""
 
-from tests.frontend.dialect import f, refused, run, ti
+from tests.frontend.dialect import f, refused, run, structs, ti
+
+Pair = ti.types.struct(a=ti.f64, v=ti.math.vec2)
 
 
 @ti.func
@@ -228,3 +230,51 @@ def test_what_cannot_be_changed() -> None:
     assert "the condition of a loop cannot change `a`" in refused(condition)
     said = refused(through_another)
     assert "`twice` assigns to its template parameter `a`\nhelp: copy it to a local first" in said
+
+
+def test_an_index_is_computed_once() -> None:
+    s = f(4)
+
+    @ti.dataclass
+    class Counter:
+        n: ti.i32
+
+        @ti.func
+        def next(self):
+            self.n += 1
+            return self.n
+
+    def k():
+        v, c = ti.Vector([1.0, 2.0, 3.0]), Counter()
+        twice(v[c.next()])
+        s[0], s[1], s[2], s[3] = v[0], v[1], v[2], c.n
+
+    run(k)
+    assert s.values.tolist() == [1, 4, 3, 1]
+
+
+def test_structs_and_their_members() -> None:
+    s = f(6)
+    pairs = structs(Pair, 2)
+
+    @ti.func
+    def move(p: ti.template(), by):
+        p.v += by
+        p.a = p.v.sum()
+
+    def k():
+        p = Pair(a=1.0, v=[7.0, 8.0])
+        swap(p.a, p.v.y)
+        s[0], s[1], s[2] = p.a, p.v.x, p.v.y
+        for i in range(2):
+            for _ in range(2):
+                move(p, i)
+            move(pairs[i], 1.0 + i)
+        s[3], s[4], s[5] = p.a, p.v.x, p.v.y
+        move(p, 10.0)
+        pairs[0] = p
+
+    run(k)
+    assert s.values.tolist() == [8, 7, 1, 12, 9, 3]
+    assert pairs.members["v"].values.tolist() == [[19, 13], [2, 2]]
+    assert pairs.members["a"].values.tolist() == [32, 4]

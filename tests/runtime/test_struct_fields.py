@@ -100,6 +100,8 @@ def test_names():
 
 
 def test_members_that_fields_cannot_have():
+    with pytest.raises(TypeError, match="given as a dictionary, not as 4; `shape=` goes by name"):
+        ti.Struct.field({"a": ti.f32}, 4)
     with pytest.raises(TypeError, match="cannot be called `shape`: fields have an attribute of it"):
         ti.types.struct(shape=ti.f32).field(shape=2)
     f = Ball.field(shape=2)
@@ -314,6 +316,12 @@ def test_state_in_place_and_writes_from_python():
     slope = 2.0 * b * 2.0 * np.cos(a) * 2.0 * np.cos(0.5)
     np.testing.assert_allclose(f.grad[0].rate, slope)
     assert f.grad[1].to_dict() == {"axis": [0, 0], "rate": 0}
+
+
+def test_forward_mode_by_a_whole_struct_field():
+    f, y = Spin.field(shape=2), ti.field(ti.f64, shape=2)
+    with pytest.raises(RuntimeError, match="give its members"), ti.ad.FwdMode(loss=y, param=f):
+        pass
 
 
 def test_forward_mode():
