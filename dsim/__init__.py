@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from dsim import ad, math, tools, types
 from dsim._version import __version__
+from dsim.api.absent import absent
 from dsim.api.axes import (
     axes,
     i,
@@ -21,6 +22,8 @@ from dsim.api.axes import (
     jkl,
     jl,
     k,
+    ki,
+    kj,
     kl,
     l,
 )  # fmt: skip
@@ -74,13 +77,31 @@ from dsim.api.functions import (
     sinh,
     sqrt,
     static,
-    static_assert,
     stop_grad,
     tan,
     tanh,
     zero,
 )
-from dsim.api.kernels import data_oriented, forward, func, grad, kernel, template
+from dsim.api.hints import (
+    assume_in_range,
+    block_local,
+    cache_read_only,
+    loop_unique,
+    no_activate,
+    static_assert,
+    static_print,
+)
+from dsim.api.kernels import (
+    data_oriented,
+    experimental,
+    forward,
+    func,
+    grad,
+    kernel,
+    pyfunc,
+    real_func,
+    template,
+)
 from dsim.api.options import (
     CRITICAL,
     DEBUG,
@@ -88,18 +109,26 @@ from dsim.api.options import (
     INFO,
     TRACE,
     WARN,
+    amdgpu,
     arm64,
+    cc,
+    cfg,
     cpu,
     cuda,
+    dx11,
+    dx12,
     gles,
     gpu,
     init,
+    is_arch_supported,
     metal,
     opengl,
     reset,
     sync,
     vulkan,
+    wasm,
     x64,
+    x86_64,
 )
 from dsim.api.structs import Struct, dataclass
 from dsim.diagnostics import (
@@ -117,6 +146,7 @@ from dsim.diagnostics import (
 from dsim.ir.types import f16, f32, f64, i8, i16, i32, i64, u1, u8, u16, u32, u64
 from dsim.linalg import eig, polar_decompose, solve, svd, sym_eig
 from dsim.runtime.custom import grad_for, grad_replaced, no_grad
+from dsim.runtime.fields import Field
 from dsim.runtime.forward_mode import ForwardMode as FwdMode
 from dsim.runtime.gradients import clear_all_gradients
 from dsim.runtime.ndarrays import Ndarray
@@ -129,6 +159,7 @@ if _TYPE_CHECKING:
     from dsim.gui import hex_to_rgb as hex_to_rgb
     from dsim.gui import rgb_to_hex as rgb_to_hex
 
+ScalarNdarray = VectorNdarray = MatrixNdarray = Ndarray
 float16, float32, float64 = f16, f32, f64
 int8, int16, int32, int64 = i8, i16, i32, i64
 uint8, uint16, uint32, uint64 = u8, u16, u32, u64
@@ -136,6 +167,7 @@ TaichiCompilationError = CompilationError
 TaichiSyntaxError = KernelSyntaxError
 TaichiTypeError = KernelTypeError
 TaichiNameError = CompilationError
+TaichiIndexError = CompilationError
 TaichiAssertionError = KernelAssertionError
 TaichiRuntimeError = DsimError
 TaichiRuntimeTypeError = LaunchTypeError
@@ -153,6 +185,7 @@ __all__ = [
     "CompilationError",
     "DsimError",
     "DsimWarning",
+    "Field",
     "FieldsBuilder",
     "FwdMode",
     "GradientError",
@@ -165,12 +198,15 @@ __all__ = [
     "Layout",
     "Matrix",
     "MatrixField",
+    "MatrixNdarray",
     "Ndarray",
     "ScalarField",
+    "ScalarNdarray",
     "Struct",
     "StructField",
     "TaichiAssertionError",
     "TaichiCompilationError",
+    "TaichiIndexError",
     "TaichiNameError",
     "TaichiRuntimeError",
     "TaichiRuntimeTypeError",
@@ -178,12 +214,15 @@ __all__ = [
     "TaichiTypeError",
     "Tape",
     "Vector",
+    "VectorNdarray",
     "__version__",
     "abs",
     "acos",
     "ad",
+    "amdgpu",
     "arm64",
     "asin",
+    "assume_in_range",
     "atan",
     "atan2",
     "atomic_add",
@@ -197,8 +236,12 @@ __all__ = [
     "axes",
     "bit_cast",
     "bit_shr",
+    "block_local",
+    "cache_read_only",
     "cast",
+    "cc",
     "ceil",
+    "cfg",
     "clear_all_gradients",
     "cos",
     "cosh",
@@ -206,8 +249,11 @@ __all__ = [
     "cuda",
     "data_oriented",
     "dataclass",
+    "dx11",
+    "dx12",
     "eig",
     "exp",
+    "experimental",
     "f16",
     "f32",
     "f64",
@@ -242,6 +288,7 @@ __all__ = [
     "int16",
     "int32",
     "int64",
+    "is_arch_supported",
     "j",
     "ji",
     "jk",
@@ -249,25 +296,31 @@ __all__ = [
     "jl",
     "k",
     "kernel",
+    "ki",
+    "kj",
     "kl",
     "l",
     "log",
     "loop_config",
+    "loop_unique",
     "math",
     "max",
     "metal",
     "min",
     "ndarray",
     "ndrange",
+    "no_activate",
     "no_grad",
     "one",
     "opengl",
     "polar_decompose",
     "pow",
+    "pyfunc",
     "randn",
     "random",
     "raw_div",
     "raw_mod",
+    "real_func",
     "reset",
     "rgb_to_hex",
     "root",
@@ -280,6 +333,7 @@ __all__ = [
     "sqrt",
     "static",
     "static_assert",
+    "static_print",
     "stop_grad",
     "svd",
     "sym_eig",
@@ -299,7 +353,9 @@ __all__ = [
     "uint32",
     "uint64",
     "vulkan",
+    "wasm",
     "x64",
+    "x86_64",
     "zero",
 ]  # fmt: skip
 
@@ -316,7 +372,7 @@ _LATER = {"GUI": "dsim.gui", "hex_to_rgb": "dsim.gui", "rgb_to_hex": "dsim.gui"}
 def __getattr__(name: str) -> object:
     if name in _LATER:
         return getattr(_module(_LATER[name]), name)
-    raise AttributeError(f"module 'dsim' has no attribute '{name}'")
+    raise absent("dsim", name)
 
 
 def __dir__() -> list[str]:

@@ -289,8 +289,5 @@ atomic_xor = _kernel_only("atomic_xor", "``x[i] ^= v`` in one step; gives the va
 loop_config = _kernel_only(
     "loop_config", "Advice about the loop that follows: ``parallel=True``, ``serialize=True``."
 )
-static_assert = _kernel_only(
-    "static_assert", "Refuses to compile the kernel when a compile-time condition fails."
-)
 
 pi, e, inf, nan = math.pi, math.e, math.inf, math.nan

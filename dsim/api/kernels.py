@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 from dsim.api import rules
@@ -155,6 +156,19 @@ def func(function: Callable[..., Any]) -> Func:
     """Decorator: the function can be called in kernels and in other funcs."""
     _refuse_other(function, "func")
     return Func(function)
+
+
+def real_func(function: Callable[..., Any]) -> Func:
+    """Decorator of Taichi's for funcs that are compiled once; here it is `func`, which is inlined."""
+    return func(function)
+
+
+def pyfunc(function: Callable[..., Any]) -> Func:
+    """Decorator of Taichi's for funcs that Python calls, too; here it is `func`: all funcs can be."""
+    return func(function)
+
+
+experimental = SimpleNamespace(real_func=real_func)  # where older programs look for it
 
 
 def _refuse_other(function: object, what: str) -> None:

@@ -21,9 +21,10 @@ class Arch:
         return self.name
 
 
-cpu, x64, arm64 = Arch("cpu"), Arch("x64"), Arch("arm64")
+cpu, x64, x86_64, arm64 = Arch("cpu"), Arch("x64"), Arch("x86_64"), Arch("arm64")
 cuda, gpu, vulkan, metal, opengl, gles = map(Arch, ("cuda", "gpu", "vulkan", "metal", "opengl", "gles"))
-_CPUS = (cpu, x64, arm64)
+amdgpu, dx11, dx12, cc, wasm = map(Arch, ("amdgpu", "dx11", "dx12", "cc", "wasm"))
+_CPUS = (cpu, x64, x86_64, arm64)
 
 TRACE, DEBUG, INFO, WARN, ERROR, CRITICAL = "trace", "debug", "info", "warn", "error", "critical"
 
@@ -46,6 +47,7 @@ _OPTIONS = """
     mesh_localize_all_attr_mappings demote_no_access_mesh_fors experimental_auto_mesh_local
     auto_mesh_local_default_occupacy force_scalarize_matrix log_level gdb_trigger
     short_circuit_operators print_full_traceback unrolling_limit ndarray_use_cached_allocator
+    ad_stack_experimental_enabled debug_dump_path
     use_mesh real_matrix dynamic_index require_version enable_fallback _test_mode
 """
 _ACCEPTED = frozenset(_OPTIONS.split())
@@ -120,6 +122,43 @@ def init(
     layout.root.forget()
     randomness.restart(chosen.random_seed)
     settings.change(chosen)
+
+
+def is_arch_supported(arch: Arch, use_gles: bool = False) -> bool:
+    """Whether kernels can run on `arch`.
+
+    Examples
+    --------
+    >>> is_arch_supported(cpu), is_arch_supported(vulkan)
+    (True, False)
+    """
+    return arch in _CPUS
+
+
+class _Config:
+    """The options in force, to be read as ``cfg.default_fp``; `init` changes them."""
+
+    def __getattr__(self, name: str) -> Any:
+        now = settings.current()
+        known = {
+            "arch": cpu,
+            "default_fp": now.default_fp,
+            "default_ip": now.default_ip,
+            "debug": now.debug,
+            "check_out_of_bound": now.check_bounds,
+            "random_seed": now.random_seed,
+            "cpu_max_num_threads": now.threads,
+            "fast_math": now.fast_math,
+        }
+        if name not in known:
+            raise AttributeError(f"no option {name!r} has an effect here: there are {', '.join(known)}")
+        return known[name]
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"options are chosen by init({name}=…)")
+
+
+cfg = _Config()
 
 
 def _type(given: Any, what: str, floats: bool) -> ScalarType | None:

@@ -10,6 +10,7 @@ from typing import Any
 
 from dsim.frontend import (
     elementary,
+    hints,
     loop_ranges,
     loops,
     matrices,
@@ -222,6 +223,8 @@ _BY_VALUE: dict[str, Callable[..., Value]] = {
     "range": loop_ranges.counted,
     "ndrange": loop_ranges.grid,
     "grouped": loop_ranges.grouped,
+    "assume_in_range": hints.assume_in_range,
+    "loop_unique": hints.loop_unique,
 }
 
 
@@ -264,6 +267,8 @@ _BY_VALUE |= {"forward": _derivative("jvp"), "grad": _derivative("vjp")}
 _BY_SYNTAX: dict[str, Callable[[Frame, str, ast.Call, bool], Value]] = {
     "static": _static,
     "static_assert": _static_assert,
+    "static_print": hints.static_print,
+    **dict.fromkeys(("block_local", "cache_read_only", "no_activate"), hints.about_fields),
     "print": _print,
     "loop_config": _loop_config,
     **dict.fromkeys(updates.ATOMICS, _atomic),

@@ -53,7 +53,9 @@ def body(f: Frame, names: list[str], go: str, draws: Atom | None, run: Callable[
     """
     before = dict(f.scope.values)
     names = [n for n in names if n in before and not isinstance(before[n], Poison)]
+    printed = len(f.c.printed)
     while True:
+        del f.c.printed[printed:]
         f.scope.values = dict(before)
         c = _begin(f, names, go, draws)
         try:

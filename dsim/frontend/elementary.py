@@ -79,7 +79,7 @@ def _extreme(op: str) -> Function:
 
 
 def _items(e: Emitter, value: Value, what: str) -> list[Value]:
-    if isinstance(value, Mat):
+    if isinstance(value, Mat) and value.entries:
         return list(value.entries)
     if isinstance(value, tuple | list) and value:
         return list(value)

@@ -76,6 +76,7 @@ class Compilation:
     locals: list[Local] = field(default_factory=list)
     loops: dict[Var, LoopConfig] = field(default_factory=dict)
     hidden: dict[str, Var] = field(default_factory=dict)
+    printed: list[str] = field(default_factory=list)  # by `static_print`
     launch: Var | None = None
     nest: Nest | None = None
     nests: int = 0

@@ -53,7 +53,7 @@ def _grid(f: Frame, grid: Grid, node: ast.AST) -> list[Value]:
     out: list[Value] = [()]
     for axis in grid.axes:
         out = [(*at, i) for at in out for i in _range(f, axis, node)]
-    if grid.grouped or len(grid.axes) > 1:
+    if grid.grouped or len(grid.axes) != 1:
         return [Mat((len(at),), at) for at in out] if grid.grouped else out
     return [at[0] for at in out]
 

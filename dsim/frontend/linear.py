@@ -12,6 +12,8 @@ from dsim.frontend.values import Mat, Scalar, Value, component_names, describe, 
 
 def total(e: Emitter, terms: Sequence[Scalar], sign: str = "+", hint: str = "t") -> Scalar:
     """All of `terms` added up (or joined by another operator), from the left."""
+    if not terms:  # the index of a field without axes
+        e.refuse("shape", "a vector without entries has no sum")
     last = len(terms) - 1
     result = terms[0]
     for i, term in enumerate(terms[1:], 1):

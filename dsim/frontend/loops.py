@@ -45,19 +45,15 @@ def _no_else(f: Frame, s: ast.For | ast.While) -> None:
 
 
 def counted(f: Frame, s: ast.For) -> None:
-    """``for … in range(…)``, an `ndrange`, or a field: a nest of `For`s."""
+    """``for … in range(…)``, an `ndrange`, or a field: a nest of `For`s.
+
+    Over a field without axes there is one trip, and its index is a vector of no entries.
+    """
     _no_else(f, s)
     value = f.place(s.iter)
     grid = loop_ranges.of_value(f, value)
     if grid is None:
         _refuse_iterable(f, value, s.iter)
-    if not grid.axes:
-        f.refuse(
-            "type",
-            "one cannot loop over a field without axes",
-            s.iter,
-            help="use its only element, `x[None]`",
-        )
     labels = _labels(f, s.target, grid, s)
     config, f.config = f.config, None
     outermost = f.c.nest is None
@@ -99,9 +95,11 @@ def _labels(f: Frame, target: ast.expr, grid: Grid, s: ast.For) -> list[str]:
     ids = [n.id for n in names if isinstance(n, ast.Name)]
     axes = len(grid.axes)
     if several and (len(ids) != axes or grid.grouped):
-        what = "an index vector" if grid.grouped else f"{axes} indices" if axes > 1 else "1 index"
+        what = "an index vector" if grid.grouped else "1 index" if axes == 1 else f"{axes} indices"
         f.refuse("index", f"this loop has {what}, not {len(ids)} of them", target)
-    return ids if several or (axes == 1 and not grid.grouped) else [f"{ids[0]}_{i}" for i in range(axes)]
+    if several or not axes or (axes == 1 and not grid.grouped):
+        return ids
+    return [f"{ids[0]}_{i}" for i in range(axes)]
 
 
 class _Nest:
@@ -109,13 +107,14 @@ class _Nest:
 
     def __init__(self, f: Frame, s: ast.For, grid: Grid, labels: list[str], go: str, outermost: bool) -> None:
         self.f, self.s, self.grid, self.labels, self.go = f, s, grid, labels, go
+        self.axes = grid.axes or (Range(0, 1),)
         self.outermost = outermost
         self.changed = _changed(f, s.body)
         self.indices: list[Var] = []
 
     def axis(self, depth: int) -> Var | None:
         """The `For` of one axis; its index."""
-        f, r = self.f, self.grid.axes[depth]
+        f, r = self.f, self.axes[depth]
         e = f.emit
         t = _index_type(f, r)
         start, stop = e.atom(r.start, t), e.atom(r.stop, t)
@@ -139,7 +138,7 @@ class _Nest:
         return at
 
     def _inside(self, depth: int) -> None:
-        if depth + 1 < len(self.grid.axes):
+        if depth + 1 < len(self.axes):
             self.axis(depth + 1)
             return
         f = self.f
@@ -153,10 +152,10 @@ class _Nest:
             for n, at in zip(target.elts, self.indices, strict=True):
                 bind_target(f, n, at)
         else:
-            one = len(self.indices) == 1 and not self.grid.grouped
-            value = self.indices[0] if one else Mat((len(self.indices),), tuple(self.indices))
-            bind_target(f, target, value)
-        for name, at in zip(self.labels, self.indices, strict=True):
+            indices = tuple(self.indices[: len(self.grid.axes)])
+            one = len(indices) == 1 and not self.grid.grouped
+            bind_target(f, target, indices[0] if one else Mat((len(indices),), indices))
+        for name, at in zip(self.labels, self.indices if self.grid.axes else (), strict=False):
             f.c.locals.append(Local(name, (), (at,), f.span(target)))
 
 

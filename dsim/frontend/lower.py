@@ -78,6 +78,7 @@ def lower(
         except CompilationError:
             if not promoted:
                 raise
+        attempt.printed = True
         return attempt.lowered(attempt.possible(promoted))
 
 
@@ -127,6 +128,7 @@ class _Attempt:
     kind: str
     bound: Mapping[str, Any]
     buffered: set[tuple[str, str]] = field(default_factory=set)
+    printed: bool = False  # what `static_print` shows has been shown
 
     def lowered(self, promoted: frozenset[str]) -> Lowered:
         """The function with these captured numbers as parameters."""
@@ -167,6 +169,7 @@ class _Lowering:
         self.bound = attempt.bound
         emit = Emitter(attempt.settings)
         self.emit = emit
+        self.printed = attempt.printed
         self.c = Compilation(emit, Captures(promoted), Memories(emit), LANGUAGE, attempt.buffered)
         self.c.active = (self.python,)
         self.frame = Frame(self.c, self.text, Surroundings(self.python))
@@ -187,6 +190,8 @@ class _Lowering:
             problems.note(
                 Diagnostic("limit", message, self.text.name_span(), help="split its longest expressions")
             )
+        if self.c.printed and not self.printed:
+            sys.stdout.write("".join(self.c.printed))
         problems.check()
         return self._lowered(yields)
 

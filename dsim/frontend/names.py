@@ -157,11 +157,10 @@ def attribute(f: Frame, owner: Opaque, attr: str, node: ast.Attribute) -> Value:
     """An attribute of a Python object."""
     try:
         value = getattr(owner.value, attr)
-    except AttributeError:
+    except AttributeError as error:
         what = getattr(owner.value, "__name__", type(owner.value).__name__)
-        f.refuse(
-            "unknown-attribute", f"`{what}` has no `{attr}`", node, help=suggestion(attr, dir(owner.value))
-        )
+        help = getattr(error, "help", "") or suggestion(attr, dir(owner.value))
+        f.refuse("unknown-attribute", f"`{what}` has no `{attr}`", node, help=help)
     path = None if constant_module(owner.value) else owner.path
     return imported(f, value, None if path is None else path.attribute(attr), node)
 

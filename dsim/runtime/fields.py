@@ -282,8 +282,13 @@ class Field:
     def __iter__(self) -> Iterator[Any]:
         raise TypeError(f"{self.quoted} can be looped over in a kernel only: use .to_numpy() in Python")
 
-    def to_numpy(self, dtype: Any = None) -> np.ndarray:
-        """A copy of its numbers, of shape `shape` and then that of an entry."""
+    def to_numpy(self, keep_dims: bool = False, dtype: Any = None) -> np.ndarray:
+        """A copy of its numbers, of shape `shape` and then that of an entry.
+
+        `keep_dims` is Taichi's: matrices of one column keep both axes here in any case.
+        """
+        if not isinstance(keep_dims, bool):  # a type, as in Taichi's fields of numbers
+            dtype = keep_dims
         if STACK.open:
             STACK.open[-1].element_read(self)
         self.looked_at()

@@ -99,6 +99,10 @@ class Tree(Builder):
         """Gives the tree back: placed fields can be used at once."""
         return self
 
+    def destroy(self) -> None:
+        """Lets go of the fields: the memory of each is free when nobody holds it any more."""
+        self.forget()
+
     def forget(self) -> None:
         """Lets `lazy_grad` no longer mean the fields placed so far. They stay what they are."""
         self.fields.clear()

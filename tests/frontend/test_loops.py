@@ -14,6 +14,30 @@ def loops(function) -> list[For]:
     return [s for s in statements(lowered(function).kernel.body) if isinstance(s, For)]
 
 
+def test_a_field_without_axes_has_one_index() -> None:
+    s, t, v = f(), f(4), f(entry=(2,))
+
+    def k(n: ti.i32):
+        for i in s:
+            s[i] = 2.0
+            s[None] += 1.0
+        total = 0.0
+        for i in ti.grouped(v):
+            for m in range(n):
+                if m == 3:
+                    break
+                v[i] += float(m)
+                total += s[i]
+        for i in ti.static(ti.grouped(s)):
+            t[1] = s[i]
+        t[0] = total
+
+    run(k, 7)
+    assert s.values == 3.0
+    assert v.values.tolist() == [3, 3]
+    assert t.values.tolist() == [9, 3, 0, 0]
+
+
 def test_ndrange_is_a_direct_nest() -> None:
     x = f(4, 5)
 
@@ -258,8 +282,16 @@ def test_errors_of_loops() -> None:
             x[i] = 1.0
 
     def no_axes():
-        for i in s:
+        for i, j in s:
             s[None] = 1.0
+
+    def no_entries():
+        for i in ti.grouped(s):
+            s[i] = i.sum()
+
+    def no_terms():
+        for i in ti.grouped(s):
+            s[i] = i.norm()
 
     def unknown_at_compile_time(n: ti.i32):
         for i in ti.static(range(n)):
@@ -277,7 +309,9 @@ def test_errors_of_loops() -> None:
     assert "static: the step of a range must be known at compile time" in refused(step_at_run_time)
     assert "static: a loop cannot count through a Python object of type `list`" in refused(a_list)
     assert "type: one cannot loop over an i32" in refused(a_number)
-    assert "one cannot loop over a field without axes" in refused(no_axes)
+    assert "index: this loop has 0 indices, not 2 of them" in refused(no_axes)
+    assert "needs two arguments, or a vector" in refused(no_entries)
+    assert "shape: a vector without entries has no sum" in refused(no_terms)
     assert "static: this must be known at compile time, but is an i32" in refused(unknown_at_compile_time)
     assert "static: `static` needs a value known at compile time, got a truth value" in refused(
         static_of_a_value

@@ -1,0 +1,57 @@
+"""Names of Taichi's that dsim does not have, and why: whoever asks for one is told."""
+
+from __future__ import annotations
+
+_SPARSE = "sparse layouts are out of scope: dense fields are what there is"
+_GPU = "what belongs to a GPU's threads and caches is out of scope"
+_MESHES = "meshes are out of scope: keep them in fields of indices"
+_TEXTURES = "textures are out of scope: keep images in fields"
+_QUANTISED = "quantised types are out of scope: `ds.f16` and `ds.i8` are the smallest"
+_PROFILER = "profile with Python's tools, or `ds.tools.Timer`"
+
+WHY: dict[str, str] = {
+    "ui": "GGUI is out of scope: `ds.GUI` draws into images",
+    "aot": "compiling ahead of time is out of scope",
+    "simt": _GPU,
+    "global_thread_idx": _GPU,
+    "profiler": _PROFILER,
+    "print_kernel_profiler_info": _PROFILER,
+    "mesh_local": _MESHES,
+    "mesh_patch_idx": _MESHES,
+    "Mesh": _MESHES,
+    "Texture": _TEXTURES,
+    "Format": _TEXTURES,
+    "rw_texture": _TEXTURES,
+    "texture": _TEXTURES,
+    "quant": _QUANTISED,
+    "BitpackedFields": _QUANTISED,
+    "ArgPack": "pass a struct: `ds.types.struct`",
+    "argpack": "pass a struct: `ds.types.struct`",
+    "SNode": _SPARSE,
+    "lang": "it is Taichi's inside",
+    **dict.fromkeys(
+        ("activate", "append", "deactivate", "deactivate_all_snodes", "extension", "get_addr", "is_active",
+         "length", "rescale_index"),
+        _SPARSE,
+    ),
+}  # fmt: skip
+
+
+class AbsentError(AttributeError):
+    """A name that a module of dsim does not have; `help` says what to do instead, where that is known."""
+
+    help = ""
+
+
+def absent(module: str, name: str) -> AbsentError:
+    """The exception for ``module.name``.
+
+    Examples
+    --------
+    >>> absent("dsim", "ui")
+    AbsentError("module 'dsim' has no attribute 'ui': GGUI is out of scope: `ds.GUI` draws into images")
+    """
+    why = WHY.get(name, "")
+    error = AbsentError(f"module '{module}' has no attribute '{name}'{': ' if why else ''}{why}")
+    error.help = why
+    return error
