@@ -39,14 +39,17 @@ def eigen2(A):
     half, off = (A[0, 0] - A[1, 1]) / (2 * size), A[0, 1] / size
     middle = (A[0, 0] / size + A[1, 1] / size) / 2
     longer = max(abs(half), abs(off))  # squares of what is much smaller than 1 would lose digits
-    safe = select(longer > 0, longer, 1)
+    found = longer > cast(
+        static(smallest(A.dtype)), A.dtype
+    )  # the reciprocal of a subnormal number is infinite
+    safe = select(found, longer, 1)
     x, y = abs(half) / safe, off / safe
-    length = select(longer > 0, sqrt(x * x + y * y), 1)
-    radius = safe * length * select(longer > 0, 1, 0)
+    length = select(found, sqrt(x * x + y * y), 1)
+    radius = select(found, safe * length, 0)
     large = sqrt((1 + x / length) / 2)
     small = y / (2 * length * large)
-    c = select(longer > 0, select(half < 0, small, large), 1)
-    s = select(longer > 0, select(half < 0, large, small), 0)
+    c = select(found, select(half < 0, small, large), 1)
+    s = select(found, select(half < 0, large, small), 0)
     return size * Vector([middle + radius, middle - radius]), Matrix([[c, -s], [s, c]])
 
 

@@ -52,6 +52,7 @@ def special(n: int, real: str = "f64") -> dict[str, np.ndarray]:
         "tiny column": counted * np.array([1.0, 1.0, far])[-n:],
         "tiny row": counted * np.array([far, 1.0, 1.0])[:n, None],
         "exchanged, nearly": eye[::-1] + 1e-2 * np.sqrt(least) * np.outer(eye[0], eye[0]),
+        "exchanged, as good as": eye[::-1] + 1e-5 * least * np.outer(eye[0], eye[0]),
         "smallest": least * counted,
         "rotation": with_values([1.0] * n, 1),
         "equal": with_values([2.0, 2.0, 1.0][-n:], 2),
