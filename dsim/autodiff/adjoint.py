@@ -10,12 +10,12 @@ again that feed what it needs, and undoes them (`again`, `journals`).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from dsim.analysis.activity import of_kernel
 from dsim.analysis.guards import unchosen
-from dsim.autodiff.again import Again, found
+from dsim.autodiff.again import Again, Span, found
 from dsim.autodiff.backward import backward, pullback
 from dsim.autodiff.bars import Bars, Sweep
 from dsim.autodiff.journals import opened
@@ -105,16 +105,18 @@ def reverse(
         When `kernel` writes memories again itself: there is no adjoint of such an adjoint.
     """
     refuse_journals(kernel)
-    kernel, again = carry(prepared(kernel, distinct=bool(entry)), entry), Again(entry=entry)
-    needed, used, met = frozenset[int](), frozenset[int](), frozenset[int]()
+    kernel = carry(prepared(kernel, distinct=bool(entry)), entry)
+    again = Again(kernel if entry else None, entry)
+    loads, used, met = frozenset[Span](), frozenset[int](), frozenset[int]()
     while True:  # what is done again may need more values, which may need more to be done again
         made = _reverse(kernel, active, label, again)
-        needed, used = needed | made.adjoint.needed, used | made.used
-        following = found(kernel, entry, needed, used)
+        loads, used = loads | made.loads, used | made.used
+        following = found(kernel, entry, loads, used)
         if following.met:
             met |= following.met
             kernel, used = _in_order(kernel, entry, following.shared), frozenset()
-            following = found(kernel, entry, needed, used)
+            loads = frozenset((site, -1) for site, _ in loads)
+            following = found(kernel, entry, loads, used)
         elif following == again:
             return replace(made.adjoint, ordered=tuple(s for s in made.olds if s.site in met))
         again = following
@@ -131,9 +133,14 @@ def _in_order(kernel: Kernel, entry: frozenset[MemoryKey], loops: frozenset[int]
 
 @dataclass(frozen=True, slots=True)
 class _Made:
-    """An adjoint; of which forward runs it uses the results; accumulations whose value before it uses."""
+    """An adjoint, and what `again.found` asks of it.
+
+    The sites that it loads, and in which forward runs; of which of these it uses the results;
+    accumulations whose value before it uses.
+    """
 
     adjoint: Adjoint
+    loads: frozenset[Span]
     used: frozenset[int]
     olds: tuple[Accumulate, ...]
 
@@ -159,10 +166,11 @@ def _reverse(kernel: Kernel, active: frozenset[MemoryKey], label: str, again: Ag
     return _Made(
         Adjoint(
             adjoint,
-            _needed(kernel, adjoint),
+            frozenset(s.site for s in _loads(kernel, adjoint)),
             tuple(Lost(s) for s in gone if s.memory.key not in again.entry),
             frozenset(m.key for m in again.memories),
         ),
+        frozenset((s.site, sweep.loaded.get(s.var.name, -1)) for s in _loads(kernel, adjoint)),
         frozenset(n for name, n in sweep.forward.items() if name in bound),
         tuple(dict.fromkeys(s for s in gone if s.old is not None)),
     )
@@ -179,13 +187,12 @@ def compares_final_values(kernel: Kernel) -> bool:
     )
 
 
-def _needed(primal: Kernel, adjoint: Kernel) -> frozenset[int]:
+def _loads(primal: Kernel, adjoint: Kernel) -> Iterator[Load]:
+    """The loads of `adjoint` that repeat what `primal` read."""
     own = {m.key for m in primal.memories}
-    return frozenset(
-        s.site
-        for s in statements(adjoint.body)
-        if isinstance(s, Load) and s.memory.key in own and not s.memory.private and s.site >= 0
-    )
+    for s in statements(adjoint.body):
+        if isinstance(s, Load) and s.memory.key in own and not s.memory.private and s.site >= 0:
+            yield s
 
 
 def vjp(

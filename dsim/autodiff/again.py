@@ -9,7 +9,6 @@ Not its job: how writes are done and undone (`replay`, `journals`).
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
@@ -27,13 +26,15 @@ class Again:
     Parameters
     ----------
     kernel : Kernel or None
-        The primal; None when nothing is done again.
+        The primal; None when nothing can be done again.
     entry : frozenset of MemoryKey
         The memories that the adjoint finds as they were before the primal.
     writes : frozenset of int
         The writes to these that are done again.
-    direct : frozenset of (int, int)
-        Which of them feeds which needed read in the same trip of all loops around both.
+    direct : frozenset of (int, int, int)
+        Which of them feeds which needed read in the same trip of all loops around both; and, where that is
+        read only while a branch or loop is run once more as a whole, which (the innermost such), else the
+        read again.
     handed_on : frozenset of int
         The loops a trip of which may see what an earlier one wrote.
     shared : frozenset of int
@@ -47,21 +48,21 @@ class Again:
     kernel: Kernel | None = None
     entry: frozenset[MemoryKey] = frozenset()
     writes: frozenset[int] = frozenset()
-    direct: frozenset[Span] = frozenset()
+    direct: frozenset[tuple[int, int, int]] = frozenset()
     handed_on: frozenset[int] = frozenset()
     shared: frozenset[int] = frozenset()
     met: frozenset[int] = frozenset()
     used: frozenset[int] = frozenset()
     _spans: dict[int, Span] = field(init=False, repr=False, compare=False, default_factory=dict)
     _done: dict[int, Memory] = field(init=False, repr=False, compare=False, default_factory=dict)
-    _reads: dict[int, list[int]] = field(init=False, repr=False, compare=False, default_factory=dict)
+    _reads: dict[int, list[Span]] = field(init=False, repr=False, compare=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.kernel is None:
             return
         self._number(self.kernel.body.statements, 0)
-        for write, read in sorted(self.direct):
-            self._reads.setdefault(write, []).append(read)
+        for write, read, within in sorted(self.direct):
+            self._reads.setdefault(write, []).append((read, within))
 
     def _number(self, body: Sequence[Statement], n: int) -> int:
         for s in body:
@@ -74,7 +75,7 @@ class Again:
         return n
 
     def number(self, s: Statement) -> int:
-        """Where `s` stands in the text of the kernel; -1 when nothing is done again."""
+        """Where `s` stands in the text of the kernel; -1 when nothing can be done again."""
         return self._spans.get(id(s), (-1, 0))[0]
 
     def span(self, body: Sequence[Statement]) -> Span:
@@ -103,8 +104,8 @@ class Again:
         low, high = max(last, region[0]), region[1]
         if low >= high:
             return False
-        within = (self._reads[n] for n in self._done if first <= n < last and n in self._reads)
-        return any((at := bisect_left(reads, low)) < len(reads) and reads[at] < high for reads in within)
+        reads = (r for n in self._done if first <= n < last for r in self._reads.get(n, ()))
+        return any(low <= read < high and region[0] <= within for read, within in reads)
 
     def goes_on(self, loop: For | While) -> bool:
         """Whether a trip of `loop` may see what an earlier one wrote."""
@@ -112,20 +113,32 @@ class Again:
 
 
 def found(
-    kernel: Kernel, entry: frozenset[MemoryKey], needed: Collection[int], used: frozenset[int]
+    kernel: Kernel, entry: frozenset[MemoryKey], loads: Collection[Span], used: frozenset[int]
 ) -> Again:
-    """What the adjoint of `kernel` does again when it needs the accesses at the sites `needed`."""
+    """What the adjoint of `kernel` does again.
+
+    `loads` are the sites of the values that it reads, each with the number of the branch or loop that is
+    run once more as a whole to read it, or -1.
+    """
+    needed = {site for site, _ in loads}
     own = [f for f in feeds(kernel, needed) if f.read.memory.key in entry] if entry and needed else []
     if not own:
-        return Again(entry=entry)
+        return Again(kernel if entry else None, entry)
     at = {id(s): n for n, s in enumerate(statements(kernel.body))}
+    within: dict[int, int] = {}
+    for site, run in loads:
+        within[site] = max(within.get(site, -1), run if run >= 0 else len(at))
     through = [(f.read.site, loop.statement) for f in own for loop in f.loops]
     shared = [(site, s) for site, s in through if isinstance(s, For) and s.parallel]
     return Again(
         kernel,
         entry,
         frozenset(at[id(f.write.statement)] for f in own),
-        frozenset((at[id(f.write.statement)], at[id(f.read.statement)]) for f in own if f.direct),
+        frozenset(
+            (at[id(f.write.statement)], at[id(f.read.statement)], within[f.read.site])
+            for f in own
+            if f.direct
+        ),
         frozenset(at[id(s)] for _, s in through),
         frozenset(at[id(s)] for _, s in shared),
         frozenset(site for site, _ in shared),

@@ -15,7 +15,7 @@ from dsim.analysis.activity import Activity
 from dsim.analysis.guards import unchosen
 from dsim.autodiff import accesses, calls
 from dsim.autodiff.bars import Bars, Env, Sweep
-from dsim.autodiff.journals import own
+from dsim.autodiff.journals import own, rewind
 from dsim.autodiff.names import ADJOINT, zero
 from dsim.autodiff.replay import (
     Kept,
@@ -140,10 +140,14 @@ def _statement(  # noqa: C901, PLR0912 (one case a node)
             if _reacts(sweep, s, bars):
                 _if(sweep, s, env, bars)
         case For() | While():
-            kept = record.kept if isinstance(record, Trips) else Kept()
+            kept = record.kept if isinstance(record, Trips) else record
+            kept = kept if isinstance(kept, Kept) else Kept()
+            if not (isinstance(record, Trips) and record.marks):  # else it is undone trip by trip
+                rewind(sweep, kept.marks)
+                kept = Kept(kept.buffers)
             if _reacts(sweep, s, bars):
                 _loop(sweep, s, record, env, bars)
-                kept = Kept(kept.buffers)  # what it wrote to fields has been undone trip by trip
+                kept = Kept(kept.buffers)
             restore(sweep, kept)
         case Call():
             _call(sweep, s, env, bars)

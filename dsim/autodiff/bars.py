@@ -73,6 +73,10 @@ class Sweep:
         The part of the primal that is replayed once, to go over it backwards.
     doing : bool
         Whether writes are done again where the primal is run once more.
+    running : int
+        The number of the branch or loop that is run once more as a whole, or -1.
+    loaded : dict
+        Names of the variables that loads bind in such a run, and its number.
     forward : dict
         Names of variables of the adjoint kernel that only a forward run binds whose writes nobody sees
         later, and the number of the branch or loop that it runs.
@@ -86,10 +90,12 @@ class Sweep:
     again: Again = field(default_factory=Again)
     region: Span = (0, 0)
     doing: bool = True
+    running: int = -1
     lost: dict[Var, Accumulate] = field(default_factory=dict)
     adjoints: dict[Memory, Memory] = field(default_factory=dict)
     shapes: dict[Memory, tuple[Atom, ...]] = field(default_factory=dict)
     journals: dict[Memory, Memory] = field(default_factory=dict)
+    loaded: dict[str, int] = field(default_factory=dict)
     forward: dict[str, int] = field(default_factory=dict)
 
     def memory(self, memory: Memory) -> Memory:

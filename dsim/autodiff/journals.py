@@ -71,6 +71,12 @@ def rewind(sweep: Sweep, to: Marks) -> None:
         sweep.builder.add(Rewind(sweep.journals[m], m, mark, sweep.builder.origin))
 
 
+def note_load(sweep: Sweep, value: Atom) -> None:
+    """Notes what a load binds while a branch or loop is run once more as a whole."""
+    if sweep.running >= 0 and isinstance(value, Var):
+        sweep.loaded[value.name] = sweep.running
+
+
 def log(sweep: Sweep, s: Store | Accumulate, env: Env) -> None:
     """Appends the write `s` to a field, logged if it is one that is done again."""
     _old(sweep, s, env)
@@ -107,6 +113,7 @@ def _old(sweep: Sweep, s: Store | Accumulate, env: Env) -> None:
     old = sweep.copier.variable(s.old, env)
     sweep.builder.add(Load(old, s.memory, _at(s, env), s.origin, s.site))
     sweep.lost[old] = s
+    note_load(sweep, old)
 
 
 def _load(sweep: Sweep, s: Store | Accumulate, env: Env, site: int) -> Var:

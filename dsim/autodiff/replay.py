@@ -60,7 +60,8 @@ class Trips:
 
     `loop` is the loop as a counted one; its trips are numbered 0 to `count` - 1, trip k has the
     index ``first + k * step``. `saved` holds carried values by trip, `snapshots` the buffers that its
-    body reads and changes, `marks` the lengths of journals; `kept` brings back what was before it.
+    body reads and changes, `marks` the lengths of journals, where trips see what earlier ones wrote to
+    fields; `kept` brings back what was before it.
     """
 
     loop: For
@@ -72,7 +73,7 @@ class Trips:
     kept: Kept = field(default_factory=Kept)
 
 
-Replayed = Trips | Kept | Written  # of a loop, of a branch, of a write
+Replayed = Trips | Kept | Written  # of a loop, of a branch or a loop that carries nothing, of a write
 Records = dict[int, Replayed]  # by the statement's number in its block
 
 
@@ -129,11 +130,11 @@ def _forward(sweep: Sweep, s: If | For | While) -> Iterator[bool]:
     """
     stays = sweep.again.seen(s, sweep.region)
     stays = stays or (isinstance(s, For | While) and sweep.again.goes_on(s))
-    before = sweep.doing
     sweep.doing = stays or sweep.again.number(s) in sweep.again.used
+    sweep.running = sweep.again.number(s)
     with sweep.builder.block() as made:
         yield stays
-    sweep.doing = before
+    sweep.doing, sweep.running = True, -1
     for inner in made:
         sweep.builder.add(inner)
     if not stays and sweep.again.inside(s):
@@ -172,14 +173,19 @@ def _read_buffers(block: Block, buffers: tuple[Memory, ...]) -> tuple[Memory, ..
 # loops ------------------------------------------------------------------------------------------
 
 
-def _for(sweep: Sweep, s: For, env: Env) -> Trips | None:
-    buffers = changed_buffers(s.body)
+def _for(sweep: Sweep, s: For, env: Env) -> Trips | Kept | None:
+    buffers, goes_on = changed_buffers(s.body), sweep.again.goes_on(s)
     with _forward(sweep, s) as stays:
         if not s.carried and not buffers and not stays:
             return None  # nothing of it is seen afterwards; the backward sweep replays each trip
+        if not s.carried and not buffers and not goes_on:
+            marks = _marks(sweep, s)
+            rerun(sweep, (s,), env)
+            return Kept({}, marks)
         count = trip_count(sweep, s, env)
         kept = Kept(_keep(sweep, buffers), _marks(sweep, s) if stays else {})
-        fields = _Fields(sweep.again.inside(s) if sweep.doing else (), stays, alone(sweep, s))
+        memories = sweep.again.inside(s) if sweep.doing else ()
+        fields = _Fields(memories, stays, goes_on, alone(sweep, s))
         span = swap(s.start, env), swap(s.stop, env)
         return _counted(sweep, s, env, count, span, kept, fields)
 
@@ -203,10 +209,14 @@ def alone(sweep: Sweep, s: For | While) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Fields:
-    """The memories that a loop writes again: whether that stays to be seen, whether trips are alone."""
+    """The memories that a loop writes again.
+
+    Whether that stays to be seen, whether by later trips of the loop, whether trips are alone.
+    """
 
     memories: tuple[Memory, ...]
     stays: bool
+    goes_on: bool
     alone: bool
 
 
@@ -218,7 +228,7 @@ def _counted(
     saved = {c: _save_area(sweep, c.name, c.type, count) for c in s.carried if c != s.goes_on}
     buffers = _read_buffers(s.body, tuple(kept.buffers))
     snapshots = {m: _snapshot_area(sweep, m, count) for m in buffers}
-    logged = fields.memories if fields.stays else ()
+    logged = fields.memories if fields.goes_on else ()
     marks = {m: _save_area(sweep, f"{m.name}_mark", i64, count) for m in logged}
     inner_env = dict(env)
     carried = tuple(sweep.copier.variable(c, inner_env) for c in s.carried)
@@ -310,7 +320,7 @@ def _while(sweep: Sweep, s: While, env: Env) -> Trips:
         restore(sweep, kept)
         number = Var(sweep.builder.names.fresh("trip"), i32)
         counted = For(number, index(0), count, 1, s.body, s.carried, s.init, s.results, origin=s.origin)
-        fields = _Fields(tuple(kept.marks), stays, alone=False)
+        fields = _Fields(tuple(kept.marks), stays, sweep.again.goes_on(s), alone=False)
         kept = replace(kept, marks=kept.marks if stays else {})
         return _counted(sweep, counted, env, count, (index(0), count), kept, fields)
 

@@ -19,6 +19,7 @@ from dsim.ir.nodes import (
     Call,
     For,
     If,
+    Load,
     Memory,
     Print,
     Statement,
@@ -55,6 +56,9 @@ def _statement(sweep: Sweep, s: Statement, env: Env) -> None:
             _loop(sweep, s, env)
         case Call():
             silent_call(sweep, s, env)
+        case Load():
+            sweep.builder.add(sweep.copier.statement(s, env))
+            journals.note_load(sweep, env[s.var])
         case _:
             sweep.builder.add(sweep.copier.statement(s, env))
 

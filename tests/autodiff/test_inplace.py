@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from dsim.autodiff import reverse
 from dsim.diagnostics import GradientError
-from dsim.ir.nodes import Journal, Kernel, Memory, Record, Rewind
+from dsim.ir.nodes import Alloc, For, Journal, Kernel, Memory, Record, Rewind
 from dsim.ir.show import show
 from dsim.ir.types import f32, i32
 from dsim.ir.walk import statements
@@ -265,3 +267,37 @@ def test_an_adjoint_that_writes_again_has_none() -> None:
     case = Case(k.kernel(), {x.key: floats(5, 2)})
     with pytest.raises(GradientError, match="writes `x` again"):
         reverse(case.adjoint.kernel, case.active | {("x", ("bar",))}, "outer")
+
+
+def test_steps_of_time_are_logged_once() -> None:
+    """What a step reads only to write it again is not done again while going backwards through the step."""
+    k = Building()
+    a, b = k.field("a", 6), k.field("b", 6)
+    with k.loop("t", 0, 4):
+        with k.loop("i", 1, 5) as row:
+            here, left = k.load(a, row.i), k.load(a, row.i - 1)
+            k.store(b, row.i, here - 0.1 * here * (here - left))
+        with k.loop("j", 1, 5) as row:
+            k.store(a, row.i, k.load(b, row.i))
+    case = held(k.kernel(), {a.key: floats(6), b.key: floats(6)})
+    forward_run, back = (s for s in case.adjoint.kernel.body.statements if isinstance(s, For))
+    assert count(replace(case.adjoint.kernel, body=forward_run.body), Record) == 2
+    backwards = replace(case.adjoint.kernel, body=back.body)
+    assert count(backwards, Record) == 0
+    assert count(backwards, Rewind) == 2
+
+
+def test_trips_that_see_nothing_of_one_another_are_undone_at_once() -> None:
+    k = Building()
+    x, y, z = k.field("x", 4, 2), k.field("y", 4, 2), k.field("z", 4)
+    with k.loop("i", 0, 4) as row:
+        with k.loop("j", 0, 2) as col:
+            k.store(x, row.i, col.i, k.load(y, row.i, col.i).op("sin"))
+        product = k.load(x, row.i, 0) * k.load(x, row.i, 1)
+        k.store(z, row.i, product * product)
+        k.store(x, row.i, 0, 0.0)
+        k.store(x, row.i, 1, 0.0)
+    case = held(k.kernel(), {x.key: floats(4, 2), y.key: floats(4, 2), z.key: floats(4)})
+    assert case.entry == {x.key}
+    inside = [s for s in statements(case.adjoint.kernel.body) if isinstance(s, Alloc)]
+    assert not inside, "no mark of each trip is saved"
