@@ -14,7 +14,7 @@ from dsim.frontend.types import MatrixType
 from dsim.runtime import layout, settings
 from dsim.runtime.kernel import Kernel
 from dsim.runtime.struct_fields import FOR_PEOPLE, StructField
-from dsim.runtime.structs import HostStruct, check_names, no_member
+from dsim.runtime.structs import RESERVED, HostStruct, check_names, no_member
 
 METHODS = "__struct_methods"  # the keyword of Taichi's
 
@@ -207,6 +207,8 @@ def _made(methods: Mapping[str, Any], members: Mapping[str, Any], name: str) -> 
         raise TypeError("a struct needs at least one member")
     check_names(members, methods)
     for key, method in methods.items():
+        if key in RESERVED:
+            raise TypeError(f"a method of a struct cannot be called `{key}`: structs have an attribute of it")
         if isinstance(method, Kernel) or not callable(method):
             what = "a kernel" if isinstance(method, Kernel) else type(method).__name__
             raise TypeError(f"`{key}` cannot be a method of a struct: it is {what}, not a func")

@@ -98,7 +98,7 @@ class HostStruct(metaclass=Builtin):
         self._put(name, value)
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):
+        if name in ("_kind", "_values", "_field", "_at") or name.startswith("__"):  # not made yet
             raise AttributeError(name)
         if name in self._names():
             return self._get(name)

@@ -1,35 +1,16 @@
-"""Fields of structs: making and placing them, their members, getting at them from Python, derivatives."""
+"""Fields of structs: making and placing them, their members, getting at them from Python and in kernels."""
 
 import numpy as np
 import pytest
 
 import dsim as ti
 from dsim.diagnostics import CompilationError
+from tests.runtime.balls import Ball, Spin
 
 
 @pytest.fixture(autouse=True)
 def _fresh():
     ti.init(default_fp=ti.f64)
-
-
-Spin = ti.types.struct(axis=ti.math.vec2, rate=ti.f64)
-
-
-@ti.dataclass
-class Ball:
-    pos: ti.math.vec2
-    mass: ti.f64
-    hits: ti.i32
-    spin: Spin
-
-    @ti.func
-    def push(self, by):
-        self.pos += by
-        self.hits += 1
-
-    @ti.func
-    def energy(self):
-        return 0.5 * self.mass * self.pos.norm_sqr()
 
 
 # ------------------------------------------------------------------ making and placing
@@ -261,147 +242,3 @@ def test_not_placed():
 
     with pytest.raises(CompilationError, match="the members of `f` are not all placed with one shape"):
         k()
-
-
-# ------------------------------------------------------------------ derivatives
-
-
-def test_a_tape():
-    f = Ball.field(shape=2, needs_grad=True)
-    loss = ti.field(ti.f64, shape=(), needs_grad=True)
-
-    @ti.kernel
-    def k():
-        for i in f:
-            b = f[i]
-            for _ in range(3):
-                b.push(b.spin.axis * b.spin.rate)
-            loss[None] += b.energy()
-
-    f.fill(Ball([1.0, 2.0], 3.0, 0, Spin([4.0, 5.0], 0.1)))
-    with ti.ad.Tape(loss):
-        k()
-    end = np.array([1.0, 2.0]) + 0.3 * np.array([4.0, 5.0])
-    found = f.grad[1]
-    np.testing.assert_allclose(found.pos.to_numpy(), 3.0 * end)
-    np.testing.assert_allclose(found.mass, 0.5 * end @ end)
-    np.testing.assert_allclose(found.spin.axis.to_numpy(), 3.0 * end * 0.3)
-    np.testing.assert_allclose(found.spin.rate, 3.0 * end @ [4.0, 5.0] * 3.0)
-    assert f.grad.to_numpy()["mass"].shape == (2,)
-    assert repr(f.grad) == "<struct field of pos, mass, spin: shape (2,)>"
-
-
-def test_state_in_place_and_writes_from_python():
-    f = Spin.field(shape=2, needs_grad=True)
-    loss = ti.field(ti.f64, shape=(), needs_grad=True)
-
-    @ti.kernel
-    def step():
-        for i in f:
-            f[i].rate = ti.sin(f[i].rate) * f[i].axis.x
-
-    @ti.kernel
-    def measure():
-        for i in f:
-            loss[None] += f[i].rate ** 2
-
-    f.fill(Spin([2.0, 0.0], 0.5))
-    with ti.ad.Tape(loss):
-        f[1] = Spin([2.0, 0.0], 0.25)
-        f[1].axis.x = 3.0
-        for _ in range(2):
-            step()
-        measure()
-    a, b = 2.0 * np.sin(0.5), 2.0 * np.sin(2.0 * np.sin(0.5))
-    slope = 2.0 * b * 2.0 * np.cos(a) * 2.0 * np.cos(0.5)
-    np.testing.assert_allclose(f.grad[0].rate, slope)
-    assert f.grad[1].to_dict() == {"axis": [0, 0], "rate": 0}
-
-
-def test_forward_mode_by_a_whole_struct_field():
-    f, y = Spin.field(shape=2), ti.field(ti.f64, shape=2)
-    with pytest.raises(RuntimeError, match="give its members"), ti.ad.FwdMode(loss=y, param=f):
-        pass
-
-
-def test_forward_mode():
-    f = Spin.field(shape=2)
-    y = ti.field(ti.f64, shape=2)
-
-    @ti.kernel
-    def k():
-        for i in f:
-            p = f[i]
-            p.rate *= p.axis.x
-            y[i] = p.rate**2
-
-    f.fill(Spin([2.0, 0.0], 3.0))
-    with ti.ad.FwdMode(loss=y, param=[f.rate, f.axis], seed=[np.ones(2), np.zeros((2, 2))]):
-        k()
-    assert y.dual.to_numpy().tolist() == [24, 24]
-
-
-def test_gradients_in_a_kernel():
-    f = Ball.field(shape=2, needs_grad=True)
-
-    @ti.kernel
-    def descend(rate: ti.f64):
-        for i in f:
-            g = f.grad[i]
-            f[i].pos -= rate * g.pos
-            f[i].spin.rate -= rate * f.spin.grad[i].rate
-            f.mass[i] -= rate * f.mass.grad[i]
-
-    f.grad.fill(2.0)
-    descend(0.5)
-    assert f[1].to_dict() == {"pos": [-1, -1], "mass": -1, "hits": 0, "spin": {"axis": [0, 0], "rate": -1}}
-
-
-def test_gradients_that_are_not_there():
-    f = Ball.field(shape=2)
-
-    @ti.kernel
-    def k():
-        for i in f:
-            f[i].mass -= f.grad[i].mass
-
-    with pytest.raises(CompilationError, match="the field `f` has no `grad`"):
-        k()
-
-
-def test_stop_grad_of_all_members():
-    f = Spin.field(shape=(), needs_grad=True)
-    loss = ti.field(ti.f64, shape=(), needs_grad=True)
-
-    @ti.kernel
-    def double():
-        f[None].rate *= 2.0
-
-    @ti.kernel
-    def measure():
-        loss[None] += f[None].rate * f[None].axis.x
-
-    f[None] = Spin([3.0, 0.0], 1.0)
-    with ti.ad.Tape(loss):
-        measure()
-        double()
-        ti.stop_grad(f)
-        measure()
-    assert (loss[None], f.rate.grad[None], f.axis.grad[None].x) == (9.0, 3.0, 1.0)
-
-
-def test_a_member_as_an_array_beside_its_struct():
-    f = Spin.field(shape=3, needs_grad=True)
-    loss = ti.field(ti.f64, shape=(), needs_grad=True)
-
-    @ti.kernel
-    def k(a: ti.types.ndarray(), g: ti.template()):
-        for i in g:
-            a[i] = ti.sin(g[i].rate)
-            loss[None] += g[i].rate * g[i].axis.x
-
-    f.fill(Spin([2.0, 0.0], 0.5))
-    with ti.ad.Tape(loss):
-        k(f.rate, f)
-    np.testing.assert_allclose(loss[None], 3 * np.sin(0.5) * 2.0)
-    np.testing.assert_allclose(f.rate.grad.to_numpy(), 2.0 * np.cos(0.5))

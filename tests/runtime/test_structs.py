@@ -188,6 +188,30 @@ def test_wrong_types():
         ti.dataclass(3)
 
 
+def test_methods_for_inside():
+    @ti.dataclass
+    class A:
+        a: ti.f64
+
+        @ti.func
+        def _half(self):
+            return 0.5 * self.a
+
+        @ti.func
+        def quarter(self):
+            return 0.5 * self._half()
+
+    @ti.kernel
+    def k(s: A) -> ti.f64:
+        return s.quarter()
+
+    assert k(A(8.0)) == A(8.0).quarter() == 2.0
+    with pytest.raises(AttributeError, match="has no member `_hlf`"):
+        A()._hlf  # noqa: B018
+    with pytest.raises(TypeError, match="a method of a struct cannot be called `items`"):
+        ti.types.struct(a=ti.f32, __struct_methods={"items": A.methods[0][1]})
+
+
 def test_methods_given_by_a_keyword():
     @ti.func
     def twice(self):
