@@ -8,7 +8,7 @@ from typing import NoReturn
 
 from dsim.frontend.elements import cast
 from dsim.frontend.frame import Frame
-from dsim.frontend.lowered import Returns, StructReturns
+from dsim.frontend.lowered import AnyReturn, OneReturn, Returns, SeveralReturns, StructReturns
 from dsim.frontend.operators import operand
 from dsim.frontend.scope import LIVE, RESULT, RETURNED
 from dsim.frontend.structs import as_type
@@ -62,7 +62,9 @@ def give(f: Frame, value: Value) -> None:
         f.scope.values[go] = FALSE
 
 
-def _promise(r: Returns | StructReturns) -> str:
+def _promise(r: AnyReturn) -> str:
+    if isinstance(r, SeveralReturns):
+        return f"{len(r.parts)} values: {', '.join(map(_promise, r.parts))}"
     if isinstance(r, StructReturns):
         return describe(Struct(dict(r.kind.members), r.kind))
     return f"{describe_shape(r.shape)} of {r.dtype}" if r.shape else f"an {r.dtype}"
@@ -73,20 +75,29 @@ def _returned(f: Frame, value: Value, s: ast.Return) -> Value:
     if f.returns is None and f.kind == "kernel":
         help = f"annotate it: `def {f.name}(…) -> ds.f32:`"
         f.refuse("return", f"the kernel `{f.name}` returns a value but does not say its type", s, help=help)
+    if not isinstance(f.returns, SeveralReturns):
+        return _one(f, value, f.returns, s)
+    parts = f.returns.parts
+    if not isinstance(value, tuple | list) or len(value) != len(parts):
+        _refuse_kind(f, value, f.returns, s)
+    return tuple(_one(f, v, r, s) for v, r in zip(value, parts, strict=True))
+
+
+def _one(f: Frame, value: Value, r: OneReturn | None, s: ast.Return) -> Value:
     if isinstance(value, list) and scalars(value):
         value = operand(f.emit, value)
-    if f.returns is None:
+    if r is None:
         return value
-    if isinstance(f.returns, StructReturns):
+    if isinstance(r, StructReturns):
         if not isinstance(value, Struct):
-            _refuse_kind(f, value, f.returns, s)
-        return as_type(f, value, f.returns.kind, f"the result of {f.name}")
+            _refuse_kind(f, value, r, s)
+        return as_type(f, value, r.kind, f"the result of {f.name}")
     if isinstance(value, tuple):
-        value = operand(f.emit, value) if f.returns.shape else value
-    return _typed(f, value, f.returns, s)
+        value = operand(f.emit, value) if r.shape else value
+    return _typed(f, value, r, s)
 
 
-def _refuse_kind(f: Frame, value: Value, r: Returns | StructReturns, s: ast.Return) -> NoReturn:
+def _refuse_kind(f: Frame, value: Value, r: AnyReturn, s: ast.Return) -> NoReturn:
     f.refuse("return", f"this returns {describe(value)}, but `{f.name}` promises {_promise(r)}", s)
 
 

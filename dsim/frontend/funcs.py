@@ -6,14 +6,14 @@ import ast
 import copy
 import types
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args, get_origin
 
 from dsim.frontend import derive, elementary, own
 from dsim.frontend.captures import Path, Surroundings
 from dsim.frontend.exits import assigned
 from dsim.frontend.frame import Frame
 from dsim.frontend.local_values import buffered, fixed, record
-from dsim.frontend.lowered import Returns, StructReturns
+from dsim.frontend.lowered import AnyReturn, OneReturn, Returns, SeveralReturns, StructReturns
 from dsim.frontend.names import imported
 from dsim.frontend.operators import operand
 from dsim.frontend.problems import RefusedError
@@ -200,10 +200,29 @@ def _evaluated(annotation: Any, module: dict[str, Any], around: dict[str, Any]) 
         return None
 
 
-def declared_result(f: Frame, annotation: Any, node: ast.FunctionDef) -> Returns | StructReturns | None:
+def declared_result(f: Frame, annotation: Any, node: ast.FunctionDef) -> AnyReturn | None:
     """The type that a function promises to return, when it does."""
     if annotation is None:
         return None
+    several = annotation if isinstance(annotation, tuple) else ()
+    if get_origin(annotation) is tuple:
+        several = get_args(annotation)
+    parts = [_one_result(f, a) for a in several] if several else [_one_result(f, annotation)]
+    found = [p for p in parts if p is not None]
+    if len(found) == len(parts):
+        return SeveralReturns(tuple(found)) if several else found[0]
+    if f.kind == "kernel":
+        at = node.returns or node
+        f.refuse(
+            "return",
+            "a kernel returns scalars, vectors, matrices and structs",
+            at,
+            help="for example `-> ds.f32`, or `-> tuple[ds.f32, ds.i32]`",
+        )
+    return None
+
+
+def _one_result(f: Frame, annotation: Any) -> OneReturn | None:
     scalar, vector = scalar_type(annotation, f.emit.settings), matrix_type(annotation)
     if scalar is not None:
         return Returns(scalar)
@@ -212,17 +231,7 @@ def declared_result(f: Frame, annotation: Any, node: ast.FunctionDef) -> Returns
         assert entry is not None
         return Returns(entry, vector.shape)
     kind = struct_type(annotation)
-    if kind is not None:
-        return StructReturns(kind)
-    if f.kind == "kernel":
-        at = node.returns or node
-        f.refuse(
-            "return",
-            "a kernel returns a scalar, a vector, a matrix or a struct",
-            at,
-            help="for example `-> ds.f32`",
-        )
-    return None
+    return None if kind is None else StructReturns(kind)
 
 
 def _given(

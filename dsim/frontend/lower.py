@@ -17,7 +17,7 @@ from dsim.frontend.captures import Captures, Path, Surroundings, is_host_matrix
 from dsim.frontend.emit import Emitter
 from dsim.frontend.frame import Compilation, Frame, Language, RestartError
 from dsim.frontend.local_values import buffered
-from dsim.frontend.lowered import Lowered, Param, Returns, Settings, StructParam, StructReturns
+from dsim.frontend.lowered import AnyReturn, Lowered, Param, Returns, Settings, StructParam
 from dsim.frontend.memories import Memories
 from dsim.frontend.names import imported
 from dsim.frontend.parameters import parameter
@@ -243,7 +243,7 @@ class _Lowering:
 
     def _yields(self) -> tuple[Atom, ...]:
         f = self.frame
-        promised: Returns | StructReturns | None = f.returns
+        promised: AnyReturn | None = f.returns
         value = f.scope.values.get(RESULT)
         if isinstance(value, Poison):
             raise RefusedError
@@ -253,7 +253,7 @@ class _Lowering:
             node = self.text.node.returns or self.text.node
             message = f"`{f.name}` promises a value, but does not return one on every way"
             f.refuse("return", message, node, help="end it with a `return`")
-        if isinstance(promised, StructReturns):
+        if not isinstance(promised, Returns):
             return tuple(self.emit.atom(s) for s in scalars(value))
         atoms = tuple(self.emit.atom(s, promised.dtype) for s in scalars(value))
         assert len(atoms) == size(promised.shape)

@@ -94,6 +94,17 @@ class StructReturns:
 
 
 @dataclass(frozen=True, slots=True)
+class SeveralReturns:
+    """What a kernel gives back is a tuple; it yields the scalars, part by part."""
+
+    parts: tuple[OneReturn, ...]
+
+
+OneReturn = Returns | StructReturns
+AnyReturn = OneReturn | SeveralReturns
+
+
+@dataclass(frozen=True, slots=True)
 class LoopConfig:
     """What ``loop_config`` said about a loop."""
 
@@ -120,7 +131,7 @@ class Lowered:
     hidden : tuple of Capture
         Numbers that are parameters because they were in `promoted`; their types are those of the
         kernel's parameters.
-    returns : Returns, StructReturns or None
+    returns : Returns, StructReturns, SeveralReturns or None
         What it gives back.
     random : bool
         Whether it draws random numbers.
@@ -138,7 +149,7 @@ class Lowered:
     params: tuple[Param | StructParam, ...]
     captures: tuple[Capture, ...]
     hidden: tuple[Capture, ...]
-    returns: Returns | StructReturns | None
+    returns: AnyReturn | None
     random: bool
     diagnostics: tuple[Diagnostic, ...]
     objects: tuple[Capture, ...] = ()

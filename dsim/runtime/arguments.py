@@ -8,12 +8,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 import numpy as np
 
 from dsim.diagnostics import Diagnostic, LaunchTypeError, Span
-from dsim.frontend.lowered import Capture, Lowered, Param, Returns, StructParam, StructReturns
+from dsim.frontend.lowered import (
+    AnyReturn,
+    Capture,
+    Lowered,
+    OneReturn,
+    Param,
+    SeveralReturns,
+    StructParam,
+    StructReturns,
+)
 from dsim.ir.types import ScalarType
 from dsim.runtime import access, pipeline
 from dsim.runtime.array_launch import ArrayLaunch
@@ -229,13 +239,27 @@ def _launching(form: Form, values: str, scope: dict[str, Any]) -> list[str]:
     ]
 
 
-def _results(returns: Returns | StructReturns | None) -> Callable[[tuple[Any, ...]], Any]:
+def _results(returns: AnyReturn | None) -> Callable[[tuple[Any, ...]], Any]:
+    if isinstance(returns, SeveralReturns):
+        parts = returns.parts
+        return lambda values: _several(parts, iter(values))
     if isinstance(returns, StructReturns):
         return lambda values: struct_of(returns.kind, iter(values))
     if returns is None or not returns.shape:
         return lambda values: values[0] if values else None
     shape, dtype = returns.shape, returns.dtype.numpy
     return lambda values: Array(np.array(values, dtype).reshape(shape))
+
+
+def _several(parts: tuple[OneReturn, ...], values: Iterator[Any]) -> tuple[Any, ...]:
+    """The parts of a tuple, each of the next of `values`."""
+    out: list[Any] = []
+    for r in parts:
+        if isinstance(r, StructReturns):
+            out.append(struct_of(r.kind, values))
+        else:
+            out.append(_results(r)(tuple(islice(values, math.prod(r.shape)))))
+    return tuple(out)
 
 
 def up_to_date(lowered: Lowered) -> bool:

@@ -300,7 +300,7 @@ def test_signatures() -> None:
     assert "`not_every_way` promises a value, but does not return one on every way" in refused(not_every_way)
     assert "return: this returns nothing, but `empty` promises an f64" in refused(empty)
     assert "return: this returns a vector of 2, but `wrong_shape` promises an f64" in refused(wrong_shape)
-    assert "a kernel returns a scalar, a vector, a matrix or a struct" in refused(odd_result)
+    assert "a kernel returns scalars, vectors, matrices and structs" in refused(odd_result)
 
 
 def test_vector_parameters_and_results() -> None:
