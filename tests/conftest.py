@@ -1,15 +1,18 @@
-"""What all tests share: golden texts, and random examples that are the same in every run."""
+"""What all tests share: golden texts, random examples that are the same in every run, compiled kernels."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import settings as examples
 
-settings.register_profile("steady", derandomize=True, database=None)
-settings.load_profile("steady")
+from dsim.runtime import settings
+
+examples.register_profile("steady", derandomize=True, database=None)
+examples.load_profile("steady")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -36,3 +39,11 @@ def golden(request: pytest.FixtureRequest) -> Callable[..., None]:
         assert text.rstrip("\n") + "\n" == path.read_text(encoding="utf-8")
 
     return compare
+
+
+@pytest.fixture(autouse=True)
+def _compiled_again() -> Iterator[None]:
+    """Leaves the reference backend after a test that chose it; ``init()`` keeps it for the next one."""
+    yield
+    if settings.current().backend != "cpu":
+        settings.change(replace(settings.current(), backend="cpu"))
