@@ -34,6 +34,7 @@ _FOR_PEOPLE = frozenset(
         "copy_from",
         "dtype",
         "dual",
+        "element_shape",
         "entry_shape",
         "fill",
         "from_numpy",

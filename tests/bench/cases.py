@@ -172,4 +172,23 @@ def launches(count: int = 1000) -> Case:
     return run, last, x
 
 
-CASES: dict[str, Callable[[], Case]] = {c.__name__: c for c in (gravity, wave, springs, sheet, launches)}
+def batches(count: int = 200, size: int = 64) -> Case:
+    """Small launches that get their data as NumPy arrays, another one each time."""
+    weights, misfit = ds.ndarray(ds.f32, size, needs_grad=True), ds.ndarray(ds.f32, (), needs_grad=True)
+    data = RNG.random((count, size)).astype(np.float32)
+
+    @ds.kernel
+    def fit(w: ds.types.ndarray(), row: ds.types.ndarray(), out: ds.types.ndarray()):
+        for i in w:
+            out[None] += (w[i] - row[i]) ** 2
+
+    def run() -> None:
+        for row in data:
+            fit(weights, row, misfit)
+
+    return run, misfit, weights
+
+
+CASES: dict[str, Callable[[], Case]] = {
+    c.__name__: c for c in (gravity, wave, springs, sheet, launches, batches)
+}
