@@ -279,6 +279,7 @@ _BY_SYNTAX: dict[str, Callable[[Frame, str, ast.Call, bool], Value]] = {
 
 
 def _method(f: Frame, method: Method, node: ast.Call, hint: str) -> Value:
+    _refuse_kept(f, method, node)
     args, keywords = arguments(f, node)
     if isinstance(method.owner, Struct | StructElement):
         return struct_methods.call(f, method, args, keywords, node, hint)
@@ -298,6 +299,18 @@ def _method(f: Frame, method: Method, node: ast.Call, hint: str) -> Value:
             return _checked(f, "cast", node, _cast, hint, owner, *args)
         f.refuse("unknown-attribute", f"{describe(owner)} has no method `{method.name}`", node)
     return _checked(f, method.name, node, known, owner, hint, *args, **keywords)
+
+
+def _refuse_kept(f: Frame, method: Method, node: ast.Call) -> None:
+    """A method that may change its owner knows it by its place: it cannot be kept or passed on."""
+    changes = isinstance(method.owner, Struct) or (method.name == "fill" and isinstance(method.owner, Mat))
+    if changes and getattr(node.func, "value", None) is not method.node:
+        f.refuse(
+            "syntax",
+            f"the method `{method.name}` can only be called where it is named",
+            node,
+            help=f"write `….{method.name}(…)`, with what it belongs to",
+        )
 
 
 def _member_field(f: Frame, owner: StructField, args: list[Value], node: ast.Call) -> Value:

@@ -212,3 +212,35 @@ def test_fields_that_are_not_placed_together() -> None:
         "the members of `balls` are not all placed with one shape",
         "give it a shape, or `root.dense(…).place(balls)`",
     )
+
+
+def test_methods_are_called_where_they_are_named() -> None:
+    def kept(b: Ball):
+        push = b.push
+        b = Ball()
+        push(1.0)
+
+    @ti.func
+    def with_a_method(push):
+        b = Ball()
+        push(1.0)
+        return b.mass
+
+    def passed(b: Ball) -> float:
+        return with_a_method(b.push)
+
+    @ti.func
+    def with_fill(fill):
+        v = ti.Vector([1.0, 2.0])
+        fill(3.0)
+        return v[0]
+
+    def filled() -> float:
+        v = ti.Vector([1.0, 2.0])
+        return with_fill(v.fill)
+
+    for function, name in ((kept, "push"), (passed, "push"), (filled, "fill")):
+        assert said(function)[1:] == (
+            f"the method `{name}` can only be called where it is named",
+            f"write `….{name}(…)`, with what it belongs to",
+        )
