@@ -84,10 +84,22 @@ class Runtime:
 
 
 def _line(s: Print, values: ctypes._Pointer[ctypes.c_int64]) -> str:
-    at = itertools.count()
-    return (
-        "".join(p if isinstance(p, str) else str(decode(values[next(at)], p.type)) for p in s.parts) + s.end
-    )
+    out, at = "", 0
+    for p in s.parts:
+        if isinstance(p, str):
+            out += p
+            continue
+        value = decode(values[at], p.type)
+        out += formatted(value, s.formats[at]) if s.formats else str(value)
+        at += 1
+    return out + s.end
+
+
+def formatted(value: np.generic, given: str) -> str:
+    """`value` as a format of `Print` says."""
+    if given.startswith("%"):
+        return given % value.item()
+    return format(value.item(), given[1:]) if given else str(value)
 
 
 def decode(bits: int, t: ScalarType) -> np.generic:

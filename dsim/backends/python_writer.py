@@ -152,8 +152,15 @@ class _Writer:
     def element(self, m: Memory, index: tuple[Atom, ...]) -> str:
         return f"{self.names.memory(m)}[{', '.join(map(self.plain, index)) or '()'}]"
 
-    def message(self, parts: tuple[str | Atom, ...]) -> str:
-        return ", ".join(repr(p) if isinstance(p, str) else self.scalar(p) for p in parts)
+    def message(self, parts: tuple[str | Atom, ...], formats: tuple[str, ...] = ()) -> str:
+        given = iter(formats)
+        shown = (repr(p) if isinstance(p, str) else self.formatted(p, next(given, "")) for p in parts)
+        return ", ".join(shown)
+
+    def formatted(self, a: Atom, given: str) -> str:
+        if given.startswith("%"):
+            return f"{given!r} % {self.scalar(a)}"
+        return f"format({self.scalar(a)}, {given[1:]!r})" if given else self.scalar(a)
 
     # statements
 
@@ -200,7 +207,7 @@ class _Writer:
 
     def told(self, s: Print | Assert) -> None:
         if isinstance(s, Print):
-            self.line(f'print({self.message(s.parts)}, sep="", end={s.end!r})', s)
+            self.line(f'print({self.message(s.parts, s.formats)}, sep="", end={s.end!r})', s)
             return
         cond, comma = self.plain(s.cond), "," if len(s.parts) == 1 else ""
         parts = f", ({self.message(s.parts)}{comma})" if s.parts else ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from dsim.diagnostics import Diagnostic
 from dsim.frontend import text
 from dsim.frontend.frame import Frame
 from dsim.frontend.operators import condition
@@ -25,7 +26,7 @@ def report_print(f: Frame, node: ast.Call) -> None:
     for i, n in enumerate(node.args):
         shown += [options["sep"]] if i else []
         shown += text.parts(f, n)
-    f.emit.builder.add(Print(text.merged(shown), options["end"], f.emit.builder.origin))
+    f.emit.builder.add(Print(text.merged(shown), options["end"], f.emit.builder.origin, text.formats(shown)))
 
 
 def report_assert(f: Frame, node: ast.Assert) -> None:
@@ -33,5 +34,9 @@ def report_assert(f: Frame, node: ast.Assert) -> None:
     truth = condition(f.emit, f.value(node.test))
     if truth is True:
         return
-    message = text.merged(text.parts(f, node.msg)) if node.msg is not None else ()
+    parts = text.parts(f, node.msg) if node.msg is not None else []
+    message = text.merged(parts)
+    if text.formats(parts):
+        note = "formats are ignored in the message of an `assert`: it shows all digits"
+        f.emit.problems.note(Diagnostic("fallback", note, f.span(node)))
     f.emit.builder.add(Assert(FALSE if truth is False else truth, message, f.emit.builder.origin))

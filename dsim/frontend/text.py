@@ -5,13 +5,23 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
+from string import Formatter
 
-from dsim.diagnostics import Diagnostic
 from dsim.frontend.frame import Frame
 from dsim.frontend.values import Mat, Opaque, Struct, Value, describe, is_number, is_scalar
 from dsim.ir.nodes import Atom
 
-Part = str | Atom
+
+@dataclass(frozen=True, slots=True)
+class Formatted:
+    """A scalar to be shown as `format` says; see `Print`."""
+
+    atom: Atom
+    format: str
+
+
+Part = str | Atom | Formatted
 
 
 def parts(f: Frame, node: ast.expr) -> list[Part]:
@@ -19,15 +29,21 @@ def parts(f: Frame, node: ast.expr) -> list[Part]:
     if isinstance(node, ast.JoinedStr):
         return [p for n in node.values for p in parts(f, n)]
     if isinstance(node, ast.FormattedValue):
-        if node.format_spec is not None or node.conversion != -1:
-            note = Diagnostic("fallback", "formats are ignored: a kernel prints all digits", f.span(node))
-            f.emit.problems.note(note)
-        return shown(f, f.value(node.value))
+        return shown(f, f.value(node.value), _specification(f, node))
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod) and _is_text(node.left):
         return _percent(f, node)
     if isinstance(node, ast.Call) and _is_format(node):
         return _format_call(f, node)
     return shown(f, f.value(node))
+
+
+def _specification(f: Frame, node: ast.FormattedValue) -> str:
+    if node.format_spec is None:
+        return ""
+    texts = node.format_spec.values if isinstance(node.format_spec, ast.JoinedStr) else [node.format_spec]
+    if not all(isinstance(t, ast.Constant) for t in texts):
+        f.refuse("static", "a format must be known when the kernel is compiled", node, help="write it out")
+    return ":" + "".join(str(t.value) for t in texts if isinstance(t, ast.Constant))
 
 
 def _is_text(node: ast.expr) -> bool:
@@ -38,51 +54,101 @@ def _is_format(node: ast.Call) -> bool:
     return isinstance(node.func, ast.Attribute) and node.func.attr == "format" and _is_text(node.func.value)
 
 
+_PERCENT = re.compile(r"(%[-+ #0]*\d*(?:\.\d+)?[a-zA-Z%])")
+
+
 def _percent(f: Frame, node: ast.BinOp) -> list[Part]:
+    """``"x = %.2f" % x``."""
     assert isinstance(node.left, ast.Constant)
     values = node.right.elts if isinstance(node.right, ast.Tuple) else [node.right]
-    pieces = re.split(r"%[-+ #0]*\d*(?:\.\d+)?[a-zA-Z]", node.left.value)  # type: ignore[arg-type]
-    return _woven(f, [p.replace("%%", "%") for p in pieces], values, node)
+    texts, formats = [""], []
+    for i, piece in enumerate(_PERCENT.split(str(node.left.value))):
+        if i % 2 == 0 or piece == "%%":
+            texts[-1] += "%" if i % 2 else piece
+        else:
+            formats.append("" if piece == "%s" else piece)
+            texts.append("")
+    return _woven(f, texts, formats, values, node)
 
 
 def _format_call(f: Frame, node: ast.Call) -> list[Part]:
+    """``"x = {:.2f}".format(x)``."""
     assert isinstance(node.func, ast.Attribute)
     assert isinstance(node.func.value, ast.Constant)
-    pieces = re.split(r"\{[^{}]*\}", node.func.value.value)  # type: ignore[arg-type]
-    return _woven(f, pieces, node.args, node)
+    texts, formats, values = [""], [], []
+    try:
+        pieces = [*Formatter().parse(str(node.func.value.value))]
+    except ValueError as error:
+        f.refuse("argument", f"this text cannot be filled in: {error}", node)
+    for text, name, spec, _ in pieces:
+        texts[-1] += text
+        if name is not None:
+            values.append(_argument(f, node, name, len(values)))
+            formats.append(f":{spec}" if spec else "")
+            texts.append("")
+    unused = len(node.args) if not any(n for _, n, _, _ in pieces) else len(values)
+    if unused != len(values):
+        f.refuse("argument", f"the text has {len(values)} places for {len(node.args)} values", node)
+    return _woven(f, texts, formats, values, node)
 
 
-def _woven(f: Frame, pieces: list[str], values: Sequence[ast.expr], node: ast.expr) -> list[Part]:
-    if len(pieces) != len(values) + 1:
-        f.refuse("argument", f"the text has {len(pieces) - 1} places for {len(values)} values", node)
-    out: list[Part] = [pieces[0]]
-    for value, piece in zip(values, pieces[1:], strict=True):
-        out += [*parts(f, value), piece]
+def _argument(f: Frame, node: ast.Call, name: str, place: int) -> ast.expr:
+    """What `name` in braces means among the arguments of ``format``."""
+    named = {k.arg: k.value for k in node.keywords}
+    at = int(name) if name.isdecimal() else place
+    if name in named:
+        return named[name]
+    if (name and not name.isdecimal()) or at >= len(node.args):
+        f.refuse("argument", f"`format` has no value for `{{{name}}}`", node)
+    return node.args[at]
+
+
+def _woven(
+    f: Frame, texts: list[str], formats: list[str], values: Sequence[ast.expr], node: ast.expr
+) -> list[Part]:
+    if len(formats) != len(values):
+        f.refuse("argument", f"the text has {len(formats)} places for {len(values)} values", node)
+    out: list[Part] = [texts[0]]
+    for value, given, text in zip(values, formats, texts[1:], strict=True):
+        out += [*(shown(f, f.value(value), given) if given else parts(f, value)), text]
     return [p for p in out if p != ""]
 
 
-def shown(f: Frame, value: Value) -> list[Part]:
-    """Text and scalars of a value: vectors in brackets."""
-    if isinstance(value, str) or is_number(value) or value is None:
-        return [str(value)]
+def shown(f: Frame, value: Value, given: str = "") -> list[Part]:
+    """Text and scalars of a value, each scalar in the format that is `given`: vectors in brackets."""
+    if isinstance(value, str | Opaque) or is_number(value) or value is None:
+        return [_in_format(f, value.value if isinstance(value, Opaque) else value, given)]
     if is_scalar(value):
-        return [f.emit.atom(value)]
+        return [_scalar(f, f.emit.atom(value), given)]
     if isinstance(value, Mat):
-        return _listed(f, value.rows() if len(value.shape) == 2 else value.entries, "[]")
+        return _listed(f, value.rows() if len(value.shape) == 2 else value.entries, "[]", given)
     if isinstance(value, tuple | list):
-        return _listed(f, value, "()" if isinstance(value, tuple) else "[]")
+        return _listed(f, value, "()" if isinstance(value, tuple) else "[]", given)
     if isinstance(value, Struct):
         return _struct(f, value)
-    if isinstance(value, Opaque):
-        return [str(value.value)]
     f.emit.refuse("type", f"{describe(value)} cannot be shown", help="show its elements one by one")
 
 
-def _listed(f: Frame, values: Sequence[Value], brackets: str) -> list[Part]:
+def _scalar(f: Frame, atom: Atom, given: str) -> Part:
+    if not given:
+        return atom
+    _in_format(f, 1.5 if atom.type.is_float else atom.type.kind == "bool" or 1, given)  # is it one?
+    return Formatted(atom, given)
+
+
+def _in_format(f: Frame, value: object, given: str) -> str:
+    """`value`, known now, as text; a format that is none of its kind is refused."""
+    try:
+        return given % value if given.startswith("%") else format(value, given[1:]) if given else str(value)
+    except (ValueError, TypeError) as error:
+        f.emit.refuse("argument", f"`{given.removeprefix(':')}` does not format {describe(value)}: {error}")
+
+
+def _listed(f: Frame, values: Sequence[Value], brackets: str, given: str) -> list[Part]:
     out: list[Part] = [brackets[0]]
     for i, v in enumerate(values):
         out += [", "] if i else []
-        out += shown(f, v)
+        out += shown(f, v, given)
     return [*out, brackets[1]]
 
 
@@ -93,12 +159,19 @@ def _struct(f: Frame, value: Struct) -> list[Part]:
     return [*out, ")"]
 
 
-def merged(given: Sequence[Part]) -> tuple[Part, ...]:
-    """`given` with texts that follow one another joined."""
-    out: list[Part] = []
-    for p in given:
+def merged(given: Sequence[Part]) -> tuple[str | Atom, ...]:
+    """`given` with texts that follow one another joined, without formats."""
+    out: list[str | Atom] = []
+    for part in given:
+        p = part.atom if isinstance(part, Formatted) else part
         if isinstance(p, str) and out and isinstance(out[-1], str):
             out[-1] += p
         elif p != "":
             out.append(p)
     return tuple(out)
+
+
+def formats(given: Sequence[Part]) -> tuple[str, ...]:
+    """The format of each scalar among `given`; none when all are shown plainly."""
+    found = tuple(p.format if isinstance(p, Formatted) else "" for p in given if not isinstance(p, str))
+    return found if any(found) else ()

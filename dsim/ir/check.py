@@ -249,6 +249,9 @@ class _Checker:
     def told(self, s: Print | Assert) -> None:
         if isinstance(s, Assert):
             self.types("condition", (s.cond,), (u1,))
+            return
+        count = sum(not isinstance(p, str) for p in s.parts)
+        self.demand(len(s.formats) in (0, count), f"{len(s.formats)} formats for {count} values")
 
     def derive(self, s: Derive) -> None:
         self.types("arguments", s.args, (p.type for p in s.params))

@@ -260,11 +260,16 @@ class While:
 
 @dataclass(frozen=True, slots=True)
 class Print:
-    """Prints `parts`, text and values, one after the other, ended by `end`."""
+    """Prints `parts`, text and values, one after the other, ended by `end`.
+
+    `formats`, when given, has one for each value: ``""`` for all digits, ``":.2f"`` as `format` takes it
+    after the colon, or ``"%.2f"`` as the operator ``%`` does.
+    """
 
     parts: tuple[str | Atom, ...]
     end: str = "\n"
     origin: Origin = _origin()
+    formats: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -131,7 +131,8 @@ def _statement(s: Statement) -> Iterator[str]:
         case Journal() | Record() | Mark() | Rewind():
             yield _logging(s)
         case Print():
-            yield f"print {_parts(s.parts)}" + ("" if s.end == "\n" else f" end {s.end!r}")
+            formats = f" as {', '.join(map(repr, s.formats))}" if s.formats else ""
+            yield f"print {_parts(s.parts)}{formats}" + ("" if s.end == "\n" else f" end {s.end!r}")
         case Assert():
             yield f"assert {atom(s.cond)}" + (f": {_parts(s.parts)}" if s.parts else "")
         case If():

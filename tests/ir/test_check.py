@@ -80,7 +80,7 @@ CALLED = Call(
         (Alloc(BUFFER, (index(3), Q)), Store(BUFFER, (Q, Q), P)),
         (
             If(C0, Block((), (P,)), Block((Let(B, "neg", (P,)),), (B,)), (A,)),
-            Print(("a = ", A)),
+            Print(("a = ", A), formats=(":.2f",)),
             Assert(C0, ("a", A)),
         ),
         (LOOP, Let(Var("t", f32), "neg", (LOOP.results[0],))),
@@ -105,6 +105,7 @@ def test_what_keeps_the_rules_passes(statements: tuple[Statement, ...]) -> None:
         ("a is bound twice", (Let(A, "neg", (P,)), Let(A, "neg", (P,)))),
         ("p is a f32, not a f64", (Let(Var("t", f64), "neg", (Var("p", f64),)),)),
         ("b is not bound here", (LOOP, Print((B,)))),
+        ("2 formats for 1 values", (Print(("a = ", Const(1, i32)), formats=("", "")),)),
         ("a is bound twice", (LOOP, Let(A, "neg", (P,)))),
         ("i is not bound here", (LOOP, Print((J,)))),
         ("no primitive sinus", (Let(A, "sinus", (P,)),)),

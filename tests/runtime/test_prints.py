@@ -1,0 +1,109 @@
+"""Formats of what kernels print, in machine code and in the reference."""
+
+# ruff: noqa: F507, F523, F524, UP031, UP032 (the formats are what is tested)
+
+from dataclasses import replace
+
+import pytest
+
+import dsim as ti
+from dsim.runtime import settings
+
+
+@pytest.fixture(autouse=True, params=["cpu", "reference"])
+def _backend(request):
+    settings.change(replace(settings.current(), default_fp=ti.f64, backend=request.param))
+    yield
+    settings.change(replace(settings.current(), backend="cpu"))
+    ti.reset()
+
+
+def printed(capsys, run, *args):
+    run(*args)
+    return capsys.readouterr().out
+
+
+def test_format_strings(capsys):
+    @ti.kernel
+    def run(a: float, n: int, b: ti.u1, u: ti.u8):
+        print(f"a={a:.2f} n={n:04d} {a:e} {n:x} {a!r} {b} {u:>5}|{1.5:6.1f}|{{}}")
+        print(f"{a=}, {n + 1=:3d}")
+
+    assert printed(capsys, run, 1.5, 27, True, 200) == (
+        "a=1.50 n=0027 1.500000e+00 1b 1.5 True   200|   1.5|{}\na=1.5, n + 1= 28\n"
+    )
+
+
+def test_the_percent_operator(capsys):
+    @ti.kernel
+    def run(a: float, n: int):
+        print("%.2f %d %s 100%% %5.1f|" % (a, n, a, 2.25), "%g" % a)
+
+    assert printed(capsys, run, 1.5, 7) == "1.50 7 1.5 100%   2.2| 1.5\n"
+
+
+def test_the_method_format(capsys):
+    @ti.kernel
+    def run(a: float, n: int):
+        print("{:.3f} {}".format(a, n), "{1} {0:.1f} {{}} {m:03d}".format(a, n, m=n + 1), sep="|")
+
+    assert printed(capsys, run, 1.5, 7) == "1.500 7|7 1.5 {} 008\n"
+
+
+def test_vectors_and_matrices_entry_by_entry(capsys):
+    @ti.kernel
+    def run(a: float):
+        v = ti.Vector([a, 2.0])
+        print(f"{v:.2f} {(a, 1.0):.1f}", ti.Matrix([[a, 1.0], [2.0, 3.0]]))
+
+    assert printed(capsys, run, 1.5) == "[1.50, 2.00] (1.5, 1.0) [[1.5, 1.0], [2.0, 3.0]]\n"
+
+
+def test_formats_survive_a_gradient(capsys):
+    x = ti.field(ti.f64, shape=2, needs_grad=True)
+    loss = ti.field(ti.f64, shape=(), needs_grad=True)
+
+    @ti.kernel
+    def run():
+        for i in range(2):
+            print(f"{x[i]:.1f}")
+            loss[None] += x[i] ** 2
+
+    x.fill(1.5)
+    with ti.Tape(loss):
+        run()
+    assert capsys.readouterr().out == "1.5\n1.5\n"
+    assert x.grad.to_numpy().tolist() == [3.0, 3.0]
+    assert "print x_at as ':.1f'" in str(run.primal.ir)
+
+
+def test_wrong_formats():
+    @ti.kernel
+    def letters(a: float):
+        print(f"{a:d}")
+
+    @ti.kernel
+    def width(a: float, n: int):
+        print(f"{a:{n}}")
+
+    @ti.kernel
+    def few(a: float):
+        print("%f %f" % (a,))
+
+    @ti.kernel
+    def many(a: float):
+        print("{}".format(a, a))
+
+    @ti.kernel
+    def missing(a: float):
+        print("{b}".format(a))
+
+    for kernel, args, message in [
+        (letters, (1.0,), "`d` does not format a"),
+        (width, (1.0, 2), "a format must be known when the kernel is compiled"),
+        (few, (1.0,), "the text has 2 places for 1 values"),
+        (many, (1.0,), "the text has 1 places for 2 values"),
+        (missing, (1.0,), "`format` has no value for `{b}`"),
+    ]:
+        with pytest.raises(ti.TaichiCompilationError, match=message):
+            kernel(*args)
