@@ -115,7 +115,7 @@ class Expressions(Choosing):
         """An integer of any sign and size."""
         form = self.pick(
             "atom",
-            *["+", "-", "*", "%", "//", "max", "^", "&"] * bool(depth),
+            *["+", "-", "*", "%", "//", "max", "^", "&", "int"] * bool(depth),
             *["hash"] * (self.steered and depth > 0),
         )
         a = self.integer_atom(scope)
@@ -124,6 +124,8 @@ class Expressions(Choosing):
         if form == "hash":
             # of a literal it would be Python's arithmetic, which does not wrap
             return f"(({self.integer_element(scope)} * 1103515245 + 12345) >> 16)"
+        if form == "int":
+            return f"int({self.atom(scope)} * {self.pick('2.0', '3.0')} + 4.5)"
         b = self.integer(scope, depth - 1)
         if form in ("%", "//"):
             return f"({a}) {form} {self.pick(2, 3)}"
@@ -141,7 +143,9 @@ class Expressions(Choosing):
 
     def condition(self, scope: Scope, depth: int = 1) -> str:
         """A condition on integers, on floats, or on both."""
-        form = self.pick("integer", "float", "parity", *["and", "or", "not"] * bool(depth))
+        guarded = self.guarded(scope)
+        kinds = ["integer", "float", "parity", "between", *["and", "or", "not"] * bool(depth)]
+        form = self.pick(*kinds, *["guarded"] * 3 * bool(guarded))
         if form == "integer":
             return f"{self.integer(scope)} {self.pick('<', '>', '==', '!=', '<=')} {self.pick(0, 1, 2)}"
         if form == "parity":
@@ -149,8 +153,23 @@ class Expressions(Choosing):
         if form == "float":
             limit = self.pick("0.1", "-0.4", self.atom(scope))
             return f"{self.atom(scope)} {self.pick('<', '>')} {limit}"
+        if form == "between":
+            return f"-0.4 < {self.atom(scope)} < {self.pick('0.1', '0.6')}"
+        if form == "guarded":
+            guard, element = self.pick(*guarded)
+            return f"{guard} and {element} {self.pick('<', '>')} 0.1"
         inner = self.condition(scope, depth - 1)
         return f"not ({inner})" if form == "not" else f"{inner} {form} {self.condition(scope, depth - 1)}"
+
+    def guarded(self, scope: Scope) -> list[tuple[str, str]]:
+        """Conditions under which an element beside another one is there, each with the element."""
+        found = []
+        for f in floats_of(self.sources):
+            for name, below in scope.below.items():
+                if len(f.shape) == 1 and below <= f.shape[0]:
+                    found += [(f"{name} > 0", f"{f.name}[{name} - 1]")]
+                    found += [(f"{name} < {f.shape[0] - 1}", f"{f.name}[{name} + 1]")]
+        return found
 
     # -- floats
 
@@ -159,6 +178,8 @@ class Expressions(Choosing):
         numbers, vectors = floats_of(self.sources), floats_of(self.sources, entries=True)
         kinds = ["element"] * 4 * bool(numbers) + ["name"] * 4 * bool(scope.floats) + ["literal"]
         kinds += ["entry", "product"] * bool(vectors) + ["local entry"] * 2 * bool(scope.vectors)
+        guarded = self.guarded(scope)
+        kinds += ["guarded"] * bool(guarded)
         kind = self.pick(*kinds)
         if kind == "name":
             return self.pick(*scope.floats)
@@ -170,6 +191,9 @@ class Expressions(Choosing):
             return (
                 f"{self.element(self.pick(*vectors), scope)}.dot({self.element(self.pick(*vectors), scope)})"
             )
+        if kind == "guarded":
+            guard, element = self.pick(*guarded)
+            return f"({element} if {guard} else 0.3)"
         if kind == "local entry":
             return f"{self.pick(*scope.vectors)}[{self.index(3, scope)}]"
         return self.element(self.pick(*numbers), scope)
@@ -177,11 +201,15 @@ class Expressions(Choosing):
     _UNARY = (
         "ti.sin({a})", "ti.cos({a})", "ti.tanh({a})", "(-{a})", "abs({a})", "({a}) ** 2",
         "ti.exp(-({a} * {a}))", "ti.sqrt(1.0 + {a} * {a})", "ti.log(1.5 + {a} * {a})", "ti.atan({a})",
+        "({a}) ** 3", "(1.2 + {a} * {a}) ** 0.7", "ti.asin(0.6 * ti.sin({a}))", "ti.tan(0.7 * ti.tanh({a}))",
+        "ti.rsqrt(1.0 + {a} * {a})", "ti.math.clamp({a}, -0.6, 0.7)", "(0.4 * ti.floor(2.0 * {a}) + {a})",
+        "({a}) % 0.7", "ti.sinh(ti.sin({a}))",
     )  # fmt: skip
     _BINARY = (
         "({a} * {b})", "({a} * {b})", "({a} + {b})", "({a} - {b})", "({a} / (1.0 + {b} * {b}))",
         "max({a}, {b})", "min({a}, {b})", "ti.select({c}, {a}, {b})", "({a} if {c} else {b})",
-        "ti.atan2({a}, 1.5 + {b} * {b})",
+        "ti.atan2({a}, 1.5 + {b} * {b})", "ti.math.mix({a}, {b}, 0.3)",
+        "ti.pow(1.1 + {a} * {a}, ti.sin({b}))",
     )  # fmt: skip
 
     def number(self, scope: Scope, depth: int = 2) -> str:

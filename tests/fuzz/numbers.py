@@ -126,8 +126,13 @@ class Dual:
         return Dual(value, (self.d - other.d * value) / other.v)
 
     def __pow__(self, exponent):
-        assert exponent == 2
-        return self * self
+        if isinstance(exponent, int):
+            return self * self * self if exponent == 3 else self * self
+        return FUNCTIONS["exp"](FUNCTIONS["log"](self) * exponent)
+
+    def __mod__(self, other):
+        times = floored(self / other)
+        return self - dual(other) * times
 
     def __radd__(self, other):
         return dual(other) + self
@@ -205,14 +210,21 @@ def truncated(value) -> Int:
     """`value` without its fraction."""
     if isinstance(value, int):
         return wrapped(value)
-    WATCH.tie(value.v, round(value.v))
-    return wrapped(int(value.v))
+    return wrapped(int(_away_from_steps(value.v)))
 
 
 def floored(value):
     """The next lower whole number."""
-    WATCH.tie(value.v, round(value.v))
-    return Dual(float(math.floor(value.v)))
+    return Dual(float(math.floor(_away_from_steps(value.v))))
+
+
+def _away_from_steps(v: float) -> float:
+    """`v`, whose fraction decides; what is too large for that is not compared."""
+    if not abs(v) < 1e6:
+        WATCH.largest = math.inf
+        return 0.0
+    WATCH.tie(v, round(v))
+    return v
 
 
 def _same(a: Dual, b: Dual) -> bool:
@@ -238,6 +250,10 @@ FUNCTIONS = {
     "sin": _smooth(math.sin, lambda x, v: math.cos(x)),
     "cos": _smooth(math.cos, lambda x, v: -math.sin(x)),
     "tanh": _smooth(math.tanh, lambda x, v: 1.0 - v * v),
+    "asin": _smooth(math.asin, lambda x, v: 1.0 / math.sqrt(1.0 - x * x)),
+    "tan": _smooth(math.tan, lambda x, v: 1.0 + v * v),
+    "sinh": _smooth(math.sinh, lambda x, v: math.cosh(x)),
+    "rsqrt": _smooth(lambda x: 1.0 / math.sqrt(x), lambda x, v: -0.5 * v * v * v),
     "atan": _smooth(math.atan, lambda x, v: 1.0 / (1.0 + x * x)),
     "sqrt": _smooth(math.sqrt, lambda x, v: 0.5 / v),
     "exp": _smooth(math.exp, lambda x, v: v),

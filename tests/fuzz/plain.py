@@ -213,6 +213,11 @@ _TI = SimpleNamespace(
     ndrange=_ndrange,
     atan2=numbers.angle,
     floor=numbers.floored,
+    pow=lambda a, b: a**b,
+    math=SimpleNamespace(
+        clamp=lambda v, low, high: numbers.smaller(numbers.larger(v, low), high),
+        mix=lambda a, b, t: a * (1.0 - t) + b * t,
+    ),
     stop_grad=lambda v: Dual(v.v),
     cast=lambda v, dtype: numbers.truncated(v) if dtype is int else dual(v),
     select=lambda condition, a, b: a if condition else b,

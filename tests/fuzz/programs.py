@@ -84,6 +84,7 @@ class Drawing(Choosing):
         blocks, together = [], False
         if writing.chance(20):
             together = True
+            scope.mutable_floats += scope.floats
             blocks.append(BlockSpec(tuple(writing.local(scope, 0) + writing.integer_local(scope, 0))))
         count = writing.pick(1, 2, 3)
         blocks += [self.block(writing, scope, rich and number == 0) for number in range(count)]

@@ -195,14 +195,15 @@ class Statements(Expressions):
     def repeat(self, scope: Scope, depth: int) -> Lines:
         """A loop that counts, up or down, as often as is written or as data says."""
         inner, name = scope.inner(breaks=True), self.fresh("j")
-        kind = self.pick("constant", "constant", "size", "data", "data", "down", "from")
+        kind = self.pick("constant", "constant", "size", "data", "data", "down", "from", "steps")
         size = self.pick(2, 3)
-        below = {"constant": size, "size": size, "data": 4, "down": size, "from": 4}[kind]
+        below = {"constant": size, "size": size, "data": 4, "down": size, "from": 4, "steps": 4}[kind]
         bounds = {
             "constant": f"{size}",
             "size": f"{self.pick(0, 1)}, {size}",
             "data": f"({self.integer(scope)}) % 4",
             "down": f"{size - 1}, -1, -1",
+            "steps": f"{self.pick(0, 1)}, {self.pick(3, 4)}, 2",
             "from": f"{self.index(2, scope)}, {self.pick(3, 4)}",
         }[kind]
         inner.below[name] = below
@@ -229,6 +230,8 @@ class Statements(Expressions):
         inner, name = scope.inner(breaks=True), self.fresh("w")
         inner.integers.append(name)
         body = [f"{name} += 1", *self.block(inner, depth - 1)]
+        if self.chance(25) and not any("continue" in line for line in body):  # it ends from inside
+            return [f"{name} = 0", "while True:", *indented([*body, f"if {name} >= 3:", "    break"])]
         goes = f"{name} < {self.pick(2, 3)}" + (f" and ({self.condition(scope)})" if self.chance(70) else "")
         return [f"{name} = 0", f"while {goes}:", *indented(body)]
 

@@ -9,10 +9,10 @@ from tests.fuzz.running import FIRST_ORDER, SECOND_ORDER, run
 
 
 def test_random_programs(capsys):
-    tally = run(16, 1, plans=FIRST_ORDER)
+    tally = run(12, 1, plans=FIRST_ORDER)
     with capsys.disabled():
         print("\n" + tally.table())
-    assert tally.programs >= 16
+    assert tally.programs >= 12
     assert tally.share("all three") >= 0.5
     assert tally.near < 0.3 * tally.programs
 
