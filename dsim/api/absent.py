@@ -27,6 +27,8 @@ WHY: dict[str, str] = {
     "BitpackedFields": _QUANTISED,
     "ArgPack": "pass a struct: `ds.types.struct`",
     "argpack": "pass a struct: `ds.types.struct`",
+    "VideoManager": "write frames with `ds.tools.imwrite`, and join them with ffmpeg",
+    "PLYWriter": "write points with a package for it, such as meshio",
     "SNode": _SPARSE,
     "lang": "it is Taichi's inside",
     **dict.fromkeys(

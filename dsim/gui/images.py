@@ -1,0 +1,113 @@
+"""Images in files: `imwrite`, `imread`, `imresize`, `imshow`, as Taichi's tools have them.
+
+The first axis goes to the right and the second up, as in `GUI.set_image`; a third one holds 1 to 4 channels.
+Files are read and written by Pillow, which comes with matplotlib.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from IPython.display import display
+from numpy.typing import NDArray
+from PIL import Image
+
+from dsim.gui.screen import NoScreen, current
+from dsim.runtime.fields import Field
+
+_MODES = {1: "L", 3: "RGB", 4: "RGBA"}
+
+
+def _pixels(img: Any) -> NDArray[np.uint8]:
+    """`img` as rows of pixels from the top, of 1, 3 or 4 channels."""
+    values = img.to_numpy() if isinstance(img, Field) else np.asarray(img)
+    if values.ndim == 2:
+        values = values[:, :, None]
+    if values.ndim != 3 or not 1 <= values.shape[2] <= 4 or values.size == 0:
+        raise ValueError(f"an image has two axes, and 1 to 4 channels; this has shape {values.shape}")
+    values = _bytes(values)
+    if values.shape[2] == 2:
+        values = np.concatenate([values, np.zeros_like(values[:, :, :1])], axis=2)
+    return np.ascontiguousarray(values.swapaxes(0, 1)[::-1])
+
+
+def _bytes(values: NDArray[Any]) -> NDArray[np.uint8]:
+    if values.dtype == np.uint8:
+        return values
+    if values.dtype.kind == "f":
+        return (np.clip(np.nan_to_num(values), 0.0, 1.0) * 255.0 + 0.5).astype(np.uint8)
+    if values.dtype.kind == "u":
+        return (values >> (8 * values.dtype.itemsize - 8)).astype(np.uint8)
+    raise TypeError(f"an image holds floats or unsigned integers, not {values.dtype}")
+
+
+def _image(img: Any) -> Image.Image:
+    pixels = _pixels(img)
+    return Image.fromarray(pixels[:, :, 0] if pixels.shape[2] == 1 else pixels)
+
+
+def imwrite(img: Any, filename: str | Path) -> None:
+    """Writes an image to a file; the end of its name says the format.
+
+    Parameters
+    ----------
+    img : field or array of shape (width, height) or (width, height, channels)
+        Floats from 0 to 1 (what is beyond is clipped), or unsigned integers, whose highest 8 bits count.
+    filename : str or Path
+        ``"picture.png"``.
+
+    Raises
+    ------
+    ValueError, TypeError
+        For a shape that no image has, or values of another kind.
+    """
+    _image(img).save(filename)
+
+
+def imread(filename: str | Path, channels: int = 0) -> NDArray[np.uint8]:
+    """The image in a file, of shape (width, height, channels).
+
+    Parameters
+    ----------
+    filename : str or Path
+        The file.
+    channels : int
+        1, 3 or 4; 0 for as many as the file has.
+    """
+    if channels not in (0, *_MODES):
+        raise ValueError(f"an image has 1, 3 or 4 channels, not {channels}")
+    with Image.open(filename) as found:
+        mode = _MODES.get(channels) or (found.mode if found.mode in _MODES.values() else "RGB")
+        pixels = np.asarray(found.convert(mode))
+    pixels = pixels[:, :, None] if pixels.ndim == 2 else pixels
+    return np.ascontiguousarray(pixels[::-1].swapaxes(0, 1))
+
+
+def imresize(img: Any, w: int, h: int | None = None) -> NDArray[Any]:
+    """An image of width `w` and height `h` (that of `w` unless given), of the nearest pixels of `img`.
+
+    Examples
+    --------
+    >>> imresize(np.array([[1, 2], [3, 4]]), 4, 2).tolist()
+    [[1, 2], [1, 2], [3, 4], [3, 4]]
+    """
+    values = img.to_numpy() if isinstance(img, Field) else np.asarray(img)
+    size = (int(w), int(w if h is None else h))
+    if min(size) < 1:
+        raise ValueError(f"an image has at least one pixel along each axis, not {size}")
+    at = [np.arange(n) * length // n for n, length in zip(size, values.shape, strict=False)]
+    return values[np.ix_(*at)]
+
+
+def imshow(img: Any, title: str = "") -> None:
+    """Shows an image below the cell of a notebook; elsewhere in a window of the system, if it has any."""
+    picture = _image(img)
+    if isinstance(current(), NoScreen):
+        picture.show(title)
+    else:
+        display(picture)
+
+
+imdisplay = imshow
