@@ -255,10 +255,18 @@ class _Methods(dict[str, Any]):
         return (_Methods, ())
 
 
+def _methods_of(owner: Any) -> _Methods:
+    if not isinstance(owner, type):
+        return owner.__dict__.setdefault("_dsim_methods", _Methods())
+    if "_dsim_methods" not in owner.__dict__:  # a class, of a class method: its names can only be set
+        owner._dsim_methods = _Methods()
+    return owner.__dict__["_dsim_methods"]
+
+
 def bound_once(method: Any, owner: Any) -> Any:
     """`method`, a kernel or func in a class, bound to `owner`: the same object each time."""
     try:
-        known = owner.__dict__.setdefault("_dsim_methods", _Methods())
+        known = _methods_of(owner)
     except AttributeError:
         message = f"`{type(owner).__name__}` has no room for kernels: its class has `__slots__`"
         raise LaunchTypeError(Diagnostic("argument", message)) from None
