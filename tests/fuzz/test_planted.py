@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from dsim.autodiff import backward
 from dsim.ir.primitives import TABLE
 from dsim.runtime.saved import Vault
 from tests.fuzz.program import Program
@@ -48,3 +49,21 @@ def test_one_element_too_few_is_saved(monkeypatch):
     monkeypatch.setattr(Vault, "save", less)
     with pytest.raises(WrongNumberError, match="gradient"):
         run(PROGRAMS, 2, _gradients)
+
+
+def test_integers_are_not_put_back(monkeypatch):
+    put_back = Vault.put_back
+
+    def floats_only(vault, field, box, values):
+        if field.dtype.is_float:
+            put_back(vault, field, box, values)
+
+    monkeypatch.setattr(Vault, "put_back", floats_only)
+    with pytest.raises(WrongNumberError, match=r"gradient|values"):
+        run(PROGRAMS, 2, _gradients)
+
+
+def test_what_a_loop_overwrote_is_not_undone(monkeypatch):
+    monkeypatch.setattr(backward, "rewind", lambda sweep, marks: None)
+    with pytest.raises(WrongNumberError, match=r"gradient|values"):
+        run(PROGRAMS, 11, _gradients)
