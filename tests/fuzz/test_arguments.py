@@ -6,6 +6,6 @@ from tests.fuzz.running import ARGUMENTS, run
 
 
 def test_arrays_as_arguments():
-    tally = run(6, 5, plans=(ARGUMENTS,))
-    assert tally.programs >= 6
-    assert tally.agreed >= 4
+    tally = run(4, 5, plans=(ARGUMENTS,))
+    assert tally.programs >= 4
+    assert tally.agreed >= 2

@@ -65,7 +65,7 @@ def _each(count: int):
     return decorate
 
 
-@_each(25)
+@_each(15)
 def test_its_derivatives_are_differences(program: Program):
     result = plain.run(program.text, program.start, program.inputs)
     if result.watch.margin < 1e-4:
@@ -88,7 +88,7 @@ def test_its_derivatives_are_differences(program: Program):
         )
 
 
-@_each(25)
+@_each(15)
 def test_fresh_fields_change_nothing(program: Program):
     other = fresh(program)
     a, b = (plain.run(p.text, p.start, p.inputs) for p in (program, other))
