@@ -1,33 +1,20 @@
-"""Ndarrays: from Python, as arguments of kernels and funcs, and how often a kernel is compiled for them."""
+"""Ndarrays: from Python, as arguments of kernels and funcs, and one memory under two names.
+
+What is refused is in ``test_array_refusals.py``, compilations in ``test_array_compilations.py``.
+"""
 
 import copy
-import gc
-import weakref
 
 import numpy as np
 import pytest
 
 import dsim as ti
+from tests.runtime.arrays import scale, start
 
 
 @pytest.fixture(autouse=True, params=["cpu", "reference"])
 def _fresh(request):
-    from dataclasses import replace
-
-    from dsim.runtime import settings
-
-    ti.init(default_fp=ti.f64)
-    settings.change(replace(settings.current(), backend=request.param))
-
-
-@ti.kernel
-def scale(a: ti.types.ndarray(), factor: float):
-    for index in ti.grouped(a):
-        a[index] *= factor
-
-
-def compilations(kernel):
-    return len(kernel._arrays.known)
+    start(request.param)
 
 
 # ------------------------------------------------------------------ from Python
@@ -274,12 +261,6 @@ def test_one_array_for_parameters_that_are_annotated_in_different_ways():
     assert v.to_numpy().tolist() == [[2, 3], [4, 5], [6, 7], [6, 7]]
 
 
-def test_each_array_is_asked_for_its_gradient():
-    learns(ti.ndarray(ti.f64, 2, needs_grad=True))
-    with pytest.raises(TypeError, match="got one without a gradient"):
-        learns(ti.ndarray(ti.f64, 2))
-
-
 def test_a_gradient_beside_its_array():
     @ti.kernel
     def descend(p: ti.types.ndarray(), g: ti.types.ndarray(), rate: float):
@@ -319,239 +300,3 @@ def test_a_field_that_the_kernel_knows_by_itself():
     with pytest.warns(ti.DsimWarning, match="runs serially"):
         shift(x, 2.0)
     assert x.to_numpy().tolist() == [2.0, 4.0, 6.0, 3.0]
-
-
-# ------------------------------------------------------------------ what does not fit
-
-
-@ti.kernel
-def plane(image: ti.types.ndarray(dtype=ti.f32, ndim=2)):
-    for i, j in image:
-        image[i, j] = 0.0
-
-
-@ti.kernel
-def colors(image: ti.types.ndarray(dtype=ti.types.vector(3, ti.f32), ndim=1)):
-    for i in image:
-        image[i] = 0.0
-
-
-@ti.kernel
-def learns(w: ti.types.ndarray(needs_grad=True)):
-    for i in w:
-        w[i] = 0.0
-
-
-@pytest.mark.parametrize(
-    ("kernel", "given", "message"),
-    [
-        (
-            plane,
-            lambda: np.zeros((2, 2)),
-            r"`image` of `plane` is an array of f32 with 2 axes: got an array of f64 of shape \(2, 2\)",
-        ),
-        (plane, lambda: ti.ndarray(ti.f32, 3), r"with 2 axes: got an array of f32 of shape \(3,\)"),
-        (plane, lambda: ti.Vector.ndarray(2, ti.f32, (3, 3)), "got an array of vectors of 2 f32 of shape"),
-        (plane, lambda: [[1.0]], "got an object of type `list`"),
-        (plane, lambda: 1.0, "got an object of type `float`"),
-        (plane, lambda: np.ma.masked_array(np.zeros((2, 2), np.float32)), "an array with a mask"),
-        (
-            colors,
-            lambda: np.zeros((4, 2), np.float32),
-            r"is an array of vectors of 3 f32 with 1 axis: got an array of f32 of shape \(4, 2\)",
-        ),
-        (colors, lambda: np.zeros(3, np.float32)[0:0], r"got an array of f32 of shape \(0,\)"),
-        (colors, lambda: ti.ndarray(ti.f32, (4, 3)), r"got an array of f32 of shape \(4, 3\)"),
-        (scale, lambda: np.zeros(2, complex), "got an array of complex128"),
-        (scale, lambda: np.zeros(2, ">f8"), "got an array of >f8"),
-        (scale, lambda: np.array([None]), "got an array of object"),
-        (learns, lambda: ti.ndarray(ti.f32, 3), "got one without a gradient"),
-        (learns, lambda: np.zeros(3), "got one without a gradient"),
-    ],
-)
-def test_arrays_that_do_not_fit(kernel, given, message):
-    args = (given(),) if kernel is not scale else (given(), 1.0)
-    with pytest.raises(TypeError, match=message):
-        kernel(*args)
-
-
-def test_advice_names_the_conversion():
-    with pytest.raises(ti.LaunchTypeError, match=r"help: convert it: `\.astype\(np\.float32\)`"):
-        plane(np.zeros((2, 2)))
-
-
-def test_an_index_outside_names_the_parameter():
-    @ti.kernel
-    def beyond(a: ti.types.ndarray(), n: int):
-        for i in range(n):
-            a[i + 1] = 1.0
-
-    a = np.zeros(3)
-    with pytest.raises(IndexError, match=r"index 3 is outside `a` of shape \(3,\)"):
-        beyond(a, 3)
-    beyond(a, 2)
-    assert a.tolist() == [0.0, 1.0, 1.0]
-    b = ti.ndarray(ti.f64, 3, needs_grad=True)
-    b.given_name = "known_before"
-    with pytest.raises(IndexError, match="is outside `a` of shape"), ti.Tape(ti.ndarray(ti.f64, (), True)):
-        beyond(b, 3)
-
-
-def test_an_unplaced_field():
-    with pytest.raises(ti.LaunchError, match="has not been placed"):
-        scale(ti.field(ti.f64), 1.0)
-
-
-# ------------------------------------------------------------------ compilations
-
-
-def test_one_compilation_for_each_type_and_shape():
-    @ti.kernel
-    def fill(a: ti.types.ndarray(), b: ti.types.ndarray()):
-        for i in a:
-            a[i] = b[i]
-
-    for _ in range(3):
-        fill(ti.ndarray(ti.f64, 3), ti.ndarray(ti.f64, 3))
-        fill(np.zeros(3), np.zeros(3))
-    assert compilations(fill) == 2  # a field's key tells a gradient's place, too
-    fill(np.zeros(4), np.zeros(4))
-    fill(np.zeros(3, np.float32), np.zeros(3))
-    assert compilations(fill) == 4
-
-
-def test_shapes_without_end(monkeypatch):
-    from dsim.runtime import arrays
-
-    monkeypatch.setattr(arrays, "MOST", 3)
-
-    @ti.kernel
-    def fill(a: ti.types.ndarray()):
-        for i in a:
-            a[i] = 1.0
-
-    for n in range(1, 4):
-        fill(np.zeros(n))
-    with pytest.warns(ti.DsimWarning, match="`fill` has been compiled for 3 combinations of shapes"):
-        fill(np.zeros(4))
-    for n in range(1, 8):
-        given = np.zeros(n)
-        fill(given)
-        assert given.all()
-    assert compilations(fill) == 3
-
-
-def test_arrays_that_nobody_has_any_more_are_gone():
-    loss = ti.ndarray(ti.f64, (), needs_grad=True)
-    rate = ti.field(ti.f64, shape=2)
-    rate.fill(2.0)
-
-    @ti.kernel
-    def square(a: ti.types.ndarray(), b: ti.types.ndarray(), s: ti.types.ndarray()):
-        for i in a:
-            s[None] += rate[i] * a[i] * b[i]
-
-    def step():
-        a, b = ti.ndarray(ti.f64, 2, needs_grad=True), np.ones(2)
-        a.fill(1.0)
-        with ti.Tape(loss):
-            a[0] = 2.0
-            square(a, b, loss)
-            a.copy_from(rate)
-            square(a, b, loss)
-        with ti.ad.FwdMode(loss=loss, param=a, seed=[1.0, 0.0]):
-            square(a, b, loss)
-        assert a.grad.to_numpy().tolist() == [0.0, 2.0]
-        square(a, b, loss)
-        return weakref.ref(a), weakref.ref(b)
-
-    gone = [step() for _ in range(4)]
-    for _ in range(3):
-        step()
-    gc.collect()
-    assert all(ref() is None for refs in gone for ref in refs)
-
-
-def test_one_without_gradient_goes_at_once():
-    a = ti.ndarray(ti.f64, 2)
-    scale(a, 2.0)
-    gone = weakref.ref(a)
-    gc.disable()
-    try:
-        del a
-        assert gone() is None
-    finally:
-        gc.enable()
-
-
-def test_a_new_array_of_a_known_shape_compiles_nothing(monkeypatch):
-    from dsim.runtime import pipeline
-
-    loss, start = ti.ndarray(ti.f64, (), needs_grad=True), ti.field(ti.f64, shape=2, needs_grad=True)
-
-    @ti.kernel
-    def square(a: ti.types.ndarray(), b: ti.types.ndarray(), s: ti.types.ndarray()):
-        for i in a:
-            s[None] += a[i] * a[i] * b[i]
-
-    def step():
-        a = ti.ndarray(ti.f64, 2, needs_grad=True)
-        with ti.Tape(loss):
-            a[0] = 2.0
-            square(a, np.ones(2), loss)
-            a.fill(3.0)
-            square(a, np.ones(2), loss)
-            a.copy_from(start)
-            square(a, np.ones(2), loss)
-        with ti.ad.FwdMode(loss=loss, param=a, seed=[1.0, 0.0]):
-            square(a, np.ones(2), loss)
-            a[0] = 2.0
-        a.grad.fill(0.0)
-        square.grad(a, np.ones(2), loss)
-
-    step()
-    made = []
-    for name in ("machine", "derived", "prepared"):
-        real = getattr(pipeline, name)
-        monkeypatch.setattr(pipeline, name, lambda *args, real=real: made.append(args) or real(*args))
-    step()
-    assert made == []
-
-
-# ------------------------------------------------------------------ the forms of a kernel
-
-
-def test_forms_of_a_kernel_that_takes_arrays():
-    @ti.kernel
-    def square(a: ti.types.ndarray(), b: ti.types.ndarray()):
-        for i in a:
-            b[i] = a[i] * a[i]
-
-    with pytest.raises(TypeError, match=r"say which one: `square\.of\(a, b\)\.adjoint`"):
-        square.adjoint  # noqa: B018
-    a, b = (ti.ndarray(ti.f64, 3, needs_grad=True) for _ in range(2))
-    assert "a_bar" in square.of(a, b).adjoint.python
-    square(np.zeros(3), np.zeros(3))
-    with pytest.raises(TypeError, match="say which one"):
-        square.primal  # noqa: B018
-    with pytest.raises(TypeError, match="takes a field or an ndarray as `a`"):
-        square.of(np.zeros(3), b)
-
-    @ti.kernel
-    def twice(a: ti.types.ndarray()):
-        for i in a:
-            a[i] = 2 * a[i]
-
-    twice(np.zeros(3))
-    assert "parallel for" in twice.primal.ir
-    assert "a_bar" in twice.adjoint.python
-
-
-def test_check_without_running():
-    @ti.kernel
-    def sine(a: ti.types.ndarray()):
-        for i in a:
-            a[i] = ti.sin(a[i])
-
-    a = ti.ndarray(ti.f64, 3, needs_grad=True)
-    assert [f.code for f in sine.check(a)] == ["overwrites"]

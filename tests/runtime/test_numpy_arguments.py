@@ -7,16 +7,12 @@ import numpy as np
 import pytest
 
 import dsim as ti
+from tests.runtime.arrays import start
 
 
 @pytest.fixture(autouse=True, params=["cpu", "reference"])
 def _fresh(request):
-    from dataclasses import replace
-
-    from dsim.runtime import settings
-
-    ti.init(default_fp=ti.f64)
-    settings.change(replace(settings.current(), backend=request.param))
+    start(request.param)
 
 
 @ti.kernel

@@ -1,0 +1,96 @@
+"""Arrays that do not fit the parameters of a kernel: each is refused, with what was asked for and given."""
+
+import numpy as np
+import pytest
+
+import dsim as ti
+from tests.runtime.arrays import scale, start
+
+
+@pytest.fixture(autouse=True, params=["cpu", "reference"])
+def _fresh(request):
+    start(request.param)
+
+
+@ti.kernel
+def plane(image: ti.types.ndarray(dtype=ti.f32, ndim=2)):
+    for i, j in image:
+        image[i, j] = 0.0
+
+
+@ti.kernel
+def colors(image: ti.types.ndarray(dtype=ti.types.vector(3, ti.f32), ndim=1)):
+    for i in image:
+        image[i] = 0.0
+
+
+@ti.kernel
+def learns(w: ti.types.ndarray(needs_grad=True)):
+    for i in w:
+        w[i] = 0.0
+
+
+def test_each_array_is_asked_for_its_gradient():
+    learns(ti.ndarray(ti.f64, 2, needs_grad=True))
+    with pytest.raises(TypeError, match="got one without a gradient"):
+        learns(ti.ndarray(ti.f64, 2))
+
+
+@pytest.mark.parametrize(
+    ("kernel", "given", "message"),
+    [
+        (
+            plane,
+            lambda: np.zeros((2, 2)),
+            r"`image` of `plane` is an array of f32 with 2 axes: got an array of f64 of shape \(2, 2\)",
+        ),
+        (plane, lambda: ti.ndarray(ti.f32, 3), r"with 2 axes: got an array of f32 of shape \(3,\)"),
+        (plane, lambda: ti.Vector.ndarray(2, ti.f32, (3, 3)), "got an array of vectors of 2 f32 of shape"),
+        (plane, lambda: [[1.0]], "got an object of type `list`"),
+        (plane, lambda: 1.0, "got an object of type `float`"),
+        (plane, lambda: np.ma.masked_array(np.zeros((2, 2), np.float32)), "an array with a mask"),
+        (
+            colors,
+            lambda: np.zeros((4, 2), np.float32),
+            r"is an array of vectors of 3 f32 with 1 axis: got an array of f32 of shape \(4, 2\)",
+        ),
+        (colors, lambda: np.zeros(3, np.float32)[0:0], r"got an array of f32 of shape \(0,\)"),
+        (colors, lambda: ti.ndarray(ti.f32, (4, 3)), r"got an array of f32 of shape \(4, 3\)"),
+        (scale, lambda: np.zeros(2, complex), "got an array of complex128"),
+        (scale, lambda: np.zeros(2, ">f8"), "got an array of >f8"),
+        (scale, lambda: np.array([None]), "got an array of object"),
+        (learns, lambda: ti.ndarray(ti.f32, 3), "got one without a gradient"),
+        (learns, lambda: np.zeros(3), "got one without a gradient"),
+    ],
+)
+def test_arrays_that_do_not_fit(kernel, given, message):
+    args = (given(),) if kernel is not scale else (given(), 1.0)
+    with pytest.raises(TypeError, match=message):
+        kernel(*args)
+
+
+def test_advice_names_the_conversion():
+    with pytest.raises(ti.LaunchTypeError, match=r"help: convert it: `\.astype\(np\.float32\)`"):
+        plane(np.zeros((2, 2)))
+
+
+def test_an_index_outside_names_the_parameter():
+    @ti.kernel
+    def beyond(a: ti.types.ndarray(), n: int):
+        for i in range(n):
+            a[i + 1] = 1.0
+
+    a = np.zeros(3)
+    with pytest.raises(IndexError, match=r"index 3 is outside `a` of shape \(3,\)"):
+        beyond(a, 3)
+    beyond(a, 2)
+    assert a.tolist() == [0.0, 1.0, 1.0]
+    b = ti.ndarray(ti.f64, 3, needs_grad=True)
+    b.given_name = "known_before"
+    with pytest.raises(IndexError, match="is outside `a` of shape"), ti.Tape(ti.ndarray(ti.f64, (), True)):
+        beyond(b, 3)
+
+
+def test_an_unplaced_field():
+    with pytest.raises(ti.LaunchError, match="has not been placed"):
+        scale(ti.field(ti.f64), 1.0)
