@@ -27,11 +27,6 @@ def test_a_loop_that_loses_its_own_values_behind_a_local():
             x[0] = ti.sin(x[0] * x[1])
         loss[None] += x[0]
 
-    def gradient():
-        with ti.ad.Tape(loss):
-            run()
-        return x.grad.to_numpy()
-
     def value(start):
         x.from_numpy(start)
         loss[None] = 0.0
@@ -42,8 +37,6 @@ def test_a_loop_that_loses_its_own_values_behind_a_local():
     step = 1e-6 * np.eye(3)
     wanted = [(value(start + h) - value(start - h)) / 2e-6 for h in step]
     x.from_numpy(start)
-    try:
-        found = gradient()
-    except ti.AccessRuleError:
-        return  # an honest answer
-    np.testing.assert_allclose(found, wanted, rtol=1e-7, atol=1e-9)
+    with ti.ad.Tape(loss):
+        run()
+    np.testing.assert_allclose(x.grad.to_numpy(), wanted, rtol=1e-7, atol=1e-9)
