@@ -43,11 +43,6 @@ class Call:
         """The kernel's name."""
         return self.form.kernel.name
 
-    @property
-    def launched(self) -> Form:
-        """What is launched: the form, or it in series where its adjoint stands on the order."""
-        return self.form if self.adjoint is None else self.adjoint.launched
-
     def reads(self, region: Field, box: Box) -> Any:
         """The statement because of which its adjoint needs `box` of a field."""
         return None if self.adjoint is None else self.adjoint.reads.access(self.args, region, box)
@@ -96,6 +91,11 @@ class Keeper:
         Whether values are saved; otherwise a launch that would destroy them is refused.
     budget : int or None
         How many bytes may be saved.
+
+    Attributes
+    ----------
+    noted : list of Call
+        Calls that widened the hulls, and whose regions are not worked out yet.
     """
 
     def __init__(self, vault: Vault, saves: bool, budget: int | None) -> None:
@@ -103,14 +103,14 @@ class Keeper:
         self.saves = saves
         self._budget = budget
         self._needs = Needs()
-        self._noted: list[Call] = []  # calls whose regions are not worked out yet
+        self.noted: list[Call] = []
 
     def watch(self, form: Form, plan: AdjointForm | tuple[Form, ...] | None) -> Watched:
         """What to do with launches of `form`, recorded as `plan` says."""
         return Watched(form, plan, self._needs)
 
-    def before(self, watched: Watched, call: Call) -> None:
-        """Saves what the launch `call`, which comes now, would destroy.
+    def save(self, call: Call) -> None:
+        """Saves what the launch `call`, which comes now and clashes with what is needed, would destroy.
 
         Raises
         ------
@@ -119,17 +119,10 @@ class Keeper:
         GradientError
             When the budget is spent.
         """
-        if watched.clashes(call.args):
-            self._work_out()
-            if call.adjoint is not None and call.adjoint.entry:
-                call.own = self._own(call, call.adjoint)
-            call.before = self._for_others(call)
-
-    def after(self, watched: Watched, call: Call) -> None:
-        """Notes what the adjoint of `call`, which has run, will read."""
-        if watched.noted is not None:
-            watched.noted(call.args)
-            self._noted.append(call)
+        self._work_out()
+        if call.adjoint is not None and call.adjoint.entry:
+            call.own = self._own(call, call.adjoint)
+        call.before = self._for_others(call)
 
     def need(self, region: Field, box: Box, call: Any) -> None:
         """Notes that `call` will read `box` of a field when it goes backwards."""
@@ -137,13 +130,13 @@ class Keeper:
         self._needs.add(region, box, call)
 
     def _work_out(self) -> None:
-        for call in self._noted:
+        for call in self.noted:
             assert call.adjoint is not None
             for region, box in call.adjoint.reads.of(call.args):
                 own = [s.box for s in call.own if s.field is region]
                 for part in outside([box], own):
                     self._needs.add(region, part, call)
-        self._noted.clear()
+        self.noted.clear()
 
     def _own(self, call: Call, adjoint: AdjointForm) -> list[Saved]:
         found: list[Saved] = []

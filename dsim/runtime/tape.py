@@ -167,14 +167,17 @@ class Tape(Context):
         return self._record(watched, Call(form, args, adjoint))
 
     def _record(self, watched: Watched, call: Call) -> Args:
-        self._keeper.before(watched, call)
+        adjoint, args = call.adjoint, call.args
+        if watched.clashes(args):
+            self._keeper.save(call)
         self._failed = True
-        result = self.pass_on(call.launched, call.args)
+        result = self.pass_on(call.form if adjoint is None else adjoint.launched, args)
         self._failed = False
-        if call.adjoint is not None:
-            self._keeper.after(watched, call)
-        if call.adjoint is not None or call.before:
+        if adjoint is not None or call.before:
             self.entries.append(call)
+        if adjoint is not None and watched.noted is not None:
+            watched.noted(args)
+            self._keeper.noted.append(call)
         return result
 
     def _watch(self, form: Form) -> Watched:
