@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import dsim as ti
+from tests.programs.loading import load
 from tests.trust.making import Program, check, numbers
 
 pytestmark = pytest.mark.filterwarnings("ignore:warning.serial:dsim.DsimWarning")
@@ -117,3 +118,13 @@ def _robot(real):
 
 def test_a_robot_on_springs_with_a_wide_layer():
     check(_robot, ti.f64)
+
+
+def test_a_robot_that_walks_for_2048_steps():
+    """The norm of the gradient by the weights, in f32: one of the peers finds 5.88."""
+    robot = load("mass_spring_robot")
+    robot.clear_states()
+    with ti.ad.Tape(robot.loss):
+        robot.forward(2048)
+    assert robot.loss[None] == pytest.approx(-0.19114, abs=1e-4)
+    assert robot.norm_of_gradient() == pytest.approx(0.4278, abs=1e-4)

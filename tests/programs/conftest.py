@@ -1,0 +1,27 @@
+"""Each test runs its own copy of a program, and leaves no field of it behind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import ModuleType
+
+import pytest
+
+import dsim as ti
+from tests.programs.loading import load
+
+
+@pytest.fixture
+def program(monkeypatch: pytest.MonkeyPatch) -> Callable[..., ModuleType]:
+    """``program("wave", real=ti.f64)`` runs ``wave.py``, in which `real` is given, and gives its names.
+
+    A `ti.GUI` closes after three frames.
+    """
+    monkeypatch.setenv("DSIM_GUI_FRAMES", "3")
+    return load
+
+
+@pytest.fixture(autouse=True)
+def _afterwards():
+    yield
+    ti.reset()
