@@ -33,7 +33,8 @@ def rgb_to_hex(rgb: ArrayLike) -> int | NDArray[np.int64]:
     Parameters
     ----------
     rgb : array_like, shape (..., 3)
-        Values outside 0 to 1 are clipped. Taichi's ``rgb_to_hex((r, g, b))`` with three arrays works too.
+        Values outside 0 to 1 are clipped. A tuple or list of three arrays, as in Taichi's
+        ``rgb_to_hex([r, g, b])``, is all the reds, all the greens and all the blues.
 
     Examples
     --------
@@ -41,11 +42,15 @@ def rgb_to_hex(rgb: ArrayLike) -> int | NDArray[np.int64]:
     '0xff7f00'
     """
     values = np.asarray(rgb, dtype=np.float64)
-    if isinstance(rgb, tuple) and values.ndim > 1:
+    if values.ndim > 1 and (isinstance(rgb, tuple) or _is_list_of_arrays(rgb)):
         values = np.moveaxis(values, 0, -1)
     byte = (np.clip(values, 0.0, 1.0) * 255).astype(np.int64)
     number = byte[..., 0] << 16 | byte[..., 1] << 8 | byte[..., 2]
     return number if number.ndim else int(number)
+
+
+def _is_list_of_arrays(rgb: ArrayLike) -> bool:
+    return isinstance(rgb, list) and all(isinstance(channel, np.ndarray) for channel in rgb)
 
 
 def of_shapes(

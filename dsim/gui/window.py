@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -18,12 +19,27 @@ FRAMES_VARIABLE = "DSIM_GUI_FRAMES"
 _FRAMES = 50
 
 
+@dataclass(frozen=True)
+class Event:
+    """What somebody did at the window."""
+
+    type: str
+    key: str
+    modifier: tuple[str, ...] = ()
+    pos: tuple[float, float] = (0.0, 0.0)
+    delta: tuple[float, float] = (0.0, 0.0)
+
+    def fits(self, wanted: str | tuple[str, str]) -> bool:
+        """Whether `wanted` is its type, its key, or both."""
+        return wanted in (self.type, self.key, (self.type, self.key))
+
+
 class GUI:
     """A picture to draw on, frame after frame, with the calls of Taichi's ``ti.GUI``.
 
-    No window opens, so nobody can close it: `running` turns false after a number of frames. In a
-    notebook each `show` replaces the picture below the cell; everywhere else the pictures are
-    kept in `frames`, and ``show("name.png")`` saves one.
+    No window opens, so nobody can close it: after a number of frames `running` turns false, and
+    Escape is pressed. In a notebook each `show` replaces the picture below the cell; everywhere else
+    the pictures are kept in `frames`, and ``show("name.png")`` saves one.
 
     Parameters
     ----------
@@ -104,7 +120,8 @@ class GUI:
         self.fps_limit: float | None = 60.0
         self.frame = 0
         self.frames: list[NDArray[np.uint8]] = []
-        self.event: None = None
+        self.event: Event | None = None
+        self._coming: list[Event] = []
         self.running = True
         self._allowed = int(os.environ.get(FRAMES_VARIABLE, _FRAMES)) if frames is None else frames
         self._canvas = Canvas(*self.res)
@@ -235,23 +252,31 @@ class GUI:
         self._screen.show(pixels, self.fps_limit)
         self.frames.append(pixels)
         self.frame += 1
-        if self.frame >= self._allowed:
+        if self.frame >= self._allowed and self.running:
             self.running = False
+            self._coming.append(Event(self.PRESS, self.ESCAPE))
         self.clear()
 
     def close(self) -> None:
         """Ends the loop that asks for `running`."""
         self.running = False
 
-    # what a person at a window would do; nobody is there
+    # what a person at a window would do; nobody is there, but Escape is pressed after the last frame
 
-    def get_event(self, *event_filter: object) -> bool:
-        """Whether there is an event: never, without a window."""
+    def get_event(self, *event_filter: str | tuple[str, str]) -> bool:
+        """Whether there is an event that fits; it stands in `event` then."""
+        for event in self._coming:
+            if not event_filter or any(event.fits(wanted) for wanted in event_filter):
+                self._coming.remove(event)
+                self.event = event
+                return True
         return False
 
-    def get_events(self, *event_filter: object) -> Iterator[object]:
-        """The events since the last call: none, without a window."""
-        return iter(())
+    def get_events(self, *event_filter: str | tuple[str, str]) -> Iterator[Event]:
+        """The events that fit, one after another."""
+        while self.get_event(*event_filter):
+            assert self.event is not None
+            yield self.event
 
     def is_pressed(self, *keys: str) -> bool:
         """Whether one of `keys` is held down: never, without a window."""

@@ -134,6 +134,23 @@ def test_a_program_can_end_its_own_loop():
     assert not other.running
 
 
+@pytest.mark.parametrize("wanted", [(), (GUI.ESCAPE,), (GUI.PRESS,), ((GUI.PRESS, GUI.ESCAPE),)], ids=str)
+def test_escape_is_pressed_after_the_last_frame(wanted):
+    gui = GUI(res=8, frames=2)
+    while not gui.get_event(*wanted):
+        gui.show()
+    assert gui.frame == 2
+    assert (gui.event.type, gui.event.key) == (GUI.PRESS, GUI.ESCAPE)
+    assert not gui.get_event()
+
+
+def test_escape_waits_for_the_one_who_asks_for_it():
+    gui = GUI(res=8, frames=1)
+    gui.show()
+    assert not gui.get_event((GUI.PRESS, "r"), GUI.RELEASE)
+    assert [event.key for event in gui.get_events(GUI.PRESS)] == [GUI.ESCAPE]
+
+
 def test_show_saves_a_picture(tmp_path):
     gui = GUI(res=(24, 12), background_color=0x123456)
     gui.show(tmp_path / "frame.png")
@@ -165,10 +182,9 @@ def test_wrong_shapes_are_refused():
 def test_colours_there_and_back():
     assert hex_to_rgb(0x3366CC).tolist() == pytest.approx([0.2, 0.4, 0.8])
     assert rgb_to_hex((0.2, 0.4, 0.8)) == 0x3366CC
-    assert rgb_to_hex((np.array([1.0, 0.0]), np.array([0.0, 1.0]), np.array([0.0, 0.0]))).tolist() == [
-        0xFF0000,
-        0xFF00,
-    ]
+    channels = np.array([1.0, 0.0]), np.array([0.0, 1.0]), np.array([0.0, 0.0])
+    for several in (channels, list(channels)):
+        assert rgb_to_hex(several).tolist() == [0xFF0000, 0xFF00]
 
 
 def test_a_notebook_replaces_one_picture(monkeypatch):
