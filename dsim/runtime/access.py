@@ -195,6 +195,11 @@ def scalar(dtype: ScalarType, value: Any) -> Any:
     return whole
 
 
+def _is_whole(array: np.ndarray) -> bool:
+    """Whether all numbers of an array of floats are integers."""
+    return bool(np.all(np.isfinite(array)) and np.all(array == np.trunc(array)))
+
+
 def integer_limits(dtype: ScalarType) -> tuple[int, int]:
     """The smallest and the largest number of an integer type."""
     if dtype.kind == "uint":
@@ -224,9 +229,10 @@ def fitting_array(field: Field, array: np.ndarray) -> np.ndarray:
         message = f"{field.quoted} takes an array of shape {field.full_shape}, got {array.shape}"
         raise LaunchTypeError(Diagnostic("shape", message))
     kind, dtype = array.dtype.kind, field.dtype
-    fits = kind in ("fiub" if dtype.is_float else "iub")
+    fits = kind in ("fiub" if dtype.is_float else "iub") or (kind == "f" and _is_whole(array))
     if not fits:
-        message = f"{field.quoted} holds {dtype}, got an array of {array.dtype}"
+        fractions = " with numbers that are no integers" if kind == "f" else ""
+        message = f"{field.quoted} holds {dtype}, got an array of {array.dtype}{fractions}"
         advice = f"convert it: `.astype(np.{dtype.numpy.name})`" if kind == "f" else ""
         raise LaunchTypeError(Diagnostic("type", message, help=advice))
     if dtype.is_integer and array.size:

@@ -249,7 +249,7 @@ def _one_seed(field: Field, seed: Any) -> np.ndarray:
             message = f"{field.quoted} has shape {field.full_shape}: say in which direction to differentiate"
             raise GradientError(Diagnostic("argument", message, help="give `seed=` an array of that shape"))
         return np.array(1.0)
-    array = np.asarray(seed.to_numpy() if isinstance(seed, Field) else seed)
+    array = seed.to_numpy().reshape(seed.full_shape) if isinstance(seed, Field) else np.asarray(seed)
     if array.shape == (1,) and not field.full_shape:
         array = array.reshape(())
     return access.fitting_array(field, array)

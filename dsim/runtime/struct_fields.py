@@ -19,8 +19,8 @@ from dsim.runtime.fields import Field
 from dsim.runtime.structs import HostStruct, fitting, members_of, no_member
 
 FOR_PEOPLE = (
-    "copy_from", "dual", "fill", "from_numpy", "get_member_field", "grad", "keys", "name", "placed", "shape",
-    "to_numpy",
+    "copy_from", "dual", "fill", "from_numpy", "from_torch", "get_member_field", "grad", "keys", "name",
+    "placed", "shape", "to_numpy", "to_torch",
 )  # fmt: skip
 
 
@@ -149,6 +149,16 @@ class StructField:
         self._check_keys("from_numpy", arrays)
         for name, member in self._members.items():
             member.from_numpy(arrays[name])
+
+    def to_torch(self, device: Any = None) -> dict[str, Any]:
+        """As `to_numpy`, with PyTorch tensors on `device` or the CPU."""
+        return {name: m.to_torch(device) for name, m in self._members.items()}
+
+    def from_torch(self, tensors: Mapping[str, Any]) -> None:
+        """Sets all members to the tensors in a dictionary like that of `to_torch`."""
+        self._check_keys("from_torch", tensors)
+        for name, member in self._members.items():
+            member.from_torch(tensors[name])
 
     def copy_from(self, other: StructField) -> None:
         """Sets all members to those of a struct field with the same members and shape."""

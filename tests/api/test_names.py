@@ -108,10 +108,16 @@ def test_a_builder_of_fields_that_is_destroyed():
     assert x[4, 2] == 2.0  # whoever holds a field keeps it
 
 
-def test_matrices_of_one_column_as_numpy_arrays():
-    x = ti.Matrix.field(2, 1, ti.f32, shape=3)
+def test_vectors_and_matrices_of_one_column_as_numpy_arrays():
+    x, v = ti.Matrix.field(2, 1, ti.f32, shape=3), ti.Vector.field(2, ti.f32, shape=3)
     x.fill(2.5)
-    assert x.to_numpy(keep_dims=True).shape == x.to_numpy().shape == (3, 2, 1)
+    for f in (x, v):
+        assert f.to_numpy().shape == (3, 2)
+        assert f.to_numpy(keep_dims=True).shape == (3, 2, 1)
+        f.from_numpy(np.arange(6.0).reshape(3, 2))
+        np.testing.assert_array_equal(f[2], np.reshape([4.0, 5.0], f.entry_shape))
+        f.from_numpy(np.arange(1.0, 7.0).reshape(3, 2, 1))
+        np.testing.assert_array_equal(f[2], np.reshape([5.0, 6.0], f.entry_shape))
     assert x.to_numpy(dtype=np.int32).dtype == x.to_numpy(np.int32).dtype == np.int32
 
 

@@ -166,9 +166,13 @@ def test_arrays_that_do_not_fit():
     with pytest.raises(TypeError, match=r"`x` takes an array of shape \(4,\), got \(3,\)"):
         x.from_numpy(np.zeros(3))
     with pytest.raises(TypeError) as error:
-        n.from_numpy(np.zeros(2))
-    assert "`n` holds i8, got an array of float64" in _message(error)
+        n.from_numpy(np.array([1.0, 1.5]))
+    assert "`n` holds i8, got an array of float64 with numbers that are no integers" in _message(error)
     assert "help: convert it: `.astype(np.int8)`" in _message(error)
+    with pytest.raises(TypeError, match="got an array of float64 with"):
+        n.from_numpy(np.array([1.0, np.nan]))
+    n.from_numpy(np.array([1.0, -2.0]))
+    assert n.to_numpy().tolist() == [1, -2]
     with pytest.raises(TypeError, match="numbers outside -128 … 127"):
         n.from_numpy(np.array([1, 500]))
     x.from_numpy(np.array([1, 2, 3, 4]))

@@ -1,0 +1,205 @@
+"""Where a field's numbers lie: one buffer, and the companions that belong to it.
+
+A field's numbers lie in one NumPy buffer that never moves, so that launches are prepared once. What
+belongs to it (gradient, tangent, the tangent of the gradient …) are its *companions*: fields of the same
+shape, found by their derivative. Getting at the numbers is `fields.py`'s.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import weakref
+from typing import Any, Self
+
+import numpy as np
+
+from dsim.diagnostics import Diagnostic, GradientError, LaunchError
+from dsim.ir.types import ScalarType
+
+BAR: tuple[str, ...] = ("bar",)
+DOT: tuple[str, ...] = ("dot",)
+_WORDS = {"bar": "grad", "dot": "dual"}
+_numbers = itertools.count()
+
+
+class Storage:
+    """Typed memory with companions; see `Field`."""
+
+    __dsim_field__ = True
+
+    def __init__(self, dtype: ScalarType, entry_shape: tuple[int, ...], name: str) -> None:
+        self.dtype = dtype
+        self.entry_shape = entry_shape
+        self.given_name = name
+        self.number = next(_numbers)
+        self._root: Self | None = None  # not itself: a field that nobody knows goes at once
+        self.derivative: tuple[str, ...] = ()
+        self.companions: dict[tuple[str, ...], Self] = {}  # of a root, shared by all of them
+        self.buffer: np.ndarray | None = None
+        self.wanted = True  # by a person; scratch companions of a tape are not
+        self.touched = False  # a gradient or tangent that may be other than zero
+        self.shape: tuple[int, ...] = ()
+        self.operations: dict[Any, Any] = {}  # what Python does to it, as forms (hostops.py)
+
+    @property
+    def root(self) -> Self:
+        """The field that this is a gradient or tangent of, or itself."""
+        return self if self._root is None else self._root
+
+    # -- names
+
+    @property
+    def name(self) -> str:
+        """What a person calls it, as far as dsim knows: ``x``, ``x.grad``."""
+        base = self.root.given_name or "the field"
+        return ".".join((base, *(_WORDS[d.rstrip("0123456789")] for d in self.derivative)))
+
+    @property
+    def quoted(self) -> str:
+        """The name for the middle of a sentence: in backquotes when it is one."""
+        return f"`{self.name}`" if self.root.given_name else self.name
+
+    # -- placement and companions
+
+    @property
+    def placed(self) -> bool:
+        """Whether it has memory that a person may use."""
+        return self.buffer is not None and self.wanted
+
+    @property
+    def full_shape(self) -> tuple[int, ...]:
+        """The shape of its memory: that of the field, then that of an entry."""
+        return self.shape + self.entry_shape
+
+    def allocate(self, shape: tuple[int, ...]) -> None:
+        """Gives it memory, of zeros, if it has none."""
+        if self.buffer is None:
+            self.shape = shape
+            self.buffer = _zeros(shape + self.entry_shape, self.dtype.numpy)
+            HOLDERS[id(owner(self.buffer))] = self
+            if self.derivative:
+                COMPANIONS.add(self)
+
+    def companion(self, derivative: tuple[str, ...]) -> Self:
+        """The field that stands to the root as `derivative` says; without memory until it gets some."""
+        root = self.root
+        if not derivative:
+            return root
+        found = root.companions.get(derivative)
+        if found is None:
+            found = type(root)(self.dtype, self.entry_shape, "")
+            found._root, found.derivative, found.companions = root, derivative, root.companions
+            found.shape, found.wanted = root.shape, False
+            root.companions[derivative] = found
+        return found
+
+    def want(self, derivative: tuple[str, ...]) -> Self:
+        """The companion as one that a person asked for, with memory as soon as the root has it."""
+        found = self.companion(derivative)
+        found.wanted = True
+        if self.root.buffer is not None:
+            found.allocate(self.root.shape)
+        return found
+
+    def scratch(self, derivative: tuple[str, ...]) -> Self:
+        """The companion with memory, whoever asked for it."""
+        found = self.companion(derivative)
+        found.allocate(self.root.shape)
+        return found
+
+    @property
+    def grad(self) -> Self:
+        """The gradient of the loss with respect to this field: a field of the same shape."""
+        return self._differential(BAR, "gradient")
+
+    @property
+    def dual(self) -> Self:
+        """The tangent of this field in forward mode: a field of the same shape."""
+        return self._differential(DOT, "tangent")
+
+    def _differential(self, step: tuple[str, ...], what: str) -> Self:
+        if not self.dtype.is_float:
+            message = f"{self.quoted} holds {self.dtype}: integers have no {what}"
+            raise GradientError(Diagnostic("missing-gradient", message, help="make it a float field"))
+        return self.companion(self.derivative + step)
+
+    @property
+    def needs_grad(self) -> bool:
+        """Whether it has a gradient."""
+        return self._has(BAR)
+
+    @property
+    def needs_dual(self) -> bool:
+        """Whether it has a tangent."""
+        return self._has(DOT)
+
+    def _has(self, step: tuple[str, ...]) -> bool:
+        found = self.companions.get(self.derivative + step)
+        return found is not None and found.wanted
+
+    @property
+    def numbers(self) -> int:
+        """How many numbers an entry has."""
+        return math.prod(self.entry_shape)
+
+    def require(self) -> np.ndarray:
+        """Its memory.
+
+        Raises
+        ------
+        LaunchError
+            When it has none yet.
+        """
+        if self.buffer is None or not self.wanted:
+            raise self._unplaced()
+        return self.buffer
+
+    def require_memory(self) -> np.ndarray:
+        """Its memory, whoever wanted it."""
+        assert self.buffer is not None
+        return self.buffer
+
+    def _unplaced(self) -> LaunchError | GradientError:
+        if not self.derivative or self.root.buffer is None:
+            advice = "give `shape=` to `field(…)`, or call `root.place(…)` or `root.dense(…).place(…)` first"
+            return LaunchError(Diagnostic("unplaced", f"{self.quoted} has not been placed yet", help=advice))
+        whose = Storage.companion(self, self.derivative[:-1])
+        word, option = (
+            ("gradient", "needs_grad") if self.derivative[-1] == "bar" else ("tangent", "needs_dual")
+        )
+        advice = f"declare the field with `{option}=True`"
+        if word == "tangent":
+            advice += ", or differentiate with respect to it inside `ad.FwdMode`"
+        message = f"{whose.quoted} has no {word}"
+        return GradientError(Diagnostic("missing-gradient", message, help=advice))
+
+
+def newest() -> int:
+    """A number that fields made later exceed."""
+    return next(_numbers)
+
+
+COMPANIONS: weakref.WeakSet[Any] = weakref.WeakSet()
+HOLDERS: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()  # by what owns the memory
+
+
+def owner(array: np.ndarray) -> Any:
+    """The object whose memory an array is a view of, or the array itself."""
+    while isinstance(array, np.ndarray) and array.base is not None:
+        array = array.base
+    return array
+
+
+def _zeros(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+    """Zeros at an address that vector instructions like."""
+    size = math.prod(shape) * dtype.itemsize
+    try:
+        raw = np.zeros(size + 64, np.uint8)
+    except (MemoryError, ValueError, OverflowError):
+        message = (
+            f"a field of shape {shape} and type {dtype} needs {size / 2**30:.3g} GiB, which cannot be had"
+        )
+        raise LaunchError(Diagnostic("memory", message, help="make it smaller")) from None
+    start = -raw.ctypes.data % 64
+    return raw[start : start + size].view(dtype).reshape(shape)
