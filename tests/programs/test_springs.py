@@ -1,9 +1,29 @@
 """Masses on springs: rest lengths for an area, a robot that learns to walk."""
 
+import numpy as np
 import pytest
 
 import dsim as ti
 from tests.programs.comparing import assert_slope
+
+
+def test_rest_lengths_for_an_area(program):
+    triangle = program("mass_spring_simple")
+    losses = triangle.optimize(25)
+    assert losses[0] == pytest.approx(9.0264e-3, rel=1e-4)
+    assert losses[-1] == pytest.approx(4.907e-5, rel=1e-3)
+    assert losses == sorted(losses, reverse=True)
+
+
+def test_rest_lengths_against_differences(program):
+    triangle = program("mass_spring_simple", real=ti.f64)
+    triangle.rest.from_numpy(np.array([0.6, 0.6, 0.529]))
+
+    def run():
+        triangle.force.fill(0)
+        triangle.forward()
+
+    assert_slope(run, triangle.loss, [triangle.rest])
 
 
 def test_the_robot_learns_to_walk(program):
