@@ -95,7 +95,7 @@ def _fault(messages: Messages, held: Frame) -> Fault:
     kind, statement = messages.faults[held.slots[frame.FAULT]]
     reported = held.slots[frame.VALUES : frame.VALUES + frame.MAX_VALUES]
     types = _reported(kind, statement)
-    values = (decode(bits, t).item() for bits, t in zip(reported, types, strict=False))
+    values = (decode(bits, t) for bits, t in zip(reported, types, strict=False))
     return Fault(kind, statement, tuple(values))
 
 

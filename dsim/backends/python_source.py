@@ -16,7 +16,7 @@ import numpy as np
 from dsim.backends.faults import Fault, FaultKind
 from dsim.backends.python_writer import Written, write
 from dsim.ir import arithmetic
-from dsim.ir.nodes import Kernel, Memory, MemoryKey, Statement
+from dsim.ir.nodes import Assert, Kernel, Memory, MemoryKey, Statement
 from dsim.ir.types import ALL
 
 _FILE = "<kernel as Python>"
@@ -181,9 +181,11 @@ def _counter(trips: int) -> Callable[[], None]:
 
 
 def _fault(kind: FaultKind, written: Written, e: BaseException) -> Fault:
-    values = e.args[0] if kind == "assertion" and e.args else e.args
-    shown = tuple(v for v in values if not isinstance(v, str))
-    return Fault(kind, _statement_at(written, e.__traceback__), shown)
+    statement, values = _statement_at(written, e.__traceback__), e.args
+    if isinstance(statement, Assert):
+        said = e.args[0] if e.args else ()  # every part of the message
+        values = tuple(v for v, p in zip(said, statement.parts, strict=True) if not isinstance(p, str))
+    return Fault(kind, statement, values)
 
 
 def _statement_at(written: Written, traceback: TracebackType | None) -> Statement:

@@ -210,7 +210,7 @@ class _Writer:
             self.line(f'print({self.message(s.parts, s.formats)}, sep="", end={s.end!r})', s)
             return
         cond, comma = self.plain(s.cond), "," if len(s.parts) == 1 else ""
-        parts = f", ({self.message(s.parts)}{comma})" if s.parts else ""
+        parts = f", ({self.message(s.parts, s.formats)}{comma})" if s.parts else ""
         self.line(f"assert {cond}{parts}", s)
 
     def accumulate(self, s: Accumulate) -> None:

@@ -50,7 +50,6 @@ CODES: dict[str, Level] = {
     "recompiled": Level.WARNING,  # a kernel, for arrays of ever new shapes
     "type-change": Level.WARNING,
     "overwrites": Level.NOTE,  # what a gradient needs; a tape saves it
-    "fallback": Level.NOTE,
 }
 
 
@@ -72,7 +71,6 @@ REMEDIES: dict[str, str] = {
     "memory": "run fewer iterations at once, or carry less from trip to trip",
     "not-differentiable": "differentiate a function of numbers and vectors that returns what it computes",
     "wrong-derivative": "look at it with `f.check_derivative(…)` for arguments of yours",
-    "fallback": "this changes nothing else",
 }
 
 

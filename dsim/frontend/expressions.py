@@ -5,13 +5,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
-from dsim.frontend import branches, items, names, structs, subscripts, text
+from dsim.frontend import branches, items, logic, names, structs, subscripts, text
 from dsim.frontend.elements import load
 from dsim.frontend.frame import Frame
 from dsim.frontend.linear import matmul
 from dsim.frontend.operators import COMPARISONS, EXACT, SIGNS, binary, condition, unary
 from dsim.frontend.static import compile_time
-from dsim.frontend.values import Mat, Opaque, Scalar, Value, describe, is_scalar
+from dsim.frontend.values import Mat, Opaque, Value, describe, is_scalar
 from dsim.ir.nodes import Const
 
 Evaluate = Callable[[Frame, ast.expr, str], Value]
@@ -110,6 +110,8 @@ def _in_python(f: Frame, sign: str, a: Value, b: Value) -> Value:
 
 def _unary(f: Frame, node: ast.expr, hint: str) -> Value:
     assert isinstance(node, ast.UnaryOp)
+    if isinstance(node.op, ast.Not):
+        return logic.negation(f, node)
     return unary(f.emit, SIGNS[type(node.op)], f.value(node.operand), hint)
 
 
@@ -178,38 +180,13 @@ def _either(f: Frame, a: Value, b: Value) -> Value:
 
 
 def _boolean(f: Frame, node: ast.expr, hint: str) -> Value:
-    """``and`` and ``or``: what follows is computed only when it decides, where that matters."""
     assert isinstance(node, ast.BoolOp)
-    conjunction = isinstance(node.op, ast.And)
-
-    def rest(operands: list[ast.expr]) -> Scalar:
-        with f.at(operands[0]):
-            first = _truth_operand(f, operands[0], conjunction)
-        if len(operands) == 1:
-            return first
-        if conjunction:
-            return branches.choose(f, first, lambda: rest(operands[1:]), lambda: False, hint)
-        return branches.choose(f, first, lambda: True, lambda: rest(operands[1:]), hint)
-
-    return rest(node.values)
-
-
-def _truth_operand(f: Frame, node: ast.expr, conjunction: bool) -> Value:
-    value = f.value(node)
-    if is_scalar(value) and f.emit.type_of(value).is_float and not f.static:
-        word = "and" if conjunction else "or"
-        f.refuse(
-            "type",
-            f"`{word}` works on truth values, got {describe(value)}",
-            node,
-            help="compare it first: `a != 0`",
-        )
-    return condition(f.emit, value)
+    return logic.boolean(f, node, hint)
 
 
 def _ternary(f: Frame, node: ast.expr, hint: str) -> Value:
     assert isinstance(node, ast.IfExp)
-    cond = condition(f.emit, f.value(node.test))
+    cond = logic.truth(f, node.test)
     return branches.choose(
         f, cond, lambda: f.value(node.body, hint), lambda: f.value(node.orelse, hint), hint
     )

@@ -42,7 +42,7 @@ def known(f: Frame, value: Value, node: ast.AST) -> int:
 
 
 def _range(f: Frame, r: Range, node: ast.AST) -> range:
-    found = range(known(f, r.start, node), known(f, r.stop, node), r.step)
+    found = range(*(known(f, s, node) for s in (r.start, r.stop, r.step)))
     if len(found) > MOST_TRIPS:
         message = f"this loop would be written out {len(found)} times; {MOST_TRIPS} is the most"
         f.refuse("limit", message, node, help="leave out `static`: a loop at run time costs no code")

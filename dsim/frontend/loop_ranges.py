@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import dataclass
 
+from dsim.frontend.emit import Emitter
 from dsim.frontend.frame import Frame
 from dsim.frontend.lowered import LoopConfig
 from dsim.frontend.subscripts import struct_shape
@@ -16,10 +18,13 @@ from dsim.frontend.values import (
     Scalar,
     StructField,
     Value,
+    Weak,
     describe,
+    is_number,
     is_scalar,
 )
-from dsim.ir.nodes import Const
+from dsim.ir.nodes import Assert, Atom, Const, Var
+from dsim.ir.types import i64
 
 
 def counted(f: Frame, hint: str, *args: Value) -> Range:
@@ -41,14 +46,41 @@ def _bound(f: Frame, value: Value, what: str) -> Scalar:
     return value.value if isinstance(value, Const) else value
 
 
-def _step(f: Frame, value: Scalar) -> int:
-    if not isinstance(value, int):
-        f.emit.refuse(
-            "static", "the step of a range must be known at compile time", help="write a `while` loop"
-        )
-    if value == 0:
+def _step(f: Frame, value: Scalar) -> Scalar:
+    if isinstance(value, Weak):
+        f.emit.refuse("static", "this number stays a constant: the step decides about the loop's direction")
+    if is_number(value) and value == 0:
         f.emit.refuse("argument", "the step of a range cannot be 0")
     return value
+
+
+@dataclass(frozen=True, slots=True)
+class Strides:
+    """A range whose step is known at run time only: ``start + trip * step`` for `count` trips."""
+
+    start: Atom
+    step: Atom
+    count: Atom
+
+    def at(self, e: Emitter, trip: Var, hint: str) -> Atom:
+        """The value in one trip."""
+        return e.let("add", self.start, e.let("mul", e.atom(trip, self.start.type), self.step), hint=hint)
+
+
+def strides(e: Emitter, r: Range) -> Strides:
+    """How a loop over `r` counts when the sign of its step is not known yet; a step of 0 is a fault."""
+    t = e.common((r.start, r.stop, r.step))
+    wide = i64 if t.kind == "int" else t  # distances of i32 may need 33 bits
+    start, stop, step = (e.atom(s, wide) for s in (r.start, r.stop, r.step))
+    zero, one = e.atom(0, wide), e.atom(1, wide)
+    e.builder.add(Assert(e.let("ne", step, zero), ("the step of a range cannot be 0",), e.builder.origin))
+    up, upwards = e.let("gt", step, zero), e.let("sub", stop, start)
+    ahead = e.let("select", up, e.let("lt", start, stop), e.let("gt", start, stop))
+    distance = e.let("select", up, upwards, e.let("neg", upwards))
+    size = e.let("max", e.let("select", up, step, e.let("neg", step)), one)
+    trips = e.let("add", e.let("floordiv", e.let("sub", distance, one), size), one)
+    count = e.let("select", ahead, trips, zero, hint="trips")
+    return Strides(e.atom(r.start, t), e.atom(r.step, t), count)
 
 
 def grid(f: Frame, hint: str, *args: Value) -> Grid:

@@ -6,15 +6,14 @@ import ast
 from collections.abc import Sequence
 from typing import NoReturn
 
-from dsim.frontend import carrying, loop_ranges, struct_methods
+from dsim.frontend import carrying, logic, loop_ranges, struct_methods
 from dsim.frontend.branches import choose, fork
 from dsim.frontend.elements import store
 from dsim.frontend.exits import assigned, breaks
 from dsim.frontend.frame import Frame, Nest
-from dsim.frontend.items import bind_target
+from dsim.frontend.items import bind_target, known
 from dsim.frontend.memories import whole
 from dsim.frontend.names import member_field
-from dsim.frontend.operators import condition
 from dsim.frontend.scope import DRAWS, LIVE, RETURNED
 from dsim.frontend.structure import same
 from dsim.frontend.values import Field, Grid, Mat, Opaque, Range, Shape, StructField, Value, describe
@@ -111,18 +110,22 @@ class _Nest:
         self.outermost = outermost
         self.changed = _changed(f, s.body)
         self.indices: list[Var] = []
+        self.strides: dict[int, loop_ranges.Strides] = {}  # by axis
 
     def axis(self, depth: int) -> Var | None:
         """The `For` of one axis; its index."""
-        f, r = self.f, self.axes[depth]
+        f, r, label = self.f, self.axes[depth], self.labels[depth]
         e = f.emit
+        if not isinstance(r.step, int):
+            self.strides[depth] = strides = loop_ranges.strides(e, r)
+            r, label = Range(0, strides.count), f"{label}_trip"
         t = _index_type(f, r)
-        start, stop = e.atom(r.start, t), e.atom(r.stop, t)
-        at = e.builder.fresh(self.labels[depth], t)
+        start, stop, step = e.atom(r.start, t), e.atom(r.stop, t), known(f, r.step, self.s.iter)
+        at = e.builder.fresh(label, t)
         _note_range(f, at, r)
         nest = f.c.nest
         if self.outermost and nest is not None:
-            f.c.nest = Nest(nest.ordinal, (*nest.axes, (at, start, stop, r.step)))
+            f.c.nest = Nest(nest.ordinal, (*nest.axes, (at, start, stop, step)))
         self.indices = [*self.indices[:depth], at]
         draws = index(0) if self.outermost else None
         c = carrying.body(f, self.changed, self.go, draws, lambda: self._inside(depth))
@@ -130,7 +133,7 @@ class _Nest:
         results = carrying.results(f, c)
         e.builder.add(
             For(
-                at, start, stop, r.step, c.block(), tuple(c.vars), tuple(c.init), results, c.goes_on,
+                at, start, stop, step, c.block(), tuple(c.vars), tuple(c.init), results, c.goes_on,
                 origin=e.builder.origin,
             )
         )  # fmt: skip
@@ -148,15 +151,21 @@ class _Nest:
 
     def _bind(self) -> None:
         f, target = self.f, self.s.target
+        values = [self._value(depth) for depth in range(len(self.indices))]
         if isinstance(target, ast.Tuple | ast.List):
-            for n, at in zip(target.elts, self.indices, strict=True):
+            for n, at in zip(target.elts, values, strict=True):
                 bind_target(f, n, at)
         else:
-            indices = tuple(self.indices[: len(self.grid.axes)])
+            indices = tuple(values[: len(self.grid.axes)])
             one = len(indices) == 1 and not self.grid.grouped
             bind_target(f, target, indices[0] if one else Mat((len(indices),), indices))
-        for name, at in zip(self.labels, self.indices if self.grid.axes else (), strict=False):
+        for name, at in zip(self.labels, values if self.grid.axes else (), strict=False):
             f.c.locals.append(Local(name, (), (at,), f.span(target)))
+
+    def _value(self, depth: int) -> Atom:
+        """The index of an axis, as the body sees it."""
+        at, strides = self.indices[depth], self.strides.get(depth)
+        return at if strides is None else strides.at(self.f.emit, at, self.labels[depth])
 
 
 def _index_type(f: Frame, r: Range) -> ScalarType:
@@ -165,7 +174,7 @@ def _index_type(f: Frame, r: Range) -> ScalarType:
 
 def _note_range(f: Frame, at: Var, r: Range) -> None:
     """Remembers which values an index takes, when its bounds are known."""
-    if isinstance(r.start, int) and isinstance(r.stop, int):
+    if isinstance(r.start, int) and isinstance(r.stop, int) and isinstance(r.step, int):
         values = range(r.start, r.stop, r.step)
         if values:
             f.c.ranges[at] = (min(values[0], values[-1]), max(values[0], values[-1]))
@@ -232,7 +241,7 @@ def _test(f: Frame, s: ast.While, c: carrying.Carry) -> Block:
     with e.builder.block() as statements, f.at(s.test):
         go = TRUE if c.goes_on is None else c.goes_on
         before_test = dict(f.scope.values)
-        truth = choose(f, go, lambda: condition(e, f.value(s.test)), lambda: False, "t")
+        truth = choose(f, go, lambda: logic.truth(f, s.test), lambda: False, "t")
         _refuse_changes(f, s, before_test)
         if truth in (True, TRUE) and c.goes_on is None:
             f.refuse("syntax", "this loop never ends", s.test, help="leave it with `break` or `return`")

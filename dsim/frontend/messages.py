@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import ast
 
-from dsim.diagnostics import Diagnostic
 from dsim.frontend import text
 from dsim.frontend.frame import Frame
-from dsim.frontend.operators import condition
+from dsim.frontend.logic import truth
 from dsim.ir.build import FALSE
 from dsim.ir.nodes import Assert, Print
 
@@ -31,12 +30,9 @@ def report_print(f: Frame, node: ast.Call) -> None:
 
 def report_assert(f: Frame, node: ast.Assert) -> None:
     """``assert condition, message``."""
-    truth = condition(f.emit, f.value(node.test))
-    if truth is True:
+    holds = truth(f, node.test)
+    if holds is True:
         return
     parts = text.parts(f, node.msg) if node.msg is not None else []
-    message = text.merged(parts)
-    if text.formats(parts):
-        note = "formats are ignored in the message of an `assert`: it shows all digits"
-        f.emit.problems.note(Diagnostic("fallback", note, f.span(node)))
-    f.emit.builder.add(Assert(FALSE if truth is False else truth, message, f.emit.builder.origin))
+    cond, origin = FALSE if holds is False else holds, f.emit.builder.origin
+    f.emit.builder.add(Assert(cond, text.merged(parts), origin, text.formats(parts)))

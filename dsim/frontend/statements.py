@@ -11,16 +11,16 @@ from dsim.frontend.branches import fork
 from dsim.frontend.carrying import revived
 from dsim.frontend.frame import Frame
 from dsim.frontend.funcs import LocalFunc
+from dsim.frontend.logic import of_value, truth
 from dsim.frontend.messages import report_assert
-from dsim.frontend.operators import condition
 from dsim.frontend.problems import RefusedError
 from dsim.frontend.scope import LIVE, RETURNED
 from dsim.frontend.static import is_static_call, unrolled
 from dsim.frontend.structs import as_type
 from dsim.frontend.types import scalar_type, struct_type
-from dsim.frontend.values import POISON, Value
+from dsim.frontend.values import POISON
 from dsim.ir.build import FALSE, TRUE
-from dsim.ir.nodes import Const
+from dsim.ir.nodes import Const, Var
 
 Lower = Callable[[Frame, ast.stmt, "frozenset[str] | None"], None]
 
@@ -168,16 +168,16 @@ def _if(f: Frame, s: ast.If, needed: frozenset[str] | None, rest: Sequence[ast.s
     if test is not None:
         run(f, then if test else orelse, needed)
         return
-    cond = condition(f.emit, f.value(s.test))
+    cond = truth(f, s.test)
     fork(f, cond, lambda: run(f, then, needed), lambda: run(f, orelse, needed), needed)
 
 
 def _static_condition(f: Frame, test: ast.expr) -> bool | None:
     """The truth of ``static(…)`` as a condition, or None when `test` is no such call."""
     if is_static_call(f, test):
-        value: Value = f.value(test)
-        truth = condition(f.emit, value)
-        return bool(truth.value) if isinstance(truth, Const) else truth
+        holds = of_value(f, f.value(test), test)
+        assert not isinstance(holds, Var)  # `static` refuses those
+        return bool(holds.value) if isinstance(holds, Const) else holds
     return None
 
 

@@ -73,7 +73,7 @@ def compile_time(f: Frame, value: Value, node: ast.AST) -> Any:
     if isinstance(value, Field | StructField):
         return value.field
     if isinstance(value, Range):
-        return range(compile_time(f, value.start, node), compile_time(f, value.stop, node), value.step)
+        return range(*(compile_time(f, v, node) for v in (value.start, value.stop, value.step)))
     if isinstance(value, tuple | list):
         return type(value)(compile_time(f, v, node) for v in value)
     if isinstance(value, Mat):

@@ -126,11 +126,11 @@ class Method:
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """What a loop counts through: bounds may be known at run time only."""
+    """What a loop counts through: bounds and step may be known at run time only."""
 
     start: Scalar
     stop: Scalar
-    step: int = 1
+    step: Scalar = 1
 
 
 @dataclass(frozen=True, slots=True)

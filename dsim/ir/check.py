@@ -249,7 +249,6 @@ class _Checker:
     def told(self, s: Print | Assert) -> None:
         if isinstance(s, Assert):
             self.types("condition", (s.cond,), (u1,))
-            return
         count = sum(not isinstance(p, str) for p in s.parts)
         self.demand(len(s.formats) in (0, count), f"{len(s.formats)} formats for {count} values")
 

@@ -274,11 +274,12 @@ class Print:
 
 @dataclass(frozen=True, slots=True)
 class Assert:
-    """Reports a fault when `cond` is false: `parts` are its message."""
+    """Reports a fault when `cond` is false: `parts` are its message, in `formats` as those of `Print`."""
 
     cond: Atom
     parts: tuple[str | Atom, ...] = ()
     origin: Origin = _origin()
+    formats: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

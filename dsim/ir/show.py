@@ -120,6 +120,10 @@ def _element(m: Memory, index: tuple[Atom, ...]) -> str:
     return f"{memory(m)}[{_list(index)}]"
 
 
+def _message(s: Print | Assert) -> str:
+    return _parts(s.parts) + (f" as {', '.join(map(repr, s.formats))}" if s.formats else "")
+
+
 def _parts(parts: tuple[str | Atom, ...]) -> str:
     return ", ".join(repr(p) if isinstance(p, str) else atom(p) for p in parts)
 
@@ -131,10 +135,9 @@ def _statement(s: Statement) -> Iterator[str]:
         case Journal() | Record() | Mark() | Rewind():
             yield _logging(s)
         case Print():
-            formats = f" as {', '.join(map(repr, s.formats))}" if s.formats else ""
-            yield f"print {_parts(s.parts)}{formats}" + ("" if s.end == "\n" else f" end {s.end!r}")
+            yield f"print {_message(s)}" + ("" if s.end == "\n" else f" end {s.end!r}")
         case Assert():
-            yield f"assert {atom(s.cond)}" + (f": {_parts(s.parts)}" if s.parts else "")
+            yield f"assert {atom(s.cond)}" + (f": {_message(s)}" if s.parts else "")
         case If():
             yield f"if {atom(s.cond)}{_results(s.results)}:"
             yield from _indented(_block(s.then, "yield"))

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
+from dsim.backends.cpu_runtime import formatted
 from dsim.backends.faults import Fault
 from dsim.diagnostics import BoundsError, Diagnostic, DsimError, KernelAssertionError, Label, LaunchError
 from dsim.ir.nodes import Accumulate, Assert, Load, Origin, Record, Store
@@ -43,11 +45,16 @@ def _outside(fault: Fault, fields: Mapping[str, Field]) -> Diagnostic:
 def _assertion(fault: Fault) -> Diagnostic:
     s = fault.statement
     assert isinstance(s, Assert)
-    values = iter(fault.values)
-    text = "".join(p if isinstance(p, str) else str(next(values)) for p in s.parts)
+    values, given = iter(fault.values), iter(s.formats)
+    text = "".join(p if isinstance(p, str) else _shown(next(values, "…"), next(given, "")) for p in s.parts)
     return _at(
         Diagnostic("assertion", f"an assertion failed{': ' + text if text else ''}"), s.origin, "is false"
     )
+
+
+def _shown(value: Any, given: str) -> str:
+    """A value of a message; of very many the last are not reported."""
+    return value if isinstance(value, str) else formatted(value, given)
 
 
 def _at(d: Diagnostic, origin: Origin, here: str) -> Diagnostic:

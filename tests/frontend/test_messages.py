@@ -39,16 +39,6 @@ def test_print() -> None:
     assert ends == ["\n", "", "\n", "\n", "\n"]
 
 
-def test_formats_in_messages_of_asserts_are_noted() -> None:
-    def k(a: float):
-        print(f"{a:.3f}")
-        assert a > 0.0, f"{a:.3f}"
-
-    assert [(d.code, d.span.line) for d in lowered(k).diagnostics if d.span] == [
-        ("fallback", k.__code__.co_firstlineno + 2)
-    ]
-
-
 def test_assert() -> None:
     def k(a: float, n: ti.i32):
         assert a > 0.0

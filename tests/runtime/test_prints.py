@@ -107,3 +107,54 @@ def test_wrong_formats():
     ]:
         with pytest.raises(ti.TaichiCompilationError, match=message):
             kernel(*args)
+
+
+def failure(run, *args) -> str:
+    """What an assertion says that fails."""
+    with pytest.raises(ti.KernelAssertionError) as caught:
+        run(*args)
+    return str(caught.value).splitlines()[0].removeprefix("error[assertion]: an assertion failed: ")
+
+
+def test_messages_of_asserts_in_every_format():
+    @ti.kernel
+    def f_string(a: float, n: int):
+        assert a > 9.0, f"a={a:.2f} n={n:04d} {a:e} {n:x} {a} {[a, n]:.1f}"
+
+    @ti.kernel
+    def percent(a: float, n: int):
+        assert a > 9.0, "%.2f %d %s 100%%" % (a, n, a)
+
+    @ti.kernel
+    def method(a: float, n: int):
+        assert a > 9.0, "{:.3f} {m:03d}".format(a, m=n + 1)
+
+    @ti.kernel
+    def in_a_loop(n: int):
+        for i in range(n):
+            assert i < 5, f"trip {i:3d}"
+
+    assert failure(f_string, 1.5, 27) == "a=1.50 n=0027 1.500000e+00 1b 1.5 [1.5, 27.0]"
+    assert failure(percent, 1.5, 7) == "1.50 7 1.5 100%"
+    assert failure(method, 1.5, 7) == "1.500 008"
+    assert failure(in_a_loop, 6) == "trip   5"
+
+
+def test_messages_of_asserts_show_the_digits_of_their_type():
+    @ti.kernel
+    def k(a: ti.f32):
+        assert a > 9.0, f"{a} and {a:.2f}"
+
+    assert failure(k, 0.1) == "0.1 and 0.10"
+
+
+def test_very_long_messages_of_asserts():
+    """Machine code reports up to 16 numbers."""
+
+    @ti.kernel
+    def k(a: ti.i32):
+        m = ti.Matrix([[a + 10 * i + j for j in range(4)] for i in range(4)])
+        assert a > 9, f"{m} {a:02d} {a}"
+
+    rows = ", ".join(str([1 + 10 * i + j for j in range(4)]) for i in range(4))
+    assert failure(k, 1) in (f"[{rows}] 01 1", f"[{rows}] … …")

@@ -1,0 +1,136 @@
+"""`and`, `or` and `not`: the values that Python gives, and no operand computed that is not wanted."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+from tests.frontend.dialect import agrees, f, lowered, refused, run, ti
+
+
+def k_and(a: ti.i32, b: ti.i32) -> ti.i32:
+    return a and b
+
+
+def k_or(a: ti.i32, b: ti.i32) -> ti.i32:
+    return a or b
+
+
+def k_three(a: ti.i32, b: ti.i32) -> ti.i32:
+    return (a and b and 7) or a or 9
+
+
+def k_with_truths(a: ti.i32, b: ti.i32) -> ti.i32:
+    return (a > 1 and b) * 10 + (a and b > 1) * 100 + (a > 1 or b) * 1000 + (7 and a) + (0 or b)
+
+
+def k_not(a: ti.i32, b: ti.i32) -> ti.i32:
+    return (not a) + 2 * (not (a and b)) + 4 * (not (a or not b))
+
+
+def k_conditions(a: ti.i32, b: ti.i32) -> ti.i32:
+    n = 0
+    if a and b:
+        n += 1
+    if not (a or b) or (a and not b):
+        n += 2
+    n += 4 if a or b else 8
+    while n < 20 and (a or b):
+        n += 16
+    assert n or not a
+    return n
+
+
+@pytest.mark.parametrize("k", [k_and, k_or, k_three, k_with_truths, k_not, k_conditions])
+@pytest.mark.parametrize(("a", "b"), [*product((0, 1, 2, -3), repeat=2)])
+def test_values_are_those_of_python(k, a, b) -> None:
+    agrees(k, [], a, b)
+
+
+def test_the_value_has_the_wider_type() -> None:
+    def k(a: ti.i8, b: ti.i64) -> ti.i64:
+        return a and b
+
+    assert run(k, np.int8(3), np.int64(1 << 40)) == 1 << 40
+
+
+def test_what_does_not_decide_is_not_computed() -> None:
+    x = f(4, dtype=ti.i32, values=[0, 5, 0, 7])
+
+    def k(i: ti.i32) -> ti.i32:
+        return (i < 4 and x[i]) or 9
+
+    assert [run(k, i) for i in (1, 2, 4, 100)] == [5, 9, 9, 9]
+
+
+def test_of_vectors_entry_by_entry() -> None:
+    def k(a: ti.i32, b: ti.i32) -> ti.types.vector(4, ti.i32):
+        v, w = ti.Vector([a, 0, 3, 0]), ti.Vector([1, b, 0, 0])
+        return (v and w) + 10 * (v or w) + 100 * (not v) + 1000 * (a and v)
+
+    v, w = np.array([2, 0, 3, 0]), np.array([1, 5, 0, 0])
+    wanted = np.where(v, w, v) + 10 * np.where(v, v, w) + 100 * (v == 0) + 1000 * v
+    assert run(k, 2, 5).tolist() == wanted.tolist()
+
+
+def test_at_compile_time_of_any_objects() -> None:
+    name, nothing, names = "sphere", None, ["a", "b"]
+
+    def k() -> ti.i32:
+        n = 0
+        if ti.static(name and not nothing):
+            n += 1
+        if ti.static(nothing or names):
+            n += 2
+        if ti.static(nothing):
+            n += 4
+        if ti.static(not names or nothing):
+            n += 8
+        n += 16 if ti.static(names) else 32
+        for i in ti.static(range(nothing or 2)):
+            n += 100 * i
+        return n
+
+    assert run(k) == 1 + 2 + 16 + 100
+
+
+def test_conditions_select_nothing() -> None:
+    """A condition needs the truth of ``a and b`` only: no value of it is made."""
+
+    def k(a: ti.i32, b: ti.i32, v: float) -> float:
+        if a and not b:
+            v = v * 2.0
+        return v
+
+    ops = [s.op for s in lowered(k).kernel.body.statements if hasattr(s, "op")]
+    assert ops == ["ne", "ne", "bnot", "band"]
+
+
+def test_what_has_no_truth() -> None:
+    x = f(3)
+
+    def floats(v: float):
+        if v and x[0]:
+            x[1] = 1.0
+        x[2] = v or 2.0
+
+    def vectors():
+        v = ti.Vector([1, 2])
+        if not v:
+            x[0] = 1.0
+
+    def fields():
+        if x and True:
+            pass
+
+    advice = "help: compare it first: `a != 0`"
+    assert refused(floats).splitlines() == [
+        "type: `and` works on truth values, got an f64", advice,
+        "type: `or` works on truth values, got an f64", advice,
+    ]  # fmt: skip
+    assert refused(vectors) == (
+        "type: a vector of 2 is neither true nor false\nhelp: reduce it with `.all()` or `.any()`"
+    )
+    assert refused(fields) == "type: the field `x` cannot be a condition"
