@@ -31,6 +31,8 @@ def field(
         ``()`` for a single number. Without it the field is to be placed: ``root.dense(i, n).place(x)``.
     order : str, optional
         Advice on memory order, as in Taichi; the meaning of indices does not depend on it.
+    offset : int or tuple of int, optional
+        The first index along each axis, 0 without it; it may be negative.
     name : str, optional
         What messages call it; otherwise the name by which a kernel first knew it.
     needs_grad, needs_dual : bool
@@ -100,14 +102,14 @@ def made_of(
     """A field of `dtype` with entries of shape `entry`; see `field`."""
     scalar = type_of(dtype)
     _check_float(scalar, needs_grad or needs_dual)
-    if offset is not None and any(offset if isinstance(offset, tuple | list) else (offset,)):
-        raise ValueError("fields with an offset are not supported: indices start at 0")
+    if offset is not None and shape is None:
+        raise ValueError("`offset=` needs `shape=`; without it, give the offset to `place(x, offset=…)`")
     made = Field(scalar, entry, name)
     for wanted, derivative in ((needs_grad, BAR), (needs_dual, DOT)):
         if wanted:
             made.want(derivative)
     if shape is not None:
-        layout.place_at(made, shape)
+        layout.place_at(made, shape, offset)
     return made
 
 

@@ -150,13 +150,15 @@ def _field(
     needs_dual: bool = False,
     layout: Any = None,
 ) -> StructField:
-    made = _unplaced(kind, name, offset, needs_grad, needs_dual)
+    if offset is not None and shape is None:
+        raise ValueError("`offset=` needs `shape=`; without it, give the offset to `place(x, offset=…)`")
+    made = _unplaced(kind, name, needs_grad, needs_dual)
     if shape is not None:
-        _place(made, shape)
+        _place(made, shape, offset)
     return made
 
 
-def _unplaced(kind: StructType, name: str, offset: Any, needs_grad: bool, needs_dual: bool) -> StructField:
+def _unplaced(kind: StructType, name: str, needs_grad: bool, needs_dual: bool) -> StructField:
     members: dict[str, Any] = {}
     for key, t in kind.members:
         if key in FOR_PEOPLE:
@@ -165,22 +167,20 @@ def _unplaced(kind: StructType, name: str, offset: Any, needs_grad: bool, needs_
             )
         called = f"{name}.{key}" if name else ""
         if isinstance(t, StructType):
-            members[key] = _unplaced(t, called, offset, needs_grad, needs_dual)
+            members[key] = _unplaced(t, called, needs_grad, needs_dual)
             continue
         dtype, entry = (t.dtype, t.shape) if isinstance(t, MatrixType) else (t, ())
         floats = type_of(dtype).is_float
-        members[key] = made_of(
-            dtype, entry, None, called, offset, needs_grad and floats, needs_dual and floats
-        )
+        members[key] = made_of(dtype, entry, None, called, None, needs_grad and floats, needs_dual and floats)
     return StructField(kind, members, name)
 
 
-def _place(made: StructField, shape: Any) -> None:
+def _place(made: StructField, shape: Any, offset: Any) -> None:
     for member in made.__dsim_struct_field__.values():
         if isinstance(member, StructField):
-            _place(member, shape)
+            _place(member, shape, offset)
         else:
-            layout.place_at(member, shape)
+            layout.place_at(member, shape, offset)
 
 
 def struct(**members: Any) -> StructType:

@@ -10,6 +10,7 @@ from typing import Any
 
 from dsim.frontend import (
     elementary,
+    field_methods,
     hints,
     loop_ranges,
     loops,
@@ -21,17 +22,16 @@ from dsim.frontend import (
     updates,
 )
 from dsim.frontend.builtins import builtin
-from dsim.frontend.captures import is_function, is_kernel
+from dsim.frontend.captures import is_function, is_kernel, is_layout_node
 from dsim.frontend.derive import Derivative
 from dsim.frontend.elements import store
 from dsim.frontend.frame import Frame
 from dsim.frontend.funcs import LocalFunc
 from dsim.frontend.items import items
 from dsim.frontend.messages import report_print
-from dsim.frontend.names import imported, member_field, suggestion
+from dsim.frontend.names import imported, suggestion
 from dsim.frontend.operators import operand
 from dsim.frontend.static import compile_time, evaluate, static_assert
-from dsim.frontend.structs import refuse_member
 from dsim.frontend.subscripts import root_local
 from dsim.frontend.types import matrix_type, scalar_type, struct_type
 from dsim.frontend.values import (
@@ -283,8 +283,8 @@ def _method(f: Frame, method: Method, node: ast.Call, hint: str) -> Value:
     args, keywords = arguments(f, node)
     if isinstance(method.owner, Struct | StructElement):
         return struct_methods.call(f, method, args, keywords, node, hint)
-    if method.name == "get_member_field":
-        return _member_field(f, method.owner, args, node)
+    if field_methods.is_one(method):
+        return field_methods.call(f, method, args, node)
     if method.name == "fill":
         return _fill(f, method, args, node)
     known = matrices.METHODS.get(method.name)
@@ -311,14 +311,6 @@ def _refuse_kept(f: Frame, method: Method, node: ast.Call) -> None:
             node,
             help=f"write `….{method.name}(…)`, with what it belongs to",
         )
-
-
-def _member_field(f: Frame, owner: StructField, args: list[Value], node: ast.Call) -> Value:
-    if len(args) != 1 or not isinstance(args[0], str):
-        f.refuse("argument", "`get_member_field` takes the name of a member", node)
-    if args[0] not in owner.keys:
-        refuse_member(f, owner, args[0], node)
-    return member_field(f, owner, args[0], node)
 
 
 def _fill(f: Frame, method: Method, args: list[Value], node: ast.Call) -> Value:
@@ -358,7 +350,7 @@ def _object(
             node,
             help="make the called one a func: `@ds.func`",
         )
-    if f.static:
+    if f.static or is_layout_node(getattr(callee.value, "__self__", None)):
         return _python_call(f, callee.value, args, keywords, node)
     _refuse_callee(f, callee.value, node)
 

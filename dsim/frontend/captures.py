@@ -54,6 +54,30 @@ class FieldLike(Protocol):
         """As in `Memory`."""
         ...
 
+    @property
+    def offset(self) -> tuple[int, ...]:
+        """The first index along each axis; ``()`` when they are 0."""
+        ...
+
+    @property
+    def component(self) -> tuple[int, ...]:
+        """Of a component of a field, which number of each entry it is; ``()`` for any other field."""
+        ...
+
+    @property
+    def whole(self) -> FieldLike:
+        """The field that this is a component of; itself for any other."""
+        ...
+
+    @property
+    def snode(self) -> Any:
+        """The place of this field in the layout."""
+        ...
+
+    def parent(self, n: int = 1) -> Any:
+        """The node of the layout that is `n` above the place of this field."""
+        ...
+
 
 class StructFieldLike(Protocol):
     """A field of structs, as the frontend sees it."""
@@ -71,6 +95,11 @@ class StructFieldLike(Protocol):
     @property
     def shape(self) -> tuple[int, ...]:
         """How many elements along each axis; every member has it."""
+        ...
+
+    @property
+    def offset(self) -> tuple[int, ...]:
+        """The first index along each axis; every member has it."""
         ...
 
     @property
@@ -107,6 +136,11 @@ def is_host_matrix(value: object) -> bool:
 def is_function(value: object) -> bool:
     """Whether `value` can be inlined: a func or a derivative of one."""
     return _marked(value, "__dsim_func__") or _marked(value, "__dsim_derivative__")
+
+
+def is_layout_node(value: object) -> bool:
+    """Whether `value` is a node of the tree in which fields are placed."""
+    return _marked(value, "__dsim_layout_node__")
 
 
 def is_kernel(value: object) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from dsim.frontend.frame import Frame
-from dsim.frontend.memories import whole
 from dsim.frontend.names import member_field
 from dsim.frontend.operators import operand
 from dsim.frontend.values import (
@@ -43,7 +42,7 @@ def member(f: Frame, x: StructElement, name: str) -> Element | StructElement:
     field = member_field(f, x.field, name, f.text.node)
     if isinstance(field, StructField):
         return StructElement(field, x.index)
-    return whole(f.c.memories.of(field), x.index, tuple(field.field.entry_shape))
+    return f.c.memories.element(field, x.index)
 
 
 def _labels(x: Element, hint: str) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
+from dsim.frontend.captures import is_layout_node
 from dsim.frontend.emit import Emitter
 from dsim.frontend.frame import Frame
 from dsim.frontend.lowered import LoopConfig
@@ -119,11 +120,17 @@ def of_value(f: Frame, value: Value) -> Grid | None:
     if isinstance(value, Range):
         return Grid((value,))
     if isinstance(value, Field):
-        return Grid(tuple(Range(0, n) for n in value.field.shape))
+        return _box(tuple(value.field.shape), value.field.offset)
     if isinstance(value, StructField):
-        shape = struct_shape(f, value, f.text.node)
-        return Grid(tuple(Range(0, n) for n in shape))
+        return _box(struct_shape(f, value, f.text.node), value.field.offset)
+    if isinstance(value, Opaque) and is_layout_node(value.value):
+        return _box(value.value.shape, ())
     return None
+
+
+def _box(shape: tuple[int, ...], offset: tuple[int, ...]) -> Grid:
+    """All indices of a field, or of a node of the layout."""
+    return Grid(tuple(Range(o, o + n) for o, n in zip(offset or (0,) * len(shape), shape, strict=True)))
 
 
 def configure(f: Frame, node: ast.Call) -> None:

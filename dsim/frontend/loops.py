@@ -12,13 +12,12 @@ from dsim.frontend.elements import store
 from dsim.frontend.exits import assigned, breaks
 from dsim.frontend.frame import Frame, Nest
 from dsim.frontend.items import bind_target, known
-from dsim.frontend.memories import whole
 from dsim.frontend.names import member_field
 from dsim.frontend.scope import DRAWS, LIVE, RETURNED
 from dsim.frontend.structure import same
-from dsim.frontend.values import Field, Grid, Mat, Opaque, Range, Shape, StructField, Value, describe
+from dsim.frontend.values import Field, Grid, Mat, Opaque, Range, StructField, Value, describe
 from dsim.ir.build import FALSE, TRUE, const, index
-from dsim.ir.nodes import Atom, Block, For, Local, Memory, Var, While
+from dsim.ir.nodes import Atom, Block, For, Local, Var, While
 from dsim.ir.types import ScalarType
 
 
@@ -186,18 +185,18 @@ def fill(f: Frame, field: Field | StructField, value: Value) -> None:
         for key in field.keys:
             fill(f, member_field(f, field, key, f.text.node), value)
         return
-    memory = f.c.memories.of(field)
-    _fill(f, memory, tuple(field.field.shape), tuple(field.field.entry_shape), value, ())
+    _fill(f, field, value, ())
 
 
-def _fill(f: Frame, memory: Memory, axes: Shape, entry: Shape, value: Value, at: tuple[Var, ...]) -> None:
+def _fill(f: Frame, field: Field, value: Value, at: tuple[Var, ...]) -> None:
+    axes = field.field.shape
     if len(at) == len(axes):
-        store(f, whole(memory, at, entry), value)
+        store(f, f.c.memories.element(field, at), value)
         return
     builder = f.emit.builder
     i = builder.fresh("ijkl"[len(at) : len(at) + 1] or "i", f.emit.settings.default_ip)
     with builder.block() as statements:
-        _fill(f, memory, axes, entry, value, (*at, i))
+        _fill(f, field, value, (*at, i))
     stop = const(axes[len(at)], i.type)
     builder.add(For(i, const(0, i.type), stop, 1, Block(tuple(statements)), origin=builder.origin))
 

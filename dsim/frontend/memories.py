@@ -6,7 +6,7 @@ from dsim.frontend.captures import FieldLike
 from dsim.frontend.emit import Emitter
 from dsim.frontend.values import Element, Field, Shape, positions
 from dsim.ir.build import index
-from dsim.ir.nodes import Alloc, Memory
+from dsim.ir.nodes import Alloc, Atom, Memory
 from dsim.ir.types import ScalarType
 
 
@@ -32,17 +32,23 @@ class Memories:
 
     def of(self, field: Field) -> Memory:
         """The memory of `field`."""
-        root = field.field.root
+        host = field.field.whole
+        root = host.root
         if id(root) not in self._names:
             self._names[id(root)] = self._emit.builder.names.fresh(field.name)
             self.fields[self._names[id(root)]] = root
             self.called[self._names[id(root)]] = field.name
-        entry = tuple(field.field.entry_shape)
-        shape = (*field.field.shape, *entry)
-        name, derivative = self._names[id(root)], tuple(field.field.derivative)
-        memory = Memory(name, field.field.dtype, shape, len(entry), derivative)
+        entry = tuple(host.entry_shape)
+        name, derivative = self._names[id(root)], tuple(host.derivative)
+        memory = Memory(name, host.dtype, (*host.shape, *entry), len(entry), derivative)
         self.used.setdefault(memory)
         return memory
+
+    def element(self, field: Field, at: tuple[Atom, ...]) -> Element:
+        """The element of `field` at `at`, which counts from 0."""
+        if field.field.component:
+            return Element(self.of(field), at, (), (tuple(map(index, field.field.component)),))
+        return whole(self.of(field), at, tuple(field.field.entry_shape))
 
     def buffer(self, name: str, type: ScalarType, shape: Shape) -> Element:
         """A new private memory, all of it."""

@@ -10,7 +10,14 @@ from typing import Any
 import numpy as np
 
 from dsim.frontend.builtins import PYTHON
-from dsim.frontend.captures import MISSING, Path, constant_module, is_field, is_host_matrix
+from dsim.frontend.captures import (
+    MISSING,
+    Path,
+    constant_module,
+    is_field,
+    is_host_matrix,
+    is_layout_node,
+)
 from dsim.frontend.frame import Frame
 from dsim.frontend.operators import matrix
 from dsim.frontend.problems import RefusedError
@@ -86,7 +93,9 @@ def _object(f: Frame, value: Any, path: Path | None, node: ast.AST) -> Value:
     # What is in an array is noted where it is used: comparing a large one at each launch takes time.
     if isinstance(value, list | tuple | Mapping | set) and path is not None:
         f.c.captures.constant(path, value)
-    if isinstance(value, ScalarType | MatrixType | StructType) and path is not None:
+    if (
+        isinstance(value, ScalarType | MatrixType | StructType) or is_layout_node(value)
+    ) and path is not None:
         f.c.captures.object(path, value)
     return Opaque(value, path)
 

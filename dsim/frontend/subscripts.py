@@ -11,7 +11,6 @@ from dsim.frontend import indexing, names, structs
 from dsim.frontend.elements import member, store
 from dsim.frontend.frame import Frame
 from dsim.frontend.indexing import Part, integer, part
-from dsim.frontend.memories import whole
 from dsim.frontend.operators import matrix
 from dsim.frontend.values import (
     Element,
@@ -116,11 +115,17 @@ def field_index(
             help=f"write `{field.name}[None]`" if axes == 0 else f"give {needs}",
         )
     with f.at(node):
-        return tuple(_atom(f, integer(f.emit, g)) for g in given)
+        offset = field.field.offset or (0,) * axes
+        return tuple(_from_zero(f, integer(f.emit, g), first) for g, first in zip(given, offset, strict=True))
 
 
-def _atom(f: Frame, at: int | Atom) -> Atom:
-    return f.emit.atom(at) if isinstance(at, int) else at
+def _from_zero(f: Frame, at: int | Atom, first: int) -> Atom:
+    """The index `at` of an axis whose indices start with `first`."""
+    if isinstance(at, int):
+        return f.emit.atom(at - first)
+    if not first:
+        return at
+    return f.emit.let("sub" if first > 0 else "add", at, Const(abs(first), at.type))
 
 
 def element(
@@ -129,7 +134,7 @@ def element(
     """The element of `field` at `at`."""
     if isinstance(field, StructField):
         return StructElement(field, at)
-    return whole(f.c.memories.of(field), at, tuple(field.field.entry_shape))
+    return f.c.memories.element(field, at)
 
 
 def of_element(f: Frame, x: Element, keys: Sequence[Value], node: ast.AST) -> Value:
@@ -258,8 +263,10 @@ def _of_field(f: Frame, owner: Field, node: ast.Attribute) -> Value:
         if companion is None or not companion.placed:
             _refuse_companion(f, owner, node)
         return Field(companion, owner.name)
-    if node.attr == "fill":
-        return Method(owner, "fill", node.value)
+    if node.attr in ("fill", "parent"):
+        return Method(owner, node.attr, node.value)
+    if node.attr == "snode":
+        return names.imported(f, field.snode, None, node)
     help = names.suggestion(node.attr, ["fill", "shape", "dtype", "grad", "dual", "n", "m"])
     f.refuse(
         "unknown-attribute", f"the field `{owner.name}` has no `{node.attr}` in a kernel", node, help=help

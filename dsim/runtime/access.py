@@ -19,6 +19,7 @@ from dsim.runtime.stack import STACK
 from dsim.runtime.values import Array
 
 if TYPE_CHECKING:
+    from dsim.runtime.components import Component
     from dsim.runtime.fields import Field
 
 
@@ -89,7 +90,7 @@ def _put_number(field: Field, at: tuple[int, ...], value: Any) -> None:
 
 
 def position(field: Field, key: Any) -> tuple[int, ...]:
-    """`key` as a tuple of integers inside the field's shape."""
+    """`key` as a tuple of integers inside the field's shape, counted from 0."""
     if key is None:
         at: tuple[Any, ...] = ()
     elif type(key) is int:
@@ -103,6 +104,8 @@ def position(field: Field, key: Any) -> tuple[int, ...]:
     shape = field.shape
     if len(at) != len(shape):
         raise _wrong_count(field, key, at)
+    if field.offset:
+        return _checked(field, at)
     for k, n in zip(at, shape, strict=True):
         if type(k) is not int or not 0 <= k < n:
             return _checked(field, at)
@@ -132,27 +135,35 @@ def _shown(at: tuple[Any, ...]) -> str:
 
 
 def _checked(field: Field, at: tuple[Any, ...]) -> tuple[int, ...]:
-    """`at` as Python integers, for those that are not at first sight."""
+    """`at` as Python integers from 0, for those that are not at first sight."""
     whole: list[int] = []
-    for axis, (k, n) in enumerate(zip(at, field.shape, strict=True)):
+    offset = field.offset or (0,) * len(at)
+    for axis, (k, n, first) in enumerate(zip(at, field.shape, offset, strict=True)):
         try:
             number = operator.index(k)
         except TypeError:
             message = f"an index of {field.quoted} must be an integer, got {type(k).__name__}"
             raise LaunchTypeError(Diagnostic("index", message)) from None
-        if not 0 <= number < n:
-            outside = out_of_bounds(field.quoted, at, field.shape, axis)
+        if not 0 <= number - first < n:
+            outside = out_of_bounds(field.quoted, at, field.shape, axis, first)
             raise BoundsError(replace(outside, help=outside.help or "look at its `shape`"))
-        whole.append(number)
+        whole.append(number - first)
     return tuple(whole)
 
 
-def out_of_bounds(quoted: str, at: tuple[Any, ...], shape: tuple[int, ...], axis: int) -> Diagnostic:
-    """What to say of the index `at` that lies outside `shape` along `axis`."""
+def indices_of(field: Field, at: tuple[int, ...]) -> tuple[int, ...]:
+    """The indices by which a person knows the element at `at`, which counts from 0."""
+    return tuple(k + first for k, first in zip(at, field.offset, strict=True)) if field.offset else at
+
+
+def out_of_bounds(
+    quoted: str, at: tuple[Any, ...], shape: tuple[int, ...], axis: int, first: int = 0
+) -> Diagnostic:
+    """What to say of the index `at` that lies outside `shape` along `axis`, which starts with `first`."""
     index, length = at[axis], shape[axis]
     which = f"index {_shown(at)}" if len(at) == 1 else f"index ({_shown(at)})"
-    advice = "negative indices do not count from the end" if index < 0 else ""
-    where = f"axis {axis} goes from 0 to {length - 1}" if len(at) > 1 else f"it goes from 0 to {length - 1}"
+    advice = "negative indices do not count from the end" if index < 0 and not first else ""
+    where = f"{f'axis {axis}' if len(at) > 1 else 'it'} goes from {first} to {first + length - 1}"
     return Diagnostic("out-of-bounds", f"{which} is outside {quoted} of shape {shape}: {where}", help=advice)
 
 
@@ -223,7 +234,7 @@ def entry_numbers(field: Field, value: Any, spread: bool = True) -> tuple[Any, .
     return tuple(fitting_number(field, v) for v in array.ravel().tolist())
 
 
-def fitting_array(field: Field, array: np.ndarray) -> np.ndarray:
+def fitting_array(field: Field | Component, array: np.ndarray) -> np.ndarray:
     """`array` if its shape is the field's and its numbers can be numbers of the field's type."""
     if array.shape != field.full_shape:
         message = f"{field.quoted} takes an array of shape {field.full_shape}, got {array.shape}"

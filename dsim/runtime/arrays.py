@@ -247,6 +247,11 @@ class Arrays:
             if not isinstance(value, Field):
                 what = describe_array(given.dtype, value.shape, ())
             raise self._refused(n, f"got {what}", _advice(kind, given, value, types))
+        if isinstance(value, Field) and value.offset:
+            first = ", ".join(map(str, value.offset))
+            raise self._refused(
+                n, f"got a field whose indices start with {first}", "pass it as a `template()`"
+            )
         if kind.needs_grad and not (isinstance(value, Field) and value.needs_grad):
             raise self._refused(n, "got one without a gradient", "make it with `needs_grad=True`")
         return given

@@ -33,13 +33,16 @@ def _outside(fault: Fault, fields: Mapping[str, Field]) -> Diagnostic:
     at = tuple(int(v) for v in fault.values)
     quoted = f"`{s.memory.name}`"
     root = fields.get(s.memory.name)
+    first = (0,) * len(shape)
     if root is not None and not s.memory.private:
         quoted = root.companion(s.memory.derivative).quoted
+        first = (*root.offset, *first[len(root.offset) :])
     plain = len(shape) - s.memory.entry_axes
     axis = next((a for a, (k, n) in enumerate(zip(at, shape, strict=False)) if not 0 <= k < n), 0)
     if axis < plain:
         at, shape = at[:plain], shape[:plain]
-    return _at(out_of_bounds(quoted, at, shape, axis), s.origin, "here")
+    at = tuple(k + o for k, o in zip(at, first, strict=False))
+    return _at(out_of_bounds(quoted, at, shape, axis, first[axis]), s.origin, "here")
 
 
 def _assertion(fault: Fault) -> Diagnostic:

@@ -6,6 +6,7 @@ where a field gets its shape `layout.py`'s, getting at single elements `access.p
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -13,6 +14,7 @@ import numpy as np
 
 from dsim.diagnostics import Diagnostic, LaunchTypeError
 from dsim.runtime import access, tensors
+from dsim.runtime.components import Component
 from dsim.runtime.stack import STACK
 from dsim.runtime.storage import BAR, COMPANIONS, DOT, HOLDERS, Storage, newest, owner
 
@@ -30,6 +32,7 @@ _FOR_PEOPLE = frozenset(
         "element_shape",
         "entry_shape",
         "fill",
+        "get_scalar_field",
         "from_numpy",
         "from_torch",
         "grad",
@@ -38,7 +41,9 @@ _FOR_PEOPLE = frozenset(
         "name",
         "needs_dual",
         "needs_grad",
+        "parent",
         "shape",
+        "snode",
         "to_numpy",
         "to_torch",
     ]
@@ -64,6 +69,8 @@ class Field(Storage):
         Later fields have higher ones.
     """
 
+    components: weakref.WeakValueDictionary[tuple[int, ...], Component] | None = None  # that somebody holds
+
     def __repr__(self) -> str:
         kind = {0: "field", 1: "vector field", 2: "matrix field"}[len(self.entry_shape)]
         of = f" of {'×'.join(map(str, self.entry_shape))}" if self.entry_shape else ""
@@ -77,6 +84,43 @@ class Field(Storage):
     def __str__(self) -> str:
         self.looked_at()
         return repr(self) if self.buffer is None else str(self.buffer)
+
+    # -- its place, and its components
+
+    @property
+    def snode(self) -> Any:
+        """Its place in the layout; `snode.parent()` is the node that it was placed in."""
+        self.root.require()
+        return self.root.node
+
+    def parent(self, n: int = 1) -> Any:
+        """The node of the layout that is `n` above its place: the one that it was placed in."""
+        return self.snode.parent(n)
+
+    def get_scalar_field(self, *indices: int) -> Component:
+        """One number of every entry, as a field of numbers over the same memory.
+
+        Examples
+        --------
+        >>> import dsim as ti
+        >>> v = ti.Vector.field(2, ti.f32, shape=3)
+        >>> v.get_scalar_field(1).fill(5.0)
+        >>> v[0]
+        [0.0, 5.0]
+        """
+        shape = self.entry_shape
+        if len(indices) == 2 and len(shape) == 1 and indices[1] == 0:
+            indices = indices[:1]
+        if len(indices) != len(shape) or not all(0 <= k < n for k, n in zip(indices, shape, strict=True)):
+            given = ", ".join(map(str, indices))
+            message = f"{self.quoted} has entries of shape {shape}, and so no component {given}"
+            raise LaunchTypeError(Diagnostic("index", message))
+        if self.components is None:
+            self.components = weakref.WeakValueDictionary()
+        found = self.components.get(indices)
+        if found is None:
+            found = self.components[indices] = Component(self, indices)
+        return found
 
     # -- the numbers from Python
 

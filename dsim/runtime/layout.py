@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import operator
 import weakref
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from dsim.diagnostics import Diagnostic, LaunchError, LaunchTypeError
+from dsim.runtime.components import Component
 from dsim.runtime.fields import BAR, DOT, Field
 from dsim.runtime.struct_fields import StructField
 
@@ -30,17 +31,58 @@ def axes(*numbers: int) -> tuple[Axis, ...]:
     return tuple(Axis(n) for n in numbers)
 
 
-class Builder:
-    """A node that fields can be placed in: the root, or a dense block of it."""
+class Node:
+    """A node of the tree in which fields are placed; a kernel loops over all indices of one."""
 
-    def __init__(self, tree: Tree, lengths: dict[int, int]) -> None:
-        self._tree = tree
+    __dsim_layout_node__ = True
+
+    def __init__(self, above: Builder | None, lengths: dict[int, int]) -> None:
+        self._above = above
         self._lengths = lengths
 
     @property
     def shape(self) -> tuple[int, ...]:
         """The shape of the fields placed here."""
         return tuple(self._lengths[a] for a in sorted(self._lengths))
+
+    def parent(self, n: int = 1) -> Node | None:
+        """The node that is `n` above this one; None above the root."""
+        found: Node | None = self
+        for _ in range(n):
+            found = None if found is None else found._above
+        return found
+
+    def __getattr__(self, name: str) -> Any:
+        if name in _SPARSE:
+            raise AttributeError(f"sparse layouts ({name}) are not supported: use dense()")
+        raise AttributeError(f"a layout node has no attribute {name!r}")
+
+
+_SPARSE = (
+    "pointer", "bitmasked", "dynamic", "quant_array", "bit_struct", "hash", "deactivate_all",
+    "num_dynamically_allocated",
+)  # fmt: skip
+
+
+class Builder(Node):
+    """A node that fields can be placed in: the root, or a dense block of it."""
+
+    def __init__(self, above: Builder | None, lengths: dict[int, int]) -> None:
+        super().__init__(above, lengths)
+        self.fields: weakref.WeakSet[Field] = weakref.WeakSet()  # placed here and below
+        self.finalized = False
+
+    def _around(self) -> Iterator[Builder]:
+        """This node and those above it."""
+        node: Builder | None = self
+        while node is not None:
+            yield node
+            node = node._above
+
+    def _require_open(self) -> None:
+        if any(node.finalized for node in self._around()):
+            message = "this FieldsBuilder is finalized: nothing more can be placed in it"
+            raise LaunchError(Diagnostic("unplaced", message, help="make a new `FieldsBuilder()`"))
 
     def dense(self, axes: Any, dimensions: Any) -> Builder:
         """A block with `dimensions` elements along `axes` in each element of this one."""
@@ -51,52 +93,91 @@ class Builder:
         made = dict(self._lengths)
         for axis, length in zip(along, lengths, strict=True):
             made[axis] = made.get(axis, 1) * _length(length)
-        return Builder(self._tree, made)
+        self._require_open()
+        return Builder(self, made)
 
     def place(self, *fields: Any, offset: Any = None) -> Builder:
-        """Places fields, also gradients and tangents of fields; gives the node back."""
-        if offset is not None and any(offset if isinstance(offset, Iterable) else (offset,)):
-            raise ValueError("fields with an offset are not supported: indices start at 0")
+        """Places fields, also gradients and tangents of fields; gives the node back.
+
+        Parameters
+        ----------
+        *fields
+            Fields, struct fields, components of fields (``v.get_scalar_field(0)``), and lists of them.
+        offset : int or sequence of int, optional
+            The first index along each axis; 0 without it.
+        """
+        self._require_open()
         for f in fields:
             if isinstance(f, list | tuple):
-                self.place(*f)
+                self.place(*f, offset=offset)
             elif isinstance(f, StructField):
-                self.place(*f.__dsim_struct_field__.values())
+                self.place(*f.__dsim_struct_field__.values(), offset=offset)
+            elif isinstance(f, Component):
+                self._place_component(f, offset)
             elif isinstance(f, Field):
-                _place(f, self.shape)
-                self._tree.fields.add(f.root)
+                self._place(f, offset)
             else:
                 raise TypeError(f"only fields can be placed, not {type(f).__name__}")
         return self
 
+    def _place(self, f: Field, offset: Any) -> None:
+        root = f.root
+        first = () if offset is None else first_indices(offset, self.shape)
+        _place(f, self.shape)
+        if not f.derivative:
+            root.first = first
+            root.node = Leaf(self, self._lengths)
+        for node in self._around():
+            node.fields.add(root)
+
+    def _place_component(self, f: Component, offset: Any) -> None:
+        """The first component that is placed places all of its field; the others must agree with it."""
+        if f.component in f.whole.parts:
+            raise _placed_twice(f)
+        if f.whole.parts and f.whole.shape != self.shape:
+            message = f"{f.quoted} is placed with shape {self.shape}, its field with shape {f.whole.shape}"
+            raise LaunchTypeError(Diagnostic("shape", message, help="place all components with one shape"))
+        if not f.whole.parts:
+            self._place(f.whole, offset)
+        f.whole.parts.add(f.component)
+
     def lazy_grad(self) -> None:
-        """Gives every float field placed so far a gradient."""
+        """Gives every float field placed here or below so far a gradient."""
         self._lazy(BAR)
 
     def lazy_dual(self) -> None:
-        """Gives every float field placed so far a tangent."""
+        """Gives every float field placed here or below so far a tangent."""
         self._lazy(DOT)
 
     def _lazy(self, derivative: tuple[str, ...]) -> None:
-        for f in list(self._tree.fields):
+        for f in list(self.fields):
             if f.dtype.is_float:
                 f.want(derivative)
 
-    def __getattr__(self, name: str) -> Any:
-        if name in ("pointer", "bitmasked", "dynamic", "quant_array", "bit_struct", "hash"):
-            raise AttributeError(f"sparse layouts ({name}) are not supported: use dense()")
-        raise AttributeError(f"a layout node has no attribute {name!r}")
+
+class Leaf(Node):
+    """The place of one field: ``x.snode``."""
 
 
 class Tree(Builder):
     """A root of its own: ``FieldsBuilder()``; `root` is the one that everybody uses."""
 
     def __init__(self) -> None:
-        super().__init__(self, {})
-        self.fields: weakref.WeakSet[Field] = weakref.WeakSet()
+        super().__init__(None, {})
+
+    @property
+    def root(self) -> Tree:
+        """The root: itself."""
+        return self
+
+    @property
+    def empty(self) -> bool:
+        """Whether no field that is still there was placed."""
+        return not self.fields
 
     def finalize(self, raise_warning: bool = True) -> Tree:
-        """Gives the tree back: placed fields can be used at once."""
+        """Gives the tree back. Placed fields can be used without it; afterwards nothing can be placed."""
+        self.finalized = True
         return self
 
     def destroy(self) -> None:
@@ -126,10 +207,29 @@ def shape_of(shape: Any) -> tuple[int, ...]:
     return tuple(_length(n) for n in (shape if isinstance(shape, Iterable) else (shape,)))
 
 
-def place_at(field: Field, shape: Any) -> None:
-    """Places `field` below the root with this shape."""
-    _place(field, shape_of(shape))
-    root.fields.add(field)
+def first_indices(offset: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """A checked offset for fields of this shape; ``()`` when indices start with 0.
+
+    Raises
+    ------
+    TypeError, ValueError
+        When it is not one integer for each axis.
+    """
+    given = tuple(offset) if isinstance(offset, Iterable) else (offset,)
+    try:
+        first = tuple(map(operator.index, given))
+    except TypeError:
+        raise TypeError(f"an offset is made of integers, got {offset!r}") from None
+    if len(first) != len(shape):
+        raise ValueError(f"shape {shape} needs {len(shape)} offsets, got {len(first)}")
+    return first if any(first) else ()
+
+
+def place_at(field: Field, shape: Any, offset: Any = None) -> None:
+    """Places `field` in a block of its own below the root, with this shape."""
+    lengths = shape_of(shape)
+    block = root.dense(axes(*range(len(lengths))), lengths) if lengths else root
+    block.place(field, offset=offset)
 
 
 def _place(field: Field, shape: tuple[int, ...]) -> None:
@@ -137,8 +237,7 @@ def _place(field: Field, shape: tuple[int, ...]) -> None:
         _place_companion(field, shape)
         return
     if field.buffer is not None:
-        message = f"{field.quoted} has been placed already, with shape {field.shape}"
-        raise LaunchError(Diagnostic("unplaced", message, help="place every field once"))
+        raise _placed_twice(field)
     for companion in field.companions.values():
         if companion is not field and companion.wanted:
             _same_shape(companion, shape)
@@ -147,6 +246,11 @@ def _place(field: Field, shape: tuple[int, ...]) -> None:
         companion.shape = shape
         if companion.wanted:
             companion.allocate(shape)
+
+
+def _placed_twice(field: Field | Component) -> LaunchError:
+    message = f"{field.quoted} has been placed already, with shape {field.shape}"
+    return LaunchError(Diagnostic("unplaced", message, help="place every field once"))
 
 
 def _place_companion(field: Field, shape: tuple[int, ...]) -> None:

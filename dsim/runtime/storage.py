@@ -40,12 +40,29 @@ class Storage:
         self.wanted = True  # by a person; scratch companions of a tape are not
         self.touched = False  # a gradient or tangent that may be other than zero
         self.shape: tuple[int, ...] = ()
+        self.first: tuple[int, ...] = ()  # of a root: its first indices, when they are not 0
+        self.node: Any = None  # of a root: where it is placed (layout.py)
+        self.parts: set[tuple[int, ...]] = set()  # of a root: which components were placed by themselves
         self.operations: dict[Any, Any] = {}  # what Python does to it, as forms (hostops.py)
 
     @property
     def root(self) -> Self:
         """The field that this is a gradient or tangent of, or itself."""
         return self if self._root is None else self._root
+
+    # -- for the frontend: this is no component (components.py) of another field
+
+    component: tuple[int, ...] = ()
+
+    @property
+    def whole(self) -> Self:
+        """The field that this is a component of: itself."""
+        return self
+
+    @property
+    def offset(self) -> tuple[int, ...]:
+        """The first index along each axis; ``()`` when they are 0."""
+        return self.root.first
 
     # -- names
 

@@ -80,9 +80,16 @@ class StructField:
         return self._first.shape
 
     @property
+    def offset(self) -> tuple[int, ...]:
+        """The first index along each axis; ``()`` when they are 0."""
+        return self._first.offset
+
+    @property
     def placed(self) -> bool:
         """Whether all members have memory, with one shape."""
-        return all(m.placed and m.shape == self.shape for m in self._members.values())
+        return all(
+            m.placed and (m.shape, m.offset) == (self.shape, self.offset) for m in self._members.values()
+        )
 
     @cached_property
     def grad(self) -> StructField:
@@ -125,11 +132,12 @@ class StructField:
 
     def __getitem__(self, key: Any) -> ElementStruct:
         self._first.require()
-        return ElementStruct(self, access.position(self._first, key))
+        first = self._first
+        return ElementStruct(self, access.indices_of(first, access.position(first, key)))
 
     def __setitem__(self, key: Any, value: Any) -> None:
         self._first.require()
-        at = access.position(self._first, key)
+        at = access.indices_of(self._first, access.position(self._first, key))
         given = members_of(fitting(self._kind, value, f"{self.name or 'the struct field'}[…]"))
         for name, member in self._members.items():
             member[at or None] = given[name]

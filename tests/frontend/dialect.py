@@ -31,14 +31,26 @@ class FakeField:
     values: np.ndarray = field(default_factory=lambda: np.zeros(0))
 
     __dsim_field__ = True
+    offset = component = ()
 
     def __post_init__(self) -> None:
         self.values = np.zeros((*self.shape, *self.entry_shape), self.dtype.numpy)
         self._companions: dict[str, FakeField] = {}
 
     @property
+    def whole(self) -> FakeField:
+        return self
+
+    @property
     def root(self) -> FakeField:
         return self if self.primal is None else self.primal
+
+    @property
+    def snode(self) -> Any:
+        raise NotImplementedError
+
+    def parent(self, n: int = 1) -> Any:
+        raise NotImplementedError
 
     def _companion(self, kind: str) -> FakeField | None:
         if not self.needs_grad:
@@ -78,6 +90,7 @@ class FakeStructField:
 
     kind: StructType
     members: dict[str, Any]
+    offset = ()
 
     @property
     def __dsim_struct__(self) -> StructType:

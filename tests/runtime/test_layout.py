@@ -110,5 +110,81 @@ def test_wrong_use_of_the_layout():
         ti.root.place(3)
     with pytest.raises(AttributeError, match="sparse layouts"):
         ti.root.pointer(ti.i, 4)
-    with pytest.raises(ValueError, match="offset"):
-        ti.field(ti.f32, shape=3, offset=1)
+    with pytest.raises(AttributeError, match="sparse layouts"):
+        ti.root.deactivate_all()
+
+
+def test_nodes_of_the_layout():
+    x, y, s = ti.field(ti.f32), ti.field(ti.f32, shape=(2, 3)), ti.field(ti.f32, shape=())
+    outer = ti.root.dense(ti.i, 4)
+    block = outer.dense(ti.j, 2)
+    block.place(x)
+    assert x.parent() is x.snode.parent() is x.grad.parent() is block
+    assert x.parent(2) is block.parent() is outer
+    assert x.parent(3) is ti.root
+    assert ti.root.parent() is None
+    assert x.snode.shape == block.shape == (4, 2)
+    assert (y.parent().shape, s.parent()) == ((2, 3), ti.root)
+    with pytest.raises(RuntimeError, match="has not been placed yet"):
+        ti.field(ti.f32).parent()
+
+
+def test_loops_over_nodes():
+    x, y = ti.field(ti.i32), ti.field(ti.i32)
+    block = ti.root.dense(ti.i, 2).dense(ti.j, 3)
+    block.place(x, y)
+
+    @ti.kernel
+    def run() -> int:
+        for i, j in block:
+            x[i, j] = 10 * i + j
+        for at in ti.grouped(x.parent()):
+            y[at] = x[at] + 1
+        rows = 0
+        for i in x.snode.parent(1).parent():
+            rows += i + 1
+        return rows + 10 * block.shape[1] + 100 * x.snode.shape[0]
+
+    assert run() == 233
+    assert y.to_numpy().tolist() == [[1, 2, 3], [11, 12, 13]]
+
+
+def test_a_node_that_is_bound_anew_is_seen():
+    x = ti.field(ti.i32, shape=8)
+    block = ti.root.dense(ti.i, 2)
+
+    @ti.kernel
+    def run():
+        for i in block:
+            x[i] += 1
+
+    run()
+    block = ti.root.dense(ti.i, 4)
+    run()
+    assert x.to_numpy().tolist() == [2, 2, 1, 1, 0, 0, 0, 0]
+
+
+def test_lazy_gradients_of_one_block():
+    x, y, z = (ti.field(ti.f32) for _ in range(3))
+    block = ti.root.dense(ti.i, 4)
+    block.place(x)
+    block.dense(ti.j, 2).place(y)
+    ti.root.dense(ti.i, 4).place(z)
+    block.lazy_grad()
+    assert (x.needs_grad, y.needs_grad, z.needs_grad) == (True, True, False)
+
+
+def test_a_builder_that_is_finalized():
+    builder, x = ti.FieldsBuilder(), ti.field(ti.f32)
+    assert builder.empty
+    assert builder.root is builder
+    block = builder.dense(ti.i, 5)
+    block.place(x)
+    assert not builder.empty
+    builder.finalize()
+    assert builder.finalized
+    for late in (lambda: builder.dense(ti.i, 3), lambda: block.place(ti.field(ti.f32))):
+        with pytest.raises(ti.TaichiRuntimeError) as error:
+            late()
+        assert "this FieldsBuilder is finalized: nothing more can be placed in it" in str(error.value)
+        assert "help: make a new `FieldsBuilder()`" in str(error.value)

@@ -1,0 +1,147 @@
+"""Components of fields: the first numbers of all vectors, say, as a field of numbers over the same memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dsim.ir.types import ScalarType
+from dsim.runtime import access, tensors
+from dsim.runtime.stack import STACK
+from dsim.runtime.storage import Storage
+
+
+class Component:
+    """One number of every entry of a field of vectors or matrices; ``v.get_scalar_field(i)`` makes it.
+
+    Kernels read and write it like a field of numbers.
+
+    Attributes
+    ----------
+    whole : Field
+        The field that it is a part of.
+    component : tuple of int
+        Which number of each entry it is.
+    """
+
+    __dsim_field__ = True
+    entry_shape: tuple[int, ...] = ()
+    n = m = 1
+
+    def __init__(self, whole: Any, component: tuple[int, ...]) -> None:
+        self.whole = whole
+        self.component = component
+
+    def __repr__(self) -> str:
+        return f"<component {list(self.component)} of {self.whole!r}>"
+
+    # -- what it has of its field
+
+    @property
+    def dtype(self) -> ScalarType:
+        """The type of the numbers."""
+        return self.whole.dtype
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The lengths of the axes that indices run over."""
+        return self.whole.shape
+
+    @property
+    def full_shape(self) -> tuple[int, ...]:
+        """The shape of an array of its numbers."""
+        return self.whole.shape
+
+    @property
+    def offset(self) -> tuple[int, ...]:
+        """The first index along each axis; ``()`` when they are 0."""
+        return self.whole.offset
+
+    @property
+    def placed(self) -> bool:
+        """Whether it has memory that a person may use."""
+        return self.whole.placed
+
+    @property
+    def root(self) -> Storage:
+        """The field whose numbers, gradients or tangents these are."""
+        return self.whole.root
+
+    @property
+    def derivative(self) -> tuple[str, ...]:
+        """What its field is of the root."""
+        return self.whole.derivative
+
+    @property
+    def quoted(self) -> str:
+        """What messages call it."""
+        return f"component {', '.join(map(str, self.component))} of {self.whole.quoted}"
+
+    @property
+    def grad(self) -> Component:
+        """This component of the gradient."""
+        return self.whole.grad.get_scalar_field(*self.component)
+
+    @property
+    def dual(self) -> Component:
+        """This component of the tangent."""
+        return self.whole.dual.get_scalar_field(*self.component)
+
+    @property
+    def snode(self) -> Any:
+        """The place of its field in the layout."""
+        return self.whole.snode
+
+    def parent(self, n: int = 1) -> Any:
+        """The node of the layout that is `n` above its field's place."""
+        return self.whole.parent(n)
+
+    # -- the numbers from Python
+
+    def __getitem__(self, key: Any) -> Any:
+        return self.whole[key][self._inner]
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        self.whole[key][self._inner] = value
+
+    @property
+    def _inner(self) -> Any:
+        return self.component[0] if len(self.component) == 1 else self.component
+
+    def to_numpy(self, dtype: Any = None) -> np.ndarray:
+        """A copy of its numbers, of shape `shape`."""
+        whole = self.whole.to_numpy(dtype=dtype).reshape(self.whole.full_shape)
+        return np.ascontiguousarray(whole[(..., *self.component)])
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return self.to_numpy(dtype)
+
+    def from_numpy(self, values: Any) -> None:
+        """Sets its numbers to those of an array of the same shape."""
+        self.whole.require()
+        array = access.fitting_array(self, np.asarray(values))
+        if STACK.open:  # what is recorded is that these numbers were set, and no others
+            first = self.offset or (0,) * len(self.shape)
+            for at in np.ndindex(self.shape):
+                self[tuple(k + o for k, o in zip(at, first, strict=True))] = array[at]
+            return
+        whole = self.whole.require().copy()
+        whole[(..., *self.component)] = array
+        self.whole.from_numpy(whole)
+
+    def to_torch(self, device: Any = None) -> Any:
+        """A copy of its numbers as a PyTorch tensor."""
+        return tensors.tensor_of(self.to_numpy(), device)
+
+    def from_torch(self, tensor: Any) -> None:
+        """Sets its numbers to those of a PyTorch tensor of the same shape."""
+        self.from_numpy(tensors.array_of(tensor))
+
+    def fill(self, value: Any) -> None:
+        """Sets every number to `value`."""
+        self.from_numpy(np.full(self.shape, value))
+
+    def copy_from(self, other: Any) -> None:
+        """Sets its numbers to those of a field of numbers of the same shape."""
+        self.from_numpy(other.to_numpy())
