@@ -130,6 +130,13 @@ step = _entrywise("step", _step, "0 where `x` is below `edge`, else 1.")
 smoothstep = _entrywise("smoothstep", _smoothstep, "From 0 to 1, smoothly, as `x` goes from `low` to `high`.")
 
 
+@builtin("frexp")
+def frexp(x: Any) -> tuple[Any, Any]:
+    """A fraction from 0.5 to 1 with the sign of `x`, and the power of 2 that it is multiplied by in `x`."""
+    parts = np.frexp(_plain(x))
+    return tuple(Array(p) if np.ndim(p) else _host(p) for p in parts)  # type: ignore[return-value]
+
+
 @builtin("dot")
 def dot(a: Any, b: Any) -> Any:
     """The scalar product of two vectors."""

@@ -1,14 +1,15 @@
-"""Functions of the bits of integers, and division as the machine does it."""
+"""Functions of the bits of numbers, and division as the machine does it."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 from dsim.frontend.emit import Emitter
 from dsim.frontend.operators import elementwise, operand, scalar
-from dsim.frontend.values import Scalar, Value, describe, is_number
+from dsim.frontend.values import Mat, Scalar, Value, describe, is_number
 from dsim.ir.nodes import Atom
-from dsim.ir.types import ScalarType, from_numpy, i32
+from dsim.ir.types import ScalarType, f16, f32, from_numpy, i32
 
 Function = Callable[..., Value]
 
@@ -95,9 +96,43 @@ def remainder(e: Emitter, x: Scalar, y: Scalar, hint: str) -> Scalar:
     return e.let("select", _differs(e, a, b, rest), e.let("sub", rest, b), rest, hint=hint)
 
 
+def _taken_apart(e: Emitter, x: Scalar) -> tuple[Atom, Atom]:
+    """The fraction and the exponent of a float; of 0, of what is infinite and of no number, itself and 0."""
+    (given,) = e.floating(x)
+    a = e.atom(given, f32) if given.type == f16 else given
+    t, bits = a.type, from_numpy(f"int{a.type.bits}")
+    digits, bias = (23, 126) if t == f32 else (52, 1022)  # of the format, the leading one not counted
+    size = e.let("abs", a)
+    tiny = e.let("lt", size, e.atom(2.0 ** (1 - bias), t))  # no leading one: it is given one
+    normal = e.let("select", tiny, e.let("mul", a, e.atom(2.0**digits, t)), a)
+    raw = e.let(
+        "bit_cast", e.let("stop", e.let("abs", normal)), type=bits
+    )  # the power is a step: it has no slope
+    stored = e.let("shr", raw, e.atom(digits, bits))
+    power = e.let("sub", stored, e.atom(bias, bits))
+    scale = e.let("shl", e.let("sub", e.atom(bias + 3, bits), power), e.atom(digits, bits))
+    quarter = e.let("mul", normal, e.let("bit_cast", scale, type=t))  # in [2, 4): no power of two overflows
+    fraction = e.let("mul", quarter, e.atom(0.25, t))
+    less = e.let("select", tiny, e.atom(digits, bits), e.atom(0, bits))
+    infinite = e.let("eq", size, e.atom(math.inf, t))
+    kept = e.let("bor", e.let("bor", infinite, e.let("isnan", a)), e.let("eq", size, e.atom(0.0, t)))
+    power = e.let("select", kept, e.atom(0, bits), e.let("sub", power, less))
+    return e.atom(e.let("select", kept, a, fraction), given.type), e.atom(power, i32)
+
+
+def frexp(e: Emitter, x: Value, hint: str = "t") -> tuple[Value, Value]:
+    """``(m, n)`` with ``x = m * 2**n`` and ``0.5 <= abs(m) < 1``, entry by entry; see `math.frexp`."""
+    of = operand(e, x)
+    if isinstance(of, Mat):
+        pairs = [_taken_apart(e, s) for s in of.entries]
+        return Mat(of.shape, tuple(m for m, _ in pairs)), Mat(of.shape, tuple(n for _, n in pairs))
+    return _taken_apart(e, of)
+
+
 FUNCTIONS: dict[str, Function] = {
     "popcnt": _by_entry(_ones),
     "clz": _by_entry(_leading_zeros),
     "bit_shr": _by_entry(_shift_right),
     "raw_div": _by_entry(_quotient),
+    "frexp": frexp,
 }

@@ -128,7 +128,7 @@ def _checked(
     try:
         inspect.signature(run).bind(f, *args, **keywords)
     except TypeError as error:
-        f.refuse("argument", f"wrong arguments for `{name}`: {error}", node)
+        f.refuse("argument", f"wrong arguments for `{name.removeprefix('int_')}`: {error}", node)
     return run(f, *args, **keywords)
 
 

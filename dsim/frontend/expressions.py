@@ -34,7 +34,6 @@ _UNSUPPORTED: dict[type, tuple[str, str]] = {
     ast.Yield: ("yield", "store the values in a field"),
     ast.YieldFrom: ("yield", "store the values in a field"),
     ast.Await: ("await", "kernels run at once"),
-    ast.NamedExpr: ("`:=`", "assign in a line of its own"),
     ast.Set: ("sets", "use a field"),
     ast.DictComp: ("dictionaries", "use local variables, or fields"),
     ast.SetComp: ("sets", "use a field"),
@@ -230,6 +229,13 @@ def _comprehension(f: Frame, node: ast.expr, hint: str) -> Value:
     return items.comprehension(f, node)
 
 
+def _named(f: Frame, node: ast.expr, hint: str) -> Value:
+    """``(name := value)``: the local, which has its type from its first assignment."""
+    assert isinstance(node, ast.NamedExpr)
+    f.c.language.assign(f, node.target, f.value(node.value, node.target.id))
+    return f.value(node.target)
+
+
 def _formatted(f: Frame, node: ast.expr, hint: str) -> Value:
     parts = text.parts(f, node)
     if f.static and all(isinstance(p, str) for p in parts):
@@ -253,6 +259,7 @@ _BY_NODE: dict[type, Evaluate] = {
     ast.Dict: _dictionary,
     ast.ListComp: _comprehension,
     ast.JoinedStr: _formatted,
+    ast.NamedExpr: _named,
 }
 
 __all__ = ["load", "operate", "place"]

@@ -80,7 +80,8 @@ class Compilation:
     launch: Var | None = None
     nest: Nest | None = None
     nests: int = 0
-    active: tuple[object, ...] = ()  # functions being inlined, outermost first
+    active: tuple[tuple[object, object], ...] = ()  # functions being inlined, outermost first, and what
+    repeated: int = 0  # of their arguments is known; and how many calls went back into one of them
     deriving: tuple[object, ...] = ()  # the `Rules` being lowered, outermost first
     loop_number: int = 0
     ranges: dict[Var, tuple[int, int]] = field(

@@ -8,7 +8,7 @@ import types
 from dataclasses import dataclass
 from typing import Any, get_args, get_origin
 
-from dsim.frontend import derive, elementary, own
+from dsim.frontend import derive, elementary, own, recursion
 from dsim.frontend.captures import Path, Surroundings
 from dsim.frontend.exits import assigned
 from dsim.frontend.frame import Frame
@@ -149,12 +149,12 @@ def _inlined(
     keywords: dict[str, Value],
     node: ast.AST,
 ) -> Value:
-    if key in f.c.active:
-        f.refuse("recursion", f"`{inner.name}` calls itself", node, help="write a loop")
+    given = tuple(map(recursion.known, (*args, *keywords.values())))
+    recursion.checked(f, inner.name, key, given, node)
     inner.kind = "func"
     inner.static = f.static
     inner.returns = declared_result(inner, types_.get("return"), inner.text.node)
-    f.c.active = (*f.c.active, key)
+    f.c.active = (*f.c.active, (key, given))
     try:
         _bind(f, inner, key, types_, args, keywords, node)
         inner.scope.values[DRAWS] = f.scope.values[DRAWS]

@@ -171,7 +171,7 @@ class _Lowering:
         self.emit = emit
         self.printed = attempt.printed
         self.c = Compilation(emit, Captures(promoted), Memories(emit), LANGUAGE, attempt.buffered)
-        self.c.active = (self.python,)
+        self.c.active = ((self.python, ()),)
         self.frame = Frame(self.c, self.text, Surroundings(self.python))
         self.params: list[Param | StructParam] = []
 

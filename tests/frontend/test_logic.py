@@ -96,6 +96,21 @@ def test_at_compile_time_of_any_objects() -> None:
     assert run(k) == 1 + 2 + 16 + 100
 
 
+def test_names_given_in_an_expression() -> None:
+    x = f(6)
+
+    def k(a: ti.i32):
+        for i in range(6):
+            if (m := (n := a * i) % 4) != 2 and n > 3:
+                x[i] = n + (m := m + 1) / 8 + m
+            elif (n := n + 1) == 2:
+                x[i] = -n
+            x[i] += n
+
+    for a in (0, 1, 3):
+        agrees(k, [x], a)
+
+
 def test_conditions_select_nothing() -> None:
     """A condition needs the truth of ``a and b`` only: no value of it is made."""
 

@@ -204,9 +204,6 @@ def test_what_python_has_and_kernels_have_not() -> None:
         a = {1: 1.0}
         x[0] = a[1]
 
-    def walrus():
-        x[0] = (a := 1.0) + a
-
     def generator():
         x[0] = sum(x[i] for i in range(3))
 
@@ -242,7 +239,6 @@ def test_what_python_has_and_kernels_have_not() -> None:
         lambda_: "syntax: kernels have no lambda\nhelp: write a func",
         yield_: "syntax: kernels have no yield",
         dict_: "syntax: a dictionary in a kernel is a struct",
-        walrus: "syntax: kernels have no `:=`",
         generator: "syntax: kernels have no generators",
         comprehension: "static: this must be known at compile time, but is an i32",
         starred: "syntax: kernels have no `*` in assignments",

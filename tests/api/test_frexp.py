@@ -1,0 +1,77 @@
+"""`frexp`, against NumPy's."""
+
+import numpy as np
+import pytest
+
+import dsim as ti
+
+FLOATS = {"f16": ti.f16, "f32": ti.f32, "f64": ti.f64}
+
+
+@pytest.fixture(autouse=True)
+def _after():
+    yield
+    ti.reset()
+
+
+@pytest.mark.parametrize("backend", ["cpu", "reference"])
+@pytest.mark.parametrize("name", FLOATS)
+def test_every_kind_of_number(name, backend, monkeypatch):
+    from dataclasses import replace
+
+    from dsim.runtime import settings
+
+    ti.init(default_fp=FLOATS[name])
+    settings.change(replace(settings.current(), backend=backend))
+    limits = np.finfo(name.replace("f", "float"))
+    given = np.array(
+        [1.0, -1.0, 0.0, 0.75, 10.0, -10.0, 0.1, 1e-3, 4.0, 3.9999, limits.max, limits.min, limits.tiny,
+         limits.smallest_subnormal, -7 * limits.smallest_subnormal, np.inf, -np.inf, np.nan],
+        limits.dtype,
+    )  # fmt: skip
+    n = len(given)
+    x, m = ti.field(FLOATS[name], n), ti.field(FLOATS[name], n)
+    power = ti.field(ti.i32, n)
+    x.from_numpy(given)
+
+    @ti.kernel
+    def run():
+        for i in x:
+            fraction, exponent = ti.frexp(x[i])
+            m[i] = fraction
+            power[i] = exponent
+
+    run()
+    fraction, exponent = np.frexp(given)
+    exponent[~np.isfinite(given)] = 0  # of these NumPy's depends on the machine
+    np.testing.assert_array_equal(m.to_numpy(), fraction)
+    np.testing.assert_array_equal(power.to_numpy(), exponent)
+
+
+def test_of_vectors_and_outside_of_kernels():
+    ti.init(default_fp=ti.f64)
+
+    @ti.kernel
+    def run() -> tuple[ti.math.vec2, ti.math.ivec2]:
+        return ti.frexp(ti.Vector([10.0, -0.1]))
+
+    (m, e), (m2, e2) = run(), ti.frexp(ti.Vector([10.0, -0.1]))
+    assert [*m] == [*m2] == [0.625, -0.8]
+    assert [*e] == [*e2] == [4, -3]
+    assert ti.frexp(10.0) == (0.625, 4)
+
+
+def test_the_derivative_of_the_fraction_is_the_power():
+    ti.init(default_fp=ti.f64)
+    x, y = ti.field(ti.f64, 3, needs_grad=True), ti.field(ti.f64, (), needs_grad=True)
+    x.from_numpy(np.array([10.0, -0.1, 3e-310]))
+
+    @ti.kernel
+    def run():
+        for i in range(2):
+            m, _ = ti.frexp(x[i])
+            y[None] += m
+
+    with ti.ad.Tape(y):
+        run()
+    np.testing.assert_array_equal(x.grad.to_numpy(), [2.0**-4, 2.0**3, 0.0])
