@@ -47,6 +47,7 @@ from dsim.frontend.values import (
     describe,
     is_number,
     is_scalar,
+    listed,
 )
 
 
@@ -192,8 +193,13 @@ def _randn(f: Frame, hint: str, dtype: Value = None) -> Value:
     return randomness.normal(f, matrices.dtype(f, dtype) or f.emit.settings.default_fp, hint)
 
 
-def _zip(f: Frame, hint: str, *args: Value) -> Value:
+def _zip(f: Frame, hint: str, *args: Value, strict: Value = False) -> Value:
     columns = [items(f, a, ast.Constant(None)) for a in args]
+    lengths = sorted({len(c) for c in columns})
+    if strict is True and len(lengths) > 1:
+        f.emit.refuse(
+            "argument", f"`zip` is to be strict, but goes through {listed(map(str, lengths))} items"
+        )
     return [tuple(row) for row in zip(*columns, strict=False)]
 
 

@@ -24,10 +24,12 @@ from tests.corpus import (
     programs_arrays,
     programs_atomics,
     programs_carried,
+    programs_classes,
     programs_complex,
     programs_control,
     programs_decompositions,
     programs_derivatives,
+    programs_dialect,
     programs_exits,
     programs_fields,
     programs_in_place,
@@ -61,6 +63,8 @@ MODULES = (
     programs_own_derivatives,
     programs_arrays,
     programs_structs,
+    programs_classes,
+    programs_dialect,
 )
 COLUMNS = ("forward", "reverse", "product", "reference")
 REALS = {"f32": ds.f32, "f64": ds.f64}

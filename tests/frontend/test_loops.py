@@ -293,6 +293,10 @@ def test_errors_of_loops() -> None:
         for i in ti.static(range(n)):
             x[i] = 1.0
 
+    def lengths():
+        for a, b in ti.static(zip([1, 2], [3, 4, 5], strict=True)):
+            x[a] = b
+
     def static_of_a_value(n: ti.i32):
         if ti.static(n > 1):
             x[0] = 1.0
@@ -307,6 +311,7 @@ def test_errors_of_loops() -> None:
     assert "index: this loop has 0 indices, not 2 of them" in refused(no_axes)
     assert "needs two arguments, or a vector" in refused(no_entries)
     assert "shape: a vector without entries has no sum" in refused(no_terms)
+    assert "argument: `zip` is to be strict, but goes through `2`, `3` items" in refused(lengths)
     assert "static: this must be known at compile time, but is an i32" in refused(unknown_at_compile_time)
     assert "static: `static` needs a value known at compile time, got a truth value" in refused(
         static_of_a_value
