@@ -79,6 +79,8 @@ class Activity:
 
     def _statement(self, s: Statement) -> None:
         match s:
+            case Let(var=var, op="copy"):  # the derivative by each watched value is asked for
+                self._note(var, True)
             case Let(var=var, op=op, args=args):
                 rows = zip(TABLE[op].times, args, strict=False)
                 self._note(var, any(t is not None and self.varies(a) for t, a in rows))

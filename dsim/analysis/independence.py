@@ -17,7 +17,19 @@ from dsim.analysis.meeting import Meetings, apart
 from dsim.analysis.reductions import Reductions
 from dsim.analysis.symbols import Loop
 from dsim.diagnostics import Diagnostic, Label, Span
-from dsim.ir.nodes import Accumulate, AccumulateOp, Const, For, Kernel, MemoryKey, Statement, Store, Var
+from dsim.ir.nodes import (
+    Accumulate,
+    AccumulateOp,
+    Const,
+    For,
+    Kernel,
+    MemoryKey,
+    Statement,
+    Store,
+    Var,
+    Watch,
+)
+from dsim.ir.walk import statements
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +63,13 @@ class _Judge:
         self.facts = facts
         self.meetings = Meetings(facts)
         self.reductions = Reductions(facts.kernel)
+        self.watched = any(isinstance(s, Watch) for s in statements(facts.kernel.body))
 
     def verdict(self, loop: Loop) -> Verdict:
         s = loop.statement
         assert isinstance(s, For)
+        if self.watched:  # what is shown last depends on the order
+            return Verdict(False)
         if s.goes_on is not None:
             return Verdict(False, _goes_on(s))
         found: dict[Var, AccumulateOp] = {}

@@ -158,7 +158,7 @@ def _reverse(kernel: Kernel, active: frozenset[MemoryKey], label: str, again: Ag
     backward(sweep, top, records, env, Bars(builder, activity))
     body = builder.close()
     exact = kernel.exact or compares_final_values(kernel)
-    adjoint = replace(kernel, body=body, memories=fields_of(body), locals=(), exact=exact)
+    adjoint = replace(kernel, body=body, memories=fields_of(body), exact=exact)
     adjoint = drop_dead(adjoint)
     adjoint = replace(adjoint, memories=fields_of(adjoint.body))
     bound = {v.name: v for s in statements(adjoint.body) for v in (*binds(s), *parameters(s))}

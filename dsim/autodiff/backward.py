@@ -41,6 +41,7 @@ from dsim.ir.nodes import (
     Statement,
     Store,
     Var,
+    Watch,
     While,
 )
 from dsim.ir.primitives import TABLE
@@ -151,12 +152,17 @@ def _statement(  # noqa: C901, PLR0912 (one case a node)
             restore(sweep, kept)
         case Call():
             _call(sweep, s, env, bars)
+        case Watch(what="value"):
+            bar = bars.of(s.value)
+            if bar is not None:
+                at = tuple(swap(i, env) for i in s.at)
+                sweep.builder.add(replace(s, value=bar, at=at, what="adjoint", origin=sweep.builder.origin))
         case _:
             pass
 
 
 # Primitives whose partials are -1, 0 or 1, whatever their arguments are.
-_PASSED_ON = frozenset(("add", "sub", "neg", "cast", "select", "max", "min", "abs"))
+_PASSED_ON = frozenset(("add", "sub", "neg", "cast", "select", "max", "min", "abs", "copy"))
 
 
 def _let(sweep: Sweep, s: Let, env: Env, bars: Bars) -> None:

@@ -23,10 +23,7 @@ def expand(kernel: Kernel) -> Kernel:
     if not any(isinstance(s, Derive) for s in statements(kernel.body)):
         return kernel
     builder = Builder(Names(bound_names(kernel)))
-    env: dict[Var, Atom] = {}
-    body = _block(builder, kernel.body, env)
-    known = tuple(replace(local, atoms=tuple(swap(a, env) for a in local.atoms)) for local in kernel.locals)
-    return replace(kernel, body=body, locals=known)
+    return replace(kernel, body=_block(builder, kernel.body, {}))
 
 
 def _block(builder: Builder, block: Block, env: dict[Var, Atom]) -> Block:

@@ -33,6 +33,7 @@ from dsim.ir.nodes import (
     Statement,
     Store,
     Var,
+    Watch,
     While,
 )
 from dsim.ir.primitives import TABLE
@@ -145,8 +146,16 @@ class Tangents:
                 self._loop(s)
             case Call():
                 self._call(s)
+            case Watch(what="value"):
+                self._watch(s)
             case _:
                 self.builder.add(s)
+
+    def _watch(self, s: Watch) -> None:
+        self.builder.add(s)
+        tangent = self.of(s.value)
+        if tangent is not None:
+            self.builder.add(replace(s, value=tangent, what="tangent", origin=self.builder.origin))
 
     def _call(self, s: Call) -> None:
         self.builder.add(s)

@@ -38,6 +38,7 @@ from dsim.ir.nodes import (
     Statement,
     Store,
     Var,
+    Watch,
     While,
 )
 from dsim.ir.types import ScalarType, i32, i64
@@ -90,7 +91,7 @@ def replay(sweep: Sweep, body: Sequence[Statement], env: Env) -> Records:
 
 def _statement(sweep: Sweep, s: Statement, env: Env) -> Replayed | None:
     match s:
-        case Print() | Assert():
+        case Print() | Assert() | Watch():
             pass
         case Store(memory=Memory(private=False)) | Accumulate(memory=Memory(private=False)):
             return journals.keep(sweep, s, env)

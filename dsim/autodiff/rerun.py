@@ -25,6 +25,7 @@ from dsim.ir.nodes import (
     Statement,
     Store,
     Var,
+    Watch,
     While,
 )
 from dsim.ir.walk import silent, statements, swap
@@ -39,7 +40,7 @@ def rerun(sweep: Sweep, body: Sequence[Statement], env: Env) -> None:
 
 def _statement(sweep: Sweep, s: Statement, env: Env) -> None:
     match s:
-        case Print() | Assert():
+        case Print() | Assert() | Watch():
             pass
         case Store(memory=Memory(private=False)) | Accumulate(memory=Memory(private=False)):
             journals.log(sweep, s, env)

@@ -222,6 +222,7 @@ EMIT: dict[str, Callable[[Use], str]] = {
     "cast": _cast,
     "bit_cast": _bit_cast,
     "stop": _stop,
+    "copy": _stop,
     "random_bits": _random_bits,
     **dict.fromkeys(_MATH, _math),
     **dict.fromkeys(_SIGNED, _compare),

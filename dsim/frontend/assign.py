@@ -8,7 +8,7 @@ from dsim.frontend import local_parts, subscripts
 from dsim.frontend.elements import store
 from dsim.frontend.frame import Frame
 from dsim.frontend.items import items
-from dsim.frontend.local_values import buffered, converted, fixed, is_open, record
+from dsim.frontend.local_values import buffered, converted, fixed, is_open, shown
 from dsim.frontend.structure import scalars
 from dsim.frontend.values import (
     Element,
@@ -66,16 +66,16 @@ def assign_name(
     name = target.id
     old = f.scope.values.get(name)
     if isinstance(old, Element | StructElement):
-        store(f, old, value)
+        with f.at(target):
+            store(f, old, value)
         return
     if old is not None and scalars(old) and not is_open(old):
-        value = converted(f, name, value, old)
+        value = shown(f, name, converted(f, name, value, old), target)
     else:
-        value = fixed(f, name, value, target, type)
+        value = shown(f, name, fixed(f, name, value, target, type), target)
         if isinstance(value, Mat) and (f.name, name) in f.c.buffered:
             value = buffered(f, name, value)
     f.bind(name, value, target)
-    record(f, name, value, target)
 
 
 # ------------------------------------------------------------------ entries

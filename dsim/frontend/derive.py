@@ -122,7 +122,7 @@ def _body(f: Frame, inner: Any, inside: list[Value], node: ast.AST) -> tuple[Blo
     """The function's body, and the structure of what it yields."""
     e = f.emit
     drawn = f.scope.values[DRAWS]
-    with e.builder.block() as found:
+    with e.builder.block() as found, f.c.watches.pause():
         result = f.c.language.invoke(f, inner, inside, {}, node, "t")
         if isinstance(result, list):
             raise RefusedError

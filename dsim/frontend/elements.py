@@ -84,13 +84,15 @@ def cast(f: Frame, s: Scalar, to: ScalarType, name: str) -> Atom:
     return f.emit.atom(s, to)
 
 
-def store(f: Frame, x: Element | StructElement, value: Value) -> None:
-    """``x = value``."""
+def store(f: Frame, x: Element | StructElement, value: Value, shows: bool = True) -> None:
+    """``x = value``; a watched kernel shows it, unless its line has shown the value already."""
     if isinstance(x, StructElement):
         _store_struct(f, x, value)
         return
     builder = f.emit.builder
     atoms = [cast(f, s, x.memory.type, x.memory.name) for s in entries(f, x, value, "=")]
+    if shows and f.shows is not None:
+        atoms = f.shows.stored(x.memory.name, atoms, x, builder.origin.span)
     for at, atom in zip(x.entries, atoms, strict=True):
         builder.add(Store(x.memory, (*x.index, *at), atom, builder.origin))
 
@@ -112,6 +114,8 @@ def accumulate(f: Frame, x: Element, op: AccumulateOp, value: Value, sign: str, 
     """``x = op(x, value)`` in one step; the value before, when it is `used`."""
     builder = f.emit.builder
     atoms = [cast(f, s, x.memory.type, x.memory.name) for s in entries(f, x, value, sign)]
+    if f.shows is not None:
+        atoms = f.shows.stored(x.memory.name, atoms, x, builder.origin.span)
     olds: list[Atom] = []
     for at, atom in zip(x.entries, atoms, strict=True):
         old = builder.fresh("old", x.memory.type) if used else None

@@ -19,8 +19,9 @@ from dsim.frontend.memories import Memories
 from dsim.frontend.scope import DRAWS, LIVE, RETURNED, Scope
 from dsim.frontend.source import FunctionText
 from dsim.frontend.values import Element, StructElement, Value
+from dsim.frontend.watches import Shows, Watches
 from dsim.ir.build import FALSE, TRUE, index
-from dsim.ir.nodes import Atom, Local, Origin, Var
+from dsim.ir.nodes import Atom, Origin, Var
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,6 @@ class Compilation:
     language: Language
     buffered: set[tuple[str, str]]  # (function, local) that live in private memories
     texts: dict[object, FunctionText] = field(default_factory=dict)
-    locals: list[Local] = field(default_factory=list)
     loops: dict[Var, LoopConfig] = field(default_factory=dict)
     hidden: dict[str, Var] = field(default_factory=dict)
     printed: list[str] = field(default_factory=list)  # by `static_print`
@@ -83,6 +83,7 @@ class Compilation:
     active: tuple[tuple[object, object], ...] = ()  # functions being inlined, outermost first, and what
     repeated: int = 0  # of their arguments is known; and how many calls went back into one of them
     deriving: tuple[object, ...] = ()  # the `Rules` being lowered, outermost first
+    watches: Watches = field(default_factory=Watches)
     loop_number: int = 0
     ranges: dict[Var, tuple[int, int]] = field(
         default_factory=dict
@@ -132,6 +133,15 @@ class Frame:
         """What is emitted inside comes from `node`."""
         with self.emit.builder.at(Origin(self.span(node), self.inlined)):
             yield
+
+    # what is shown
+
+    @property
+    def shows(self) -> Shows | None:
+        """What shows values here; None when nobody looks on."""
+        if not self.emit.settings.watch or self.c.watches.paused:
+            return None
+        return Shows(self.c.watches, self.emit.builder)
 
     # the other parts
 

@@ -12,7 +12,7 @@ from dsim.frontend import derive, elementary, own, recursion
 from dsim.frontend.captures import Path, Surroundings
 from dsim.frontend.exits import assigned
 from dsim.frontend.frame import Frame
-from dsim.frontend.local_values import buffered, fixed, record
+from dsim.frontend.local_values import buffered, fixed
 from dsim.frontend.lowered import AnyReturn, OneReturn, Returns, SeveralReturns, StructReturns
 from dsim.frontend.names import imported
 from dsim.frontend.operators import operand
@@ -303,13 +303,6 @@ def _parameter(
     if isinstance(value, Mat) and (inner.name, name) in f.c.buffered:
         value = buffered(f, name, value)
     inner.scope.bind(name, value, None)
-    if scalars(value):
-        record(inner, name, value, _parameter_node(inner, name))
-
-
-def _parameter_node(inner: Frame, name: str) -> ast.AST:
-    spec = inner.text.node.args
-    return next(a for a in (*spec.posonlyargs, *spec.args, *spec.kwonlyargs) if a.arg == name)
 
 
 def _check_array(f: Frame, inner: Frame, name: str, value: Value, wanted: ArrayType) -> None:

@@ -10,7 +10,7 @@ from dsim.frontend import indexing, operators, subscripts
 from dsim.frontend.elements import cast
 from dsim.frontend.frame import Frame
 from dsim.frontend.indexing import Part, part
-from dsim.frontend.local_values import converted, fixed, is_open, record
+from dsim.frontend.local_values import converted, fixed, is_open, shown
 from dsim.frontend.structs import refuse_member
 from dsim.frontend.values import Mat, Struct, Value, component_names, describe, size
 
@@ -120,11 +120,7 @@ def read(f: Frame, p: LocalPart) -> Value:
 
 def write(f: Frame, p: LocalPart, value: Value, node: ast.AST) -> None:
     """The part becomes `value`."""
-    new = _replaced(f, p, f.scope.values[p.name], p.members, value, node)
-    f.bind(p.name, new, node)
-    for key in p.members:
-        new = new.members[key]
-    record(f, p.text, new, node)
+    f.bind(p.name, _replaced(f, p, f.scope.values[p.name], p.members, value, node), node)
 
 
 def _replaced(
@@ -136,17 +132,20 @@ def _replaced(
         inner = _replaced(f, p, old.members[key], members[1:], value, node)
         return Struct({**old.members, key: inner}, old.kind)
     if p.entries is not None:
-        return _with_entries(f, p, old, p.entries, value)
+        return _with_entries(f, p, old, p.entries, value, node)
     if is_open(old):
-        return fixed(f, p.text, value, node)
-    return converted(f, p.text, value, old)
+        return shown(f, p.text, fixed(f, p.text, value, node), node)
+    return shown(f, p.text, converted(f, p.text, value, old), node)
 
 
-def _with_entries(f: Frame, p: LocalPart, m: Mat, entries: Part, value: Value) -> Mat:
+def _with_entries(f: Frame, p: LocalPart, m: Mat, entries: Part, value: Value, node: ast.AST) -> Mat:
     t = f.emit.type_of(m.entries[0])
     given = operators.operand(f.emit, value, "=")
     if isinstance(given, Mat) and given.shape != entries.shape:
         f.emit.refuse("shape", f"{describe(Mat(entries.shape, ()))} cannot become {describe(given)}")
     spread = list(given.entries) if isinstance(given, Mat) else [given] * len(entries.picks)
     casted = [cast(f, s, t, p.text) for s in spread]
+    if f.shows is not None:
+        span = f.span(node)
+        casted = f.shows.atoms(span.text, casted, entries.shape if len(casted) > 1 else (), span)
     return indexing.replaced(f.emit, m, entries, casted, component_names(p.text, m.shape))

@@ -27,7 +27,7 @@ from dsim.frontend.values import (
     is_scalar,
     listed,
 )
-from dsim.ir.nodes import Atom, Const, Local
+from dsim.ir.nodes import Atom, Const
 from dsim.ir.types import ScalarType
 
 
@@ -36,7 +36,7 @@ def buffered(f: Frame, name: str, value: Mat) -> Element:
     buffer = f.c.memories.buffer(name, f.emit.common(value.entries), value.shape)
     for at, entry in zip(buffer.entries, value.entries, strict=True):
         if not (isinstance(entry, Const) and entry.value == 0):  # a new buffer holds zeros
-            store(f, Element(buffer.memory, (), (), (at,)), entry)
+            store(f, Element(buffer.memory, (), (), (at,)), entry, shows=False)
     return buffer
 
 
@@ -123,11 +123,6 @@ def _cast_local(f: Frame, s: Value, to: ScalarType, name: str, label: str) -> At
     return f.emit.atom(s, to, label)
 
 
-def record(f: Frame, name: str, value: Value, node: ast.AST) -> None:
-    """Notes which scalars make up a local now, for probes; of a struct, member by member."""
-    if isinstance(value, Struct):
-        for key, v in value.members.items():
-            record(f, f"{name}.{key}", v, node)
-    if is_scalar(value) or isinstance(value, Mat):
-        shape = value.shape if isinstance(value, Mat) else ()
-        f.c.locals.append(Local(name, shape, tuple(f.emit.atom(s) for s in scalars(value)), f.span(node)))
+def shown(f: Frame, name: str, value: Value, node: ast.AST) -> Value:
+    """`value` as a local holds it; a watched kernel shows it."""
+    return value if f.shows is None else f.shows.value(name, value, f.span(node))

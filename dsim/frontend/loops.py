@@ -17,7 +17,7 @@ from dsim.frontend.scope import DRAWS, LIVE, RETURNED
 from dsim.frontend.structure import same
 from dsim.frontend.values import Field, Grid, Mat, Opaque, Range, StructField, Value, describe
 from dsim.ir.build import FALSE, TRUE, const, index
-from dsim.ir.nodes import Atom, Block, For, Local, Var, While
+from dsim.ir.nodes import Atom, Block, For, Var, While
 from dsim.ir.types import ScalarType
 
 
@@ -64,7 +64,8 @@ def counted(f: Frame, s: ast.For) -> None:
         first = _Nest(f, s, grid, labels, go, outermost).axis(0)
     finally:
         f.loops.pop()
-        f.c.nest = None if outermost else f.c.nest
+        if outermost:
+            f.c.nest, f.c.watches.at = None, ()
     f.scope.values.pop(go, None)
     if config is not None and first is not None:
         f.c.loops[first] = config
@@ -158,8 +159,16 @@ class _Nest:
             indices = tuple(values[: len(self.grid.axes)])
             one = len(indices) == 1 and not self.grid.grouped
             bind_target(f, target, indices[0] if one else Mat((len(indices),), indices))
-        for name, at in zip(self.labels, values if self.grid.axes else (), strict=False):
-            f.c.locals.append(Local(name, (), (at,), f.span(target)))
+        if self.outermost:
+            self._show(values[: len(self.grid.axes)])
+
+    def _show(self, indices: Sequence[Atom]) -> None:
+        """A watched kernel shows the indices, and all else by them."""
+        f = self.f
+        f.c.watches.at = tuple(indices)
+        if f.shows is not None:
+            for axis, (name, at) in enumerate(zip(self.labels, indices, strict=False)):
+                f.shows.index(name, at, axis, f.span(self.s.target))
 
     def _value(self, depth: int) -> Atom:
         """The index of an axis, as the body sees it."""

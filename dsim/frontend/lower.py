@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 from dsim.diagnostics import CompilationError, Diagnostic, Source
-from dsim.frontend import calls, elements, expressions, funcs, statements
+from dsim.frontend import calls, elements, expressions, funcs, statements, watches
 from dsim.frontend.assign import assign
 from dsim.frontend.captures import Captures, Path, Surroundings, is_host_matrix
 from dsim.frontend.emit import Emitter
@@ -30,8 +30,9 @@ from dsim.frontend.types import MatrixType, array_type, is_template
 from dsim.frontend.values import Field, Mat, Opaque, Poison, StructField, Value, size
 from dsim.ir import sites
 from dsim.ir.build import TRUE
-from dsim.ir.nodes import Atom, Kernel, Origin
-from dsim.ir.types import ScalarType
+from dsim.ir.nodes import Atom, Kernel, Memory, Origin
+from dsim.ir.shown import WIDTH
+from dsim.ir.types import ScalarType, f64
 
 LANGUAGE = Language(
     place=expressions.place,
@@ -265,12 +266,17 @@ class _Lowering:
         params += c.hidden.values()
         if c.launch is not None:
             params.append(c.launch)
+        body, memories = self.emit.builder.close(yields), tuple(c.memories.used)
+        shown: Memory | None = None
+        if c.watches.slots:
+            name = self.emit.builder.names.fresh("shown")
+            shown = Memory(name, f64, (c.watches.rows, WIDTH))
+            body, memories = watches.sized(body, shown), (*memories, shown)
         kernel = Kernel(
             self.text.node.name,
             tuple(params),
-            tuple(c.memories.used),
-            self.emit.builder.close(yields),
-            tuple(c.locals),
+            memories,
+            body,
             origin=Origin(self.text.name_span()),
         )
         return Lowered(
@@ -285,6 +291,8 @@ class _Lowering:
             self.emit.problems.sorted(),
             tuple(c.captures.objects.values()),
             dict(c.loops),
+            tuple(c.watches.slots.values()),
+            shown,
         )
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from dsim.diagnostics import Diagnostic
+from dsim.diagnostics import Diagnostic, Span
 from dsim.frontend.struct_types import StructType
-from dsim.ir.nodes import Kernel, Var
+from dsim.ir.nodes import Kernel, Memory, Var
 from dsim.ir.types import ScalarType, f32, i32
 
 
@@ -21,11 +22,14 @@ class Settings:
         Types of float and integer literals, and of Python's ``float`` and ``int``.
     debug : bool
         Whether further checks are wanted.
+    watch : bool
+        Whether the kernel shows what its lines assign.
     """
 
     default_fp: ScalarType = f32
     default_ip: ScalarType = i32
     debug: bool = False
+    watch: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +71,42 @@ class StructParam:
     def vars(self) -> tuple[Var, ...]:
         """The kernel's parameters that it fills, member by member."""
         return tuple(v for m in self.members for v in m.vars)
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """What a watched kernel shows of one assignment.
+
+    Attributes
+    ----------
+    name : str
+        What is assigned: ``r``, ``p.x``, ``U[None]``.
+    span : Span
+        Where it is assigned.
+    shape : tuple of int
+        ``()`` for a number, else that of a vector or matrix.
+    type : ScalarType
+        The type of its entries.
+    row : int
+        Where the first entry is shown; the others follow.
+    axes : int
+        In how many outermost loops it stands.
+    axis : int or None
+        Of an index of the outermost loops, its place among them.
+    """
+
+    name: str
+    span: Span
+    shape: tuple[int, ...]
+    type: ScalarType
+    row: int
+    axes: int = 0
+    axis: int | None = None
+
+    @property
+    def size(self) -> int:
+        """How many entries it has."""
+        return math.prod(self.shape)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +181,10 @@ class Lowered:
         Fields and functions compiled in, to be compared by identity.
     loops : mapping of Var to LoopConfig
         ``loop_config`` by the index of the loop (the outermost index of an ``ndrange``).
+    slots : tuple of Slot
+        What it shows, when it is watched.
+    shown : Memory or None
+        Where it shows that (see `ir.shown`).
     """
 
     kernel: Kernel
@@ -154,3 +198,5 @@ class Lowered:
     diagnostics: tuple[Diagnostic, ...]
     objects: tuple[Capture, ...] = ()
     loops: Mapping[Var, LoopConfig] = field(default_factory=dict)
+    slots: tuple[Slot, ...] = ()
+    shown: Memory | None = None

@@ -82,7 +82,7 @@ def call(f: Frame, called: Called, node: ast.AST, hint: str) -> Value:
     made = _Arguments(f, called.names, values, floats, types_)
     params, inside = made.fresh("")
     drawn = f.scope.values[DRAWS]
-    with e.builder.block() as found:
+    with e.builder.block() as found, f.c.watches.pause():
         result = called.body(inside)
         if isinstance(result, list):
             raise RefusedError
@@ -212,7 +212,7 @@ def _rule(
     keywords = {"result": rebuilt(result, iter(results))} if takes_result(rule) else {}
     drawn = f.scope.values[DRAWS]
     bound = _bound(rule, called.owner)
-    with e.builder.block() as found:
+    with e.builder.block() as found, f.c.watches.pause():
         value = f.c.language.invoke(f, bound, [*inside, *given], keywords, node, "t")
         yields = _yields(f, called, mode, bound, wanted, value)
     body = Block(tuple(found), yields)

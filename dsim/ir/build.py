@@ -141,7 +141,7 @@ def evaluate(op: str, args: tuple[Const, ...], result: ScalarType) -> Const:
 
 def simplify(op: str, args: tuple[Atom, ...], result: ScalarType) -> Atom | None:
     """The atom that ``op(*args)`` is known to be, or None. Signs of zero do not count."""
-    if op in ("random_bits", "stop"):
+    if op in ("random_bits", "stop", "copy"):
         return None
     if op == "cast" and args[0].type == result:
         return args[0]

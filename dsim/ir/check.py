@@ -34,6 +34,7 @@ from dsim.ir.nodes import (
     Statement,
     Store,
     Var,
+    Watch,
     While,
 )
 from dsim.ir.primitives import TABLE
@@ -252,6 +253,10 @@ class _Checker:
         count = sum(not isinstance(p, str) for p in s.parts)
         self.demand(len(s.formats) in (0, count), f"{len(s.formats)} formats for {count} values")
 
+    def watch(self, s: Watch) -> None:
+        self.demand(0 <= s.slot < (s.memory.shape[0] or 0), f"slot {s.slot} of {s.memory.shape[0]}")
+        self.integers("iteration", s.at)
+
     def derive(self, s: Derive) -> None:
         self.types("arguments", s.args, (p.type for p in s.params))
         self.fixed.append(set(self.memories))
@@ -301,6 +306,7 @@ _RULES: dict[type, Callable[..., None]] = {
     While: _Checker.while_,
     Print: _Checker.told,
     Assert: _Checker.told,
+    Watch: _Checker.watch,
     Derive: _Checker.derive,
     Call: _Checker.call,
 }

@@ -283,6 +283,23 @@ class Assert:
 
 
 @dataclass(frozen=True, slots=True)
+class Watch:
+    """Shows `value` to who looks on, in row `slot` of `memory`; the kernel computes the same without it.
+
+    `at` are the indices of the outermost loop around it. In an adjoint or tangent `what` is shown is the
+    derivative of a watched value. A watched float is a ``copy``, made right before: its adjoint is that
+    of this one assignment. `passes.exposed` makes ordinary statements of it before machine code.
+    """
+
+    memory: Memory
+    slot: int
+    value: Atom
+    at: tuple[Atom, ...] = ()
+    what: Literal["value", "adjoint", "tangent"] = "value"
+    origin: Origin = _origin()
+
+
+@dataclass(frozen=True, slots=True)
 class Derive:
     """The derivative of a pure function, in the middle of a kernel; `autodiff.expand` replaces it.
 
@@ -346,18 +363,21 @@ class Call:
 
 Logging = Journal | Record | Mark | Rewind
 Statement = (
-    Let | Load | Store | Accumulate | Alloc | Logging | If | For | While | Print | Assert | Derive | Call
+    Let
+    | Load
+    | Store
+    | Accumulate
+    | Alloc
+    | Logging
+    | If
+    | For
+    | While
+    | Print
+    | Assert
+    | Watch
+    | Derive
+    | Call
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Local:
-    """Which scalars make up a local of the person's at one assignment: for probes and for names."""
-
-    name: str
-    shape: tuple[int, ...]
-    atoms: tuple[Atom, ...]
-    span: Span | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -373,6 +393,5 @@ class Kernel:
     params: tuple[Var, ...]
     memories: tuple[Memory, ...]
     body: Block
-    locals: tuple[Local, ...] = field(default=(), compare=False)
     exact: bool = False
     origin: Origin = _origin()

@@ -270,6 +270,8 @@ _ROWS: tuple[Primitive, ...] = (
     Primitive("bit_cast", "T->*", "FI", 'bit_cast({0}, "{to}")', (None,)),
     # the value, cut off from derivatives
     Primitive("stop", "T->T", "FIB", "{0}", (None,)),
+    # the value again, for one assignment: never merged with its like, nor moved
+    _smooth("copy", "{0}", lambda x, z, t: t),
     # 32 random bits of (launch, iteration, draw)
     Primitive("random_bits", "iii->r", "I", "random_bits({0}, {1}, {2})", (None, None, None)),
 )

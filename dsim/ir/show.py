@@ -33,6 +33,7 @@ from dsim.ir.nodes import (
     Statement,
     Store,
     Var,
+    Watch,
     While,
 )
 from dsim.ir.types import f32, i32, u1
@@ -130,7 +131,7 @@ def _parts(parts: tuple[str | Atom, ...]) -> str:
 
 def _statement(s: Statement) -> Iterator[str]:
     match s:
-        case Let() | Load() | Store() | Accumulate() | Alloc():
+        case Let() | Load() | Store() | Accumulate() | Alloc() | Watch():
             yield _plain(s)
         case Journal() | Record() | Mark() | Rewind():
             yield _logging(s)
@@ -169,7 +170,7 @@ def _function(s: Derive | Call) -> Iterator[str]:
             yield from _indented(_block(rule.body, "yield"))
 
 
-def _plain(s: Let | Load | Store | Accumulate | Alloc) -> str:
+def _plain(s: Let | Load | Store | Accumulate | Alloc | Watch) -> str:
     match s:
         case Let():
             return f"{_bound((s.var,))} = {s.op} {_list(s.args)}"
@@ -182,6 +183,9 @@ def _plain(s: Let | Load | Store | Accumulate | Alloc) -> str:
             return f"{old}{_element(s.memory, s.index)} {ACCUMULATE_SIGNS[s.op]} {atom(s.value)}"
         case Alloc():
             return f"alloc {_declared(s.memory)} of ({_list(s.shape)})"
+        case Watch():
+            at = f" at {_list(s.at)}" if s.at else ""
+            return f"watch {s.slot} {s.what} {atom(s.value)}{at}"
 
 
 def _logging(s: Logging) -> str:

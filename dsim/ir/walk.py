@@ -34,6 +34,7 @@ from dsim.ir.nodes import (
     Statement,
     Store,
     Var,
+    Watch,
     While,
 )
 
@@ -63,6 +64,8 @@ def operands(s: Statement) -> tuple[Atom, ...]:  # noqa: C901, PLR0911, PLR0912 
             return tuple(p for p in parts if not isinstance(p, str))
         case Assert(cond=cond, parts=parts):
             return (cond, *(p for p in parts if not isinstance(p, str)))
+        case Watch(value=value, at=at):
+            return (value, *at)
         case Derive(args=args, seeds=seeds):
             return (*args, *seeds)
         case Call(args=args):
@@ -115,9 +118,11 @@ def blocks(s: Statement) -> tuple[Block, ...]:
 
 
 def memory_of(s: Statement) -> Memory | None:
-    """The memory whose elements `s` itself touches, or that it makes."""
+    """The memory whose elements `s` itself touches, or will touch when it is exposed, or that it makes."""
     match s:
         case Load(memory=m) | Store(memory=m) | Accumulate(memory=m) | Record(memory=m) | Rewind(memory=m):
+            return m
+        case Watch(memory=m):
             return m
         case Alloc(memory=m) | Journal(journal=m):
             return m
@@ -211,8 +216,8 @@ def with_blocks(s: Statement, change: Callable[[Block], Block]) -> Statement:
 
 
 def silent(block: Block) -> Block:
-    """`block` without its prints and asserts."""
-    told = (s for s in block.statements if not isinstance(s, Print | Assert))
+    """`block` without its prints, asserts and watches."""
+    told = (s for s in block.statements if not isinstance(s, Print | Assert | Watch))
     return Block(tuple(with_blocks(s, silent) for s in told), block.yields)
 
 
@@ -262,6 +267,8 @@ def with_operands(s: Statement, f: Callable[[Atom], Atom]) -> Statement:  # noqa
             return replace(s, parts=parts(s.parts))
         case Assert():
             return replace(s, cond=f(s.cond), parts=parts(s.parts))
+        case Watch():
+            return replace(s, value=f(s.value), at=many(s.at))
         case Derive():
             return replace(s, args=many(s.args), seeds=many(s.seeds))
         case Call():

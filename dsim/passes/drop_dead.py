@@ -39,6 +39,7 @@ from dsim.ir.nodes import (
     Statement,
     Store,
     Var,
+    Watch,
     While,
 )
 from dsim.ir.walk import binds, blocks, operands, parameters, with_blocks, written
@@ -54,11 +55,7 @@ def drop_dead(kernel: Kernel) -> Kernel:
     body = _Sweep(marks).block(kernel.body)
     keys = marks.touched
     memories = tuple(m for m in kernel.memories if m.key in keys)
-    seen = marks.needed.union(p.name for p in kernel.params)
-    known = tuple(
-        local for local in kernel.locals if all(not isinstance(a, Var) or a.name in seen for a in local.atoms)
-    )
-    return replace(kernel, body=body, memories=memories, locals=known)
+    return replace(kernel, body=body, memories=memories)
 
 
 class _Marks:
@@ -156,7 +153,7 @@ class _Marks:
             self.alive[n] = True
             s = self.nodes[n]
             self._need(s.args if isinstance(s, Let) else _controls(s))
-            if isinstance(s, Load | Store | Accumulate | Record | Rewind | Journal):
+            if isinstance(s, Load | Store | Accumulate | Record | Rewind | Journal | Watch):
                 self._touch(s.memory)
             if isinstance(s, Load | Record):
                 self._read(s.memory)
@@ -181,7 +178,7 @@ def _has_effect(s: Statement) -> bool:
     match s:
         case Store(memory=m) | Accumulate(memory=m) | Rewind(memory=m):
             return not m.private
-        case Print() | Assert():
+        case Print() | Assert() | Watch():
             return True
         case _:
             return False

@@ -26,6 +26,7 @@ from dsim.ir.nodes import (
     Rewind,
     Statement,
     Store,
+    Watch,
     While,
 )
 from dsim.ir.walk import statements, with_blocks
@@ -40,7 +41,7 @@ def fold(kernel: Kernel) -> Kernel:
     while folder.late:  # something used earlier turned out to be something else
         folder.late = False
         body = folder.block(body)
-    return replace(kernel, body=body, locals=folder.names.locals(kernel.locals))
+    return replace(kernel, body=body)
 
 
 class _Folder:
@@ -177,4 +178,4 @@ def _known_trips(s: For) -> int | None:
 
 
 def _has_effect(s: Statement) -> bool:
-    return isinstance(s, Store | Accumulate | Rewind | Print | Assert)
+    return isinstance(s, Store | Accumulate | Rewind | Print | Assert | Watch)

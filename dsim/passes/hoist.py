@@ -6,7 +6,7 @@ memory. Nothing leaves a top-level loop: these are the parallel ones, and what s
 by each thread for itself and needs no reduction in the adjoint. Of what a branch holds, only cheap
 integer operations (indices, mostly) leave with the loop around the branch.
 
-Not its job: accumulations (`registers`).
+A `copy` belongs to its assignment and stays. Not its job: accumulations (`registers`).
 """
 
 from __future__ import annotations
@@ -93,7 +93,9 @@ class _Hoister:
         if any(not isinstance(a, Const) and self.depth.get(a.name, 0) > loop.depth for a in operands(s)):
             return False
         if isinstance(s, Let):
-            return direct or (s.op in _CHEAP and not s.args[0].type.is_float and not s.var.type.is_float)
+            return s.op != "copy" and (
+                direct or (s.op in _CHEAP and not s.args[0].type.is_float and not s.var.type.is_float)
+            )
         inside, key = self.touches.of(loop.statement), s.memory.key
         if key in inside.stored or key in inside.added or key in inside.made:
             return False

@@ -15,10 +15,7 @@ def inline(kernel: Kernel) -> Kernel:
     """`kernel` without `Call` nodes; itself when it has none."""
     if not any(isinstance(s, Call) for s in statements(kernel.body)):
         return kernel
-    env: dict[Var, Atom] = {}
-    body = _block(kernel.body, env)
-    known = tuple(replace(local, atoms=tuple(swap(a, env) for a in local.atoms)) for local in kernel.locals)
-    return replace(kernel, body=body, locals=known)
+    return replace(kernel, body=_block(kernel.body, {}))
 
 
 def _block(block: Block, env: dict[Var, Atom]) -> Block:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TypeVar
 
-from dsim.ir.nodes import Atom, Block, Const, For, Local, Statement, Var, While
+from dsim.ir.nodes import Atom, Block, Const, For, Statement, Var, While
 from dsim.ir.walk import operands, with_operands
 
 T = TypeVar("T")
@@ -70,10 +70,6 @@ class Renaming:
     def statement(self, s: Statement) -> Statement:
         """`s` with its own operands replaced; the same object when nothing changes."""
         return with_operands(s, self.atom) if self._any(operands(s)) else s
-
-    def locals(self, given: tuple[Local, ...]) -> tuple[Local, ...]:
-        """`given` with their atoms replaced."""
-        return tuple(replace(g, atoms=self.atoms(g.atoms)) if self._any(g.atoms) else g for g in given)
 
     def _any(self, atoms: tuple[Atom, ...]) -> bool:
         known = self._known

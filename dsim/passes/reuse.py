@@ -54,7 +54,7 @@ def reuse(kernel: Kernel) -> Kernel:
     while reuser.late:  # something used earlier turned out to be something else
         reuser = _Reuser(reuser.names)
         body = reuser.block(body)
-    return replace(kernel, body=body, locals=reuser.names.locals(kernel.locals))
+    return replace(kernel, body=body)
 
 
 class _Reuser:
@@ -134,7 +134,8 @@ class _Reuser:
         if s.op in _COMMUTE:
             args.sort()
         key = (s.op, s.var.type.name, *args)
-        return self.values.get(key), self.values, key
+        known = None if s.op == "copy" else self.values.get(key)  # each belongs to its own assignment
+        return known, self.values, key
 
     def other(self, s: Statement, old: Statement) -> Statement:
         match s:

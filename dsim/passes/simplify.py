@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dsim.ir.nodes import Kernel
 from dsim.passes.drop_dead import drop_dead
+from dsim.passes.exposed import exposed
 from dsim.passes.fold import fold
 from dsim.passes.hoist import hoist
 from dsim.passes.inline import inline
@@ -38,8 +39,8 @@ def finish(kernel: Kernel) -> Kernel:
 
 
 def inlined(kernel: Kernel) -> Kernel:
-    """A simple kernel without `Call` nodes, simple again: what is run, and read as Python."""
-    after = inline(kernel)
+    """A simple kernel without `Call` and `Watch` nodes, simple again: what is run, and read as Python."""
+    after = exposed(inline(kernel))
     return kernel if after is kernel else simplify(after)
 
 

@@ -116,4 +116,4 @@ class _Splitter:
                 yield Store(memory, (), v, self.made_by[v].origin)
 
     def _kernel(self, body: Block) -> Kernel:
-        return replace(self.kernel, body=body, memories=fields_of(body), locals=())
+        return replace(self.kernel, body=body, memories=fields_of(body))

@@ -22,6 +22,7 @@ from dsim.ir.nodes import (
     Rewind,
     Statement,
     Store,
+    Watch,
     While,
 )
 from dsim.ir.walk import blocks
@@ -99,7 +100,7 @@ class Touches:
                     into.read[s.memory.key].add(place(s.index, self.made))
                 case Rewind():
                     into.stored[s.memory.key].add(anywhere(s.memory))
-                case Print() | Assert() | Journal() | Mark():
+                case Print() | Assert() | Watch() | Journal() | Mark():
                     pass
                 case _:
                     into.include(self.of(s))

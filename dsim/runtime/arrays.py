@@ -25,6 +25,7 @@ from dsim.runtime.forms import Form
 from dsim.runtime.mirrors import Mirrors, memory_of
 from dsim.runtime.ndarrays import Ndarray
 from dsim.runtime.notices import warn
+from dsim.runtime.shown import Looking
 from dsim.runtime.signatures import Signature
 from dsim.runtime.stack import STACK
 from dsim.runtime.versions import Instance
@@ -84,7 +85,9 @@ class Combination:
         slots = {
             g.name: places[at].slot.companion(g.derivative) for g, at in zip(given, self._at, strict=True)
         }
-        self.instance = Instance(owner.function, {**owner.bound, **slots}, places, self._on_captured)
+        self.instance = Instance(
+            owner.function, {**owner.bound, **slots}, places, self._on_captured, owner.looking
+        )
 
     def memories(self, values: list[Value]) -> list[Value]:
         """The memories among the values of all array parameters: roots of fields, and NumPy arrays."""
@@ -132,7 +135,9 @@ class Arrays:
         bound: Mapping[str, Any],
         signature: Signature,
         with_fields: Callable[[dict[str, Field]], Any],
+        looking: Looking | None = None,
     ) -> None:
+        self.looking = looking
         self.function = function
         self.bound = dict(bound)
         self.with_fields = with_fields

@@ -16,6 +16,7 @@ from dsim.runtime.fields import Field
 from dsim.runtime.findings import Findings, overwrites
 from dsim.runtime.forms import Form, Keys, label_apart
 from dsim.runtime.mirrors import Mirror
+from dsim.runtime.shown import Looking
 from dsim.runtime.signatures import Signature
 from dsim.runtime.versions import Instance
 
@@ -30,18 +31,24 @@ class Kernel:
     __dsim_kernel__ = True
     __name__: str
 
-    def __init__(self, function: Callable[..., Any], bound: Mapping[str, Any] | None = None) -> None:
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        bound: Mapping[str, Any] | None = None,
+        looking: Looking | None = None,
+    ) -> None:
         functools.update_wrapper(self, function)
         self.function = function
         self._signature = Signature(function, bound or {})
         self._count = len(self._signature.names)
         self._bound = dict(bound or {})
-        self._instance = Instance(function, self._bound)
+        self._looking = looking
+        self._instance = Instance(function, self._bound, looking=looking)
         self._kernels: dict[Any, Kernel] = {}
         self._named: dict[Any, Kernel] = {}
         self._arrays: Arrays | None = None
         if self._signature.arrays and not self._signature.templates:
-            self._arrays = Arrays(function, self._bound, self._signature, self._with_fields)
+            self._arrays = Arrays(function, self._bound, self._signature, self._with_fields, looking)
         settings.listen(self)
 
     def __call__(self, *args: Any, **named: Any) -> Any:
@@ -89,9 +96,8 @@ class Kernel:
         key = (chosen, *map(_identity, values))
         found = self._kernels.get(key)
         if found is None:
-            found = self._kernels[key] = Kernel(
-                self.function, {**self._bound, **dict(zip(names, values, strict=True))}
-            )
+            more = dict(zip(names, values, strict=True))
+            found = self._kernels[key] = Kernel(self.function, {**self._bound, **more}, self._looking)
         return found
 
     def _with_fields(self, fields: dict[str, Any]) -> Kernel:
@@ -99,7 +105,7 @@ class Kernel:
         key = tuple((name, id(f)) for name, f in fields.items())
         found = self._named.get(key)
         if found is None:
-            found = self._named[key] = Kernel(self.function, {**self._bound, **fields})
+            found = self._named[key] = Kernel(self.function, {**self._bound, **fields}, self._looking)
         return found
 
     def _chosen(self, args: tuple[Any, ...]) -> tuple[Kernel, tuple[Any, ...]]:
@@ -109,6 +115,10 @@ class Kernel:
             return self, args
         kernel = self.of(*(args[n] for n in chosen))
         return kernel, tuple(a for n, a in enumerate(args) if n not in chosen)
+
+    def watched_by(self, looking: Looking) -> Kernel:
+        """The kernel as one that shows `looking` what its lines assign."""
+        return Kernel(self.function, self._bound, looking)
 
     def settings_changed(self) -> None:
         """Forgets what was compiled under other settings."""

@@ -9,12 +9,14 @@ from dsim import frontend
 from dsim.diagnostics import CompilationError, Diagnostic, Level
 from dsim.frontend.lowered import Lowered, Param
 from dsim.frontend.lowered import Settings as Types
+from dsim.passes.parallel import in_series
 from dsim.runtime import arguments, pipeline, settings
 from dsim.runtime.arguments import Parameters
 from dsim.runtime.array_launch import ArrayLaunch, Place
 from dsim.runtime.fields import Field
 from dsim.runtime.forms import Form
 from dsim.runtime.notices import warn
+from dsim.runtime.shown import Looking
 
 
 class Version:
@@ -60,6 +62,8 @@ class Instance:
         What the slots are, of a kernel that takes arrays.
     elsewhere : callable, optional
         Launches it instead when an array is one of the fields that it captured.
+    looking : Looking, optional
+        Who looks on: it shows what its lines assign, and runs in series.
 
     Attributes
     ----------
@@ -73,8 +77,10 @@ class Instance:
         bound: Mapping[str, Any],
         places: Sequence[Place] | None = None,
         elsewhere: Callable[..., Any] | None = None,
+        looking: Looking | None = None,
     ) -> None:
         self._function = function
+        self._looking = looking
         self.bound = dict(bound)
         self.places = places
         self.elsewhere = elsewhere
@@ -86,6 +92,8 @@ class Instance:
     def forget(self) -> None:
         """Drops what was compiled."""
         self._versions, self._current, self.launch = [], None, self.refresh
+        if self._looking is not None:
+            self._looking.forget()
 
     def refresh(self, *args: Any) -> Any:
         """Launches for the first time, or after something that was compiled in has changed."""
@@ -126,7 +134,7 @@ class Instance:
 
     def _compile(self) -> Version:
         chosen = settings.current()
-        types = Types(chosen.default_fp, chosen.default_ip, chosen.debug)
+        types = Types(chosen.default_fp, chosen.default_ip, chosen.debug, self._looking is not None)
         lowered = frontend.lower(self._function, types, self._promoted, bound=self.bound)
         fields: dict[str, Field] = {}
         for name, field in lowered.fields.items():
@@ -136,6 +144,10 @@ class Instance:
             if called.split(".")[0] not in self.bound:
                 field.root.given_name = field.root.given_name or called
         kernel, diagnostics = pipeline.prepared(lowered.kernel, lowered.loops)
+        if self._looking is not None:  # what there is to say is said of the kernel itself
+            fields |= self._looking.shown_by(lowered)
+            form = Form(in_series(kernel), fields, chosen.backend, chosen.check_bounds, serial=True)
+            return Version(self, lowered, form, ())
         form = Form(kernel, fields, chosen.backend, chosen.check_bounds)
         return Version(self, lowered, form, (*lowered.diagnostics, *diagnostics))
 

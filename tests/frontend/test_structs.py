@@ -193,15 +193,6 @@ def test_printed() -> None:
     assert "Struct(a=1)" in line
 
 
-def test_locals_for_probes() -> None:
-    def k(b: Ball):
-        b.spin.rate = 2.0
-        c = b
-
-    names = [local.name for local in lowered(k).kernel.locals]
-    assert names == ["b.spin.rate", "c.pos", "c.mass", "c.hits", "c.spin.axis", "c.spin.rate"]
-
-
 # ------------------------------------------------------------------ methods
 
 

@@ -84,10 +84,10 @@ def test_literals_have_the_default_types() -> None:
         c = 1 << 40
         x[0] = a + b + c
 
-    single = lowered(k, Settings(f32, i32)).kernel
-    assert [local.atoms[0].type for local in single.locals] == [i32, f32, i64]
-    double = lowered(k, Settings(f64, i64)).kernel
-    assert [local.atoms[0].type for local in double.locals] == [i64, f64, i64]
+    single = lowered(k, Settings(f32, i32, watch=True)).slots
+    assert [slot.type for slot in single] == [i32, f32, i64, f32]
+    double = lowered(k, Settings(f64, i64, watch=True)).slots
+    assert [slot.type for slot in double] == [i64, f64, i64, f32]
 
 
 def test_a_literal_takes_the_width_of_what_it_meets() -> None:

@@ -155,7 +155,7 @@ def test_values_have_the_type_of_the_result(row: Primitive) -> None:
 
 @pytest.mark.parametrize("row", ROWS, ids=ids)
 def test_constants_fold_to_what_running_gives(row: Primitive) -> None:
-    if row.name in ("random_bits", "stop"):
+    if row.name in ("random_bits", "stop", "copy"):
         return
     low = [max(d[0], 0) if d[1] > 0 else d[0] for d in row.domain] or [1] * len(row.parameters)
     kernel = value_kernel(row, i64 if row.name == "bit_cast" else f32) if "F" in row.over else None

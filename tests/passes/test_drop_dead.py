@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from dsim.ir.check import check
-from dsim.ir.nodes import Kernel, Local
+from dsim.ir.nodes import Kernel
 from dsim.ir.show import show
 from dsim.ir.types import i32, u1
 from dsim.passes.drop_dead import drop_dead
@@ -106,16 +104,6 @@ def test_unused_results_of_branches_go() -> None:
     assert "if t -> (r: f64):" in text
     assert "3.0" not in text
     assert "5.0" not in text
-
-
-def test_locals_that_name_dropped_values_go() -> None:
-    k = Building()
-    p = k.param("p")
-    used, unused = p * 2.0, p * 3.0
-    kernel = replace(
-        k.kernel(used), locals=(Local("a", (), (used.atom,)), Local("b", (2,), (used.atom, unused.atom)))
-    )
-    assert [local.name for local in drop_dead(kernel).locals] == ["a"]
 
 
 def test_the_fact_whether_a_loop_goes_on_stays() -> None:

@@ -1,0 +1,132 @@
+"""What a watched kernel shows: each value that a line assigns, and the indices of the outermost loops.
+
+A float is copied first, and the copy is what the local holds: its adjoint is then that of this assignment
+alone. Without `Settings.watch` nothing here does anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+
+from dsim.diagnostics import Span
+from dsim.frontend.lowered import Slot
+from dsim.frontend.structure import rebuilt, scalars
+from dsim.frontend.values import Element, Mat, Struct, Value, is_scalar
+from dsim.ir.build import Builder
+from dsim.ir.nodes import Atom, Block, Const, Let, Memory, Var, Watch
+from dsim.ir.types import ScalarType, f64
+from dsim.ir.walk import with_blocks
+
+_LONGEST = 40  # of a name
+
+
+@dataclass
+class Watches:
+    """The slots of one kernel; `at` are the indices of the outermost loops around the current place."""
+
+    slots: dict[tuple[object, ...], Slot] = field(default_factory=dict)
+    rows: int = 1  # the first one says what to look for
+    paused: int = 0
+    at: tuple[Atom, ...] = ()
+
+    @contextmanager
+    def pause(self) -> Iterator[None]:
+        """Inside, nothing is shown: a function that is differentiated has no effects."""
+        self.paused += 1
+        try:
+            yield
+        finally:
+            self.paused -= 1
+
+    def slot(
+        self,
+        name: str,
+        span: Span,
+        shape: tuple[int, ...],
+        type: ScalarType,
+        axes: int,
+        axis: int | None = None,
+    ) -> Slot:
+        """The slot of an assignment; the same one each time that its line is lowered."""
+        key = (name, span.source.name, span.line, span.column, shape, type.name, axes, axis)
+        found = self.slots.get(key)
+        if found is None:
+            found = self.slots[key] = Slot(name, span, shape, type, self.rows, axes, axis)
+            self.rows += found.size
+        return found
+
+
+class Shows:
+    """Shows values at the current place of a kernel that is being lowered.
+
+    Parameters
+    ----------
+    watches : Watches
+        Where slots come from.
+    builder : Builder
+        Where statements go.
+    """
+
+    def __init__(self, watches: Watches, builder: Builder) -> None:
+        self._watches = watches
+        self._builder = builder
+
+    def value(self, name: str, value: Value, span: Span) -> Value:
+        """`value`, shown under `name`; of a struct, member by member."""
+        if isinstance(value, Struct):
+            members = {key: self.value(f"{name}.{key}", v, span) for key, v in value.members.items()}
+            return Struct(members, value.kind)
+        if not (is_scalar(value) or isinstance(value, Mat)):
+            return value
+        atoms = [a for a in scalars(value) if isinstance(a, Var | Const)]
+        if len(atoms) < len(scalars(value)):
+            return value  # Python numbers still, of no type
+        shape = value.shape if isinstance(value, Mat) else ()
+        return rebuilt(value, iter(self.atoms(name, atoms, shape, span)))
+
+    def stored(self, name: str, atoms: Sequence[Atom], x: Element, span: Span | None) -> list[Atom]:
+        """`atoms`, shown as what goes to the entries of the element `x`."""
+        if span is None:
+            return list(atoms)
+        text = span.text if span.line == span.end_line else ""
+        entries = x.shape if len(atoms) > 1 else ()
+        return self.atoms(text if 0 < len(text) <= _LONGEST else f"{name}[…]", atoms, entries, span)
+
+    def index(self, name: str, at: Atom, axis: int, span: Span) -> None:
+        """The index of an outermost loop."""
+        self._add(self._watches.slot(name, span, (), at.type, len(self._watches.at), axis).row, at)
+
+    def atoms(self, name: str, atoms: Sequence[Atom], shape: tuple[int, ...], span: Span) -> list[Atom]:
+        """`atoms`, shown as the entries of what is called `name`; floats are copies then."""
+        slot = self._watches.slot(name, span, shape, atoms[0].type, len(self._watches.at))
+        shown: list[Atom] = []
+        for row, a in enumerate(atoms, slot.row):
+            shown.append(self._copy(a, name) if a.type.is_float else a)
+            self._add(row, shown[-1])
+        return shown
+
+    def _copy(self, a: Atom, name: str) -> Var:
+        copy = self._builder.fresh(a.name if isinstance(a, Var) else name, a.type)
+        self._builder.add(Let(copy, "copy", (a,), self._builder.origin))
+        return copy
+
+    def _add(self, row: int, value: Atom) -> None:
+        memory = Memory("", f64, ())  # `sized` when all rows are known
+        self._builder.add(Watch(memory, row, value, self._watches.at, origin=self._builder.origin))
+
+
+def sized(block: Block, memory: Memory) -> Block:
+    """`block`, with its watches on `memory`."""
+
+    def change(inner: Block) -> Block:
+        return sized(inner, memory)
+
+    return Block(
+        tuple(
+            replace(s, memory=memory) if isinstance(s, Watch) else with_blocks(s, change)
+            for s in block.statements
+        ),
+        block.yields,
+    )

@@ -1,0 +1,165 @@
+"""Makes ordinary statements of watches: each notes what it sees in its row of the memory that is shown.
+
+Where a line runs less often than the trip asked for, it shows its last time.
+An adjoint comes in the opposite order of the values: the first one seen belongs to the last trip.
+Not its job: the order of iterations; kernels with watches run in series.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+import numpy as np
+
+from dsim.ir.build import Builder, Names, const
+from dsim.ir.nodes import (
+    Accumulate,
+    AccumulateOp,
+    Atom,
+    Block,
+    If,
+    Kernel,
+    Load,
+    Memory,
+    Statement,
+    Store,
+    Var,
+    Watch,
+)
+from dsim.ir.shown import AXES, Column, Request
+from dsim.ir.types import f64, i64, u1
+from dsim.ir.walk import bound_names, statements, with_blocks
+
+
+def exposed(kernel: Kernel) -> Kernel:
+    """`kernel` without `Watch` nodes; itself when it has none."""
+    if not any(isinstance(s, Watch) for s in statements(kernel.body)):
+        return kernel
+    return replace(kernel, body=_Exposer(Names(bound_names(kernel))).block(kernel.body))
+
+
+class _Exposer:
+    def __init__(self, names: Names) -> None:
+        self.b = Builder(names)
+
+    def block(self, block: Block) -> Block:
+        with self.b.block() as out:
+            for s in block.statements:
+                if isinstance(s, Watch):
+                    with self.b.at(s.origin):
+                        self.watch(s)
+                else:
+                    self.b.add(with_blocks(s, self.block))
+        return Block(tuple(out), block.yields)
+
+    # the row
+
+    def load(self, memory: Memory, row: int, column: int) -> Var:
+        var = self.b.fresh("shown", f64)
+        self.b.add(Load(var, memory, (_at(row), _at(column)), self.b.origin))
+        return var
+
+    def store(self, s: Watch, column: int, value: Atom) -> None:
+        self.b.add(Store(s.memory, (_at(s.slot), _at(column)), value, self.b.origin))
+
+    def add(self, s: Watch, column: int, value: Atom, op: AccumulateOp = "add") -> None:
+        self.b.add(Accumulate(s.memory, (_at(s.slot), _at(column)), value, op, None, self.b.origin))
+
+    # one watch
+
+    def watch(self, s: Watch) -> None:
+        if s.what == "value":
+            self.value(s)
+        else:
+            self.derivative(s)
+
+    def value(self, s: Watch) -> None:
+        b = self.b
+        self.add(s, Column.TIMES, _number(1))
+        if s.value.type.is_float:
+            number = b.let("cast", s.value, type=f64)
+            self.add(s, Column.BAD_VALUES, self.bad(number))
+        else:
+            number = b.let("cast", s.value, type=i64) if s.value.type != i64 else s.value
+            whole = b.let("cast", s.value, type=f64)
+            self.add(s, Column.LEAST, whole, "min")
+            self.add(s, Column.GREATEST, whole, "max")
+        with b.block() as seen:
+            hits = self.load(s.memory, s.slot, Column.HITS)
+            self.store(s, Column.HITS, b.let("add", hits, _number(1)))
+            trip = self.load(s.memory, 0, Request.TRIP)
+            last = b.let("lt", trip, _number(0), type=u1)
+            with b.block() as taken:
+                self.keep(s, number)
+            wanted = b.let("bor", last, b.let("le", hits, trip, type=u1))
+            b.add(If(wanted, Block(tuple(taken)), Block(()), origin=b.origin))
+        self.at_probe(s, seen)
+
+    def keep(self, s: Watch, number: Atom) -> None:
+        b = self.b
+        if number.type == i64:
+            high = b.let("shr", number, const(32, i64))
+            low = b.let("band", number, const(0xFFFFFFFF, i64))
+            self.store(s, Column.VALUE, b.let("cast", high, type=f64))
+            self.store(s, Column.LOW, b.let("cast", low, type=f64))
+        else:
+            self.store(s, Column.VALUE, number)
+        self.store(s, Column.FOUND, _number(1))
+        for axis, at in enumerate(s.at[:AXES]):
+            self.store(s, Column.WHERE + axis, b.let("cast", at, type=f64))
+
+    def derivative(self, s: Watch) -> None:
+        b = self.b
+        number = b.let("cast", s.value, type=f64)
+        self.add(s, Column.SQUARES, b.let("mul", number, number))
+        self.add(s, Column.BAD_DERIVATIVES, self.bad(number))
+        with b.block() as seen:
+            hits = self.load(s.memory, s.slot, Column.BACK_HITS)
+            self.store(s, Column.BACK_HITS, b.let("add", hits, _number(1)))
+            trip = self.load(s.memory, 0, Request.TRIP)
+            last = b.let("lt", trip, _number(0), type=u1)
+            if s.what == "adjoint":
+                made = self.load(s.memory, s.slot, Column.HITS)
+                left = b.let("sub", b.let("sub", made, hits), _number(1))
+                fewer = b.let("bor", last, b.let("le", made, trip, type=u1))
+                first = b.let("eq", hits, _number(0), type=u1)
+                wanted = b.let("select", fewer, first, b.let("eq", left, trip, type=u1))
+            else:
+                wanted = b.let("bor", last, b.let("le", hits, trip, type=u1))
+            with b.block() as taken:
+                self.store(s, Column.DERIVATIVE, number)
+                self.store(s, Column.FOUND, _number(3))
+            b.add(If(wanted, Block(tuple(taken)), Block(()), origin=b.origin))
+        self.at_probe(s, seen)
+
+    def bad(self, number: Atom) -> Atom:
+        """1.0 when `number` is not finite."""
+        b = self.b
+        size = b.let("abs", number)
+        fine = b.let("le", size, _number(float(np.finfo(np.float64).max)), type=u1)
+        return b.let("select", fine, _number(0), _number(1))
+
+    def at_probe(self, s: Watch, then: Iterable[Statement]) -> None:
+        """Appends `then`, to be run in the iteration that is looked for."""
+        b = self.b
+        if not s.at:
+            for inner in then:
+                b.add(inner)
+            return
+        here = b.let("eq", self.load(s.memory, 0, Request.ONE), _number(0), type=u1)
+        same: Atom | None = None
+        for axis, at in enumerate(s.at[:AXES]):
+            wanted = self.load(s.memory, 0, Request.INDEX + axis)
+            one = b.let("eq", wanted, b.let("cast", at, type=f64), type=u1)
+            same = one if same is None else b.let("band", same, one)
+        assert same is not None
+        b.add(If(b.let("bor", here, same), Block(tuple(then)), Block(()), origin=b.origin))
+
+
+def _at(n: int) -> Atom:
+    return const(n, i64)
+
+
+def _number(value: float) -> Atom:
+    return const(float(value), f64)

@@ -1,0 +1,180 @@
+"""What watched kernels show: the memory behind it, what is asked of it, and what it says.
+
+Kernels write it by themselves (`passes.exposed`); `watching.py` launches them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from dsim.frontend.lowered import Lowered, Slot
+from dsim.ir.shown import AXES, Column, Request
+from dsim.runtime.fields import Field
+
+_BOTH = 3  # what FOUND says of a value with its derivative
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """What one line of a watched kernel assigned.
+
+    Attributes
+    ----------
+    slot : Slot
+        The assignment: its name, place, shape and type.
+    value : ndarray or None
+        The value in the iteration and trip that were asked for, in the slot's shape; None where the line
+        did not run there.
+    gradient : ndarray or None
+        The adjoint of that value (in forward mode its tangent); None where there is none: of an integer,
+        without a backward pass, and where nothing depends on it.
+    rms : float
+        The root mean square of the adjoint (of a vector, of its norm) over all times that the line ran.
+    times : int
+        How often the line ran.
+    hits : int
+        How often it ran in the iteration that was asked for.
+    where : tuple of int
+        The iteration of the outermost loops that `value` is of.
+    nonfinite : tuple of int
+        How many values, and how many adjoints, were NaN or infinite.
+    """
+
+    slot: Slot
+    value: np.ndarray | None
+    gradient: np.ndarray | None
+    rms: float
+    times: int
+    hits: int
+    where: tuple[int, ...]
+    nonfinite: tuple[int, int]
+
+
+class Looking:
+    """One look at a kernel: what is asked for, in all of its compilations, and what they show.
+
+    Attributes
+    ----------
+    probe : tuple of int or None
+        The iteration that is asked for; None for the last one in which a line ran, whichever it was.
+    trip : int or None
+        Which of the times that a line runs in this iteration; None for the last one.
+    """
+
+    def __init__(self) -> None:
+        self.probe: tuple[int, ...] | None = None
+        self.trip: int | None = None
+        self._shown: list[tuple[Lowered, Field]] = []
+
+    def shown_by(self, lowered: Lowered) -> dict[str, Field]:
+        """The field in which a compilation shows what it has, by its name there; none if it shows nothing."""
+        if lowered.shown is None:
+            return {}
+        field = Field(lowered.shown.type, (), lowered.shown.name)
+        rows, columns = lowered.shown.shape
+        assert rows is not None
+        assert columns is not None
+        field.allocate((rows, columns))
+        self._shown.append((lowered, field))
+        self._ask(field)
+        self._clear(field)
+        return {lowered.shown.name: field}
+
+    def forget(self) -> None:
+        """Forgets the compilations: they are no longer launched."""
+        self._shown.clear()
+
+    def ask(self, probe: tuple[int, ...] | None, trip: int | None) -> None:
+        """From now on look at this iteration and trip."""
+        if probe is not None and len(probe) > AXES:
+            raise ValueError(f"an iteration has at most {AXES} indices, not {len(probe)}")
+        self.probe, self.trip = probe, trip
+        for _, field in self._shown:
+            self._ask(field)
+
+    def clear(self) -> None:
+        """Forgets what was shown."""
+        for _, field in self._shown:
+            self._clear(field)
+
+    def _ask(self, field: Field) -> None:
+        row = field.require_memory()[0]
+        row[Request.ONE] = self.probe is not None
+        row[Request.TRIP] = -1 if self.trip is None else self.trip
+        row[Request.INDEX : Request.INDEX + AXES] = np.nan  # an index not asked for: none is equal to it
+        if self.probe is not None:
+            row[Request.INDEX : Request.INDEX + len(self.probe)] = self.probe
+
+    @staticmethod
+    def _clear(field: Field) -> None:
+        rows = field.require_memory()[1:]
+        rows[:] = 0
+        rows[:, Column.LEAST], rows[:, Column.GREATEST] = np.inf, -np.inf
+
+    # what was shown
+
+    def results(self) -> list[Watched]:
+        """What each line assigned, in the order of the text; one entry a name and place."""
+        found: dict[tuple[object, ...], Watched] = {}
+        for slot, rows in self._rows():
+            if slot.axis is None:
+                s = slot.span
+                key = (s.source.name, s.line, s.column, slot.name)
+                before = found.get(key)
+                if before is None or not before.times:
+                    found[key] = _watched(slot, rows)
+        return [found[key] for key in sorted(found)]
+
+    @property
+    def loops(self) -> list[tuple[str, int, int]]:
+        """The indices of the outermost loops, with the least value that each had and the greatest plus one.
+
+        Several loops one after the other count as one.
+        """
+        found: dict[int, tuple[str, int, int]] = {}
+        for slot, rows in self._rows():
+            if slot.axis is not None and rows[0, Column.TIMES]:
+                low, high = int(rows[0, Column.LEAST]), int(rows[0, Column.GREATEST]) + 1
+                name, least, most = found.get(slot.axis, (slot.name, low, high))
+                found[slot.axis] = name, min(low, least), max(high, most)
+        return [found[axis] for axis in sorted(found)]
+
+    def _rows(self) -> Iterator[tuple[Slot, np.ndarray]]:
+        for lowered, field in self._shown:
+            memory = field.require_memory()
+            for slot in lowered.slots:
+                yield slot, memory[slot.row : slot.row + slot.size]
+
+
+def _watched(slot: Slot, rows: np.ndarray) -> Watched:
+    times = int(rows[0, Column.TIMES])
+    squares = float(np.sum(rows[:, Column.SQUARES]))
+    return Watched(
+        slot,
+        _value(slot, rows),
+        _gradient(slot, rows),
+        float(np.sqrt(squares / times)) if times else 0.0,
+        times,
+        int(rows[0, Column.HITS]),
+        tuple(int(at) for at in rows[0, Column.WHERE : Column.WHERE + slot.axes]),
+        (int(np.sum(rows[:, Column.BAD_VALUES])), int(np.sum(rows[:, Column.BAD_DERIVATIVES]))),
+    )
+
+
+def _value(slot: Slot, rows: np.ndarray) -> np.ndarray | None:
+    if not rows[0, Column.FOUND]:
+        return None
+    numbers = rows[:, Column.VALUE]
+    if not slot.type.is_float:
+        numbers = (numbers.astype(np.int64) << 32) | rows[:, Column.LOW].astype(np.int64)
+    with np.errstate(all="ignore"):
+        return numbers.astype(slot.type.numpy).reshape(slot.shape)
+
+
+def _gradient(slot: Slot, rows: np.ndarray) -> np.ndarray | None:
+    if not slot.type.is_float or not np.any(rows[:, Column.FOUND] == _BOTH):
+        return None
+    return rows[:, Column.DERIVATIVE].reshape(slot.shape).copy()
