@@ -3,7 +3,7 @@
 from importlib import import_module as _module
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from dsim import ad, math, tools, types
+from dsim import ad, algorithms, math, tools, types
 from dsim._version import __version__
 from dsim.api.absent import absent
 from dsim.api.axes import (
@@ -32,8 +32,6 @@ from dsim.api.fields import (
     FieldsBuilder,
     Layout,
     Matrix,
-    MatrixField,
-    ScalarField,
     Vector,
     field,
     ndarray,
@@ -103,6 +101,7 @@ from dsim.api.kernels import (
     real_func,
     template,
 )
+from dsim.api.kinds import Field, MatrixField, MatrixNdarray, ScalarField, ScalarNdarray, VectorNdarray
 from dsim.api.options import (
     CRITICAL,
     DEBUG,
@@ -122,9 +121,11 @@ from dsim.api.options import (
     gpu,
     init,
     is_arch_supported,
+    is_logging_effective,
     metal,
     opengl,
     reset,
+    set_logging_level,
     sync,
     vulkan,
     wasm,
@@ -132,6 +133,7 @@ from dsim.api.options import (
     x86_64,
 )
 from dsim.api.structs import Struct, dataclass
+from dsim.api.types import ref
 from dsim.diagnostics import (
     AccessRuleError,
     BoundsError,
@@ -147,7 +149,6 @@ from dsim.diagnostics import (
 from dsim.ir.types import f16, f32, f64, i8, i16, i32, i64, u1, u8, u16, u32, u64
 from dsim.linalg import eig, polar_decompose, solve, svd, sym_eig
 from dsim.runtime.custom import grad_for, grad_replaced, no_grad
-from dsim.runtime.fields import Field
 from dsim.runtime.forward_mode import ForwardMode as FwdMode
 from dsim.runtime.gradients import clear_all_gradients
 from dsim.runtime.ndarrays import Ndarray
@@ -160,10 +161,9 @@ if _TYPE_CHECKING:
     from dsim.gui import hex_to_rgb as hex_to_rgb
     from dsim.gui import rgb_to_hex as rgb_to_hex
 
-ScalarNdarray = VectorNdarray = MatrixNdarray = Ndarray
 float16, float32, float64 = f16, f32, f64
 int8, int16, int32, int64 = i8, i16, i32, i64
-uint8, uint16, uint32, uint64 = u8, u16, u32, u64
+uint1, uint8, uint16, uint32, uint64 = u1, u8, u16, u32, u64
 TaichiCompilationError = CompilationError
 TaichiSyntaxError = KernelSyntaxError
 TaichiTypeError = KernelTypeError
@@ -220,6 +220,7 @@ __all__ = [
     "abs",
     "acos",
     "ad",
+    "algorithms",
     "amdgpu",
     "arm64",
     "asin",
@@ -291,6 +292,7 @@ __all__ = [
     "int32",
     "int64",
     "is_arch_supported",
+    "is_logging_effective",
     "j",
     "ji",
     "jk",
@@ -323,12 +325,14 @@ __all__ = [
     "raw_div",
     "raw_mod",
     "real_func",
+    "ref",
     "reset",
     "rgb_to_hex",
     "root",
     "round",
     "rsqrt",
     "select",
+    "set_logging_level",
     "sin",
     "sinh",
     "solve",
@@ -350,6 +354,7 @@ __all__ = [
     "u16",
     "u32",
     "u64",
+    "uint1",
     "uint8",
     "uint16",
     "uint32",

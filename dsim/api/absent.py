@@ -9,6 +9,12 @@ _TEXTURES = "textures are out of scope: keep images in fields"
 _QUANTISED = "quantised types are out of scope: `ds.f16` and `ds.i8` are the smallest"
 _PROFILER = "profile with Python's tools, or `ds.tools.Timer`"
 
+_SPARSE_MATRICES = "solve large sparse systems by `scipy.sparse.linalg`, on what `to_numpy()` gives"
+_INSIDE = "it is Taichi's inside"
+_FILES = "files of meshes and points are out of scope: a package such as meshio writes them from `to_numpy()`"
+_VIDEOS = "write frames with `ds.tools.imwrite`, and join them with ffmpeg"
+_GRAPHS = "launches are cheap here: call the kernels one after the other"
+
 WHY: dict[str, str] = {
     "ui": "GGUI is out of scope: `ds.GUI` draws into images",
     "aot": "compiling ahead of time is out of scope",
@@ -27,10 +33,22 @@ WHY: dict[str, str] = {
     "BitpackedFields": _QUANTISED,
     "ArgPack": "pass a struct: `ds.types.struct`",
     "argpack": "pass a struct: `ds.types.struct`",
-    "VideoManager": "write frames with `ds.tools.imwrite`, and join them with ffmpeg",
-    "PLYWriter": "write points with a package for it, such as meshio",
     "SNode": _SPARSE,
-    "lang": "it is Taichi's inside",
+    "sparse": _SPARSE,
+    "graph": _GRAPHS,
+    "MeshInstance": _MESHES,
+    "DeviceCapability": "compiling ahead of time is out of scope",
+    "texture_type": _TEXTURES,
+    "diagnose": "`dsim doctor` looks at the machine",
+    "image": "`ds.tools` has `imread`, `imwrite`, `imresize` and `imshow` themselves",
+    **dict.fromkeys(("PLYWriter", "np2ply", "vtk", "write_vtk"), _FILES),
+    **dict.fromkeys(("VideoManager", "video"), _VIDEOS),
+    **dict.fromkeys(("lang", "annotations", "compound_types", "ndarray_type", "utils"), _INSIDE),
+    **dict.fromkeys(
+        ("LinearOperator", "MatrixFreeBICGSTAB", "MatrixFreeCG", "SparseCG", "SparseMatrix",
+         "SparseMatrixBuilder", "SparseSolver", "sparse_matrix_builder"),
+        _SPARSE_MATRICES,
+    ),
     **dict.fromkeys(
         ("activate", "append", "deactivate", "deactivate_all_snodes", "extension", "get_addr", "is_active",
          "length", "rescale_index"),

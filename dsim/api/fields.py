@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from typing import Any
 
+from dsim.frontend.struct_types import StructType
 from dsim.frontend.types import MatrixType
 from dsim.ir.types import ScalarType, from_numpy
 from dsim.runtime import layout, settings, values
@@ -25,8 +26,8 @@ def field(
 
     Parameters
     ----------
-    dtype : ScalarType
-        The type of the numbers; Python's `float` and `int` mean the default types.
+    dtype : ScalarType, or type of vectors or matrices
+        The type of an entry; Python's `float` and `int` mean the default types.
     shape : int or tuple of int, optional
         ``()`` for a single number. Without it the field is to be placed: ``root.dense(i, n).place(x)``.
     order : str, optional
@@ -43,7 +44,23 @@ def field(
     TypeError, ValueError
         For a type that is none, or a shape that is not of positive integers.
     """
-    return made_of(dtype, (), shape, name, offset, needs_grad, needs_dual)
+    entry = ()
+    if isinstance(dtype, MatrixType):
+        dtype, entry = dtype.dtype, dtype.shape
+    _check_order(order, shape)
+    return made_of(dtype, entry, shape, name, offset, needs_grad, needs_dual)
+
+
+def _check_order(order: str | None, shape: Any) -> None:
+    """Raises a `ValueError` unless `order` names each axis of `shape` once."""
+    if order is None:
+        return
+    axes = "ijklmnop"[: len(layout.shape_of(shape))] if shape is not None else ""
+    if sorted(order) != sorted(axes):
+        needs = (
+            f"`order=` names each of the axes {', '.join(axes)} once" if axes else "`order=` needs `shape=`"
+        )
+        raise ValueError(f"{needs}, got {order!r}")
 
 
 def ndarray(dtype: Any, shape: Any, needs_grad: bool = False) -> Ndarray:
@@ -124,6 +141,10 @@ def type_of(dtype: Any) -> ScalarType:
     found = settings.default_type(dtype)
     if found is not None:
         return found
+    if isinstance(dtype, StructType):
+        raise TypeError(
+            "structs cannot be elements here: make a field of structs by `Struct.field` or `T.field`"
+        )
     try:
         return from_numpy(dtype)
     except (KeyError, TypeError):
@@ -165,6 +186,7 @@ class Matrix(values.Array, metaclass=_HostKind):
         layout: Any = None,
     ) -> Field:
         """A field of `n` × `m` matrices; see `field`."""
+        _check_order(order, shape)
         return made_of(dtype, (int(n), int(m)), shape, name, offset, needs_grad, needs_dual)
 
     @staticmethod
@@ -196,6 +218,7 @@ class Vector(values.Array, metaclass=_HostKind):
         layout: Any = None,
     ) -> Field:
         """A field of vectors of length `n`; see `field`."""
+        _check_order(order, shape)
         return made_of(dtype, (int(n),), shape, name, offset, needs_grad, needs_dual)
 
     @staticmethod
@@ -234,5 +257,3 @@ class FieldsBuilder(layout.Tree):
 
 
 root = layout.root
-
-ScalarField = MatrixField = Field

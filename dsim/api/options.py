@@ -27,6 +27,8 @@ amdgpu, dx11, dx12, cc, wasm = map(Arch, ("amdgpu", "dx11", "dx12", "cc", "wasm"
 _CPUS = (cpu, x64, x86_64, arm64)
 
 TRACE, DEBUG, INFO, WARN, ERROR, CRITICAL = "trace", "debug", "info", "warn", "error", "critical"
+_LEVELS = (TRACE, DEBUG, INFO, WARN, ERROR, CRITICAL)
+_log = {"level": INFO}
 
 # What Taichi's init() takes beside the options that mean something here: accepted, and without effect.
 _OPTIONS = """
@@ -45,7 +47,8 @@ _OPTIONS = """
     quant_opt_atomic_demotion make_mesh_block_local mesh_localize_to_end_mapping
     mesh_localize_from_end_mapping optimize_mesh_reordered_mapping
     mesh_localize_all_attr_mappings demote_no_access_mesh_fors experimental_auto_mesh_local
-    auto_mesh_local_default_occupacy force_scalarize_matrix log_level gdb_trigger
+    allow_nv_shader_extension print_ir_dbg_info
+    auto_mesh_local_default_occupacy force_scalarize_matrix gdb_trigger
     short_circuit_operators print_full_traceback unrolling_limit ndarray_use_cached_allocator
     ad_stack_experimental_enabled debug_dump_path
     use_mesh real_matrix dynamic_index require_version enable_fallback _test_mode
@@ -65,6 +68,7 @@ def init(
     deterministic: bool = False,
     strict: bool = False,
     fast_math: bool = True,
+    log_level: str = INFO,
     **options: Any,
 ) -> None:
     """Chooses what kernels and fields made from now on go by. Without it the defaults hold.
@@ -93,6 +97,8 @@ def init(
         Whether floating point may be reordered and contracted. ``(a + b) - b`` may then be `a`, which
         compensated sums do not survive: they need ``fast_math=False``. NaN and infinity keep their
         meaning either way.
+    log_level : str
+        The least serious level of what `init` says: notes that a device is missing are warnings.
     **options
         Taichi's other options are accepted and have no effect.
 
@@ -104,6 +110,7 @@ def init(
     unknown = sorted(set(options) - _ACCEPTED)
     if unknown:
         raise TypeError(f"init() got the unknown option{'s' * (len(unknown) > 1)} {', '.join(unknown)}")
+    set_logging_level(log_level)
     _choose_arch(arch)
     before = settings.current()
     chosen = replace(
@@ -175,9 +182,31 @@ def _choose_arch(arch: Any) -> None:
     for a in wanted:
         if a is not None and not isinstance(a, Arch):
             raise TypeError(f"arch must be cpu, cuda or gpu, got {a!r}")
-    if not any(a is None or a in _CPUS for a in wanted):
+    if not any(a is None or a in _CPUS for a in wanted) and is_logging_effective(WARN):
         names = ", ".join(a.name for a in wanted)
         sys.stderr.write(f"[dsim] no {names} here: kernels run on the CPU\n")
+
+
+def set_logging_level(level: str) -> None:
+    """Chooses the least serious level of what `init` says, from `TRACE` to `CRITICAL`.
+
+    Warnings about programs are Python's: the module `warnings` chooses among them.
+
+    Examples
+    --------
+    >>> set_logging_level(ERROR)
+    >>> is_logging_effective(WARN), is_logging_effective(CRITICAL)
+    (False, True)
+    >>> set_logging_level(INFO)
+    """
+    if level not in _LEVELS:
+        raise ValueError(f"a logging level is one of {', '.join(_LEVELS)}, got {level!r}")
+    _log["level"] = level
+
+
+def is_logging_effective(level: str) -> bool:
+    """Whether what is as serious as `level` is said."""
+    return _LEVELS.index(level) >= _LEVELS.index(_log["level"])
 
 
 def reset() -> None:

@@ -4,19 +4,44 @@ from __future__ import annotations
 
 from typing import Any
 
+from dsim.api import primitive_types
 from dsim.api.fields import Matrix, Vector
 from dsim.api.fields import ndarray as make_ndarray
+from dsim.api.primitive_types import (
+    f16,
+    f32,
+    f64,
+    float16,
+    float32,
+    float64,
+    i8,
+    i16,
+    i32,
+    i64,
+    int8,
+    int16,
+    int32,
+    int64,
+    u1,
+    u8,
+    u16,
+    u32,
+    u64,
+    uint1,
+    uint8,
+    uint16,
+    uint32,
+    uint64,
+)
 from dsim.api.structs import struct
-from dsim.frontend.types import ArrayType, MatrixType
-from dsim.ir.types import f16, f32, f64, i8, i16, i32, i64, u1, u8, u16, u32, u64
+from dsim.frontend.lowered import Settings
+from dsim.frontend.types import ArrayType, MatrixType, Template, scalar_type
 from dsim.runtime import settings
 from dsim.runtime.fields import Field
 from dsim.runtime.ndarrays import Ndarray
 from dsim.runtime.values import Array
 
-float16, float32, float64 = f16, f32, f64
-int8, int16, int32, int64 = i8, i16, i32, i64
-uint8, uint16, uint32, uint64 = u8, u16, u32, u64
+template = Template
 
 
 class CompoundType(MatrixType):
@@ -27,6 +52,30 @@ class CompoundType(MatrixType):
     def __call__(self, *values: Any) -> Any:
         """A host vector or matrix of this type; one number fills it."""
         return Array(super().__call__(*values))
+
+    @property
+    def n(self) -> int:
+        """The number of rows."""
+        return self.shape[0]
+
+    @property
+    def m(self) -> int:
+        """The number of columns; 1 for vectors."""
+        return self.shape[1] if len(self.shape) == 2 else 1
+
+    @property
+    def ndim(self) -> int:
+        """1 for vectors, 2 for matrices."""
+        return len(self.shape)
+
+    def get_shape(self) -> tuple[int, ...]:
+        """The same as `shape`."""
+        return self.shape
+
+    def to_string(self) -> str:
+        """What Taichi calls it: ``VectorType[3, f32]``, ``MatrixType[2,3, f32]``."""
+        kind = "Vector" if self.ndim == 1 else "Matrix"
+        return f"{kind}Type[{','.join(map(str, self.shape))}, {settings.default_type(self.dtype)}]"
 
     def field(self, shape: Any = None, **options: Any) -> Field:
         """A field of such entries; see `field`."""
@@ -52,6 +101,8 @@ class ndarray(ArrayType):
         Taichi's older way to say that elements are vectors or matrices.
     needs_grad : bool, optional
         Whether only arrays with a gradient may be passed.
+    field_dim : int, optional
+        Taichi's older word for `ndim`.
     boundary : str, optional
         Taichi's word for what an index outside does; here it is always an error.
 
@@ -75,12 +126,13 @@ class ndarray(ArrayType):
         ndim: int | None = None,
         element_dim: int | None = None,
         element_shape: Any = None,
+        field_dim: int | None = None,
         needs_grad: bool | None = None,
         boundary: str = "unsafe",
     ) -> None:
         if boundary != "unsafe":
             raise ValueError(f"boundary={boundary!r} is not supported: an index outside is an error")
-        super().__init__(dtype, ndim, element_dim, element_shape, needs_grad)
+        super().__init__(dtype, field_dim if ndim is None else ndim, element_dim, element_shape, needs_grad)
 
     def __class_getitem__(cls, arguments: Any) -> ndarray:
         """``NDArray[f32, 2]``: the type and the number of axes."""
@@ -106,8 +158,59 @@ def _checked(dtype: Any) -> Any:
     return dtype
 
 
+def ref(dtype: Any) -> Template:
+    """The annotation of a func's parameter that stands for what is passed, as `template()`.
+
+    Examples
+    --------
+    >>> import dsim as ti
+    >>> @ti.real_func
+    ... def double(x: ti.ref(ti.i32)):
+    ...     x *= 2
+    >>> @ti.kernel
+    ... def run() -> int:
+    ...     a = 3
+    ...     double(a)
+    ...     return a
+    >>> run()
+    6
+    """
+    _checked(dtype)
+    return Template()
+
+
+def is_integral(dtype: Any) -> bool:
+    """Whether `dtype` is a type of integers; `u1` is one, as in Taichi.
+
+    Examples
+    --------
+    >>> is_integral(i32), is_integral(float)
+    (True, False)
+    """
+    found = scalar_type(dtype, Settings())
+    return found is not None and not found.is_float
+
+
+def is_real(dtype: Any) -> bool:
+    """Whether `dtype` is a type of floats."""
+    found = scalar_type(dtype, Settings())
+    return found is not None and found.is_float
+
+
+def is_signed(dtype: Any) -> bool:
+    """Whether `dtype` is a type of integers that may be negative."""
+    found = scalar_type(dtype, Settings())
+    return found is not None and found.kind == "int"
+
+
+def is_tensor(dtype: Any) -> bool:
+    """Whether `dtype` is a type of vectors or matrices."""
+    return isinstance(dtype, MatrixType)
+
+
 __all__ = [
     "NDArray", "f16", "f32", "f64", "float16", "float32", "float64", "i8", "i16", "i32", "i64", "int8",
-    "int16", "int32", "int64", "matrix", "ndarray", "struct", "u1", "u8", "u16", "u32", "u64", "uint8",
+    "int16", "int32", "int64", "is_integral", "is_real", "is_signed", "is_tensor", "matrix", "ndarray",
+    "primitive_types", "ref", "struct", "template", "u1", "u8", "u16", "u32", "u64", "uint1", "uint8",
     "uint16", "uint32", "uint64", "vector",
 ]  # fmt: skip

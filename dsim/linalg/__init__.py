@@ -3,6 +3,7 @@
 Their derivatives are not checked when a kernel is compiled (``check=False``), since the tests do that.
 """
 
+from dsim.api.absent import absent
 from dsim.linalg.general import eig
 from dsim.linalg.polar import polar_decompose
 from dsim.linalg.singular import svd
@@ -10,3 +11,7 @@ from dsim.linalg.solving import solve
 from dsim.linalg.symmetric import sym_eig
 
 __all__ = ["eig", "polar_decompose", "solve", "svd", "sym_eig"]
+
+
+def __getattr__(name: str) -> object:
+    raise absent("dsim.linalg", name)

@@ -39,6 +39,7 @@ _FOR_PEOPLE = frozenset(
         "m",
         "n",
         "name",
+        "ndim",
         "needs_dual",
         "needs_grad",
         "parent",
@@ -140,6 +141,11 @@ class Field(Storage):
     def m(self) -> int:
         """The number of columns of an entry."""
         return self.entry_shape[1] if len(self.entry_shape) == 2 else 1
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes of an entry: 0 for numbers, 1 for vectors, 2 for matrices."""
+        return len(self.entry_shape)
 
     @property
     def array(self) -> np.ndarray:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Self
 
+from dsim.frontend.types import MatrixType
 from dsim.runtime.fields import Field
 
 
@@ -18,6 +19,11 @@ class Ndarray(Field):
     def element_shape(self) -> tuple[int, ...]:
         """The shape of an element, as Taichi calls it."""
         return self.entry_shape
+
+    @property
+    def element_type(self) -> Any:
+        """The type of an element: of numbers, or of vectors or matrices of them."""
+        return MatrixType(self.dtype, self.entry_shape) if self.entry_shape else self.dtype
 
     def __repr__(self) -> str:
         return super().__repr__().replace("field", "ndarray", 1)

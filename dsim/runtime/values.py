@@ -39,7 +39,7 @@ def _plain(values: Any) -> Any:
     return values
 
 
-_SWIZZLES = {**dict(zip("xyzw", range(4), strict=True)), **dict(zip("rgba", range(4), strict=True))}
+_SWIZZLES = {letter: at for letters in ("xyzw", "rgba", "stpq") for at, letter in enumerate(letters)}
 
 
 class Array(metaclass=Builtin):
@@ -96,10 +96,19 @@ class Array(metaclass=Builtin):
         """The lengths of the axes."""
         return self._a.shape
 
+    def get_shape(self) -> tuple[int, ...]:
+        """The same as `shape`."""
+        return self._a.shape
+
     @property
     def ndim(self) -> int:
         """1 for a vector, 2 for a matrix."""
         return self._a.ndim
+
+    @property
+    def entries(self) -> np.ndarray:
+        """A copy as a NumPy array, by Taichi's name for it."""
+        return self._a.copy()
 
     @property
     def dtype(self) -> ScalarType:

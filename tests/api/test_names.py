@@ -121,7 +121,114 @@ def test_vectors_and_matrices_of_one_column_as_numpy_arrays():
     assert x.to_numpy(dtype=np.int32).dtype == x.to_numpy(np.int32).dtype == np.int32
 
 
-def test_ndarrays_go_by_all_their_names():
-    assert isinstance(ti.ndarray(ti.f32, 3), ti.ScalarNdarray)
-    assert isinstance(ti.Vector.ndarray(2, ti.f32, 3), ti.VectorNdarray)
-    assert isinstance(ti.field(ti.f32, 3), ti.Field)
+KINDS = (
+    "Field",
+    "ScalarField",
+    "MatrixField",
+    "StructField",
+    "Ndarray",
+    "ScalarNdarray",
+    "VectorNdarray",
+    "MatrixNdarray",
+)
+
+
+@pytest.mark.parametrize(
+    ("made", "kinds"),
+    [
+        (lambda: ti.field(ti.f32, 3), {"Field", "ScalarField"}),
+        (lambda: ti.field(ti.f32, 3, needs_grad=True).grad, {"Field", "ScalarField"}),
+        (lambda: ti.Vector.field(2, ti.f32, 3), {"Field", "MatrixField"}),
+        (lambda: ti.Matrix.field(2, 2, ti.f32, 3), {"Field", "MatrixField"}),
+        (lambda: ti.Struct.field({"a": ti.f32}, shape=3), {"Field", "StructField"}),
+        (lambda: ti.ndarray(ti.f32, 3), {"Ndarray", "ScalarNdarray"}),
+        (lambda: ti.Vector.ndarray(2, ti.f32, 3), {"Ndarray", "VectorNdarray"}),
+        (lambda: ti.Matrix.ndarray(2, 2, ti.f32, 3), {"Ndarray", "MatrixNdarray"}),
+        (lambda: np.zeros(3), set()),
+    ],
+)
+def test_what_fields_and_arrays_are(made, kinds):
+    value = made()
+    assert {kind for kind in KINDS if isinstance(value, getattr(ti, kind))} == kinds
+
+
+def test_shapes_by_all_their_names():
+    v, m = ti.Vector.field(2, ti.f32, 3), ti.Matrix.ndarray(2, 3, ti.f32, 3)
+    assert (v.ndim, m.ndim, ti.field(ti.f32, 3).ndim) == (1, 2, 0)
+    assert (m.element_type.dtype, m.element_type.shape) == (ti.f32, (2, 3))
+    assert ti.ndarray(ti.i32, 3).element_type == ti.i32
+    host = ti.Matrix([[1, 2, 3], [4, 5, 6]])
+    assert host.get_shape() == (2, 3)
+    assert host.entries.tolist() == [[1, 2, 3], [4, 5, 6]]
+    vector = ti.Vector([1, 2, 3, 4])
+    assert (vector.s, vector.stp.to_list(), vector.q) == (1, [1, 2, 3], 4)
+    kind = ti.types.matrix(2, 3, ti.f32)
+    assert (kind.n, kind.m, kind.ndim, kind.get_shape()) == (2, 3, 2, (2, 3))
+    assert kind.to_string() == "MatrixType[2,3, f32]"
+    assert ti.types.vector(2, float).to_string() == "VectorType[2, f32]"
+
+
+def test_fields_of_types():
+    v, m = ti.field(ti.math.vec3, shape=2, needs_grad=True), ti.field(ti.types.matrix(2, 2, ti.f64), shape=())
+    assert (v.n, v.grad.shape, m.entry_shape, m.dtype) == (3, (2,), (2, 2), ti.f64)
+    with pytest.raises(TypeError, match="structs cannot be elements here: make a field of structs"):
+        ti.field(ti.types.struct(a=ti.f32), shape=2)
+    with pytest.raises(TypeError, match="structs cannot be elements here: make a field of structs"):
+        ti.ndarray(ti.types.struct(a=ti.f32), shape=2)
+
+
+def test_orders():
+    assert ti.field(ti.f32, shape=(2, 3), order="ji").shape == (2, 3)
+    for make in (
+        lambda order, shape: ti.field(ti.f32, shape=shape, order=order),
+        lambda order, shape: ti.Vector.field(2, ti.f32, shape=shape, order=order),
+        lambda order, shape: ti.Matrix.field(2, 2, ti.f32, shape=shape, order=order),
+    ):
+        with pytest.raises(ValueError, match="`order=` names each of the axes i, j once, got 'ik'"):
+            make("ik", (2, 3))
+        with pytest.raises(ValueError, match="`order=` needs `shape=`, got 'i'"):
+            make("i", None)
+
+
+def test_types_of_numbers():
+    types = ti.types.primitive_types
+    assert types.f32 is ti.types.float32 is ti.f32
+    assert ti.uint1 is ti.types.uint1 is ti.u1
+    assert set(types.all_types) == {*types.real_types, *types.integer_types}
+    for t in types.all_types:
+        assert ti.types.is_real(t) == (t in types.real_types)
+        assert ti.types.is_integral(t) == (t in types.integer_types)
+    assert [ti.types.is_signed(t) for t in (ti.i8, int, ti.u8, ti.u1, ti.f32, str)] == [True, True] + [
+        False
+    ] * 4
+    assert ti.types.is_tensor(ti.math.vec3)
+    assert not ti.types.is_tensor(ti.f32)
+
+
+def test_template_among_the_types():
+    x = ti.field(ti.f32, shape=3)
+
+    @ti.kernel
+    def run(a: ti.types.template(), b: ti.types.ndarray(dtype=ti.f32, field_dim=1)):
+        for i in a:
+            a[i] += b[i]
+
+    run(x, np.ones(3, np.float32))
+    assert x.to_numpy().tolist() == [1.0, 1.0, 1.0]
+
+
+def test_logging_levels(capsys):
+    ti.init(arch=ti.cuda, log_level=ti.ERROR)
+    assert not capsys.readouterr().err
+    assert not ti.is_logging_effective(ti.WARN)
+    assert ti.is_logging_effective(ti.ERROR)
+    ti.set_logging_level(ti.DEBUG)
+    assert ti.is_logging_effective(ti.DEBUG)
+    assert not ti.is_logging_effective(ti.TRACE)
+    with pytest.raises(ValueError, match=r"a logging level is one of trace, debug, .*, got 'loud'"):
+        ti.set_logging_level("loud")
+
+
+def test_sparse_matrices_say_what_to_do_instead():
+    with pytest.raises(AttributeError, match=r"scipy\.sparse\.linalg"):
+        _ = ti.linalg.SparseMatrixBuilder

@@ -1,0 +1,88 @@
+"""Sorting and prefix sums of whole fields and ndarrays, from Python."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dsim.diagnostics import Diagnostic, LaunchTypeError
+from dsim.runtime.fields import Field, kind_of
+
+
+def parallel_sort(keys: Field, values: Field | None = None) -> None:
+    """Sorts `keys` upwards, and `values` along with them; equal keys keep their order.
+
+    In a tape, what becomes of the numbers is no longer known to it, and a warning says so.
+
+    Parameters
+    ----------
+    keys : Field or Ndarray
+        Numbers, along one axis.
+    values : Field or Ndarray, optional
+        Of the same length.
+
+    Raises
+    ------
+    LaunchTypeError
+        For anything else.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import dsim as ti
+    >>> keys, values = ti.field(ti.i32, shape=3), ti.field(ti.f64, shape=3)
+    >>> keys.from_numpy(np.array([3, 1, 2]))
+    >>> values.from_numpy(np.array([0.3, 0.1, 0.2]))
+    >>> ti.algorithms.parallel_sort(keys, values)
+    >>> keys.to_numpy().tolist(), values.to_numpy().tolist()
+    ([1, 2, 3], [0.1, 0.2, 0.3])
+    """
+    _check(keys, "keys")
+    order = np.argsort(keys.to_numpy(), kind="stable")
+    if values is not None:
+        _check(values, "values")
+        if values.shape != keys.shape:
+            message = f"parallel_sort() got keys of shape {keys.shape} and values of shape {values.shape}"
+            raise LaunchTypeError(Diagnostic("shape", message))
+        values.from_numpy(values.to_numpy()[order])
+    keys.from_numpy(keys.to_numpy()[order])
+
+
+def _check(field: object, what: str) -> None:
+    if not isinstance(field, Field):
+        raise LaunchTypeError(Diagnostic("argument", f"{what} must be a field, not {kind_of(field)}"))
+    if len(field.shape) != 1 or field.entry_shape:
+        raise LaunchTypeError(Diagnostic("shape", f"{what} must be numbers along one axis: {field!r}"))
+
+
+class PrefixSumExecutor:
+    """Replaces the numbers of fields by their sums from the first one on.
+
+    Parameters
+    ----------
+    length : int
+        Of the fields.
+
+    Examples
+    --------
+    >>> import dsim as ti
+    >>> x = ti.field(ti.i32, shape=4)
+    >>> x.fill(2)
+    >>> ti.algorithms.PrefixSumExecutor(4).run(x)
+    >>> x.to_numpy().tolist()
+    [2, 4, 6, 8]
+    """
+
+    def __init__(self, length: int) -> None:
+        self._length = int(length)
+
+    def run(self, input_arr: Field) -> None:
+        """Does it to this field or ndarray."""
+        _check(input_arr, "input_arr")
+        if input_arr.shape != (self._length,):
+            message = f"this PrefixSumExecutor is for {self._length} numbers, got {input_arr.shape[0]}"
+            raise LaunchTypeError(Diagnostic("shape", message, help="make one of that length"))
+        numbers = input_arr.to_numpy()
+        input_arr.from_numpy(np.cumsum(numbers, dtype=numbers.dtype))
+
+
+__all__ = ["PrefixSumExecutor", "parallel_sort"]
