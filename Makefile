@@ -27,7 +27,7 @@ COMPILE := PYTHONWARNINGS=ignore $(BIN)/python -m compileall -qq -j 0 $(VENV)/li
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lab fuzz bench lint lint-style lint-types lint-layers lint-extension format docs clean
+.PHONY: help setup demo test chromium lab fuzz bench lint lint-style lint-types lint-layers lint-extension format docs clean
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -37,8 +37,11 @@ setup: $(READY) ## install dsim and all that the other targets need into .venv
 demo: $(READY) ## run the example notebooks; leaves pages with pictures in build/demo
 	$(BIN)/dsim demo $(ARGS)
 
-test: $(READY) ## run the tests, and the notebooks against their committed outputs
+test: $(READY) chromium ## run the tests, and the notebooks against their committed outputs
 	$(PYTEST) --nbval --doctest-modules $(TESTS) $(ARGS)
+
+chromium: $(READY)
+	@$(BIN)/python -m tests.browser.chromium
 
 lab: $(READY) ## open JupyterLab, on this machine only
 	$(BIN)/dsim lab $(ARGS)

@@ -1,16 +1,42 @@
 /** The plugin: what dsim adds to JupyterLab and Notebook 7. */
 import type { JupyterFrontEnd, JupyterFrontEndPlugin } from '@jupyterlab/application';
+import type { ICodeCellModel } from '@jupyterlab/cells';
+import type { CodeEditor } from '@jupyterlab/codeeditor';
+import { EditorExtensionRegistry, IEditorExtensionRegistry, IEditorLanguageRegistry } from '@jupyterlab/codemirror';
 import { IRenderMimeRegistry } from '@jupyterlab/rendermime';
-import { reportRenderer } from './renderer';
+import { followOutputs } from './follow.ts';
+import { diagnosticsByHand } from './hover.ts';
+import { keepKeysInReports } from './keys.ts';
+import { marks } from './marks.ts';
+import { reportRenderer } from './renderer.ts';
+import { revealExtension } from './reveal.ts';
 
 const plugin: JupyterFrontEndPlugin<void> = {
   id: 'dsim-lab:plugin',
-  description: "Shows dsim's reports under their cells.",
+  description: "Shows dsim's reports under their cells and in their editors.",
   autoStart: true,
-  requires: [IRenderMimeRegistry],
-  activate: (_app: JupyterFrontEnd, rendermime: IRenderMimeRegistry) => {
-    rendermime.addFactory(reportRenderer);
+  requires: [IRenderMimeRegistry, IEditorExtensionRegistry, IEditorLanguageRegistry],
+  activate: (
+    _app: JupyterFrontEnd,
+    rendermime: IRenderMimeRegistry,
+    editors: IEditorExtensionRegistry,
+    languages: IEditorLanguageRegistry
+  ) => {
+    keepKeysInReports();
+    rendermime.addFactory(reportRenderer(languages));
+    editors.addExtension({
+      name: 'dsim-lab:marks',
+      factory: ({ model }) =>
+        isCodeCell(model)
+          ? EditorExtensionRegistry.createImmutableExtension([marks, revealExtension, diagnosticsByHand, followOutputs(model)])
+          : null
+    });
   }
 };
+
+/** An editor's model is that of its cell, where it is the editor of a cell with outputs. */
+function isCodeCell(model: CodeEditor.IModel): model is ICodeCellModel {
+  return 'outputs' in model && model.outputs !== null && typeof model.outputs === 'object';
+}
 
 export default plugin;

@@ -1,22 +1,112 @@
-/** Draws a report under its cell. All of it is text: nothing in a report is ever read as HTML. */
+/** Draws a report under its cell: what it says in a line, its diagnostics, and tabs for the rest. */
+import type { IEditorLanguageRegistry } from '@jupyterlab/codemirror';
 import type { IRenderMime } from '@jupyterlab/rendermime';
 import { Widget } from '@lumino/widgets';
-import { readReport, REPORT_MIME } from './report';
+import { diagnosticView } from './diagnosticView.ts';
+import { html } from './dom.ts';
+import { legend } from './legend.ts';
+import { listingView } from './listingView.ts';
+import { plainText, readReport, REPORT_MIME, timings } from './report.ts';
+import type { Call, Report } from './report.ts';
+import { editorAbove, editorOfKernel, pointAt, revealLines } from './reveal.ts';
+import { summaryView } from './summaryView.ts';
+import { Tabs } from './tabs.ts';
+import type { Tab } from './tabs.ts';
+import { tapeView } from './tapeView.ts';
+
+const LABELS = { adjoint: 'Adjoint', ir: 'IR', python: 'Python', llvm: 'LLVM' };
 
 class ReportWidget extends Widget implements IRenderMime.IRenderer {
-  constructor() {
+  private readonly languages: IEditorLanguageRegistry;
+  private readonly tabs = new Tabs();
+
+  constructor(languages: IEditorLanguageRegistry) {
     super();
+    this.languages = languages;
     this.addClass('dsim-report');
   }
 
+  /** Draw a report, or another one in its place: the scrubber sends one for each iteration. */
   async renderModel(model: IRenderMime.IMimeModel): Promise<void> {
-    this.node.textContent = readReport(model.data).summary;
+    const report = readReport(model.data);
+    if (report === null) {
+      this.node.replaceChildren(html('pre', {}, plainText(model.data)));
+      return;
+    }
+    const focus = document.activeElement;
+    this.node.setAttribute('role', 'region');
+    this.node.setAttribute('aria-label', report.kernel === null ? 'Report' : `Report on ${report.kernel}`);
+    this.node.replaceChildren(...head(report, (line, end) => this.reveal(line, end)), this.tabs.element);
+    this.tabs.update(this.tabsOf(report), report.open);
+    if (focus instanceof HTMLElement && focus !== document.activeElement && this.node.contains(focus)) {
+      focus.focus();
+    }
+  }
+
+  override dispose(): void {
+    this.tabs.dispose();
+    super.dispose();
+  }
+
+  private tabsOf(report: Report): Tab[] {
+    const tabs: Tab[] = [];
+    const { tape } = report;
+    if (report.summary.rows.length > 0 || report.heat !== null || report.probe !== null) {
+      const key = JSON.stringify([report.summary, report.heat, report.probe, timings(report)]);
+      tabs.push({ name: 'summary', label: 'Summary', key, make: () => summaryView(report, line => this.reveal(line)) });
+    }
+    if (tape !== null) {
+      const make = () => tapeView(tape, report, call => this.revealCall(call));
+      tabs.push({ name: 'tape', label: 'Tape', key: JSON.stringify([tape, timings(report)]), make });
+    }
+    for (const listing of report.listings) {
+      const make = () =>
+        listingView(listing, this.languages, { point: line => this.point(line), reveal: line => this.reveal(line) });
+      tabs.push({ name: listing.name, label: LABELS[listing.name], key: JSON.stringify(listing), make });
+    }
+    return tabs;
+  }
+
+  private reveal(line: number, endLine: number = line): void {
+    const view = editorAbove(this.node);
+    if (view !== null) {
+      revealLines(view, line, endLine);
+    }
+  }
+
+  private point(line: number | null): void {
+    const view = editorAbove(this.node);
+    if (view !== null) {
+      pointAt(view, line);
+    }
+  }
+
+  private revealCall(call: Call): boolean {
+    if (call.line === null) {
+      return false;
+    }
+    const view = call.cell ? editorAbove(this.node) : editorOfKernel(this.node, call.kernel);
+    return view !== null && revealLines(view, call.line, call.end_line ?? call.line);
   }
 }
 
-export const reportRenderer: IRenderMime.IRendererFactory = {
-  safe: true,
-  mimeTypes: [REPORT_MIME],
-  defaultRank: 40, // before text/html, which carries the same report for other front ends
-  createRenderer: () => new ReportWidget()
-};
+function head(report: Report, go: (line: number, endLine: number) => void): HTMLElement[] {
+  const diagnostics = report.diagnostics.map(each => html('li', {}, diagnosticView(each, report.source, go)));
+  const parts = [
+    html('p', { class: 'dsim-headline' }, report.summary.text),
+    // Shown by the style sheet when the editor above is marked as edited.
+    report.source === null ? null : html('p', { class: 'dsim-edited' }, 'The cell was edited after this; run it again.'),
+    diagnostics.length === 0 ? null : html('ul', { class: 'dsim-diagnostics', 'aria-label': 'Diagnostics' }, ...diagnostics),
+    legend(report)
+  ];
+  return parts.filter(part => part !== null);
+}
+
+export function reportRenderer(languages: IEditorLanguageRegistry): IRenderMime.IRendererFactory {
+  return {
+    safe: true,
+    mimeTypes: [REPORT_MIME],
+    defaultRank: 40, // before text/html, which carries the same report for other front ends
+    createRenderer: () => new ReportWidget(languages)
+  };
+}

@@ -1,33 +1,129 @@
 /** The report: what `dsim/notebook` puts into an output, and how to read it without trusting it. */
+import { count, finite, flag, line, listOf, oneOf, orNull, real, record, text } from './shape.ts';
+import type { Of, Real } from './shape.ts';
 
 export const REPORT_MIME = 'application/vnd.dsim.report+json';
 
-export interface Report {
-  /** What the report says, as plain text. */
-  summary: string;
-}
+/** Lines count from 1 in the cell, columns from 0 in code points, and ends are exclusive. */
+const span = { line, column: count, end_line: line, end_column: count };
+
+const related = record({ ...span, message: text, source: text, cell: flag });
+const diagnostic = record({
+  ...span,
+  level: oneOf('error', 'warning', 'note'),
+  code: text,
+  message: text,
+  help: orNull(text),
+  related: listOf(related)
+});
+
+const heat = record({
+  loss: text,
+  low: real,
+  high: real,
+  lines: listOf(record({ line, adjoint: real, level: finite }))
+});
+
+const probe = record({
+  kernel: text,
+  indices: listOf(record({ name: text, value: finite, low: finite, high: finite })),
+  trip: orNull(record({ value: finite, count })),
+  values: listOf(record({ line, name: text, text }))
+});
+
+const listing = record({ name: oneOf('adjoint', 'ir', 'python', 'llvm'), language: text, text, lines: listOf(orNull(line)) });
+
+const call = record({
+  kernel: text,
+  line: orNull(line),
+  end_line: orNull(line),
+  cell: flag,
+  reads: listOf(text),
+  stores: listOf(text),
+  accumulates: listOf(text),
+  overwrites: listOf(text),
+  saved_bytes: count
+});
+
+const tape = record({
+  loss: orNull(text),
+  calls: count,
+  saved_bytes: count,
+  groups: listOf(record({ first: count, count, calls: listOf(call) })),
+  fields: listOf(record({ name: text, dtype: text, shape: listOf(count), needs_grad: flag, bytes: count })),
+  series: record({ step: listOf(count), gradient_norm: listOf(real), saved_bytes: listOf(real) }),
+  nonfinite: orNull(record({ call: count, kernel: text, field: text, line: orNull(line) }))
+});
+
+const report = record({
+  version: oneOf(1),
+  kind: oneOf('kernel', 'tape', 'check'),
+  source: orNull(text),
+  kernel: orNull(text),
+  status: oneOf('ok', 'failed'),
+  open: text,
+  summary: record({ text, rows: listOf(record({ label: text, value: text })) }),
+  heat: orNull(heat),
+  probe: orNull(probe),
+  diagnostics: listOf(diagnostic),
+  listings: listOf(listing),
+  tape: orNull(tape)
+});
+
+export type { Real };
+export type Diagnostic = Of<typeof diagnostic>;
+export type Heat = Of<typeof heat>;
+export type Probe = Of<typeof probe>;
+export type Listing = Of<typeof listing>;
+export type Call = Of<typeof call>;
+export type Tape = Of<typeof tape>;
+export type Report = Of<typeof report>;
+
+/** Reports that are there already were read once: an output's data does not change, it is replaced. */
+const known = new WeakMap<object, Report | null>();
 
 /**
- * The report in an output's data.
+ * The report in an output's data, or null when there is none that this version can draw.
  *
- * A notebook can come from anywhere, and from any version of dsim: what is not as expected falls back to
- * the output's plain text, which every report carries beside it.
+ * A notebook can come from anywhere, and from any version of dsim: what is not as expected is not drawn.
  */
-export function readReport(data: Readonly<Record<string, unknown>>): Report {
-  const report = data[REPORT_MIME];
-  if (typeof report === 'object' && report !== null && 'summary' in report && typeof report.summary === 'string') {
-    return { summary: report.summary };
+export function readReport(data: Readonly<Record<string, unknown>>): Report | null {
+  const value = data[REPORT_MIME];
+  if (typeof value !== 'object' || value === null) {
+    return null;
   }
-  return { summary: plainText(data['text/plain']) };
+  let read = known.get(value);
+  if (read === undefined) {
+    read = report(value) ? value : null;
+    known.set(value, read);
+  }
+  return read;
 }
 
-/** A notebook file holds text as one string or as a list of lines. */
-function plainText(text: unknown): string {
-  if (typeof text === 'string') {
-    return text;
+/** What marks an editor: the last report that has a source. One of a tape alone says nothing about lines. */
+export function markingReport(reports: readonly (Report | null)[]): Report | null {
+  return reports.findLast(each => each !== null && each.kind !== 'tape' && each.source !== null) ?? null;
+}
+
+/** The times of a report, for what has them; they are all that may differ between two equal runs. */
+export function timings(data: Report): { calls: number[] } & Record<'compile' | 'launch' | 'gradient', number | null> {
+  const given = (data as { timings?: unknown }).timings;
+  const times = (typeof given === 'object' && given !== null ? given : {}) as Record<string, unknown>;
+  const time = (name: string) => (finite(times[name]) ? (times[name] as number) : null);
+  return {
+    compile: time('compile_s'),
+    launch: time('launch_s'),
+    gradient: time('gradient_s'),
+    calls: listOf(finite)(times.calls_s) ? times.calls_s : []
+  };
+}
+
+/** The plain form that every report carries beside it, for what cannot be drawn. */
+export function plainText(data: Readonly<Record<string, unknown>>): string {
+  const given = data['text/plain'];
+  if (typeof given === 'string') {
+    return given;
   }
-  if (Array.isArray(text) && text.every(line => typeof line === 'string')) {
-    return text.join('');
-  }
-  return 'This report was made by another version of dsim. Run the cell again.';
+  // A notebook file holds text as one string or as a list of lines.
+  return listOf(text)(given) ? given.join('') : 'This report was made by another version of dsim. Run the cell again.';
 }

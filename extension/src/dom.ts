@@ -1,0 +1,72 @@
+/** Makes elements. All that is put into them is text: nothing of a report is ever read as HTML. */
+import { visible } from './text.ts';
+
+type Child = Node | string | null;
+
+interface Attributes {
+  class?: string;
+  id?: string;
+  title?: string;
+  role?: string;
+  tabindex?: number;
+  scope?: string;
+  type?: string;
+  open?: boolean;
+  hidden?: boolean;
+  style?: string;
+  [aria: `aria-${string}`]: string;
+  [data: `data-${string}`]: string;
+}
+
+/** An HTML element; strings among the children become text. */
+export function html<K extends keyof HTMLElementTagNameMap>(
+  name: K,
+  attributes: Attributes = {},
+  ...children: Child[]
+): HTMLElementTagNameMap[K] {
+  return filled(document.createElement(name), attributes, children);
+}
+
+/** An SVG element; strings among the children become text. */
+export function svg<K extends keyof SVGElementTagNameMap>(
+  name: K,
+  attributes: Record<string, string | number> = {},
+  ...children: Child[]
+): SVGElementTagNameMap[K] {
+  return filled(document.createElementNS('http://www.w3.org/2000/svg', name), attributes, children);
+}
+
+function filled<E extends Element>(element: E, attributes: object, children: Child[]): E {
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === true) {
+      element.setAttribute(name, '');
+    } else if (value !== false && value !== undefined) {
+      element.setAttribute(name, visible(String(value)));
+    }
+  }
+  element.append(...children.filter(child => child !== null).map(child => (typeof child === 'string' ? visible(child) : child)));
+  return element;
+}
+
+/** A table with a caption that screen readers announce. */
+export function table(caption: string, heads: string[], rows: Child[][], numeric: number[] = []): HTMLTableElement {
+  const kind = (column: number) => (numeric.includes(column) ? { class: 'dsim-number' } : {});
+  const cells = (row: Child[]) =>
+    row.map((cell, column) =>
+      column === 0 ? html('th', { scope: 'row', ...kind(column) }, cell) : html('td', kind(column), cell)
+    );
+  return html(
+    'table',
+    { class: 'dsim-table' },
+    html('caption', { class: 'dsim-for-readers' }, caption),
+    html('thead', {}, html('tr', {}, ...heads.map((head, column) => html('th', { scope: 'col', ...kind(column) }, head)))),
+    html('tbody', {}, ...rows.map(row => html('tr', {}, ...cells(row))))
+  );
+}
+
+/** A button that looks like a link: it goes somewhere. */
+export function link(text: string, title: string, go: () => void): HTMLButtonElement {
+  const button = html('button', { class: 'dsim-link', type: 'button', title }, text);
+  button.addEventListener('click', go);
+  return button;
+}

@@ -1,0 +1,132 @@
+/** The fields of a tape as a graph: a lane for each field, a column for each folded call, a sign where they meet. */
+import { html, svg } from './dom.ts';
+import type { Call, Tape } from './report.ts';
+import { lanes, TOUCHES } from './tape.ts';
+import type { Column, Lanes, Touch } from './tape.ts';
+import { shortened } from './text.ts';
+
+const MOST_COLUMNS = 60;
+const LANE = 24;
+const COLUMN = 44;
+const LETTER = 7;
+const LONGEST_NAME = 24;
+
+/** What the signs mean. */
+const MEANING: Record<Touch, string> = {
+  reads: 'reads',
+  stores: 'stores',
+  accumulates: 'adds to',
+  overwrites: 'overwrites'
+};
+
+export function laneView(tape: Tape, reveal: (call: Call) => void): HTMLElement {
+  const graph = lanes(tape, MOST_COLUMNS);
+  const names = graph.fields.map(name => shortened(name, LONGEST_NAME));
+  const left = LETTER * Math.max(0, ...names.map(name => Array.from(name).length)) + 16;
+  const heads = graph.columns.map(({ call }) => shortened(call.kernel, LONGEST_NAME));
+  const slant = LETTER * 0.75 * Math.max(0, ...heads.map(head => Array.from(head).length)) + 12;
+  const top = slant + 32; // leaves room for how often columns repeat
+  const width = left + COLUMN * graph.columns.length + slant;
+  const height = top + LANE * graph.fields.length + 4;
+  const x = (column: number) => left + COLUMN * (column + 0.5);
+  const y = (lane: number) => top + LANE * (lane + 0.5);
+  const picture = svg(
+    'svg',
+    { class: 'dsim-lanes', width, height, viewBox: `0 0 ${width} ${height}`, role: 'img', 'aria-label': described(graph) },
+    ...names.map((name, lane) => laneLine(name, graph, lane, x, y(lane), left)),
+    ...repeats(tape, graph, x, top),
+    ...graph.columns.map((column, index) => columnMarks(column, heads[index] ?? '', x(index), top, y, reveal))
+  );
+  const rest = graph.left === 0 ? null : html('p', { class: 'dsim-hint' }, `and ${graph.left} calls more, in the table`);
+  return html('div', { class: 'dsim-graph' }, html('div', { class: 'dsim-scroll', tabindex: 0, role: 'group', 'aria-label': 'Fields and calls' }, picture), signs(), rest);
+}
+
+/** The graph in words; the table says the same at length. */
+function described(graph: Lanes): string {
+  const columns = graph.columns.map(({ call, touches }) => {
+    const parts = touches.map(({ lane, touch }) => `${MEANING[touch]} ${graph.fields[lane]}`);
+    return `${call.kernel} ${parts.join(', ')}`;
+  });
+  return `Calls and the fields that they touch: ${columns.join('; ')}`;
+}
+
+function laneLine(name: string, graph: Lanes, lane: number, x: (column: number) => number, y: number, left: number): Node {
+  const touched = graph.columns.flatMap(({ touches }, index) => (touches.some(each => each.lane === lane) ? [index] : []));
+  return svg(
+    'g',
+    {},
+    svg('text', { x: left - 10, y: y + 4, 'text-anchor': 'end' }, name),
+    svg('line', { class: 'dsim-lane', x1: left - 4, x2: x(graph.columns.length - 0.5), y1: y, y2: y }),
+    svg('line', { class: 'dsim-life', x1: x(touched[0] ?? 0), x2: x(touched.at(-1) ?? 0), y1: y, y2: y })
+  );
+}
+
+function columnMarks(
+  { call, touches }: Column,
+  head: string,
+  x: number,
+  top: number,
+  y: (lane: number) => number,
+  reveal: (call: Call) => void
+): Node {
+  const ys = touches.map(({ lane }) => y(lane));
+  const low = Math.max(top, ...ys);
+  const column = svg(
+    'g',
+    { class: call.line === null ? 'dsim-call' : 'dsim-call dsim-goes' },
+    svg('title', {}, call.line === null ? call.kernel : `${call.kernel}: show its lines`),
+    svg('rect', { class: 'dsim-hit', x: x - COLUMN / 2, y: top - 12, width: COLUMN, height: low - top + 24 }),
+    svg('text', { x: x + 2, y: top - 30, transform: `rotate(-40 ${x} ${top - 30})` }, head),
+    svg('line', { class: 'dsim-stem', x1: x, x2: x, y1: top, y2: low }),
+    ...touches.map(({ lane, touch }) => sign(touch, x, y(lane)))
+  );
+  column.addEventListener('click', () => reveal(call));
+  return column;
+}
+
+/** "× 2048" over the columns that repeat together. */
+function repeats(tape: Tape, graph: Lanes, x: (column: number) => number, top: number): Node[] {
+  const spans = new Map<number, { first: number; last: number }>();
+  graph.columns.forEach(({ group }, index) => spans.set(group, { first: spans.get(group)?.first ?? index, last: index }));
+  return Array.from(spans).flatMap(([group, { first, last }]) => {
+    const count = tape.groups[group]?.count ?? 1;
+    if (count === 1) {
+      return [];
+    }
+    const [from, to] = [x(first) - COLUMN * 0.42, x(last) + COLUMN * 0.42];
+    return [
+      svg('rect', { class: 'dsim-repeat', x: from, y: top - 24, width: to - from, height: LANE * graph.fields.length + 26, rx: 6 }),
+      svg('text', { class: 'dsim-count', x: from + 6, y: top - 10 }, `× ${count.toLocaleString('en')}`)
+    ];
+  });
+}
+
+function sign(touch: Touch, x: number, y: number): Node {
+  const shape = { class: `dsim-touch dsim-touch-${touch}` };
+  switch (touch) {
+    case 'reads':
+      return svg('circle', { ...shape, cx: x, cy: y, r: 4.5 });
+    case 'stores':
+      return svg('rect', { ...shape, x: x - 4.5, y: y - 4.5, width: 9, height: 9 });
+    case 'accumulates':
+      return svg('path', { ...shape, d: `M${x - 5.5} ${y}h11M${x} ${y - 5.5}v11` });
+    case 'overwrites':
+      return svg('path', { ...shape, d: `M${x} ${y - 6}l6 11h-12z` });
+  }
+}
+
+function signs(): HTMLElement {
+  const entries = TOUCHES.map(touch =>
+    html(
+      'span',
+      {},
+      svgIcon(touch),
+      MEANING[touch]
+    )
+  );
+  return html('p', { class: 'dsim-signs' }, ...entries);
+}
+
+function svgIcon(touch: Touch): Node {
+  return svg('svg', { class: 'dsim-lanes', width: 16, height: 14, viewBox: '0 0 16 14', 'aria-hidden': 'true' }, sign(touch, 8, 7));
+}

@@ -1,0 +1,65 @@
+/** The first tab: what the kernel does, and all that the marks in the editor say, as tables. */
+import { html, link, table } from './dom.ts';
+import { timings } from './report.ts';
+import type { Heat, Probe, Real, Report } from './report.ts';
+import { brief, seconds } from './text.ts';
+
+type Go = (line: number) => void;
+
+export function summaryView(report: Report, go: Go): HTMLElement {
+  const rows = report.summary.rows.map(({ label, value }) => [label, value]);
+  return html(
+    'div',
+    { class: 'dsim-summary' },
+    rows.length === 0 ? null : table('Summary', ['', ''], [...rows, ...timeRows(report)]),
+    linesTable(report.heat, report.probe, go)
+  );
+}
+
+function timeRows(report: Report): string[][] {
+  const { compile, launch, gradient } = timings(report);
+  const parts = [
+    ['compiled in', compile],
+    ['launch', launch],
+    ['gradient', gradient]
+  ].flatMap(([name, time]) => (typeof time === 'number' ? [`${name} ${seconds(time)}`] : []));
+  return parts.length === 0 ? [] : [['time', parts.join(' · ')]];
+}
+
+/** What the editor shows line by line, for those who do not see it there. */
+function linesTable(heat: Heat | null, probe: Probe | null, go: Go): HTMLElement | null {
+  const adjoints = new Map(heat?.lines.map(({ line, adjoint }) => [line, adjoint]));
+  const values = new Map<number, string[]>();
+  for (const { line, text } of probe?.values ?? []) {
+    values.set(line, [...(values.get(line) ?? []), text]);
+  }
+  const lines = Array.from(new Set([...adjoints.keys(), ...values.keys()])).sort((a, b) => a - b);
+  if (lines.length === 0) {
+    return null;
+  }
+  const rows = lines.map(line => [
+    link(`line ${line}`, `Show line ${line} of the cell`, () => go(line)),
+    html('div', {}, ...(values.get(line) ?? []).map(text => html('div', {}, text))),
+    adjoints.has(line) ? written(adjoints.get(line) ?? 0) : ''
+  ]);
+  return html(
+    'details',
+    {},
+    html('summary', {}, 'Line by line'),
+    table('Values and adjoints of each line', ['', `value${where(probe)}`, 'adjoint (RMS)'], rows, [2])
+  );
+}
+
+function written(value: Real): string {
+  return typeof value === 'number' ? brief(value) : value;
+}
+
+/** The iteration that was looked into, as in " at i = 3, trip 10 of 10"; empty without one. */
+export function where(probe: Probe | null): string {
+  if (probe === null || (probe.indices.length === 0 && probe.trip === null)) {
+    return '';
+  }
+  const indices = probe.indices.map(({ name, value }) => `${name} = ${value}`);
+  const trip = probe.trip === null ? [] : [`trip ${probe.trip.value + 1} of ${probe.trip.count}`];
+  return ` at ${[...indices, ...trip].join(', ')}`;
+}

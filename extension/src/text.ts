@@ -1,0 +1,65 @@
+/** Text that came from somewhere else: where its columns are, how to show all of it, how to cut it. */
+
+/** The UTF-16 offset in `line` of a column that counts Unicode code points; past the end, the end. */
+export function utf16Offset(line: string, column: number): number {
+  let offset = 0;
+  for (const character of line) {
+    if (column-- <= 0) {
+      break;
+    }
+    offset += character.length;
+  }
+  return offset;
+}
+
+const HIDDEN = new RegExp(
+  '[\\u0000-\\u0008\\u000b-\\u001f\\u007f-\\u009f' + // control characters, but for tab and newline
+    '\\u061c\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069]', // what turns the direction of writing
+  'g'
+);
+
+/** `text` with a picture in the place of each character that a terminal would obey and a page would hide. */
+export function visible(text: string): string {
+  return text.replace(HIDDEN, character => {
+    const code = character.charCodeAt(0);
+    if (code < 0x20) {
+      return String.fromCharCode(0x2400 + code); // the Unicode block "Control Pictures"
+    }
+    return code === 0x7f ? '\u2421' : '\ufffd';
+  });
+}
+
+/** The first `length` code points of `text`, the last of them an ellipsis when there are more. */
+export function shortened(text: string, length: number): string {
+  const characters = Array.from(text);
+  return characters.length <= length ? text : characters.slice(0, length - 1).join('') + '…';
+}
+
+/** "1 call", "2,048 calls". */
+export function counted(count: number, noun: string): string {
+  return `${count.toLocaleString('en')} ${noun}${count === 1 ? '' : 's'}`;
+}
+
+/** Bytes as a person writes them: exact below 10,000, else three digits and a decimal unit. */
+export function bytes(count: number): string {
+  if (count < 1e4) {
+    return `${count.toLocaleString('en')} B`;
+  }
+  const power = Math.min(Math.floor(Math.log10(count) / 3), 4);
+  return `${Number((count / 1000 ** power).toPrecision(3))} ${['B', 'kB', 'MB', 'GB', 'TB'][power]}`;
+}
+
+/** Seconds as a person writes them: three digits and the unit that fits. */
+export function seconds(value: number): string {
+  const [scale, unit] = value >= 1 ? [1, 's'] : value >= 1e-3 ? [1e3, 'ms'] : [1e6, 'µs'];
+  return `${Number((value * scale).toPrecision(3))} ${unit}`;
+}
+
+/** A number in at most four digits, as in `0.0123` and `1.23e-7`. */
+export function brief(value: number): string {
+  const size = Math.abs(value);
+  if (size !== 0 && (size < 1e-3 || size >= 1e4)) {
+    return value.toExponential(2).replace(/\.?0+e/, 'e').replace('e+', 'e');
+  }
+  return String(Number(value.toPrecision(4)));
+}

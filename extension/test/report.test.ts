@@ -1,0 +1,69 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { markingReport, plainText, readReport, REPORT_MIME, timings } from '../src/report.ts';
+
+const REPORT = {
+  version: 1,
+  kind: 'kernel',
+  source: '%%kernel step',
+  kernel: 'step',
+  status: 'ok',
+  open: 'summary',
+  summary: { text: 'step', rows: [] },
+  heat: { loss: 'U', low: 1, high: 'inf', lines: [{ line: 1, adjoint: 'nan', level: 0.5 }] },
+  probe: null,
+  diagnostics: [],
+  listings: [],
+  tape: null,
+  timings: { compile_s: 0.5, launch_s: null, calls_s: [1, 2] }
+};
+const read = (changes: object) => readReport({ [REPORT_MIME]: { ...REPORT, ...changes } });
+
+test('a report is read, and read once', () => {
+  const data = { [REPORT_MIME]: structuredClone(REPORT) };
+  assert.equal(readReport(data)?.kernel, 'step');
+  assert.equal(readReport(data), readReport(data));
+});
+
+const WRONG: Record<string, object> = {
+  'of another version': { version: 2 },
+  'of another kind': { kind: 'sermon' },
+  'with a list in the place of a text': { source: [] },
+  'with a line 0': { heat: { ...REPORT.heat, lines: [{ line: 0, adjoint: 1, level: 1 }] } },
+  'with half a line': { heat: { ...REPORT.heat, lines: [{ line: 1.5, adjoint: 1, level: 1 }] } },
+  'with a level that is not finite': { heat: { ...REPORT.heat, lines: [{ line: 1, adjoint: 1, level: 'inf' }] } },
+  'with a diagnostic that lacks its place': { diagnostics: [{ level: 'error', code: 'x', message: 'x', help: null, related: [] }] },
+  'with a listing of no known name': { listings: [{ name: '" onclick="', language: 'text', text: '', lines: [] }] },
+  'without diagnostics': { diagnostics: undefined }
+};
+for (const [what, changes] of Object.entries(WRONG)) {
+  test(`a report ${what} is not drawn`, () => assert.equal(read(changes), null));
+}
+
+test('what is no report is not drawn', () => {
+  for (const value of [null, undefined, 1, 'text', []]) {
+    assert.equal(readReport({ [REPORT_MIME]: value }), null);
+  }
+  assert.equal(readReport({}), null);
+});
+
+test('the last report with a source marks; tapes do not', () => {
+  const [first, second] = [read({}), read({})];
+  const tape = read({ kind: 'tape' });
+  const elsewhere = read({ source: null });
+  assert.equal(markingReport([first, second, null, tape, elsewhere]), second);
+  assert.equal(markingReport([tape]), null);
+});
+
+test('times that are missing are not made up', () => {
+  const report = read({});
+  assert.deepEqual(report && timings(report), { compile: 0.5, launch: null, gradient: null, calls: [1, 2] });
+  const without = read({ timings: null });
+  assert.deepEqual(without && timings(without), { compile: null, launch: null, gradient: null, calls: [] });
+});
+
+test('the plain form is one text or a list of lines', () => {
+  assert.equal(plainText({ 'text/plain': 'a' }), 'a');
+  assert.equal(plainText({ 'text/plain': ['a\n', 'b'] }), 'a\nb');
+  assert.match(plainText({ 'text/plain': 1 }), /another version of dsim/);
+});

@@ -1,0 +1,247 @@
+"""Reports made by hand, in the form that `dsim/notebook` gives them, for what no program easily leads to."""
+
+MIME = "application/vnd.dsim.report+json"
+
+HOSTILE = "<img src=x onerror=\"document.title = 'broken into'\"></script>\x1b[31m red \u202e1 < 2"
+
+GRAVITY = """\
+%%kernel energy --loss U --wrt x
+for i, j in ds.ndrange(N, N):
+    r = x[i] - x[j]
+    d = r.norm(1e-3)
+    # the potential of a pair
+    U[None] += -1 / d"""
+
+ADJOINT = """\
+def energy(x, U_bar, x_bar):
+    # backward of line 2: for i, j in ds.ndrange(N, N):
+    for i, j in ndindex(64, 64):
+        # line 3: r = x[i] - x[j]
+        r_x = x[i, 0] - x[j, 0]
+        r_y = x[i, 1] - x[j, 1]
+        # line 4: d = r.norm(1e-3)
+        d = np.sqrt(r_x * r_x + r_y * r_y + f32(1e-06))
+        # backward of line 6: U[None] += -1 / d
+        d_bar = U_bar[()] / (d * d)"""
+
+
+def report(source: str | None = GRAVITY, **changes) -> dict:
+    """A kernel's report, with nothing to say but what is changed."""
+    return {
+        "version": 1,
+        "kind": "kernel",
+        "source": source,
+        "kernel": "energy",
+        "status": "ok",
+        "open": "summary",
+        "summary": {"text": "energy: 1 field read, U accumulated", "rows": []},
+        "heat": None,
+        "probe": None,
+        "diagnostics": [],
+        "listings": [],
+        "tape": None,
+        "timings": {"compile_s": 0.031, "launch_s": 1.2e-5, "gradient_s": 2.1e-5, "calls_s": []},
+        **changes,
+    }
+
+
+def value(line: int, name: str, text: str) -> dict:
+    return {"line": line, "name": name, "value": 1.0, "gradient": None, "text": text}
+
+
+def diagnostic(level: str, code: str, message: str, line: int, column: int, end: int, **more) -> dict:
+    place = {"line": line, "column": column, "end_line": line, "end_column": end}
+    return {"level": level, "code": code, "message": message, "help": None, "related": [], **place, **more}
+
+
+def related(line: int, message: str, source: str, *, cell: bool = True) -> dict:
+    place = {"line": line, "column": 0, "end_line": line, "end_column": len(source)}
+    return {**place, "message": message, "source": source, "cell": cell}
+
+
+def gravity(probe: int = 3) -> dict:
+    """A kernel that is right, with all that a report can tell of one."""
+    values = [
+        value(3, "r", f"r = (0.12, -0.{40 + probe})   ∂U/∂r = (3.1, -10.4)"),
+        value(4, "d", "d = 0.418   ∂U/∂d = 5.73"),
+        value(6, "U[None]", "U[None] = -2.39   ∂U/∂U = 1"),
+    ]
+    return report(
+        summary={
+            "text": "energy: x read, U accumulated; nothing saved",
+            "rows": [
+                {"label": "reads", "value": "x"},
+                {"label": "accumulates", "value": "U"},
+                {"label": "saved", "value": "nothing: no launch overwrites what an adjoint reads"},
+            ],
+        },
+        heat={
+            "loss": "U",
+            "low": 0.05,
+            "high": 12.0,
+            "lines": [
+                {"line": 3, "adjoint": 12.0, "level": 1.0},
+                {"line": 4, "adjoint": 3.2, "level": 0.75},
+                {"line": 6, "adjoint": 0.05, "level": 0.0},
+            ],
+        },
+        probe={
+            "kernel": "energy",
+            "indices": [
+                {"name": "i", "value": probe, "low": 0, "high": 64},
+                {"name": "j", "value": 0, "low": 0, "high": 64},
+            ],
+            "trip": None,
+            "values": values,
+        },
+        listings=[
+            {
+                "name": "adjoint",
+                "language": "python",
+                "text": ADJOINT,
+                "lines": [None, 2, 2, 3, 3, 3, 4, 4, 6, 6],
+            },
+            {
+                "name": "ir",
+                "language": "text",
+                "text": "kernel energy():\n  memory x: f32[64, 2]",
+                "lines": [None, None],
+            },
+        ],
+        tape=tape(
+            [group(0, 1, call("energy", line=1, end_line=6, cell=True, reads=["x"], accumulates=["U"]))]
+        ),
+    )
+
+
+OVERWRITING = """\
+%%kernel step --loss U --wrt x
+for i in x:
+    # 🌊 and é: columns count characters
+    v["🌊é"] = x[i] * 2.0
+    x[i] = v + dt
+    y[i] = undefined"""
+
+
+def broken() -> dict:
+    """A kernel with a diagnostic of each level; columns stand behind characters of two units."""
+    return report(
+        OVERWRITING,
+        kernel=None,
+        status="failed",
+        summary={"text": "step does not compile: 1 error, 1 warning, 1 note", "rows": []},
+        diagnostics=[
+            diagnostic(
+                "error", "name", "`undefined` is not defined", 6, 11, 20, help="define it above the kernel"
+            ),
+            diagnostic(
+                "note",
+                "overwritten",
+                "`x[i]` is overwritten after it was read",
+                5,
+                4,
+                8,
+                help="nothing has to be done: its values are saved",
+                related=[related(4, "read here", '    v["🌊é"] = x[i] * 2.0')],
+            ),
+            diagnostic("warning", "serial", "the loop runs on one thread", 4, 14, 18),
+        ],
+    )
+
+
+def call(
+    kernel: str, *, line: int | None = None, end_line: int | None = None, cell: bool = False, **touches
+) -> dict:
+    nothing = {"reads": [], "stores": [], "accumulates": [], "overwrites": [], "saved_bytes": 0}
+    return {
+        "kernel": kernel,
+        "line": line,
+        "end_line": end_line or line,
+        "cell": cell,
+        "file": "",
+        **nothing,
+        **touches,
+    }
+
+
+def group(first: int, count: int, *calls: dict) -> dict:
+    return {"first": first, "count": count, "calls": list(calls)}
+
+
+def field(name: str, *shape: int) -> dict:
+    return {"name": name, "dtype": "f32", "shape": list(shape), "needs_grad": True, "bytes": 1024}
+
+
+def tape(groups: list, *, series: dict | None = None, **changes) -> dict:
+    calls = sum(each["count"] * len(each["calls"]) for each in groups)
+    nothing = {"step": [], "gradient_norm": [], "saved_bytes": []}
+    return {
+        "loss": "U",
+        "calls": calls,
+        "saved_bytes": 0,
+        "groups": groups,
+        "fields": [field("x", 64, 2), field("U")],
+        "graph": {"nodes": [], "edges": []},
+        "series": series or nothing,
+        "nonfinite": None,
+        **changes,
+    }
+
+
+def simulation(steps: int = 2500) -> dict:
+    """The tape of a simulation of 4 × `steps` calls whose gradient explodes."""
+    loop = [
+        call("clear_grid", line=2, end_line=4, stores=["grid_v", "grid_m"]),
+        call("p2g", line=1, end_line=3, reads=["x", "v", "C"], accumulates=["grid_v", "grid_m"]),
+        call(
+            "grid_op",
+            line=1,
+            end_line=3,
+            reads=["grid_m"],
+            stores=["grid_v"],
+            overwrites=["grid_v"],
+            saved_bytes=512,
+        ),
+        call(
+            "g2p",
+            line=1,
+            end_line=3,
+            reads=["grid_v"],
+            stores=["x", "v", "C"],
+            overwrites=["x", "v"],
+            saved_bytes=768,
+        ),
+    ]
+    shown = [4 * steps * index // 400 for index in range(400)]
+    norms: list = [10 ** (6 - 8 * index / 400) for index in range(400)]
+    norms[20:23] = ["nan", "inf", "-inf"]
+    return {
+        **report(
+            None,
+            kind="tape",
+            open="tape",
+            kernel=None,
+            summary={"text": f"tape of {4 * steps + 2} calls", "rows": []},
+            tape=tape(
+                [
+                    group(0, 1, call("start", stores=["x", "v"])),
+                    group(1, steps, *loop),
+                    group(4 * steps + 1, 1, call("loss", line=1, end_line=2, reads=["x"], accumulates=["U"])),
+                ],
+                fields=[field(name, 64, 2) for name in ("x", "v", "C", "grid_v", "grid_m", "U")],
+                saved_bytes=steps * 1280,
+                series={
+                    "step": shown,
+                    "gradient_norm": norms,
+                    "saved_bytes": [[0, 0, 512, 768][step % 4] for step in shown],
+                },
+                nonfinite={"call": 202, "kernel": "p2g", "field": "x.grad", "line": 1},
+            ),
+        ),
+        "timings": {
+            "compile_s": 0.1,
+            "launch_s": 0.1,
+            "gradient_s": 0.1,
+            "calls_s": [2e-5 + 1e-8 * (s % 97) for s in shown],
+        },
+    }

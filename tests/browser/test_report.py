@@ -1,0 +1,178 @@
+"""What is drawn under a cell."""
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.reports import GRAVITY, HOSTILE, OVERWRITING, broken, gravity, report, simulation
+from tests.browser.views import cell
+
+
+def test_summary(lab):
+    lab.open(cell(GRAVITY, gravity()))
+    drawn = lab.cell(0).get_by_role("region", name="Report on energy")
+    expect(drawn.locator(".dsim-headline")).to_have_text("energy: x read, U accumulated; nothing saved")
+    row = drawn.get_by_role("row").filter(has_text="accumulates")
+    expect(row.get_by_role("rowheader")).to_have_text("accumulates")
+    expect(row.get_by_role("cell")).to_have_text("U")
+    expect(drawn).to_contain_text("compiled in 31 ms · launch 12 µs · gradient 21 µs")
+    expect(drawn.locator(".dsim-legend")).to_contain_text("how U reacts to a line: 0.05")
+    expect(drawn.locator(".dsim-legend")).to_contain_text("values at i = 3, j = 0")
+    drawn.get_by_text("Line by line").click()
+    row = drawn.get_by_role("row").filter(has_text="line 4")
+    expect(row).to_contain_text("d = 0.418   ∂U/∂d = 5.73")
+    expect(row.get_by_role("cell").last).to_have_text("3.2")
+
+
+def test_tabs_by_keyboard(lab):
+    lab.open(cell(GRAVITY, gravity()))
+    tabs = lab.cell(0).get_by_role("tab")
+    expect(tabs).to_have_text(["Summary", "Tape", "Adjoint", "IR"])
+    tabs.first.focus()
+    for key, name in [
+        ("ArrowRight", "Tape"),
+        ("End", "IR"),
+        ("ArrowRight", "Summary"),
+        ("ArrowLeft", "IR"),
+        ("Home", "Summary"),
+    ]:
+        lab.page.keyboard.press(key)
+        selected = lab.cell(0).get_by_role("tab", selected=True)
+        expect(selected).to_have_text(name)
+        expect(selected).to_be_focused()
+        expect(lab.cell(0).get_by_role("tabpanel")).to_have_count(1)
+        expect(lab.cell(0).get_by_role("tabpanel", name=name)).to_be_visible()
+    lab.page.keyboard.press("Enter")
+    expect(lab.page.locator(".jp-StatusBar-Widget"), "Enter was not the notebook's").to_contain_text(
+        "Mode: Command"
+    )
+    expect(tabs.first).to_be_focused()
+    outline = tabs.first.evaluate("each => getComputedStyle(each).outlineStyle")
+    assert outline == "solid", "the focus is seen"
+
+
+@pytest.mark.parametrize("name", ["summary", "tape", "adjoint", "ir"])
+def test_the_report_says_which_tab_is_open(lab, name):
+    lab.open(cell(GRAVITY, {**gravity(), "open": name}))
+    expect(lab.cell(0).get_by_role("tab", selected=True)).to_have_attribute("data-tab", name)
+
+
+def test_a_line_of_a_listing_leads_to_the_cell(lab):
+    lab.open(cell(GRAVITY, {**gravity(), "open": "adjoint"}))
+    editor = lab.cell(0).locator(".jp-InputArea-editor")
+    listing = lab.cell(0).get_by_role("textbox", name="adjoint of the kernel")
+    line = listing.get_by_text("d_bar = U_bar[()]")
+    line.hover()
+    expect(editor.locator(".dsim-linked")).to_contain_text("U[None] += -1 / d")
+    lab.shoot("listing")
+    line.click()
+    expect(editor.locator(".dsim-flash")).to_contain_text("U[None] += -1 / d")
+    expect(editor.locator(".cm-content")).to_be_focused()
+    lab.cell(0).get_by_text("r_y = x[i, 1]").hover()
+    expect(editor.locator(".dsim-linked")).to_contain_text("r = x[i] - x[j]")
+    # By keyboard: the cursor in the listing, and Enter.
+    listing.focus()
+    lab.page.keyboard.press("Control+Home")
+    for _ in range(7):
+        lab.page.keyboard.press("ArrowDown")
+    lab.page.keyboard.press("Enter")
+    expect(editor.locator(".dsim-flash")).to_contain_text("d = r.norm(1e-3)")
+    expect(editor.locator(".cm-content")).to_be_focused()
+
+
+def test_diagnostics_lead_to_their_lines(lab):
+    lab.open(cell(OVERWRITING, broken()))
+    listed = lab.cell(0).get_by_role("list", name="Diagnostics").locator(":scope > li")
+    expect(listed).to_have_count(3)
+    expect(listed.nth(0)).to_contain_text("✖error[name]`undefined` is not defined")
+    expect(listed.nth(2)).to_contain_text("▲warning[serial]")
+    listed.nth(0).get_by_role("button", name="line 6").click()
+    editor = lab.cell(0).locator(".jp-InputArea-editor")
+    expect(editor.locator(".dsim-flash")).to_contain_text("undefined")
+    expect(editor.locator(".cm-content")).to_be_focused()
+    expect(lab.page.locator(".jp-StatusBar-Widget")).to_contain_text("Ln 6, Col 1")
+    listed.nth(1).get_by_role("button", name="line 4").focus()
+    lab.page.keyboard.press("Enter")
+    expect(editor.locator(".dsim-flash")).to_contain_text("x[i] * 2.0")
+
+
+def test_lines_are_found_after_an_edit(lab):
+    lab.open(cell(OVERWRITING, broken()))
+    expect(lab.cell(0).locator(".dsim-squiggle")).to_have_count(3)
+    lab.cell(0).locator(".cm-line").nth(1).click()
+    lab.page.keyboard.press("End")
+    lab.page.keyboard.type("\npass")
+    lab.cell(0).get_by_role("button", name="line 6").click()
+    expect(lab.page.locator(".jp-StatusBar-Widget")).to_contain_text("Ln 7, Col 1")
+
+
+@pytest.mark.parametrize(
+    "data",
+    [{"of": "the future"}, {**gravity(), "version": 2}, {**gravity(), "diagnostics": [{"line": 1}]}, {}],
+)
+def test_what_cannot_be_drawn_is_plain_text(lab, data):
+    lab.open(cell(GRAVITY, data))
+    expect(lab.cell(0).locator(".dsim-report")).to_have_text("the plain form")
+    expect(lab.cell(0).locator(".dsim-heat, .dsim-stale")).to_have_count(0)
+
+
+def test_hostile_text_is_text(lab):
+    hostile = report(
+        summary={"text": HOSTILE, "rows": [{"label": HOSTILE, "value": HOSTILE}]},
+        kernel=HOSTILE,
+        listings=[{"name": "adjoint", "language": HOSTILE, "text": HOSTILE, "lines": [1]}],
+        tape={**simulation()["tape"], "loss": HOSTILE, "nonfinite": None},
+    )
+    for call in hostile["tape"]["groups"][1]["calls"]:
+        call.update(kernel=HOSTILE, reads=[HOSTILE], stores=[HOSTILE])
+    lab.open(cell(GRAVITY, hostile))
+    drawn = lab.cell(0).locator(".dsim-report")
+    shown = HOSTILE.replace("\x1b", "␛").replace("\u202e", "\ufffd")
+    for tab in ("Summary", "Tape", "Adjoint"):
+        lab.cell(0).get_by_role("tab", name=tab).click()
+        expect(lab.cell(0).get_by_role("tabpanel")).to_contain_text(shown[:40])
+    expect(drawn.locator("img:not(.cm-widgetBuffer), script")).to_have_count(0)
+    assert "broken into" not in lab.page.title()
+
+
+RATIO = """element => {
+    const canvas = new OffscreenCanvas(1, 1).getContext('2d');
+    const channels = colour => {
+        canvas.fillStyle = colour;
+        canvas.fillRect(0, 0, 1, 1);
+        return canvas.getImageData(0, 0, 1, 1).data;
+    };
+    // Paint the backgrounds from the outside to the inside, then the text.
+    const around = [];
+    for (let each = element; each; each = each.parentElement) { around.unshift(each); }
+    let ground;
+    for (const each of around) { ground = channels(getComputedStyle(each).backgroundColor); }
+    ground = Array.from(ground);
+    const ink = channels(getComputedStyle(element).color);
+    const luminance = ([r, g, b]) => [r, g, b].map(c => c / 255)
+        .map(c => c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4)
+        .reduce((sum, c, i) => sum + c * [0.2126, 0.7152, 0.0722][i], 0);
+    const [low, high] = [luminance(ground), luminance(ink)].sort((a, b) => a - b);
+    return (high + 0.05) / (low + 0.05);
+}"""
+
+
+@pytest.mark.parametrize("theme", ["JupyterLab Light", "JupyterLab Dark"])
+def test_themes(lab, theme):
+    lab.theme(theme)
+    lab.open(cell(GRAVITY, gravity()), cell(OVERWRITING, broken()), cell("ds.tape", simulation()))
+    expect(lab.cell(0).locator(".dsim-heat")).to_have_count(3)
+    expect(lab.cell(1).locator(".dsim-squiggle")).to_have_count(3)
+    name = theme.rpartition(" ")[2].lower()
+    lab.shoot(f"report-{name}")
+    for what in (
+        ".dsim-eol",
+        ".dsim-headline",
+        ".dsim-message",
+        ".dsim-link",
+        ".dsim-tablist [role=tab]",
+        ".cm-line.dsim-heat",
+    ):
+        for element in lab.page.locator(f".jp-Notebook:visible {what}").all():
+            assert element.evaluate(RATIO) > 4.5, f"{what} is hard to read: {element.text_content()}"
+    lab.cell(2).locator(".dsim-calls").scroll_into_view_if_needed()
+    lab.shoot(f"tape-{name}")
