@@ -145,6 +145,7 @@ from dsim.diagnostics import (
     KernelTypeError,
     LaunchError,
     LaunchTypeError,
+    NonFiniteError,
 )
 from dsim.ir.types import f16, f32, f64, i8, i16, i32, i64, u1, u8, u16, u32, u64
 from dsim.linalg import eig, polar_decompose, solve, svd, sym_eig
@@ -201,6 +202,7 @@ __all__ = [
     "MatrixField",
     "MatrixNdarray",
     "Ndarray",
+    "NonFiniteError",
     "ScalarField",
     "ScalarNdarray",
     "Struct",

@@ -11,6 +11,7 @@ from dsim.diagnostics.errors import (
     KernelTypeError,
     LaunchError,
     LaunchTypeError,
+    NonFiniteError,
 )
 from dsim.diagnostics.messages import CODES, Diagnostic, Label, Level
 from dsim.diagnostics.render import render
@@ -31,6 +32,7 @@ __all__ = [
     "LaunchError",
     "LaunchTypeError",
     "Level",
+    "NonFiniteError",
     "Source",
     "Span",
     "render",

@@ -67,5 +67,9 @@ class AccessRuleError(DsimError, AssertionError):
     """A value that a gradient needs was overwritten."""
 
 
+class NonFiniteError(_CallError, FloatingPointError):
+    """A NaN or an infinity, under ``Tape(find_nan=True)``."""
+
+
 class GradientError(_CallError, RuntimeError):
     """A gradient that was asked for and cannot be given."""

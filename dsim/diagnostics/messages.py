@@ -43,6 +43,7 @@ CODES: dict[str, Level] = {
     "overwritten": Level.ERROR,
     "not-differentiable": Level.ERROR,
     "wrong-derivative": Level.ERROR,
+    "not-finite": Level.ERROR,  # a NaN or an infinity was born
     # right, but
     "serial": Level.WARNING,
     "cut": Level.WARNING,
@@ -71,6 +72,7 @@ REMEDIES: dict[str, str] = {
     "memory": "run fewer iterations at once, or carry less from trip to trip",
     "not-differentiable": "differentiate a function of numbers and vectors that returns what it computes",
     "wrong-derivative": "look at it with `f.check_derivative(…)` for arguments of yours",
+    "not-finite": "print the values that go into it",
 }
 
 

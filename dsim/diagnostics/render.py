@@ -33,7 +33,7 @@ def _lines(d: Diagnostic) -> Iterator[str]:
     for span, sign, text in marks:
         at = (span.source.name, span.line)
         if at != shown:
-            yield f"{span.line:>{width}} │ {_printable(span.source.line(span.line))}"
+            yield f"{span.line:>{width}} │ {printable(span.source.line(span.line))}"
         shown = at
         yield f"{'':>{width}} │ {_underline(span, sign)} {text}".rstrip()
     if d.remedy:
@@ -46,6 +46,6 @@ def _underline(span: Span, sign: str) -> str:
     return " " * span.column + sign * max(1, end - span.column)
 
 
-def _printable(line: str) -> str:
+def printable(line: str) -> str:
     """`line` with control characters (an escape sequence, a tab) made harmless, one column each."""
     return "".join(c if c.isprintable() else " " if c == "\t" else "\N{REPLACEMENT CHARACTER}" for c in line)

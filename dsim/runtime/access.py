@@ -76,7 +76,7 @@ def put(field: Field, key: Any, value: Any) -> None:
             STACK.open[-1].element_written(field, at + inner, number)
     else:
         buffer[at] = np.array(numbers, buffer.dtype).reshape(field.entry_shape)
-        field.touched = True
+        field.written_by_python()
 
 
 def _put_number(field: Field, at: tuple[int, ...], value: Any) -> None:
@@ -86,7 +86,7 @@ def _put_number(field: Field, at: tuple[int, ...], value: Any) -> None:
         STACK.open[-1].element_written(field, at, number)
     else:
         field.require()[at] = number
-        field.touched = True
+        field.written_by_python()
 
 
 def position(field: Field, key: Any) -> tuple[int, ...]:

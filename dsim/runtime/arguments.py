@@ -27,6 +27,7 @@ from dsim.frontend.lowered import (
 from dsim.ir.types import ScalarType
 from dsim.runtime import access, pipeline
 from dsim.runtime.array_launch import ArrayLaunch
+from dsim.runtime.changes import CLOCK
 from dsim.runtime.faults import raised
 from dsim.runtime.forms import Form
 from dsim.runtime.randomness import next_launch
@@ -221,7 +222,7 @@ def _hidden(lowered: Lowered, scope: dict[str, Any]) -> list[str]:
 
 
 def _launching(form: Form, values: str, scope: dict[str, Any]) -> list[str]:
-    scope["marks"] = form.marks
+    scope["marks"], scope["clock"] = form.marks, CLOCK
     marking = ["    for f in marks: f.touched = True"] if form.marks else []
     scope["gradients"] = form.gradients
     asking = ["for f in gradients: f.looked_at()"] if form.gradients else []
@@ -232,6 +233,7 @@ def _launching(form: Form, values: str, scope: dict[str, Any]) -> list[str]:
         f"    result = contexts[-1].launch(form, ({values}{',' if values else ''}))",
         "else:",
         *marking,
+        "    form.ran = clock.now",
         "    try:",
         f"        result = form.native({values})",
         "    except FAULTS as fault:",

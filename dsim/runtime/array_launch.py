@@ -17,6 +17,7 @@ from dsim.diagnostics import Diagnostic, GradientError, LaunchTypeError, Span
 from dsim.ir.nodes import MemoryKey
 from dsim.runtime import pipeline
 from dsim.runtime.bound import Slot, bound
+from dsim.runtime.changes import CLOCK
 from dsim.runtime.contexts import Args
 from dsim.runtime.faults import raised
 from dsim.runtime.fields import Field
@@ -109,6 +110,7 @@ class ArrayLaunch:
         buffers = [self._buffer(given[n], n, key) for key, n in self._moving]
         for f in self._marks:
             f.touched = True
+        self._note(values)
         try:
             return self._native(*buffers, *args)
         except pipeline.FAULTS as fault:
@@ -117,7 +119,15 @@ class ArrayLaunch:
             for n in self._written.intersection(copies):
                 values[n][...] = copies[n]
             for n, derivative in self._gradients:
-                values[n].companion(derivative).touched = True  # type: ignore[union-attr]
+                values[n].companion(derivative).written_by_python()  # type: ignore[union-attr]
+
+    def _note(self, values: Sequence[Value]) -> None:
+        """Notes when the kernel's own fields were written, and those that it was given."""
+        self.form.ran = now = CLOCK.now
+        for n in self._written:
+            value = values[n]
+            if isinstance(value, Field):
+                value.changed = now
 
     def _checked(self, values: Sequence[Value]) -> bool:
         """Refuses arrays that are not to be launched on; whether one is not as machine code wants it."""

@@ -32,7 +32,6 @@ class BoundForm(Form):
     def __init__(self, model: Form, roots: dict[str, Field]) -> None:
         fields = {**model.fields, **roots}
         super().__init__(lambda: model.kernel, fields, model.backend, model.checked, model.serial)
-        self.whole = model.whole
         self._model = model
         self._roots = roots
 
@@ -85,7 +84,11 @@ class BoundForm(Form):
         return self._keep(("parts", cuts), lambda: tuple(map(self._part, self._model.parts(cuts))))
 
     def _part(self, part: Form) -> Form:
-        return self if part is self._model else self._on(part)
+        if part is self._model or part.part is None:
+            return self
+        made = self._on(part)
+        made.part = (self, part.part[1])
+        return made
 
     def stopped(self) -> Form:
         """It, with everything that it reads cut off from derivatives."""

@@ -6,6 +6,7 @@ from types import TracebackType
 from typing import Any
 
 from dsim.runtime import hostops
+from dsim.runtime.changes import CLOCK
 from dsim.runtime.fields import Field
 from dsim.runtime.forms import Form
 from dsim.runtime.mirrors import Mirrors
@@ -76,6 +77,7 @@ class Context:
         """Sets every number of `field` to `value`, as this context's own doing: the outer one sees it."""
         if self.outer is None:
             field.require_memory().fill(value)
+            field.changed = CLOCK.now
         else:
             self.pass_on(hostops.form(hostops.Fill, field), (value,) * field.numbers)
         field.touched = value != 0

@@ -220,7 +220,7 @@ class Field(Storage):
         array = access.fitting_array(self, array)
         if not STACK.open:
             buffer[...] = array
-            self.touched = True
+            self.written_by_python()
             return
         staging = self.operations.get("staging")
         if staging is None:
@@ -251,7 +251,7 @@ class Field(Storage):
             STACK.open[-1].copied(self, other)
         else:
             buffer[...] = source
-            self.touched = True
+            self.written_by_python()
 
     def fill(self, value: Any) -> None:
         """Sets every entry to `value`: a number, or in a field of vectors a vector."""
@@ -261,10 +261,10 @@ class Field(Storage):
             STACK.open[-1].filled(self, values)
         elif len(values) == 1:
             buffer.fill(values[0])
-            self.touched = True
+            self.written_by_python()
         else:
             buffer[...] = np.array(values, buffer.dtype).reshape(self.entry_shape)
-            self.touched = True
+            self.written_by_python()
 
 
 def holder(array: np.ndarray) -> Field | None:

@@ -20,6 +20,7 @@ from dsim.passes.parallel import in_series
 from dsim.passes.split import split
 from dsim.runtime import pipeline
 from dsim.runtime.adjoints import AdjointForm
+from dsim.runtime.changes import CLOCK, FORMS
 from dsim.runtime.faults import raised
 from dsim.runtime.fields import Field
 from dsim.runtime.reach import Reach
@@ -59,9 +60,11 @@ class Form:
         self.fields = fields
         self.backend = backend
         self.checked = checked
-        self.whole = False  # it is a part already
+        self.part: tuple[Form, int] | None = None  # the form that it is a part of, and the which one
+        self.ran = -1  # when it last ran, on the clock of changes.py
         self._derived: dict[Any, Any] = {}
         self.native: Callable[..., tuple[Any, ...]] = self._compile_and_launch
+        FORMS.add(self)
 
     @cached_property
     def kernel(self) -> Kernel:
@@ -74,6 +77,7 @@ class Form:
         """Runs it now, outside every context; gives what it returns."""
         for f in self.marks:
             f.touched = True
+        self.ran = CLOCK.now
         try:
             return self.native(*args)
         except pipeline.FAULTS as fault:
@@ -216,8 +220,8 @@ class Form:
         for field in between.values():
             field.allocate(())
         parts = tuple(self._form(k, self.checked, between) for k in made.kernels)
-        for part in parts:
-            part.whole = True
+        for n, part in enumerate(parts):
+            part.part = (self, n)
         return parts
 
     def _reverse(self, active: Keys, label: str, entry: Keys) -> AdjointForm:
@@ -308,7 +312,7 @@ class Recording:
         if made is None or made.keeps:
             return made
         # A part begins with what it is brought: to cut it once more would make a part of that, and so on.
-        parts = () if self._form.whole else self._form.parts(made.cuts())
+        parts = () if self._form.part else self._form.parts(made.cuts())
         return parts if len(parts) > 1 else made.from_entry()
 
 

@@ -70,6 +70,7 @@ class Mirrors:
         if found is None:
             mirror = _taken(from_numpy(array.dtype), array.shape, entry_axes)
             mirror.require()[...] = array
+            mirror.written_by_python()
             self._known[key] = mirror, array  # which stays, so that no other array comes to lie there
             _read(array)
         else:

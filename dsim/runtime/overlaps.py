@@ -156,6 +156,13 @@ def element(name: str, box: Box, entry_axes: int) -> str:
     return f"{name}[{', '.join(_range(a) for a in axes)}]"
 
 
+def number(name: str, at: tuple[int, ...], entry_axes: int) -> str:
+    """One number of a field's memory as a person writes it: ``x[3]``, of vectors ``v[3][0]``."""
+    inner = at[len(at) - entry_axes :]
+    part = f"[{', '.join(map(str, inner))}]" if inner else ""
+    return element(name, tuple((i, i + 1) for i in at), entry_axes) + part
+
+
 def _range(axis: tuple[int, int]) -> str:
     low, high = axis
     return str(low) if high == low + 1 else f"{low}:{high}"

@@ -45,7 +45,8 @@ class Reach:
         return written(kernel) if self._sites is None else regions(kernel, self._sites)
 
     @cached_property
-    def _fields(self) -> tuple[Field, ...]:
+    def fields(self) -> tuple[Field, ...]:
+        """The field of each region."""
         return tuple(map(self._form.field, self._regions.keys))
 
     def on(self, form: Form) -> Reach:
@@ -58,7 +59,7 @@ class Reach:
             return self._always
         found = tuple(
             (f, box)
-            for f, box in zip(self._fields, self._regions.at(args), strict=True)
+            for f, box in zip(self.fields, self._regions.at(args), strict=True)
             if all(low < high for low, high in box)
         )
         if self._regions.fixed:
@@ -67,20 +68,23 @@ class Reach:
 
     def meets(self, needs: Needs) -> Callable[[tuple[Any, ...]], bool]:
         """Says of the arguments of a launch whether its regions may meet what is needed."""
-        return partial(self._regions.meets, tuple(map(needs.hull, self._fields)))
+        return partial(self._regions.meets, tuple(map(needs.hull, self.fields)))
 
     def widen(self, needs: Needs) -> Callable[[tuple[Any, ...]], None]:
         """Makes the hulls of what is needed hold the regions of a launch with these arguments."""
-        return partial(self._regions.widen, tuple(map(needs.hull, self._fields)))
+        return partial(self._regions.widen, tuple(map(needs.hull, self.fields)))
 
     def access(self, args: tuple[Any, ...], field: Field, box: Box) -> Load | Store | Accumulate | None:
         """The first of the accesses that touches `box` of `field` in that launch."""
+        return next(self.touching(args, field, box), None)
+
+    def touching(self, args: tuple[Any, ...], field: Field, box: Box) -> Iterator[Load | Store | Accumulate]:
+        """The accesses that touch `box` of `field` in that launch."""
         for s in self._accesses():
             if self._form.field(s.memory.key) is field:
                 reached = regions(self._form.kernel, frozenset({s.site})).at(args)
                 if any(meet(r, box) is not None for r in reached):
-                    return s
-        return None
+                    yield s
 
     def _accesses(self) -> Iterator[Load | Store | Accumulate]:
         for s in accesses(self._form.kernel.body):

@@ -16,6 +16,7 @@ import numpy as np
 
 from dsim.diagnostics import Diagnostic, GradientError, LaunchError
 from dsim.ir.types import ScalarType
+from dsim.runtime.changes import CLOCK
 
 BAR: tuple[str, ...] = ("bar",)
 DOT: tuple[str, ...] = ("dot",)
@@ -39,6 +40,7 @@ class Storage:
         self.buffer: np.ndarray | None = None
         self.wanted = True  # by a person; scratch companions of a tape are not
         self.touched = False  # a gradient or tangent that may be other than zero
+        self.changed = 0  # when Python last wrote to it, on the clock of changes.py
         self.shape: tuple[int, ...] = ()
         self.first: tuple[int, ...] = ()  # of a root: its first indices, when they are not 0
         self.node: Any = None  # of a root: where it is placed (layout.py)
@@ -159,6 +161,11 @@ class Storage:
     def numbers(self) -> int:
         """How many numbers an entry has."""
         return math.prod(self.entry_shape)
+
+    def written_by_python(self) -> None:
+        """Notes that its numbers were changed directly."""
+        self.touched = True
+        self.changed = CLOCK.now
 
     def require(self) -> np.ndarray:
         """Its memory.

@@ -9,9 +9,10 @@ differentiated again.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Protocol
 
-from dsim.diagnostics import Diagnostic
+from dsim.diagnostics import Diagnostic, NonFiniteError
 from dsim.runtime import hostops, zeros
 from dsim.runtime.adjoints import AdjointForm
 from dsim.runtime.contexts import Args
@@ -47,6 +48,16 @@ class Custom:
             yield from form.loads.of(args)
             yield from (form.writes if sums else form.stores).of(args)
 
+    def fields(self) -> Iterator[Field]:
+        """The fields that it touched."""
+        for form, _ in self._used:
+            yield from form.touching
+
+    def written(self) -> Iterator[Field]:
+        """Those that it wrote."""
+        for form, _ in self._used:
+            yield from form.written
+
     def reads(self, region: Field, box: Box) -> Any:
         """The statement in the function that touches `box` of a field."""
         for form, args in self._used:
@@ -81,38 +92,61 @@ class Plan:
         self.bars = {f: f.scratch((*f.derivative, self.label)) for f in fields}
 
 
-class Sweep:
-    """One backward pass over `tape`."""
+class Observer(Protocol):
+    """Looks at the adjoints on the way back."""
 
-    def __init__(self, tape: Tape) -> None:
+    def entering(self, number: int, entry: Entry, plan: Plan) -> None:
+        """Before the backward pass of `entry`, the call with that number."""
+
+    def leaving(self, number: int, entry: Entry, plan: Plan) -> None:
+        """After it; the fields are as they were before the call."""
+
+
+class Sweep:
+    """One backward pass over `tape`.
+
+    Parameters
+    ----------
+    seed : float
+        The loss's adjoint.
+    observers : sequence of Observer
+        They look at every step, one after the other.
+    """
+
+    def __init__(self, tape: Tape, seed: float = 1.0, observers: Sequence[Observer] = ()) -> None:
         self._tape = tape
+        self._seed = seed
+        self._observers = observers
         adjoints = (e.adjoint for e in tape.entries if isinstance(e, Call))
         self._adjoints = tuple(dict.fromkeys(a for a in adjoints if a is not None))
         self._custom = any(isinstance(e, Custom) for e in tape.entries)
         self._nonzero: set[Field] = {tape.loss}
         self._anything = False  # a person's backward pass may have changed any gradient
 
-    def run(self) -> None:
-        """Goes backwards and leaves the gradients."""
+    @property
+    def reaches(self) -> bool:
+        """Whether anything that was recorded writes the loss."""
+        return self._custom or any(self._tape.loss in a.outputs for a in self._adjoints)
+
+    def run(self) -> Sequence[tuple[Field, Field]]:
+        """Goes backwards and leaves the gradients.
+
+        Gives those that were there before and that it added to, each with a copy of what it was.
+        """
         loss = self._tape.loss
-        if not self._custom and not any(loss in a.outputs for a in self._adjoints):
+        if not self.reaches:
             warn([_unwritten(loss)])
-            return
-        plan = self._plan()
+            return ()
+        plan = self.plan
         aside = self._put_aside(plan)
-        vault = self._tape.vault
-        final = vault.final()
         try:
-            self._tape.set_all(plan.bars[loss], 1.0)
-            for entry in reversed(self._tape.entries):
-                if isinstance(entry, Custom):
-                    self._backward_of_a_person(entry, plan)
-                else:
-                    self._backward(entry, plan.label)
+            self.down()
+        except NonFiniteError:  # what stands there is no gradient
+            for bar in plan.bars.values():
+                self._tape.set_all(bar, 0.0)
+            raise
         finally:
-            for region in final:
-                vault.put_back(*region)
-            vault.release()
+            self._tape.vault.release()
             for bar, kept in aside:
                 self._tape.pass_on(hostops.Add(bar, kept), ())
         if plan.label != "bar":
@@ -120,8 +154,35 @@ class Sweep:
         self._tape.tell_outer(plan.bars)
         if not self._custom:  # else a person's function decides what leads where
             zeros.note_gradients(loss, (a.primal for a in self._adjoints), self._tape.read)
+        return aside
 
-    def _plan(self) -> Plan:
+    def down(self, to: int = 0) -> None:
+        """Goes backwards from the last call to that with the number `to`; all adjoints are zero before.
+
+        The fields are put back as they were at the end of the block.
+        """
+        plan, vault = self.plan, self._tape.vault
+        final = vault.final()
+        try:
+            self._tape.set_all(plan.bars[self._tape.loss], self._seed)
+            for number in range(len(self._tape.entries) - 1, to - 1, -1):
+                self._step(number, self._tape.entries[number], plan)
+        finally:
+            for region in final:
+                vault.put_back(*region)
+
+    def _step(self, number: int, entry: Entry, plan: Plan) -> None:
+        for observer in self._observers:
+            observer.entering(number, entry, plan)
+        if isinstance(entry, Custom):
+            self._backward_of_a_person(entry, plan)
+        else:
+            self._backward(entry, plan.label)
+        for observer in self._observers:
+            observer.leaving(number, entry, plan)
+
+    @cached_property
+    def plan(self) -> Plan:
         """The plan for what was recorded, which is kept: the same is recorded again and again."""
         if self._custom:  # a person's function may use the gradient of any field
             seen = (f for f in companions_with_memory("bar") if f.wanted)

@@ -7,21 +7,27 @@ read: then the values are saved first (`saved.py`), or the call is refused. Goin
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from types import TracebackType
 from typing import Any, Self
 
+import numpy as np
+
 from dsim.diagnostics import Diagnostic, GradientError
 from dsim.ir.nodes import MemoryKey
-from dsim.runtime import cut, told, zeros
+from dsim.runtime import again, contents, cut, told, zeros
 from dsim.runtime.adjoints import AdjointForm
+from dsim.runtime.calls import Calls, RecordedCall
+from dsim.runtime.changes import CLOCK
 from dsim.runtime.contexts import Args, Context
 from dsim.runtime.fields import Field, companions_with_memory, kind_of
+from dsim.runtime.finite import Finder, NotFinite
 from dsim.runtime.forms import Form
 from dsim.runtime.keeper import Call, Keeper, Watched
 from dsim.runtime.notices import warn
+from dsim.runtime.profile import Profile, Profiler, Timer
 from dsim.runtime.saved import Report, Vault
-from dsim.runtime.sweep import Custom, Entry, Sweep
+from dsim.runtime.sweep import Custom, Entry, Observer, Sweep
 
 
 class Tape(Context):
@@ -40,8 +46,13 @@ class Tape(Context):
         default, it is saved before and put back when the backward pass needs it: a program may change its
         state in place. With ``"error"`` the call that would do it raises `AccessRuleError` instead of
         running: then nothing is ever saved.
+    find_nan : bool, default False
+        Whether to look for NaN and infinities after every call, in both directions: the first one raises
+        `NonFiniteError`, which names the call, the element and the line.
     budget : int, optional
         How many bytes of overwritten values may be saved; None for no limit.
+    profile : bool, default False
+        Whether to take the time of every call and the norm of its gradient; see `profile`.
 
     Attributes
     ----------
@@ -49,6 +60,10 @@ class Tape(Context):
         How many bytes of overwritten values were saved.
     saved : Report
         What was saved, by which line, for which reader; print it.
+    calls : sequence of RecordedCall
+        What was recorded; ``print(tape)`` shows it as a table, with repeats folded.
+    not_finite : NotFinite or None
+        What `find_nan` has found.
 
     Raises
     ------
@@ -80,7 +95,7 @@ class Tape(Context):
     6.0
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 (the first four are Taichi's)
         self,
         loss: Field | None = None,
         clear_gradients: bool = True,
@@ -90,14 +105,12 @@ class Tape(Context):
         on_overwrite: str = "save",
         find_nan: bool = False,
         budget: int | None = None,
+        profile: bool = False,
     ) -> None:
         super().__init__()
         _check_loss(loss)
         if on_overwrite not in ("save", "error"):
             raise ValueError(f'on_overwrite must be "save" or "error", not {on_overwrite!r}')
-        for option, value in (("grad_check", grad_check), ("find_nan", find_nan)):
-            if value:
-                raise ValueError(f"Tape does not have the option {option} yet")
         self.loss: Field = loss  # type: ignore[assignment]
         self.clears = clear_gradients
         self.entries: list[Entry] = []
@@ -109,6 +122,15 @@ class Tape(Context):
         self._failed = False
         self.read: set[Field] = set()  # into Python, and it was told
         self.inner_results: set[Field] = set()  # gradients that a tape inside this one left
+        self.left: Sequence[tuple[Field, Field]] = ()  # gradients that the block itself wrote, and copies
+        self.ended: int | None = None  # when the block came to its end, on the clock of changes.py
+        self.not_finite: NotFinite | None = None
+        self.profiled: Profile | None = None
+        self._timer = Timer(self) if profile else None
+        self._finder = Finder(self) if find_nan else None
+        self._probes = [p for p in (self._timer, self._finder) if p is not None]
+        if self._probes:
+            self._record = self._record_probed
 
     # -- entering and leaving
 
@@ -142,7 +164,91 @@ class Tape(Context):
             raise GradientError(
                 Diagnostic("not-differentiable", message, help="let the error leave the `with` block")
             )
-        Sweep(self).run()
+        self.ended = CLOCK.tick()
+        observers: list[Observer] = []
+        if self._timer is not None:
+            self.profiled = Profile(self.calls, self._timer.seconds)
+            observers.append(Profiler(self.profiled, self.calls))
+        if self._finder is not None:
+            observers.append(self._finder)
+        self.left = Sweep(self, 1.0, observers).run()
+
+    # -- after the block
+
+    @property
+    def calls(self) -> Calls:
+        """What was recorded, call by call."""
+        return Calls(self)
+
+    def backward(self, seed: float = 1.0) -> None:
+        """Runs backwards again, after the block.
+
+        Parameters
+        ----------
+        seed : float, default 1.0
+            The loss's own gradient: all others are multiplied by it.
+
+        Raises
+        ------
+        GradientError
+            When a field that the adjoints read was changed since the block's end; inside of the block,
+            and of others.
+
+        Notes
+        -----
+        Gradients are replaced; with ``clear_gradients=False`` the result is added to them once more. All
+        other fields stay as they are.
+        """
+        again.backward(self, seed)
+
+    def gradient(self, field: Field, after: int | RecordedCall | None = None) -> np.ndarray:
+        """The gradient of the loss by the values that `field` had in the middle of the tape.
+
+        Parameters
+        ----------
+        field : Field
+            A float field with a gradient, or one that got its values from such inside of the tape.
+        after : int or RecordedCall, optional
+            The call after which the field had these values; -1 is the last one. None means the beginning.
+
+        Returns
+        -------
+        ndarray
+            Of the field's shape and type. Nothing else changes, the fields' gradients neither.
+
+        Examples
+        --------
+        >>> import dsim as ti
+        >>> x = ti.field(ti.f32, shape=(), needs_grad=True)
+        >>> y = ti.field(ti.f32, shape=(), needs_grad=True)
+        >>> @ti.kernel
+        ... def double():
+        ...     x[None] = 2 * x[None]
+        >>> @ti.kernel
+        ... def end():
+        ...     y[None] = x[None]
+        >>> with ti.ad.Tape(y) as tape:
+        ...     double()
+        ...     double()
+        ...     end()
+        >>> float(tape.gradient(x, after=0)), float(tape.gradient(x, after=1))
+        (2.0, 1.0)
+        """
+        return again.gradient(self, field, after)
+
+    def profile(self) -> Profile:
+        """Goes backwards once more, to measure the time and the gradient of each call.
+
+        Under ``Tape(profile=True)`` this was done already, and the calls' own times were taken. Nothing
+        else changes, gradients neither.
+        """
+        if self.profiled is None or np.isnan(self.profiled.backward_seconds).all():
+            again.profile(self)
+        assert self.profiled is not None
+        return self.profiled
+
+    def __repr__(self) -> str:
+        return contents.text(self)
 
     # -- recording
 
@@ -178,6 +284,14 @@ class Tape(Context):
         if adjoint is not None and watched.noted is not None:
             watched.noted(args)
             self._keeper.noted.append(call)
+        return result
+
+    def _record_probed(self, watched: Watched, call: Call) -> Args:
+        for probe in self._probes:
+            probe.before(call)
+        result = Tape._record(self, watched, call)
+        for probe in self._probes:
+            probe.after(call)
         return result
 
     def _watch(self, form: Form) -> Watched:

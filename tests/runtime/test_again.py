@@ -1,0 +1,397 @@
+"""A tape after its block: backwards again, and gradients of what was in between."""
+
+import numpy as np
+import pytest
+
+import dsim as ti
+from tests.runtime.taping import cubed, single
+
+
+@pytest.fixture(autouse=True)
+def _fresh():
+    ti.init(default_fp=ti.f64)
+
+
+def swings(n=5, steps=7):
+    """A program that changes its state in place, and a function that runs it."""
+    q, p = (ti.field(ti.f64, shape=n, needs_grad=True, name=name) for name in "qp")
+    loss = single("loss")
+
+    @ti.kernel
+    def swing(dt: float):
+        for i in q:
+            p[i] -= dt * ti.sin(q[i])
+            q[i] += dt * p[i]
+
+    @ti.kernel
+    def total():
+        for i in q:
+            loss[None] += q[i] ** 3
+
+    def run():
+        for _ in range(steps):
+            swing(0.3)
+        total()
+
+    q.from_numpy(np.linspace(0.5, 2.5, n))
+    p.from_numpy(np.linspace(-1.0, 1.0, n))
+    return q, p, loss, run
+
+
+def state(*fields):
+    return [f.to_numpy() for f in fields] + [f.grad.to_numpy() for f in fields]
+
+
+def same(left, right):
+    return all(a.tobytes() == b.tobytes() for a, b in zip(left, right, strict=True))
+
+
+def test_backwards_again_gives_the_same():
+    q, p, loss, run = swings()
+    with ti.Tape(loss) as tape:
+        run()
+    before = state(q, p, loss)
+    for _ in range(3):
+        tape.backward()
+        assert same(state(q, p, loss), before)
+    q.grad.fill(7.0)
+    tape.backward()
+    assert same(state(q, p, loss), before)
+
+
+def test_backwards_from_another_seed():
+    q, p, loss, run = swings()
+    with ti.Tape(loss) as tape:
+        run()
+    before = q.grad.to_numpy(), p.grad.to_numpy()
+    tape.backward(-4.0)
+    assert (q.grad.to_numpy() == -4.0 * before[0]).all()
+    assert (p.grad.to_numpy() == -4.0 * before[1]).all()
+    assert loss.grad[None] == -4.0
+
+
+def test_backwards_again_adds_to_gradients_that_are_kept():
+    x, y, cube = cubed()
+    x.grad[None] = 100.0
+    with ti.Tape(y, clear_gradients=False) as tape:
+        cube()
+    assert x.grad[None] == 112.0
+    tape.backward()
+    assert x.grad[None] == 124.0
+
+
+def test_gradients_that_the_block_wrote_count_again():
+    x, y, cube = cubed()
+    with ti.Tape(y) as tape:
+        x.grad[None] = 100.0
+        cube()
+    assert x.grad[None] == 112.0
+    for _ in range(2):
+        tape.backward()
+        assert x.grad[None] == 112.0
+
+
+def test_several_tapes_at_once():
+    x, y, cube = cubed()
+    z = single("z")
+
+    @ti.kernel
+    def square():
+        z[None] = x[None] ** 2
+
+    with ti.Tape(y) as first:
+        cube()
+    with ti.Tape(z) as second:
+        square()
+    first.backward()
+    assert x.grad[None] == 12.0
+    second.backward()
+    assert x.grad[None] == 4.0
+
+
+def test_numpy_arrays_that_nobody_used_since():
+    w = ti.ndarray(ti.f64, shape=3, needs_grad=True)
+    w.from_numpy(np.array([1.0, 2.0, 3.0]))
+    loss = single("loss")
+
+    @ti.kernel
+    def weigh(w: ti.types.ndarray(), data: ti.types.ndarray()):
+        for i in w:
+            loss[None] += data[i] * w[i] ** 2
+
+    data = np.array([1.0, 10.0, 100.0])
+    with ti.Tape(loss) as tape:
+        weigh(w, data)
+    data[:] = 0.0
+    w.grad.fill(0.0)
+    tape.backward()
+    assert w.grad.to_numpy().tolist() == [2.0, 40.0, 600.0]
+    with ti.Tape(loss):
+        weigh(w, np.array([5.0, 5.0, 5.0]))
+    with pytest.raises(
+        ti.GradientError, match="a NumPy array that this tape's kernels read may have changed"
+    ):
+        tape.backward()
+
+
+def test_gradients_of_a_person_run_again():
+    x, y, cube = cubed()
+
+    @ti.ad.grad_replaced
+    def whole():
+        cube()
+
+    @ti.ad.grad_for(whole)
+    def back():
+        x.grad[None] += 1000.0 * y.grad[None]
+
+    with ti.Tape(y) as tape:
+        whole()
+    assert x.grad[None] == 1000.0
+    tape.backward(2.0)
+    assert x.grad[None] == 2000.0
+    assert tape.gradient(x) == 1000.0
+    assert x.grad[None] == 2000.0
+
+
+# -- when values have changed
+
+
+def refused(tape):
+    for ask in (tape.backward, lambda: tape.gradient(tape.loss), tape.profile):
+        with pytest.raises(ti.GradientError) as error:
+            ask()
+    return str(error.value)
+
+
+def test_values_that_a_kernel_changed():
+    x, y, cube = cubed()
+
+    @ti.kernel
+    def move():
+        x[None] += 1.0
+
+    with ti.Tape(y) as tape:
+        cube()
+    move()
+    said = refused(tape)
+    assert "`x` was changed by `move` after the tape's block, whose values are needed" in said
+    assert "def move():" in said
+    assert said.endswith("help: run the block again")
+
+
+def test_values_that_python_changed():
+    for change in (
+        lambda x: x.fill(1.0),
+        lambda x: x.from_numpy(np.array(3.0)),
+        lambda x: x.copy_from(single("other")),
+        lambda x: x.__setitem__(None, 2.0),
+    ):
+        x, y, cube = cubed()
+        with ti.Tape(y) as tape:
+            cube()
+        change(x)
+        assert "`x` was changed from Python after the tape's block" in refused(tape)
+
+
+def test_values_that_another_tape_changed():
+    x, y, cube = cubed()
+
+    @ti.kernel
+    def shift():
+        x[None] = x[None] + 1.0
+
+    with ti.Tape(y) as tape:
+        cube()
+    with ti.Tape(y):
+        shift()
+        cube()
+    assert "`x` was changed by `shift`" in refused(tape)
+
+
+def test_values_that_a_launch_on_arrays_changed():
+    x, y, cube = cubed()
+
+    @ti.kernel
+    def clear(a: ti.types.ndarray()):
+        for i in ti.grouped(a):
+            a[i] = 0.0
+
+    with ti.Tape(y) as tape:
+        cube()
+    clear(x)
+    assert "`x` was changed from Python" in refused(tape)
+
+
+def test_values_that_nobody_needs_may_change():
+    """The adjoint of a linear kernel reads nothing; of the others only what they read."""
+    x, y = single("x"), single("y")
+
+    @ti.kernel
+    def double():
+        y[None] += 2.0 * x[None]
+
+    with ti.Tape(y) as tape:
+        double()
+    x[None], y[None] = 5.0, 6.0
+    tape.backward()
+    assert (x[None], y[None], x.grad[None]) == (5.0, 6.0, 2.0)
+
+
+# -- where it cannot be
+
+
+def within(context, *calls):
+    with context:
+        for call in calls:
+            call()
+
+
+def test_inside_of_its_block():
+    _, y, cube = cubed()
+    tape = ti.Tape(y)
+    with pytest.raises(ti.GradientError, match="has not come to its end"):
+        tape.backward()
+    with pytest.raises(ti.GradientError, match="has not come to its end"):
+        within(tape, cube, tape.backward)
+
+
+def test_after_an_exception():
+    _, y, cube = cubed()
+    tape = ti.Tape(y)
+    with pytest.raises(ZeroDivisionError):
+        within(tape, cube, lambda: 1 / 0)
+    assert len(tape.calls) == 1
+    with pytest.raises(ti.GradientError, match="has not come to its end"):
+        tape.backward()
+
+
+def test_inside_of_other_blocks():
+    x, y, cube = cubed()
+    with ti.Tape(y) as tape:
+        cube()
+    with pytest.raises(ti.GradientError, match="an open `with` block would not see"), ti.ad.FwdMode(y, x):
+        tape.backward()
+    with ti.ad.FwdMode(y, x), ti.Tape(y) as inner:
+        cube()
+    with pytest.raises(ti.GradientError, match="inside of another `with` block"):
+        inner.gradient(x)
+
+
+def test_gradients_as_values():
+    """What a tape leaves in `x.grad` is what its own kernels read before."""
+    x, y = single("x"), single("y")
+
+    @ti.kernel
+    def along():
+        y[None] += x[None] ** 2 * x.grad[None]
+
+    def fill():
+        x.grad[None] = 5.0
+
+    x[None] = 2.0
+    with ti.Tape(y) as tape:
+        fill()
+        along()
+    assert x.grad[None] == 5.0 + 20.0
+    with pytest.raises(ti.GradientError, match=r"runs backwards once"):
+        tape.backward()
+
+
+def test_a_loss_that_nothing_wrote():
+    x, _y, cube = cubed()
+    z = single("z")
+    with pytest.warns(ti.GradientWarning, match="no call inside the tape wrote the loss"), ti.Tape(z) as tape:
+        cube()
+    assert tape.gradient(x, after=-1) == 0.0
+    assert tape.profile().gradient_norm.tolist() == [0.0]
+
+
+# -- gradients in between
+
+
+def test_the_gradient_after_each_call():
+    """Of x → sin x → …: the product of the cosines that are left."""
+    x, y = single("x"), single("y")
+
+    @ti.kernel
+    def sine():
+        x[None] = ti.sin(x[None])
+
+    @ti.kernel
+    def end():
+        y[None] = x[None] ** 2
+
+    x[None] = 1.3
+    with ti.Tape(y) as tape:
+        for _ in range(4):
+            sine()
+        end()
+    values = [1.3]
+    for _ in range(4):
+        values.append(np.sin(values[-1]))
+    expected = 2 * values[4]
+    for k in (3, 2, 1, 0):
+        found = tape.gradient(x, after=k)
+        assert (found.shape, found.dtype) == ((), np.float64)
+        np.testing.assert_allclose(found, expected, rtol=1e-14)
+        np.testing.assert_allclose(tape.gradient(x, after=tape.calls[k]), expected, rtol=1e-14)
+        expected *= np.cos(values[k])
+    assert tape.gradient(x) == x.grad[None]
+    assert tape.gradient(x, after=-1) == 0.0
+    assert tape.gradient(y, after=-1) == 1.0
+
+
+def test_it_is_the_gradient_of_the_rest_of_the_program():
+    q, p, loss, run = swings(steps=7)
+    with ti.Tape(loss) as tape:
+        run()
+    before = state(q, p, loss)
+    found = [tape.gradient(f, after=2) for f in (q, p)]
+    assert same(state(q, p, loss), before)
+    q, p, loss, run = swings(steps=3)
+    run()
+    rest = swings(steps=4)
+    rest[0].copy_from(q)
+    rest[1].copy_from(p)
+    with ti.Tape(rest[2]):
+        rest[3]()
+    for k in range(2):
+        np.testing.assert_allclose(found[k], rest[k].grad.to_numpy(), rtol=1e-13)
+
+
+def test_fields_without_a_gradient_of_their_own():
+    x, z = single("x"), single("z")
+    y = single("y", needs_grad=False)
+
+    @ti.kernel
+    def use():
+        z[None] += 2 * y[None] + x[None]
+
+    @ti.kernel
+    def set_y():
+        y[None] = 10 * x[None]
+
+    with ti.Tape(z) as tape:
+        use()
+        set_y()
+        use()
+    assert tape.gradient(y, after=1) == 2.0
+    with pytest.raises(ti.GradientError, match="`y` carried no gradient up to here"):
+        tape.gradient(y, after=0)
+    with pytest.raises(ti.GradientError, match="`y` carried no gradient up to here"):
+        tape.gradient(y)
+
+
+def test_what_has_no_gradient():
+    _, y, cube = cubed()
+    n = ti.field(ti.i32, shape=(), name="n")
+    with ti.Tape(y) as tape:
+        cube()
+    with pytest.raises(ti.GradientError, match="integers have no gradient"):
+        tape.gradient(n)
+    with pytest.raises(ti.GradientError, match="taken by a field, not by float"):
+        tape.gradient(1.0)
+    with pytest.raises(ti.GradientError, match="there is no call 1: the tape has 1 calls"):
+        tape.gradient(y, after=1)
+    assert tape.gradient(ti.Vector.field(2, ti.f32, shape=3, needs_grad=True)).shape == (3, 2)

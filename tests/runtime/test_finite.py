@@ -1,0 +1,197 @@
+"""`Tape(find_nan=True)`: the call, the element and the line in which the first NaN or infinity was born."""
+
+import numpy as np
+import pytest
+
+import dsim as ti
+from tests.runtime.taping import single
+
+
+@pytest.fixture(autouse=True)
+def _fresh():
+    ti.init(default_fp=ti.f64)
+
+
+def roots():
+    """x, y, a kernel ``y = √x`` and one that sums up, for `loss`."""
+    x, y = (ti.field(ti.f64, shape=4, needs_grad=True, name=name) for name in "xy")
+    loss = single("loss")
+
+    @ti.kernel
+    def root():
+        for i in x:
+            y[i] = ti.sqrt(x[i])
+
+    @ti.kernel
+    def total():
+        for i in y:
+            loss[None] += y[i]
+
+    return x, y, loss, root, total
+
+
+def found(loss, *calls):
+    """What the tape says of these calls, its first line left out its place, and the tape."""
+    tape = ti.Tape(loss, find_nan=True)
+
+    def record():
+        with tape:
+            for call in calls:
+                call()
+
+    with pytest.raises(ti.NonFiniteError) as error:
+        record()
+    lines = str(error.value).split("\n")
+    return "\n".join([lines[0], *(line.lstrip("0123456789") for line in lines[2:])]), tape
+
+
+def test_nothing_to_find():
+    x, _y, loss, root, total = roots()
+    x.from_numpy(np.array([1.0, 4.0, 9.0, 16.0]))
+    with ti.Tape(loss, find_nan=True) as tape:
+        root()
+        total()
+    assert tape.not_finite is None
+    np.testing.assert_allclose(x.grad.to_numpy(), [1 / 2, 1 / 4, 1 / 6, 1 / 8])
+
+
+def test_forward():
+    x, _y, loss, root, total = roots()
+    x.from_numpy(np.array([1.0, 2.0, -1.0, 3.0]))
+    text, tape = found(loss, total, root, total)
+    assert text == (
+        "error[not-finite]: `y[2]` becomes nan in `root`, call 1 of the tape\n"
+        " │             y[i] = ti.sqrt(x[i])\n"
+        "   │             ^^^^ stored here\n"
+        "help: look for a division by 0, a `log` or `sqrt` of what is not positive, a step that is too large"
+    )
+    what = tape.not_finite
+    assert (what.call, what.kernel, what.field, what.element) == (1, "root", "y", "y[2]")
+    assert np.isnan(what.value)
+    assert what.span.text == "y[i]"
+    assert len(tape.calls) == 2
+
+
+def test_backward():
+    x, _y, loss, root, total = roots()
+    x.from_numpy(np.array([1.0, 0.0, 4.0, 1.0]))
+    text, tape = found(loss, root, total)
+    assert text == (
+        "error[not-finite]: `x.grad[1]` becomes inf on the way back through `root`, call 0 of the tape\n"
+        " │             y[i] = ti.sqrt(x[i])\n"
+        "   │                            ^^^^ the gradient of this\n"
+        "help: the slope is infinite there, or 0 times that: keep away from the point, as in "
+        "`sqrt(x + 1e-12)`"
+    )
+    assert (tape.not_finite.call, tape.not_finite.field) == (0, "x.grad")
+    assert loss[None] == 4.0
+    assert x.grad.to_numpy().tolist() == [0.0] * 4  # and no gradient is left that is none
+
+
+def test_the_first_one_of_many_steps():
+    """A value doubles its exponent until it overflows; state in place, in a kernel that is cut in parts."""
+    x, loss = single("x"), single("loss")
+
+    @ti.kernel
+    def square():
+        x[None] = x[None] ** 2
+
+    x[None] = 10.0
+    text, tape = found(loss, *[square] * 20)
+    assert "`x[None]` becomes inf in `square`, call 8 of the tape" in text
+    assert tape.not_finite.call == 8
+
+
+def test_a_statement_that_is_not_certain():
+    x = ti.field(ti.f64, shape=4, needs_grad=True, name="x")
+    v = ti.Vector.field(2, ti.f64, shape=4, needs_grad=True, name="v")
+    loss = single("loss")
+
+    @ti.kernel
+    def either():
+        for i in x:
+            if i > 1:
+                v[i] = ti.Vector([ti.log(x[i]), 1.0])
+            else:
+                v[i] = ti.Vector([1.0, x[i]])
+
+    x.from_numpy(np.array([1.0, 2.0, 0.0, 4.0]))
+    text, tape = found(loss, either)
+    assert "`v[2][0]` becomes -inf in `either`, call 0 of the tape" in text
+    assert "^^^^^^ one of its statements" in text
+    assert text.count("---- stored here") == 2
+    assert tape.not_finite.span is None
+
+
+def test_what_was_there_before():
+    x, _y, loss, root, total = roots()
+    x.from_numpy(np.array([1.0, np.inf, 4.0, 1.0]))
+    text, _ = found(loss, root, total)
+    assert "`y[1]` becomes inf in `root`, call 0 of the tape; it reads `x[1]`, which was inf already" in text
+
+
+def test_an_infinity_that_python_means():
+    """The start of a minimum is not born anywhere, and does no harm."""
+    x, _y, loss, _root, _total = roots()
+    least = single("least")
+
+    @ti.kernel
+    def smallest():
+        for i in x:
+            ti.atomic_min(least[None], x[i])
+
+    @ti.kernel
+    def end():
+        loss[None] += least[None] ** 2
+
+    x.from_numpy(np.array([3.0, 2.0, 4.0, 5.0]))
+    with ti.Tape(loss, find_nan=True):
+        least[None] = np.inf
+        smallest()
+        end()
+    assert x.grad.to_numpy().tolist() == [0.0, 4.0, 0.0, 0.0]
+
+
+def test_a_launch_that_is_not_recorded():
+    loss = single("loss")
+    plain = single("plain", needs_grad=False)
+
+    @ti.kernel
+    def divide(by: float):
+        plain[None] = 1.0 / by
+
+    text, tape = found(loss, lambda: divide(0.0))
+    assert "`plain[None]` becomes inf in `divide`\n" in text
+    assert tape.not_finite.call is None
+
+
+def test_a_gradient_that_a_person_wrote():
+    x, _y, loss, root, total = roots()
+
+    @ti.ad.grad_replaced
+    def whole():
+        root()
+
+    @ti.ad.grad_for(whole)
+    def back():
+        x.grad[2] = np.nan
+
+    x.fill(1.0)
+    text, _ = found(loss, whole, total)
+    assert "`x.grad[2]` becomes nan on the way back through `whole`, call 0 of the tape" in text
+
+
+def test_inside_of_a_forward_mode():
+    x, _y, loss, root, total = roots()
+    x.from_numpy(np.array([1.0, 0.0, 4.0, 1.0]))
+    with ti.ad.FwdMode(loss, x, seed=[1.0, 0.0, 0.0, 0.0]):
+        text, _ = found(loss, root, total)
+    assert "`x.grad[1]` becomes inf on the way back" in text
+
+
+def test_what_may_be_looked_at_afterwards():
+    x, _y, loss, root, total = roots()
+    x.from_numpy(np.array([1.0, 0.0, 4.0, 1.0]))
+    _, tape = found(loss, root, total)
+    assert tape.gradient(x)[1] == np.inf
+    assert tape.profile().first_not_finite == 0
