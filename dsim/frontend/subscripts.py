@@ -251,8 +251,8 @@ _SCALAR_METHODS = ("cast", "max", "min", "sum", "norm")
 
 def _of_field(f: Frame, owner: Field, node: ast.Attribute) -> Value:
     field = owner.field
-    known = {"shape": tuple(field.shape), "dtype": Opaque(field.dtype)}
     entry = tuple(field.entry_shape)
+    known = {"shape": tuple(field.shape), "dtype": Opaque(field.dtype), "ndim": len(entry)}
     if entry:
         known |= {"n": entry[0], "m": entry[1] if len(entry) > 1 else 1}
     if node.attr in known:
