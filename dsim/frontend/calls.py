@@ -15,6 +15,7 @@ from dsim.frontend import (
     loop_ranges,
     loops,
     matrices,
+    python_calls,
     randomness,
     references,
     struct_methods,
@@ -29,9 +30,9 @@ from dsim.frontend.frame import Frame
 from dsim.frontend.funcs import LocalFunc
 from dsim.frontend.items import items
 from dsim.frontend.messages import report_print
-from dsim.frontend.names import imported, suggestion
+from dsim.frontend.names import suggestion
 from dsim.frontend.operators import operand
-from dsim.frontend.static import compile_time, evaluate, static_assert
+from dsim.frontend.static import evaluate, static_assert
 from dsim.frontend.subscripts import root_local
 from dsim.frontend.types import matrix_type, scalar_type, struct_type
 from dsim.frontend.values import (
@@ -356,8 +357,12 @@ def _object(
             node,
             help="make the called one a func: `@ds.func`",
         )
-    if f.static or is_layout_node(getattr(callee.value, "__self__", None)):
-        return _python_call(f, callee.value, args, keywords, node)
+    if (
+        f.static
+        or is_layout_node(getattr(callee.value, "__self__", None))
+        or python_calls.always_the_same(callee.value, args, keywords)
+    ):
+        return python_calls.call(f, callee, args, keywords, node)
     _refuse_callee(f, callee.value, node)
 
 
@@ -375,16 +380,3 @@ def _refuse_callee(f: Frame, value: Any, node: ast.Call) -> Value:
 
 
 _LIBRARIES = {"numpy", "scipy", "torch", "jax"}
-
-
-def _python_call(
-    f: Frame, value: Any, args: list[Value], keywords: dict[str, Value], node: ast.Call
-) -> Value:
-    """A Python function called at compile time, inside `static`."""
-    plain = [compile_time(f, a, node) for a in args]
-    named = {k: compile_time(f, v, node) for k, v in keywords.items()}
-    try:
-        result = value(*plain, **named)
-    except (TypeError, ValueError) as error:
-        f.refuse("argument", str(error), node)
-    return imported(f, result, None, node)

@@ -87,10 +87,18 @@ def operand(e: Emitter, value: Value, sign: str = "") -> Scalar | Mat:
     """
     if is_scalar(value) or isinstance(value, Mat):
         return value
+    if isinstance(value, Opaque) and isinstance(value.value, tuple | list) and _of_numbers(value.value):
+        value = value.value  # noted where its name was read
     if isinstance(value, tuple | list):
         return matrix(e, value)
     what = f"`{sign}`" if sign else "arithmetic"
     e.refuse("type", f"{what} does not work on {describe(value)}", help=_advice(value))
+
+
+def _of_numbers(items: Sequence[object]) -> bool:
+    return all(
+        _of_numbers(i) if isinstance(i, tuple | list) else isinstance(i, int | float) for i in items
+    ) and bool(items)
 
 
 def _advice(value: Value) -> str:

@@ -237,7 +237,7 @@ def test_errors_of_calls() -> None:
         step()
 
     def plain_python():
-        x[0] = plain(1.0)
+        x[0] = plain(x[0])
 
     def unknown():
         x[0] = one(1.0) + oen(1.0)
