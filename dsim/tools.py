@@ -1,4 +1,4 @@
-"""`dsim.tools`: see `dsim.api.tools`, and `dsim.gui.images` for images in files."""
+"""`dsim.tools`: see `dsim.api.tools`; what reads and writes files is in `dsim.gui`."""
 
 from importlib import import_module as _module
 
@@ -6,11 +6,15 @@ from dsim.api.absent import absent
 from dsim.api.tools import *  # noqa: F403
 from dsim.api.tools import __all__ as __all__
 
-# What reads and writes images takes long to import: it comes when asked for.
-_LATER = ("imwrite", "imread", "imresize", "imshow", "imdisplay")
+# What reads and writes files takes long to import: it comes when asked for.
+_LATER = {
+    **dict.fromkeys(("imwrite", "imread", "imresize", "imshow", "imdisplay"), "dsim.gui.images"),
+    "VideoManager": "dsim.gui.video",
+    "PLYWriter": "dsim.gui.ply",
+}
 
 
 def __getattr__(name: str) -> object:
     if name in _LATER:
-        return getattr(_module("dsim.gui.images"), name)
+        return getattr(_module(_LATER[name]), name)
     raise absent("dsim.tools", name)

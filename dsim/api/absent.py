@@ -11,8 +11,7 @@ _PROFILER = "profile with Python's tools, or `ds.tools.Timer`"
 
 _SPARSE_MATRICES = "solve large sparse systems by `scipy.sparse.linalg`, on what `to_numpy()` gives"
 _INSIDE = "it is Taichi's inside"
-_FILES = "files of meshes and points are out of scope: a package such as meshio writes them from `to_numpy()`"
-_VIDEOS = "write frames with `ds.tools.imwrite`, and join them with ffmpeg"
+_FILES = "`ds.tools.PLYWriter` writes points and faces; of meshes a package such as meshio does"
 _GRAPHS = "launches are cheap here: call the kernels one after the other"
 
 WHY: dict[str, str] = {
@@ -41,8 +40,8 @@ WHY: dict[str, str] = {
     "texture_type": _TEXTURES,
     "diagnose": "`dsim doctor` looks at the machine",
     "image": "`ds.tools` has `imread`, `imwrite`, `imresize` and `imshow` themselves",
-    **dict.fromkeys(("PLYWriter", "np2ply", "vtk", "write_vtk"), _FILES),
-    **dict.fromkeys(("VideoManager", "video"), _VIDEOS),
+    **dict.fromkeys(("np2ply", "vtk", "write_vtk"), _FILES),
+    "video": "`ds.tools` has `VideoManager` itself",
     **dict.fromkeys(("lang", "annotations", "compound_types", "ndarray_type", "utils"), _INSIDE),
     **dict.fromkeys(
         ("LinearOperator", "MatrixFreeBICGSTAB", "MatrixFreeCG", "SparseCG", "SparseMatrix",

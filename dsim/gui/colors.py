@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -51,6 +52,26 @@ def rgb_to_hex(rgb: ArrayLike) -> int | NDArray[np.int64]:
 
 def _is_list_of_arrays(rgb: ArrayLike) -> bool:
     return isinstance(rgb, list) and all(isinstance(channel, np.ndarray) for channel in rgb)
+
+
+def to_bytes(values: NDArray[Any], rounding: float = 0.0) -> NDArray[np.uint8]:
+    """Brightnesses from 0 to 255: floats count from 0 to 1, unsigned integers by their highest 8 bits.
+
+    Raises
+    ------
+    TypeError
+        For values of another kind.
+
+    Examples
+    --------
+    >>> to_bytes(np.array([0.0, 0.5, 2.0])).tolist(), to_bytes(np.array([0xABCD], np.uint16)).tolist()
+    ([0, 127, 255], [171])
+    """
+    if values.dtype.kind == "f":
+        return (np.clip(np.nan_to_num(values), 0.0, 1.0) * 255.0 + rounding).astype(np.uint8)
+    if values.dtype.kind == "u":
+        return (values >> (8 * values.dtype.itemsize - 8)).astype(np.uint8)
+    raise TypeError(f"an image holds floats or unsigned integers, not {values.dtype}")
 
 
 def of_shapes(

@@ -14,6 +14,7 @@ from IPython.display import display
 from numpy.typing import NDArray
 from PIL import Image
 
+from dsim.gui.colors import to_bytes
 from dsim.gui.screen import NoScreen, current
 from dsim.runtime.fields import Field
 
@@ -27,20 +28,10 @@ def _pixels(img: Any) -> NDArray[np.uint8]:
         values = values[:, :, None]
     if values.ndim != 3 or not 1 <= values.shape[2] <= 4 or values.size == 0:
         raise ValueError(f"an image has two axes, and 1 to 4 channels; this has shape {values.shape}")
-    values = _bytes(values)
+    values = to_bytes(values, 0.5)
     if values.shape[2] == 2:
         values = np.concatenate([values, np.zeros_like(values[:, :, :1])], axis=2)
     return np.ascontiguousarray(values.swapaxes(0, 1)[::-1])
-
-
-def _bytes(values: NDArray[Any]) -> NDArray[np.uint8]:
-    if values.dtype == np.uint8:
-        return values
-    if values.dtype.kind == "f":
-        return (np.clip(np.nan_to_num(values), 0.0, 1.0) * 255.0 + 0.5).astype(np.uint8)
-    if values.dtype.kind == "u":
-        return (values >> (8 * values.dtype.itemsize - 8)).astype(np.uint8)
-    raise TypeError(f"an image holds floats or unsigned integers, not {values.dtype}")
 
 
 def _image(img: Any) -> Image.Image:

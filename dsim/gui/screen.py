@@ -1,24 +1,52 @@
-"""Where a picture is seen while a program runs: below the cell of a notebook, or nowhere."""
+"""Where pictures and controls are seen while a program runs: below the cell of a notebook, or nowhere."""
 
 from __future__ import annotations
 
 import io
 import time
-from typing import Protocol
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol, cast
 
 import numpy as np
 from IPython.core.getipython import get_ipython
-from IPython.display import DisplayHandle, Image
+from IPython.display import DisplayHandle, Image, display
+from ipywidgets import Button, FloatSlider, FloatText
 from matplotlib import image as pictures
 from numpy.typing import NDArray
 
 
+class Control(Protocol):
+    """A slider or a label: a number that a person sees, and that the program reads and sets."""
+
+    value: float
+
+
 class Screen(Protocol):
-    """Shows the pictures of one `GUI`."""
+    """Shows the pictures and the controls of one `GUI`."""
 
     def show(self, pixels: NDArray[np.uint8], fps_limit: float | None) -> None:
         """Shows `pixels` (height, width, 3) in the place of the picture before."""
         ...
+
+    def slider(self, text: str, low: float, high: float, step: float) -> Control:
+        """A number from `low` to `high`, at first `low`."""
+        ...
+
+    def label(self, text: str) -> Control:
+        """A number that only the program sets, at first 0."""
+        ...
+
+    def button(self, text: str, pressed: Callable[[], None]) -> None:
+        """Something to press."""
+        ...
+
+
+@dataclass
+class Number:
+    """A control that nobody sees."""
+
+    value: float
 
 
 class NoScreen:
@@ -27,9 +55,23 @@ class NoScreen:
     def show(self, pixels: NDArray[np.uint8], fps_limit: float | None) -> None:
         """Does nothing."""
 
+    def slider(self, text: str, low: float, high: float, step: float) -> Control:
+        """A number that only the program sets."""
+        return Number(low)
+
+    def label(self, text: str) -> Control:
+        """A number that only the program sets."""
+        return Number(0.0)
+
+    def button(self, text: str, pressed: Callable[[], None]) -> None:
+        """Does nothing: nobody is there to press it."""
+
 
 class NotebookScreen:
-    """One picture in the output of a cell; each `show` replaces it."""
+    """One picture in the output of a cell, which each `show` replaces, and controls.
+
+    A notebook hears of a person's hand on a control between the runs of cells, not while one runs.
+    """
 
     def __init__(self) -> None:
         self._handle: DisplayHandle | None = None
@@ -46,6 +88,25 @@ class NotebookScreen:
             self._handle.display(picture)
         else:
             self._handle.update(picture)
+
+    def slider(self, text: str, low: float, high: float, step: float) -> Control:
+        """A slider of ipywidgets."""
+        return _displayed(FloatSlider(low, min=low, max=high, step=step, description=text))
+
+    def label(self, text: str) -> Control:
+        """A number of ipywidgets that cannot be typed into."""
+        return _displayed(FloatText(0.0, description=text, disabled=True))
+
+    def button(self, text: str, pressed: Callable[[], None]) -> None:
+        """A button of ipywidgets."""
+        made = Button(description=text)
+        made.on_click(lambda _: pressed())
+        display(made)
+
+
+def _displayed(made: FloatSlider | FloatText) -> Control:
+    display(made)
+    return cast("Control", made)
 
 
 def png(pixels: NDArray[np.uint8]) -> bytes:

@@ -212,3 +212,170 @@ def test_matplotlib_is_imported_only_for_drawing():
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout == "False\nTrue\n"
     assert {"GUI", "kernel"} <= set(dir(dsim))
+
+
+# ------------------------------------------------------------------ values on a grid
+
+
+def test_heads_of_arrows():
+    """The ends of the two lines of a head, of the length and the angle that are asked for."""
+    gui = GUI(res=200)
+    gui.arrow([0.5, 0.1], [0.0, 0.8], radius=2, tip_scale=0.5, angle=90)
+    assert (at(gui, 0.7, 0.9), at(gui, 0.3, 0.9)) == (0xFFFFFF, 0xFFFFFF)
+    assert at(gui, 0.6, 0.8) == 0x000000
+    gui.clear()
+    gui.arrow([0.5, 0.1], [0.0, 0.8], radius=2)
+    tip = 0.2 * 0.8 / np.sqrt(2)
+    assert (at(gui, 0.49 + tip, 0.91 - tip), at(gui, 0.51 - tip, 0.91 - tip)) == (0xFFFFFF, 0xFFFFFF)
+
+
+def test_a_field_of_points():
+    gui = GUI(res=100)
+    radius = np.zeros((4, 2))
+    radius[3, 0], radius[0, 1] = 5, 8
+    gui.point_field(radius, color=0xFF00FF)
+    assert at(gui, 0.875, 0.25) == at(gui, 0.125, 0.75) == 0xFF00FF
+    assert at(gui, 0.125, 0.25) == at(gui, 0.875, 0.75) == 0x000000
+    with pytest.raises(ValueError, match=r"two axes, not the shape \(3,\)"):
+        gui.point_field(np.ones(3))
+
+
+def test_a_field_of_arrows():
+    gui = GUI(res=100)
+    along = np.zeros((2, 2, 2))
+    along[1, 0] = [0.0, 0.3]
+    gui.arrow_field(along, radius=2, color=0x00FF00, tip_scale=0.1)
+    assert at(gui, 0.75, 0.45) == 0x00FF00
+    assert at(gui, 0.25, 0.45) == 0x000000
+    with pytest.raises(ValueError, match=r"\(columns, rows, 2\), not \(2, 2, 3\)"):
+        gui.arrow_field(np.ones((2, 2, 3)))
+
+
+def test_the_longest_vector_of_a_field_takes_a_tenth():
+    gui = GUI(res=200)
+    v = dsim.Vector.field(2, dsim.f32, shape=(20, 10))
+    v[10, 5] = [70.0, 0.0]
+    v[0, 5] = [35.0, 0.0]
+    v[3, 3] = [9.0, 9.0]  # between the arrows
+    gui.vector_field(v, arrow_spacing=5, color=0x00FF00)
+    green = [round(i / 200, 3) for i in range(200) if gui.get_image()[i, 100, 1] > 0.9]
+    assert min(green) == 0.0
+    assert max(x for x in green if x < 0.4) == pytest.approx(0.05, abs=0.01)
+    assert min(x for x in green if x > 0.4) == pytest.approx(0.5, abs=0.01)
+    assert max(green) == pytest.approx(0.6, abs=0.01)
+    gui.vector_field(np.zeros((4, 4, 2)))  # nothing has a length
+
+
+def test_a_contour_plot():
+    gui = GUI(res=(40, 20))
+    values = dsim.field(dsim.f32, shape=(40, 20))
+    values.from_numpy(np.linspace(0, 4, 40, dtype=np.float32)[:, None].repeat(20, 1))
+    gui.contour(values)
+    assert at(gui, 0.01, 0.5) == 0x0C0786  # the dark end of the colours
+    assert at(gui, 0.5, 0.5) == at(gui, 0.99, 0.5) == 0xEFF821  # whatever is over 1
+    gui.contour(values, normalize=True)
+    assert at(gui, 0.99, 0.5) == 0xEFF821
+    assert at(gui, 0.5, 0.5) not in (0x0C0786, 0xEFF821)
+    gui.contour(np.full((40, 20), 7.0), normalize=True)
+    assert at(gui, 0.5, 0.5) == 0x0C0786
+
+
+def test_a_contour_plot_is_interpolated():
+    gui, same = GUI(res=(31, 21)), GUI(res=(31, 21))
+    coarse = np.array([[0.0, 0.5], [0.25, 0.75]])
+    x, y = np.meshgrid(np.linspace(0, 1, 31), np.linspace(0, 1, 21), indexing="ij")
+    gui.contour(coarse)
+    same.contour(0.25 * x + 0.5 * y)
+    np.testing.assert_allclose(gui.get_image(), same.get_image(), atol=2 / 255)
+    with pytest.raises(ValueError, match=r"two axes, not the shape \(2, 2, 2\)"):
+        gui.contour(np.zeros((2, 2, 2)))
+
+
+@pytest.mark.parametrize(
+    ("img", "color"),
+    [
+        (np.full((8, 8), 0x80, np.uint8), 0x808080),
+        (np.full((8, 8), 0x80FF, np.uint16), 0x808080),
+        (np.full((8, 8, 1), 0x80FFFFFF, np.uint32), 0x808080),
+        (np.full((8, 8, 2), [1.0, 0.0]), 0xFF0000),
+        (np.full((8, 8, 2), [0, 65535], np.uint16), 0x00FF00),
+        (np.full((8, 8, 3), [0.0, 2.0, -1.0], np.float32), 0x00FF00),
+        (np.full((8, 8, 4), [0.0, 0.0, 1.0, 0.0], np.float16), 0x0000FF),
+        (np.full((8, 8), np.nan), 0x000000),
+    ],
+)
+def test_images_of_every_kind(img, color):
+    gui = GUI(res=8)
+    gui.set_image(img)
+    assert at(gui, 0.5, 0.5) == color
+
+
+def test_images_in_fields():
+    gui = GUI(res=8)
+    x = dsim.field(dsim.u16, shape=(8, 8, 2))
+    x.fill(0xFFFF)
+    gui.set_image(x)
+    assert at(gui, 0.5, 0.5) == 0xFFFF00
+    v = dsim.Vector.field(3, dsim.f64, shape=(8, 8))
+    v.fill(1.0)
+    gui.set_image(v)
+    assert at(gui, 0.5, 0.5) == 0xFFFFFF
+    with pytest.raises(TypeError, match="floats or unsigned integers, not int32"):
+        gui.set_image(np.zeros((8, 8), np.int32))
+
+
+# ------------------------------------------------------------------ events and controls
+
+
+def test_keys_that_are_held_down():
+    gui = GUI(res=8, frames=1)
+    assert not gui.has_key_event()
+    gui.show()
+    assert gui.has_key_event()
+    assert not gui.is_pressed(GUI.ESCAPE)
+    assert gui.get_key_event() == GUI.Event(GUI.PRESS, GUI.ESCAPE)
+    assert gui.is_pressed("a", GUI.ESCAPE)
+    gui.key_pressed = {"Shift_L"}
+    assert gui.is_pressed(GUI.SHIFT)
+    assert not gui.is_pressed(GUI.CTRL)
+
+
+def test_whoever_waits_for_a_key_gets_escape():
+    assert GUI(res=8).get_key_event().key == GUI.ESCAPE
+
+
+def test_controls_without_a_screen():
+    gui = GUI(res=8, frames=2)
+    radius, x = gui.slider("Radius", 1, 50, step=1), gui.label("x")
+    assert (radius.value, x.value, gui.button("OK"), gui.button("OK", "ok")) == (
+        1,
+        0,
+        "WidgetButton_OK",
+        "ok",
+    )
+    radius.value += 2.5
+    x.value = -0.05
+    assert (radius.value, x.value) == (3.5, -0.05)
+    assert not gui.has_key_event()
+
+
+def test_controls_in_a_notebook(monkeypatch):
+    shown = []
+    monkeypatch.setattr(screens, "display", shown.append)
+    monkeypatch.setattr(screens, "current", screens.NotebookScreen)
+    gui = GUI(res=8)
+    radius, x, ok = gui.slider("Radius", 1, 50, step=0.5), gui.label("x"), gui.button("OK")
+    assert [type(w).__name__ for w in shown] == ["FloatSlider", "FloatText", "Button"]
+    assert (shown[0].min, shown[0].max, shown[0].step, radius.value) == (1.0, 50.0, 0.5, 1.0)
+    shown[0].value = 7.0
+    x.value = 3.0
+    assert (radius.value, shown[1].value, shown[1].disabled) == (7.0, 3.0, True)
+    shown[2].click()
+    assert [event.key for event in gui.get_events(GUI.PRESS)] == [ok]
+
+
+def test_there_is_no_window_of_taichis():
+    with pytest.raises(AttributeError, match=r"draw with the methods of `GUI`"):
+        _ = GUI(res=8).core
+    with pytest.raises(AttributeError, match=r"'GUI' object has no attribute 'circl'$"):
+        _ = GUI(res=8).circl

@@ -68,5 +68,5 @@ def test_a_notebook_shows_it_below_the_cell(monkeypatch):
 
 
 def test_tools_that_are_out_of_scope_say_so():
-    with pytest.raises(AttributeError, match=r"join them with ffmpeg"):
-        _ = ti.tools.VideoManager
+    with pytest.raises(AttributeError, match=r"such as meshio"):
+        _ = ti.tools.write_vtk
