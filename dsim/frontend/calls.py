@@ -120,6 +120,8 @@ def _elementary(
     if keywords:
         f.refuse("argument", f"`{name}` takes no keywords", node)
     elementary.check_count(f.emit, name, len(args))
+    if name == "select" and isinstance(args[1], Struct):
+        return structs.select(f, *args)
     return elementary.FUNCTIONS[name](f.emit, *args, hint=hint)
 
 

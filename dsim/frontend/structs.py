@@ -6,11 +6,13 @@ import ast
 from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
+from dsim.frontend.elementary import FUNCTIONS
 from dsim.frontend.elements import cast
 from dsim.frontend.frame import Frame
 from dsim.frontend.names import imported
 from dsim.frontend.operators import matrix, operand
 from dsim.frontend.struct_types import StructType, unknown_member
+from dsim.frontend.structure import fits, rebuilt, scalars
 from dsim.frontend.types import matrix_type, scalar_type
 from dsim.frontend.values import (
     Mat,
@@ -25,6 +27,7 @@ from dsim.frontend.values import (
     listed,
 )
 from dsim.ir.build import const
+from dsim.ir.types import ScalarType
 
 # ------------------------------------------------------------------ making
 
@@ -49,7 +52,7 @@ def of_type(
             f.refuse("argument", f"{_titled(kind)} got the member `{name}` twice", node)
         given[name] = value
     members = {
-        name: _typed(f, given[name], t, f"{what}.{name}") if name in given else _zero(f, t)
+        name: _typed(f, given[name], t, f"{what}.{name}") if name in given else _zero(f, t, f"{what}.{name}")
         for name, t in kind.members
     }
     return Struct(members, kind)
@@ -80,14 +83,13 @@ def _typed(f: Frame, value: Value, to: Any, what: str) -> Value:
     """`value` as a member of type `to`; a number fills a vector or matrix."""
     if isinstance(to, StructType):
         return as_type(f, value, to, what)
-    scalar, vector = scalar_type(to, f.emit.settings), matrix_type(to)
+    vector = matrix_type(to)
     if vector is None:
-        assert scalar is not None
+        scalar = _known(f, to, what)
         if not is_scalar(value):
             f.emit.refuse("type", f"`{what}` is a number, got {describe(value)}")
         return cast(f, value, scalar, what)
-    entry = scalar_type(vector.dtype, f.emit.settings)
-    assert entry is not None
+    entry = _known(f, vector.dtype, what)
     given = value if isinstance(value, Struct) else operand(f.emit, value)
     if is_scalar(given):
         given = filled(vector.shape, given)
@@ -96,12 +98,20 @@ def _typed(f: Frame, value: Value, to: Any, what: str) -> Value:
     return Mat(vector.shape, tuple(cast(f, s, entry, what) for s in given.entries))
 
 
-def _zero(f: Frame, to: Any) -> Value:
+def _known(f: Frame, to: Any, what: str) -> ScalarType:
+    """The type of numbers that `to` is."""
+    found = scalar_type(to, f.emit.settings)
+    if found is None:
+        message = f"`{what}` has no type that kernels know, but {to!r}"
+        f.emit.refuse("type", message, help="give it a type of numbers, vectors, matrices or structs")
+    return found
+
+
+def _zero(f: Frame, to: Any, what: str) -> Value:
     if isinstance(to, StructType):
-        return Struct({name: _zero(f, t) for name, t in to.members}, to)
+        return Struct({name: _zero(f, t, f"{what}.{name}") for name, t in to.members}, to)
     vector = matrix_type(to)
-    scalar = scalar_type(to if vector is None else vector.dtype, f.emit.settings)
-    assert scalar is not None
+    scalar = _known(f, to if vector is None else vector.dtype, what)
     return const(0, scalar) if vector is None else filled(vector.shape, const(0, scalar))
 
 
@@ -143,6 +153,22 @@ def untyped(f: Frame, members: Mapping[str, Value], node: ast.AST) -> Struct:
             f.refuse("type", f"the member `{name}` cannot be {describe(v)}", node)
         out[name] = v
     return Struct(out)
+
+
+def select(f: Frame, cond: Value, yes: Struct, no: Value) -> Struct:
+    """``select(cond, a, b)`` of two structs, member by member; `cond` is one number."""
+    if not fits(yes, no) or not is_scalar(cond):
+        f.emit.refuse(
+            "type",
+            f"`select` chooses between two structs with the same members by one condition, "
+            f"got {describe(cond)}, {describe(yes)} and {describe(no)}",
+            help=f"give both as structs of {listed(yes.members)}",
+        )
+    pairs = zip(scalars(yes), scalars(no), strict=True)
+    chosen = [FUNCTIONS["select"](f.emit, cond, a, b, hint="t") for a, b in pairs]
+    made = rebuilt(yes, iter([f.emit.atom(s) for s in chosen]))
+    assert isinstance(made, Struct)
+    return made
 
 
 # ------------------------------------------------------------------ members that are not there

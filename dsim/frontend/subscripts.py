@@ -321,6 +321,9 @@ def struct_member(f: Frame, owner: Struct | StructElement, name: str, node: ast.
         return Method(owner, name, node.value if isinstance(node, ast.Attribute) else node)
     if name == "keys":
         return keys
+    if name == "items":
+        of = owner.members if isinstance(owner, Struct) else {k: member(f, owner, k) for k in keys}
+        return tuple((k, of[k]) for k in keys)
     structs.refuse_member(f, owner, name, node)
 
 

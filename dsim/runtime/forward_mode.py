@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
 
-from dsim.diagnostics import Diagnostic, GradientError
 from dsim.ir.nodes import MemoryKey
-from dsim.runtime import access, cut, hostops, zeros
+from dsim.runtime import cut, hostops, seeds, zeros
 from dsim.runtime.contexts import Args, Context
-from dsim.runtime.fields import Field, companions_with_memory, kind_of
+from dsim.runtime.fields import Field, companions_with_memory
 from dsim.runtime.forms import Form
 from dsim.runtime.notices import warn
 from dsim.runtime.stack import STACK
-from dsim.runtime.struct_fields import StructField
 
 
 class ForwardMode(Context):
@@ -24,13 +21,14 @@ class ForwardMode(Context):
 
     Parameters
     ----------
-    loss : Field or sequence of Field, optional
+    loss : field or sequence of fields, optional
         Fields whose `.dual` is wanted afterwards.
-    param : Field or sequence of Field
-        What to differentiate by; any shape, vectors and matrices too.
-    seed : number, sequence or array, optional
-        The direction, of `param`'s shape; for several params a sequence of seeds. None means 1, for a
-        `param` that is a single number.
+    param : field or sequence of fields
+        What to differentiate by; any shape, vectors, matrices and structs too.
+    seed : number, sequence, array or dictionary, optional
+        The direction, of `param`'s shape; for several params a sequence of seeds; for a struct field a
+        dictionary of seeds for its members, 0 for those that are left out. None means 1, for a `param` that
+        is a single number.
     clear_gradients : bool, default True
         Whether all tangents are set to 0 on entry.
 
@@ -59,11 +57,10 @@ class ForwardMode(Context):
         self, loss: Any = None, param: Any = None, seed: Any = None, clear_gradients: bool = True
     ) -> None:
         super().__init__()
-        self.params = _fields(param, "param")
-        self.losses = _fields(loss, "loss") if loss is not None else ()
-        if not self.params:
-            raise GradientError(Diagnostic("argument", "FwdMode needs a param to differentiate by"))
-        self._seeds = _seeds(self.params, seed, isinstance(param, Field))
+        directions = seeds.directions(param, seed)
+        self.params = tuple(f for f, _ in directions)
+        self.losses = seeds.fields(loss, "loss") if loss is not None else ()
+        self._seeds = [array for _, array in directions]
         self._clear = clear_gradients
         self._label = "dot"
         self._active: set[Field] = set()
@@ -216,40 +213,3 @@ class ForwardMode(Context):
             public = field.want((*field.derivative, "dot"))
             self.pass_on(hostops.form(hostops.Copy, public, kept), ())
             public.touched = True
-
-
-def _fields(given: Any, what: str) -> tuple[Field, ...]:
-    fields = (
-        (given,) if isinstance(given, Field) else tuple(given) if isinstance(given, Sequence) else (given,)
-    )
-    for f in fields:
-        if not isinstance(f, Field):
-            message = f"{what} must be a field or a list of fields, not {kind_of(f)}"
-            advice = "give its members: `[f.pos, f.mass]`" if isinstance(f, StructField) else ""
-            raise GradientError(Diagnostic("argument", message, help=advice))
-        f.require()
-        if not f.dtype.is_float:
-            raise GradientError(
-                Diagnostic("argument", f"{what} must be a float field, {f.quoted} holds {f.dtype}")
-            )
-    return fields
-
-
-def _seeds(params: tuple[Field, ...], seed: Any, single: bool) -> list[np.ndarray]:
-    given = [seed] if single else [None] * len(params) if seed is None else list(seed)
-    if len(given) != len(params):
-        message = f"{len(params)} params need {len(params)} seeds, got {len(given)}"
-        raise GradientError(Diagnostic("argument", message))
-    return [_one_seed(f, s) for f, s in zip(params, given, strict=True)]
-
-
-def _one_seed(field: Field, seed: Any) -> np.ndarray:
-    if seed is None:
-        if field.full_shape:
-            message = f"{field.quoted} has shape {field.full_shape}: say in which direction to differentiate"
-            raise GradientError(Diagnostic("argument", message, help="give `seed=` an array of that shape"))
-        return np.array(1.0)
-    array = seed.to_numpy().reshape(seed.full_shape) if isinstance(seed, Field) else np.asarray(seed)
-    if array.shape == (1,) and not field.full_shape:
-        array = array.reshape(())
-    return access.fitting_array(field, array)

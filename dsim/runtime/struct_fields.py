@@ -102,7 +102,7 @@ class StructField:
         return self._companion("dual")
 
     def _companion(self, which: str) -> StructField:
-        members = {name: getattr(m, which) for name, m in self._members.items() if _has_floats(m)}
+        members = {name: getattr(m, which) for name, m in self._members.items() if has_floats(m)}
         if not members:
             message = f"the struct field{self._called} has no float members, and so no {which}"
             advice = "give it a member of a float type"
@@ -191,10 +191,11 @@ class StructField:
             raise LaunchTypeError(Diagnostic("argument", message))
 
 
-def _has_floats(member: Field | StructField) -> bool:
+def has_floats(member: Field | StructField) -> bool:
+    """Whether there are floats in it."""
     if isinstance(member, Field):
         return member.dtype.is_float
-    return any(map(_has_floats, member.__dsim_struct_field__.values()))
+    return any(map(has_floats, member.__dsim_struct_field__.values()))
 
 
 class ElementStruct(HostStruct):

@@ -1,5 +1,6 @@
 """What is said of structs that are used wrongly."""
 
+from dsim.frontend.struct_types import StructType
 from tests.frontend.balls import Ball, Spin, said
 from tests.frontend.dialect import f, refused, structs, ti
 
@@ -244,3 +245,19 @@ def test_methods_are_called_where_they_are_named() -> None:
             f"the method `{name}` can only be called where it is named",
             f"write `….{name}(…)`, with what it belongs to",
         )
+
+
+def test_types_of_members_that_are_none() -> None:
+    Odd = StructType((("name", str), ("x", float)), name="Odd")
+
+    def given():
+        p = Odd(name=1)
+
+    def missing():
+        p = Odd(x=1.0)
+
+    advice = "give it a type of numbers, vectors, matrices or structs"
+    for function, where in ((given, "Odd(name=1)"), (missing, "Odd(x=1.0)")):
+        assert said(function) == (
+            where, "`Odd.name` has no type that kernels know, but <class 'str'>", advice,
+        )  # fmt: skip

@@ -169,7 +169,8 @@ def test_seeds_that_do_not_fit():
         ({"param": n}, "param must be a float field, `n` holds i32"),
         ({"param": 3.0}, "param must be a field or a list of fields, not float"),
         ({"loss": n, "param": x}, "loss must be a float field"),
-        ({}, "param must be a field"),
+        ({}, "FwdMode needs a param to differentiate by"),
+        ({"param": []}, "FwdMode needs a param to differentiate by"),
     ):
         with pytest.raises(ti.DsimError, match=message):
             ti.ad.FwdMode(**arguments)

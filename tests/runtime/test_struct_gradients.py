@@ -65,12 +65,6 @@ def test_state_in_place_and_writes_from_python():
     assert f.grad[1].to_dict() == {"axis": [0, 0], "rate": 0}
 
 
-def test_forward_mode_by_a_whole_struct_field():
-    f, y = Spin.field(shape=2), ti.field(ti.f64, shape=2)
-    with pytest.raises(RuntimeError, match="give its members"), ti.ad.FwdMode(loss=y, param=f):
-        pass
-
-
 def test_forward_mode():
     f = Spin.field(shape=2)
     y = ti.field(ti.f64, shape=2)
@@ -86,6 +80,52 @@ def test_forward_mode():
     with ti.ad.FwdMode(loss=y, param=[f.rate, f.axis], seed=[np.ones(2), np.zeros((2, 2))]):
         k()
     assert y.dual.to_numpy().tolist() == [24, 24]
+    with ti.ad.FwdMode(loss=y, param=f, seed={"rate": [1.0, 0.5]}):
+        k()
+    assert y.dual.to_numpy().tolist() == [24, 12]
+    with ti.ad.FwdMode(loss=y, param=[f, f.rate], seed=[{"axis": [[1.0, 0.0], [0.0, 1.0]]}, np.zeros(2)]):
+        k()
+    assert y.dual.to_numpy().tolist() == [36, 0]
+
+
+def test_forward_mode_by_nested_structs_with_integers():
+    inner = ti.types.struct(a=ti.f64, n=ti.i32)
+    s, d = (
+        ti.Struct.field({"inner": inner, "v": ti.math.vec2, "k": ti.i32}, shape=(), needs_dual=True)
+        for _ in range(2)
+    )
+    y = ti.Struct.field({"z": ti.f64}, shape=())
+
+    @ti.kernel
+    def k():
+        y[None].z = s[None].inner.a ** 2 * s[None].v.y
+
+    s.fill(3.0)
+    d.inner.a[None], d.v[None] = 1.0, [0.0, 2.0]
+    for seed in (d, {"inner": {"a": 1.0}, "v": [0.0, 2.0]}):
+        with ti.ad.FwdMode(loss=y, param=s, seed=seed):
+            k()
+        assert y.z.dual[None] == y.dual.z[None] == 2 * 3.0 * 3.0 + 9.0 * 2.0
+
+
+def test_wrong_seeds_for_struct_fields():
+    f, n = Spin.field(shape=2, name="f"), ti.Struct.field({"n": ti.i32}, shape=2, name="n")
+    for param, seed, message, advice in (
+        (f, None, "say in which direction to differentiate", "give `seed=` a dictionary of arrays"),
+        (f, np.ones(2), "got a NumPy array as a seed", "give `seed=` a dictionary of arrays"),
+        (
+            f,
+            {"rats": 1.0},
+            "a seed for `rats`, which is no float member",
+            "its float members are `axis`, `rate`",
+        ),
+        (f, {"rate": np.ones(3)}, r"`f.rate` takes an array of shape (2,), got (3,)", ""),
+        (n, {}, "param must have floats, <struct field `n` of n: shape (2,)> has none", ""),
+    ):
+        with pytest.raises(RuntimeError) as error:
+            ti.ad.FwdMode(param=param, seed=seed)
+        assert message in str(error.value)
+        assert f"help: {advice}" in str(error.value) or not advice
 
 
 def test_gradients_in_a_kernel():
