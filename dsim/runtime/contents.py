@@ -103,21 +103,21 @@ def text(tape: Tape) -> str:
     if not all_lines:
         return head
     shown = all_lines[:_MOST]
-    columns = [c for c in _columns(tape, shown) if any(c[1:])]
-    widths = [max(map(len, column)) for column in columns]
-    right = [column[0] in _NUMBERS for column in columns]
+    table = [c for c in columns(tape, shown) if any(c[1:])]
+    widths = [max(map(len, column)) for column in table]
+    right = [column[0] in NUMBERS for column in table]
     rows = [
         "  ".join(c.rjust(w) if r else c.ljust(w) for c, w, r in zip(row, widths, right, strict=True))
-        for row in zip(*columns, strict=True)
+        for row in zip(*table, strict=True)
     ]
     more = [f"… and {len(all_lines) - _MOST:,} lines more"] if len(all_lines) > _MOST else []
     return "\n".join([head, *(row.rstrip() for row in rows), *more])
 
 
-_NUMBERS = frozenset({"call", "saved", "forward", "backward", "line"})
+NUMBERS = frozenset({"call", "saved", "forward", "backward", "line"})
 
 
-def _columns(tape: Tape, shown: Sequence[Line]) -> Iterator[list[str]]:
+def columns(tape: Tape, shown: Sequence[Line]) -> Iterator[list[str]]:
     """The columns of the table, each with its head."""
     yield ["call", *(f"{line.calls[0]:,}" for line in shown)]
     yield ["", *_brackets(shown)]

@@ -1,0 +1,202 @@
+"""A tape as data: the part of a report that says what was recorded. Drawing it is other files' job.
+
+Everything but the times is the same in every run of the same program.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from dsim.diagnostics import GradientError
+from dsim.runtime import calls, contents
+from dsim.runtime.contents import Line
+from dsim.runtime.fields import Field
+from dsim.runtime.tape import Tape
+
+POINTS = 512  # of a series
+_MOST = 1000  # lines
+
+Json = dict[str, Any]
+
+
+def tape_json(tape: Tape, cell: str | None = None) -> Json:
+    """What `tape` recorded, as the member ``tape`` of a report.
+
+    Parameters
+    ----------
+    cell : str, optional
+        The name of the source that the report is about; calls of kernels that stand there are marked.
+
+    Returns
+    -------
+    dict
+        ``groups`` holds the calls with repeats folded: a group repeats its calls `count` times. A call that
+        is itself repeated in a group has a `count`. Gradient norms are there if the tape was profiled.
+    """
+    lines = contents.lines(tape)
+    fields = list(fields_of(tape, lines))
+    shown = lines[:_MOST]
+    return {
+        "loss": tape.loss.name,
+        "calls": len(tape.calls),
+        "saved_bytes": tape.saved_bytes,
+        "groups": _groups(shown, cell),
+        "more": len(lines) - len(shown),
+        "fields": [_field(f) for f in fields],
+        "graph": _graph(shown, fields),
+        "series": _series(tape),
+        "nonfinite": _not_finite(tape),
+    }
+
+
+def tape_timings(tape: Tape) -> Json:
+    """How long calls and adjoints took, of each kernel of the folded table; empty if that is not known."""
+    profile = tape.profiled
+    if profile is None:
+        return {"calls_s": [], "backward_s": []}
+    lines = contents.lines(tape)[:_MOST]
+    return {
+        "calls_s": [_total(profile.seconds[line.calls]) for line in lines],
+        "backward_s": [_total(profile.backward_seconds[line.calls]) for line in lines],
+    }
+
+
+def _total(seconds: np.ndarray) -> float:
+    return float(np.nansum(seconds))
+
+
+# -- calls
+
+
+def _groups(lines: Iterable[Line], cell: str | None) -> list[Json]:
+    """Lines put together by the repeat around them; what is not repeated, with its neighbours."""
+    groups: list[Json] = []
+    for line in lines:
+        count = line.repeats[0] if line.repeats else 1
+        starts = line.begins == len(line.repeats) if line.repeats else not groups or groups[-1]["count"] > 1
+        if starts:
+            groups.append({"first": int(line.calls[0]), "count": count, "calls": []})
+        groups[-1]["calls"].append(_call(line, cell))
+    return groups
+
+
+def _call(line: Line, cell: str | None) -> Json:
+    facts, span = line.facts, line.facts.span
+    made: Json = {
+        "kernel": facts.name,
+        "line": None if span is None else span.line,
+        "end_line": None if span is None else span.end_line,
+        "cell": span is not None and span.source.name == cell,
+        "file": "" if span is None else span.source.name,
+        "reads": list(calls.names(facts.reads)),
+        "stores": list(calls.names(facts.stores)),
+        "accumulates": list(calls.names(facts.accumulates)),
+        "overwrites": list(line.overwrites),
+        "saved_bytes": line.saved_bytes,
+    }
+    inner = math.prod(line.repeats[1:])
+    return {**made, "count": inner} if inner > 1 else made
+
+
+# -- fields
+
+
+def fields_of(tape: Tape, lines: Iterable[Line]) -> dict[Field, None]:
+    """The fields of a tape, in the order in which they were made; the loss is the last."""
+    used = {f for line in lines for f in line.facts.fields}
+    found = dict.fromkeys(sorted(used, key=lambda f: (f.root.number, f.derivative)))
+    found.pop(tape.loss, None)
+    return {**found, tape.loss: None}
+
+
+def _field(field: Field) -> Json:
+    return {
+        "name": field.name,
+        "dtype": field.dtype.name,
+        "shape": list(field.shape),
+        "entry_shape": list(field.entry_shape),
+        "needs_grad": field.needs_grad,
+        "bytes": 0 if field.buffer is None else field.buffer.nbytes,
+    }
+
+
+def _graph(lines: Iterable[Line], fields: list[Field]) -> Json:
+    """Fields and lines of the folded table as nodes, and what each line does with which field as edges."""
+    at = {f: n for n, f in enumerate(fields)}
+    nodes: list[Json] = [{"id": n, "kind": "field", "name": f.name} for f, n in at.items()]
+    edges: list[Json] = []
+    for line in lines:
+        here = len(nodes)
+        nodes.append({"id": here, "kind": "call", "name": line.facts.name, "first": int(line.calls[0])})
+        edges += [{"from": at[f], "to": here, "kind": "reads"} for f in line.facts.reads]
+        edges += [{"from": here, "to": at[f], "kind": "stores"} for f in line.facts.stores]
+        edges += [{"from": here, "to": at[f], "kind": "accumulates"} for f in line.facts.accumulates]
+    return {"nodes": nodes, "edges": edges}
+
+
+# -- numbers
+
+
+def _series(tape: Tape) -> Json:
+    saved = tape.calls.saved_bytes()
+    profile = tape.profiled
+    norms = None
+    if profile is not None and not np.isnan(profile.backward_seconds).all():
+        norms = profile.gradient_norm
+    at = thinned(saved if norms is None else norms, POINTS if norms is None else POINTS // 2)
+    if norms is not None:
+        at = np.union1d(at, thinned(saved, POINTS // 2))
+    return {
+        "step": at.tolist(),
+        "gradient_norm": [] if norms is None else [number(v) for v in norms[at].tolist()],
+        "saved_bytes": saved[at].tolist(),
+    }
+
+
+def thinned(values: np.ndarray, points: int) -> np.ndarray:
+    """Where to look at `values` so that at most `points` of them show every peak and every dip."""
+    count = len(values)
+    if count <= points:
+        return np.arange(count)
+    edges = np.linspace(0, count, points // 2 + 1).astype(np.int64)
+    shown = np.where(np.isnan(values), np.inf, values)  # a NaN is a peak
+    found = {0, count - 1}
+    for begin, end in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True):
+        found |= {begin + int(shown[begin:end].argmin()), begin + int(shown[begin:end].argmax())}
+    at = np.array(sorted(found))
+    return at if len(at) <= points else np.delete(at, [1, len(at) - 2][: len(at) - points])
+
+
+def number(value: float) -> float | str:
+    """`value` as JSON has it: with six digits, and what is not finite as a string."""
+    return float(f"{value:.6g}") if math.isfinite(value) else str(value)
+
+
+def _not_finite(tape: Tape) -> Json | None:
+    """The first number that is not finite, as far as someone has looked for it."""
+    what = tape.not_finite
+    if what is not None:
+        line = None if what.span is None else what.span.line
+        call = len(tape.calls) if what.call is None else what.call  # it would have been the next one
+        return {"call": call, "kernel": what.kernel, "field": what.field, "line": line}
+    call = None if tape.profiled is None else tape.profiled.first_not_finite
+    if call is None:
+        return None
+    facts = tape.calls.facts(call)
+    return {"call": call, "kernel": facts.name, "field": _spoilt(tape, call, facts.fields), "line": None}
+
+
+def _spoilt(tape: Tape, call: int, fields: Iterable[Field]) -> str:
+    """The gradient that is not finite before a call."""
+    for field in fields:
+        try:
+            values = tape.gradient(field, after=call - 1 if call else None)
+        except GradientError:
+            continue
+        if not np.isfinite(values).all():
+            return f"{field.name}.grad"
+    return ""
