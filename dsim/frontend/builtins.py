@@ -36,13 +36,19 @@ PYTHON = {
     "round": "int_round",
 }  # fmt: skip
 
+_OPERATORS = (
+    "add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and_", "or_", "xor", "lshift",
+    "rshift", "eq", "ne", "lt", "le", "gt", "ge", "neg", "pos", "invert", "not_",
+)  # fmt: skip
+
 
 def _known() -> dict[Any, str]:
     found: dict[Any, str] = {}
     for module, table in ((np, _NUMPY), (math, _MATH), (builtins, PYTHON)):
         for name, meaning in table.items():
             found[getattr(module, name)] = meaning
-    found[operator.matmul] = "matmul"
+    for name in _OPERATORS:
+        found[getattr(operator, name)] = f"operator.{name}"
     return found
 
 

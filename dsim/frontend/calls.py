@@ -16,6 +16,7 @@ from dsim.frontend import (
     loops,
     matrices,
     python_calls,
+    python_operators,
     randomness,
     references,
     struct_methods,
@@ -270,7 +271,7 @@ def _derivative(mode: str) -> Callable[..., Value]:
     return make
 
 
-_BY_VALUE |= {"forward": _derivative("jvp"), "grad": _derivative("vjp")}
+_BY_VALUE |= {"forward": _derivative("jvp"), "grad": _derivative("vjp"), **python_operators.FUNCTIONS}
 
 
 _BY_SYNTAX: dict[str, Callable[[Frame, str, ast.Call, bool], Value]] = {

@@ -263,7 +263,8 @@ class Captures:
         """Whether the number at `path` is to be a parameter; notes it when it is."""
         if path.text not in self.promoted:
             return False
-        self.hidden.setdefault(path.text, Capture(path.text, value, path.read))
+        read = path.read
+        self.hidden.setdefault(path.text, Capture(path.text, plain(value), lambda: plain(read())))
         return True
 
     def object(self, path: Path, value: object) -> None:
@@ -290,14 +291,15 @@ def _code(function: object) -> object:
 
 
 _PLAIN = {int, float, bool, str}
+_CONTENT: dict[type, Callable[[Any], object]] = {int: int.__int__, float: float.__float__, str: str.__str__}
 
 
 def plain(value: object) -> object:
     """`value` in a form that ``==`` compares as a whole: arrays as their bytes, containers copied."""
     if type(value) in _PLAIN:  # asked at every launch
         return value
-    if isinstance(value, np.generic):
-        return value.item()
+    if isinstance(value, np.generic | int | float | str):
+        return _bare(value)
     if isinstance(value, np.ndarray) and not value.dtype.hasobject:
         return value.shape, value.dtype.str, value.tobytes()
     if is_host_struct(value):
@@ -309,6 +311,13 @@ def plain(value: object) -> object:
     if isinstance(value, Mapping | set):
         return copy.copy(value)
     return value
+
+
+def _bare(value: np.generic | float | str) -> object:
+    """A number of NumPy's, or a member of an enumeration, as what it is equal to."""
+    if isinstance(value, np.generic):
+        return value.item()
+    return next(content(value) for kind, content in _CONTENT.items() if isinstance(value, kind))
 
 
 def _tuples(value: object) -> object:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import operator
 from itertools import product
 
 import numpy as np
 import pytest
 
+from dsim.frontend import builtins
 from tests.frontend.dialect import agrees, f, lowered, refused, run, ti
 
 
@@ -149,3 +151,41 @@ def test_what_has_no_truth() -> None:
         "type: a vector of 2 is neither true nor false\nhelp: reduce it with `.all()` or `.any()`"
     )
     assert refused(fields) == "type: the field `x` cannot be a condition"
+
+
+@pytest.mark.parametrize("name", builtins._OPERATORS)
+def test_functions_of_the_module_operator(name) -> None:
+    """Each is the operator that it is in Python."""
+    function = getattr(operator, name)
+    if name == "matmul":
+
+        def vectors() -> float:
+            return function(ti.Vector([1.0, 2.0]), ti.Vector([3.0, 4.0]))
+
+        assert run(vectors) == 11.0
+        return
+
+    def one(a: ti.i32, b: ti.i32) -> float:
+        return function(a)
+
+    def two(a: ti.i32, b: ti.i32) -> float:
+        return function(a, b)
+
+    k = one if function in (operator.neg, operator.pos, operator.invert, operator.not_) else two
+    for a, b in ((7, 3), (-7, 3), (2, 2)):
+        agrees(k, [], a, b)
+
+
+def test_operators_of_vectors_and_of_too_few() -> None:
+    x = f(2, entry=(2,))
+
+    def k():
+        v = operator.mul(operator.neg(ti.Vector([1.0, 2.0])), 3.0)
+        x[0] = v
+
+    def few():
+        x[0] = operator.add(1.0)
+
+    run(k)
+    assert x.values[0].tolist() == [-3.0, -6.0]
+    assert "argument: wrong arguments for `operator.add`" in refused(few)
