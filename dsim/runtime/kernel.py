@@ -18,6 +18,8 @@ from dsim.runtime.forms import Form, Keys, label_apart
 from dsim.runtime.mirrors import Mirror
 from dsim.runtime.shown import Looking
 from dsim.runtime.signatures import Signature
+from dsim.runtime.stack import STACK
+from dsim.runtime.tensor_gradients import as_ndarrays, requires_gradient
 from dsim.runtime.versions import Instance
 
 
@@ -169,7 +171,7 @@ class Kernel:
         """Runs the adjoint at the current state: from the outputs' ``.grad`` to the inputs'.
 
         Call the kernel first. The adjoints of what it stored are used up (set to 0), those of what it
-        read are added to.
+        read are added to. Of a PyTorch tensor that requires a gradient, the adjoint is its own ``.grad``.
 
         Raises
         ------
@@ -178,7 +180,12 @@ class Kernel:
         GradientError
             When no field of the kernel, or not every one that it needs, has a gradient.
         """
-        kernel, rest = self._chosen(self._signature.complete(args, named))
+        args, arrays = self._signature.complete(args, named), self._signature.arrays
+        if not STACK.open and any(requires_gradient(args[n]) for n in arrays):
+            with as_ndarrays(args, arrays) as given:
+                self.grad(*given)
+            return
+        kernel, rest = self._chosen(args)
         with kernel.formed(rest) as (form, values):
             adjoint = form.adjoint(self._with_gradient(form), "bar")
             if adjoint.conflicts or adjoint.lost:

@@ -26,6 +26,7 @@ def directions(param: Any, seed: Any) -> list[Direction]:
     params = _listed(param)
     if param is None or not params:
         raise GradientError(Diagnostic("argument", "FwdMode needs a param to differentiate by"))
+    fields(params, "param")  # says what is wrong with them
     single = params[0] is param
     given = [seed] if single else [None] * len(params) if seed is None else list(seed)
     if len(given) != len(params):
@@ -71,7 +72,6 @@ def _of(param: Any, seed: Any) -> Iterator[Direction]:
 
 
 def _of_struct(param: StructField, seed: Any) -> Iterator[Direction]:
-    tuple(_members(param, "param"))  # says what is wrong with it
     if isinstance(seed, StructField):
         seed = {k: m for k, m in seed.__dsim_struct_field__.items() if has_floats(m)}
     if not isinstance(seed, Mapping):

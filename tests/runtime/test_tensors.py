@@ -9,11 +9,23 @@ import pytest
 import dsim as ti
 
 
+class Device(str):
+    __slots__ = ()
+
+    @property
+    def type(self):
+        return self.split(":")[0]
+
+
 class Tensor:
     """A tensor on some device, which gives its numbers to NumPy only as PyTorch's does."""
 
     def __init__(self, array, device="cpu", requires_grad=False):
-        self.array, self.device, self.requires_grad = array, device, requires_grad
+        self.array, self.device, self.requires_grad = array, Device(device), requires_grad
+        self.grad = None
+
+    def __dlpack__(self):
+        raise AssertionError("tensors on the CPU are NumPy's as they are")
 
     def to(self, device):
         return Tensor(self.array.copy(), device, self.requires_grad)
@@ -126,3 +138,82 @@ def test_what_is_no_tensor():
     assert "help: `from_numpy()` takes arrays" in str(error.value)
     with pytest.raises(TypeError, match=r"`x` takes an array of shape \(2,\), got \(3,\)"):
         x.from_torch(Tensor(np.zeros(3)))
+
+
+# ------------------------------------------------------------------ kernel.grad() on tensors
+
+
+@ti.kernel
+def squares(x: ti.types.ndarray(), y: ti.types.ndarray()):
+    for i in x:
+        y[i] = x[i] ** 2
+
+
+def _leaf(*numbers):
+    return Tensor(np.array(numbers), requires_grad=True)
+
+
+@pytest.mark.usefixtures("torch")
+def test_tensors_keep_their_gradients():
+    x, y = _leaf(1.0, 2.0, 3.0), _leaf(0.0, 0.0, 0.0)
+    squares(x, y)
+    assert y.array.tolist() == [1.0, 4.0, 9.0]
+    y.grad = Tensor(np.array([1.0, 0.0, 2.0]))
+    squares.grad(x, y)
+    assert x.grad.array.tolist() == [2.0, 0.0, 12.0]
+    assert y.grad.array.tolist() == [0.0, 0.0, 0.0]  # used up
+    kept = x.grad
+    y.grad = Tensor(np.array([1.0, 1.0, 0.0]))
+    squares.grad(x=x, y=y)
+    assert x.grad is kept
+    assert kept.array.tolist() == [4.0, 4.0, 12.0]
+    assert x.array.tolist() == [1.0, 2.0, 3.0]
+
+
+@pytest.mark.usefixtures("torch")
+def test_gradients_of_tensors_of_vectors_beside_fields():
+    v, total = _leaf([1.0, 2.0], [3.0, 4.0]), ti.field(ti.f64, shape=(), needs_grad=True)
+
+    @ti.kernel
+    def run(v: ti.types.ndarray(dtype=ti.types.vector(2, ti.f64), ndim=1), scale: float):
+        for i in v:
+            total[None] += scale * v[i].norm_sqr()
+
+    total.grad[None] = 1.0
+    run.grad(v, 0.5)
+    assert v.grad.array.tolist() == [[1.0, 2.0], [3.0, 4.0]]
+
+
+@pytest.mark.usefixtures("torch")
+def test_one_tensor_for_two_parameters():
+    x, total = _leaf(2.0), ti.field(ti.f64, shape=(), needs_grad=True)
+
+    @ti.kernel
+    def run(a: ti.types.ndarray(), b: ti.types.ndarray()):
+        for i in a:
+            total[None] += a[i] * b[i]
+
+    total.grad[None] = 1.0
+    run.grad(x, x)
+    assert x.grad.array.tolist() == [4.0]
+
+
+def test_tensors_whose_gradients_cannot_be_given():
+    x, y = _leaf(1.0), _leaf(1.0)
+    y.device = Device("cuda:0")
+    with pytest.raises(TypeError, match="got a tensor on the device cuda:0"):
+        squares.grad(x, y)
+    with pytest.raises(TypeError, match="requires a gradient, which no tape gives"), ti.ad.Tape(_loss()):
+        squares(x, x)
+
+    @ti.kernel
+    def run(v: ti.types.ndarray(dtype=ti.types.vector(2, ti.f64))):
+        for i in v:
+            v[i] *= 2.0
+
+    with pytest.raises(TypeError, match="argument `v` of `run` is an array of vectors of 2 f64"):
+        run.grad(x)
+
+
+def _loss():
+    return ti.field(ti.f64, shape=(), needs_grad=True)
