@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from typing import Any
 
+from dsim.frontend.matrices import METHODS
 from dsim.frontend.struct_types import StructType
 from dsim.frontend.types import MatrixType
 from dsim.ir.types import ScalarType, from_numpy
@@ -243,6 +244,8 @@ def _mark(kind: str, *names: str) -> None:
 
 _mark("Matrix", "zero", "one", "unit", "identity", "diag", "rows", "cols")
 _mark("Vector", "zero", "one", "unit", "rows", "cols")
+for _name in METHODS:  # ``Vector.normalized(v)`` in a kernel
+    getattr(values.Array, _name).__dsim_builtin__ = _name
 
 
 class Layout:

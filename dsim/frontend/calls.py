@@ -105,6 +105,8 @@ def _builtin(
         return _checked(f, name, node, _BY_VALUE[name], hint, *args, **keywords)
     if name in matrices.METHODS and name not in elementary.FUNCTIONS and args:
         owner = operand(f.emit, args[0])
+        if not isinstance(owner, Mat):
+            f.refuse("shape", f"`{name}` needs a vector or a matrix, got {describe(owner)}", node)
         return _checked(f, name, node, matrices.METHODS[name], owner, hint, *args[1:], **keywords)
     if name not in elementary.FUNCTIONS:
         f.refuse("unknown-function", f"kernels have no `{name}`", node.func)

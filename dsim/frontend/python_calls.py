@@ -38,7 +38,7 @@ def call(f: Frame, callee: Opaque, args: list[Value], keywords: dict[str, Value]
         f.c.captures.function(callee.path, callee.value)
     try:
         result = callee.value(*plain, **named)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, AttributeError, LookupError, ArithmeticError) as error:
         f.refuse("argument", str(error), node)
     return _as_written(f, result, node)
 
