@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import io
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, cast
 
 import numpy as np
+import PIL.Image
 from IPython.core.getipython import get_ipython
 from IPython.display import DisplayHandle, Image, display
 from ipywidgets import Button, FloatSlider, FloatText
@@ -27,6 +28,10 @@ class Screen(Protocol):
 
     def show(self, pixels: NDArray[np.uint8], fps_limit: float | None) -> None:
         """Shows `pixels` (height, width, 3) in the place of the picture before."""
+        ...
+
+    def film(self, moving: bytes) -> None:
+        """Shows an animated PNG in the place of the picture before."""
         ...
 
     def slider(self, text: str, low: float, high: float, step: float) -> Control:
@@ -53,6 +58,9 @@ class NoScreen:
     """A script or a test: there is nothing to show on, and nothing to wait for."""
 
     def show(self, pixels: NDArray[np.uint8], fps_limit: float | None) -> None:
+        """Does nothing."""
+
+    def film(self, moving: bytes) -> None:
         """Does nothing."""
 
     def slider(self, text: str, low: float, high: float, step: float) -> Control:
@@ -82,7 +90,14 @@ class NotebookScreen:
         if fps_limit is not None:
             time.sleep(max(0.0, self._shown_at + 1.0 / fps_limit - time.monotonic()))
         self._shown_at = time.monotonic()
-        picture = Image(data=png(pixels), format="png")
+        self._replace(png(pixels))
+
+    def film(self, moving: bytes) -> None:
+        """Replaces the picture by one that moves on its own."""
+        self._replace(moving)
+
+    def _replace(self, data: bytes) -> None:
+        picture = Image(data=data, format="png")
         if self._handle is None:
             self._handle = DisplayHandle()
             self._handle.display(picture)
@@ -113,6 +128,16 @@ def png(pixels: NDArray[np.uint8]) -> bytes:
     """`pixels` (height, width, 3) as a PNG file's bytes."""
     out = io.BytesIO()
     pictures.imsave(out, pixels, format="png")
+    return out.getvalue()
+
+
+def animated_png(frames: Sequence[NDArray[np.uint8]], fps: float, colors: int) -> bytes:
+    """`frames` (height, width, 3) as one picture that shows them again and again, `fps` a second."""
+    first, *others = (
+        PIL.Image.fromarray(frame).quantize(colors, dither=PIL.Image.Dither.NONE) for frame in frames
+    )
+    out = io.BytesIO()
+    first.save(out, format="png", save_all=True, append_images=others, duration=1000 / fps, loop=0)
     return out.getvalue()
 
 

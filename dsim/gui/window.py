@@ -152,6 +152,30 @@ class GUI(Drawing):
             self._coming.append(Event(self.PRESS, self.ESCAPE))
         self.clear()
 
+    def film(self, file: str | Path | None = None, *, fps: float = 20, colors: int = 32) -> None:
+        """All frames as one picture that moves: in a notebook it takes the place of the last one, and stays.
+
+        Parameters
+        ----------
+        file : str or Path, optional
+            Where to save it, as an animated PNG.
+        fps : float
+            Frames a second.
+        colors : int
+            How many colours a frame keeps, at most 256; fewer make a smaller file.
+
+        Raises
+        ------
+        ValueError
+            When no frame was shown.
+        """
+        if not self.frames:
+            raise ValueError("there is no frame to make a film of: call `show` first")
+        moving = screen.animated_png(self.frames, fps, colors)
+        if file is not None:
+            Path(file).write_bytes(moving)
+        self._screen.film(moving)
+
     def close(self) -> None:
         """Ends the loop that asks for `running`."""
         self.running = False

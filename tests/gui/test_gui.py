@@ -4,6 +4,7 @@ import subprocess
 import sys
 
 import numpy as np
+import PIL.Image
 import pytest
 from matplotlib import image as pictures
 
@@ -204,6 +205,29 @@ def test_a_notebook_replaces_one_picture(monkeypatch):
     while gui.running:
         gui.show()
     assert calls == [("display", b"\x89PNG"), ("update", b"\x89PNG"), ("update", b"\x89PNG")]
+    gui.film()
+    assert calls[3:] == [("update", b"\x89PNG")]
+
+
+def test_a_film_has_all_frames(tmp_path):
+    gui = GUI(res=(40, 20), background_color=0x112F41, frames=4)
+    while gui.running:
+        gui.circle([0.2 + 0.2 * gui.frame, 0.5], color=0xED553B, radius=3)
+        gui.show()
+    gui.film(tmp_path / "dot.png", fps=25)
+    with PIL.Image.open(tmp_path / "dot.png") as film:
+        assert (film.n_frames, film.size, film.info["loop"]) == (4, (40, 20), 0)
+        for k, frame in enumerate(gui.frames):
+            film.seek(k)
+            assert film.info["duration"] == 40
+            shown = np.asarray(film.convert("RGB")).astype(int)
+            assert np.abs(shown - frame).max() <= 8  # of 256, by the choice of colours
+            assert tuple(shown[10, 8 + 8 * k]) == (0xED, 0x55, 0x3B)
+
+
+def test_a_film_of_no_frames():
+    with pytest.raises(ValueError, match="no frame to make a film of"):
+        GUI(res=8).film()
 
 
 def test_matplotlib_is_imported_only_for_drawing():
