@@ -38,15 +38,15 @@ class StructType(struct_types.StructType):
 
     def __call__(self, *values: Any, **named: Any) -> HostStruct:
         """A struct of this type outside kernels; members that are not given are zero."""
-        what = self.name or "the struct"
+        what = f"`{self.name}`" if self.name else "the struct"
         if len(values) > len(self.members):
-            raise TypeError(f"`{what}` has {len(self.members)} members, got {len(values)} values")
+            raise TypeError(f"{what} has {len(self.members)} members, got {len(values)} values")
         given = dict(zip(self.keys, values, strict=False))
         for name, value in named.items():
             if name not in self.keys:
-                raise TypeError(no_member(f"`{what}`", name, self.keys))
+                raise TypeError(no_member(what, name, self.keys))
             if name in given:
-                raise TypeError(f"`{what}` got the member `{name}` twice")
+                raise TypeError(f"{what} got the member `{name}` twice")
             given[name] = value
         return HostStruct.typed(self, {n: given[n] if n in given else _zero(t) for n, t in self.members})
 

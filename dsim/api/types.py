@@ -33,9 +33,9 @@ from dsim.api.primitive_types import (
     uint32,
     uint64,
 )
-from dsim.api.structs import struct
+from dsim.api.structs import StructType, struct
 from dsim.frontend.lowered import Settings
-from dsim.frontend.types import ArrayType, MatrixType, Template, scalar_type
+from dsim.frontend.types import ArrayType, MatrixType, Template, array_type, is_template, scalar_type
 from dsim.runtime import settings
 from dsim.runtime.fields import Field
 from dsim.runtime.ndarrays import Ndarray
@@ -179,6 +179,29 @@ def ref(dtype: Any) -> Template:
     return Template()
 
 
+def argpack(**members: Any) -> StructType:
+    """Taichi's packs of arguments: structs, for the annotation of one parameter.
+
+    Arrays cannot be members: they are parameters of their own.
+
+    Examples
+    --------
+    >>> import dsim as ti
+    >>> Options = ti.types.argpack(dt=ti.f32, gravity=ti.math.vec2)
+    >>> @ti.kernel
+    ... def fall(options: Options) -> ti.f32:
+    ...     return options.dt * options.gravity.y
+    >>> fall(Options(dt=0.5, gravity=[0.0, -10.0]))
+    -5.0
+    """
+    for name, t in members.items():
+        if array_type(t) is not None or is_template(t):
+            raise TypeError(
+                f"the member `{name}` of a pack cannot be an array or template: make it a parameter"
+            )
+    return struct(**members)
+
+
 def is_integral(dtype: Any) -> bool:
     """Whether `dtype` is a type of integers; `u1` is one, as in Taichi.
 
@@ -209,8 +232,8 @@ def is_tensor(dtype: Any) -> bool:
 
 
 __all__ = [
-    "NDArray", "f16", "f32", "f64", "float16", "float32", "float64", "i8", "i16", "i32", "i64", "int8",
-    "int16", "int32", "int64", "is_integral", "is_real", "is_signed", "is_tensor", "matrix", "ndarray",
-    "primitive_types", "ref", "struct", "template", "u1", "u8", "u16", "u32", "u64", "uint1", "uint8",
-    "uint16", "uint32", "uint64", "vector",
+    "NDArray", "argpack", "f16", "f32", "f64", "float16", "float32", "float64", "i8", "i16", "i32", "i64",
+    "int8", "int16", "int32", "int64", "is_integral", "is_real", "is_signed", "is_tensor", "matrix",
+    "ndarray", "primitive_types", "ref", "struct", "template", "u1", "u8", "u16", "u32", "u64", "uint1",
+    "uint8", "uint16", "uint32", "uint64", "vector",
 ]  # fmt: skip

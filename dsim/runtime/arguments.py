@@ -24,6 +24,7 @@ from dsim.frontend.lowered import (
     StructParam,
     StructReturns,
 )
+from dsim.frontend.values import describe_shape
 from dsim.ir.types import ScalarType
 from dsim.runtime import access, pipeline
 from dsim.runtime.array_launch import ArrayLaunch
@@ -75,9 +76,13 @@ class Parameters:
         if isinstance(param, StructParam):
             yield from self._members(param, value)
             return
-        array = np.asarray(value)
+        try:
+            array = np.asarray(value)
+        except ValueError:
+            raise self._refused(param, "got rows of different lengths") from None
         if array.shape != param.shape or array.dtype == object:
-            raise self._refused(param, f"of shape {param.shape}, got shape {array.shape}")
+            got = f"got shape {array.shape}" if array.shape else f"got {described(value)}"
+            raise self._refused(param, got)
         try:
             yield from [strict_scalar(param.type, v) for v in array.ravel().tolist()]
         except (TypeError, ValueError, OverflowError) as wrong:
@@ -94,9 +99,14 @@ class Parameters:
         if isinstance(param, StructParam):
             what = f"a struct of {', '.join(f'`{k}`' for k in param.kind.keys)}"
         else:
-            what = _article(param.type)
+            what = _described(param)
         message = f"argument `{param.name}` of `{self.name}` is {what}: {why}"
         return LaunchTypeError(Diagnostic("argument", message, self.span, "defined here"))
+
+
+def _described(param: Param) -> str:
+    """``an f32``, ``a vector of 3 f32``, ``a matrix of 2 by 2 f32``."""
+    return f"{describe_shape(param.shape)} {param.type}" if param.shape else _article(param.type)
 
 
 def _article(t: ScalarType) -> str:

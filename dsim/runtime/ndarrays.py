@@ -15,6 +15,8 @@ class Ndarray(Field):
     have a gradient, and tapes see what is written to it.
     """
 
+    word = "ndarray"
+
     @property
     def element_shape(self) -> tuple[int, ...]:
         """The shape of an element, as Taichi calls it."""

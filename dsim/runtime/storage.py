@@ -28,6 +28,7 @@ class Storage:
     """Typed memory with companions; see `Field`."""
 
     __dsim_field__ = True
+    word = "field"  # what messages call it without a name of its own
 
     def __init__(self, dtype: ScalarType, entry_shape: tuple[int, ...], name: str) -> None:
         self.dtype = dtype
@@ -71,7 +72,7 @@ class Storage:
     @property
     def name(self) -> str:
         """What a person calls it, as far as dsim knows: ``x``, ``x.grad``."""
-        base = self.root.given_name or "the field"
+        base = self.root.given_name or f"the {self.word}"
         return ".".join((base, *(_WORDS[d.rstrip("0123456789")] for d in self.derivative)))
 
     @property

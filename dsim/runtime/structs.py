@@ -48,8 +48,7 @@ class HostStruct(metaclass=Builtin):
     def typed(cls, kind: StructType, values: Mapping[str, Any]) -> HostStruct:
         """A struct of type `kind`; `values` has all its members, which are converted."""
         made = HostStruct.__new__(HostStruct)
-        what = kind.name or "the struct"
-        made._fill(kind, {name: fitting(t, values[name], f"{what}.{name}") for name, t in kind.members})
+        made._fill(kind, {name: fitting(t, values[name], _called(kind, name)) for name, t in kind.members})
         return made
 
     def _fill(self, kind: StructType | None, values: dict[str, Any]) -> None:
@@ -66,8 +65,7 @@ class HostStruct(metaclass=Builtin):
 
     def _put(self, name: str, value: Any) -> None:
         if self._kind is not None:
-            what = f"{self._kind.name or 'the struct'}.{name}"
-            self._values[name] = fitting(self._kind.type_of(name), value, what)
+            self._values[name] = fitting(self._kind.type_of(name), value, _called(self._kind, name))
         else:
             self._values[name] = _like(name, _untyped(name, value), self._values[name])
 
@@ -146,6 +144,11 @@ class HostStruct(metaclass=Builtin):
     @property
     def __dsim_struct_value__(self) -> dict[str, Any]:
         return {name: self._get(name) for name in self._names()}
+
+
+def _called(kind: StructType, name: str) -> str:
+    """What messages call the member `name`."""
+    return f"{kind.name}.{name}" if kind.name else name
 
 
 def members_of(value: Mapping[str, Any] | HostStruct) -> Mapping[str, Any]:

@@ -388,5 +388,5 @@ def _check_loss(loss: Any) -> None:
         message = f"the loss must be a float field, {loss.quoted} holds {loss.dtype}"
         raise GradientError(Diagnostic("argument", message))
     if not loss.needs_grad:
-        message = f"the loss {loss.quoted} has no gradient"
+        message = f"the loss{f' {loss.quoted}' if loss.root.given_name else ''} has no gradient"
         raise GradientError(Diagnostic("missing-gradient", message, help="declare it with `needs_grad=True`"))

@@ -232,3 +232,18 @@ def test_logging_levels(capsys):
 def test_sparse_matrices_say_what_to_do_instead():
     with pytest.raises(AttributeError, match=r"scipy\.sparse\.linalg"):
         _ = ti.linalg.SparseMatrixBuilder
+
+
+def test_packs_of_arguments():
+    pack = ti.types.argpack(dt=ti.f32, v=ti.math.vec2, inner=ti.types.struct(n=ti.i32))
+
+    @ti.kernel
+    def run(p: pack) -> ti.f32:
+        return p.dt * p.v.x + p.inner.n
+
+    made = pack(dt=0.5, v=[4.0, 0.0], inner={"n": 3})
+    assert run(made) == 5.0
+    made.dt = 1.0
+    assert run(made) == 7.0
+    with pytest.raises(TypeError, match="the member `x` of a pack cannot be an array or template"):
+        ti.types.argpack(x=ti.types.ndarray())

@@ -251,3 +251,14 @@ def test_printing_shows_the_numbers():
 def test_a_field_that_no_machine_can_hold(shape):
     with pytest.raises(ti.LaunchError, match="GiB, which cannot be had"):
         ti.field(ti.f64, shape=shape)
+
+
+def test_fields_and_ndarrays_without_a_name():
+    with pytest.raises(TypeError, match=r"\]: the field takes an array of shape \(3,\)"):
+        ti.field(ti.f32, shape=3).from_numpy(np.zeros(2))
+    with pytest.raises(TypeError, match=r"\]: the ndarray takes an array of shape \(3,\)"):
+        ti.ndarray(ti.f32, shape=3).from_numpy(np.zeros(2))
+    with pytest.raises(ti.GradientError, match=r"\]: the loss has no gradient"):
+        ti.ad.Tape(ti.field(ti.f32, shape=()))
+    with pytest.raises(TypeError, match=r"\]: `a` holds f32: got dict"):
+        ti.types.struct(a=ti.f32)({"a": 2})

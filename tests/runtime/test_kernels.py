@@ -51,8 +51,29 @@ def test_arguments_that_are_vectors():
         return v.dot(w)
 
     assert along([1.0, 2.0], ti.Vector([3.0, 4.0])) == 11.0
-    with pytest.raises(TypeError, match=r"of shape \(2,\), got shape \(3,\)"):
+    with pytest.raises(TypeError, match=r"is a vector of 2 f\d\d: got shape \(3,\)"):
         along([1.0, 2.0, 3.0], [1.0, 2.0])
+
+
+def test_vectors_and_matrices_that_do_not_fit():
+    @ti.kernel
+    def k(v: ti.math.vec3, m: ti.math.mat2) -> float:
+        return v.x + m[0, 0]
+
+    good = [[1.0, 2.0], [3.0, 4.0]]
+    for v, m, what in (
+        (1.0, good, "argument `v` of `k` is a vector of 3 f32: got float"),
+        ([1.0, 2.0], good, r"argument `v` of `k` is a vector of 3 f32: got shape \(2,\)"),
+        ([1, 2, 3], [1, 2, 3, 4], r"argument `m` of `k` is a matrix of 2 by 2 f32: got shape \(4,\)"),
+        (
+            [1, 2, 3],
+            [[1, 2], [3]],
+            "argument `m` of `k` is a matrix of 2 by 2 f32: got rows of different len",
+        ),
+    ):
+        with pytest.raises(TypeError, match=what):
+            k(v, m)
+    assert k((1, 2, 3), np.ones((2, 2))) == 2.0
 
 
 def test_default_arguments():

@@ -255,9 +255,7 @@ def test_wrong_arguments_of_kernels():
         k({"rate": 1.0})
     with pytest.raises(TypeError, match=r"argument `b.spin.rate` of `k` is an f32: got str"):
         k({**ball().to_dict(), "spin": {"axis": [0.0, 0.0], "rate": "x"}})
-    with pytest.raises(
-        TypeError, match=r"argument `b.pos` of `k` is an f64: of shape \(2,\), got shape \(3,\)"
-    ):
+    with pytest.raises(TypeError, match=r"argument `b.pos` of `k` is a vector of 2 f64: got shape \(3,\)"):
         k({**ball().to_dict(), "pos": [1.0, 2.0, 3.0]})
 
 
