@@ -9,10 +9,13 @@ the array. Between kernels an array carries gradients as a field does; it has no
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
+from dsim.diagnostics import Diagnostic, GradientError
 from dsim.ir.types import ScalarType, from_numpy
 from dsim.runtime.fields import Field, holder
 from dsim.runtime.stack import STACK
@@ -81,11 +84,41 @@ class Mirrors:
         mirror.given_name = name
         return mirror
 
+    @contextmanager
+    def shown(self, mirrors: Iterable[Field]) -> Iterator[None]:
+        """In the block, the arrays hold what their mirrors do; what it does not change is put back after it.
+
+        Raises
+        ------
+        GradientError
+            When an array would have to be changed that can only be read.
+        """
+        wanted, before = set(mirrors), list[tuple[np.ndarray, np.ndarray, np.ndarray]]()
+        for mirror, array in self._known.values():
+            if mirror in wanted and not _equal(mirror.require(), array):
+                if not array.flags.writeable:
+                    raise _read_only(mirror)
+                before.append((array, array.copy(), mirror.require().copy()))
+        try:
+            for array, _, shown in before:
+                array[...] = shown
+            yield
+        finally:
+            for array, kept, shown in before:
+                if _equal(array, shown):
+                    array[...] = kept
+
     def release(self) -> None:
         """Gives the mirrors back: they are used again, with what was compiled for them."""
         for mirror, _ in self._known.values():
             _POOL.give(mirror)
         self._known.clear()
+
+
+def _read_only(mirror: Mirror) -> GradientError:
+    message = f"the array {mirror.quoted} changed after a function with a gradient of its own had used it"
+    advice = "that gradient needs its numbers back, and the array is read-only: pass a copy"
+    return GradientError(Diagnostic("not-differentiable", message, help=advice))
 
 
 def memory_of(array: np.ndarray) -> tuple[Any, ...]:

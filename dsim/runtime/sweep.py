@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from dsim.diagnostics import Diagnostic, NonFiniteError
 from dsim.runtime import hostops, zeros
 from dsim.runtime.adjoints import AdjointForm
-from dsim.runtime.contexts import Args
+from dsim.runtime.contexts import Args, Context
 from dsim.runtime.fields import Field, companions_with_memory, youngest
 from dsim.runtime.forms import Form
 from dsim.runtime.keeper import Call
@@ -215,7 +215,7 @@ class Sweep:
         """Calls what a person wrote, with this sweep's adjoints in the fields' ``.grad``."""
         self._anything = True
         if plan.label == "bar":
-            call.backward()
+            self._call(call)
             return
         moved: list[tuple[Field, Field, Field]] = []
         for field, bar in plan.bars.items():
@@ -224,10 +224,18 @@ class Sweep:
                 kept = self._copied(public)
                 self._copy(public, bar)
                 moved.append((public, bar, kept))
-        call.backward()
+        self._call(call)
         for public, bar, kept in moved:
             self._copy(bar, public)
             self._copy(public, kept)
+
+    def _call(self, call: Custom) -> None:
+        """Calls it; NumPy's arrays are to it, as fields are, what they were at the end of its function."""
+        outermost: Context = self._tape
+        while outermost.outer is not None:
+            outermost = outermost.outer
+        with outermost.mirrors.shown(call.fields()):
+            call.backward()
 
     def _copied(self, field: Field) -> Field:
         kept = Field(field.dtype, field.entry_shape, f"kept_{field.root.given_name or 'field'}")
