@@ -87,7 +87,8 @@ class Builder(Node):
     def dense(self, axes: Any, dimensions: Any) -> Builder:
         """A block with `dimensions` elements along `axes` in each element of this one."""
         along = [a.number for a in (axes if isinstance(axes, Iterable) else (axes,))]
-        lengths = list(dimensions) if isinstance(dimensions, Iterable) else [dimensions] * len(along)
+        lengths = list(dimensions) if isinstance(dimensions, Iterable) else [dimensions]
+        lengths *= len(along) if len(lengths) == 1 else 1
         if len(along) != len(lengths):
             raise ValueError(f"{len(along)} axes need {len(along)} lengths, got {len(lengths)}")
         made = dict(self._lengths)

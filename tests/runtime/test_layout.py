@@ -103,9 +103,16 @@ def test_a_gradient_of_another_shape():
         ti.root.dense(ti.i, 5).place(x.grad)
 
 
+@pytest.mark.parametrize("length", [3, [3], (3,)])
+def test_one_length_for_all_axes(length):
+    x = ti.field(ti.f64)
+    ti.root.dense(ti.ij, length).dense(ti.ij, 2).place(x)
+    assert x.shape == (6, 6)
+
+
 def test_wrong_use_of_the_layout():
-    with pytest.raises(ValueError, match="2 axes need 2 lengths, got 1"):
-        ti.root.dense(ti.ij, (3,))
+    with pytest.raises(ValueError, match="3 axes need 3 lengths, got 2"):
+        ti.root.dense(ti.ijk, (3, 4))
     with pytest.raises(TypeError, match="only fields can be placed, not int"):
         ti.root.place(3)
     with pytest.raises(AttributeError, match="sparse layouts"):
