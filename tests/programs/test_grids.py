@@ -55,3 +55,40 @@ def test_velocities_of_the_smoke_against_differences(program):
     smoke = program("smoke", real=ti.f64)
     smoke.optimize(1)  # away from the velocity 0, where the smoke lies on the edges of cells
     assert_slope(smoke.forward, smoke.loss, [smoke.v])
+
+
+def test_flow_around_a_cylinder(program):
+    """Sums are those of Taichi 1.7.4 for the same program."""
+    flow = program("lattice_boltzmann", real=ti.f64).channel()
+    flow.solve(30)
+    velocity = flow.vel.to_numpy()
+    assert velocity.sum((0, 1)) == pytest.approx([13.5436642, 0], abs=1e-6)
+    assert flow.rho.to_numpy().sum() == pytest.approx(332.43699127, rel=1e-10)
+    assert (velocity[flow.mask.to_numpy() == 1] == 0).all()
+    np.testing.assert_allclose(
+        flow.f_old.to_numpy().sum(-1)[1:-1, 1:-1], flow.rho.to_numpy()[1:-1, 1:-1], rtol=1e-12
+    )
+
+
+def test_a_fluid_of_swapped_fields(program):
+    """Sums are those of Taichi 1.7.4 for the same program."""
+    fluid = program("stable_fluid", real=ti.f64)
+    before, after = fluid.run(5)
+    assert after < 0.4 * before
+    assert fluid.velocities_pair.cur.to_numpy().sum() == pytest.approx(1748.795863053, rel=1e-10)
+    assert fluid.dyes_pair.cur.to_numpy().sum() == pytest.approx(16.887000989924, rel=1e-10)
+    fluid.reset()
+    assert (fluid.dyes_pair.cur.to_numpy() == 0).all()
+
+
+@pytest.mark.filterwarnings("ignore:warning.serial:dsim.DsimWarning")  # red and black cells of one field
+def test_poissons_equation_by_multigrid(program):
+    poisson = program("poisson", real=ti.f64).Example()
+    poisson.init()
+    right = poisson.r[0].to_numpy()
+    assert poisson.solve(60) < 40
+    x = np.pad(poisson.x.to_numpy(), 1)
+    found = 4 * x[1:-1, 1:-1] - x[:-2, 1:-1] - x[2:, 1:-1] - x[1:-1, :-2] - x[1:-1, 2:]
+    np.testing.assert_allclose(found, right, atol=1e-8 * np.abs(right).max())
+    poisson.paint()
+    np.testing.assert_allclose(poisson.pixels.to_numpy(), x[9:25, 9:25] / 32)

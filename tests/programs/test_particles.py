@@ -48,3 +48,61 @@ def test_throwing_at_a_target(program):
     assert losses == pytest.approx(
         [0.0284448771, 0.0283670541, 0.0282894439, 0.0282120461, 0.0281348600], abs=1e-9
     )
+
+
+def test_fluid_jelly_and_snow(program):
+    """Sums of positions and speeds are those of Taichi 1.7.4, whose singular values are not as exact."""
+    mpm = program("mpm128", real=ti.f64)
+    mpm.place(0)
+    gui = mpm.run(frames=5, substeps=20)
+    assert gui.frame == 3  # then Escape is pressed
+    assert mpm.x.to_numpy().sum() == pytest.approx(88.68609, rel=1e-6)
+    assert (mpm.v.to_numpy() ** 2).sum() == pytest.approx(1833.85, rel=1e-5)
+    assert mpm.grid_m.to_numpy().sum() == pytest.approx(mpm.n_particles * mpm.p_mass, rel=1e-12)
+
+
+def test_the_first_places_of_the_points(program):
+    mpm = program("mpm128", real=ti.f64)
+    group = mpm.material.to_numpy()
+    assert np.bincount(group).tolist() == [32, 32, 32]
+    inside = mpm.x.to_numpy() - [0.3, 0.2] - np.outer(group, [0.1, 0.22])
+    assert inside.min() >= 0
+    assert inside.max() <= 0.2
+    assert inside.std() == pytest.approx(0.2 / 12**0.5, rel=0.15)
+
+
+@pytest.mark.filterwarnings("ignore:warning.serial:dsim.DsimWarning")  # places in cells by atomic_add
+def test_a_fluid_of_positions(program):
+    """Sums of positions and of neighbours are those of Taichi 1.7.4, but for what is drawn at the walls."""
+    fluid = program("pbf2d", real=ti.f64)
+    fluid.run(8)
+    positions, counts = fluid.positions.to_numpy(), fluid.particle_num_neighbors.to_numpy()
+    assert positions.sum(0) == pytest.approx([544.52083, 124.6968], abs=1e-3)
+    assert counts.sum() == 390
+    right, top = fluid.board_states[None][0], fluid.boundary[1]
+    assert (positions >= fluid.particle_radius).all()
+    assert (positions <= np.array([right, top]) - fluid.particle_radius).all()
+    fluid.run(1, iterations=0)  # the lists of neighbours against all pairs
+    at = fluid.positions.to_numpy()
+    near = np.linalg.norm(at[:, None] - at[None], axis=-1) < fluid.neighbor_radius
+    assert fluid.particle_num_neighbors.to_numpy().tolist() == (near.sum(1) - 1).tolist()
+
+
+def test_a_sheet_that_falls_on_a_ball(program):
+    sheet = program("fem99", real=ti.f64)
+    sheet.run(200)
+    away = np.linalg.norm(sheet.pos.to_numpy() - [0.5, 0.0], axis=1)
+    assert away.min() > sheet.ball_radius - 1e-3
+    assert sheet.vel.to_numpy()[:, 1].max() > -1  # it would fall with -40 t, were there no ball
+    assert_slope(sheet.update_U, sheet.U, [sheet.pos], step=1e-7)
+    with ti.ad.Tape(sheet.U):
+        sheet.update_U()
+    forces = sheet.pos.grad.to_numpy()
+    scale = np.abs(forces).max()
+    assert forces.sum(0) == pytest.approx(0, abs=1e-10 * scale)
+    at = sheet.pos.to_numpy()
+    torque = (at[:, 0] * forces[:, 1] - at[:, 1] * forces[:, 0]).sum()
+    assert torque == pytest.approx(0, abs=1e-10 * scale)
+    gui = ti.GUI("sheet", res=64)
+    sheet.draw(gui)
+    assert gui.get_image()[..., :3].max() > 0
