@@ -151,6 +151,7 @@ from dsim.ir.types import f16, f32, f64, i8, i16, i32, i64, u1, u8, u16, u32, u6
 from dsim.linalg import eig, polar_decompose, solve, svd, sym_eig
 from dsim.runtime.custom import grad_for, grad_replaced, no_grad
 from dsim.runtime.forward_mode import ForwardMode as FwdMode
+from dsim.runtime.gradient_check import check_grad
 from dsim.runtime.gradients import clear_all_gradients
 from dsim.runtime.ndarrays import Ndarray
 from dsim.runtime.notices import DsimWarning, GradientWarning
@@ -246,6 +247,7 @@ __all__ = [
     "cc",
     "ceil",
     "cfg",
+    "check_grad",
     "clear_all_gradients",
     "cos",
     "cosh",

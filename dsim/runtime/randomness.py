@@ -26,6 +26,19 @@ def next_launch() -> int:
     return _State.seed & ~0xFFFFFFFF | (next(_State.numbers) & 0xFFFFFFFF)
 
 
+def place() -> tuple[int, int]:
+    """Where the sequence stands, for `return_to`."""
+    number = next(_State.numbers)
+    _State.numbers = itertools.count(number)
+    return _State.seed, number
+
+
+def return_to(where: tuple[int, int]) -> None:
+    """Goes on with the sequence from there."""
+    _State.seed, number = where
+    _State.numbers = itertools.count(number)
+
+
 def _mixed(z: int) -> int:
     """The bits of `z` spread over 64 (splitmix64)."""
     z = (z + 0x9E3779B97F4A7C15) & _MASK

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
@@ -20,13 +20,17 @@ from dsim.runtime.adjoints import AdjointForm
 from dsim.runtime.calls import Calls, RecordedCall
 from dsim.runtime.changes import CLOCK
 from dsim.runtime.contexts import Args, Context
-from dsim.runtime.fields import Field, companions_with_memory, kind_of
+from dsim.runtime.differences import GradientCheck, check_tape
+from dsim.runtime.fields import Field, companions_with_memory
 from dsim.runtime.finite import Finder, NotFinite
 from dsim.runtime.forms import Form
 from dsim.runtime.keeper import Call, Keeper, Watched
+from dsim.runtime.loss import check as check_loss
 from dsim.runtime.notices import warn
 from dsim.runtime.profile import Profile, Profiler, Timer
+from dsim.runtime.replays import Recorder
 from dsim.runtime.saved import Report, Vault
+from dsim.runtime.stack import STACK
 from dsim.runtime.sweep import Custom, Entry, Observer, Sweep
 
 
@@ -41,6 +45,9 @@ class Tape(Context):
         Whether all gradients are set to 0 on entry; otherwise the tape's result is added to them.
     validation : bool, default False
         Taichi's name for ``on_overwrite="error"``.
+    grad_check : sequence of Field, optional
+        Fields by which the gradient is compared with differences, at the end. What was launched in the
+        block is launched again, many times; then everything is as it was.
     on_overwrite : {"save", "error"}
         What happens when a value that the backward pass needs is overwritten. With ``"save"``, the
         default, it is saved before and put back when the backward pass needs it: a program may change its
@@ -62,6 +69,8 @@ class Tape(Context):
         What was saved, by which line, for which reader; print it.
     calls : sequence of RecordedCall
         What was recorded; ``print(tape)`` shows it as a table, with repeats folded.
+    check : GradientCheck or None
+        What `grad_check` has found.
     not_finite : NotFinite or None
         What `find_nan` has found.
 
@@ -69,6 +78,8 @@ class Tape(Context):
     ------
     GradientError
         When `loss` is no 0-D field with a gradient; inside the block, when the budget is spent.
+    GradientError
+        At the end, when a gradient of `grad_check` does not agree with differences.
     AccessRuleError
         Inside the block, with ``on_overwrite="error"``, or where a value cannot be saved.
 
@@ -100,7 +111,7 @@ class Tape(Context):
         loss: Field | None = None,
         clear_gradients: bool = True,
         validation: bool = False,
-        grad_check: Any = None,
+        grad_check: Field | Sequence[Field] | None = None,
         *,
         on_overwrite: str = "save",
         find_nan: bool = False,
@@ -108,7 +119,7 @@ class Tape(Context):
         profile: bool = False,
     ) -> None:
         super().__init__()
-        _check_loss(loss)
+        check_loss(loss)
         if on_overwrite not in ("save", "error"):
             raise ValueError(f'on_overwrite must be "save" or "error", not {on_overwrite!r}')
         self.loss: Field = loss  # type: ignore[assignment]
@@ -131,12 +142,17 @@ class Tape(Context):
         self._probes = [p for p in (self._timer, self._finder) if p is not None]
         if self._probes:
             self._record = self._record_probed
+        self._checked = (grad_check,) if isinstance(grad_check, Field) else tuple(grad_check or ())
+        self._recorder = Recorder() if self._checked else None
+        self.check: GradientCheck | None = None
 
     # -- entering and leaving
 
     def __enter__(self) -> Self:
         if self.entries:
             raise RuntimeError("a tape can be used once: make a new one")
+        if self._recorder is not None and STACK.open:
+            raise RuntimeError("grad_check is for a tape that is in no other `with` block")
         self.push()
         zeros.forget("bar")
         if self.clears:
@@ -144,6 +160,8 @@ class Tape(Context):
                 if f.touched:
                     self.set_all(f, 0.0)
         self.set_all(self.loss, 0.0)
+        if self._recorder is not None:
+            self._recorder.push()
         return self
 
     def __exit__(
@@ -172,6 +190,9 @@ class Tape(Context):
         if self._finder is not None:
             observers.append(self._finder)
         self.left = Sweep(self, 1.0, observers).run()
+        if self._recorder is not None:
+            self.check = check_tape(self, self._recorder, self._checked)
+            self.ended = CLOCK.tick()  # all that was launched since is undone
 
     # -- after the block
 
@@ -363,30 +384,3 @@ class Tape(Context):
     def vault(self) -> Vault:
         """Where saved values lie."""
         return self._keeper.vault
-
-
-def _check_loss(loss: Any) -> None:
-    if not isinstance(loss, Field):
-        raise GradientError(
-            Diagnostic(
-                "argument",
-                f"the loss must be a field, not {kind_of(loss)}",
-                help="Tape(loss=some_field)",
-            )
-        )
-    loss.require()
-    if loss.shape or loss.entry_shape:
-        of = f" of vectors of shape {loss.entry_shape}" if loss.entry_shape else ""
-        raise GradientError(
-            Diagnostic(
-                "argument",
-                f"the loss must be a single number (a 0-D field), {loss.quoted} has shape {loss.shape}{of}",
-                help="sum into a field of shape (), or use kernel.grad() for several outputs",
-            )
-        )
-    if not loss.dtype.is_float:
-        message = f"the loss must be a float field, {loss.quoted} holds {loss.dtype}"
-        raise GradientError(Diagnostic("argument", message))
-    if not loss.needs_grad:
-        message = f"the loss{f' {loss.quoted}' if loss.root.given_name else ''} has no gradient"
-        raise GradientError(Diagnostic("missing-gradient", message, help="declare it with `needs_grad=True`"))

@@ -1,0 +1,36 @@
+"""What can be the loss of a tape."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dsim.diagnostics import Diagnostic, GradientError
+from dsim.runtime.fields import Field, kind_of
+
+
+def check(loss: Any) -> None:
+    """Refuses what is no single float with a gradient."""
+    if not isinstance(loss, Field):
+        raise GradientError(
+            Diagnostic(
+                "argument",
+                f"the loss must be a field, not {kind_of(loss)}",
+                help="Tape(loss=some_field)",
+            )
+        )
+    loss.require()
+    if loss.shape or loss.entry_shape:
+        of = f" of vectors of shape {loss.entry_shape}" if loss.entry_shape else ""
+        raise GradientError(
+            Diagnostic(
+                "argument",
+                f"the loss must be a single number (a 0-D field), {loss.quoted} has shape {loss.shape}{of}",
+                help="sum into a field of shape (), or use kernel.grad() for several outputs",
+            )
+        )
+    if not loss.dtype.is_float:
+        message = f"the loss must be a float field, {loss.quoted} holds {loss.dtype}"
+        raise GradientError(Diagnostic("argument", message))
+    if not loss.needs_grad:
+        message = f"the loss{f' {loss.quoted}' if loss.root.given_name else ''} has no gradient"
+        raise GradientError(Diagnostic("missing-gradient", message, help="declare it with `needs_grad=True`"))

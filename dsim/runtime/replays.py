@@ -1,0 +1,122 @@
+"""A program again from the same state: its launches as they were, or the function that launched them.
+
+A recorder sees what is about to be written, and keeps what was there before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from dsim.diagnostics import Diagnostic, GradientError
+from dsim.runtime import randomness
+from dsim.runtime.contexts import Args, Context, dispatch
+from dsim.runtime.fields import Field
+from dsim.runtime.forms import Form
+from dsim.runtime.mirrors import Mirror
+from dsim.runtime.stack import STACK
+from dsim.runtime.storage import COMPANIONS
+
+
+class Recorder(Context):
+    """Passes launches on, and keeps them and the values of what they write first.
+
+    Attributes
+    ----------
+    launches : list of (Form, tuple)
+        What was launched, in order.
+    entry : dict of Field to ndarray
+        What was written, with its values before.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.launches: list[tuple[Form, Args]] = []
+        self.entry: dict[Field, np.ndarray] = {}
+
+    def launch(self, form: Form, args: Args) -> Args:
+        """Notes the launch and passes it on."""
+        for field in form.written:
+            self.keep(field)
+        self.launches.append((form, args))
+        return self.pass_on(form, args)
+
+    def copied(self, field: Field, source: Field) -> None:
+        """Sets `field` to `source`; what was given by Python is written over before long, so it is copied."""
+        if source is field.operations.get("staging"):
+            given = Field(source.dtype, source.entry_shape, source.given_name)
+            given.allocate(source.shape)
+            given.require()[...] = source.require()
+            source = given
+        super().copied(field, source)
+
+    def keep(self, field: Field) -> None:
+        """Keeps the values of `field`, which is about to change, if they are not kept already."""
+        if field not in self.entry:
+            self.entry[field] = field.scratch(field.derivative).require_memory().copy()
+
+    def restore(self) -> None:
+        """Gives everything that was written the values from before."""
+        _put(self.entry)
+
+    def replay(self) -> None:
+        """Launches everything again."""
+        for form, args in self.launches:
+            dispatch(form, args)
+
+
+class Program(Recorder):
+    """A function that launches kernels, to be run often from the same state."""
+
+    def __init__(self, run: Callable[[], Any]) -> None:
+        super().__init__()
+        self._run = run
+        self._random = randomness.place()
+
+    def replay(self) -> None:
+        """Runs it in the contexts that are open, drawing the same random numbers each time.
+
+        Raises
+        ------
+        GradientError
+            When it writes to NumPy arrays, of which nobody keeps what they were.
+        """
+        self.launches.clear()
+        randomness.return_to(self._random)
+        with self:
+            self._run()
+        if any(isinstance(f.root, Mirror) for f in self.entry):
+            message = "the program writes to NumPy arrays, and their values cannot be put back"
+            raise GradientError(Diagnostic("argument", message, help="use an `ndarray` in the array's place"))
+
+
+@contextmanager
+def undone(recorder: Recorder) -> Iterator[None]:
+    """Afterwards all fields are as they are now, their gradients and tangents too, and the random numbers.
+
+    That holds for what the recorder has seen by then.
+    """
+    final = {field: field.require_memory().copy() for field in recorder.entry}
+    known = {f: (f.require_memory().copy() if f.touched else None, f.wanted) for f in list(COMPANIONS)}
+    explain, random = dict(STACK.explain), randomness.place()
+    try:
+        yield
+    finally:
+        _put({field: final.get(field, before) for field, before in recorder.entry.items()})
+        for f in list(COMPANIONS):
+            values, f.wanted = known.get(f, (None, False))
+            if f.touched or values is not None:
+                f.require_memory()[...] = 0 if values is None else values
+            f.touched = values is not None
+        STACK.explain.clear()
+        STACK.explain.update(explain)
+        randomness.return_to(random)
+
+
+def _put(values: dict[Field, np.ndarray]) -> None:
+    for field, array in values.items():
+        field.require_memory()[...] = array
+        field.written_by_python()

@@ -1,0 +1,347 @@
+"""Gradients compared with differences: what is right agrees, what is wrong does not, nothing changes."""
+
+import numpy as np
+import pytest
+
+import dsim as ti
+from tests.runtime.taping import single
+
+
+@pytest.fixture(autouse=True)
+def _fresh():
+    ti.init(default_fp=ti.f64, random_seed=3)
+
+
+def pendulums(dtype=ti.f64, steps=10):
+    """Fields, loss and a program that changes its state in place."""
+    q, p = (ti.field(dtype, shape=5, needs_grad=True, name=name) for name in "qp")
+    loss = ti.field(dtype, shape=(), needs_grad=True, name="loss")
+
+    @ti.kernel
+    def swing(dt: float):
+        for i in q:
+            p[i] -= dt * ti.sin(q[i])
+            q[i] += dt * p[i]
+
+    @ti.kernel
+    def total():
+        for i in q:
+            loss[None] += q[i] ** 2 + ti.cos(p[i])
+
+    def run():
+        for _ in range(steps):
+            swing(0.1)
+        total()
+
+    q.from_numpy(np.linspace(0.5, 2.5, 5))
+    p.from_numpy(np.linspace(-1.0, 1.0, 5))
+    return (q, p), loss, run
+
+
+def wrong_square(slope):
+    """x, loss and a kernel for x², whose func says that its derivative is `slope` times x."""
+    x, loss = single("x"), single("loss")
+
+    @ti.func
+    def square(a):
+        return a * a
+
+    @ti.func
+    def square_jvp(a, a_dot):
+        return slope * a * a_dot
+
+    square.derivative(jvp=square_jvp, check=False)
+
+    @ti.kernel
+    def run():
+        loss[None] += square(x[None])
+
+    x[None] = 3.0
+    return x, loss, run
+
+
+def test_all_modes_and_orders():
+    fields, loss, run = pendulums()
+    check = ti.check_grad(run, wrt=fields, loss=loss, order=2)
+    assert check
+    assert [(c.field, c.mode) for c in check] == [
+        (name, mode) for name in "qp" for mode in ("reverse", "forward", "forward over reverse")
+    ]
+    assert all(c.error < 1e-7 for c in check)
+    for c in check:
+        np.testing.assert_allclose(c.derivative, c.difference, rtol=1e-6)
+        assert len(c.steps) == len(c.errors)
+        assert c.steps[0] > c.steps[-1]
+
+
+def test_everything_is_as_it_was():
+    fields, loss, run = pendulums()
+    with ti.Tape(loss) as tape:
+        run()
+    loss[None] = 17.0
+
+    def state():
+        return [a.require().tobytes() for f in (*fields, loss) for a in (f, f.grad)]
+
+    before = state()
+    assert ti.check_grad(run, wrt=list(fields), loss=loss, order=2)
+    assert state() == before
+    assert not any(f.needs_dual for f in (*fields, loss))
+    assert len(tape.calls) == 11
+
+
+@pytest.mark.parametrize("dtype", [ti.f16, ti.f32, ti.f64])
+def test_tolerances_fit_the_type(dtype):
+    fields, loss, run = pendulums(dtype, steps=3)
+    check = ti.check_grad(run, wrt=fields[0], loss=loss)
+    assert check, check
+    assert not ti.check_grad(run, wrt=fields[0], loss=loss, tolerance=1e-30)
+
+
+@pytest.mark.parametrize("slope", [0.0, 1.0, 1.9, 2.0001, -2.0, float("nan")])
+def test_a_wrong_derivative(slope):
+    x, loss, run = wrong_square(slope)
+    for mode in ("reverse", "forward"):
+        check = ti.check_grad(run, wrt=x, loss=loss, modes=[mode])
+        assert not check
+        assert "DIFFERS" in repr(check)
+    x, loss, run = wrong_square(2.0)
+    assert ti.check_grad(run, wrt=x, loss=loss)
+
+
+def test_a_wrong_second_derivative():
+    """The first derivative is right, and counts as constant."""
+    x, loss = single("x"), single("loss")
+
+    @ti.func
+    def square(a):
+        return a * a
+
+    @ti.func
+    def square_jvp(a, a_dot):
+        return 2.0 * ti.stop_grad(a) * a_dot
+
+    square.derivative(jvp=square_jvp)
+
+    @ti.kernel
+    def run():
+        loss[None] += square(x[None])
+
+    x[None] = 1.5
+    check = ti.check_grad(run, wrt=x, loss=loss, order=2)
+    assert [c.passed for c in check] == [True, True, False]
+
+
+def test_a_value_that_went_through_python():
+    x, y, loss = single("x"), single("y"), single("loss")
+
+    @ti.kernel
+    def double():
+        y[None] = 2 * x[None]
+
+    @ti.kernel
+    def scaled(s: float):
+        loss[None] += s * x[None]
+
+    def run():
+        double()
+        scaled(y[None])
+
+    x[None] = 3.0
+    with pytest.warns(ti.GradientWarning, match="read into Python"):
+        check = ti.check_grad(run, wrt=x, loss=loss, modes=["reverse"])
+    assert not check
+    np.testing.assert_allclose(check[0].derivative / check[0].difference, 0.5, rtol=1e-6)
+
+
+def test_a_gradient_that_is_zero():
+    x, loss = single("x"), single("loss")
+
+    @ti.kernel
+    def constant():
+        loss[None] += ti.floor(x[None]) + 0.1
+
+    @ti.kernel
+    def hidden():
+        loss[None] += 1e-3 * ti.stop_grad(x[None])
+
+    x[None] = 3.5
+    assert ti.check_grad(constant, wrt=x, loss=loss, modes=["forward"])
+    assert not ti.check_grad(hidden, wrt=x, loss=loss, modes=["forward"])
+
+
+def test_random_numbers_are_drawn_again():
+    x, loss = ti.field(ti.f64, shape=4, needs_grad=True, name="x"), single("loss")
+
+    @ti.kernel
+    def noisy():
+        for i in x:
+            loss[None] += ti.randn() * ti.sin(x[i])
+
+    @ti.kernel
+    def draw() -> float:
+        return ti.random()
+
+    ti.init(default_fp=ti.f64, random_seed=5)
+    expected = [draw(), draw()]
+    ti.init(default_fp=ti.f64, random_seed=5)
+    first = draw()
+    assert ti.check_grad(noisy, wrt=x, loss=loss)
+    assert [first, draw()] == expected
+
+
+def test_large_steps_leave_the_field():
+    """Where an index is data, a large step has no value; small ones do."""
+    x, table, loss = single("x"), ti.field(ti.f64, shape=4, name="table"), single("loss")
+
+    @ti.kernel
+    def interpolate():
+        i = int(x[None])
+        loss[None] += table[i] + (x[None] - i) * (table[i + 1] - table[i])
+
+    table.from_numpy(np.array([0.0, 1.0, 4.0, 9.0]))
+    x[None] = 2.9
+    check = ti.check_grad(interpolate, wrt=x, loss=loss)
+    assert check
+    assert np.isinf(check[0].errors[0])
+
+
+def test_arrays_as_arguments():
+    w = ti.ndarray(ti.f64, shape=3, needs_grad=True)
+    loss, data = single("loss"), np.array([1.0, 2.0, 3.0])
+    total = np.zeros(())
+
+    @ti.kernel
+    def weigh(w: ti.types.ndarray(), d: ti.types.ndarray()):
+        for i in w:
+            loss[None] += d[i] * w[i] ** 3
+
+    @ti.kernel
+    def into(w: ti.types.ndarray(), t: ti.types.ndarray()):
+        for i in w:
+            t[None] += w[i]
+
+    w.fill(2.0)
+    assert ti.check_grad(lambda: weigh(w, data), wrt=w, loss=loss)
+    with pytest.raises(ti.GradientError, match="the program writes to NumPy arrays"):
+        ti.check_grad(lambda: into(w, total), wrt=w, loss=loss)
+
+
+def test_what_cannot_be_checked():
+    (q, _), loss, run = pendulums()
+    plain, whole = single("plain", needs_grad=False), ti.field(ti.i32, shape=(), name="n")
+    with pytest.raises(ti.GradientError, match="`plain` has no gradient"):
+        ti.check_grad(run, wrt=plain, loss=loss)
+    with pytest.raises(ti.GradientError, match="integers have no gradient"):
+        ti.check_grad(run, wrt=whole, loss=loss)
+    with pytest.raises(ti.GradientError, match="gradients are checked by fields, not by float"):
+        ti.check_grad(run, wrt=[1.0], loss=loss)
+    with pytest.raises(ti.GradientError, match="the loss must be a single number"):
+        ti.check_grad(run, wrt=q, loss=q)
+    with pytest.raises(ValueError, match="order must be 1 or 2"):
+        ti.check_grad(run, wrt=q, loss=loss, order=3)
+    with pytest.raises(ValueError, match='a mode is "reverse" or "forward"'):
+        ti.check_grad(run, wrt=q, loss=loss, modes=["backward"])
+
+
+def test_the_table_and_the_plot():
+    import matplotlib as mpl
+
+    mpl.use("agg")
+    from matplotlib import pyplot as plt
+
+    x, loss, run = wrong_square(1.0)
+    check = ti.check_grad(run, wrt=x, loss=loss, modes=["reverse"])
+    head, row = repr(check).split("\n")
+    assert head.split() == ["field", "mode", "derivative", "differences", "error"]
+    assert row.split()[:2] == ["x", "reverse"]
+    assert row.endswith("DIFFERS")
+    axes = check.plot()
+    curve, tolerance = axes.get_lines()
+    assert curve.get_xdata().tolist() == check[0].steps.tolist()
+    assert curve.get_label() == "x, reverse"
+    assert tolerance.get_ydata()[0] == check[0].tolerance
+    plt.close("all")
+
+
+# -- as an option of a tape
+
+
+def test_a_tape_that_checks():
+    (q, p), loss, run = pendulums()
+    with ti.Tape(loss, grad_check=[q, p, loss]) as tape:
+        q[2] = 0.7
+        p.from_numpy(np.linspace(-1.0, 0.5, 5))
+        run()
+        p.fill(0.0)
+    assert tape.check
+    assert [c.field for c in tape.check] == ["q", "p"]
+    assert tape.check[0].derivative != 0
+    assert tape.check[1].derivative == 0  # overwritten before it was read
+    gradient, end = q.grad.to_numpy(), q.to_numpy()
+    q.from_numpy(np.array([0.5, 1.0, 1.5, 2.0, 2.5]))
+    with ti.Tape(loss) as plain:
+        q[2] = 0.7
+        p.from_numpy(np.linspace(-1.0, 0.5, 5))
+        run()
+    assert (plain.check, gradient.tolist()) == (None, q.grad.to_numpy().tolist())
+    assert end.tolist() == q.to_numpy().tolist()
+
+
+def test_a_tape_that_was_checked_goes_backwards_again():
+    (q, _), loss, run = pendulums()
+    with ti.Tape(loss, grad_check=q) as tape:
+        run()
+    gradient = q.grad.to_numpy()
+    tape.backward()
+    assert q.grad.to_numpy().tolist() == gradient.tolist()
+
+
+def test_a_tape_that_finds_a_wrong_gradient():
+    x, loss, run = wrong_square(1.0)
+
+    def record():
+        with ti.Tape(loss, grad_check=[x]):
+            run()
+
+    with pytest.raises(ti.GradientError) as error:
+        record()
+    said = str(error.value)
+    assert said.startswith("error[wrong-derivative]: the gradient by `x` does not agree with differences\n")
+    assert "DIFFERS" in said
+    assert "help: look for a kink, a value that went through Python, or a derivative of one's own" in said
+    assert (x[None], loss[None], x.grad[None]) == (3.0, 9.0, 3.0)
+
+
+def test_a_tape_that_checks_stands_alone():
+    (q, _), loss, run = pendulums()
+    tape = ti.Tape(loss, grad_check=[q])
+    with pytest.raises(RuntimeError, match="in no other `with` block"), ti.ad.FwdMode(loss, q, np.ones(5)):
+        tape.__enter__()
+    run()
+
+
+def test_gradients_of_a_person_are_checked():
+    x, loss = single("x"), single("loss")
+
+    @ti.kernel
+    def square():
+        loss[None] += x[None] ** 2
+
+    @ti.ad.grad_replaced
+    def whole():
+        square()
+
+    @ti.ad.grad_for(whole)
+    def back():
+        x.grad[None] += 5.0 * loss.grad[None]
+
+    def record():
+        with ti.Tape(loss, grad_check=[x]):
+            whole()
+
+    x[None] = 2.5
+    record()
+    x[None] = 3.0
+    with pytest.raises(ti.GradientError, match="does not agree"):
+        record()
