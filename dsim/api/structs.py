@@ -161,7 +161,7 @@ def _field(
 def _unplaced(kind: StructType, name: str, needs_grad: bool, needs_dual: bool) -> StructField:
     members: dict[str, Any] = {}
     for key, t in kind.members:
-        if key in FOR_PEOPLE:
+        if key in FOR_PEOPLE or hasattr(StructField, key) or key in ("_kind", "_members"):
             raise TypeError(
                 f"a member of a struct field cannot be called `{key}`: fields have an attribute of it"
             )

@@ -52,7 +52,7 @@ class StructField:
         return self._members[key]
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):
+        if name in ("_kind", "_members") or name.startswith("__"):  # not made yet
             raise AttributeError(name)
         return self.get_member_field(name)
 

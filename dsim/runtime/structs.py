@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import math
 import types
-from collections.abc import ItemsView, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from dsim.runtime import access
 from dsim.runtime.settings import default_type
 from dsim.runtime.values import Array, Builtin
 
-RESERVED = ("keys", "items", "to_dict")
+RESERVED = ("keys", "items", "to_dict")  # attributes of structs, unless members are called so
 
 
 class HostStruct(metaclass=Builtin):
@@ -31,6 +31,15 @@ class HostStruct(metaclass=Builtin):
     ----------
     given : mapping, optional
         The members, unless they are given as keywords.
+
+    Attributes
+    ----------
+    keys : list of str
+        The names of the members, in order.
+    items : items of a dictionary
+        Names and values of the members.
+    to_dict : callable
+        Gives the members as a dictionary of numbers, lists and dictionaries.
     """
 
     __slots__ = ("_kind", "_values")
@@ -71,20 +80,6 @@ class HostStruct(metaclass=Builtin):
 
     # -- for people
 
-    @property
-    def keys(self) -> list[str]:
-        """The names of the members, in order."""
-        return list(self._names())
-
-    @property
-    def items(self) -> ItemsView[str, Any]:
-        """Names and values of the members."""
-        return self.__dsim_struct_value__.items()
-
-    def to_dict(self) -> dict[str, Any]:
-        """The members as a dictionary of numbers, lists and dictionaries."""
-        return {name: _as_plain(value) for name, value in self.items}
-
     def __getitem__(self, name: str) -> Any:
         if name not in self._names():
             raise KeyError(self._unknown(name))
@@ -100,6 +95,8 @@ class HostStruct(metaclass=Builtin):
             raise AttributeError(name)
         if name in self._names():
             return self._get(name)
+        if name in RESERVED:
+            return _RESERVED[name](self)
         method = self._kind.method(name) if self._kind is not None else None
         if method is None:
             raise AttributeError(self._unknown(name))
@@ -119,10 +116,10 @@ class HostStruct(metaclass=Builtin):
         return [*self._names(), *methods, *RESERVED]
 
     def __len__(self) -> int:
-        return len(self.keys)
+        return len(list(self._names()))
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, HostStruct) and self.to_dict() == other.to_dict()
+        return isinstance(other, HostStruct) and as_dictionary(self) == as_dictionary(other)
 
     def __copy__(self) -> HostStruct:
         kind, members = self._kind, self.__dsim_struct_value__
@@ -133,7 +130,7 @@ class HostStruct(metaclass=Builtin):
 
     def __repr__(self) -> str:
         name = self._kind.name if self._kind is not None else ""
-        return f"{name or 'Struct'}({', '.join(f'{k}={v!r}' for k, v in self.items)})"
+        return f"{name or 'Struct'}({', '.join(f'{k}={v!r}' for k, v in members_of(self).items())})"
 
     # -- the protocol by which the frontend and launches know structs
 
@@ -151,6 +148,18 @@ def _called(kind: StructType, name: str) -> str:
     return f"{kind.name}.{name}" if kind.name else name
 
 
+def as_dictionary(value: HostStruct) -> dict[str, Any]:
+    """The members as a dictionary of numbers, lists and dictionaries."""
+    return {name: _as_plain(member) for name, member in members_of(value).items()}
+
+
+_RESERVED: dict[str, Callable[[HostStruct], Any]] = {
+    "keys": lambda s: list(members_of(s)),
+    "items": lambda s: members_of(s).items(),
+    "to_dict": lambda s: lambda: as_dictionary(s),
+}
+
+
 def members_of(value: Mapping[str, Any] | HostStruct) -> Mapping[str, Any]:
     """The members of a struct, or of a dictionary that stands for one."""
     return value.__dsim_struct_value__ if isinstance(value, HostStruct) else value
@@ -159,10 +168,10 @@ def members_of(value: Mapping[str, Any] | HostStruct) -> Mapping[str, Any]:
 def check_names(names: Iterable[object], methods: Iterable[str] = ()) -> None:
     """Raises a `TypeError` when one of `names` cannot be a member's."""
     for name in names:
-        if not isinstance(name, str) or not name.isidentifier() or name.startswith("_"):
+        if not isinstance(name, str) or not name.isidentifier() or name.startswith("__"):
             raise TypeError(f"a member of a struct cannot be called {name!r}: it needs a plain name")
-        if name in RESERVED or name in methods:
-            what = "structs have an attribute" if name in RESERVED else "the struct has a method"
+        if hasattr(HostStruct, name) or name in methods:
+            what = "the struct has a method" if name in methods else "structs have an attribute"
             raise TypeError(f"a member of a struct cannot be called `{name}`: {what} of this name")
 
 
@@ -255,7 +264,7 @@ def _like(name: str, value: Any, old: Any) -> Any:
     if isinstance(old, Array):
         fits = isinstance(value, Array) and value.shape == old.shape
     elif isinstance(old, HostStruct):
-        fits = isinstance(value, HostStruct) and value.keys == old.keys
+        fits = isinstance(value, HostStruct) and list(members_of(value)) == list(members_of(old))
     else:
         fits = not isinstance(value, Array | HostStruct)
     if not fits:
@@ -266,5 +275,5 @@ def _like(name: str, value: Any, old: Any) -> Any:
 
 def _as_plain(value: Any) -> Any:
     if isinstance(value, HostStruct):
-        return value.to_dict()
+        return as_dictionary(value)
     return value.to_list() if isinstance(value, Array) else value

@@ -88,3 +88,38 @@ def test_select_of_what_does_not_go_together():
     assert "help: give both as structs of `a`, `v`, `n`" in str(error.value)
     with pytest.raises(TypeError, match="chooses between two structs"):
         by_entry(np.ones(2))
+
+
+def test_members_called_as_what_structs_have():
+    odd = ti.types.struct(entries=int, keys=int, items=int, to_dict=int, _data=int, methods=int)
+
+    @ti.kernel
+    def run(s: odd) -> int:
+        x = odd(1, s.keys, 3, 4, 5)
+        x._data += 100
+        return x.entries + 10 * x.keys + x.items + x.to_dict + x._data + x.methods
+
+    made = odd(keys=7, items=2)
+    assert (made.keys, made.items, made["to_dict"], len(made)) == (7, 2, 0, 6)
+    assert made == odd(keys=7, items=2)
+    assert "keys=7" in repr(made)
+    made.keys = 8
+    assert run(made) == 1 + 80 + 3 + 4 + 105
+    with pytest.raises(TypeError, match="cannot be called `keys`: fields have an attribute of it"):
+        odd.field(shape=2)
+
+
+def test_members_with_an_underscore_in_fields():
+    f = ti.types.struct(_x=ti.f64, y=ti.f64).field(shape=2, needs_grad=True)
+    f[1]._x = 3.0
+
+    @ti.kernel
+    def run():
+        for i in f:
+            f[i].y = f[i]._x + 1.0
+
+    run()
+    assert f._x.to_numpy().tolist() == [0.0, 3.0]
+    assert f[1].to_dict() == {"_x": 3.0, "y": 4.0}
+    with pytest.raises(TypeError, match="cannot be called `_first`: fields have an attribute of it"):
+        ti.types.struct(_first=ti.f64).field(shape=2)

@@ -147,10 +147,10 @@ def test_wrong_values():
 def test_wrong_types():
     with pytest.raises(TypeError, match="needs at least one member"):
         ti.types.struct()
-    with pytest.raises(TypeError, match="cannot be called `keys`: structs have an attribute of this name"):
-        ti.types.struct(keys=ti.f32)
-    with pytest.raises(TypeError, match="'_a': it needs a plain name"):
-        ti.types.struct(_a=ti.f32)
+    with pytest.raises(TypeError, match="cannot be called `_put`: structs have an attribute of this name"):
+        ti.types.struct(_put=ti.f32)
+    with pytest.raises(TypeError, match="'__a': it needs a plain name"):
+        ti.types.struct(__a=ti.f32)
     with pytest.raises(TypeError, match=r"the member `a` of a struct has no type that kernels know, but 'b'"):
         ti.types.struct(a="b")
     with pytest.raises(TypeError, match=r"`A.a` cannot have a default value"):
