@@ -133,8 +133,11 @@ def png(pixels: NDArray[np.uint8]) -> bytes:
 
 def animated_png(frames: Sequence[NDArray[np.uint8]], fps: float, colors: int) -> bytes:
     """`frames` (height, width, 3) as one picture that shows them again and again, `fps` a second."""
+    # The file has one palette: frames that bring their own are stored with all their colours, twice as large.
+    sample = np.vstack(frames[:: max(1, len(frames) // 16)])
+    palette = PIL.Image.fromarray(sample).quantize(colors)
     first, *others = (
-        PIL.Image.fromarray(frame).quantize(colors, dither=PIL.Image.Dither.NONE) for frame in frames
+        PIL.Image.fromarray(frame).quantize(palette=palette, dither=PIL.Image.Dither.NONE) for frame in frames
     )
     out = io.BytesIO()
     first.save(out, format="png", save_all=True, append_images=others, duration=1000 / fps, loop=0)

@@ -162,7 +162,7 @@ class GUI(Drawing):
         fps : float
             Frames a second.
         colors : int
-            How many colours a frame keeps, at most 256; fewer make a smaller file.
+            How many colours the film keeps, at most 256; fewer make a smaller file.
 
         Raises
         ------
