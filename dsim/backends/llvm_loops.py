@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dsim.backends import llvm_windows
 from dsim.backends.llvm_text import TYPE, Function
 from dsim.backends.llvm_windows import Windows
+from dsim.backends.llvm_wrapping import wraps
 from dsim.backends.llvm_writer import Length, Writer
 from dsim.ir.nodes import For, If, Var, While
 
@@ -89,9 +90,12 @@ def counted(w: Writer, s: For, start: Length, stop: Length, init: tuple[str, ...
     return results
 
 
-def _hint(f: Function, s: For) -> str:
-    """Metadata for a loop so long that the time to look for vectors would be out of proportion."""
-    if len(s.body.statements) <= _LONGEST:
+def _hint(f: Function, s: For | While) -> str:
+    """Metadata for a loop that LLVM may not, or need not, make vectors of.
+
+    In a very long one the time to look for them would be out of proportion.
+    """
+    if len(s.body.statements) <= _LONGEST and not wraps(s):
         return ""
     disabled = f.module.node('!{!"llvm.loop.vectorize.enable", i1 false}')
     return f", !llvm.loop {f.module.node('distinct !{SELF, ' + disabled + '}')}"
@@ -117,7 +121,7 @@ def _windowed(
     carried.close(values, f.block)
     following = f.let(f"add nsw i64 {index}, 1")
     f.close_phi(at, following, f.block)
-    f.fork(f.let(f"icmp slt i64 {following}, {stop}"), body, after)
+    f.fork(f.let(f"icmp slt i64 {following}, {stop}"), body, after, _hint(f, s))
     f.open(after)
     windows.flush(left)
     f.jump(end)
@@ -150,7 +154,7 @@ def repeat(w: Writer, s: While) -> None:
     f.open(body)
     values = w.block(s.body)
     carried.close(values, f.block)
-    f.jump(test)
+    f.jump(test, _hint(f, s))
     f.open(end)
     for result, var in zip(s.results, s.carried, strict=True):
         w.env[result] = w.env[var]
