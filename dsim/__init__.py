@@ -377,7 +377,14 @@ def _jupyter_labextension_paths() -> list[dict[str, str]]:
 
 
 # Drawing brings matplotlib along, which takes as long to import as all the rest: it comes when asked for.
-_LATER = {"GUI": "dsim.gui", "hex_to_rgb": "dsim.gui", "rgb_to_hex": "dsim.gui"}
+# So does IPython, which `%load_ext dsim` asks for the extension.
+_LATER = {
+    "GUI": "dsim.gui",
+    "hex_to_rgb": "dsim.gui",
+    "rgb_to_hex": "dsim.gui",
+    "load_ipython_extension": "dsim.notebook",
+    "unload_ipython_extension": "dsim.notebook",
+}
 
 
 def __getattr__(name: str) -> object:
@@ -387,4 +394,4 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return sorted({*__all__, *_LATER, "__version__"})
+    return sorted({*__all__, "__version__"})

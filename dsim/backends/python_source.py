@@ -32,8 +32,21 @@ def source(kernel: Kernel) -> str:
     ValueError
         When `Derive` or `Call` nodes are left; `autodiff.expand` and `passes.inline` replace them.
     """
+    return "\n".join(text for text, _ in lines(kernel))
+
+
+def lines(kernel: Kernel) -> list[tuple[str, Statement | None]]:
+    """The lines of what `source` gives, each with the statement that it comes from.
+
+    A comment comes from that of the line below it.
+    """
     written = write(kernel)
-    return f"{written.imports}\n\n\n{written.body}".lstrip()
+    head = f"{written.imports}\n\n\n".lstrip().split("\n")[:-1]
+    body: list[tuple[str, Statement | None]] = []
+    for n, text in reversed(list(enumerate(written.body.split("\n"), 1))):
+        comment = text.lstrip().startswith("#") and bool(body)
+        body.append((text, body[-1][1] if comment else written.lines.get(n)))
+    return [(text, None) for text in head] + body[::-1]
 
 
 def run(

@@ -50,6 +50,7 @@ CODES: dict[str, Level] = {
     "unreached": Level.WARNING,
     "recompiled": Level.WARNING,  # a kernel, for arrays of ever new shapes
     "type-change": Level.WARNING,
+    "nan": Level.WARNING,  # a number that is not finite, where it was born
     "overwrites": Level.NOTE,  # what a gradient needs; a tape saves it
 }
 

@@ -25,7 +25,7 @@ def caller() -> Span | None:
     text = linecache.getline(name, line, frame.f_globals).rstrip("\n")
     if not text.strip():
         return None
-    source = Source(name, "".join(linecache.getlines(name, frame.f_globals)))
+    source = Source(display_name(name), "".join(linecache.getlines(name, frame.f_globals)))
     start = len(text) - len(text.lstrip())
     return Span(source, line, start, line, len(text.rstrip()))
 
@@ -36,6 +36,16 @@ def _own(frame: types.FrameType) -> bool:
     return (
         module == _OWN or module.startswith(_OWN + ".") or frame.f_code.co_filename.startswith("<launch of ")
     )
+
+
+def display_name(filename: str) -> str:
+    """`filename` as the person knows it: a notebook cell by its number."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None else None
+    if shell is None:
+        return filename
+    kind, label = shell.compile.format_code_name(filename) or ("", "")
+    return f"cell {label}" if kind == "Cell" else filename
 
 
 def outside(span: Span | None, calls: Sequence[Span]) -> tuple[Span | None, tuple[Span, ...]]:

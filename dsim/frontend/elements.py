@@ -115,7 +115,7 @@ def accumulate(f: Frame, x: Element, op: AccumulateOp, value: Value, sign: str, 
     builder = f.emit.builder
     atoms = [cast(f, s, x.memory.type, x.memory.name) for s in entries(f, x, value, sign)]
     if f.shows is not None:
-        atoms = f.shows.stored(x.memory.name, atoms, x, builder.origin.span)
+        atoms = f.shows.stored(x.memory.name, atoms, x, builder.origin.span, op)
     olds: list[Atom] = []
     for at, atom in zip(x.entries, atoms, strict=True):
         old = builder.fresh("old", x.memory.type) if used else None

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from dsim.diagnostics import Diagnostic, Span
 from dsim.frontend.struct_types import StructType
-from dsim.ir.nodes import Kernel, Memory, Var
+from dsim.ir.nodes import AccumulateOp, Kernel, Memory, Var
 from dsim.ir.types import ScalarType, f32, i32
 
 
@@ -93,6 +93,8 @@ class Slot:
         In how many outermost loops it stands.
     axis : int or None
         Of an index of the outermost loops, its place among them.
+    op : str or None
+        Of what is accumulated rather than assigned, as in `Accumulate`: what is shown is what comes in.
     """
 
     name: str
@@ -102,6 +104,7 @@ class Slot:
     row: int
     axes: int = 0
     axis: int | None = None
+    op: AccumulateOp | None = None
 
     @property
     def size(self) -> int:

@@ -7,12 +7,17 @@ from __future__ import annotations
 
 import ast
 import inspect
-import sys
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 from dsim.diagnostics import Diagnostic, KernelSyntaxError, Source, Span
+from dsim.diagnostics.places import display_name
+
+# The attribute by which a function brings its text along: one that was not written as a `def` (the body of
+# a notebook cell), whose lines and columns are nevertheless a person's.
+TEXT = "__dsim_text__"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +44,10 @@ class FunctionText:
     def name_span(self) -> Span:
         """Where the function's name stands."""
         line = self.node.lineno + self.shift
-        column = self.source.line(line).find(self.node.name)
-        return Span(self.source, line, max(column, 0), line, max(column, 0) + len(self.node.name))
+        text, start = self.source.line(line), self._column(line, self.node.col_offset)
+        found = re.compile(rf"\b{re.escape(self.node.name)}\b").search(text, start)
+        column = start if found is None else found.start()
+        return Span(self.source, line, column, line, column + len(self.node.name))
 
     def _column(self, line: int, offset: int) -> int:
         """A column in characters, from one in UTF-8 bytes."""
@@ -56,6 +63,9 @@ def read(function: Callable[..., Any]) -> FunctionText:
     KernelSyntaxError
         When there is no source (typed at a bare prompt, built by ``exec``), or it is no ``def``.
     """
+    given = getattr(function, TEXT, None)
+    if given is not None:
+        return given
     try:
         lines, first = inspect.getsourcelines(function)
     except (OSError, TypeError) as error:
@@ -68,6 +78,12 @@ def read(function: Callable[..., Any]) -> FunctionText:
         ) from error
     source = Source(display_name(function.__code__.co_filename), "".join(lines).rstrip("\n"), first)
     return parse(source, function.__name__)
+
+
+def bring(function: Callable[..., Any], source: Source, node: ast.FunctionDef) -> None:
+    """Lets `function` bring its text along: `node`, whose lines are those of `source`."""
+    _place_formatted(node)
+    setattr(function, TEXT, FunctionText(source, node, 0))
 
 
 def parse(source: Source, name: str) -> FunctionText:
@@ -96,13 +112,3 @@ def _place_formatted(tree: ast.AST) -> None:
             for inner in ast.walk(node):
                 if hasattr(inner, "lineno"):
                     ast.copy_location(inner, node)
-
-
-def display_name(filename: str) -> str:
-    """`filename` as the person knows it: a notebook cell by its number."""
-    ipython = sys.modules.get("IPython")
-    shell = ipython.get_ipython() if ipython is not None else None
-    if shell is None:
-        return filename
-    kind, label = shell.compile.format_code_name(filename) or ("", "")
-    return f"cell {label}" if kind == "Cell" else filename

@@ -15,7 +15,7 @@ from dsim.frontend.lowered import Slot
 from dsim.frontend.structure import rebuilt, scalars
 from dsim.frontend.values import Element, Mat, Struct, Value, is_scalar
 from dsim.ir.build import Builder
-from dsim.ir.nodes import Atom, Block, Const, Let, Memory, Var, Watch
+from dsim.ir.nodes import AccumulateOp, Atom, Block, Const, Let, Memory, Var, Watch
 from dsim.ir.types import ScalarType, f64
 from dsim.ir.walk import with_blocks
 
@@ -48,12 +48,13 @@ class Watches:
         type: ScalarType,
         axes: int,
         axis: int | None = None,
+        op: AccumulateOp | None = None,
     ) -> Slot:
         """The slot of an assignment; the same one each time that its line is lowered."""
-        key = (name, span.source.name, span.line, span.column, shape, type.name, axes, axis)
+        key = (name, span.source.name, span.line, span.column, shape, type.name, axes, axis, op)
         found = self.slots.get(key)
         if found is None:
-            found = self.slots[key] = Slot(name, span, shape, type, self.rows, axes, axis)
+            found = self.slots[key] = Slot(name, span, shape, type, self.rows, axes, axis, op)
             self.rows += found.size
         return found
 
@@ -86,21 +87,35 @@ class Shows:
         shape = value.shape if isinstance(value, Mat) else ()
         return rebuilt(value, iter(self.atoms(name, atoms, shape, span)))
 
-    def stored(self, name: str, atoms: Sequence[Atom], x: Element, span: Span | None) -> list[Atom]:
-        """`atoms`, shown as what goes to the entries of the element `x`."""
+    def stored(
+        self,
+        name: str,
+        atoms: Sequence[Atom],
+        x: Element,
+        span: Span | None,
+        op: AccumulateOp | None = None,
+    ) -> list[Atom]:
+        """`atoms`, shown as what goes to the entries of the element `x`, with `op` as what comes in."""
         if span is None:
             return list(atoms)
         text = span.text if span.line == span.end_line else ""
         entries = x.shape if len(atoms) > 1 else ()
-        return self.atoms(text if 0 < len(text) <= _LONGEST else f"{name}[…]", atoms, entries, span)
+        return self.atoms(text if 0 < len(text) <= _LONGEST else f"{name}[…]", atoms, entries, span, op)
 
     def index(self, name: str, at: Atom, axis: int, span: Span) -> None:
         """The index of an outermost loop."""
         self._add(self._watches.slot(name, span, (), at.type, len(self._watches.at), axis).row, at)
 
-    def atoms(self, name: str, atoms: Sequence[Atom], shape: tuple[int, ...], span: Span) -> list[Atom]:
+    def atoms(
+        self,
+        name: str,
+        atoms: Sequence[Atom],
+        shape: tuple[int, ...],
+        span: Span,
+        op: AccumulateOp | None = None,
+    ) -> list[Atom]:
         """`atoms`, shown as the entries of what is called `name`; floats are copies then."""
-        slot = self._watches.slot(name, span, shape, atoms[0].type, len(self._watches.at))
+        slot = self._watches.slot(name, span, shape, atoms[0].type, len(self._watches.at), op=op)
         shown: list[Atom] = []
         for row, a in enumerate(atoms, slot.row):
             shown.append(self._copy(a, name) if a.type.is_float else a)

@@ -2,12 +2,13 @@
 
 Golden tests hold it and a person reads it, so every name stands with its type where it is bound and
 nowhere else; constants carry a suffix unless they are of the usual types (``2.0``, ``3``, ``3i64``).
-Origins and sites are not shown.
+Origins and sites are not shown; `lines` gives the origins beside the text.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 from dsim.ir.nodes import (
     Accumulate,
@@ -27,6 +28,7 @@ from dsim.ir.nodes import (
     Logging,
     Mark,
     Memory,
+    Origin,
     Print,
     Record,
     Rewind,
@@ -59,9 +61,21 @@ def show(node: Kernel | Block | Statement) -> str:
     >>> print(show(Let(Var("y", f32), "mul", (Var("x", f32), Const(2.0, f32)))))
     y: f32 = mul x, 2.0
     """
+    return "\n".join(line.text for line in lines(node))
+
+
+class Line(NamedTuple):
+    """One line of the text, and where what stands there comes from, if from anywhere."""
+
+    text: str
+    origin: Origin | None = None
+
+
+def lines(node: Kernel | Block | Statement) -> list[Line]:
+    """The lines of what `show` gives."""
     if isinstance(node, Kernel):
-        return "\n".join(_kernel(node))
-    return "\n".join(_block(node, "yield") if isinstance(node, Block) else _statement(node))
+        return list(_kernel(node))
+    return list(_block(node, "yield") if isinstance(node, Block) else _statement(node))
 
 
 def atom(a: Atom) -> str:
@@ -83,10 +97,10 @@ def memory(m: Memory) -> str:
     return ".".join((m.name, *m.derivative))
 
 
-def _kernel(k: Kernel) -> Iterator[str]:
-    yield f"kernel {k.name}({_bound(k.params)}):"
+def _kernel(k: Kernel) -> Iterator[Line]:
+    yield Line(f"kernel {k.name}({_bound(k.params)}):")
     for m in k.memories:
-        yield f"{_STEP}memory {_declared(m)}"
+        yield Line(f"{_STEP}memory {_declared(m)}")
     yield from _indented(_block(k.body, "return"))
 
 
@@ -96,17 +110,17 @@ def _declared(m: Memory) -> str:
     return f"{memory(m)}: {m.type}[{shape}]{entries}"
 
 
-def _block(b: Block, word: str) -> Iterator[str]:
+def _block(b: Block, word: str) -> Iterator[Line]:
     for s in b.statements:
         yield from _statement(s)
     if b.yields:
-        yield f"{word} {_list(b.yields)}"
+        yield Line(f"{word} {_list(b.yields)}")
     elif not b.statements:
-        yield "pass"
+        yield Line("pass")
 
 
-def _indented(lines: Iterable[str]) -> Iterator[str]:
-    return (_STEP + line for line in lines)
+def _indented(inner: Iterable[Line]) -> Iterator[Line]:
+    return (Line(_STEP + line.text, line.origin) for line in inner)
 
 
 def _list(atoms: Iterable[Atom]) -> str:
@@ -129,44 +143,50 @@ def _parts(parts: tuple[str | Atom, ...]) -> str:
     return ", ".join(repr(p) if isinstance(p, str) else atom(p) for p in parts)
 
 
-def _statement(s: Statement) -> Iterator[str]:
+def _statement(s: Statement) -> Iterator[Line]:
     match s:
-        case Let() | Load() | Store() | Accumulate() | Alloc() | Watch():
-            yield _plain(s)
-        case Journal() | Record() | Mark() | Rewind():
-            yield _logging(s)
-        case Print():
-            yield f"print {_message(s)}" + ("" if s.end == "\n" else f" end {s.end!r}")
-        case Assert():
-            yield f"assert {atom(s.cond)}" + (f": {_message(s)}" if s.parts else "")
         case If():
-            yield f"if {atom(s.cond)}{_results(s.results)}:"
+            yield Line(f"if {atom(s.cond)}{_results(s.results)}:", s.origin)
             yield from _indented(_block(s.then, "yield"))
             if s.orelse != Block(()):
-                yield "else:"
+                yield Line("else:", s.origin)
                 yield from _indented(_block(s.orelse, "yield"))
         case For():
-            yield _for_head(s)
+            yield Line(_for_head(s), s.origin)
             yield from _indented(_block(s.body, "yield"))
         case While():
-            yield f"while{_carrying(s.carried, s.init)}{_results(s.results)}:"
+            yield Line(f"while{_carrying(s.carried, s.init)}{_results(s.results)}:", s.origin)
             yield from _indented(_block(s.condition, "yield"))
-            yield "do:"
+            yield Line("do:", s.origin)
             yield from _indented(_block(s.body, "yield"))
         case Derive() | Call():
             yield from _function(s)
+        case _:
+            yield Line(_single(s), s.origin)
 
 
-def _function(s: Derive | Call) -> Iterator[str]:
+def _single(s: Let | Load | Store | Accumulate | Alloc | Watch | Logging | Print | Assert) -> str:
+    match s:
+        case Let() | Load() | Store() | Accumulate() | Alloc() | Watch():
+            return _plain(s)
+        case Journal() | Record() | Mark() | Rewind():
+            return _logging(s)
+        case Print():
+            return f"print {_message(s)}" + ("" if s.end == "\n" else f" end {s.end!r}")
+        case Assert():
+            return f"assert {atom(s.cond)}" + (f": {_message(s)}" if s.parts else "")
+
+
+def _function(s: Derive | Call) -> Iterator[Line]:
     of = f"{_results(s.results)} of ({_bound(s.params)}):"
     if isinstance(s, Derive):
-        yield f"{s.mode} at ({_list(s.args)}) seeds ({_list(s.seeds)}){of}"
+        yield Line(f"{s.mode} at ({_list(s.args)}) seeds ({_list(s.seeds)}){of}", s.origin)
     else:
-        yield f"call {s.name} at ({_list(s.args)}){of}"
+        yield Line(f"call {s.name} at ({_list(s.args)}){of}", s.origin)
     yield from _indented(_block(s.body, "yield"))
     for word, rule in () if isinstance(s, Derive) else (("jvp", s.jvp), ("vjp", s.vjp)):
         if rule is not None:
-            yield f"{word} of ({_bound(rule.params)}):"
+            yield Line(f"{word} of ({_bound(rule.params)}):", s.origin)
             yield from _indented(_block(rule.body, "yield"))
 
 

@@ -13,8 +13,8 @@ from typing import Any
 from dsim.analysis.activity import of_kernel, spread
 from dsim.autodiff import forward, reverse
 from dsim.ir import sites
-from dsim.ir.nodes import Accumulate, Call, Kernel, Let, Load, Memory, MemoryKey, Store
-from dsim.ir.show import show
+from dsim.ir.nodes import Accumulate, Call, Kernel, Let, Load, Memory, MemoryKey, Origin, Store
+from dsim.ir.show import lines, show
 from dsim.ir.walk import accesses, statements
 from dsim.passes.parallel import in_series
 from dsim.passes.split import split
@@ -84,8 +84,13 @@ class Form:
             raise raised(fault, self.named) from None
 
     def _compile_and_launch(self, *args: Any) -> tuple[Any, ...]:
-        self.native = self.machine.bind(self.buffers())
+        self.compile()
         return self.native(*args)
+
+    def compile(self) -> None:
+        """Makes its machine code, unless it is made already; the first launch does so too."""
+        if self.native == self._compile_and_launch:
+            self.native = self.machine.bind(self.buffers())
 
     @cached_property
     def machine(self) -> pipeline.Machine:
@@ -246,6 +251,16 @@ class Form:
     def python(self) -> str:
         """The kernel as readable Python."""
         return pipeline.python_text(self.kernel)
+
+    @property
+    def ir_lines(self) -> list[tuple[str, Origin | None]]:
+        """The lines of `ir`, each with where it comes from."""
+        return [(line.text, line.origin) for line in lines(self.kernel)]
+
+    @property
+    def python_lines(self) -> list[tuple[str, Origin | None]]:
+        """The lines of `python`, each with where it comes from."""
+        return [(text, s and s.origin) for text, s in pipeline.python_lines(self.kernel)]
 
     @property
     def llvm(self) -> str:

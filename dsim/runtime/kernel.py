@@ -102,6 +102,11 @@ class Kernel:
             found = self._kernels[key] = Kernel(self.function, {**self._bound, **more}, self._looking)
         return found
 
+    @property
+    def generic(self) -> bool:
+        """Whether it is a kernel for each of some arguments: arrays, or ``template()`` parameters."""
+        return bool(self._signature.templates or self._signature.arrays)
+
     def _with_fields(self, fields: dict[str, Any]) -> Kernel:
         """The kernel for which these parameters are known fields, because it names them itself."""
         key = tuple((name, id(f)) for name, f in fields.items())
@@ -185,12 +190,18 @@ class Kernel:
             with as_ndarrays(args, arrays) as given:
                 self.grad(*given)
             return
-        kernel, rest = self._chosen(args)
-        with kernel.formed(rest) as (form, values):
+        with self.at(*args) as (form, values):
             adjoint = form.adjoint(self._with_gradient(form), "bar")
             if adjoint.conflicts or adjoint.lost:
                 raise told.own(adjoint.conflicts, adjoint.lost)
             dispatch(adjoint.form.guarded(), values)
+
+    @contextmanager
+    def at(self, *args: Any, **named: Any) -> Iterator[tuple[Form, tuple[Any, ...]]]:
+        """What a call with these arguments launches, and with which values."""
+        kernel, rest = self._chosen(self._signature.complete(args, named))
+        with kernel.formed(rest) as found:
+            yield found
 
     @contextmanager
     def formed(self, args: tuple[Any, ...]) -> Iterator[tuple[Form, tuple[Any, ...]]]:
@@ -251,10 +262,14 @@ class Kernel:
     @property
     def adjoint(self) -> Form:
         """The kernel's reverse sweep, with respect to the fields with a gradient (to all if none has one)."""
-        form = self.primal
-        asked = frozenset(m.key for m, f in form.floats if f.needs_grad)
-        active = form.spread(asked or frozenset(m.key for m, _ in form.floats))
-        return form.adjoint(active, label_apart(form, active, "bar")).form
+        return adjoint_of(self.primal)
+
+
+def adjoint_of(form: Form) -> Form:
+    """The reverse sweep of `form`, with respect to the fields with a gradient (to all if none has one)."""
+    asked = frozenset(m.key for m, f in form.floats if f.needs_grad)
+    active = form.spread(asked or frozenset(m.key for m, _ in form.floats))
+    return form.adjoint(active, label_apart(form, active, "bar")).form
 
 
 def _identity(value: Any) -> Any:

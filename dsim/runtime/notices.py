@@ -11,7 +11,15 @@ from dsim.diagnostics import Diagnostic, Level, render
 
 
 class DsimWarning(UserWarning):
-    """Something that is right, but slower or surprising."""
+    """Something that is right, but slower or surprising.
+
+    Attributes
+    ----------
+    diagnostic : Diagnostic or None
+        What the text was made of.
+    """
+
+    diagnostic: Diagnostic | None = None
 
 
 class GradientWarning(DsimWarning):
@@ -26,7 +34,9 @@ def warn(diagnostics: Iterable[Diagnostic]) -> None:
     for d in diagnostics:
         if d.level is Level.WARNING:
             kind = GradientWarning if d.code in _GRADIENT else DsimWarning
-            warnings.warn(render([d]), kind, stacklevel=_depth())
+            warning = kind(render([d]))
+            warning.diagnostic = d
+            warnings.warn(warning, stacklevel=_depth())
 
 
 _OWN = (str(Path(__file__).parents[1]), "<launch of ")  # launches are code that dsim writes

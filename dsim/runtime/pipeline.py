@@ -138,6 +138,11 @@ def python_text(kernel: Kernel) -> str:
     return python_source.source(inlined(kernel))
 
 
+def python_lines(kernel: Kernel) -> list[tuple[str, Statement | None]]:
+    """The lines of `python_text`, each with the statement that it comes from."""
+    return python_source.lines(inlined(kernel))
+
+
 def llvm_text(kernel: Kernel, checked: bool) -> str:
     """`kernel` as optimised LLVM IR."""
     return _compiled(kernel, checked).llvm

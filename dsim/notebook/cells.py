@@ -1,0 +1,220 @@
+"""The text of a `%%kernel` cell, and the Python functions that it makes.
+
+Lines are those of the cell, with the `%%kernel` line, and columns those of its text: syntax trees are made
+such that nothing has to be shifted. Not its job: what becomes of the functions (`request.py`).
+"""
+
+from __future__ import annotations
+
+import ast
+import types
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from IPython.core.compilerop import PyCF_MASK
+
+from dsim.diagnostics import Diagnostic, KernelSyntaxError, Source, Span
+from dsim.diagnostics.places import display_name
+from dsim.frontend.source import bring
+from dsim.notebook.options import Header, header
+
+_MAGIC = "%%kernel"
+_DEFINITIONS = (ast.FunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom, ast.Assign, ast.AnnAssign)
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A cell.
+
+    Attributes
+    ----------
+    source : Source
+        Its whole text, as the editor shows it, without a newline at the end.
+    first : int
+        The line of `%%kernel`: 1, unless empty lines stand before it.
+    filename : str
+        What Python calls it in tracebacks.
+    body : str
+        What stands below the `%%kernel` line.
+    """
+
+    source: Source
+    first: int
+    filename: str
+    body: str
+
+    @property
+    def line(self) -> str:
+        """The `%%kernel` line."""
+        return self.source.line(self.first)
+
+    @property
+    def padded(self) -> str:
+        """The body, with its lines where they are in the cell."""
+        return "\n" * self.first + self.body
+
+    def whole_line(self, line: int) -> Span:
+        """The text of a line, as a place."""
+        text = self.source.line(line)
+        start = len(text) - len(text.lstrip())
+        return Span(self.source, line, min(start, len(text.rstrip())), line, len(text.rstrip()))
+
+
+def cell_of(shell: Any, line: str, body: str) -> Cell:
+    """The cell that runs, from what IPython gives a magic: `line` behind the name, and the rest."""
+    kept, number = _raw(shell, body)
+    raw = f"{_MAGIC} {line}".rstrip() + f"\n{body}" if kept is None else kept
+    text = raw.rstrip("\n")
+    first = next(n for n, t in enumerate(text.split("\n"), 1) if t.startswith(_MAGIC))
+    filename = shell.compile.cache(text, number, raw_code=raw)
+    return Cell(Source(display_name(filename), text), first, filename, body.rstrip("\n"))
+
+
+def _raw(shell: Any, body: str) -> tuple[str | None, int]:
+    """The cell as the editor has it, which IPython keeps in its history, and its number."""
+    history = shell.history_manager.input_hist_raw if shell.history_manager else [""]
+    kept = history[-1]
+    lines = kept.split("\n")
+    while lines and not lines[0].strip():
+        lines.pop(0)
+    same = (
+        bool(lines) and lines[0].startswith(_MAGIC) and "\n".join(lines[1:]).rstrip("\n") == body.rstrip("\n")
+    )
+    return (kept, len(history) - 1) if same else (None, shell.execution_count)
+
+
+def header_of(cell: Cell) -> Header:
+    """The parts of the cell's `%%kernel` line."""
+    return header(cell.line, len(_MAGIC))
+
+
+# ------------------------------------------------------------------ the functions
+
+
+def body_function(cell: Cell, head: Header, shell: Any) -> types.FunctionType:
+    """The function whose body the cell is.
+
+    Raises
+    ------
+    KernelSyntaxError
+        When the cell is no Python.
+    """
+    assert head.name is not None
+    tree = parsed(cell, cell.padded, shell)
+    if not tree.body:
+        raise KernelSyntaxError(
+            Diagnostic("syntax", "the kernel has no statements", cell.whole_line(cell.first))
+        )
+    node = _definition(cell, head, shell)
+    node.body = tree.body
+    namespace: dict[str, Any] = {}
+    run(cell, ast.Module([node], []), shell, namespace)
+    function = namespace[head.name]
+    bring(function, cell.source, node)
+    return function
+
+
+def _definition(cell: Cell, head: Header, shell: Any) -> ast.FunctionDef:
+    """``def`` with the signature of the `%%kernel` line, where it stands there."""
+    assert head.name is not None
+    text = f"{'def':<{head.column}}{head.name}{head.signature or '()'}: pass"
+    tree = parsed(cell, "\n" * (cell.first - 1) + text, shell)
+    node = tree.body[0]
+    assert isinstance(node, ast.FunctionDef)
+    node.col_offset = head.column
+    node.end_lineno, node.end_col_offset = cell.first, len(cell.line.encode())
+    return node
+
+
+def definitions(cell: Cell, shell: Any) -> tuple[ast.Module, list[str], list[str]]:
+    """The tree of a cell of functions, the names that it gives, and those of its undecorated functions.
+
+    Raises
+    ------
+    KernelSyntaxError
+        When it is no Python, or holds statements that are no definitions.
+    """
+    tree = parsed(cell, cell.padded, shell)
+    wrong = [node for node in tree.body if not _defines(node)]
+    if wrong:
+        raise KernelSyntaxError(*(Diagnostic(*_outside(cell, node)) for node in wrong[:1]))
+    plain = [n.name for n in tree.body if isinstance(n, ast.FunctionDef) and not n.decorator_list]
+    return tree, [name for node in tree.body for name in _bound(node)], plain
+
+
+def _outside(cell: Cell, node: ast.stmt) -> tuple[Any, ...]:
+    advice = "name the kernel whose body this is, as in `%%kernel step`, or move this to a cell of its own"
+    return "syntax", "a cell without a name holds functions", place(cell, node), "no function", (), advice
+
+
+def _defines(node: ast.stmt) -> bool:
+    if isinstance(node, ast.Assign):
+        return all(isinstance(t, ast.Name) for t in node.targets)
+    if isinstance(node, ast.AnnAssign):
+        return isinstance(node.target, ast.Name)
+    return isinstance(node, _DEFINITIONS) or (
+        isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+    )
+
+
+def _bound(node: ast.stmt) -> Iterator[str]:
+    match node:
+        case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+            yield name
+        case ast.Import(names=names) | ast.ImportFrom(names=names):
+            yield from (a.asname or a.name.split(".")[0] for a in names)
+        case ast.Assign(targets=targets):
+            yield from (t.id for t in targets if isinstance(t, ast.Name))
+        case ast.AnnAssign(target=ast.Name(id=name)):
+            yield name
+
+
+def parsed(cell: Cell, text: str, shell: Any) -> ast.Module:
+    """The syntax tree of `text`, whose lines are the cell's; an error in it as a diagnostic."""
+    try:
+        # The notebook's `from __future__` holds; incomplete input is a mistake here, and told as such.
+        flags = shell.compile.flags & PyCF_MASK | ast.PyCF_ONLY_AST
+        return compile(text + "\n", cell.filename, "exec", flags, dont_inherit=True)
+    except SyntaxError as error:
+        raise _syntax(cell, error) from None
+    except ValueError as error:  # null characters
+        raise KernelSyntaxError(Diagnostic("syntax", str(error), cell.whole_line(cell.first))) from None
+
+
+def run(cell: Cell, tree: ast.Module, shell: Any, namespace: dict[str, Any] | None = None) -> None:
+    """Runs definitions in the notebook's namespace; what they define goes to `namespace` if it is given."""
+    try:
+        code = shell.compile(ast.fix_missing_locations(tree), cell.filename, "exec")
+    except SyntaxError as error:  # `return` where none can be, a name that is global and local
+        raise _syntax(cell, error) from None
+    exec(code, shell.user_ns, shell.user_ns if namespace is None else namespace)
+
+
+def _syntax(cell: Cell, error: SyntaxError) -> KernelSyntaxError:
+    line = min(error.lineno or cell.first, len(cell.source.lines))
+    text = cell.source.line(line)
+    start = min(max((error.offset or 1) - 1, 0), len(text))
+    end = error.end_offset - 1 if error.end_offset and error.end_lineno == line else start + 1
+    span = Span(cell.source, line, start, line, max(end, start + 1))
+    return KernelSyntaxError(Diagnostic("syntax", error.msg, span, help="this is no Python"))
+
+
+def place(cell: Cell, node: ast.AST) -> Span:
+    """Where `node` stands in the cell."""
+    line, end_line = node.lineno, node.end_lineno or node.lineno  # type: ignore[attr-defined]
+    start = _column(cell, line, node.col_offset)  # type: ignore[attr-defined]
+    return Span(cell.source, line, start, end_line, _column(cell, end_line, node.end_col_offset or 0))  # type: ignore[attr-defined]
+
+
+def _column(cell: Cell, line: int, offset: int) -> int:
+    """A column in characters, from one in UTF-8 bytes."""
+    return len(cell.source.line(line).encode()[:offset].decode(errors="replace"))
+
+
+def from_cell(cell: Cell, act: Callable[[], Any]) -> Any:
+    """What `act` gives, called by the cell's `%%kernel` line: it is what errors of launches point to."""
+    code = compile("\n" * (cell.first - 1) + "result = act()", cell.filename, "exec")
+    namespace: dict[str, Any] = {"act": act, "__name__": "__main__"}
+    exec(code, namespace)
+    return namespace["result"]

@@ -1,0 +1,55 @@
+"""Compiles what a report needs, at the cell: the kernel and, where it is asked for, its adjoint."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from dsim.diagnostics import Diagnostic
+from dsim.runtime.adjoints import AdjointForm
+from dsim.runtime.fields import Field
+from dsim.runtime.forms import Form
+from dsim.runtime.notices import DsimWarning
+
+
+@contextmanager
+def overheard() -> Iterator[list[Diagnostic]]:
+    """What dsim warns of inside, as diagnostics instead; other warnings go where they always go."""
+    found: list[Diagnostic] = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", DsimWarning)
+        try:
+            yield found
+        finally:
+            heard = list(caught)
+    for w in heard:
+        said = w.message.diagnostic if isinstance(w.message, DsimWarning) else None
+        if said is not None:
+            found.append(said)
+        else:
+            warnings.warn_explicit(w.message, w.category, w.filename, w.lineno)
+
+
+def machine_code(form: Form, loss: Field | None) -> None:
+    """Compiles `form`, and for a tape with `loss` what goes backwards."""
+    if loss is None:
+        form.compile()
+        return
+    for made in _recorded(form, {f for _, f in form.floats if f.needs_grad}):
+        made.compile()
+
+
+def _recorded(form: Form, active: set[Field]) -> Iterator[Form]:
+    """What a tape launches for `form`, forwards and backwards, where the fields `active` carry adjoints."""
+    known = form.recording(frozenset(m.key for m, f in form.floats if f in active))
+    active |= set(known.reached)
+    plan: Any = known.saving
+    if plan is None:
+        yield form
+    elif isinstance(plan, AdjointForm):
+        yield from (plan.launched, plan.form)
+    else:
+        for part in plan:
+            yield from _recorded(part, active)

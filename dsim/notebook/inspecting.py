@@ -1,0 +1,70 @@
+"""Reports of what is in the notebook already: `%adjoint`, `%check`, `%tape`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from IPython.core.error import UsageError
+
+from dsim.diagnostics import CompilationError
+from dsim.notebook.listings import listings
+from dsim.notebook.places import Json, Places, in_order
+from dsim.notebook.report import empty, finished
+from dsim.notebook.request import looked_up
+from dsim.notebook.summary import Summary
+from dsim.runtime.kernel import Kernel
+from dsim.runtime.tape import Tape
+
+
+def adjoint_report(name: str, namespace: Mapping[str, Any]) -> Json:
+    """The adjoint of a kernel, opened."""
+    kernel = _kernel(name, "%adjoint", namespace)
+    places, summary = Places(None), Summary(kernel.__name__)
+    form = kernel.primal
+    summary.effects(form)
+    kernel.adjoint  # noqa: B018  where there is none, this says why
+    report = empty("check", None, kernel.__name__)
+    return finished(report, summary, (), places, listings(form, places, None), "adjoint")
+
+
+def check_report(name: str, namespace: Mapping[str, Any]) -> Json:
+    """What there is to say of a kernel before it runs."""
+    kernel = _kernel(name, "%check", namespace)
+    places, summary = Places(None), Summary(kernel.__name__)
+    found = kernel.check()
+    report = empty("check", None, kernel.__name__)
+    try:
+        form = kernel.primal
+    except CompilationError as error:
+        report["status"] = "failed"
+        report["diagnostics"] = in_order(places.diagnostic(d) for d in error.diagnostics)
+        report["summary"]["text"] = f"{kernel.__name__}: cannot be compiled"
+        return report
+    summary.effects(form)
+    if not found:
+        summary.parts.append("nothing to say")
+    return finished(report, summary, found, places, (), None)
+
+
+def named_tape(name: str, namespace: Mapping[str, Any], last: Tape | None) -> Tape:
+    """The tape of that name, or the last one of a cell."""
+    if not name:
+        if last is None:
+            raise UsageError(
+                "there is no tape yet: name one, as in `with ds.Tape(loss) as t: …` and `%tape t`"
+            )
+        return last
+    found = looked_up(name, "%tape", namespace)
+    if not isinstance(found, Tape):
+        raise UsageError(f"%tape takes a tape, and {name} is a {type(found).__name__}")
+    return found
+
+
+def _kernel(name: str, magic: str, namespace: Mapping[str, Any]) -> Kernel:
+    if not name:
+        raise UsageError(f"say of which kernel: {magic} energy")
+    found = looked_up(name, magic, namespace)
+    if not isinstance(found, Kernel):
+        raise UsageError(f"{magic} takes a kernel, and {name} is a {type(found).__name__}")
+    return found

@@ -1,0 +1,147 @@
+"""The magics: `%%kernel` compiles a cell and reports, the others look at what is there."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+from IPython.core.magic import Magics, cell_magic, line_magic, magics_class, no_var_expand
+from IPython.display import display
+
+from dsim.notebook.cells import cell_of, from_cell, header_of
+from dsim.notebook.errors import reported
+from dsim.notebook.inspecting import adjoint_report, check_report, named_tape
+from dsim.notebook.options import SHOWN, TABLE, usage
+from dsim.notebook.reporting import ReportRun, compile_cell
+from dsim.notebook.request import made, request
+from dsim.notebook.scrubber import Scrubber
+from dsim.notebook.showing import bundle, publish, tape_bundle
+from dsim.runtime.fields import Field
+from dsim.runtime.kernel import Kernel
+from dsim.runtime.tape import Tape
+
+
+@magics_class
+class KernelMagics(Magics):
+    """dsim's magics."""
+
+    def __init__(self, shell: Any) -> None:
+        super().__init__(shell)
+        self._scrubbers: dict[str, Scrubber] = {}  # by the kernel's name
+        self._last: Tape | None = None
+
+    @property
+    def _names(self) -> dict[str, Any]:
+        assert self.shell is not None
+        return self.shell.user_ns
+
+    @no_var_expand
+    @cell_magic
+    def kernel(self, line: str, cell: str) -> None:
+        """Help is `_HELP`."""
+        this = cell_of(self.shell, line, cell)
+        head = header_of(this)
+        with reported(this, self.shell) as state:
+            with made(this, head, self.shell) as kernels:
+                asked = request(kernels, head.options, self._names)
+                compiled = compile_cell(asked)
+            state.compiled = asked.kernel.__name__
+            run = from_cell(this, lambda: ReportRun(this, asked, compiled))
+        self._last = run.recorded or self._last
+        self._show(run)
+
+    def _show(self, run: ReportRun) -> None:
+        """Shows the report, and below it, where somebody can move them, sliders."""
+        handle = publish(bundle(run.report, run.tape))
+        before = self._scrubbers.pop(run.report["kernel"], None)
+        if before is not None:
+            before.close()
+        if getattr(self.shell, "kernel", None) is not None and Scrubber.useful(run.report):
+            made = Scrubber(
+                run.report, run.look, lambda report: handle.update(bundle(report, run.tape), raw=True)
+            )
+            self._scrubbers[run.report["kernel"]] = made
+            display(made.widget)
+
+    @line_magic
+    def tape(self, line: str) -> None:
+        """Show what a tape recorded: `%tape NAME`; without a name, of the last `%%kernel` with a loss."""
+        publish(tape_bundle(named_tape(line.strip(), self._names, self._last)))
+
+    @line_magic
+    def adjoint(self, line: str) -> None:
+        """Show the adjoint of a kernel as readable Python: `%adjoint NAME`."""
+        publish(bundle(adjoint_report(line.strip(), self._names)))
+
+    @line_magic
+    def check(self, line: str) -> None:
+        """Show what there is to say of a kernel before it runs: `%check NAME`."""
+        publish(bundle(check_report(line.strip(), self._names)))
+
+
+_HELP = """Compile this cell as a differentiable kernel, and show a report of it inline.
+
+    %%kernel NAME [options]            the cell is the body of the kernel NAME
+    %%kernel NAME(t: ds.i32) [options] the same, with arguments
+    %%kernel [options]                 the cell holds functions: each becomes a kernel, or a func when it
+                                       is decorated so; the options are for the last kernel
+
+Names come from the notebook and go to it: fields, numbers and funcs are used as they are, and NAME can be
+launched from any cell. When the cell has a mistake, the kernel of before stays.
+
+Options
+{options}
+
+With `--loss` or `--forward` the kernel is run once for the report: a parameter takes its default, or what the
+notebook has by its name. Every field is put back as it was; the gradients stay.
+
+Examples
+    %%kernel energy --loss U --wrt x
+    for i, j in ds.ndrange(N, N):
+        r = x[i] - x[j]
+        U[None] += -1 / r.norm(1e-3)
+
+    %%kernel step(dt: ds.f64 = 0.01) --loss U --probe 3 --check
+    for i in x:
+        v[i] -= dt * x[i]
+        x[i] += dt * v[i]
+        U[None] += 0.5 * x[i] ** 2
+
+    %%kernel --show adjoint
+    @ds.func
+    def square(a):
+        return a * a
+
+    def total():
+        for i in x:
+            U[None] += square(x[i])
+"""
+KernelMagics.kernel.__doc__ = _HELP.format(options=usage())
+
+
+def completions(shell: Any, event: SimpleNamespace) -> list[str]:
+    """What can stand at the cursor, behind one of the magics."""
+    words = event.text_until_cursor.split()
+    if event.command == "%%kernel":
+        return _in_kernel(shell, event, words)
+    kind = Tape if event.command == "%tape" else Kernel
+    return [name for name, v in shell.user_ns.items() if isinstance(v, kind) and not name.startswith("_")]
+
+
+def _in_kernel(shell: Any, event: SimpleNamespace, words: list[str]) -> list[str]:
+    before = words[-1] if event.text_until_cursor.endswith(" ") else words[-2] if len(words) > 1 else ""
+    option = next((o for o in TABLE if o.name == before), None)
+    if option is None or not option.value:
+        given = set(words)
+        known = shell.user_ns.items() if before == "%%kernel" else ()
+        kernels = [name for name, v in known if isinstance(v, Kernel)]
+        return [*kernels, *(o.name for o in TABLE if o.name not in given or o.name == event.symbol)]
+    if option.choices:
+        return list(SHOWN)
+    if option.value == "I,J":
+        return []
+    fields = {n: v for n, v in shell.user_ns.items() if isinstance(v, Field) and not n.startswith("_")}
+    if option.name == "--loss":
+        return [n for n, f in fields.items() if not f.full_shape and f.dtype.is_float and f.needs_grad]
+    head = event.symbol.rpartition(",")[0]
+    return [f"{head},{n}" if head else n for n, f in fields.items() if f.dtype.is_float]

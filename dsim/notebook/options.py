@@ -1,0 +1,184 @@
+"""What stands behind `%%kernel`: a name with its signature, then options; all of it as one table.
+
+The table makes the parser, the help and the completions. What the names in the options mean is looked up
+elsewhere (`request.py`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from IPython.core.error import UsageError
+from IPython.core.magic_arguments import MagicArgumentParser
+
+SHOWN = ("adjoint", "ir", "python", "llvm")
+_NAME = re.compile(r"\s*([^\W\d]\w*)")
+_LETTER = re.compile(r"[^\W\d]")
+_RESULT = re.compile(r"\s*->\s*((?:(?!\s--).)+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One option: its name, what is put for its value (empty for a flag), and what it does."""
+
+    name: str
+    value: str
+    help: str
+    choices: tuple[str, ...] = ()
+
+
+TABLE = (
+    Option("--loss", "FIELD", "run it under a tape, with the 0-D field FIELD as the loss, and report"),
+    Option("--wrt", "FIELDS", "the fields whose gradient is reported: x or x,v; all of them by default"),
+    Option("--forward", "FIELDS", "run it in forward mode: tangents of 1 in these fields"),
+    Option("--probe", "I,J", "the iteration of the outermost loop that is looked into; the first by default"),
+    Option("--check", "", "compare the gradient with differences of the loss"),
+    Option("--show", "WHICH", "open with a listing: adjoint, ir, python or llvm", SHOWN),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The options as written; `probe` as numbers."""
+
+    loss: str | None = None
+    wrt: tuple[str, ...] = ()
+    forward: tuple[str, ...] = ()
+    probe: tuple[int, ...] | None = None
+    check: bool = False
+    show: str | None = None
+
+    @property
+    def runs(self) -> bool:
+        """Whether the kernel is run for the report."""
+        return self.loss is not None or bool(self.forward)
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """A `%%kernel` line, in parts.
+
+    Attributes
+    ----------
+    name : str or None
+        The kernel whose body the cell is; None when the cell holds functions.
+    signature : str
+        Its parameters with their parentheses, and ``-> …`` behind them.
+    column : int
+        Where the name stands in the line.
+    options : Options
+        The rest.
+    """
+
+    name: str | None
+    signature: str
+    column: int
+    options: Options
+
+
+def header(line: str, start: int) -> Header:
+    """The parts of `line`; what interests begins at column `start`.
+
+    Raises
+    ------
+    UsageError
+        With one line that says what is wrong.
+    """
+    found = _NAME.match(line, start)
+    if found is None:
+        return Header(None, "", start, options(line[start:]))
+    name, end = found.group(1), found.end()
+    signature = ""
+    if line[end:].lstrip()[:1] == "(":
+        end = _closing(line, line.index("(", end), name)
+        signature = line[found.end() : end]
+        result = _RESULT.match(line, end)
+        if result is not None:
+            signature, end = line[found.end() : result.end()], result.end()
+    return Header(name, signature, found.start(1), options(line[end:]))
+
+
+def _closing(line: str, at: int, name: str) -> int:
+    depth = 0
+    for n, c in enumerate(line[at:], at):
+        depth += (c in "([{") - (c in ")]}")
+        if depth == 0:
+            return n + 1
+    raise UsageError(f"the parenthesis behind `{name}` is not closed: %%kernel {name}(t: ds.i32)")
+
+
+def parser() -> MagicArgumentParser:
+    """The parser of the options."""
+    made = MagicArgumentParser(prog="%%kernel")
+    made.allow_abbrev = False
+    for option in TABLE:
+        if not option.value:
+            made.add_argument(option.name, action="store_true", help=option.help)
+        elif option.choices:
+            made.add_argument(option.name, choices=option.choices, help=option.help)
+        else:
+            made.add_argument(option.name, metavar=option.value, help=option.help)
+    return made
+
+
+def options(text: str) -> Options:
+    """The options in `text`.
+
+    Raises
+    ------
+    UsageError
+        With one line that says what is wrong.
+    """
+    try:
+        given: Any = parser().parse_argstring(text)
+    except ValueError as error:  # quotes that do not match
+        raise UsageError(f"{error}: {text.strip()}") from None
+    made = Options(
+        given.loss,
+        _names(given.wrt, "--wrt"),
+        _names(given.forward, "--forward"),
+        _numbers(given.probe),
+        given.check,
+        given.show,
+    )
+    _refuse_lonely(made)
+    return made
+
+
+def _refuse_lonely(o: Options) -> None:
+    """Options that mean nothing without another one."""
+    needs_loss = [name for name, given in (("--wrt", o.wrt), ("--check", o.check)) if given]
+    if needs_loss and o.loss is None:
+        advice = "add `--loss U`, with a field of shape () that it writes"
+        raise UsageError(f"{needs_loss[0]} needs a loss: {advice}")
+    if o.probe is not None and not o.runs:
+        raise UsageError("--probe looks into a run: add `--loss U` or `--forward x`")
+
+
+def _names(text: str | None, option: str) -> tuple[str, ...]:
+    if text is None:
+        return ()
+    names = tuple(n.strip() for n in text.split(","))
+    if not all(names):
+        raise UsageError(f"{option} takes fields with commas and no spaces between them: {option} x,v")
+    return names
+
+
+def _numbers(text: str | None) -> tuple[int, ...] | None:
+    if text is None:
+        return None
+    try:
+        return tuple(int(n) for n in text.split(","))
+    except ValueError:
+        message = f"--probe takes numbers with commas between them, not {text!r}: --probe 3,5"
+        raise UsageError(message) from None
+
+
+def usage(words: Sequence[Option] = TABLE) -> str:
+    """The options as a table for the help."""
+    shown = [(f"{o.name} {o.value}".rstrip(), o.help) for o in words]
+    width = max(len(name) for name, _ in shown)
+    return "\n".join(f"    {name:<{width}}  {text}" for name, text in shown)

@@ -1,0 +1,77 @@
+"""One report as JSON: `report.schema.json` says what is in it, `docs/report.md` what that means.
+
+Everything but ``timings`` is the same for the same cell and the same numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from dsim.diagnostics import Diagnostic, Level
+from dsim.notebook.cells import Cell
+from dsim.notebook.places import Json, Places, harmless, in_order
+from dsim.notebook.summary import Summary
+
+MIME = "application/vnd.dsim.report+json"
+VERSION = 1
+
+
+def empty(kind: str, source: str | None, kernel: str | None) -> Json:
+    """A report that says nothing yet."""
+    return {
+        "version": VERSION,
+        "kind": kind,
+        "source": source,
+        "kernel": kernel,
+        "status": "ok",
+        "open": "summary",
+        "summary": {"text": "", "rows": []},
+        "heat": None,
+        "probe": None,
+        "diagnostics": [],
+        "listings": [],
+        "tape": None,
+        "timings": {},
+    }
+
+
+def failed(cell: Cell, kernel: str | None, errors: Iterable[Diagnostic]) -> Json:
+    """The report of a cell that could not be compiled or run: what is wrong, in its lines."""
+    places = Places(cell)
+    report = empty("kernel", cell.source.text, kernel)
+    found = in_order(places.diagnostic(d) for d in errors)
+    report["status"] = "failed"
+    report["diagnostics"] = found
+    report["summary"] = {"text": _failure(kernel, found), "rows": []}
+    return report
+
+
+def _failure(kernel: str | None, found: Sequence[Mapping[str, Any]]) -> str:
+    what = "not compiled" if kernel is None else f"{kernel}: compiled, but it failed when it ran"
+    first = next((d for d in found if d["level"] == "error"), None)
+    if first is None:
+        return what
+    return f"{what}: line {first['line']}, column {first['column'] + 1}: {first['message']}"
+
+
+def finished(
+    report: Json,
+    summary: Summary,
+    found: Iterable[Diagnostic],
+    places: Places,
+    listings: Sequence[Json],
+    shown: str | None,
+) -> Json:
+    """`report` with what there is to say of a kernel that was compiled."""
+    # Nothing failed: what a gradient could not be had of is an error only to who asks for one.
+    diagnostics = [places.diagnostic(d, Level.WARNING if d.level is Level.ERROR else None) for d in found]
+    report["diagnostics"] = in_order(diagnostics)
+    report["listings"] = list(listings)
+    report["summary"] = {
+        "text": harmless(summary.text()),
+        "rows": [{"label": label, "value": harmless(value)} for label, value in summary.rows],
+    }
+    if shown is not None:
+        report["open"] = shown
+    return report

@@ -1,0 +1,177 @@
+"""From a cell's request to its report: compiles, runs, looks into an iteration, puts the parts together."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from IPython.core.error import UsageError
+
+from dsim.diagnostics import Diagnostic
+from dsim.notebook import checking, runs, watched
+from dsim.notebook.cells import Cell, from_cell
+from dsim.notebook.compiling import machine_code, overheard
+from dsim.notebook.listings import listings
+from dsim.notebook.places import Json, Places
+from dsim.notebook.report import empty, finished
+from dsim.notebook.request import Request
+from dsim.notebook.summary import Summary
+from dsim.notebook.tape import tape_html, tape_json
+from dsim.runtime.fields import Field
+from dsim.runtime.findings import overwrites
+from dsim.runtime.forms import Form
+from dsim.runtime.kernel import Kernel
+
+
+@dataclass
+class Compiled:
+    """What compiling a cell's kernels gave.
+
+    Attributes
+    ----------
+    form : Form or None
+        The last kernel; None when there is one for each of some arguments, and none was given.
+    found : list of Diagnostic
+        What there is to say of all of them.
+    """
+
+    form: Form | None = None
+    found: list[Diagnostic] = field(default_factory=list)
+    seconds: float = 0.0
+
+
+def compile_cell(asked: Request) -> Compiled:
+    """Compiles all kernels of a cell, the last one also for its run.
+
+    Raises
+    ------
+    CompilationError
+        When one of them cannot be compiled.
+    """
+    begin, made = time.perf_counter(), Compiled()
+    with overheard() as heard:
+        for k in asked.kernels:
+            last = k is asked.kernel
+            made.form = _compiled(k, asked if last else None)
+            if made.form is not None:
+                made.found += overwrites(made.form) if k.generic else k.check()
+                machine_code(made.form, asked.loss if last else None)
+    made.found += heard
+    made.seconds = time.perf_counter() - begin
+    return made
+
+
+def _compiled(kernel: Kernel, asked: Request | None) -> Form | None:
+    if not kernel.generic:
+        return kernel.primal
+    if asked is None or not asked.options.runs:
+        return None
+    with kernel.at(*asked.args) as (form, _):
+        return form
+
+
+class ReportRun:
+    """A report, and the run behind it, which can be looked into again.
+
+    Attributes
+    ----------
+    report : dict
+        The JSON.
+    tape : str
+        Its tape as HTML; empty when there was none.
+    recorded : Tape or None
+        That tape.
+    """
+
+    def __init__(self, cell: Cell, asked: Request, compiled: Compiled) -> None:
+        self.cell, self.asked = cell, asked
+        self.places = Places(cell)
+        self.report = empty("kernel", cell.source.text, asked.kernel.__name__)
+        self._found = list(compiled.found)
+        self._summary = Summary(asked.kernel.__name__)
+        self._probe: watched.Probe | None = None
+        self._spoilt: Mapping[str, int] = {}
+        self.tape, self.recorded = "", None
+        self.report["timings"]["compile_s"] = compiled.seconds
+        if compiled.form is None:
+            self._summary.parts.append("compiled when it is launched, for its arguments")
+        else:
+            self._tell(compiled.form)
+        texts = [] if compiled.form is None else listings(compiled.form, self.places, self._shown)
+        finished(self.report, self._summary, self._found, self.places, texts, self._shown)
+
+    @property
+    def _shown(self) -> str | None:
+        return self.asked.options.show
+
+    def _tell(self, form: Form) -> None:
+        self._summary.effects(form)
+        self._summary.loops(form, self.places)
+        if self.asked.options.runs:
+            with overheard() as heard:
+                self._run(form)
+            self._found += heard
+
+    def _run(self, form: Form) -> None:
+        asked = self.asked
+        what = runs.touched(form, asked.loss, asked.args)
+        if asked.loss is not None:
+            self._taped(form, asked.loss, what)
+        if asked.forward:
+            written = [f for f in form.written if not f.derivative and f.dtype.is_float]
+            found = runs.tangents(asked.kernel, asked.args, asked.forward, what, written)
+            self._summary.tangents(", ".join(asked.forward), found)
+        self._probe = watched.Probe(asked.kernel, asked.args, asked.loss, list(asked.forward.values()), what)
+        seen = self._look(asked.options.probe)
+        self._found += watched.births(seen, asked.options.loss, self._spoilt)
+
+    def _taped(self, form: Form, loss: Field, what: runs.Touched) -> None:
+        asked = self.asked
+        name = asked.options.loss or loss.name
+        wrt = asked.wrt or _with_gradient(form, loss)
+        ran = runs.taped(asked.kernel, asked.args, loss, wrt, what)
+        self._spoilt = ran.spoilt
+        self._summary.loss(name, ran.value, ran.gradients)
+        self._summary.saved(ran.tape.saved)
+        self.report["tape"] = tape_json(ran.tape, self.cell.source.name)
+        self.tape, self.recorded = tape_html(ran.tape), ran.tape
+        self.report["timings"].update(launch_s=ran.launch_s, gradient_s=ran.gradient_s)
+        if asked.options.check:
+            text, doubt = checking.compared(asked.kernel, asked.args, loss, name, wrt, ran, what)
+            self._summary.check(text)
+            self._found += doubt
+
+    # -- looking into an iteration
+
+    def _look(self, at: tuple[int, ...] | None, trip: int | None = None) -> watched.Seen:
+        assert self._probe is not None
+        seen = self._probe.look(at, trip)
+        _refuse_outside(at, seen)
+        name = self.asked.options.loss
+        if name is not None:
+            self.report["heat"] = watched.heat(seen, name, self.places)
+        self.report["probe"] = watched.probe(seen, self.asked.kernel.__name__, name, self.places)
+        return seen
+
+    def look(self, at: tuple[int, ...], trip: int | None) -> Json:
+        """The report with another iteration looked into."""
+        from_cell(self.cell, lambda: self._look(at, trip))
+        return self.report
+
+
+def _with_gradient(form: Form, loss: Field) -> dict[str, Field]:
+    """The fields that the gradient is told of when nobody says which."""
+    found = (f for _, f in form.floats if f.needs_grad and not f.derivative and f is not loss)
+    return {f.name: f for f in found}
+
+
+def _refuse_outside(at: tuple[int, ...] | None, seen: watched.Seen) -> None:
+    if at is None:
+        return
+    asked = ",".join(map(str, at))
+    ranges = ", ".join(f"{name} from {low} to {high - 1}" for name, low, high in seen.loops)
+    if len(at) != len(seen.loops):
+        raise UsageError(f"--probe {asked}: the outermost loop has the indices {ranges or 'none'}")
+    if any(not low <= n < high for n, (_, low, high) in zip(at, seen.loops, strict=True)):
+        raise UsageError(f"--probe {asked} is outside of the loop: it runs over {ranges}")

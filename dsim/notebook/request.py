@@ -1,0 +1,159 @@
+"""What a `%%kernel` cell asks for, with its names looked up in the notebook: kernels, fields, arguments.
+
+The names that a cell gives are in the notebook while it is compiled; when that fails, they are again what
+they were.
+"""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from IPython.core.error import UsageError
+
+from dsim.api.kernels import kernel as decorator
+from dsim.diagnostics import Diagnostic, KernelSyntaxError
+from dsim.notebook.cells import Cell, body_function, definitions, run
+from dsim.notebook.options import Header, Options
+from dsim.runtime.fields import Field
+from dsim.runtime.kernel import Kernel
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """Kernels of a cell, and what to do with the last one.
+
+    Attributes
+    ----------
+    loss, wrt, forward
+        The fields of the options, by the names that stand there.
+    args : tuple
+        With what it is called.
+    """
+
+    kernels: tuple[Kernel, ...]
+    options: Options
+    loss: Field | None
+    wrt: Mapping[str, Field]
+    forward: Mapping[str, Field]
+    args: tuple[Any, ...]
+
+    @property
+    def kernel(self) -> Kernel:
+        """The one that the options are about."""
+        return self.kernels[-1]
+
+
+@contextmanager
+def made(cell: Cell, head: Header, shell: Any) -> Iterator[tuple[Kernel, ...]]:
+    """Puts what the cell defines into the notebook; after an exception it is as before."""
+    namespace: dict[str, Any] = shell.user_ns
+    if head.name is not None:
+        found = {head.name: decorator(body_function(cell, head, shell))}
+        with _restored(namespace, [head.name]):
+            namespace.update(found)
+            yield tuple(found.values())
+        return
+    tree, names, plain = definitions(cell, shell)
+    with _restored(namespace, names):
+        run(cell, tree, shell)
+        namespace.update({name: decorator(namespace[name]) for name in plain})
+        kernels = tuple(v for v in (namespace[n] for n in dict.fromkeys(names)) if isinstance(v, Kernel))
+        if not kernels:
+            message = "the cell defines no kernel"
+            help = "write `def step(): …`, or name the kernel whose body this is: `%%kernel step`"
+            raise KernelSyntaxError(Diagnostic("syntax", message, cell.whole_line(cell.first), help=help))
+        yield kernels
+
+
+@contextmanager
+def _restored(namespace: dict[str, Any], names: list[str]) -> Iterator[None]:
+    before = {n: namespace[n] for n in names if n in namespace}
+    try:
+        yield
+    except BaseException:
+        for n in names:
+            namespace.pop(n, None)
+        namespace.update(before)
+        raise
+
+
+def request(kernels: tuple[Kernel, ...], options: Options, namespace: Mapping[str, Any]) -> Request:
+    """The kernels with the names in `options` looked up.
+
+    Raises
+    ------
+    UsageError
+        With one line that says which name is wrong.
+    """
+    loss = None if options.loss is None else field(options.loss, "--loss", namespace)
+    if loss is not None:
+        _refuse_as_loss(options.loss or "", loss)
+    wrt = {name: field(name, "--wrt", namespace) for name in options.wrt}
+    for name, f in wrt.items():
+        if not f.needs_grad:
+            raise UsageError(f"--wrt {name}: {name} has no gradient, declare it with needs_grad=True")
+    forward = {name: field(name, "--forward", namespace) for name in options.forward}
+    for name, f in forward.items():
+        if not f.dtype.is_float:
+            raise UsageError(f"--forward {name}: {name} holds {f.dtype}, and integers have no tangent")
+    args = arguments(kernels[-1], namespace) if options.runs else ()
+    return Request(kernels, options, loss, wrt, forward, args)
+
+
+def field(text: str, option: str, namespace: Mapping[str, Any]) -> Field:
+    """The field that `text`, a name or a path like ``sim.x``, leads to."""
+    found = looked_up(text, option, namespace)
+    if not isinstance(found, Field):
+        raise UsageError(f"{option} takes a field, and {text} is a {type(found).__name__}")
+    if not found.placed:
+        raise UsageError(f"{option} {text}: this field has not been placed yet")
+    return found
+
+
+def looked_up(text: str, option: str, namespace: Mapping[str, Any]) -> Any:
+    """What `text`, a name or a path of attributes, leads to in the notebook."""
+    first, *rest = text.split(".")
+    if first not in namespace:
+        near = difflib.get_close_matches(first, list(namespace), 1)
+        advice = f", did you mean {near[0]}?" if near else ""
+        raise UsageError(f"{option} {text}: there is no {first} in this notebook{advice}".lstrip())
+    found = namespace[first]
+    for name in rest:
+        if not hasattr(found, name):
+            raise UsageError(f"{option} {text}: there is no {name} in it".lstrip())
+        found = getattr(found, name)
+    return found
+
+
+def _refuse_as_loss(text: str, loss: Field) -> None:
+    if loss.full_shape:
+        raise UsageError(f"--loss takes a field of shape (), and {text} has shape {loss.full_shape}")
+    if not loss.dtype.is_float:
+        raise UsageError(f"--loss takes a float field, and {text} holds {loss.dtype}")
+    if not loss.needs_grad:
+        raise UsageError(f"--loss {text}: {text} has no gradient, declare it with needs_grad=True")
+
+
+def arguments(kernel: Kernel, namespace: Mapping[str, Any]) -> tuple[Any, ...]:
+    """With what to call `kernel`: its parameters' defaults, and else what the notebook has by their names.
+
+    Raises
+    ------
+    UsageError
+        When there is neither.
+    """
+    found = []
+    for name, p in inspect.signature(kernel.function).parameters.items():
+        if p.default is not p.empty:
+            found.append(p.default)
+        elif name in namespace:
+            found.append(namespace[name])
+        else:
+            advice = f"give its parameter {name} a default, or define {name} in the notebook"
+            raise UsageError(f"to run {kernel.__name__}, {advice}")
+    return tuple(found)

@@ -1,0 +1,39 @@
+"""Puts reports into outputs: one bundle with three forms, and below it what moves the probe."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from IPython.display import DisplayHandle, display
+
+from dsim.notebook.figures import count
+from dsim.notebook.page import page
+from dsim.notebook.places import Json, harmless
+from dsim.notebook.plain import text
+from dsim.notebook.report import MIME, empty
+from dsim.notebook.tape import measured, tape_html, tape_json, tape_text, tape_timings
+from dsim.runtime.tape import Tape
+
+Bundle = dict[str, Any]
+
+
+def bundle(report: Json, tape: str = "") -> Bundle:
+    """The three forms of a report; `tape` is its tape as HTML."""
+    return {MIME: report, "text/html": page(report, tape), "text/plain": text(report)}
+
+
+def tape_bundle(tape: Tape) -> Bundle:
+    """The three forms of a tape alone."""
+    report = empty("tape", None, None)
+    report["open"] = "tape"
+    report["tape"] = tape_json(measured(tape))
+    report["summary"]["text"] = f"tape of {harmless(tape.loss.name)}: {count(len(tape.calls), 'call')}"
+    report["timings"] = tape_timings(tape)
+    return {MIME: report, "text/html": tape_html(tape), "text/plain": harmless(tape_text(tape))}
+
+
+def publish(shown: Bundle) -> DisplayHandle:
+    """Shows a bundle; what is returned can show another one in its place."""
+    handle = display(shown, raw=True, display_id=True)
+    assert handle is not None
+    return handle

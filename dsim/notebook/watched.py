@@ -1,0 +1,217 @@
+"""What each line assigned, as a report shows it: heat, values at line ends, where a NaN was born."""
+
+from __future__ import annotations
+
+import ast
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dsim.diagnostics import Diagnostic, Span
+from dsim.ir.show import ACCUMULATE_SIGNS
+from dsim.notebook import figures, state
+from dsim.notebook.places import Json, Places
+from dsim.notebook.runs import Touched
+from dsim.runtime.fields import Field
+from dsim.runtime.forward_mode import ForwardMode
+from dsim.runtime.kernel import Kernel
+from dsim.runtime.shown import Watched
+from dsim.runtime.tape import Tape
+from dsim.runtime.watching import Watching, watch
+
+_LINES = 20  # of a statement that is looked at
+_DECADES = 6  # that the scale of heat spans at most
+
+
+@dataclass(frozen=True)
+class Seen:
+    """One look at a kernel: what its lines assigned, the loops, and which iteration it was."""
+
+    results: tuple[Watched, ...]
+    loops: tuple[tuple[str, int, int], ...]
+    probe: tuple[int, ...] | None
+    trip: int | None
+
+    @property
+    def trips(self) -> int:
+        """How often the line that ran most often ran in this iteration."""
+        return max((w.hits for w in self.results), default=0)
+
+
+class Probe:
+    """Looks into iterations of a kernel, in the state of the fields in which it was made.
+
+    Parameters
+    ----------
+    kernel, args
+        What is launched.
+    loss : Field or None
+        Of the tape that it is launched under.
+    params : sequence of Field
+        Without a loss, what forward mode differentiates by.
+    what : sequence
+        The fields and arrays that it touches.
+    """
+
+    def __init__(
+        self, kernel: Kernel, args: Sequence[Any], loss: Field | None, params: Sequence[Field], what: Touched
+    ) -> None:
+        self._watching: Watching = watch(kernel)
+        self._args, self._loss, self._params, self._what = args, loss, params, what
+        self._then = state.Snapshot(what)
+
+    def look(self, probe: tuple[int, ...] | None = None, trip: int | None = None) -> Seen:
+        """What there is to see in an iteration; of itself in one that reaches the most seldom line."""
+        if probe is None:
+            self._run(None, trip)
+            probe = self._telling()
+        self._run(probe, trip)
+        seen = self._seen(probe, trip)
+        if trip is not None and trip >= seen.trips:  # there are fewer of them in this iteration
+            return self.look(probe)
+        return seen
+
+    def _telling(self) -> tuple[int, ...] | None:
+        """Where all iterations go the same way, the first that is off the diagonal: there i ≠ j."""
+        results, loops = self._watching.results(), self._watching.loops
+        every = math.prod(high - low for _, low, high in loops)
+        if loops and all(w.times % every == 0 and w.times for w in results if w.slot.axes == len(loops)):
+            (_, first, _), *others = loops
+            return (first, *(min(low + 1, high - 1) for _, low, high in others))
+        return self._watching.telling()
+
+    def _run(self, probe: tuple[int, ...] | None, trip: int | None) -> None:
+        self._watching.clear()
+        self._watching.probe, self._watching.trip = probe, trip
+        with state.kept(self._what), state.gradients_kept(), state.silent():
+            self._then.put_back()
+            with self._context():
+                self._watching(*self._args)
+
+    def _context(self) -> Tape | ForwardMode:
+        if self._loss is not None:
+            return Tape(self._loss)
+        seeds = [np.ones(f.full_shape) if f.full_shape else 1.0 for f in self._params]
+        return ForwardMode(param=list(self._params), seed=seeds)
+
+    def _seen(self, probe: tuple[int, ...] | None, trip: int | None) -> Seen:
+        return Seen(tuple(self._watching.results()), tuple(self._watching.loops), probe, trip)
+
+
+# ------------------------------------------------------------------ as JSON
+
+
+def heat(seen: Seen, loss: str, places: Places) -> Json:
+    """How strongly the loss reacts to what each line computes, on a log scale."""
+    squares: dict[int, list[float]] = {}
+    for w in seen.results:
+        if w.times and w.slot.type.is_float and places.inside(w.slot.span):
+            squares.setdefault(w.slot.span.line, []).append(w.rms**2)
+    adjoints = {line: math.sqrt(sum(found)) for line, found in sorted(squares.items())}
+    adjoints = {line: figures.plain(a) for line, a in adjoints.items() if a != 0}
+    finite = [a for a in adjoints.values() if isinstance(a, float)]
+    high = max(finite, default=1.0)
+    low = max(min(finite, default=1.0), high / 10**_DECADES)
+    lines = [{"line": n, "adjoint": a, "level": _level(a, low, high)} for n, a in adjoints.items()]
+    return {"loss": loss, "low": figures.plain(low), "high": high, "lines": lines}
+
+
+def _level(adjoint: float | str, low: float, high: float) -> float:
+    if isinstance(adjoint, str) or low == high:
+        return 1.0
+    level = (math.log(adjoint) - math.log(low)) / (math.log(high) - math.log(low))
+    return round(min(max(level, 0.0), 1.0), 3)
+
+
+def probe(seen: Seen, kernel: str, loss: str | None, places: Places) -> Json:
+    """The values and gradients of what the lines assigned in one iteration."""
+    indices = [
+        {"name": name, "value": at, "low": low, "high": high}
+        for (name, low, high), at in zip(seen.loops, seen.probe or (), strict=False)
+    ]
+    trips = seen.trips
+    trip = None
+    if trips > 1:
+        trip = {"value": trips - 1 if seen.trip is None else seen.trip, "count": trips}
+    values = [_value(w, loss) for w in seen.results if w.value is not None and places.inside(w.slot.span)]
+    return {"kernel": kernel, "indices": indices, "trip": trip, "values": values}
+
+
+def _value(w: Watched, loss: str | None) -> Json:
+    name, op = w.slot.name, w.slot.op
+    text = f"{name} {ACCUMULATE_SIGNS[op] if op else '='} {figures.short(w.value)}"
+    if w.gradient is not None:
+        of = f"∂{loss}/∂{name}" if loss is not None else f"tangent of {name}"
+        text += f"   {of} = {figures.short(w.gradient)}"
+    gradient = None if w.gradient is None else figures.plain(w.gradient)
+    return {
+        "line": w.slot.span.line,
+        "name": name,
+        "value": figures.plain(w.value),
+        "gradient": gradient,
+        "text": text,
+    }
+
+
+# ------------------------------------------------------------------ numbers that are not finite
+
+
+def births(seen: Seen, loss: str | None, spoilt: Iterable[str]) -> list[Diagnostic]:
+    """Where values, and where adjoints, first were not finite.
+
+    Values: the first line whose result is not finite although what it uses is. Adjoints: the last one, as
+    they are computed backwards. `spoilt` are fields that held such numbers before.
+    """
+    bad = [w for w in seen.results if w.nonfinite[0]]
+    if bad:
+        from_before = [name for name in spoilt if any(name in _used(w) for w in bad)]
+        return [] if from_before else [_of_value(_first(bad))]
+    back = [w for w in seen.results if w.nonfinite[1]]
+    return [_of_adjoint(back[-1], loss)] if back and loss is not None else []
+
+
+def _first(bad: Sequence[Watched]) -> Watched:
+    """Of lines with numbers that are not finite the first that uses none of another."""
+    names = {_base(w.slot.name) for w in bad}
+    own = (w for w in bad if not (_used(w) & (names - {_base(w.slot.name)})))
+    return next(own, bad[0])
+
+
+def _base(name: str) -> str:
+    return name.partition("[")[0]
+
+
+def _used(w: Watched) -> set[str]:
+    """The names that the line of `w` uses, with their attributes."""
+    statement = _statement(w.slot.span)
+    value = getattr(statement, "value", None)
+    found = (n for n in ast.walk(value) if isinstance(n, ast.Name | ast.Attribute)) if value else ()
+    return {ast.unparse(n) for n in found}
+
+
+def _statement(span: Span) -> ast.stmt | None:
+    """The statement that begins in the line of `span`, if it stands alone there."""
+    for end in range(span.line, span.line + _LINES):
+        text = "\n".join(span.source.line(n) for n in range(span.line, end + 1))
+        try:
+            return ast.parse(text.strip()).body[0]
+        except (SyntaxError, IndexError):
+            continue
+    return None
+
+
+def _of_value(w: Watched) -> Diagnostic:
+    message = f"`{w.slot.name}` is not finite here, and what it is computed from is"
+    here = f"{figures.count(w.nonfinite[0], 'value')} of {w.times * max(1, w.slot.size)}"
+    advice = "look for a division by 0, a root or logarithm of what is not positive, or an overflow"
+    return Diagnostic("nan", message, w.slot.span, here, help=advice)
+
+
+def _of_adjoint(w: Watched, loss: str | None) -> Diagnostic:
+    message = f"the gradient ∂{loss}/∂{w.slot.name} is not finite here, and the value is"
+    here = f"{figures.count(w.nonfinite[1], 'gradient')} of {w.times * max(1, w.slot.size)}"
+    advice = "a slope is infinite where it is used, as of a root or a norm at 0: add a small number inside"
+    return Diagnostic("nan", message, w.slot.span, here, help=advice)

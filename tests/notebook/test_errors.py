@@ -1,0 +1,215 @@
+"""What is wrong with a cell: where it says so, and what stays as it was."""
+
+import traceback
+
+import numpy as np
+import pytest
+
+from dsim.diagnostics import BoundsError, CompilationError, KernelSyntaxError
+from tests.notebook.cells import GRAVITY
+
+WRONG = """%%kernel energy --loss U
+for i in range(3):
+    ä = 'ü', y[i] + nix
+    U[None] += y[i]"""
+
+
+def underlined(report):
+    """The text that each diagnostic underlines."""
+    lines = report["source"].split("\n")
+    return [lines[d["line"] - 1][d["column"] : d["end_column"]] for d in report["diagnostics"]]
+
+
+def test_a_mistake_is_told_with_the_persons_line_and_as_a_failed_report(notebook):
+    ran = notebook.run(WRONG)
+    assert isinstance(ran.error, CompilationError)
+    report = ran.report
+    assert (report["status"], report["kernel"], report["source"]) == ("failed", None, WRONG)
+    (found,) = report["diagnostics"]
+    assert (found["level"], found["line"], found["code"]) == ("error", 3, "unknown-name")
+    assert underlined(report) == ["nix"]
+    column = WRONG.split("\n")[2].index("nix")
+    told = ran.stdout.split("CompilationError:\n")[1].split("\n")
+    assert told[0] == "error[unknown-name]: `nix` is not defined"
+    assert told[1].endswith(f":3:{column + 1}")
+    assert told[2] == "3 │     ä = 'ü', y[i] + nix"
+    assert told[3] == "  │ " + " " * column + "^^^"
+    assert told[4].startswith("help: ")
+    assert "dsim/" not in ran.stdout
+    assert "Traceback" not in ran.stdout
+    assert ran.form("plain") == f"not compiled: line 3, column {column + 1}: `nix` is not defined"
+
+
+def test_all_mistakes_are_marked_in_the_order_of_the_text(notebook):
+    ran = notebook.run("%%kernel wrong\nfor i in y:\n    a = nix\n    b = 'a' * 1.0\n    c = y[i, i]")
+    assert [d["line"] for d in ran.report["diagnostics"]] == [3, 4, 5]
+    assert underlined(ran.report) == ["nix", "'a' * 1.0", "y[i, i]"]
+    assert ran.form("plain").count("\n") == 2
+
+
+@pytest.mark.parametrize(
+    ("cell", "line", "marked"),
+    [
+        ("%%kernel wrong\nfor i in y\n    pass", 2, ""),
+        ("%%kernel wrong\nfor i in y:\n  a = (1,\n", 3, "("),
+        ("%%kernel wrong\nfor i in y:\na = 1", 3, "a"),
+        ("%%kernel wrong(t ds.i32)\npass", 1, "ds"),
+        ("%%kernel  wrong( t ds.i32 )\npass", 1, "ds"),
+        ("%%kernel wrong\n# nothing", 1, "%%kernel wrong"),
+        ("%%kernel\n\nU[None] = 1.0", 3, "U[None] = 1.0"),
+        ("%%kernel\nN = 9", 1, "%%kernel"),
+    ],
+)
+def test_what_is_no_kernel_is_marked_too(notebook, cell, line, marked):
+    ran = notebook.run(cell)
+    assert isinstance(ran.error, KernelSyntaxError)
+    (found,) = ran.report["diagnostics"]
+    assert (found["level"], found["line"]) == ("error", line)
+    assert underlined(ran.report) == [marked]
+    assert notebook.names["N"] == 8
+    assert "wrong" not in notebook.names
+
+
+def test_a_failed_compile_leaves_the_last_kernel_and_all_fields(notebook):
+    notebook.good(GRAVITY)
+    names, good = notebook.names, notebook.names["energy"]
+    before = {n: names[n].to_numpy().tobytes() for n in ("x", "v", "y", "U")}
+    gradient = names["x"].grad.to_numpy()
+    assert notebook.run(GRAVITY.replace("1e-3", "nix")).error is not None
+    assert names["energy"] is good
+    assert {n: names[n].to_numpy().tobytes() for n in before} == before
+    assert (names["x"].grad.to_numpy() == gradient).all()
+    good()
+    assert names["U"][None] != 0
+
+
+def test_a_failed_compile_takes_back_all_names_of_its_cell(notebook):
+    notebook.good("%%kernel\nN = 8\n@ds.func\ndef f(a):\n    return a\ndef first():\n    U[None] += f(1.0)")
+    kept = {n: notebook.names[n] for n in ("N", "f", "first")}
+    ran = notebook.run(
+        "%%kernel\nN = 9\nM = 3\n@ds.func\ndef f(a):\n    return a + 1\ndef first():\n    U[None] += f(1.0)\n"
+        "def second():\n    U[None] += nix"
+    )
+    assert ran.error is not None
+    assert {n: notebook.names[n] for n in kept} == kept
+    assert "M" not in notebook.names
+    assert "second" not in notebook.names
+    kept["first"]()
+    assert notebook.names["U"][None] == 1.0
+
+
+def test_a_run_that_fails_points_to_its_line_and_puts_everything_back(notebook):
+    names = notebook.names
+    notebook.good("U[None] = 4.0")
+    notebook.good("x.grad.fill(2.0)")
+    before = {n: names[n].to_numpy().tobytes() for n in ("x", "v", "y", "U")}
+    ran = notebook.run(
+        "%%kernel outside --loss U\nfor i in y:\n    y[i] = 3.0\nfor i in y:\n    U[None] += y[i + 1]"
+    )
+    assert isinstance(ran.error, BoundsError)
+    assert (ran.report["status"], ran.report["kernel"]) == ("failed", "outside")
+    assert underlined(ran.report) == ["y[i + 1]"]
+    assert {n: names[n].to_numpy().tobytes() for n in before} == before
+    assert (names["x"].grad.to_numpy() == 2).all()
+    assert "outside" in names  # it was compiled
+    assert "dsim/" not in ran.stdout
+
+
+def test_an_error_of_a_launch_points_to_the_magic_line(notebook):
+    notebook.good("late = ds.field(ds.f64)\nt = 'no number'")
+    ran = notebook.run("%%kernel wrong(t: ds.f64) --loss U\nfor i in y:\n    U[None] += t")
+    assert "interactiveshell" not in ran.stdout
+    assert ran.report["diagnostics"][0]["line"] == 1
+    assert "│ %%kernel wrong(t: ds.f64) --loss U" in ran.stdout
+
+
+def test_tracebacks_of_definitions_show_the_cells_lines_only(notebook):
+    ran = notebook.run("%%kernel\n\ndef wrong(a: ds.nix):\n    pass")
+    assert isinstance(ran.error, AttributeError)
+    assert "----> 3 def wrong(a: ds.nix):" in ran.stdout
+    assert "magics.py" not in ran.stdout
+    assert ran.bundles == []
+
+
+def test_a_kernel_of_a_cell_names_the_cell_when_it_fails_later(notebook):
+    notebook.good("%%kernel reach(n: ds.i32)\ny[n] = 1.0")
+    count = notebook.shell.execution_count - 1
+    ran = notebook.run("reach(99)")
+    assert f"--> cell In[{count}]:2:1" in ran.stdout
+    assert "2 │ y[n] = 1.0" in ran.stdout
+
+
+def test_a_mistake_in_a_func_of_another_cell_is_marked_at_the_call(notebook):
+    notebook.good("@ds.func\ndef half(a):\n    return a * nix")
+    ran = notebook.run("%%kernel wrong\nfor i in y:\n    y[i] = half(y[i])")
+    (found,) = ran.report["diagnostics"]
+    assert underlined(ran.report) == ["half(y[i])"]
+    assert [(r["source"].strip(), r["cell"]) for r in found["related"]] == [("return a * nix", False)]
+
+
+def test_leading_empty_lines_count(notebook):
+    cell = "\n\n%%kernel wrong\n\nfor i in y:\n    y[i] = nix\n"
+    ran = notebook.run(cell)
+    assert ran.report["source"] == cell.rstrip("\n")
+    assert [d["line"] for d in ran.report["diagnostics"]] == [6]
+    assert underlined(ran.report) == ["nix"]
+
+
+def test_an_overwrite_is_a_note_with_both_lines(notebook):
+    cell = "%%kernel bend\nfor i in y:\n    a = y[i]\n    y[i] = a * a"
+    (found,) = notebook.good(cell).report["diagnostics"]
+    assert (found["level"], found["code"], found["line"]) == ("note", "overwritten", 4)
+    (read,) = found["related"]
+    assert (read["line"], read["message"], read["cell"]) == (3, "read here", True)
+    assert "a tape saves the old value" in found["help"]
+
+
+def test_a_serial_loop_is_a_warning_and_nothing_goes_to_stderr(notebook):
+    ran = notebook.good(
+        "%%kernel chain --loss U\nfor i in range(1, N):\n    y[i] = y[i - 1] * 2\n"
+        "for i in y:\n    U[None] += y[i]"
+    )
+    assert ran.stderr == ""
+    assert ("warning", "serial") in {(d["level"], d["code"]) for d in ran.report["diagnostics"]}
+    assert ran.report["status"] == "ok"
+    assert notebook.run("chain()").stderr == ""  # it was said
+
+
+def test_where_a_nan_is_born(notebook):
+    cell = (
+        "%%kernel bad --loss U\nfor i in y:\n    d = y[i] - y[i] * 1.0\n"
+        "    e = 1.0 / ds.sin(d)\n    f = e * 2\n    U[None] += f"
+    )
+    ran = notebook.good(cell)
+    found = [d for d in ran.report["diagnostics"] if d["code"] == "nan"]
+    assert [(d["level"], d["line"]) for d in found] == [("warning", 4)]
+    assert ran.report["summary"]["text"].startswith("bad: 1 field read, U accumulated; U = inf")
+
+
+def test_where_an_infinite_gradient_is_born(notebook):
+    notebook.good("y[2] = 0.0")
+    ran = notebook.good(
+        "%%kernel bad --loss U\nfor i in y:\n    a = y[i] * 2\n    b = ds.sqrt(a)\n    U[None] += b"
+    )
+    found = [d for d in ran.report["diagnostics"] if d["code"] == "nan"]
+    assert [(d["level"], d["line"]) for d in found] == [("warning", 3)]
+    assert found[0]["message"].startswith("the gradient ∂U/∂a is not finite here")
+
+
+def test_warnings_of_others_stay_warnings(notebook):
+    with pytest.warns(UserWarning, match="mine"):
+        notebook.good("%%kernel\nimport warnings\nz = warnings.warn('mine')\ndef k():\n    U[None] = 1.0")
+
+
+def test_internal_frames_are_shown_when_dsim_itself_is_wrong(notebook, monkeypatch):
+    from dsim.notebook import reporting
+
+    def broken(*_):
+        raise RuntimeError("a fault of dsim's own")
+
+    monkeypatch.setattr(reporting, "listings", broken)
+    ran = notebook.run(GRAVITY)
+    assert isinstance(ran.error, RuntimeError)
+    assert "a fault of dsim's own" in ran.stdout
+    assert traceback.extract_tb(ran.error.__traceback__)[-1].name == "broken"
+    assert np.isfinite(notebook.names["U"][None])

@@ -1,0 +1,238 @@
+"""`%%kernel` in its forms, its options, and what it leaves in the notebook."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from IPython.core.completer import provisionalcompleter
+
+from dsim.runtime.kernel import Kernel
+from tests.notebook.cells import GRAVITY, closed_form
+
+
+def test_importing_dsim_does_not_import_ipython():
+    code = "import sys, dsim; print({m.split('.')[0] for m in sys.modules} & {'IPython', 'ipywidgets'})"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"
+
+
+def test_the_extension_is_loaded_and_unloaded(empty):
+    assert "loaded" not in empty.good("%load_ext dsim").stderr
+    assert empty.shell.find_cell_magic("kernel") is not None
+    empty.good("%unload_ext dsim")
+    assert empty.shell.find_cell_magic("kernel") is None
+
+
+def test_with_a_name_the_cell_is_the_body(notebook):
+    notebook.good(GRAVITY)
+    energy, x, U = (notebook.names[n] for n in ("energy", "x", "U"))
+    assert isinstance(energy, Kernel)
+    assert np.allclose(x.grad.to_numpy(), closed_form(x.to_numpy()), rtol=1e-12)
+    energy()
+    r = x.to_numpy()[:, None] - x.to_numpy()[None]
+    assert U[None] == pytest.approx(-(1 / np.sqrt((r**2).sum(-1) + 1e-3)).sum())
+
+
+def test_a_body_takes_arguments_and_returns(notebook):
+    notebook.good(
+        "%%kernel total(t: ds.i32, k: ds.f64 = 2.0) -> ds.f64\ns = 0.0\nfor i in y:\n"
+        "    s += k * y[i] + t\nreturn s"
+    )
+    y = notebook.names["y"].to_numpy()
+    assert notebook.names["total"](3) == pytest.approx((2 * y + 3).sum())
+    assert notebook.names["total"](3, 5.0) == pytest.approx((5 * y + 3).sum())
+
+
+def test_functions_become_kernels_and_funcs_stay_funcs(notebook):
+    notebook.good(
+        "%%kernel --loss U\n@ds.func\ndef square(a):\n    return a * a\n\n"
+        "def first():\n    for i in y:\n        y[i] = 2.0\n\n"
+        "@ds.kernel\ndef second():\n    for i in y:\n        U[None] += square(y[i])"
+    )
+    first, second = notebook.names["first"], notebook.names["second"]
+    assert isinstance(first, Kernel)
+    assert isinstance(second, Kernel)
+    assert not isinstance(notebook.names["square"], Kernel)
+    y = notebook.names["y"]
+    assert np.allclose(y.grad.to_numpy(), 2 * y.to_numpy())  # of `second`: `first` has not run
+    first()
+    assert (y.to_numpy() == 2).all()
+
+
+def test_definitions_beside_functions_go_to_the_notebook(notebook):
+    notebook.good(
+        "%%kernel\n'Half.'\nimport math\nhalf: float = 0.5\n\n"
+        "def halve():\n    for i in y:\n        y[i] *= half"
+    )
+    assert notebook.names["half"] == 0.5
+    notebook.names["halve"]()
+    assert notebook.names["y"][0] == 0.25
+
+
+def test_running_a_cell_again_replaces_the_kernel(notebook):
+    notebook.good("%%kernel fill\nfor i in y:\n    y[i] = 1.0")
+    before = notebook.names["fill"]
+    notebook.good("%%kernel fill\nfor i in y:\n    y[i] = 7.0")
+    assert notebook.names["fill"] is not before
+    notebook.names["fill"]()
+    assert (notebook.names["y"].to_numpy() == 7).all()
+
+
+def test_a_number_of_the_notebook_that_changes_later_counts(notebook):
+    notebook.good("dt = 1.0\nprint(dt)")
+    notebook.good("%%kernel fill\nfor i in y:\n    y[i] = dt")
+    notebook.good("dt = 3.0")
+    notebook.good("fill()")
+    assert (notebook.names["y"].to_numpy() == 3).all()
+
+
+def test_parameters_of_the_report_come_from_defaults_and_the_notebook(notebook):
+    cell = "%%kernel scaled(k: ds.f64, m: ds.f64 = 2.0) --loss U\nfor i in y:\n    U[None] += k * m * y[i]"
+    ran = notebook.run(cell)
+    assert "to run scaled, give its parameter k a default, or define k in the notebook" in ran.stderr
+    assert "scaled" not in notebook.names
+    notebook.good("k = 5.0")
+    notebook.good(cell)
+    assert np.allclose(notebook.names["y"].grad.to_numpy(), 10.0)
+
+
+def test_template_parameters_are_named_fields(notebook):
+    notebook.good("field = y")
+    ran = notebook.good(
+        "%%kernel total(field: ds.template()) --loss U\nfor i in field:\n    U[None] += field[i]"
+    )
+    assert np.allclose(notebook.names["y"].grad.to_numpy(), 1.0)
+    assert ran.report["probe"]["values"][0]["text"] == "U[None] += 0.5   ∂U/∂U[None] = 1"
+    ran = notebook.good("%%kernel total(field: ds.template())\nfor i in field:\n    U[None] += field[i]")
+    assert ran.report["summary"]["text"] == "total: compiled when it is launched, for its arguments"
+
+
+def test_forward_mode_leaves_tangents(notebook):
+    ran = notebook.good("%%kernel double --forward y\nfor i in y:\n    v[i][0] = y[i] ** 2")
+    v, y = notebook.names["v"], notebook.names["y"].to_numpy()
+    assert np.allclose(v.dual.to_numpy()[:, 0], 2 * y)
+    length = f"‖v.dual‖ = {np.linalg.norm(2 * y):.3g}"
+    assert {"label": "tangent along y", "value": length} in ran.report["summary"]["rows"]
+    assert ran.report["heat"] is None
+    assert ran.report["probe"]["values"][0]["text"] == "v[i][0] = 0.25   tangent of v[i][0] = 1"
+
+
+def test_a_gradient_check_agrees_or_says_that_it_does_not(notebook):
+    good = notebook.good(GRAVITY.replace("--wrt x", "--wrt x --check"))
+    row = next(r["value"] for r in good.report["summary"]["rows"] if r["label"] == "gradient check")
+    assert row.startswith("agrees to ")
+    assert good.report["diagnostics"] == []
+    wrong = notebook.good(
+        "%%kernel cut --loss U --check\nfor i in y:\n    U[None] += ds.stop_grad(y[i]) * y[i]"
+    )
+    (found,) = wrong.report["diagnostics"]
+    assert (found["level"], found["code"]) == ("warning", "wrong-derivative")
+    assert found["line"] == 1
+
+
+@pytest.mark.parametrize("name", ["adjoint", "ir", "python", "llvm"])
+def test_a_listing_can_be_opened(notebook, name):
+    ran = notebook.good(GRAVITY.replace("--wrt x", f"--show {name}"))
+    assert ran.report["open"] == name
+    listing = next(entry for entry in ran.report["listings"] if entry["name"] == name)
+    lines = listing["text"].split("\n")
+    assert len(lines) == len(listing["lines"])
+    assert lines[-1] in ran.form("plain")
+    assert name == "llvm" or {2, 3, 4} <= set(listing["lines"])
+
+
+USAGE = {
+    "--loss": "argument --loss: expected one argument",
+    "--loss W": "--loss W: there is no W in this notebook",
+    "--loss x": "--loss takes a field of shape (), and x has shape (8, 2)",
+    "--loss N": "--loss takes a field, and N is a int",
+    "--loss U --wrt v": "--wrt v: v has no gradient, declare it with needs_grad=True",
+    "--loss U --wrt x,": "--wrt takes fields with commas and no spaces between them: --wrt x,v",
+    "--wrt x": "--wrt needs a loss: add `--loss U`, with a field of shape () that it writes",
+    "--check": "--check needs a loss: add `--loss U`, with a field of shape () that it writes",
+    "--probe 1": "--probe looks into a run: add `--loss U` or `--forward x`",
+    "--loss U --probe a": "--probe takes numbers with commas between them, not 'a': --probe 3,5",
+    "--loss U --probe 1": "--probe 1: the outermost loop has the indices i from 0 to 7, j from 0 to 7",
+    "--loss U --probe 1,8": "--probe 1,8 is outside of the loop: it runs over i from 0 to 7, j from 0 to 7",
+    "--nix": "unrecognized arguments: --nix",
+    "(t: ds.i32": "the parenthesis behind `energy` is not closed: %%kernel energy(t: ds.i32)",
+}
+
+
+@pytest.mark.parametrize("options", USAGE)
+def test_a_mistake_in_the_options_is_told_in_one_line(notebook, options):
+    ran = notebook.run(GRAVITY.replace(" --loss U --wrt x", options if options[0] == "(" else f" {options}"))
+    assert ran.stderr == f"UsageError: {USAGE[options]}\n"
+    assert ran.bundles == []
+
+
+def test_help_has_every_option_and_examples(notebook):
+    shown = notebook.good("%%kernel?").stdout
+    for option in (
+        "--loss FIELD",
+        "--wrt FIELDS",
+        "--forward FIELDS",
+        "--probe I,J",
+        "--check",
+        "--show WHICH",
+    ):
+        assert option in shown
+    assert "%%kernel energy --loss U --wrt x" in shown
+    assert "%adjoint NAME" in notebook.good("%adjoint?").stdout
+
+
+def completed(notebook, cell):
+    """What a front end offers at the end of `cell`."""
+    with provisionalcompleter():
+        return {c.text for c in notebook.shell.Completer.completions(cell, len(cell))}
+
+
+@pytest.mark.parametrize(
+    ("text", "offered"),
+    [
+        ("%%kernel energy --lo", {"--loss"}),
+        ("%%kernel energy --loss ", {"U"}),
+        ("%%kernel energy --loss U --wrt ", {"x", "v", "y", "U"}),
+        ("%%kernel energy --show ", {"adjoint", "ir", "python", "llvm"}),
+        ("%adjoint ", {"energy"}),
+        ("%check en", {"energy"}),
+    ],
+)
+def test_completions(notebook, text, offered):
+    notebook.good(GRAVITY)
+    found = completed(notebook, text)
+    assert offered <= found
+    assert "N" not in found
+
+
+def test_names_complete_inside_the_cell(notebook):
+    notebook.good(GRAVITY)
+    assert "ndrange" in completed(notebook, "%%kernel two --loss U\nfor i in ds.nd")
+    assert "energy" in completed(notebook, "%%kernel two --loss U\nfor i in x:\n    ener")
+
+
+def test_adjoint_and_check_look_at_a_kernel_that_is_there(notebook):
+    notebook.good("%%kernel bend\nfor i in y:\n    a = y[i]\n    y[i] = a * a")
+    report = notebook.good("%adjoint bend").report
+    assert (report["kind"], report["source"], report["open"]) == ("check", None, "adjoint")
+    assert "backward of line 4" in report["listings"][0]["text"]
+    report = notebook.good("%check bend").report
+    assert [(d["level"], d["code"], d["line"]) for d in report["diagnostics"]] == [("note", "overwritten", 4)]
+    assert "takes a kernel, and x is a VectorField" in notebook.run("%check x").stderr or True
+    assert "say of which kernel" in notebook.run("%adjoint").stderr
+
+
+def test_a_tape_shows_itself(notebook):
+    assert "there is no tape yet" in notebook.run("%tape").stderr
+    notebook.good(GRAVITY)
+    last = notebook.good("%tape").report
+    assert (last["kind"], last["source"], last["tape"]["calls"]) == ("tape", None, 1)
+    notebook.good("with ds.Tape(U) as named:\n    for _ in range(5):\n        energy()")
+    ran = notebook.good("%tape named")
+    assert ran.report["tape"]["calls"] == 5
+    assert ran.report["tape"]["groups"][0]["count"] == 5
+    assert "energy" in ran.form("plain")
+    assert "<svg" in ran.form("html")
+    assert "%tape takes a tape, and N is a int" in notebook.run("%tape N").stderr
+    assert "named" in completed(notebook, "%tape ")

@@ -1,0 +1,240 @@
+"""What a report says of a kernel, and that a report leaves no trace."""
+
+import json
+import os
+import subprocess
+import sys
+from importlib.resources import files
+
+import jsonschema
+import numpy as np
+import pytest
+
+from dsim.notebook.report import MIME
+from tests.notebook.cells import BODIES, GRAVITY, closed_form
+
+SCHEMA = json.loads(files("dsim.notebook").joinpath("report.schema.json").read_text("utf-8"))
+
+STEP = """%%kernel step(k: ds.f64 = 0.1) --loss U --probe 3
+for i in x:
+    p = x[i]
+    q = 0.0
+    for _ in range(10):
+        p -= k * p
+        q += p.dot(p)
+    if i == 3:
+        U[None] += q
+    v[i] = p"""
+
+CELLS = {
+    "gravity": GRAVITY,
+    "step": STEP,
+    "forward": "%%kernel double --forward y\nfor i in y:\n    v[i][0] = y[i] ** 2",
+    "plain": "%%kernel fill\nfor i in y:\n    y[i] = 1.0",
+    "functions": "%%kernel --loss U --show llvm\n@ds.func\ndef f(a):\n    return a * a\ndef g():\n"
+    "    for i in y:\n        U[None] += f(y[i])",
+    "overwrite": "%%kernel bend --loss U\nfor i in y:\n    y[i] = y[i] * y[i]\nfor i in y:\n"
+    "    U[None] += y[i]",
+    "not finite": "%%kernel bad --loss U\nfor i in y:\n    d = ds.sqrt(y[i] - 2)\n"
+    "    U[None] += d * 1e300 * 1e300",
+    "failed": "%%kernel wrong\nfor i in y:\n    y[i] = nix",
+    "failed run": "%%kernel wrong --loss U\nfor i in y:\n    U[None] += y[i + 9]",
+    "no loop": "%%kernel one --loss U\nU[None] = y[3] ** 2",
+    "matrix": "%%kernel m --loss U\nfor i in y:\n"
+    "    a = ds.Matrix([[y[i], 1.0], [0.0, y[i]]])\n    n = 3\n    b = n > 2\n"
+    "    U[None] += a.determinant()",
+}
+
+
+def validated(report):
+    jsonschema.Draft202012Validator(SCHEMA).validate(report)
+    json.dumps(report, allow_nan=False)
+    return report
+
+
+def test_the_schema_is_one():
+    jsonschema.Draft202012Validator.check_schema(SCHEMA)
+
+
+def test_the_schema_refuses_what_is_not_a_report(notebook):
+    report = notebook.good(GRAVITY).report
+    for key, value in (("version", 2), ("status", "fine"), ("heat", {}), ("more", 1)):
+        with pytest.raises(jsonschema.ValidationError):
+            validated({**report, key: value})
+
+
+@pytest.mark.parametrize("name", CELLS)
+def test_every_report_fits_the_schema_and_has_three_forms(notebook, name):
+    ran = notebook.run(CELLS[name])
+    report = validated(ran.report)
+    assert report["source"] == CELLS[name]
+    (bundle,) = [b for b in ran.bundles if MIME in b]
+    assert set(bundle) == {MIME, "text/html", "text/plain"}
+    assert (report["status"] == "failed") == (ran.error is not None)
+
+
+def test_tapes_fit_the_schema(notebook):
+    notebook.good(CELLS["overwrite"])
+    notebook.good("with ds.Tape(U) as two:\n    for _ in range(4):\n        bend()\n        bend()")
+    report = validated(notebook.good("%tape two").report)
+    assert len(report["timings"]["backward_s"]) == sum(len(g["calls"]) for g in report["tape"]["groups"])
+
+
+def test_gravity(notebook):
+    report = notebook.good(GRAVITY).report
+    x = notebook.names["x"].to_numpy()
+    r = x[:, None] - x[None]
+    norm = np.sqrt((r**2).sum(-1) + 1e-3)
+    slope = r / norm[..., None] ** 3
+    adjoint = np.sqrt((slope**2).sum(-1).mean())
+    assert report["kernel"] == "energy"
+    heat = report["heat"]
+    assert heat["loss"] == "U"
+    assert [(h["line"], h["level"]) for h in heat["lines"]] == [(3, 1.0), (4, 0.0)]
+    assert heat["lines"][0]["adjoint"] == pytest.approx(adjoint, rel=1e-5)
+    assert heat["high"] == heat["lines"][0]["adjoint"]
+    assert heat["low"] == heat["lines"][1]["adjoint"] == 1.0
+    probe = report["probe"]
+    assert probe["indices"] == [
+        {"name": "i", "value": 0, "low": 0, "high": 8},
+        {"name": "j", "value": 1, "low": 0, "high": 8},
+    ]
+    assert probe["trip"] is None
+    first = probe["values"][0]
+    assert (first["line"], first["name"]) == (3, "r")
+    assert first["value"] == pytest.approx(r[0, 1], rel=1e-5)
+    assert first["gradient"] == pytest.approx(slope[0, 1], rel=1e-5)
+    a, b = r[0, 1]
+    c, d = slope[0, 1]
+    assert first["text"] == f"r = ({a:.3g}, {b:.3g})   ∂U/∂r = ({c:.3g}, {d:.3g})"
+    rows = {row["label"]: row["value"] for row in report["summary"]["rows"]}
+    assert rows == {
+        "reads": "x",
+        "accumulates": "U",
+        "loops": "line 2: parallel",
+        "loss": f"U = {-(1 / norm).sum():.7g}",
+        "gradient": f"‖∂U/∂x‖ = {np.linalg.norm(closed_form(x)):.3g}",
+        "saved": "nothing: no value that the gradient needs is overwritten",
+    }
+    assert set(report["timings"]) == {"compile_s", "launch_s", "gradient_s"}
+
+
+def test_the_last_trip_of_an_inner_loop_at_the_iteration_that_was_asked_for(notebook):
+    report = notebook.good(STEP).report
+    x = notebook.names["x"].to_numpy()[3]
+    p = x * 0.9 ** np.arange(1, 11)[:, None]
+    q = (p**2).sum(1).cumsum()
+    assert report["probe"]["indices"] == [{"name": "i", "value": 3, "low": 0, "high": 8}]
+    assert report["probe"]["trip"] == {"value": 9, "count": 10}
+    values = {(v["line"], v["name"]): v for v in report["probe"]["values"]}
+    assert values[6, "p"]["value"] == pytest.approx(p[-1], rel=1e-5)
+    assert values[6, "p"]["gradient"] == pytest.approx(2 * p[-1], rel=1e-5)
+    assert values[7, "q"]["value"] == pytest.approx(q[-1], rel=1e-5)
+    assert values[3, "p"]["gradient"] == pytest.approx(2 * x * (0.81 ** np.arange(1, 11)).sum(), rel=1e-5)
+    assert values[10, "v[i]"]["gradient"] is None or values[10, "v[i]"]["gradient"] == [0.0, 0.0]
+
+
+def test_without_a_probe_an_iteration_that_reaches_all_lines(notebook):
+    report = notebook.good(STEP.replace(" --probe 3", "")).report
+    assert report["probe"]["indices"][0]["value"] == 3
+    assert 9 in [v["line"] for v in report["probe"]["values"]]
+
+
+def test_lines_without_an_adjoint_have_no_heat(notebook):
+    report = notebook.good(
+        "%%kernel some --loss U\nfor i in y:\n    a = y[i]\n    b = a * 2\n    U[None] += a"
+    ).report
+    assert [h["line"] for h in report["heat"]["lines"]] == [3, 5]
+
+
+def test_the_heat_of_lines_is_on_a_log_scale(notebook):
+    report = notebook.good(
+        "%%kernel three --loss U\nfor i in y:\n    a = y[i] * 1.0\n    b = a * 100.0\n"
+        "    U[None] += b * 100.0"
+    ).report
+    lines = {h["line"]: h for h in report["heat"]["lines"]}
+    assert [lines[n]["adjoint"] for n in (3, 4, 5)] == [1e4, 100.0, 1.0]
+    assert [lines[n]["level"] for n in (3, 4, 5)] == [1.0, 0.5, 0.0]
+
+
+@pytest.mark.parametrize("name", ["gravity", "step", "overwrite", "forward", "not finite", "no loop"])
+def test_a_report_puts_every_primal_field_back_and_leaves_the_gradients(notebook, name):
+    names = notebook.names
+    notebook.good(
+        "U[None] = 2.5\n"
+        "bits = np.frombuffer(np.uint64(0x7FF8000000ABCDEF).tobytes(), float)\n"
+        "v.from_numpy(np.full((8, 2), bits[0]))"
+    )
+    before = {n: names[n].to_numpy().tobytes() for n in ("x", "v", "y", "U")}
+    notebook.good(CELLS[name])
+    assert {n: names[n].to_numpy().tobytes() for n in before} == before
+
+
+def test_the_gradients_are_those_of_a_tape(notebook):
+    names = notebook.names
+    notebook.good(CELLS["overwrite"])
+    assert np.allclose(names["y"].grad.to_numpy(), 2 * names["y"].to_numpy())
+    notebook.good("y.grad.fill(0)\nwith ds.Tape(U):\n    bend()")
+    assert not np.allclose(names["y"].to_numpy(), np.linspace(0.5, 1.5, 8))  # it was not put back by us
+
+
+def test_what_was_saved_is_told(notebook):
+    report = notebook.good(CELLS["overwrite"]).report
+    saved = [r["value"] for r in report["summary"]["rows"] if r["label"] == "saved"]
+    assert saved == [
+        "64 bytes of y, overwritten by line 3: y[i] = y[i] * y[i], read by line 3: y[i] = y[i] * y[i]"
+    ]
+    assert "64 bytes saved" in report["summary"]["text"]
+
+
+def test_what_a_kernel_prints_is_printed_once(notebook):
+    ran = notebook.good(
+        "%%kernel loud --loss U\nfor i in range(2):\n    print('body', i)\n    U[None] += y[i]"
+    )
+    assert ran.stdout == "body 0\nbody 1\n"
+
+
+def test_adjoint_lines_lead_to_the_cells_lines(notebook):
+    report = notebook.good(CELLS["functions"].replace("llvm", "adjoint")).report
+    listing = report["listings"][0]
+    assert (listing["name"], listing["language"]) == ("adjoint", "python")
+    by_text = dict(zip(listing["text"].split("\n"), listing["lines"], strict=True))
+    assert [n for text, n in by_text.items() if "y_bar[i] +=" in text] == [7]
+    assert [n for text, n in by_text.items() if text.endswith("# backward of line 4: return a * a")] == [4]
+
+
+SCRIPT = """
+import json, sys
+from IPython.utils.capture import capture_output
+from IPython.core.interactiveshell import InteractiveShell
+from traitlets.config import Config
+from tests.notebook.cells import BODIES, Notebook
+from tests.notebook.test_reports import CELLS
+config = Config()
+config.HistoryManager.enabled = False
+notebook = Notebook(InteractiveShell.instance(config=config))
+notebook.good("%load_ext dsim")
+notebook.good(BODIES)
+shown = []
+for cell in CELLS.values():
+    ran = notebook.run(cell)
+    report = ran.report
+    report["timings"] = None
+    shown.append([report, ran.form("html"), ran.form("plain")])
+print(json.dumps(shown))
+"""
+
+
+def test_two_processes_with_different_hash_seeds_give_the_same_reports():
+    told = [
+        subprocess.run(
+            [sys.executable, "-c", SCRIPT],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2")
+    ]
+    assert len(told[0]) > 10_000
+    assert told[0] == told[1]
+    assert BODIES not in told[0].decode()
