@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from dsim.ir.types import ScalarType, from_numpy
+from dsim.runtime.entrywise import Entrywise
 from dsim.runtime.settings import default_type
 
 
@@ -42,7 +43,7 @@ def _plain(values: Any) -> Any:
 _SWIZZLES = {letter: at for letters in ("xyzw", "rgba", "stpq") for at, letter in enumerate(letters)}
 
 
-class Array(metaclass=Builtin):
+class Array(Entrywise, metaclass=Builtin):
     """A matrix, or with one axis a vector, outside kernels.
 
     Parameters
@@ -62,7 +63,6 @@ class Array(metaclass=Builtin):
     __slots__ = ("_a",)
     __dsim_matrix__ = True
     __array_priority__ = 1000
-    __hash__ = None  # type: ignore[assignment]
     _builtin_name = "Array"
 
     def __init__(self, values: Any, dt: object = None) -> None:
@@ -139,7 +139,18 @@ class Array(metaclass=Builtin):
     def __setitem__(self, key: Any, value: Any) -> None:
         self._a[key] = value._a if isinstance(value, Array) else value
 
+    def __copy__(self) -> Array:
+        return Array._of(self._a.copy())
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Array:
+        return Array._of(self._a.copy())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Array, (self._a,)
+
     def __getattr__(self, name: str) -> Any:
+        if name == "_a":  # not made yet
+            raise AttributeError(name)
         at = [_SWIZZLES.get(c, 99) for c in name]
         if not at or max(at) >= self._a.shape[0] or self._a.ndim != 1:
             raise AttributeError(
@@ -160,82 +171,7 @@ class Array(metaclass=Builtin):
     def __bool__(self) -> bool:
         raise TypeError("a vector has no truth value: use any() or all()")
 
-    # -- operators, entry by entry
-
-    def _with(self, other: Any, operation: Any, swapped: bool = False) -> Array:
-        b = other._a if isinstance(other, Array) else np.asarray(other)
-        if b.ndim and b.shape != self._a.shape:
-            raise TypeError(f"shapes {self._a.shape} and {b.shape} do not fit together")
-        return Array._of(operation(b, self._a) if swapped else operation(self._a, b))
-
-    def __add__(self, o: Any) -> Array:
-        return self._with(o, np.add)
-
-    def __radd__(self, o: Any) -> Array:
-        return self._with(o, np.add, True)
-
-    def __sub__(self, o: Any) -> Array:
-        return self._with(o, np.subtract)
-
-    def __rsub__(self, o: Any) -> Array:
-        return self._with(o, np.subtract, True)
-
-    def __mul__(self, o: Any) -> Array:
-        return self._with(o, np.multiply)
-
-    def __rmul__(self, o: Any) -> Array:
-        return self._with(o, np.multiply, True)
-
-    def __truediv__(self, o: Any) -> Array:
-        return self._with(o, np.true_divide)
-
-    def __rtruediv__(self, o: Any) -> Array:
-        return self._with(o, np.true_divide, True)
-
-    def __floordiv__(self, o: Any) -> Array:
-        return self._with(o, np.floor_divide)
-
-    def __rfloordiv__(self, o: Any) -> Array:
-        return self._with(o, np.floor_divide, True)
-
-    def __mod__(self, o: Any) -> Array:
-        return self._with(o, np.mod)
-
-    def __rmod__(self, o: Any) -> Array:
-        return self._with(o, np.mod, True)
-
-    def __pow__(self, o: Any) -> Array:
-        return self._with(o, np.power)
-
-    def __rpow__(self, o: Any) -> Array:
-        return self._with(o, np.power, True)
-
-    def __neg__(self) -> Array:
-        return Array._of(-self._a)
-
-    def __pos__(self) -> Array:
-        return Array._of(self._a.copy())
-
-    def __abs__(self) -> Array:
-        return Array._of(np.abs(self._a))
-
-    def __eq__(self, o: object) -> Array:  # type: ignore[override]
-        return self._with(o, np.equal)
-
-    def __ne__(self, o: object) -> Array:  # type: ignore[override]
-        return self._with(o, np.not_equal)
-
-    def __lt__(self, o: Any) -> Array:
-        return self._with(o, np.less)
-
-    def __le__(self, o: Any) -> Array:
-        return self._with(o, np.less_equal)
-
-    def __gt__(self, o: Any) -> Array:
-        return self._with(o, np.greater)
-
-    def __ge__(self, o: Any) -> Array:
-        return self._with(o, np.greater_equal)
+    # -- operators; those that go entry by entry are `Entrywise`'s
 
     def __matmul__(self, o: Any) -> Any:
         product = self._a @ (o._a if isinstance(o, Array) else np.asarray(o))

@@ -1,5 +1,8 @@
 """Vectors and matrices outside kernels."""
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 
@@ -118,3 +121,24 @@ def test_compound_types():
     assert ti.math.vec3(1, 2, 3).to_list() == [1.0, 2.0, 3.0]
     with pytest.raises(TypeError, match="not a type of numbers"):
         ti.types.vector(2, "f32")
+
+
+def test_operators_on_bits():
+    v, w = ti.Vector([1, 6]), ti.Vector([3, 2])
+    assert [(v & w).to_list(), (v | w).to_list(), (v ^ w).to_list()] == [[1, 2], [3, 6], [2, 4]]
+    assert [(v << 1).to_list(), (v >> 1).to_list(), (~v).to_list()] == [[2, 12], [0, 3], [-2, -7]]
+    assert [(1 & v).to_list(), (1 | v).to_list(), (1 ^ v).to_list()] == [[1, 0], [1, 7], [0, 7]]
+    assert [(1 << v).to_list(), (64 >> v).to_list()] == [[2, 64], [32, 1]]
+    with pytest.raises(TypeError):
+        _ = ti.Vector([1.0]) & 1
+
+
+def test_copies():
+    v, x = ti.Vector([1, 2]), ti.Vector.field(2, ti.f32, shape=2)
+    x[0] = [3.0, 4.0]
+    for value in (v, ti.Matrix([[1.0, 2.0], [3.0, 4.0]]), x[0]):
+        for made in (copy.copy(value), copy.deepcopy(value), pickle.loads(pickle.dumps(value))):
+            assert made.to_list() == value.to_list()
+            made[0] = 9
+            assert made.to_list() != value.to_list()
+    assert x[0].to_list() == [3.0, 4.0]
