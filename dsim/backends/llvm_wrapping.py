@@ -76,5 +76,5 @@ def _narrow(s: Let) -> bool:
         return False
     if t.bits < _WIDE or s.op in _MASKS:
         return True
-    divisor = s.args[1] if s.op == "mod" else None
+    divisor = s.args[1] if s.op in ("mod", "floordiv") else None  # `j - j // 16 * 16` becomes a mask
     return isinstance(divisor, Const) and divisor.value > 0 and int(divisor.value).bit_count() == 1

@@ -9,6 +9,7 @@ N = 64
 ROWS = {
     "remainder": lambda j: (j - 1) % 16,
     "mask": lambda j: (j + 11) & 15,
+    "by_hand": lambda j: (j + 5) % 16,
     "narrow": lambda j: (j * 4 & 255) // 4,
     "shifted": lambda j: (j * 8 & 255) >> 3,
 }
@@ -28,6 +29,8 @@ def place(kind: ti.template(), j):
         k = (j - 1) % 16
     elif ti.static(kind == "mask"):
         k = (j + 11) & 15
+    elif ti.static(kind == "by_hand"):
+        k = j + 5 - (j + 5) // 16 * 16
     elif ti.static(kind == "narrow"):
         k = ti.cast(ti.cast(j * 4, ti.u8), ti.i32) // 4
     else:
