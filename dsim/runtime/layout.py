@@ -86,7 +86,9 @@ class Builder(Node):
 
     def dense(self, axes: Any, dimensions: Any) -> Builder:
         """A block with `dimensions` elements along `axes` in each element of this one."""
-        along = [a.number for a in (axes if isinstance(axes, Iterable) else (axes,))]
+        along = [_number(a) for a in (axes if isinstance(axes, Iterable) else (axes,))]
+        if len(set(along)) != len(along):
+            raise ValueError("a block has each axis once: its lengths along one are of blocks in blocks")
         lengths = list(dimensions) if isinstance(dimensions, Iterable) else [dimensions]
         lengths *= len(along) if len(lengths) == 1 else 1
         if len(along) != len(lengths):
@@ -191,6 +193,13 @@ class Tree(Builder):
 
 
 root = Tree()
+
+
+def _number(axis: Any) -> int:
+    if not isinstance(axis, Axis):
+        what = type(axis).__name__
+        raise TypeError(f"axes are given as `ds.i`, `ds.ij` or `ds.axes(0, 1)`, not as {what}")
+    return axis.number
 
 
 def _length(value: Any) -> int:

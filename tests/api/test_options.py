@@ -20,6 +20,52 @@ def test_options_of_taichi_are_accepted():
     ti.init(arch=ti.x64, ad_stack_size=32, fast_math=True, device_memory_GB=1)
 
 
+# Those of Taichi 1.7.4's compile configuration, and those that `init` takes beside.
+OPTIONS = """
+    ad_stack_size advanced_optimization allow_nv_shader_extension auto_mesh_local_default_occupacy
+    cache_loop_invariant_global_vars cfg_optimization check_out_of_bound cpu_block_dim_adaptive
+    cpu_max_num_threads cuda_stack_limit debug default_cpu_block_dim default_gpu_block_dim
+    default_up demote_dense_struct_fors demote_no_access_mesh_fors detect_read_only device_memory_GB
+    device_memory_fraction experimental_auto_mesh_local fast_math flatten_if force_scalarize_matrix
+    gpu_max_reg half2_vectorization kernel_profiler lower_access make_block_local
+    make_cpu_multithreading_loop make_mesh_block_local make_thread_local max_block_dim
+    mesh_localize_all_attr_mappings mesh_localize_from_end_mapping mesh_localize_to_end_mapping
+    move_loop_invariant_outside_if num_compile_threads offline_cache offline_cache_cleaning_factor
+    offline_cache_cleaning_policy offline_cache_file_path offline_cache_max_size_of_files opt_level
+    optimize_mesh_reordered_mapping print_accessor_ir print_ir print_ir_dbg_info print_kernel_amdgcn
+    print_kernel_asm print_kernel_llvm_ir print_kernel_llvm_ir_optimized print_preprocessed_ir
+    print_struct_llvm_ir quant_opt_atomic_demotion quant_opt_store_fusion random_seed
+    real_matrix_scalarize saturating_grid_dim simplify_after_lower_access
+    simplify_before_lower_access timeline use_llvm verbose verbose_kernel_launches vk_api_version
+    enable_fallback require_version _test_mode print_full_traceback unrolling_limit
+    short_circuit_operators gdb_trigger ndarray_use_cached_allocator
+"""
+
+
+@pytest.mark.parametrize("name", OPTIONS.split())
+def test_every_option_of_taichi_is_accepted(name):
+    ti.init(**{name: 1})
+
+
+def test_fields_and_kernels_outlive_what_was_chosen():
+    x = ti.field(ti.f32, shape=3, needs_grad=True)
+
+    @ti.kernel
+    def run():
+        for i in x:
+            x[i] += 1.0
+
+    run()
+    ti.init(default_fp=ti.f64)
+    run()
+    ti.reset()
+    run()
+    assert x.to_numpy().tolist() == [3.0, 3.0, 3.0]
+    assert ti.field(float, shape=()).dtype == ti.f32
+    ti.root.lazy_dual()
+    assert not x.needs_dual  # only what was placed since
+
+
 def test_an_option_that_nobody_knows():
     with pytest.raises(TypeError, match="unknown option defalt_fp"):
         ti.init(defalt_fp=ti.f64)

@@ -113,6 +113,14 @@ def test_one_length_for_all_axes(length):
 def test_wrong_use_of_the_layout():
     with pytest.raises(ValueError, match="3 axes need 3 lengths, got 2"):
         ti.root.dense(ti.ijk, (3, 4))
+    with pytest.raises(
+        TypeError, match=r"axes are given as `ds\.i`, `ds\.ij` or `ds\.axes\(0, 1\)`, not as int"
+    ):
+        ti.root.dense(0, 3)
+    with pytest.raises(TypeError, match="not as tuple"):
+        ti.root.dense((ti.i, ti.j), (2, 3))
+    with pytest.raises(ValueError, match="a block has each axis once"):
+        ti.root.dense(ti.axes(0, 0), (2, 3))
     with pytest.raises(TypeError, match="only fields can be placed, not int"):
         ti.root.place(3)
     with pytest.raises(AttributeError, match="sparse layouts"):
