@@ -106,3 +106,18 @@ def test_a_sheet_that_falls_on_a_ball(program):
     gui = ti.GUI("sheet", res=64)
     sheet.draw(gui)
     assert gui.get_image()[..., :3].max() > 0
+
+
+def test_forces_of_a_mesh_on_material_points(program):
+    strip = program("lagrangian_forces", real=ti.f64)
+    for _ in range(150):
+        strip.substep()
+    assert strip.total_energy[None] > 1  # it has fallen on the ball
+    with ti.ad.Tape(strip.total_energy):
+        strip.compute_total_energy()
+    strip.forces_by_hand()
+    forces = strip.x.grad.to_numpy()
+    np.testing.assert_allclose(forces, strip.by_hand.to_numpy(), rtol=1e-10, atol=1e-10)
+    assert forces.sum(0) == pytest.approx(0, abs=1e-9)
+    assert strip.grid_m.to_numpy().sum() == pytest.approx(strip.n_particles, rel=1e-12)
+    assert strip.x.to_numpy()[:, 1].min() > strip.bound / strip.n_grid - 0.05

@@ -118,3 +118,42 @@ def test_directions_and_refraction(program):
     s = np.sin(0.5) / tracer.refr_idx
     np.testing.assert_allclose(first, [s, -np.sqrt(1 - s * s), 0], rtol=1e-12, atol=1e-12)
     assert second.tolist() == [1, 0, 0]  # no way out: total reflection
+
+
+@pytest.mark.filterwarnings("ignore:warning.serial:dsim.DsimWarning")  # a counter says where an edge is kept
+def test_contours_of_noise(program):
+    """The number of edges and the image are those of Taichi 1.7.4 for the same program."""
+    contours = program("contours", real=ti.f64)
+    count = contours.march_squares()
+    assert count == contours.n_edges[None] == 105
+    contours.at_ends()
+    middle = contours.heights.to_numpy()
+    assert np.abs(middle - contours.level).max() < 0.05  # linear between corners, as the edges are
+    contours.render()
+    assert contours.pixels.to_numpy().sum((0, 1)) == pytest.approx(
+        [227.725773, 238.249241, 211.910830], rel=1e-8
+    )
+    contours.iTime[None] = 1.0
+    assert contours.march_squares() != 105
+
+
+@pytest.mark.filterwarnings("ignore:warning.serial:dsim.DsimWarning")  # a queue is serial
+def test_points_that_keep_their_distance(program):
+    disks = program("disks", real=ti.f64)
+    count = disks.poisson_disk_sample(120)
+    points = disks.samples.to_numpy()[:count]
+    apart = np.linalg.norm(points[:, None] - points[None], axis=-1) + 10 * np.eye(count)
+    assert apart.min() >= disks.radius - 1e-6
+    assert sorted(disks.grid.to_numpy().ravel().tolist())[-count:] == list(range(count))
+    at = np.stack(np.meshgrid(*[np.arange(16) / 16] * 2, indexing="ij"), axis=-1)
+    nearest = np.linalg.norm(at[:, :, None] - points, axis=-1).min(-1)
+    assert nearest.max() < 2 * disks.radius  # no room for another point
+    disks.compute_distance_field()
+    found = disks.dfield.to_numpy()[..., 0] + disks.radius / 2
+    near = nearest < 1.5 * disks.dx  # what the cells around see for certain
+    assert near.mean() > 0.8
+    np.testing.assert_allclose(found[near], nearest[near], rtol=1e-9)
+    disks.shade()
+    assert np.isfinite(disks.img.to_numpy()).all()
+    disks.refresh_scene()
+    assert disks.grid.to_numpy().max() == 0
