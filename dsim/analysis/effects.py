@@ -19,6 +19,7 @@ from dsim.ir.nodes import (
     Call,
     Derive,
     For,
+    Forget,
     If,
     Journal,
     Kernel,
@@ -56,7 +57,7 @@ class Access:
 
     Attributes
     ----------
-    statement : Load, Store, Accumulate, Record, Mark or Rewind
+    statement : Load, Store, Accumulate, Record, Mark, Rewind or Forget
         It, with its origin.
     memory : Memory
         What is accessed.
@@ -74,7 +75,7 @@ class Access:
         Equal for accesses with equal index, loops and guards.
     """
 
-    statement: Load | Store | Accumulate | Record | Mark | Rewind
+    statement: Load | Store | Accumulate | Record | Mark | Rewind | Forget
     memory: Memory
     kind: Kind
     index: tuple[Affine, ...]
@@ -86,7 +87,7 @@ class Access:
     @property
     def site(self) -> int:
         """The number of the person's access that this is; -1 for one made by a transform."""
-        return -1 if isinstance(self.statement, Mark | Rewind) else self.statement.site
+        return -1 if isinstance(self.statement, Mark | Rewind | Forget) else self.statement.site
 
     @property
     def op(self) -> str:
@@ -169,6 +170,7 @@ class _Walk:
             Record: self._record,
             Mark: self._turn,
             Rewind: self._turn,
+            Forget: self._turn,
             If: self._if,
             For: self._for,
             While: self._while,
@@ -202,7 +204,7 @@ class _Walk:
 
     def _note(
         self,
-        s: Load | Store | Accumulate | Record | Mark | Rewind,
+        s: Load | Store | Accumulate | Record | Mark | Rewind | Forget,
         memory: Memory,
         kind: Kind,
         index: tuple[Affine, ...],
@@ -241,7 +243,7 @@ class _Walk:
         self._access(s, "store")
         self._turn(s)
 
-    def _turn(self, s: Record | Mark | Rewind) -> None:
+    def _turn(self, s: Record | Mark | Rewind | Forget) -> None:
         self._bind(binds(s))
         self._note(s, s.journal, "store", ())
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from dsim.ir.types import ScalarType
 from dsim.runtime import layout, randomness, settings
-from dsim.runtime.settings import Settings
+from dsim.runtime.settings import LOOP_MEMORY, Settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +69,7 @@ def init(
     strict: bool = False,
     fast_math: bool = True,
     log_level: str = INFO,
+    loop_memory: int = LOOP_MEMORY,
     **options: Any,
 ) -> None:
     """Chooses what kernels and fields made from now on go by. Without it the defaults hold.
@@ -99,6 +100,9 @@ def init(
         meaning either way.
     log_level : str
         The least serious level of what `init` says: notes that a device is missing are warnings.
+    loop_memory : int
+        About how many bytes loops of one kernel may save at a time for its gradient. A loop that needs more
+        saves a part of its trips at a time, and makes most of them twice.
     **options
         Taichi's other options are accepted and have no effect.
 
@@ -111,6 +115,8 @@ def init(
     if unknown:
         raise TypeError(f"init() got the unknown option{'s' * (len(unknown) > 1)} {', '.join(unknown)}")
     set_logging_level(log_level)
+    if loop_memory < 1:
+        raise TypeError(f"loop_memory must be a positive number of bytes, got {loop_memory!r}")
     _choose_arch(arch)
     before = settings.current()
     chosen = replace(
@@ -124,6 +130,7 @@ def init(
         deterministic=bool(deterministic),
         strict=bool(strict),
         fast_math=bool(fast_math),
+        loop_memory=int(loop_memory),
         backend=before.backend,
     )
     layout.root.forget()
@@ -156,6 +163,7 @@ class _Config:
             "random_seed": now.random_seed,
             "cpu_max_num_threads": now.threads,
             "fast_math": now.fast_math,
+            "loop_memory": now.loop_memory,
         }
         if name not in known:
             raise AttributeError(f"no option {name!r} has an effect here: there are {', '.join(known)}")

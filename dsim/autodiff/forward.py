@@ -21,6 +21,7 @@ from dsim.ir.nodes import (
     Block,
     Call,
     For,
+    Forget,
     If,
     Journal,
     Kernel,
@@ -138,7 +139,7 @@ class Tangents:
                 self._accumulate(s)
             case Alloc():
                 self._alloc(s)
-            case Journal() | Record() | Rewind():
+            case Journal() | Record() | Rewind() | Forget():
                 self._logging(s)
             case If():
                 self._if(s)
@@ -233,14 +234,16 @@ class Tangents:
             self._private[s.memory] = companion(s.memory, self.label, self.builder.names)
             self.builder.add(replace(s, memory=self._private[s.memory], origin=self.builder.origin))
 
-    def _logging(self, s: Journal | Record | Rewind) -> None:
-        """The tangents have a journal of their own, which is always as long: one mark serves both."""
+    def _logging(self, s: Journal | Record | Rewind | Forget) -> None:
+        """The tangents have a journal of their own beside, which is always as long: one mark serves both."""
         self.builder.add(s)
         if not self.activity.carries(s.memory):
             return
         if isinstance(s, Journal):
             self._private[s.journal] = companion(s.journal, self.label, self.builder.names)
         memory, journal = self._companion(s.memory), self._private[s.journal]
+        if isinstance(s, Journal):
+            s = replace(s, beside=s.beside or s.journal)
         self.builder.add(replace(s, memory=memory, journal=journal, origin=self.builder.origin))
 
     def _varying(self, variables: Sequence[Var]) -> list[int]:

@@ -239,7 +239,7 @@ def _counted(
         for c, area in saved.items():
             b.add(Store(area, (trip,), inner_env[c], s.origin))
         for m, area in snapshots.items():
-            _copy(sweep, sweep.memory(m), (), area, (trip,), sweep.shapes[m])
+            sweep.builder.copy_elements(sweep.memory(m), (), area, (trip,), sweep.shapes[m])
         for m, area in marks.items():
             b.add(Store(area, (trip,), journals.marks(sweep, (m,))[m], s.origin))
         if fields.stays or not fields.memories:
@@ -281,36 +281,15 @@ def _undone(sweep: Sweep, s: For, env: Env, fields: _Fields) -> None:
 
 def _save_area(sweep: Sweep, name: str, type: ScalarType, count: Atom) -> Memory:
     area = Memory(sweep.builder.names.fresh(f"saved_{name}"), type, (None,), private=True)
-    sweep.builder.add(Alloc(area, (count,), sweep.builder.origin))
+    sweep.builder.add(Alloc(area, (count,), sweep.builder.origin, trips=True))
     return area
 
 
 def _snapshot_area(sweep: Sweep, memory: Memory, count: Atom) -> Memory:
     name = sweep.builder.names.fresh(f"saved_{memory.name}")
     area = Memory(name, memory.type, (None, *memory.shape), private=True)
-    sweep.builder.add(Alloc(area, (count, *sweep.shapes[memory]), sweep.builder.origin))
+    sweep.builder.add(Alloc(area, (count, *sweep.shapes[memory]), sweep.builder.origin, trips=True))
     return area
-
-
-def _copy(
-    sweep: Sweep,
-    source: Memory,
-    source_at: tuple[Atom, ...],
-    target: Memory,
-    target_at: tuple[Atom, ...],
-    shape: Iterable[Atom],
-) -> None:
-    """Appends ``target[target_at] = source[source_at]`` for all of the axes in `shape`."""
-    b, axes = sweep.builder, tuple(shape)
-    if not axes:
-        value = b.fresh(source.name, source.type)
-        b.add(Load(value, source, source_at, b.origin))
-        b.add(Store(target, target_at, value, b.origin))
-        return
-    i = b.fresh("entry", i32)
-    with b.block() as inner:
-        _copy(sweep, source, (*source_at, i), target, (*target_at, i), axes[1:])
-    b.add(For(i, index(0), axes[0], 1, Block(tuple(inner)), origin=b.origin))
 
 
 def _while(sweep: Sweep, s: While, env: Env) -> Trips:
@@ -332,14 +311,14 @@ def _keep(sweep: Sweep, buffers: Iterable[Memory]) -> Areas:
     for m in buffers:
         kept[m] = area = replace(m, name=sweep.builder.names.fresh(f"kept_{m.name}"))
         sweep.builder.add(Alloc(area, sweep.shapes[m], sweep.builder.origin))
-        _copy(sweep, sweep.memory(m), (), area, (), sweep.shapes[m])
+        sweep.builder.copy_elements(sweep.memory(m), (), area, (), sweep.shapes[m])
     return kept
 
 
 def restore(sweep: Sweep, kept: Kept) -> None:
     """Appends what brings back what `kept` was made from."""
     for m, area in kept.buffers.items():
-        _copy(sweep, area, (), sweep.memory(m), (), sweep.shapes[m])
+        sweep.builder.copy_elements(area, (), sweep.memory(m), (), sweep.shapes[m])
     journals.rewind(sweep, kept.marks)
 
 
@@ -372,7 +351,7 @@ def start_of_trip(sweep: Sweep, trips: Trips, k: Atom, env: Env) -> Env:
         value = sweep.copier.variable(c, inner)
         b.add(Load(value, trips.saved[c], (k,), s.origin))
     for m, area in trips.snapshots.items():
-        _copy(sweep, area, (k,), sweep.memory(m), (), sweep.shapes[m])
+        sweep.builder.copy_elements(area, (k,), sweep.memory(m), (), sweep.shapes[m])
     for m, area in trips.marks.items():
         mark = b.fresh(f"{m.name}_mark", i64)
         b.add(Load(mark, area, (k,), s.origin))

@@ -78,7 +78,7 @@ def alloc(sweep: Sweep, s: Alloc, env: Env) -> None:
     if s.memory in sweep.activity.private:
         bar = companion(copied.memory, sweep.label, sweep.builder.names)
         sweep.adjoints[copied.memory] = bar
-        sweep.builder.add(replace(copied, memory=bar))
+        sweep.builder.add(replace(copied, memory=bar, trips=False))
 
 
 def inside(sweep: Sweep, block: Block, env: Env) -> Block:

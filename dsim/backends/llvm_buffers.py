@@ -19,9 +19,16 @@ _ON_STACK = 4096  # bytes of one buffer
 _STACK_IN_ALL = 65536  # bytes of all buffers of one function
 _UNCOUNTED = 1 << 16  # bytes below which a buffer is not counted against the limit
 _LEAST = 16  # bytes, so that a clamped index into an empty buffer still reads something
+_SPARE = 128  # bytes on the stack for a buffer whose size is known at run time, if it fits there
 
-_ALLOC = f"""define noalias ptr @dsim_alloc(ptr %frame, i64 %size, i1 %zeroed) {PLAIN} {{
+_ALLOC = f"""define noalias ptr @dsim_alloc(ptr %frame, ptr %spare, i64 %size, i1 %zeroed) {PLAIN} {{
 entry:
+  %small = icmp sle i64 %size, {_SPARE}
+  br i1 %small, label %here, label %heap
+here:
+  call void @llvm.memset.p0.i64(ptr align 8 %spare, i8 0, i64 {_SPARE}, i1 false)
+  ret ptr %spare
+heap:
   %large = icmp sgt i64 %size, {_UNCOUNTED}
   br i1 %large, label %count, label %get
 count:
@@ -46,6 +53,9 @@ refuse:
 
 _FREE = f"""define void @dsim_free(ptr %frame, ptr %p, i64 %size) {PLAIN} {{
 entry:
+  %small = icmp sle i64 %size, {_SPARE}
+  br i1 %small, label %end, label %heap
+heap:
   call void @free(ptr %p)
   %large = icmp sgt i64 %size, {_UNCOUNTED}
   br i1 %large, label %count, label %end
@@ -149,7 +159,10 @@ def _make(w: Writer, s: Alloc, *, zeroed: bool) -> Length:
 def _from_heap(w: Writer, s: Alloc, size: Length, shape: tuple[Length, ...], zeroed: bool) -> str:
     _need_helpers(w.f)
     f = w.f
-    base = f.call("noalias ptr", "dsim_alloc", "ptr %frame", f"i64 {size}", f"i1 {int(zeroed)}")
+    spare = "null" if isinstance(size, int) else f.slot(f"[{_SPARE} x i8]", 16)
+    base = f.call(
+        "noalias ptr", "dsim_alloc", "ptr %frame", f"ptr {spare}", f"i64 {size}", f"i1 {int(zeroed)}"
+    )
     got = f.let(f"icmp ne ptr {base}, null")
     good, bad = f.label("made"), f.label("lacking")
     f.fork(got, good, bad, w.likely)

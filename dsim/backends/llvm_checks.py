@@ -19,6 +19,7 @@ from dsim.ir.nodes import (
     Atom,
     Block,
     For,
+    Forget,
     If,
     Journal,
     Let,
@@ -35,7 +36,7 @@ from dsim.ir.nodes import (
 from dsim.ir.walk import statements
 
 # loops with one of these are left to checks that branch
-_NOT = (While, Alloc, Journal, Record, Mark, Rewind, Print, Assert)
+_NOT = (While, Alloc, Journal, Record, Mark, Rewind, Forget, Print, Assert)
 
 
 def deferred(loop: For, unchecked: Callable[[int], bool], facts: Effects) -> bool:

@@ -1,33 +1,42 @@
 """Journals: logs of (place, value) pairs in memory that grows, freed at the end of their function.
 
-A journal is three words on the stack: where its entries are, how many there are, for how many there is
-room. Each function makes the journals in it once, so that a loop which opens one in every trip uses the
-same room again. What they take is counted against the limit of private buffers.
+A journal is four words on the stack: where its entries are, how many there are, for how many there is
+room, and how many there were at the newest mark. Each function makes the journals in it once, so that a loop
+which opens one in every trip uses the same room again. What they take is counted against the limit of private
+buffers. Before a long one grows, what no mark stands between is put together (`llvm_forgetting`).
 """
 
 from __future__ import annotations
 
+from dsim.backends import llvm_forgetting
 from dsim.backends import llvm_frame as frame
 from dsim.backends.llvm_access import guarded
+from dsim.backends.llvm_forgetting import ENTRIES, ENTRY, LENGTH, MARKED, ROOM
 from dsim.backends.llvm_memory import Place
 from dsim.backends.llvm_text import PLAIN, STORED, WIDTH, Function
 from dsim.backends.llvm_writer import Held, Writer
-from dsim.ir.nodes import Journal, Mark, Record, Rewind
+from dsim.ir.nodes import Forget, Journal, Mark, Record, Rewind
 
-_ENTRIES, _LENGTH, _ROOM = range(3)  # the words
-_ENTRY = 16  # bytes: the distance of the element from the memory's start, and the value
 _FIRST_ROOM = 64  # entries
 
-# Doubles the room; whether there was memory for that.
+# Doubles the room unless half of it is free; whether there was memory for that.
 _GROW = f"""define i1 @dsim_grow(ptr %frame, ptr %journal) {PLAIN} {{
 entry:
-  %room_at = getelementptr inbounds i64, ptr %journal, i64 {_ROOM}
+  %room_at = getelementptr inbounds i64, ptr %journal, i64 {ROOM}
   %room = load i64, ptr %room_at, align 8
+  %length_at = getelementptr inbounds i64, ptr %journal, i64 {LENGTH}
+  %length = load i64, ptr %length_at, align 8
+  %used = mul i64 %length, 2
+  %enough = icmp slt i64 %used, %room
+  br i1 %enough, label %done, label %double
+done:
+  ret i1 true
+double:
   %none = icmp eq i64 %room, 0
   %twice = mul i64 %room, 2
   %new = select i1 %none, i64 {_FIRST_ROOM}, i64 %twice
   %more = sub i64 %new, %room
-  %bytes = mul i64 %more, {_ENTRY}
+  %bytes = mul i64 %more, {ENTRY}
   %at = getelementptr inbounds i8, ptr %frame, i64 {frame.RUNTIME * 8}
   %runtime = load ptr, ptr %at, align 8
   %left = getelementptr inbounds i8, ptr %runtime, i64 {frame.MEMORY_LEFT * 8}
@@ -36,7 +45,7 @@ entry:
   br i1 %fits, label %get, label %refuse
 get:
   %old = load ptr, ptr %journal, align 8
-  %size = mul i64 %new, {_ENTRY}
+  %size = mul i64 %new, {ENTRY}
   %entries = call ptr @realloc(ptr %old, i64 %size)
   %got = icmp ne ptr %entries, null
   br i1 %got, label %keep, label %refuse
@@ -53,9 +62,9 @@ _DISCARD = f"""define void @dsim_discard(ptr %frame, ptr %journal) {PLAIN} {{
 entry:
   %entries = load ptr, ptr %journal, align 8
   call void @free(ptr %entries)
-  %room_at = getelementptr inbounds i64, ptr %journal, i64 {_ROOM}
+  %room_at = getelementptr inbounds i64, ptr %journal, i64 {ROOM}
   %room = load i64, ptr %room_at, align 8
-  %bytes = mul i64 %room, {_ENTRY}
+  %bytes = mul i64 %room, {ENTRY}
   %at = getelementptr inbounds i8, ptr %frame, i64 {frame.RUNTIME * 8}
   %runtime = load ptr, ptr %at, align 8
   %left = getelementptr inbounds i8, ptr %runtime, i64 {frame.MEMORY_LEFT * 8}
@@ -72,11 +81,14 @@ def hoist(w: Writer, found: list[Journal]) -> None:
     f.module.share("dsim_grow", _GROW)
     f.module.share("dsim_discard", _DISCARD)
     for s in found:
-        slot = f.slot("[3 x i64]")
-        for word in (_ENTRIES, _LENGTH, _ROOM):
+        slot = f.slot("[4 x i64]")
+        for word in (ENTRIES, LENGTH, ROOM, MARKED):
             f.do(f"store i64 0, ptr {_word(f, slot, word)}, align 8")
         w.journals[s.journal.key] = slot
         w.held.append(Held(slot, f"call void @dsim_discard(ptr %frame, ptr {slot})"))
+    for s in found:
+        if s.beside is not None:
+            w.beside.setdefault(s.beside.key, []).append(w.journals[s.journal.key])
 
 
 def _word(f: Function, slot: str, word: int) -> str:
@@ -87,17 +99,21 @@ def _read(f: Function, slot: str, word: int) -> str:
     return f.let(f"load i64, ptr {_word(f, slot, word)}, align 8")
 
 
+def _write(f: Function, slot: str, word: int, value: str) -> None:
+    f.do(f"store i64 {value}, ptr {_word(f, slot, word)}, align 8")
+
+
 def _entry(f: Function, slot: str, number: str) -> tuple[str, str]:
     """The addresses of entry `number`: of its place, and of its value."""
-    entries = f.let(f"load ptr, ptr {_word(f, slot, _ENTRIES)}, align 8")
+    entries = f.let(f"load ptr, ptr {_word(f, slot, ENTRIES)}, align 8")
     at = f.let(f"getelementptr inbounds [2 x i64], ptr {entries}, i64 {number}")
     return at, f.let(f"getelementptr inbounds i64, ptr {at}, i64 1")
 
 
 def start(w: Writer, s: Journal) -> None:
     """A `Journal`: the one made at the function's start, empty."""
-    f = w.f
-    f.do(f"store i64 0, ptr {_word(f, w.journals[s.journal.key], _LENGTH)}, align 8")
+    for word in (LENGTH, MARKED):
+        _write(w.f, w.journals[s.journal.key], word, "0")
 
 
 def record(w: Writer, s: Record) -> None:
@@ -108,27 +124,54 @@ def record(w: Writer, s: Record) -> None:
 
 def _append(w: Writer, s: Record, place: Place, slot: str, address: str) -> None:
     f, stored = w.f, STORED[place.memory.type]
-    length = _read(f, slot, _LENGTH)
-    grow, ready, lacking = f.label("grow"), f.label("ready"), f.label("lacking")
-    f.fork(f.let(f"icmp slt i64 {length}, {_read(f, slot, _ROOM)}"), ready, grow, w.likely)
+    before = _read(f, slot, LENGTH)
+    grow, ready = f.label("grow"), f.label("ready")
+    enough = f.let(f"icmp slt i64 {before}, {_read(f, slot, ROOM)}")
+    full = f.block
+    f.fork(enough, ready, grow, w.likely)
     f.open(grow)
-    f.fork(f.call("i1", "dsim_grow", "ptr %frame", f"ptr {slot}"), ready, lacking, w.likely)
-    f.open(lacking)
-    w.fault("memory", s, (length,))
-    w.free_all()
-    f.jump(w.leave)
+    if not w.dry:
+        done = llvm_forgetting.loose(f, slot, place, _read(f, slot, ROOM), _read(f, slot, MARKED))
+        _or_fault(w, s, done, slot)
+    _or_fault(w, s, f.call("i1", "dsim_grow", "ptr %frame", f"ptr {slot}"), slot)
+    fewer, grown = _read(f, slot, LENGTH), f.block
+    f.jump(ready)
     f.open(ready)
+    length = f.phi("i64", [(before, full), (fewer, grown)])
     first, here = f.let(f"ptrtoint ptr {place.base} to i64"), f.let(f"ptrtoint ptr {address} to i64")
     at, kept = _entry(f, slot, length)
     f.do(f"store i64 {f.let(f'sub i64 {here}, {first}')}, ptr {at}, align 8")
     value = f.let(f"load {stored}, ptr {address}, align {WIDTH[place.memory.type]}")
     f.do(f"store {stored} {value}, ptr {kept}, align 8")
-    f.do(f"store i64 {f.let(f'add nsw i64 {length}, 1')}, ptr {_word(f, slot, _LENGTH)}, align 8")
+    _write(f, slot, LENGTH, f.let(f"add nsw i64 {length}, 1"))
 
 
 def mark(w: Writer, s: Mark) -> None:
     """A `Mark`."""
-    w.env[s.var] = _read(w.f, w.journals[s.journal.key], _LENGTH)
+    slot = w.journals[s.journal.key]
+    w.env[s.var] = _read(w.f, slot, LENGTH)
+    for each in (slot, *w.beside.get(s.journal.key, ())):
+        _write(w.f, each, MARKED, w.env[s.var])
+
+
+def forget(w: Writer, s: Forget) -> None:
+    """A `Forget`."""
+    place, slot, mark = w.places[s.memory.key], w.journals[s.journal.key], w.value(s.mark)
+    if not w.dry:
+        _or_fault(w, s, llvm_forgetting.behind(w.f, slot, place, mark), slot)
+    _write(w.f, slot, MARKED, mark)
+
+
+def _or_fault(w: Writer, s: Record | Forget, done: str, slot: str) -> None:
+    """Goes on where `done` holds; else memory is lacking."""
+    f = w.f
+    ready, lacking = f.label("ready"), f.label("lacking")
+    f.fork(done, ready, lacking, w.likely)
+    f.open(lacking)
+    w.fault("memory", s, (_read(f, slot, LENGTH),))
+    w.free_all()
+    f.jump(w.leave)
+    f.open(ready)
 
 
 def rewind(w: Writer, s: Rewind) -> None:
@@ -139,11 +182,11 @@ def rewind(w: Writer, s: Rewind) -> None:
     test, back, end = f.label("rewind"), f.label("back"), f.label("rewound")
     f.jump(test)
     f.open(test)
-    length = _read(f, slot, _LENGTH)
+    length = _read(f, slot, LENGTH)
     f.fork(f.let(f"icmp sgt i64 {length}, {down_to}"), back, end)
     f.open(back)
     last = f.let(f"sub nsw i64 {length}, 1")
-    f.do(f"store i64 {last}, ptr {_word(f, slot, _LENGTH)}, align 8")
+    _write(f, slot, LENGTH, last)
     at, kept = _entry(f, slot, last)
     offset = f.let(f"load i64, ptr {at}, align 8")
     value = f.let(f"load {stored}, ptr {kept}, align 8")
@@ -152,3 +195,4 @@ def rewind(w: Writer, s: Rewind) -> None:
         f.do(f"store {stored} {value}, ptr {target}, align {width}")
     f.jump(test)
     f.open(end)
+    _write(f, slot, MARKED, length)

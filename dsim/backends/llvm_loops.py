@@ -60,10 +60,12 @@ def count(w: Writer, s: For) -> None:
 def counted(w: Writer, s: For, start: Length, stop: Length, init: tuple[str, ...]) -> tuple[str, ...]:
     """Writes the loop from `start` to `stop`, carrying `init`; what its carried values are after it.
 
-    Where the order of iterations does not matter they go upwards, as vectors like it.
+    Where the order of iterations does not matter they go upwards, as vectors like it: it does matter to what
+    is carried where floating point is done as written.
     """
     f, step = w.f, s.step
-    if step == -1 and s.parallel and s.goes_on is None:
+    free = s.parallel and not (f.module.exact and s.carried)
+    if step == -1 and free and s.goes_on is None:
         start, stop, step = w.plus(stop, 1), w.plus(start, 1), 1
     windows = llvm_windows.find(w, s)
     if windows is not None:

@@ -21,6 +21,7 @@ from dsim.ir.nodes import (
     Atom,
     Block,
     Const,
+    Forget,
     Let,
     Load,
     MemoryKey,
@@ -90,7 +91,8 @@ class Writer:
         self.env: dict[Var, str] = {}
         self.places: dict[MemoryKey, Place] = {}
         self.held: list[Held] = []
-        self.journals: dict[MemoryKey, str] = {}  # where the three words of each are
+        self.journals: dict[MemoryKey, str] = {}  # where the words of each are
+        self.beside: dict[MemoryKey, list[str]] = {}  # those of the journals that are beside each
         self.leave = ""  # where a function ends early, when memory is lacking
         self.hoisted: dict[MemoryKey, str] = {}  # buffers that were made at the function's start
         self.deferred: dict[int, Deferred] = {}  # accumulations that their loop adds later, by identity
@@ -225,7 +227,7 @@ class Writer:
     def fault(
         self,
         kind: FaultKind,
-        s: Load | Store | Accumulate | Record | Assert | Alloc,
+        s: Load | Store | Accumulate | Record | Forget | Assert | Alloc,
         values: tuple[Length, ...],
     ) -> None:
         """Records a fault with up to 16 numbers, unless one is recorded already."""

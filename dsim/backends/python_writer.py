@@ -22,6 +22,7 @@ from dsim.ir.nodes import (
     Const,
     Derive,
     For,
+    Forget,
     If,
     Journal,
     Kernel,
@@ -171,7 +172,7 @@ class _Writer:
                     self.let(s)
                 case Load() | Store() | Accumulate() | Alloc():
                     self.access(s)
-                case Journal() | Record() | Mark() | Rewind():
+                case Journal() | Record() | Mark() | Rewind() | Forget():
                     self.logging(s)
                 case Print() | Assert():
                     self.told(s)
@@ -240,6 +241,9 @@ class _Writer:
                 with self.indented():
                     self.line(f"{at}, {value} = {journal}.pop()", s)
                     self.line(f"{self.names.memory(s.memory)}[{at}] = {value}", s)
+            case Forget():
+                behind = f"{journal}[{self.plain(s.mark)}:]"
+                self.line(f"{behind} = reversed(dict(reversed({behind})).items())  # the oldest of each", s)
 
     def assign(self, names: list[str], atoms: tuple[Atom, ...], of: Statement) -> None:
         """All of `names` take their values at once."""

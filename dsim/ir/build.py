@@ -6,13 +6,13 @@ that looks at more than one statement is a pass.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 import numpy as np
 
 from dsim.ir import arithmetic
-from dsim.ir.nodes import NOWHERE, Atom, Block, Const, Let, Origin, Statement, Var
+from dsim.ir.nodes import NOWHERE, Atom, Block, Const, For, Let, Load, Memory, Origin, Statement, Store, Var
 from dsim.ir.primitives import TABLE
 from dsim.ir.term import Term
 from dsim.ir.types import ScalarType, i32, u1
@@ -97,6 +97,25 @@ class Builder:
         var = self.fresh(hint, result)
         self.add(Let(var, op, args, self.origin))
         return var
+
+    def copy_elements(
+        self,
+        source: Memory,
+        source_at: tuple[Atom, ...],
+        target: Memory,
+        target_at: tuple[Atom, ...],
+        shape: Sequence[Atom],
+    ) -> None:
+        """Appends ``target[target_at] = source[source_at]`` for all of the axes in `shape`."""
+        if not shape:
+            value = self.fresh(source.name, source.type)
+            self.add(Load(value, source, source_at, self.origin))
+            self.add(Store(target, target_at, value, self.origin))
+            return
+        i = self.fresh("entry", shape[0].type)
+        with self.block() as inner:
+            self.copy_elements(source, (*source_at, i), target, (*target_at, i), shape[1:])
+        self.add(For(i, const(0, i.type), shape[0], 1, Block(tuple(inner)), origin=self.origin))
 
     def term(self, atom: Atom) -> Term:
         """`atom` with operators that append to this builder."""

@@ -19,6 +19,7 @@ from dsim.ir.nodes import (
     Const,
     Derive,
     For,
+    Forget,
     If,
     Journal,
     Kernel,
@@ -199,6 +200,9 @@ class _Checker:
     def journal(self, s: Journal) -> None:
         self.exists(s.memory)
         self.demand(s.journal.private, "a journal that is not private")
+        if s.beside is not None:
+            self.exists(s.beside)
+            self.demand(s.beside.key in self.journals, f"{memory(s.beside)} is no journal")
         self.demand(s.journal.shape == (None,), "a journal of a known shape")
         self.demand(s.journal.type == s.memory.type, f"a journal of {s.journal.type} for {s.memory.type}")
         self.memory(s.journal)
@@ -214,7 +218,7 @@ class _Checker:
         self.demand(of == s.memory.key, f"{memory(s.journal)} is not a journal of {memory(s.memory)}")
         if isinstance(s, Record):
             self.element(s)
-        if isinstance(s, Rewind):
+        if isinstance(s, Rewind | Forget):
             self.exists(s.memory)
             self.types("mark", (s.mark,), (i64,))
 
@@ -301,6 +305,7 @@ _RULES: dict[type, Callable[..., None]] = {
     Record: _Checker.logging,
     Mark: _Checker.logging,
     Rewind: _Checker.logging,
+    Forget: _Checker.logging,
     If: _Checker.branch,
     For: _Checker.for_,
     While: _Checker.while_,

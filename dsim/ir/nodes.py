@@ -12,7 +12,7 @@ Rules that `check.py` holds every kernel to:
 - Top-level statements run in order; a top-level `For` with `parallel` may run its iterations in any
   order, at once.
 
-`origin` and `site` take no part in comparisons.
+`origin` and `site` take no part in comparisons. Atoms and memories stand in `values.py`.
 """
 
 from __future__ import annotations
@@ -21,26 +21,11 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from dsim.diagnostics import Span
-from dsim.ir.types import ScalarType
+from dsim.ir.values import NOWHERE, Atom, Memory, Origin, Var
+from dsim.ir.values import Const as Const
+from dsim.ir.values import MemoryKey as MemoryKey
 
-MemoryKey = tuple[str, tuple[str, ...]]
 AccumulateOp = Literal["add", "mul", "min", "max", "band", "bor", "bxor"]
-
-
-@dataclass(frozen=True, slots=True)
-class Origin:
-    """Where a statement comes from.
-
-    The person's text, the calls it was inlined through (outermost first), and the transforms that made
-    it (``forward``, ``reverse``; the last one last).
-    """
-
-    span: Span | None = None
-    inlined: tuple[Span, ...] = ()
-    transforms: tuple[str, ...] = ()
-
-
-NOWHERE = Origin()
 
 
 def _origin() -> Origin:
@@ -49,57 +34,6 @@ def _origin() -> Origin:
 
 def _site() -> int:
     return field(default=-1, compare=False, repr=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Var:
-    """A value: bound once, never changed."""
-
-    name: str
-    type: ScalarType
-
-    def __hash__(self) -> int:
-        return hash(self.name)  # unique in a kernel, and a string remembers its hash
-
-
-@dataclass(frozen=True, slots=True)
-class Const:
-    """A number known at compile time; `value` is a Python int, float or bool in the type's range."""
-
-    value: int | float | bool
-    type: ScalarType
-
-
-Atom = Var | Const
-
-
-@dataclass(frozen=True, slots=True)
-class Memory:
-    """Storage that a kernel reads and writes by index.
-
-    `name` is unique in a kernel and, for a field, the key by which the runtime finds its buffer.
-    `derivative` tells which companion of it is meant, outermost last: ``()`` the primal values,
-    ``("bar",)`` their adjoint (``x.grad``), ``("dot",)`` their tangent (``x.dual``),
-    ``("bar", "dot")`` the tangent of the adjoint (``x.grad.dual``).
-    `shape` counts a vector's or matrix's axes too: the last `entry_axes` of them. ``None`` is a
-    length known at run time (only of a private buffer; its `Alloc` says it).
-    `private` memories belong to one run of the block that allocates them.
-    """
-
-    name: str
-    type: ScalarType
-    shape: tuple[int | None, ...]
-    entry_axes: int = 0
-    derivative: tuple[str, ...] = ()
-    private: bool = False
-
-    def __hash__(self) -> int:
-        return hash(self.name)
-
-    @property
-    def key(self) -> MemoryKey:
-        """What the runtime binds a buffer to, and what activity is asked of."""
-        return (self.name, self.derivative)
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,12 +93,15 @@ class Accumulate:
 class Alloc:
     """Makes the private `memory`, filled with zeros; it lives to the end of the enclosing block.
 
-    `shape` gives every axis's length (i32 or i64 atoms).
+    `shape` gives every axis's length (i32 or i64 atoms). With `trips`, the first axis counts the trips of a
+    loop: each writes its own part, and another loop reads the parts of all trips that were made, last one
+    first or in any order.
     """
 
     memory: Memory
     shape: tuple[Atom, ...]
     origin: Origin = _origin()
+    trips: bool = field(default=False, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,12 +109,14 @@ class Journal:
     """Makes the private `journal`, empty: a log of values that elements of `memory` had.
 
     It lives to the end of the enclosing block. `journal` has one axis, of unknown length, and the type
-    of `memory`; only `Record`, `Mark` and `Rewind` touch it.
+    of `memory`; only `Record`, `Mark`, `Rewind` and `Forget` touch it. With `beside`, it is always as long as
+    that journal, whose marks are its own too.
     """
 
     journal: Memory
     memory: Memory
     origin: Origin = _origin()
+    beside: Memory | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,6 +142,19 @@ class Mark:
 @dataclass(frozen=True, slots=True)
 class Rewind:
     """Takes the newest entry off `journal` and puts its value back into `memory`, down to `mark` entries."""
+
+    journal: Memory
+    memory: Memory
+    mark: Atom
+    origin: Origin = _origin()
+
+
+@dataclass(frozen=True, slots=True)
+class Forget:
+    """Marks behind `mark` are not gone back to any more: what `journal` holds only for them may go.
+
+    Of each element the oldest entry behind `mark` stays; the elements of `memory` stay as they are.
+    """
 
     journal: Memory
     memory: Memory
@@ -361,7 +313,7 @@ class Call:
         return tuple(r for r in (self.jvp, self.vjp) if r is not None)
 
 
-Logging = Journal | Record | Mark | Rewind
+Logging = Journal | Record | Mark | Rewind | Forget
 Statement = (
     Let
     | Load

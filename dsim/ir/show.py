@@ -20,6 +20,7 @@ from dsim.ir.nodes import (
     Const,
     Derive,
     For,
+    Forget,
     If,
     Journal,
     Kernel,
@@ -169,7 +170,7 @@ def _single(s: Let | Load | Store | Accumulate | Alloc | Watch | Logging | Print
     match s:
         case Let() | Load() | Store() | Accumulate() | Alloc() | Watch():
             return _plain(s)
-        case Journal() | Record() | Mark() | Rewind():
+        case Journal() | Record() | Mark() | Rewind() | Forget():
             return _logging(s)
         case Print():
             return f"print {_message(s)}" + ("" if s.end == "\n" else f" end {s.end!r}")
@@ -211,13 +212,16 @@ def _plain(s: Let | Load | Store | Accumulate | Alloc | Watch) -> str:
 def _logging(s: Logging) -> str:
     match s:
         case Journal():
-            return f"journal {_declared(s.journal)} of {memory(s.memory)}"
+            beside = "" if s.beside is None else f" beside {memory(s.beside)}"
+            return f"journal {_declared(s.journal)} of {memory(s.memory)}{beside}"
         case Record():
             return f"record {_element(s.memory, s.index)} in {memory(s.journal)}"
         case Mark():
             return f"{_bound((s.var,))} = mark {memory(s.journal)}"
         case Rewind():
             return f"rewind {memory(s.memory)} by {memory(s.journal)} to {atom(s.mark)}"
+        case Forget():
+            return f"forget {memory(s.memory)} in {memory(s.journal)} behind {atom(s.mark)}"
 
 
 def _for_head(s: For) -> str:

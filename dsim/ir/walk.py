@@ -18,6 +18,7 @@ from dsim.ir.nodes import (
     Call,
     Derive,
     For,
+    Forget,
     If,
     Journal,
     Kernel,
@@ -50,7 +51,7 @@ def operands(s: Statement) -> tuple[Atom, ...]:  # noqa: C901, PLR0911, PLR0912 
             return (*index, value)
         case Alloc(shape=shape):
             return shape
-        case Rewind(mark=mark):
+        case Rewind(mark=mark) | Forget(mark=mark):
             return (mark,)
         case Journal() | Mark():
             return ()
@@ -120,7 +121,9 @@ def blocks(s: Statement) -> tuple[Block, ...]:
 def memory_of(s: Statement) -> Memory | None:
     """The memory whose elements `s` itself touches, or will touch when it is exposed, or that it makes."""
     match s:
-        case Load(memory=m) | Store(memory=m) | Accumulate(memory=m) | Record(memory=m) | Rewind(memory=m):
+        case Load(memory=m) | Store(memory=m) | Accumulate(memory=m):
+            return m
+        case Record(memory=m) | Rewind(memory=m) | Forget(memory=m):
             return m
         case Watch(memory=m):
             return m
@@ -253,7 +256,7 @@ def with_operands(s: Statement, f: Callable[[Atom], Atom]) -> Statement:  # noqa
             return replace(s, index=many(s.index), value=f(s.value))
         case Alloc():
             return replace(s, shape=many(s.shape))
-        case Rewind():
+        case Rewind() | Forget():
             return replace(s, mark=f(s.mark))
         case Journal() | Mark():
             return s
@@ -331,10 +334,12 @@ class Copier:
             self.memories[s.memory] = replace(s.memory, name=self.names.fresh(s.memory.name))
         if isinstance(s, Journal):
             self.memories[s.journal] = replace(s.journal, name=self.names.fresh(s.journal.name))
-        if isinstance(s, Load | Store | Accumulate | Alloc | Journal | Record | Rewind):
+        if isinstance(s, Load | Store | Accumulate | Alloc | Journal | Record | Rewind | Forget):
             s = replace(s, memory=self.memory(s.memory))
         if isinstance(s, Logging):
             s = replace(s, journal=self.memory(s.journal))
+        if isinstance(s, Journal) and s.beside is not None:
+            s = replace(s, beside=self.memory(s.beside))
         s = self._inside(s, env)
         return self._bound(s, env)
 

@@ -25,6 +25,7 @@ from dsim.ir.nodes import (
     Call,
     Derive,
     For,
+    Forget,
     If,
     Journal,
     Kernel,
@@ -112,7 +113,7 @@ class _Marks:
         changed = written(s)
         if changed is not None and changed.private:
             self.writes[changed.key].append(n)
-        if isinstance(s, Record):
+        if isinstance(s, Record | Forget):
             self.writes[s.journal.key].append(n)
         if isinstance(s, Alloc):
             self.allocs[s.memory.key] = n
@@ -153,12 +154,14 @@ class _Marks:
             self.alive[n] = True
             s = self.nodes[n]
             self._need(s.args if isinstance(s, Let) else _controls(s))
-            if isinstance(s, Load | Store | Accumulate | Record | Rewind | Journal | Watch):
+            if isinstance(s, Load | Store | Accumulate | Record | Rewind | Forget | Journal | Watch):
                 self._touch(s.memory)
             if isinstance(s, Load | Record):
                 self._read(s.memory)
-            if isinstance(s, Record | Mark | Rewind):
+            if isinstance(s, Record | Mark | Rewind | Forget):
                 self._touch(s.journal)
+            if isinstance(s, Journal) and s.beside is not None:
+                self._touch(s.beside)
             if isinstance(s, Mark | Rewind):
                 self._read(s.journal)
             n = self.holder[n]

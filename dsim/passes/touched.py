@@ -11,6 +11,7 @@ from dsim.ir.nodes import (
     Assert,
     Block,
     For,
+    Forget,
     Journal,
     Kernel,
     Let,
@@ -100,7 +101,7 @@ class Touches:
                     into.read[s.memory.key].add(place(s.index, self.made))
                 case Rewind():
                     into.stored[s.memory.key].add(anywhere(s.memory))
-                case Print() | Assert() | Watch() | Journal() | Mark():
+                case Print() | Assert() | Watch() | Journal() | Mark() | Forget():
                     pass
                 case _:
                     into.include(self.of(s))

@@ -18,6 +18,7 @@ from dsim.analysis.effects import effects
 from dsim.analysis.independence import loop_independence
 from dsim.autodiff import compares_final_values, expand
 from dsim.backends import cpu, python_source
+from dsim.backends.cpu_runtime import thread_count
 from dsim.backends.faults import Fault
 from dsim.backends.python_source import runner
 from dsim.diagnostics import Diagnostic
@@ -27,6 +28,7 @@ from dsim.ir.nodes import Block, For, Kernel, Let, Load, MemoryKey, Statement, V
 from dsim.ir.walk import bound_names, with_blocks
 from dsim.passes.parallel import parallel
 from dsim.passes.simplify import finish, inlined, simplify
+from dsim.passes.strips import strips
 from dsim.runtime.agreement import refuse_wrong_rules
 from dsim.runtime.settings import current
 
@@ -81,6 +83,11 @@ def stopped(kernel: Kernel) -> Kernel:
     return replace(kernel, body=block(kernel.body))
 
 
+def _cut(kernel: Kernel, threads: int) -> Kernel:
+    """`kernel` as it is run: without calls, and with loops that save no more than they may."""
+    return strips(inlined(kernel), current().loop_memory, threads)
+
+
 class Machine(Protocol):
     """A kernel as something that runs."""
 
@@ -97,7 +104,7 @@ class _Interpreted:
     """A kernel in its readable form."""
 
     def __init__(self, kernel: Kernel) -> None:
-        self._run = runner(inlined(kernel))
+        self._run = runner(_cut(kernel, 1))
 
     def bind(self, buffers: Buffers) -> Launcher:
         def launch(*args: Any) -> tuple[Any, ...]:
@@ -119,7 +126,8 @@ def machine(kernel: Kernel, backend: str, checked: bool) -> Machine:
 
 
 def _compiled(kernel: Kernel, checked: bool) -> cpu.Compiled:
-    chosen, kernel = current(), finish(kernel)
+    chosen = current()
+    kernel = finish(_cut(kernel, 1 if chosen.threads == 1 else thread_count()))
     facts = effects(kernel)
     known = bounds(kernel, facts) if checked else None
     return cpu.compile_kernel(

@@ -9,6 +9,8 @@ from typing import Any, ClassVar
 
 from dsim.ir.types import ScalarType, f32, i32
 
+LOOP_MEMORY = 1 << 28  # bytes
+
 
 @dataclass(frozen=True, slots=True)
 class Settings:
@@ -32,6 +34,8 @@ class Settings:
         Warnings about kernels are errors.
     fast_math : bool
         Whether floating point may be reordered and contracted.
+    loop_memory : int
+        Bytes that loops in a kernel may save at a time for its gradient, before they are cut into strips.
     backend : str
         ``"cpu"``: machine code; ``"reference"``: readable Python, the oracle of the tests.
     """
@@ -45,6 +49,7 @@ class Settings:
     deterministic: bool = False
     strict: bool = False
     fast_math: bool = True
+    loop_memory: int = LOOP_MEMORY
     backend: str = "cpu"
 
 

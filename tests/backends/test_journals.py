@@ -8,13 +8,11 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from dsim.backends import llvm_frame as frame
 from dsim.backends.cpu import compile_kernel
-from dsim.backends.cpu_runtime import runtime
 from dsim.backends.faults import Fault
 from dsim.backends.python_source import run, source
 from dsim.ir.check import check
-from dsim.ir.nodes import Journal, Kernel, Mark, Memory, MemoryKey, Record, Rewind
+from dsim.ir.nodes import Forget, Journal, Kernel, Mark, Memory, MemoryKey, Record, Rewind
 from dsim.ir.show import show
 from dsim.ir.term import Term
 from dsim.ir.types import ScalarType, f16, f32, f64, i8, i32, i64, u1, u16
@@ -25,6 +23,7 @@ from dsim.passes.registers import registers
 from dsim.passes.reuse import reuse
 from dsim.passes.simplify import finish, simplify
 from tests.building import Building, Value
+from tests.limits import memory
 
 Buffers = dict[MemoryKey, np.ndarray]
 
@@ -187,21 +186,110 @@ def test_passes_know_that_a_rewind_may_write_any_element() -> None:
 
 def test_no_memory_for_one_more_value_is_a_fault() -> None:
     k = Logging()
-    x = k.field("x", 4)
+    x = k.field("x", 1 << 20)
     log = k.journal(x)
     with k.loop("i", 0, 1 << 20) as row:
-        k.logged(log, x, row.i.op("mod", 4), 5.0)
+        k.logged(log, x, row.i, 5.0)
     k.rewind(log, x, k.mark(log))
-    launch = compile_kernel(k.kernel()).bind({x.key: np.zeros(4)})
-    block = runtime()._block  # its limit of memory in use
-    limit = block[frame.MEMORY_LEFT]
-    block[frame.MEMORY_LEFT] = 1 << 20
-    try:
-        with pytest.raises(Fault) as caught:
-            launch()
-        assert block[frame.MEMORY_LEFT] == 1 << 20
-    finally:
-        block[frame.MEMORY_LEFT] = limit
+    launch = compile_kernel(k.kernel()).bind({x.key: np.zeros(1 << 20)})
+    with memory(1 << 20), pytest.raises(Fault) as caught:
+        launch()
     assert caught.value.kind == "memory"
     assert isinstance(caught.value.statement, Record)
     assert caught.value.values == (1 << 16,)  # as many as fit into the limit
+
+
+def test_what_no_mark_stands_between_takes_no_more_room() -> None:
+    k = Logging()
+    x, y = k.field("x", 50), k.field("y", 50)
+    log = k.journal(x)
+    start = k.mark(log)
+    with k.loop("i", 0, 1 << 15) as row:
+        k.logged(log, x, (row.i * 7).op("mod", 50), row.i.cast(f64))
+    middle = k.mark(log)
+    with k.loop("i", 0, 1 << 15) as row:
+        k.logged(log, x, (row.i * 3).op("mod", 50), row.i.cast(f64) * 0.5)
+    k.rewind(log, x, middle)
+    with k.loop("i", 0, 50) as row:
+        k.store(y, row.i, k.load(x, row.i))
+    k.rewind(log, x, start)
+    kernel = k.kernel()
+
+    def buffers() -> Buffers:
+        return {x.key: np.arange(50.0), y.key: np.zeros(50)}
+
+    with memory(1 << 17):
+        found = same(kernel, buffers)
+    np.testing.assert_array_equal(found[x.key], np.arange(50.0))
+    last = {i * 7 % 50: i for i in range(1 << 15)}
+    np.testing.assert_array_equal(found[y.key], [last[i] for i in range(50)])
+
+
+@pytest.mark.parametrize("t", [f64, f32, f16, i64, i32, i8, u16, u1])
+@pytest.mark.parametrize("row", [1, 700])
+def test_of_each_element_the_oldest_value_is_kept(t: ScalarType, row: int) -> None:
+    """More elements than a byte has values, too; entries before the mark stay."""
+    k = Logging()
+    n = 3 * row
+    x, seen, lengths = k.field("x", n, type=t), k.field("seen", n, type=t), k.field("lengths", 3, type=i64)
+    log = k.journal(x)
+    start = k.mark(log)
+    values = k.field("values", 4 * n, type=t)
+    with k.loop("i", 0, row) as i:
+        k.logged(log, x, i.i * 2, k.load(values, i.i))
+    middle = k.mark(log)
+    with k.loop("i", 0, 4 * n) as i:
+        k.logged(log, x, (i.i * i.i + 7).op("mod", n), k.load(values, i.i))
+    k.add(Forget(log, x, middle.atom))
+    k.store(lengths, 0, k.mark(log))
+    k.rewind(log, x, middle)
+    with k.loop("i", 0, n) as i:
+        k.store(seen, i.i, k.load(x, i.i))
+    k.store(lengths, 1, k.mark(log))
+    k.rewind(log, x, start)
+    k.store(lengths, 2, k.mark(log))
+    rng = np.random.default_rng(1)
+    data = rng.integers(0, 2 if t == u1 else 100, 5 * n).astype(t.numpy)
+
+    def buffers() -> Buffers:
+        return {
+            x.key: data[:n].copy(),
+            values.key: data[n:].copy(),
+            seen.key: np.zeros(n, t.numpy),
+            lengths.key: np.zeros(3, np.int64),
+        }
+
+    found = same(k.kernel(), buffers)
+    assert found[x.key].tobytes() == data[:n].tobytes()
+    expected = data[:n].copy()
+    expected[: 2 * row : 2] = data[n : n + row]
+    assert found[seen.key].tobytes() == expected.tobytes()
+    different = len({(i * i + 7) % n for i in range(4 * n)})
+    if t not in (i8, u1):  # there all numbers of elements fit into an element
+        assert found[lengths.key].tolist() == [row + different, row, 0]
+
+
+def test_a_journal_beside_another_has_its_marks() -> None:
+    """It forgets nothing that they stand between, though nobody marks it."""
+    k = Logging()
+    x, dx, seen = k.field("x", 3), k.field("dx", 3), k.field("seen", 3)
+    log = k.journal(x)
+    other = Memory("other", f64, (None,), private=True)
+    k.add(Journal(other, dx, beside=log))
+    start = k.mark(log)
+    middle = start
+    for value in (1.0, 2.0):
+        with k.loop("i", 0, 1 << 14) as i:
+            for m, j in ((x, log), (dx, other)):
+                k.add(Record(j, m, (i.i.op("mod", 3).atom,)))
+                k.store(m, i.i.op("mod", 3), value)
+        middle = k.mark(log) if value == 1.0 else middle
+    k.rewind(log, x, middle)
+    k.rewind(other, dx, middle)
+    with k.loop("i", 0, 3) as i:
+        k.store(seen, i.i, k.load(dx, i.i))
+    k.rewind(log, x, start)
+    k.rewind(other, dx, start)
+    found = same(k.kernel(), lambda: {x.key: np.arange(3.0), dx.key: np.arange(3.0), seen.key: np.zeros(3)})
+    assert found[dx.key].tolist() == found[x.key].tolist() == [0, 1, 2]
+    assert found[seen.key].tolist() == [1, 1, 1]

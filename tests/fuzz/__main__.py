@@ -1,7 +1,8 @@
 """``make fuzz``: random programs for some minutes, until one is at fault.
 
-Options: ``--minutes 5``, ``--seed 1``. The smallest program at fault is left in ``build/fuzz``, to be run by
-Python; one that ends the process, or never ends, is found there as ``running.py``.
+Options: ``--minutes 5``, ``--seed 1``, ``--backend strips`` for the plans of one backend only. The smallest
+program at fault is left in ``build/fuzz``, to be run by Python; one that ends the process, or never ends, is
+found there as ``running.py``.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import traceback
 from pathlib import Path
 
 from tests.fuzz.program import Program
-from tests.fuzz.running import Plan, check, run, script
+from tests.fuzz.running import PLANS, Plan, check, run, script
 from tests.fuzz.shrinking import shrunk
 from tests.fuzz.tally import Tally
 
@@ -27,7 +28,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="make fuzz", description="random programs, checked")
     parser.add_argument("--minutes", type=float, default=5.0)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--backend", choices=sorted({b for p in PLANS for b in p.backends}))
     options = parser.parse_args()
+    plans = tuple(p for p in PLANS if options.backend in (None, *p.backends))
     FOLDER.mkdir(parents=True, exist_ok=True)
     begun, total = time.monotonic(), Tally()
     for seed in itertools.count(options.seed):
@@ -38,7 +41,7 @@ def main() -> int:
             (FOLDER / "running.py").write_text(script(program), encoding="utf-8")
 
         try:
-            total.take(run(BATCH, seed, before=before))
+            total.take(run(BATCH, seed, plans=plans, before=before))
         except Exception as error:  # noqa: BLE001, whatever it is, the program is at fault
             return _fault(*last[0], error, seed)
         passed = time.monotonic() - begun

@@ -38,9 +38,14 @@ FIRST_ORDER = (
     Plan(("reference",), strict=True),
     Plan(("cpu",)),
     Plan(("reference",), fresh=True),
+    Plan(("strips",)),
     ARGUMENTS,
 )
-SECOND_ORDER = (Plan(("reference",), second=True), Plan(("cpu",), second=True))
+SECOND_ORDER = (
+    Plan(("reference",), second=True),
+    Plan(("cpu",), second=True),
+    Plan(("strips",), second=True),
+)
 PLANS = (*FIRST_ORDER * 2, *SECOND_ORDER)
 
 

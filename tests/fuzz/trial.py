@@ -16,6 +16,7 @@ import numpy as np
 
 import dsim as ds
 from dsim.runtime import settings
+from dsim.runtime.settings import LOOP_MEMORY
 from tests.fuzz import plain, second
 from tests.fuzz.program import Program
 
@@ -53,12 +54,17 @@ class Outcome:
 
 
 class Built:
-    """A program, built in dsim: ``"reference"``, ``"cpu"``, or ``"exact"``, the cpu without fast math."""
+    """A program, built in dsim.
+
+    For ``"reference"``, ``"cpu"``, ``"exact"`` (the cpu without fast math), or ``"strips"`` (that, with loops
+    that may save next to nothing at a time).
+    """
 
     def __init__(self, program: Program, backend: str, text: str = "") -> None:
         self.program, self.backend = program, backend
-        ds.init(default_fp=ds.f64, fast_math=backend != "exact")
-        settings.change(replace(settings.current(), backend="cpu" if backend == "exact" else backend))
+        exact, strips = backend in ("exact", "strips"), backend == "strips"
+        ds.init(default_fp=ds.f64, fast_math=not exact, loop_memory=1 if strips else LOOP_MEMORY)
+        settings.change(replace(settings.current(), backend="cpu" if exact else backend))
         name = f"<fuzz {next(_numbers)}>"
         text = text or program.text
         linecache.cache[name] = (len(text), None, text.splitlines(True), name)

@@ -1,0 +1,21 @@
+"""A lack of memory, made on purpose."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from dsim.backends import llvm_frame as frame
+from dsim.backends.cpu_runtime import runtime
+
+
+@contextmanager
+def memory(size: int) -> Iterator[None]:
+    """Inside, machine code has `size` bytes for private buffers and journals; it gives all of it back."""
+    block = runtime()._block
+    limit, block[frame.MEMORY_LEFT] = block[frame.MEMORY_LEFT], size
+    try:
+        yield
+        assert block[frame.MEMORY_LEFT] == size
+    finally:
+        block[frame.MEMORY_LEFT] = limit
