@@ -48,7 +48,7 @@ class Drawing(Choosing):
 
     def __init__(self, random: Random) -> None:
         super().__init__(random)
-        self.sizes = 24 if self.chance(4) else self.pick(2, 3, 4), self.pick(2, 3)
+        self.sizes = self.pick(16, 24, 32) if self.chance(4) else self.pick(2, 3, 4), self.pick(2, 3)
         self.fields = _fields(self, self.sizes)
         self.rich = self.chance(70)
 
