@@ -165,6 +165,10 @@ def _problem(tape: Tape) -> tuple[str, str] | None:
     if STACK.open:
         advice = "leave that block first, or record the calls in it"
         return "an open `with` block would not see what this tape does", advice
+    replaced = (f for e in tape.entries if isinstance(e, Custom) for f in e.fields())
+    if any(isinstance(f.root, Mirror) for f in replaced):
+        message = "NumPy arrays in a function with a gradient of its own are as they were then only once"
+        return message, "pass an `ndarray`, or run the block again"
     return None
 
 

@@ -154,6 +154,31 @@ def test_gradients_of_a_person_run_again():
     assert x.grad[None] == 2000.0
 
 
+def test_gradients_of_a_person_that_use_numpy_arrays():
+    """The tape shows them the arrays as they were while it is open, and has nothing to show afterwards."""
+    w, loss, data = ti.ndarray(ti.f64, shape=3, needs_grad=True), single("loss"), np.ones(3)
+
+    @ti.kernel
+    def weigh(w: ti.types.ndarray(), d: ti.types.ndarray()):
+        for i in w:
+            loss[None] += d[i] * w[i] ** 2
+
+    @ti.ad.grad_replaced
+    def whole():
+        weigh(w, data)
+
+    @ti.ad.grad_for(whole)
+    def back():
+        weigh.grad(w, data)
+
+    w.fill(1.0)
+    with ti.Tape(loss) as tape:
+        whole()
+    assert w.grad.to_numpy().tolist() == [2.0] * 3
+    data[:] = 5.0
+    assert "NumPy arrays in a function with a gradient of its own" in refused(tape)
+
+
 # -- when values have changed
 
 
