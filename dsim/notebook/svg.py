@@ -116,7 +116,7 @@ def chart(
 def _mark(mark: Mark, x: float, bottom: float, to_left: bool) -> str:
     given = {"fill": mark.colour, "font_size": 11, "text_anchor": "end" if to_left else "start"}
     rule = line(x, _TOP, x, bottom, stroke=mark.colour, stroke_dasharray="3 3")
-    return rule + text(x - 5 if to_left else x + 5, _TOP + 9, mark.label, **given)
+    return rule + text(x - 5 if to_left else x + 5, _TOP - 3, mark.label, **given)
 
 
 def _curve(s: Series, across: Place, up: Place, scale: _Scale) -> str:

@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from itertools import pairwise
-
-import numpy as np
 
 from dsim.diagnostics import GradientError
-from dsim.notebook import svg
-from dsim.notebook.svg import Mark, Series, shown
-from dsim.notebook.tape_data import fields_of, thinned
+from dsim.notebook.svg import shown
+from dsim.notebook.tape_charts import charts
+from dsim.notebook.tape_data import fields_of
 from dsim.notebook.tape_score import score
 from dsim.runtime import contents
 from dsim.runtime.contents import Line
 from dsim.runtime.tape import Tape
 
-_POINTS = 400  # of a line
-_MEDIANS = 80  # of a line of times
-_LINES = 6  # of a chart
 _ROWS = 100
 
-_STYLE = """<style>
+STYLE = """<style>
 .dsim-tape {font: 13px/1.5 system-ui, sans-serif; max-width: 860px}
 .dsim-tape p {margin: .4em 0}
 .dsim-tape table {border-collapse: collapse; font-size: 12px; margin: .4em 0}
@@ -36,12 +30,15 @@ _STYLE = """<style>
 
 
 def tape_html(tape: Tape) -> str:
-    """`tape` as HTML: its calls and fields as a drawing, numbers over the calls as charts, and a table."""
+    """`tape` as HTML: its calls and fields as a drawing, numbers over the calls as charts, and a table.
+
+    Times are in it if it was recorded under ``Tape(profile=True)``.
+    """
     lines = contents.lines(tape)
     fields = list(fields_of(tape, lines))
-    parts = [_STYLE, _head(tape), *_trouble(tape)]
+    parts = [STYLE, _head(tape), *_trouble(tape)]
     if lines:
-        parts += [score(lines, fields), *charts(tape, lines), _table(tape, lines)]
+        parts += [score(lines, fields), *(c.svg() for c in charts(tape, lines)), _table(tape, lines)]
     return f'<div class="dsim-tape">{"".join(parts)}</div>'
 
 
@@ -69,64 +66,6 @@ def _trouble(tape: Tape) -> Iterator[str]:
         name = tape.calls.facts(call).name
         said = f"the gradient is not finite before {name}, call {call:,}; Tape(find_nan=True) says more"
         yield f'<p class="bad">{shown(said)}</p>'
-
-
-# -- charts
-
-
-def charts(tape: Tape, lines: Sequence[Line], marks: Sequence[Mark] = ()) -> Iterator[str]:
-    """The charts of what is known: gradient, time, saved bytes."""
-    profile = tape.profiled
-    end = len(tape.calls) - 1
-    marks = (*_marks(tape), *marks)
-    if profile is not None and np.isfinite(profile.backward_seconds).any():
-        norms = list(_by_kernel(lines, profile.gradient_norm, peaks))
-        yield svg.chart("norm of the gradient by what each call wrote", norms, end, True, marks)
-        for way, seconds in (("forward", profile.seconds), ("backward", profile.backward_seconds)):
-            if np.isfinite(seconds).any():
-                times = list(_by_kernel(lines, seconds, usual))
-                yield svg.chart(f"time of each call, {way}", times, end, True, marks, "s")
-    if tape.saved_bytes:
-        total = np.cumsum(tape.calls.saved_bytes())
-        sizes = [Series("saved", *peaks(np.arange(end + 1), total.astype(float)), svg.GREEN)]
-        yield svg.chart("bytes saved up to each call", sizes, end, False, marks, "B")
-
-
-def _marks(tape: Tape) -> Iterable[Mark]:
-    what, profile = tape.not_finite, tape.profiled
-    call = None if profile is None else profile.first_not_finite
-    call = call if what is None else what.call
-    return () if call is None else (Mark(float(call), "not finite", svg.RED),)
-
-
-Thinning = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
-
-
-def _by_kernel(lines: Sequence[Line], values: np.ndarray, thin: Thinning) -> Iterator[Series]:
-    """A line for each of the kernels that are called most; the values of others are not shown."""
-    called: dict[str, list[np.ndarray]] = {}
-    for line in lines:
-        called.setdefault(line.facts.name, []).append(line.calls)
-    most = sorted(called, key=lambda name: -sum(map(len, called[name])))[:_LINES]
-    for name, colour in zip([n for n in called if n in most], svg.COLOURS, strict=False):
-        at = np.sort(np.concatenate(called[name]))
-        yield Series(name, *thin(at, values[at]), colour)
-
-
-def peaks(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Fewer points, among them every peak and every dip."""
-    at = thinned(y, _POINTS)
-    return x[at], y[at]
-
-
-def usual(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Fewer points, each with the median of its neighbours: times have outliers that mean nothing."""
-    if len(x) <= _MEDIANS:
-        return x, y
-    edges = np.linspace(0, len(x), _MEDIANS + 1).astype(np.int64)
-    parts = list(pairwise(edges.tolist()))
-    medians = [float(np.median(y[a:b])) for a, b in parts]
-    return np.array([x[(a + b) // 2] for a, b in parts]), np.array(medians)
 
 
 # -- table

@@ -129,8 +129,9 @@ def columns(tape: Tape, shown: Sequence[Line]) -> Iterator[list[str]]:
     yield ["saved", *(f"{line.saved_bytes:,}" if line.saved_bytes else "" for line in shown)]
     profile = tape.profiled
     if profile is not None:
-        yield ["forward", *(took(profile.seconds[line.calls]) for line in shown)]
-        yield ["backward", *(took(profile.backward_seconds[line.calls]) for line in shown)]
+        if profile.timed:
+            yield ["forward", *(took(profile.seconds[line.calls]) for line in shown)]
+            yield ["backward", *(took(profile.backward_seconds[line.calls]) for line in shown)]
         known = np.isfinite(profile.backward_seconds)
         norms = profile.gradient_norm
         ranges = (_range(norms[line.calls]) if known[line.calls].any() else "" for line in shown)

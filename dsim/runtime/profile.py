@@ -56,6 +56,11 @@ class Profile:
         )
 
     @property
+    def timed(self) -> bool:
+        """Whether someone asked for times: the calls' own were taken."""
+        return not bool(np.isnan(self.seconds).all())
+
+    @property
     def first_not_finite(self) -> int | None:
         """The first call, on the way back, before which the gradient is not finite."""
         found = np.flatnonzero(~np.isfinite(self.gradient_norm_before) & ~np.isnan(self.backward_seconds))

@@ -15,7 +15,8 @@ import numpy as np
 
 from dsim.diagnostics import Diagnostic, GradientError
 from dsim.ir.nodes import MemoryKey
-from dsim.runtime import again, contents, cut, told, zeros
+from dsim.runtime import again as revisit
+from dsim.runtime import contents, cut, told, zeros
 from dsim.runtime.adjoints import AdjointForm
 from dsim.runtime.calls import Calls, RecordedCall
 from dsim.runtime.changes import CLOCK
@@ -220,7 +221,7 @@ class Tape(Context):
         Gradients are replaced; with ``clear_gradients=False`` the result is added to them once more. All
         other fields stay as they are.
         """
-        again.backward(self, seed)
+        revisit.backward(self, seed)
 
     def gradient(self, field: Field, after: int | RecordedCall | None = None) -> np.ndarray:
         """The gradient of the loss by the values that `field` had in the middle of the tape.
@@ -255,16 +256,16 @@ class Tape(Context):
         >>> float(tape.gradient(x, after=0)), float(tape.gradient(x, after=1))
         (2.0, 1.0)
         """
-        return again.gradient(self, field, after)
+        return revisit.gradient(self, field, after)
 
-    def profile(self) -> Profile:
+    def profile(self, again: bool = False) -> Profile:
         """Goes backwards once more, to measure the time and the gradient of each call.
 
         Under ``Tape(profile=True)`` this was done already, and the calls' own times were taken. Nothing
-        else changes, gradients neither.
+        else changes, gradients neither. What was measured is kept, and with `again` measured anew.
         """
-        if self.profiled is None or np.isnan(self.profiled.backward_seconds).all():
-            again.profile(self)
+        if again or self.profiled is None or np.isnan(self.profiled.backward_seconds).all():
+            revisit.profile(self)
         assert self.profiled is not None
         return self.profiled
 

@@ -193,10 +193,9 @@ import dsim as ti
 ti.init(default_fp=ti.f64)
 from dsim.notebook.tape import *
 from tests.notebook.tapes import particles
-tape = particles(40)
+tape = measured(particles(40))
 print(tape_text(tape))
 print(tape_html(tape))
-tape.profile()
 print(json.dumps(tape_json(tape)))
 """
 

@@ -9,7 +9,7 @@ import pytest
 import dsim as ti
 from dsim.notebook import svg
 from dsim.notebook.tape import measured, tape_html
-from dsim.notebook.tape_html import usual
+from dsim.notebook.tape_charts import usual
 from tests.notebook.tapes import HOSTILE, particles
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -42,7 +42,6 @@ def test_charts_of_a_profile():
     titles = [words(p)[0] for p in pictures(tape_html(measured(particles(700))))[1:]]
     assert titles == [
         "norm of the gradient by what each call wrote",
-        "time of each call, backward",
         "bytes saved up to each call",
     ]
     titles = [words(p)[0] for p in pictures(tape_html(particles(700, profile=True)))]
