@@ -16,7 +16,7 @@ gravity = ti.Vector([0, -40])
 damping = 12.5
 
 pos = ti.Vector.field(2, float, NV, needs_grad=True)
-vel = ti.Vector.field(2, float, NV)
+vel = ti.Vector.field(2, float, NV, needs_grad=True)
 f2v = ti.Vector.field(3, int, NF)
 B = ti.Matrix.field(2, 2, float, NF)
 F = ti.Matrix.field(2, 2, float, NF, needs_grad=True)

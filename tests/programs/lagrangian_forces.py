@@ -13,7 +13,7 @@ inv_dx = 1 / dx
 dt, E, p_mass, mu, la, bound = 2e-4, 2500, 1, 1, 1, 3
 
 x = ti.Vector.field(dim, dtype=float, shape=n_particles, needs_grad=True)
-v = ti.Vector.field(dim, dtype=float, shape=n_particles)
+v = ti.Vector.field(dim, dtype=float, shape=n_particles, needs_grad=True)
 C = ti.Matrix.field(dim, dim, dtype=float, shape=n_particles)
 grid_v = ti.Vector.field(dim, dtype=float, shape=(n_grid, n_grid))
 grid_m = ti.field(dtype=float, shape=(n_grid, n_grid))

@@ -15,7 +15,7 @@ E, nu = 5e3, 0.2
 mu_0, lambda_0 = E / (2 * (1 + nu)), E * nu / ((1 + nu) * (1 - 2 * nu))
 
 x = ti.Vector.field(2, dtype=float, shape=n_particles)
-v = ti.Vector.field(2, dtype=float, shape=n_particles)
+v = ti.Vector.field(2, dtype=float, shape=n_particles, needs_grad=True)
 C = ti.Matrix.field(2, 2, dtype=float, shape=n_particles)
 F = ti.Matrix.field(2, 2, dtype=float, shape=n_particles)
 material = ti.field(dtype=int, shape=n_particles)

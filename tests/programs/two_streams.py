@@ -13,7 +13,7 @@ rho_back = -q * np / L
 dx = L / ng
 inv_dx = 1.0 / dx
 x = ti.Vector.field(1, float, np)
-v = ti.Vector.field(1, float, np)
+v = ti.Vector.field(1, float, np, needs_grad=True)
 rho = ti.Vector.field(1, float, ng)
 e = ti.Vector.field(1, float, ng)
 v_x_pos1 = ti.Vector.field(2, float, int(np / 2))
