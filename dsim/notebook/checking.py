@@ -19,8 +19,8 @@ def compared(
     wrt: Mapping[str, Field],
     ran: runs.Ran,
     what: runs.Touched,
-) -> tuple[str, list[Diagnostic]]:
-    """What comes out, in words, and what there is to say of it."""
+) -> tuple[tuple[str, str], list[Diagnostic]]:
+    """What comes out, in words and in numbers, and what there is to say of it."""
     with state.gradients_kept():
         slope = runs.slope(kernel, args, loss, wrt, what)
     by_tape = slope.along(ran.gradients)
@@ -30,5 +30,5 @@ def compared(
         message = f"the gradient of `{name}` is not what differences of its values give"
         advice = "look for a kink where it is taken, for random numbers, and for values that leave the kernel"
         place = kernel.primal.kernel.origin.span if not kernel.generic else None
-        return f"differs: {both}", [Diagnostic("wrong-derivative", message, place, both, help=advice)]
-    return f"agrees to {error / size if size else error:.1g} ({both})", []
+        return ("differs", both), [Diagnostic("wrong-derivative", message, place, both, help=advice)]
+    return (f"agrees to {error / size if size else error:.1g}", both), []

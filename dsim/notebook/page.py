@@ -12,7 +12,7 @@ from importlib.resources import files
 from typing import Any
 
 from dsim.notebook.places import harmless
-from dsim.notebook.plain import by_line, ends, title, where
+from dsim.notebook.plain import by_line, ends, kind, scale, where
 
 _TITLES = {"adjoint": "Adjoint", "ir": "IR", "python": "Python", "llvm": "LLVM"}
 Report = Mapping[str, Any]
@@ -101,14 +101,15 @@ def _diagnostic(d: Mapping[str, Any]) -> str:
     if d["help"]:
         more.append(f"help: {d['help']}")
     lines = "".join(f"<div>{_text(line)}</div>" for line in more)
-    return f'<div class="dsim-diagnostic dsim-{d["level"]}"><b>{_text(title(d))}</b>{lines}</div>'
+    head = f"<b>{_text(kind(d))}</b> {_text(d['message'])}"
+    return f'<div class="dsim-diagnostic dsim-{d["level"]}">{head}{lines}</div>'
 
 
 def _legend(report: Report) -> str:
     heat, at = report["heat"], where(report["probe"])
     told = ""
     if heat is not None and heat["lines"]:
-        low, high = (f'<span class="dsim-number">{heat[end]:.3g}</span>' for end in ("low", "high"))
+        low, high = scale(heat)
         what = f"how strongly {_text(heat['loss'])} reacts to what a line computes (root mean square)"
         told += f'<span>{low}<span class="dsim-scale"></span>{high} {what}</span>'
     if at:

@@ -28,9 +28,20 @@ def text(report: Report) -> str:
     return "\n".join(harmless(line).rstrip() for line in lines)
 
 
+def kind(d: Mapping[str, Any]) -> str:
+    """The level and code of a diagnostic."""
+    return f"{d['level']}[{d['code']}]"
+
+
 def title(d: Mapping[str, Any]) -> str:
     """What a diagnostic says, with its level and code."""
-    return f"{d['level']}[{d['code']}]: {d['message']}"
+    return f"{kind(d)}: {d['message']}"
+
+
+def scale(heat: Mapping[str, Any]) -> tuple[str, str]:
+    """The adjoints at both ends of the scale of heat; the first text is empty when they are equal."""
+    low, high = f"{heat['low']:.3g}", f"{heat['high']:.3g}"
+    return ("", high) if low == high else (low, high)
 
 
 def where(probe: Mapping[str, Any] | None) -> str:
@@ -103,7 +114,8 @@ def _legend(report: Report) -> Iterator[str]:
     heat, at = report["heat"], where(report["probe"])
     if heat is not None and heat["lines"]:
         what = f"root mean square of ∂{heat['loss']}/∂ of what a line computes"
-        yield f"heat: {_BARS[0]} {heat['low']:.3g} to {_BARS[-1]} {heat['high']:.3g}, {what}"
+        low, high = scale(heat)
+        yield f"heat: {f'{_BARS[0]} {low} to ' if low else ''}{_BARS[-1]} {high}, {what}"
     if at:
         yield f"values at {at}"
 

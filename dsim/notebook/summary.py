@@ -85,10 +85,10 @@ class Summary:
         self.rows.append((f"tangent along {by}", ", ".join(told) or "no field has one"))
         self.parts.append(", ".join(told))
 
-    def check(self, text: str) -> None:
+    def check(self, result: str, numbers: str) -> None:
         """What comparing the gradient with differences gave."""
-        self.rows.append(("gradient check", text))
-        self.parts.append(f"gradient check: {text}")
+        self.rows.append(("gradient check", f"{result}: {numbers}"))
+        self.parts.append(f"gradient check {result}")
 
 
 def _norm(array: np.ndarray) -> float:

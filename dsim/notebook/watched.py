@@ -204,14 +204,14 @@ def _statement(span: Span) -> ast.stmt | None:
 
 
 def _of_value(w: Watched) -> Diagnostic:
-    message = f"`{w.slot.name}` is not finite here, and what it is computed from is"
+    message = f"`{w.slot.name}` is not finite here, although what it is computed from is"
     here = f"{figures.count(w.nonfinite[0], 'value')} of {w.times * max(1, w.slot.size)}"
     advice = "look for a division by 0, a root or logarithm of what is not positive, or an overflow"
     return Diagnostic("nan", message, w.slot.span, here, help=advice)
 
 
 def _of_adjoint(w: Watched, loss: str | None) -> Diagnostic:
-    message = f"the gradient ∂{loss}/∂{w.slot.name} is not finite here, and the value is"
+    message = f"the gradient ∂{loss}/∂{w.slot.name} is not finite here, although the value is"
     here = f"{figures.count(w.nonfinite[1], 'gradient')} of {w.times * max(1, w.slot.size)}"
     advice = "a slope is infinite where it is used, as of a root or a norm at 0: add a small number inside"
     return Diagnostic("nan", message, w.slot.span, here, help=advice)
