@@ -104,7 +104,8 @@ class ndarray(ArrayType):
     field_dim : int, optional
         Taichi's older word for `ndim`.
     boundary : str, optional
-        Taichi's word for what an index outside does; here it is always an error.
+        What an index outside of the array does: with ``"unsafe"``, Taichi's word, it is an error; with
+        ``"clamp"`` it means the nearest element.
 
     Examples
     --------
@@ -130,9 +131,10 @@ class ndarray(ArrayType):
         needs_grad: bool | None = None,
         boundary: str = "unsafe",
     ) -> None:
-        if boundary != "unsafe":
-            raise ValueError(f"boundary={boundary!r} is not supported: an index outside is an error")
-        super().__init__(dtype, field_dim if ndim is None else ndim, element_dim, element_shape, needs_grad)
+        if boundary not in ("unsafe", "clamp"):
+            raise ValueError(f"boundary is 'unsafe' or 'clamp', got {boundary!r}")
+        ndim, clamped = field_dim if ndim is None else ndim, boundary == "clamp"
+        super().__init__(dtype, ndim, element_dim, element_shape, needs_grad, clamped)
 
     def __class_getitem__(cls, arguments: Any) -> ndarray:
         """``NDArray[f32, 2]``: the type and the number of axes."""

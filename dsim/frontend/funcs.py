@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import copy
 import types
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, get_args, get_origin
 
 from dsim.frontend import derive, elementary, own, recursion
@@ -320,7 +320,7 @@ def _typed(f: Frame, inner: Frame, name: str, value: Value, annotation: Any) -> 
     array = array_type(annotation)
     if array is not None:
         _check_array(f, inner, name, value, array)
-        return value
+        return replace(value, clamped=array.clamped)
     to, vector = scalar_type(annotation, f.emit.settings), matrix_type(annotation)
     if to is not None:
         if not is_scalar(value):

@@ -26,7 +26,7 @@ from dsim.frontend.scope import RESULT, RETURNED
 from dsim.frontend.source import FunctionText, parse, read
 from dsim.frontend.struct_types import is_host_struct
 from dsim.frontend.structure import same, scalars
-from dsim.frontend.types import MatrixType, array_type, is_template
+from dsim.frontend.types import ArrayType, MatrixType, array_type, is_template
 from dsim.frontend.values import Field, Mat, Opaque, Poison, StructField, Value, size
 from dsim.ir import sites
 from dsim.ir.build import TRUE
@@ -219,7 +219,7 @@ class _Lowering:
         f = self.frame
         if a.arg in bound:
             value = imported(f, bound[a.arg], _path_of(bound[a.arg], a.arg), a)
-            f.bind(a.arg, _renamed(value, a.arg), a)
+            f.bind(a.arg, _renamed(value, a.arg, array_type(annotation)), a)
             return
         made = parameter(self.emit, a.arg, annotation)
         if made is None:
@@ -302,10 +302,10 @@ def _path_of(held: Any, name: str) -> Path | None:
     return Path(name, lambda: held) if changeable else None
 
 
-def _renamed(value: Value, name: str) -> Value:
+def _renamed(value: Value, name: str, array: ArrayType | None) -> Value:
     """A bound field goes by its parameter's name; other Python objects are reached through it."""
     if isinstance(value, Field):
-        return Field(value.field, name)
+        return Field(value.field, name, array is not None and array.clamped)
     if isinstance(value, StructField):
         return StructField(value.field, name)
     if isinstance(value, Opaque):

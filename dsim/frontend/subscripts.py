@@ -116,7 +116,17 @@ def field_index(
         )
     with f.at(node):
         offset = field.field.offset or (0,) * axes
-        return tuple(_from_zero(f, integer(f.emit, g), first) for g, first in zip(given, offset, strict=True))
+        at = [_from_zero(f, integer(f.emit, g), first) for g, first in zip(given, offset, strict=True)]
+        if isinstance(field, Field) and field.clamped:
+            return tuple(_clamped(f, a, n) for a, n in zip(at, field.field.shape, strict=True))
+        return tuple(at)
+
+
+def _clamped(f: Frame, at: Atom, length: int) -> Atom:
+    """`at`, or the first or last index when it lies outside."""
+    if isinstance(at, Const):
+        return Const(min(max(int(at.value), 0), length - 1), at.type)
+    return f.emit.let("max", f.emit.let("min", at, Const(length - 1, at.type)), Const(0, at.type))
 
 
 def _from_zero(f: Frame, at: int | Atom, first: int) -> Atom:
@@ -262,7 +272,7 @@ def _of_field(f: Frame, owner: Field, node: ast.Attribute) -> Value:
         companion = getattr(field, which, None) if field.dtype.is_float else None
         if companion is None or not companion.placed:
             _refuse_companion(f, owner, node)
-        return Field(companion, owner.name)
+        return Field(companion, owner.name, owner.clamped)
     if node.attr in ("fill", "parent"):
         return Method(owner, node.attr, node.value)
     if node.attr == "snode":

@@ -58,6 +58,8 @@ class ArrayType:
         do not tell.
     needs_grad : bool
         Whether the array must have a gradient.
+    clamped : bool
+        Whether an index outside means the nearest element.
     """
 
     __dsim_array__ = True
@@ -69,6 +71,7 @@ class ArrayType:
         element_dim: int | None = None,
         element_shape: Sequence[int] | None = None,
         needs_grad: bool | None = None,
+        clamped: bool = False,
     ) -> None:
         if isinstance(dtype, MatrixType):
             if element_dim is not None or element_shape is not None:
@@ -80,6 +83,7 @@ class ArrayType:
         self.ndim = None if ndim is None else int(ndim)
         self.entry = _entry(dtype, element_dim, element_shape)
         self.needs_grad = bool(needs_grad)
+        self.clamped = clamped
 
     @property
     def entry_axes(self) -> int:

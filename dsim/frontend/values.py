@@ -75,10 +75,11 @@ class Element:
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A field, and what the person calls it."""
+    """A field, and what the person calls it; of a `clamped` one, an index outside means the nearest element."""
 
     field: FieldLike
     name: str
+    clamped: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -215,8 +215,8 @@ def test_annotations_without_parentheses_and_in_brackets():
     clear(a, b)
     assert a.tolist() == [0.0, 0.0]
     assert b.tolist() == [1.0, 1.0]
-    with pytest.raises(ValueError, match="boundary"):
-        ti.types.ndarray(boundary="clamp")
+    with pytest.raises(ValueError, match="boundary is 'unsafe' or 'clamp', got 'wrap'"):
+        ti.types.ndarray(boundary="wrap")
     with pytest.raises(TypeError, match="not a type of numbers"):
         ti.types.ndarray(dtype="f32")
     with pytest.raises(ValueError, match="element_shape has 1 axes"):
