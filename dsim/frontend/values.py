@@ -75,7 +75,7 @@ class Element:
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A field, and what the person calls it; of a `clamped` one, an index outside means the nearest element."""
+    """A field, and what the person calls it; `clamped`, an index outside means the nearest element."""
 
     field: FieldLike
     name: str
