@@ -47,3 +47,17 @@ def test_waves_against_differences_of_what_is_seen(program):
     water = program("water_renderer", real=ti.f64)
     water.initial.from_numpy(np.random.default_rng(0).uniform(-0.02, 0.02, water.initial.shape))
     assert_slope(water.forward, water.loss, [water.initial], step=1e-7, rel=1e-5)
+
+
+def test_rays_that_end_by_themselves(program):
+    """The loss is that of Taichi 1.7.4, which cannot differentiate these loops; here they are right."""
+    tracer = program("smoke_tracer", real=ti.f64)
+    tracer.forward()
+    assert tracer.loss[None] == pytest.approx(506.788222605, rel=1e-10)
+    to_ball, through_cloud = tracer.trips.to_numpy().reshape(-1, 2).T
+    assert len(set(to_ball.tolist())) > 4
+    assert len(set(through_cloud.tolist())) > 4
+    assert_slope(tracer.forward, tracer.loss, [tracer.ball], rel=1e-5)
+    assert_slope(tracer.forward, tracer.loss, [tracer.camera], rel=1e-5)
+    tracer.density.from_numpy(tracer.density.to_numpy() + 1)  # away from 0, where a sample is passed over
+    assert_slope(tracer.forward, tracer.loss, [tracer.density], rel=1e-5)
