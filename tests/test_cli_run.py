@@ -132,11 +132,18 @@ def test_formulas_ask_for_mathjax(folder):
 
 def test_demo(folder, monkeypatch, capsys):
     (folder / "notebooks").mkdir()
-    write(folder / "notebooks" / "gravity.ipynb", "print('falling')")
+    for name in ("rise", "fall"):
+        write(folder / "notebooks" / f"{name}.ipynb", f"print('{name}' + 'ing')")
+    monkeypatch.setattr(demo, "DEMO", ("rise", "fall"))
     monkeypatch.setattr(demo, "demo_folder", lambda: folder / "notebooks")
     assert cli.main(["demo"]) == 0
-    assert "falling" in (folder / "build" / "demo" / "gravity.html").read_text(encoding="utf-8")
-    assert capsys.readouterr().out.endswith("page: build/demo/gravity.html\n")
+    for name in ("rise", "fall"):
+        assert f"{name}ing" in (folder / "build" / "demo" / f"{name}.html").read_text(encoding="utf-8")
+    pages = [line for line in capsys.readouterr().out.splitlines() if "page:" in line]
+    assert pages == ["  rise  page: build/demo/rise.html", "  fall  page: build/demo/fall.html"]
+    (folder / "build" / "demo" / "rise.html").unlink()
+    assert cli.main(["demo", "fall"]) == 0
+    assert [page.name for page in (folder / "build" / "demo").iterdir()] == ["fall.html"]
 
 
 def test_demo_of_an_unknown_name(capsys):

@@ -9,7 +9,7 @@ from pathlib import Path
 from dsim.tooling.errors import ToolError
 
 # In this order; a name is a file of the folder `notebooks`.
-DEMO = ("gravity",)
+DEMO = ("gravity", "mpm_lagrangian", "fem_neo_hookean", "wave")
 
 
 def demo_folder() -> Path:

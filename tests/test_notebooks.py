@@ -1,0 +1,46 @@
+"""The notebooks as they are committed. What their cells put out is compared by `pytest --nbval notebooks`."""
+
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from dsim.tooling.demo import DEMO, demo_folder
+from dsim.tooling.notebooks import WIDGET_VIEW
+
+REPORT = "application/vnd.dsim.report+json"
+
+
+def notebooks() -> list[Path]:
+    return sorted(demo_folder().glob("*.ipynb"))
+
+
+def outputs(path: Path):
+    return [output for cell in nbformat.read(path, 4).cells for output in cell.get("outputs", [])]
+
+
+def test_the_demo_shows_all_of_them():
+    assert {path.stem for path in notebooks()} == set(DEMO)
+
+
+@pytest.mark.parametrize("path", notebooks(), ids=lambda path: path.stem)
+def test_a_notebook_was_run_from_top_to_bottom_and_tidied(path):
+    notebook = nbformat.read(path, 4)
+    nbformat.validate(notebook)
+    assert "widgets" not in notebook.metadata
+    assert notebook.metadata.language_info.name == "python"
+    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    assert [cell.execution_count for cell in code] == list(range(1, len(code) + 1))
+    for output in outputs(path):
+        assert output.output_type != "error"
+        assert output.get("name") != "stderr"
+        assert WIDGET_VIEW not in output.get("data", {})
+
+
+@pytest.mark.parametrize("path", notebooks(), ids=lambda path: path.stem)
+def test_a_notebook_has_pictures_and_a_report_that_looks_into_a_kernel(path):
+    data = [output.get("data", {}) for output in outputs(path)]
+    assert sum("image/png" in forms for forms in data) >= 2
+    reports = [forms[REPORT] for forms in data if REPORT in forms]
+    assert any(report["heat"] and report["probe"]["values"] for report in reports)
+    assert all({"text/html", "text/plain"} < set(forms) for forms in data if REPORT in forms)
