@@ -59,6 +59,17 @@ def _entrywise(name: str, function: Function, doc: str) -> Function:
     return builtin(name)(apply)
 
 
+def _whole(name: str, function: Function, doc: str) -> Function:
+    """One of the functions that give whole numbers, which may be asked for in another type."""
+    plain = _entrywise(name, function, doc)
+
+    def apply(x: Any, dtype: Any = None) -> Any:
+        return plain(x) if dtype is None else cast(plain(x), dtype)
+
+    apply.__doc__ = doc
+    return builtin(name)(apply)
+
+
 def _select(cond: Any, yes: Any, no: Any) -> Any:
     return np.where(np.asarray(cond) != 0, yes, no)[()]
 
@@ -97,9 +108,11 @@ exp = _entrywise("exp", np.exp, "e to the power `x`.")
 log = _entrywise("log", np.log, "The natural logarithm of `x`.")
 sqrt = _entrywise("sqrt", np.sqrt, "The square root of `x`.")
 rsqrt = _entrywise("rsqrt", lambda x: 1.0 / np.sqrt(x), "One over the square root of `x`.")
-floor = _entrywise("floor", np.floor, "The greatest whole number that is not above `x`.")
-ceil = _entrywise("ceil", np.ceil, "The least whole number that is not below `x`.")
-round = _entrywise("round", np.rint, "The whole number nearest to `x`; of two, the even one.")
+floor = _whole("floor", np.floor, "The greatest whole number that is not above `x`, as a `dtype` if given.")
+ceil = _whole("ceil", np.ceil, "The least whole number that is not below `x`, as a `dtype` if given.")
+round = _whole(
+    "round", np.rint, "The whole number nearest to `x`, of two the even one, as a `dtype` if given."
+)
 abs = _entrywise("abs", np.abs, "The absolute value of `x`; its derivative at 0 is 0.")
 pow = _entrywise("pow", np.power, "`x` to the power `y`.")
 max = _entrywise(

@@ -243,3 +243,16 @@ def test_all_names_of_taichis_module_are_there():
     """
     assert set(taichis.split()) <= set(tm.__all__)
     assert all(hasattr(tm, name) for name in tm.__all__)
+
+
+@pytest.mark.parametrize("name", ["floor", "ceil", "round"])
+def test_whole_numbers_in_another_type(name):
+    function = getattr(ti, name)
+    v = ti.Vector([1.7, -2.5, 0.2])
+    assert both_ways(function, 2.5, ti.i32) == both_ways(function, 2.5)
+    assert both_ways(function, v, ti.i32).tolist() == both_ways(function, v).tolist()
+    assert isinstance(function(2.5, ti.i32), int)
+    assert isinstance(function(2.5), float)
+    assert function(2.5, dtype=float) == function(2.5)
+    with pytest.raises(TypeError, match="needs a type"):
+        function(2.5, 6)
