@@ -10,7 +10,8 @@ CFL, gamma = 0.9, 1.4
 IC_type, BC_type, img_field = 0, 0, 0
 h = 1.0 / (N - 2)
 
-Q, Q_old, W = (ti.Vector.field(4, dtype=real, shape=(N, N)) for _ in range(3))
+Q = ti.Vector.field(4, dtype=real, shape=(N, N), needs_grad=True)
+Q_old, W = (ti.Vector.field(4, dtype=real, shape=(N, N)) for _ in range(2))
 F_x, F_y = (ti.Vector.field(4, dtype=real, shape=(N, N)) for _ in range(2))
 dt = ti.field(dtype=real, shape=())
 img = ti.field(dtype=ti.f32, shape=(N, N))
