@@ -1,5 +1,7 @@
 """`dsim lab`: JupyterLab, for this machine only."""
 
+import os
+import signal
 import sys
 
 import pytest
@@ -42,6 +44,25 @@ def test_listens_on_loopback_only(started, tmp_path):
     assert process.command[:4] == [sys.executable, "-m", "jupyterlab", str(tmp_path)]
     assert process.command[4:] == ["--ServerApp.ip=127.0.0.1", "--ServerApp.allow_remote_access=False"]
     assert process.waits == 2, "Ctrl-C is JupyterLab's to answer"
+
+
+def test_who_ends_dsim_ends_jupyterlab(monkeypatch, tmp_path):
+    class Ended(Process):
+        ended = False
+
+        def wait(self):
+            os.kill(os.getpid(), signal.SIGTERM)
+            assert self.ended
+            return 0
+
+        def terminate(self):
+            self.ended = True
+
+    monkeypatch.setattr(lab.subprocess, "Popen", Ended)
+    monkeypatch.setattr(lab, "is_administrator", lambda: False)
+    before = signal.getsignal(signal.SIGTERM)
+    assert cli.main(["lab", str(tmp_path)]) == 0
+    assert signal.getsignal(signal.SIGTERM) == before
 
 
 def test_options(started):

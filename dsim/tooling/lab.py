@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -84,12 +85,16 @@ def start_lab(path: Path, *, port: int | None = None, browser: bool = True, allo
 
 
 def wait(process: subprocess.Popen[bytes]) -> int:
-    """Wait for a server that hears the same Ctrl-C as we do, and asks about it itself."""
-    while True:
-        try:
-            return process.wait()
-        except KeyboardInterrupt:
-            continue
+    """Wait for a server that hears the same Ctrl-C as we do, and asks about it itself; who ends us ends it."""
+    before = signal.signal(signal.SIGTERM, lambda *_: process.terminate())
+    try:
+        while True:
+            try:
+                return process.wait()
+            except KeyboardInterrupt:
+                continue
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def is_administrator() -> bool:

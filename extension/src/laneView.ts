@@ -3,7 +3,7 @@ import { html, svg } from './dom.ts';
 import type { Call, Tape } from './report.ts';
 import { lanes, TOUCHES } from './tape.ts';
 import type { Column, Lanes, Touch } from './tape.ts';
-import { shortened } from './text.ts';
+import { shortened, times } from './text.ts';
 
 const MOST_COLUMNS = 60;
 const LANE = 24;
@@ -23,7 +23,7 @@ export function laneView(tape: Tape, reveal: (call: Call) => void): HTMLElement 
   const graph = lanes(tape, MOST_COLUMNS);
   const names = graph.fields.map(name => shortened(name, LONGEST_NAME));
   const left = LETTER * Math.max(0, ...names.map(name => Array.from(name).length)) + 16;
-  const heads = graph.columns.map(({ call }) => shortened(call.kernel, LONGEST_NAME));
+  const heads = graph.columns.map(({ call }) => shortened(call.kernel, LONGEST_NAME) + times(call.count ?? 1));
   const slant = LETTER * 0.75 * Math.max(0, ...heads.map(head => Array.from(head).length)) + 12;
   const top = slant + 32; // leaves room for how often columns repeat
   const width = left + COLUMN * graph.columns.length + slant;
@@ -96,7 +96,7 @@ function repeats(tape: Tape, graph: Lanes, x: (column: number) => number, top: n
     const [from, to] = [x(first) - COLUMN * 0.42, x(last) + COLUMN * 0.42];
     return [
       svg('rect', { class: 'dsim-repeat', x: from, y: top - 24, width: to - from, height: LANE * graph.fields.length + 26, rx: 6 }),
-      svg('text', { class: 'dsim-count', x: from + 6, y: top - 10 }, `× ${count.toLocaleString('en')}`)
+      svg('text', { class: 'dsim-count', x: from + 6, y: top - 10 }, times(count).trim())
     ];
   });
 }

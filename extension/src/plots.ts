@@ -3,13 +3,23 @@ import { html, svg } from './dom.ts';
 import type { Real } from './report.ts';
 import type { Axis, Label } from './scale.ts';
 import { linearAxis, logAxis } from './scale.ts';
-import { brief } from './text.ts';
 
+/** Values at the steps of the tape. */
 export interface Curve {
   name: string;
   values: Real[];
   log: boolean;
   label: Label;
+  /** Writes the numbers beside the axis, if not as `label` does. */
+  ticks?: Label | undefined;
+}
+
+export interface Steps {
+  steps: number[];
+  /** What was called at each step. */
+  kernels: string[];
+  /** A person wants to see what was called at this step. */
+  go: (step: number) => void;
 }
 
 const WIDTH = 460;
@@ -20,24 +30,26 @@ const TOP = 8;
 const FOOT = 18;
 /** Up to so many points each is drawn as a dot, too. */
 const DOTTED = 64;
+/** The kernels that are called most have a line each; the others share one. */
+const MOST_LINES = 5;
 
 interface Drawn {
   curve: Curve;
-  axis: Axis;
   cursor: SVGElement;
   picture: SVGSVGElement;
 }
 
 /**
- * Draw curves over `steps`.
+ * Draw curves over steps.
  *
  * The whole is a slider for keyboards and screen readers: the arrow keys move the cursor, and what the curves say
- * there is its value. `go` is called with a step that a person clicks on, or presses Enter at.
+ * there is its value.
  */
-export function plots(steps: number[], curves: Curve[], tell: (step: number) => string, go: (step: number) => void): HTMLElement {
+export function plots({ steps, kernels, go }: Steps, curves: Curve[]): HTMLElement {
   const across = linearAxis(steps, step => step.toLocaleString('en'));
-  const x = (step: number) => LEFT + across.place(step) * (WIDTH - LEFT - RIGHT);
-  const drawn = curves.map((curve, index) => draw(curve, steps, x, across, index === curves.length - 1));
+  const xs = steps.map(step => LEFT + across.place(step) * (WIDTH - LEFT - RIGHT));
+  const lines = linesOf(kernels);
+  const drawn = curves.map((curve, index) => draw(curve, steps, xs, lines, index === curves.length - 1 ? across : null));
   const readout = html('p', { class: 'dsim-readout', 'aria-hidden': 'true' });
   const slider = html(
     'div',
@@ -54,39 +66,87 @@ export function plots(steps: number[], curves: Curve[], tell: (step: number) => 
   let at = 0;
   const move = (index: number) => {
     at = Math.min(Math.max(index, 0), steps.length - 1);
-    const step = steps[at] ?? 0;
     for (const { cursor } of drawn) {
-      cursor.setAttribute('transform', `translate(${x(step)} 0)`);
+      cursor.setAttribute('transform', `translate(${xs[at] ?? 0} 0)`);
     }
-    const said = [`step ${step}`, tell(step), ...curves.map(curve => `${curve.name} ${written(curve, at)}`)].join(' · ');
+    const parts = [`step ${steps[at]}`, kernels[at] ?? '', ...curves.map(curve => `${curve.name} ${written(curve, at)}`)];
+    const said = parts.filter(part => part !== '').join(' · ');
     readout.textContent = said;
-    slider.setAttribute('aria-valuenow', String(step));
+    slider.setAttribute('aria-valuenow', String(steps[at]));
     slider.setAttribute('aria-valuetext', said);
   };
   move(0);
   const under = (event: MouseEvent) => {
-    const box = drawn[0]?.picture.getBoundingClientRect();
-    const wanted = box ? event.clientX - box.left : 0;
-    return nearest(steps.map(x), wanted);
+    const left = drawn[0]?.picture.getBoundingClientRect().left ?? 0;
+    return nearest(xs, event.clientX - left);
   };
   slider.addEventListener('pointermove', event => move(under(event)));
   slider.addEventListener('click', event => go(steps[under(event)] ?? 0));
   slider.addEventListener('keydown', event => {
-    const page = Math.max(1, Math.round(steps.length / 10));
-    const moves: Record<string, number> = {
-      ArrowLeft: at - 1, ArrowDown: at - 1, ArrowRight: at + 1, ArrowUp: at + 1,
-      PageDown: at - page, PageUp: at + page, Home: 0, End: steps.length - 1
-    }; // prettier-ignore
-    const to = moves[event.key];
-    if (to !== undefined) {
+    const to = afterKey(event.key, at, steps.length);
+    if (to !== null) {
       move(to);
-      event.preventDefault();
     } else if (event.key === 'Enter') {
       go(steps[at] ?? 0);
-      event.preventDefault();
+    } else {
+      return;
     }
+    event.preventDefault();
   });
-  return html('div', {}, slider, readout);
+  return html('div', {}, slider, key(lines), readout);
+}
+
+/** Where a slider at one of `count` places goes with a key; null if the key moves nothing. */
+function afterKey(key: string, at: number, count: number): number | null {
+  const page = Math.max(1, Math.round(count / 10));
+  const steps: Record<string, number> = {
+    ArrowLeft: -1,
+    ArrowDown: -1,
+    ArrowRight: 1,
+    ArrowUp: 1,
+    PageDown: -page,
+    PageUp: page,
+    Home: -count,
+    End: count
+  };
+  const step = steps[key];
+  return step === undefined ? null : at + step;
+}
+
+interface Line {
+  name: string;
+  /** Which of the points are its own. */
+  points: number[];
+}
+
+/** A line for each kernel: what one kernel does, from step to step, would be lost in leaps between kernels. */
+function linesOf(kernels: string[]): Line[] {
+  const points = new Map<string, number[]>();
+  kernels.forEach((name, index) => {
+    const own = points.get(name) ?? [];
+    own.push(index);
+    points.set(name, own);
+  });
+  const often = Array.from(points.values(), own => own.length).sort((a, b) => b - a);
+  const least = often.length <= MOST_LINES ? 0 : (often[MOST_LINES - 1] ?? 0);
+  const lines = Array.from(points, ([name, own]) => ({ name, points: own }));
+  const own = lines.filter((line, index) => line.points.length >= least && index < MOST_LINES);
+  const rest = lines.filter(line => !own.includes(line)).flatMap(line => line.points);
+  return rest.length === 0 ? own : [...own, { name: 'others', points: rest.sort((a, b) => a - b) }];
+}
+
+/** Which line is which. */
+function key(lines: Line[]): HTMLElement | null {
+  if (lines.length < 2) {
+    return null;
+  }
+  const sample = (index: number) =>
+    svg(
+      'svg',
+      { class: 'dsim-plot', width: 24, height: 10, viewBox: '0 0 24 10', 'aria-hidden': 'true' },
+      svg('path', { class: `dsim-curve dsim-curve-${index}`, d: 'M0 5h24' })
+    );
+  return html('p', { class: 'dsim-signs' }, ...lines.map(({ name }, index) => html('span', {}, sample(index), name)));
 }
 
 function caption({ name, log }: Curve): string {
@@ -109,24 +169,23 @@ function written(curve: Curve, index: number): string {
   return typeof value === 'number' ? curve.label(value) : value;
 }
 
-function draw(curve: Curve, steps: number[], x: (step: number) => number, across: Axis, last: boolean): Drawn {
+function draw(curve: Curve, steps: number[], xs: number[], lines: Line[], across: Axis | null): Drawn {
   const finite = curve.values.filter(value => typeof value === 'number');
-  const axis = curve.log ? logAxis(finite) : linearAxis([0, ...finite], curve.label);
+  const axis = curve.log ? logAxis(finite, curve.ticks) : linearAxis([0, ...finite], curve.label);
   const y = (value: number) => TOP + (1 - axis.place(value)) * (HEIGHT - TOP - FOOT);
-  const points = curve.values.map((value, index) => ({ x: x(steps[index] ?? 0), value }));
   const cursor = svg('line', { class: 'dsim-cursor', y1: TOP - 4, y2: HEIGHT - FOOT });
-  const height = HEIGHT - (last ? 0 : FOOT - 6);
+  const height = HEIGHT - (across === null ? FOOT - 6 : 0);
+  const points = curve.values.map((value, index) => ({ x: xs[index] ?? 0, value }));
   const picture = svg(
     'svg',
     { class: 'dsim-plot', width: WIDTH, height, viewBox: `0 0 ${WIDTH} ${height}`, role: 'img', 'aria-label': described(curve, steps) },
     ...axis.ticks.map(({ at, label }) => tickAcross(TOP + (1 - at) * (HEIGHT - TOP - FOOT), label)),
-    ...(last ? across.ticks.map(({ at, label }) => tickBelow(LEFT + at * (WIDTH - LEFT - RIGHT), label)) : []),
-    svg('path', { class: 'dsim-curve', d: path(points, y) }),
-    ...(points.length <= DOTTED ? points.flatMap(point => dot(point, y)) : []),
+    ...(across?.ticks ?? []).map(({ at, label }) => tickBelow(LEFT + at * (WIDTH - LEFT - RIGHT), label)),
+    ...lines.flatMap((line, index) => drawLine(line.points.flatMap(each => points[each] ?? []), index, y)),
     ...points.flatMap(point => (typeof point.value === 'string' ? [cross(point.x)] : [])),
     cursor
   );
-  return { curve, axis, cursor, picture };
+  return { curve, cursor, picture };
 }
 
 interface Point {
@@ -135,23 +194,26 @@ interface Point {
 }
 
 /** A line through the values that are numbers; it is broken where one is not. */
-function path(points: Point[], y: (value: number) => number): string {
+function drawLine(points: Point[], index: number, y: (value: number) => number): Node[] {
   let pen = 'M';
-  return points
-    .map(({ x, value }) => {
-      if (typeof value !== 'number') {
-        pen = 'M';
-        return '';
-      }
-      const part = `${pen}${x.toFixed(1)} ${y(value).toFixed(1)}`;
-      pen = 'L';
-      return part;
-    })
-    .join('');
+  const parts = points.map(({ x, value }) => {
+    if (typeof value !== 'number') {
+      pen = 'M';
+      return '';
+    }
+    const part = `${pen}${x.toFixed(1)} ${y(value).toFixed(1)}`;
+    pen = 'L';
+    return part;
+  });
+  const dots = points.length > DOTTED ? [] : points.flatMap(point => dot(point, index, y));
+  return [svg('path', { class: `dsim-curve dsim-curve-${index}`, d: parts.join('') }), ...dots];
 }
 
-function dot({ x, value }: Point, y: (value: number) => number): Node[] {
-  return typeof value === 'number' ? [svg('circle', { class: 'dsim-dot', cx: x.toFixed(1), cy: y(value).toFixed(1), r: 2 })] : [];
+function dot({ x, value }: Point, index: number, y: (value: number) => number): Node[] {
+  if (typeof value !== 'number') {
+    return [];
+  }
+  return [svg('circle', { class: `dsim-dot dsim-curve-${index}`, cx: x.toFixed(1), cy: y(value).toFixed(1), r: 1.5 })];
 }
 
 /** What is not a number stands at the top. */
@@ -172,6 +234,7 @@ function tickBelow(x: number, label: string): Node {
   return svg('text', { x, y: HEIGHT - 4, 'text-anchor': 'middle' }, label);
 }
 
+/** A curve in words: its ends, and where it is no number. */
 function described(curve: Curve, steps: number[]): string {
   const known = curve.values.flatMap((value, index) => (typeof value === 'number' ? [{ value, step: steps[index] ?? 0 }] : []));
   const wrong = curve.values.flatMap((value, index) => (typeof value === 'string' ? [steps[index] ?? 0] : []));
@@ -186,5 +249,3 @@ function described(curve: Curve, steps: number[]): string {
   }
   return `${curve.name} against the step: ${parts.join('; ')}`;
 }
-
-export const numberLabel: Label = brief;

@@ -1,5 +1,6 @@
 /** Draws a report under its cell: what it says in a line, its diagnostics, and tabs for the rest. */
 import type { IEditorLanguageRegistry } from '@jupyterlab/codemirror';
+import type { EditorView } from '@codemirror/view';
 import type { IRenderMime } from '@jupyterlab/rendermime';
 import { Widget } from '@lumino/widgets';
 import { diagnosticView } from './diagnosticView.ts';
@@ -19,6 +20,7 @@ const LABELS = { adjoint: 'Adjoint', ir: 'IR', python: 'Python', llvm: 'LLVM' };
 class ReportWidget extends Widget implements IRenderMime.IRenderer {
   private readonly languages: IEditorLanguageRegistry;
   private readonly tabs = new Tabs();
+  private report: Report | null = null;
 
   constructor(languages: IEditorLanguageRegistry) {
     super();
@@ -29,6 +31,7 @@ class ReportWidget extends Widget implements IRenderMime.IRenderer {
   /** Draw a report, or another one in its place: the scrubber sends one for each iteration. */
   async renderModel(model: IRenderMime.IMimeModel): Promise<void> {
     const report = readReport(model.data);
+    this.report = report;
     if (report === null) {
       this.node.replaceChildren(html('pre', {}, plainText(model.data)));
       return;
@@ -67,15 +70,23 @@ class ReportWidget extends Widget implements IRenderMime.IRenderer {
     return tabs;
   }
 
+  /** The editor whose lines the report is about: above it, or that of a kernel that was asked about elsewhere. */
+  private editor(): EditorView | null {
+    if (this.report?.source !== null) {
+      return editorAbove(this.node);
+    }
+    return this.report.kernel === null ? null : editorOfKernel(this.node, this.report.kernel);
+  }
+
   private reveal(line: number, endLine: number = line): void {
-    const view = editorAbove(this.node);
+    const view = this.editor();
     if (view !== null) {
       revealLines(view, line, endLine);
     }
   }
 
   private point(line: number | null): void {
-    const view = editorAbove(this.node);
+    const view = this.editor();
     if (view !== null) {
       pointAt(view, line);
     }

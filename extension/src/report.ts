@@ -1,5 +1,5 @@
 /** The report: what `dsim/notebook` puts into an output, and how to read it without trusting it. */
-import { count, finite, flag, line, listOf, oneOf, orNull, real, record, text } from './shape.ts';
+import { count, finite, flag, line, listOf, oneOf, optional, orNull, real, record, text } from './shape.ts';
 import type { Of, Real } from './shape.ts';
 
 export const REPORT_MIME = 'application/vnd.dsim.report+json';
@@ -42,7 +42,10 @@ const call = record({
   stores: listOf(text),
   accumulates: listOf(text),
   overwrites: listOf(text),
-  saved_bytes: count
+  /** Of all repeats together. */
+  saved_bytes: count,
+  /** How often it is called in each repeat of its group. */
+  count: optional(count)
 });
 
 const tape = record({
@@ -50,6 +53,8 @@ const tape = record({
   calls: count,
   saved_bytes: count,
   groups: listOf(record({ first: count, count, calls: listOf(call) })),
+  /** How many folded calls are not among the groups, because there are too many. */
+  more: optional(count),
   fields: listOf(record({ name: text, dtype: text, shape: listOf(count), needs_grad: flag, bytes: count })),
   series: record({ step: listOf(count), gradient_norm: listOf(real), saved_bytes: listOf(real) }),
   nonfinite: orNull(record({ call: count, kernel: text, field: text, line: orNull(line) }))
@@ -105,18 +110,37 @@ export function markingReport(reports: readonly (Report | null)[]): Report | nul
   return reports.findLast(each => each !== null && each.kind !== 'tape' && each.source !== null) ?? null;
 }
 
-/** The times of a report, for what has them; they are all that may differ between two equal runs. */
-export function timings(data: Report): { calls: number[] } & Record<'compile' | 'launch' | 'gradient', number | null> {
+/** Seconds; null or empty where nothing was measured. */
+export interface Timings {
+  compile: number | null;
+  launch: number | null;
+  gradient: number | null;
+  /** Of each folded call, all repeats together: forward, and its adjoint. */
+  calls: Real[];
+  backward: Real[];
+  /** At each step of the tape's series. */
+  series: Real[];
+  seriesBackward: Real[];
+}
+
+/** The times of a report: all that may differ between two equal runs. */
+export function timings(data: Report): Timings {
   const given = (data as { timings?: unknown }).timings;
   const times = (typeof given === 'object' && given !== null ? given : {}) as Record<string, unknown>;
-  const time = (name: string) => (finite(times[name]) ? (times[name] as number) : null);
+  const time = (name: string) => (finite(times[name]) ? times[name] : null);
+  const list = (name: string) => (reals(times[name]) ? times[name] : []);
   return {
     compile: time('compile_s'),
     launch: time('launch_s'),
     gradient: time('gradient_s'),
-    calls: listOf(finite)(times.calls_s) ? times.calls_s : []
+    calls: list('calls_s'),
+    backward: list('backward_s'),
+    series: list('series_s'),
+    seriesBackward: list('series_backward_s')
   };
 }
+
+const reals = listOf(real);
 
 /** The plain form that every report carries beside it, for what cannot be drawn. */
 export function plainText(data: Readonly<Record<string, unknown>>): string {

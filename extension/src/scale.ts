@@ -34,10 +34,10 @@ export function linearAxis(values: readonly number[], label: Label = brief): Axi
  *
  * Zero has no place on it and is drawn at its foot; without anything above zero the axis is linear.
  */
-export function logAxis(values: readonly number[]): Axis {
+export function logAxis(values: readonly number[], label: Label = asPower): Axis {
   const positive = values.filter(value => value > 0);
   if (positive.length === 0) {
-    return linearAxis(values);
+    return linearAxis(values, label === asPower ? brief : label);
   }
   const [low, high] = span(positive).map(Math.log10) as [number, number];
   const from = Math.floor(low);
@@ -46,7 +46,7 @@ export function logAxis(values: readonly number[]): Axis {
   const powers = Array.from({ length: Math.floor((to - from) / every) + 1 }, (_, index) => from + index * every);
   return {
     place: value => (value > 0 ? (Math.log10(value) - from) / (to - from) : 0),
-    ticks: powers.map(power => ({ at: (power - from) / (to - from), label: powerOfTen(power) }))
+    ticks: powers.map(power => ({ at: (power - from) / (to - from), label: label(10 ** power) }))
   };
 }
 
@@ -63,7 +63,9 @@ function roundStep(step: number): number {
   return digit * power;
 }
 
-function powerOfTen(power: number): string {
+/** A power of ten in as few signs as it takes. */
+function asPower(value: number): string {
+  const power = Math.round(Math.log10(value));
   if (power >= -2 && power <= 3) {
     return brief(10 ** power);
   }

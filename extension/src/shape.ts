@@ -24,6 +24,11 @@ export function orNull<T>(shape: Shape<T>): Shape<T | null> {
   return (value): value is T | null => value === null || shape(value);
 }
 
+/** An entry that need not be there. */
+export function optional<T>(shape: Shape<T>): Shape<T | undefined> {
+  return (value): value is T | undefined => value === undefined || shape(value);
+}
+
 export function oneOf<const T extends string | number>(...allowed: T[]): Shape<T> {
   return (value): value is T => allowed.includes(value as T);
 }

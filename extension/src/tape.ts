@@ -3,10 +3,19 @@ import type { Call, Tape } from './report.ts';
 
 /** The call with this number, unfolded; null when the groups do not hold it. */
 export function callAt(tape: Tape, number: number): Call | null {
-  const group = tape.groups.find(
-    ({ first, count, calls }) => first <= number && number < first + count * calls.length
-  );
-  return group?.calls[(number - group.first) % group.calls.length] ?? null;
+  const group = tape.groups.findLast(({ first }) => first <= number);
+  if (group === undefined || number >= group.first + group.count * period(group)) {
+    return null;
+  }
+  let left = (number - group.first) % period(group);
+  return group.calls.find(call => (left -= call.count ?? 1) < 0) ?? null;
+}
+
+type Group = Tape['groups'][number];
+
+/** How many calls one repeat of a group has. */
+export function period({ calls }: Group): number {
+  return calls.reduce((sum, { count }) => sum + (count ?? 1), 0);
 }
 
 /** What a call does to a field, from what is said of both. */

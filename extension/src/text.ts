@@ -40,6 +40,11 @@ export function counted(count: number, noun: string): string {
   return `${count.toLocaleString('en')} ${noun}${count === 1 ? '' : 's'}`;
 }
 
+/** " × 2,048"; nothing for what is there once. */
+export function times(count: number): string {
+  return count === 1 ? '' : ` × ${count.toLocaleString('en')}`;
+}
+
 /** Bytes as a person writes them: exact below 10,000, else three digits and a decimal unit. */
 export function bytes(count: number): string {
   if (count < 1e4) {

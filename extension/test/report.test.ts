@@ -57,9 +57,10 @@ test('the last report with a source marks; tapes do not', () => {
 
 test('times that are missing are not made up', () => {
   const report = read({});
-  assert.deepEqual(report && timings(report), { compile: 0.5, launch: null, gradient: null, calls: [1, 2] });
-  const without = read({ timings: null });
-  assert.deepEqual(without && timings(without), { compile: null, launch: null, gradient: null, calls: [] });
+  const nothing = { compile: null, launch: null, gradient: null, calls: [], backward: [], series: [], seriesBackward: [] };
+  assert.deepEqual(report && timings(report), { ...nothing, compile: 0.5, calls: [1, 2] });
+  const without = read({ timings: { calls_s: ['long'], launch_s: 'inf' } });
+  assert.deepEqual(without && timings(without), nothing);
 });
 
 test('the plain form is one text or a list of lines', () => {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { linearAxis, logAxis } from '../src/scale.ts';
+import { seconds } from '../src/text.ts';
 
 const labels = (axis: { ticks: { label: string }[] }) => axis.ticks.map(({ label }) => label);
 
@@ -23,6 +24,7 @@ test('a logarithmic axis goes from power to power', () => {
   assert.deepEqual(labels(axis), ['0.01', '1', '100', '10⁴', '10⁶']);
   assert.equal(axis.place(100), 0.5);
   assert.equal(logAxis([1]).place(1), 0);
+  assert.deepEqual(labels(logAxis([1e-5, 1e-4], seconds)), ['10 µs', '100 µs']);
 });
 
 test('zero stands at the foot of a logarithmic axis', () => {

@@ -28,6 +28,12 @@ test('a call is found in what was folded', () => {
   assert.deepEqual(names, ['start', 'push', 'move', 'push', 'move', 'push', 'move', 'loss', undefined]);
 });
 
+test('a call that repeats inside of its group is found, too', () => {
+  const groups = [{ first: 0, count: 2, calls: [call('a', { count: 3 }), call('b')] }];
+  const names = Array.from({ length: 9 }, (_, number) => callAt({ ...TAPE, groups }, number)?.kernel);
+  assert.deepEqual(names, ['a', 'a', 'a', 'b', 'a', 'a', 'a', 'b', undefined]);
+});
+
 test('a lane for each field in the order of its first use, a column for each folded call', () => {
   const graph = lanes(TAPE, 10);
   assert.deepEqual(graph.fields, ['x', 'v', 'U']);

@@ -1,11 +1,12 @@
 """What a person does in JupyterLab and in Notebook 7, for tests to do the same."""
 
 import itertools
+import re
 from pathlib import Path
 
 import nbformat
 from nbformat import v4
-from playwright.sync_api import Locator, Page
+from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.reports import MIME
 from tests.browser.server import START_SECONDS, TOKEN
@@ -45,6 +46,14 @@ class View:
 
     def cell(self, index: int) -> Locator:
         return self.page.locator(".jp-Notebook:visible .jp-Cell").nth(index)
+
+    def run_all(self):
+        """Run all cells, and wait until the last one is through."""
+        status = "window.jupyterapp.shell.currentWidget.context.sessionContext.kernelDisplayStatus"
+        self.page.wait_for_function(f"{status} === 'idle'", timeout=START_SECONDS * 1000)
+        self.page.evaluate("() => void window.jupyterapp.commands.execute('notebook:run-all-cells')")
+        last = self.page.locator(".jp-Notebook:visible .jp-Cell .jp-InputPrompt").last
+        expect(last).to_have_text(re.compile(r"\[\d+\]:"), timeout=START_SECONDS * 1000)
 
     def shoot(self, name: str):
         """Leave a picture to look at."""

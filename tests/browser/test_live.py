@@ -1,0 +1,124 @@
+"""Kernels that run: from the cell to its marks, the sliders below it, and back from the saved file."""
+
+import re
+
+from nbformat import v4
+from playwright.sync_api import expect
+
+from tests.browser.server import START_SECONDS, TOKEN
+
+SETUP = """\
+import dsim as ds
+%load_ext dsim
+N = 16
+x = ds.Vector.field(2, dtype=ds.f32, shape=N, needs_grad=True)
+v = ds.Vector.field(2, dtype=ds.f32, shape=N, needs_grad=True)
+U = ds.field(dtype=ds.f32, shape=(), needs_grad=True)
+for n in range(N):
+    x[n] = [n, 0.5 * n]"""
+
+ENERGY = """\
+%%kernel energy --loss U --wrt x
+for i, j in ds.ndrange(N, N):
+    r = x[i] - x[j]
+    # the potential of a pair
+    U[None] += -1 / r.norm(1.0)"""
+
+STEP = """\
+%%kernel step --loss U --wrt x
+for i in x:
+    v[i] = x[i] * 2.0
+    x[i] = v[i] + 0.1
+    U[None] += x[i].norm(1.0)"""
+
+TYPE_ERROR = """\
+%%kernel wrong
+for i in x:
+    a = "<img src=x onerror='document.title = 1'></script>"
+    x[i] = a + x"""
+
+NAN = """\
+%%kernel root --loss U --wrt x
+for i in x:
+    a = ds.sqrt(x[i][0] - 100.0)
+    U[None] += a"""
+
+
+def cells(*sources: str) -> list:
+    """Cells to run, also behind one that fails."""
+    return [v4.new_code_cell(source, metadata={"tags": ["raises-exception"]}) for source in sources]
+
+
+def test_a_kernel_its_iterations_and_its_return_from_the_file(lab, server):
+    name = lab.open(*cells(SETUP, ENERGY), kernel=True)
+    lab.run_all()
+    here = lab.cell(1)
+    expect(here.locator(".dsim-heat")).to_have_count(2)
+    r = here.locator(".dsim-eol").first
+    expect(r).to_contain_text(re.compile(r"r = \(.*∂U/∂r = \("))
+    expect(here.get_by_role("tab").first).to_have_text("Summary")
+    # The slider looks into another iteration; the tab that a person chose stays.
+    here.get_by_role("tab", name="Adjoint").click()
+    before = r.text_content()
+    slider = here.locator(".noUi-handle").first
+    slider.focus()
+    for _ in range(3):
+        lab.page.keyboard.press("ArrowRight")
+    expect(here.locator(".dsim-legend")).to_contain_text("i = 3")
+    expect(r).not_to_have_text(before)
+    expect(here.get_by_role("tab", selected=True)).to_have_text("Adjoint")
+    expect(here.get_by_role("textbox", name="adjoint of the kernel")).to_contain_text("backward of line 5")
+    lab.shoot("live")
+    # Edited, it is grey; undone, it is not.
+    here.locator(".cm-line").nth(2).click()
+    lab.page.keyboard.press("End")
+    lab.page.keyboard.type("  # edited")
+    expect(lab.page.locator(".cm-editor.dsim-stale")).to_have_count(1)
+    for _ in range(3):
+        lab.page.keyboard.press("Control+z")
+    expect(lab.page.locator(".dsim-stale")).to_have_count(0)
+    shown = here.locator(".dsim-eol").all_text_contents()
+    lab.command("docmanager:save")
+    lab.close()
+    # Another page, no kernel: marks come back from the file.
+    lab.page.goto(f"{server}/lab/tree/{name}?token={TOKEN}&reset")
+    expect(lab.cell(1).locator(".dsim-heat")).to_have_count(2, timeout=START_SECONDS * 1000)
+    assert lab.cell(1).locator(".dsim-eol").all_text_contents() == shown
+    expect(lab.page.locator(".dsim-stale")).to_have_count(0)
+
+
+def test_broken_rules_type_errors_and_nans(lab):
+    lab.open(*cells(SETUP, STEP, TYPE_ERROR, NAN), kernel=True)
+    lab.run_all()
+    rule, error, nan = (lab.cell(index).locator(".dsim-squiggle") for index in (1, 2, 3))
+    expect(rule.and_(lab.page.locator(".dsim-note"))).to_have_text("x[i]")
+    rule.hover()
+    hover = lab.page.locator(".dsim-hover")
+    expect(hover).to_contain_text("overwritten")
+    expect(hover.get_by_role("listitem").filter(has_text="line 4")).to_contain_text("x[i] = v[i] + 0.1")
+    expect(hover.get_by_role("listitem").filter(has_text="line 3")).to_contain_text("v[i] = x[i] * 2.0")
+    expect(hover.locator(".dsim-help")).to_be_visible()
+    lab.shoot("live-overwritten")
+    expect(error.and_(lab.page.locator(".dsim-error")).first).to_be_visible()
+    error.first.hover()
+    expect(hover.locator(".dsim-level-error").first).to_be_visible()
+    expect(lab.cell(2).locator(".dsim-report")).to_contain_text("<img src=x onerror=")
+    expect(lab.cell(2).locator("img:not(.cm-widgetBuffer), script")).to_have_count(0)
+    expect(nan.first).to_have_text("a")
+    nan.first.hover()
+    expect(hover).to_contain_text("not finite")
+    expect(lab.cell(3).locator(".dsim-eol").first).to_contain_text("a = nan")
+    lab.shoot("live-errors")
+
+
+def test_notebook_7(notebook7):
+    notebook7.open(*cells(SETUP, ENERGY))
+    notebook7.run_all()
+    here = notebook7.cell(1)
+    expect(here.locator(".dsim-heat")).to_have_count(2)
+    r = here.locator(".dsim-eol").first
+    before = r.text_content()
+    here.locator(".noUi-handle").first.focus()
+    notebook7.page.keyboard.press("ArrowRight")
+    expect(r).not_to_have_text(before)
+    notebook7.shoot("live-notebook7")
