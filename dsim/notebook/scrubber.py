@@ -65,6 +65,7 @@ class Scrubber:
         self.trip = _slider("trip", 0, 0, 0, "look at another trip of the loops inside")
         self.said = widgets.Label()
         self.widget = _Row([*self.indices, self.trip, self.said], layout=widgets.Layout(flex_flow="row wrap"))
+        self.widget.add_class("dsim-scrubber")  # the extension lets its sliders have the arrow keys
         self._follow(probe)
         for s in self.indices:
             s.observe(self._moved, "value")

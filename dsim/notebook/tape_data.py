@@ -54,15 +54,25 @@ def tape_json(tape: Tape, cell: str | None = None) -> Json:
 
 
 def tape_timings(tape: Tape) -> Json:
-    """How long calls and adjoints took, of each kernel of the folded table; empty if that is not known."""
+    """How long calls and adjoints took, of each kernel of the folded table and at each step of the series.
+
+    Empty if that is not known.
+    """
     profile = tape.profiled
     if profile is None:
-        return {"calls_s": [], "backward_s": []}
+        return {"calls_s": [], "backward_s": [], "series_s": [], "series_backward_s": []}
     lines = contents.lines(tape)[:_MOST]
+    at = _steps(tape)
     return {
         "calls_s": [_total(profile.seconds[line.calls]) for line in lines],
         "backward_s": [_total(profile.backward_seconds[line.calls]) for line in lines],
+        "series_s": _known(profile.seconds[at]),
+        "series_backward_s": _known(profile.backward_seconds[at]),
     }
+
+
+def _known(seconds: np.ndarray) -> list[float | str]:
+    return [] if np.isnan(seconds).all() else [number(t) for t in seconds.tolist()]
 
 
 def _total(seconds: np.ndarray) -> float:
@@ -142,19 +152,27 @@ def _graph(lines: Iterable[Line], fields: list[Field]) -> Json:
 
 
 def _series(tape: Tape) -> Json:
-    saved = tape.calls.saved_bytes()
-    profile = tape.profiled
-    norms = None
-    if profile is not None and not np.isnan(profile.backward_seconds).all():
-        norms = profile.gradient_norm
-    at = thinned(saved if norms is None else norms, POINTS if norms is None else POINTS // 2)
-    if norms is not None:
-        at = np.union1d(at, thinned(saved, POINTS // 2))
+    at, norms = _steps(tape), _norms(tape)
     return {
         "step": at.tolist(),
         "gradient_norm": [] if norms is None else [number(v) for v in norms[at].tolist()],
-        "saved_bytes": saved[at].tolist(),
+        "saved_bytes": tape.calls.saved_bytes()[at].tolist(),
     }
+
+
+def _norms(tape: Tape) -> np.ndarray | None:
+    profile = tape.profiled
+    if profile is None or np.isnan(profile.backward_seconds).all():
+        return None
+    return profile.gradient_norm
+
+
+def _steps(tape: Tape) -> np.ndarray:
+    """The calls that are points of the series."""
+    saved, norms = tape.calls.saved_bytes(), _norms(tape)
+    if norms is None:
+        return thinned(saved, POINTS)
+    return np.union1d(thinned(norms, POINTS // 2), thinned(saved, POINTS // 2))
 
 
 def thinned(values: np.ndarray, points: int) -> np.ndarray:

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from types import FrameType
 
 from dsim.tooling.errors import ToolError
 
@@ -85,8 +86,12 @@ def start_lab(path: Path, *, port: int | None = None, browser: bool = True, allo
 
 
 def wait(process: subprocess.Popen[bytes]) -> int:
-    """Wait for a server that hears the same Ctrl-C as we do, and asks about it itself; who ends us ends it."""
-    before = signal.signal(signal.SIGTERM, lambda *_: process.terminate())
+    """Wait for a server that hears the same Ctrl-C as we do and asks about it; who ends us ends it."""
+
+    def end(number: int, frame: FrameType | None) -> None:
+        process.terminate()
+
+    before = signal.signal(signal.SIGTERM, end)
     try:
         while True:
             try:

@@ -1,11 +1,11 @@
-/** Keys in a report are the report's: a notebook in command mode would take Enter and the arrows for its own. */
+/** Keys in a report and in the sliders below it are theirs: a notebook in command mode would take Enter and the arrows for its own. */
 
 const TAKEN = new Set(['Enter', ' ', 'ArrowLeft', 'ArrowRight', 'ArrowUp', 'ArrowDown', 'Home', 'End', 'PageUp', 'PageDown']);
 /** Lumino, which finds the commands for keys, passes over an element that has this. */
 const PASS = 'data-lm-suppress-shortcuts';
 
 /**
- * Let what has the focus inside of a report have the keys that buttons, tabs and sliders use.
+ * Let what has the focus there have the keys that buttons, tabs and sliders use.
  *
  * With Control, Shift and the like they stay the notebook's, and so does every other key: saving and running work
  * from within a report as from everywhere.
@@ -18,7 +18,7 @@ export function keepKeysInReports(): void {
 function keepKey(event: KeyboardEvent): void {
   const { target } = event;
   const plain = !(event.altKey || event.ctrlKey || event.metaKey || event.shiftKey);
-  if (plain && TAKEN.has(event.key) && target instanceof HTMLElement && target.closest('.dsim-report, .dsim-hover')) {
+  if (plain && TAKEN.has(event.key) && target instanceof HTMLElement && target.closest('.dsim-report, .dsim-hover, .dsim-scrubber')) {
     target.setAttribute(PASS, '');
     setTimeout(() => target.removeAttribute(PASS));
   }

@@ -25,16 +25,17 @@ export function laneView(tape: Tape, reveal: (call: Call) => void): HTMLElement 
   const left = LETTER * Math.max(0, ...names.map(name => Array.from(name).length)) + 16;
   const heads = graph.columns.map(({ call }) => shortened(call.kernel, LONGEST_NAME) + times(call.count ?? 1));
   const slant = LETTER * 0.75 * Math.max(0, ...heads.map(head => Array.from(head).length)) + 12;
-  const top = slant + 32; // leaves room for how often columns repeat
+  const top = slant + 22;
   const width = left + COLUMN * graph.columns.length + slant;
-  const height = top + LANE * graph.fields.length + 4;
+  const bottom = top + LANE * graph.fields.length;
+  const height = bottom + 20; // leaves room for how often columns repeat
   const x = (column: number) => left + COLUMN * (column + 0.5);
   const y = (lane: number) => top + LANE * (lane + 0.5);
   const picture = svg(
     'svg',
     { class: 'dsim-lanes', width, height, viewBox: `0 0 ${width} ${height}`, role: 'img', 'aria-label': described(graph) },
     ...names.map((name, lane) => laneLine(name, graph, lane, x, y(lane), left)),
-    ...repeats(tape, graph, x, top),
+    ...repeats(tape, graph, x, top, bottom),
     ...graph.columns.map((column, index) => columnMarks(column, heads[index] ?? '', x(index), top, y, reveal))
   );
   const rest = graph.left === 0 ? null : html('p', { class: 'dsim-hint' }, `and ${graph.left} calls more, in the table`);
@@ -76,16 +77,16 @@ function columnMarks(
     { class: call.line === null ? 'dsim-call' : 'dsim-call dsim-goes' },
     svg('title', {}, call.line === null ? call.kernel : `${call.kernel}: show its lines`),
     svg('rect', { class: 'dsim-hit', x: x - COLUMN / 2, y: top - 12, width: COLUMN, height: low - top + 24 }),
-    svg('text', { x: x + 2, y: top - 30, transform: `rotate(-40 ${x} ${top - 30})` }, head),
-    svg('line', { class: 'dsim-stem', x1: x, x2: x, y1: top, y2: low }),
+    svg('text', { x: x + 2, y: top - 20, transform: `rotate(-40 ${x} ${top - 20})` }, head),
+    svg('line', { class: 'dsim-stem', x1: x, x2: x, y1: top - 12, y2: low }),
     ...touches.map(({ lane, touch }) => sign(touch, x, y(lane)))
   );
   column.addEventListener('click', () => reveal(call));
   return column;
 }
 
-/** "× 2048" over the columns that repeat together. */
-function repeats(tape: Tape, graph: Lanes, x: (column: number) => number, top: number): Node[] {
+/** "× 2048" under the columns that repeat together. */
+function repeats(tape: Tape, graph: Lanes, x: (column: number) => number, top: number, bottom: number): Node[] {
   const spans = new Map<number, { first: number; last: number }>();
   graph.columns.forEach(({ group }, index) => spans.set(group, { first: spans.get(group)?.first ?? index, last: index }));
   return Array.from(spans).flatMap(([group, { first, last }]) => {
@@ -95,8 +96,8 @@ function repeats(tape: Tape, graph: Lanes, x: (column: number) => number, top: n
     }
     const [from, to] = [x(first) - COLUMN * 0.42, x(last) + COLUMN * 0.42];
     return [
-      svg('rect', { class: 'dsim-repeat', x: from, y: top - 24, width: to - from, height: LANE * graph.fields.length + 26, rx: 6 }),
-      svg('text', { class: 'dsim-count', x: from + 6, y: top - 10 }, times(count).trim())
+      svg('rect', { class: 'dsim-repeat', x: from, y: top - 14, width: to - from, height: bottom - top + 16, rx: 6 }),
+      svg('text', { class: 'dsim-count', x: (from + to) / 2, y: bottom + 15, 'text-anchor': 'middle' }, times(count).trim())
     ];
   });
 }

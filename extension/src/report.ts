@@ -55,7 +55,7 @@ const tape = record({
   groups: listOf(record({ first: count, count, calls: listOf(call) })),
   /** How many folded calls are not among the groups, because there are too many. */
   more: optional(count),
-  fields: listOf(record({ name: text, dtype: text, shape: listOf(count), needs_grad: flag, bytes: count })),
+  fields: listOf(record({ name: text, dtype: text, shape: listOf(count), entry_shape: optional(listOf(count)), needs_grad: flag, bytes: count })),
   series: record({ step: listOf(count), gradient_norm: listOf(real), saved_bytes: listOf(real) }),
   nonfinite: orNull(record({ call: count, kernel: text, field: text, line: orNull(line) }))
 });

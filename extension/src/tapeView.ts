@@ -65,7 +65,7 @@ function nonfinite(tape: Tape, go: Go): HTMLElement | null {
 function curves(tape: Tape, { series, seriesBackward }: Timings, go: Go): HTMLElement | null {
   const { step: steps, gradient_norm, saved_bytes } = tape.series;
   const curve = (name: string, values: Real[], log: boolean, label: (value: number) => string): Curve[] =>
-    values.length === steps.length && values.some(value => value !== 0)
+    values.length === steps.length && values.some(value => typeof value === 'number' && value !== 0)
       ? [{ name, values, log, label, ticks: label === brief ? undefined : label }]
       : [];
   const drawn = [
@@ -152,20 +152,24 @@ function callsTable(tape: Tape, measured: Timings, go: Go): HTMLElement {
 
 function groupRows(group: Tape['groups'][number], firstCall: number, columns: Column[], go: Go): HTMLElement {
   const { first, count, calls } = group;
-  const ends = [...new Set([first, first + count * period(group) - 1])];
+  let next = first;
   const rows = calls.map((call, index) => {
+    // What repeats has one head for all of its rows, what does not has one for each.
+    const length = count === 1 ? (call.count ?? 1) : count * period(group);
+    const ends = [...new Set([next, next + length - 1])];
+    next += length;
     const heads = [
-      html('th', { scope: 'rowgroup', class: 'dsim-number' }, ends.map(end => end.toLocaleString('en')).join(' – ')),
+      html('th', { scope: 'row', class: 'dsim-number' }, ends.map(end => end.toLocaleString('en')).join(' – ')),
       html('td', { class: 'dsim-count' }, times(count).trim())
     ];
-    for (const head of heads) {
-      head.rowSpan = calls.length;
+    if (count > 1) {
+      heads.forEach(head => (head.rowSpan = calls.length));
     }
     const name = call.line === null ? call.kernel : link(call.kernel, `Show the lines of ${call.kernel}`, () => go(call));
     return html(
       'tr',
       {},
-      ...(index === 0 ? heads : []),
+      ...(index === 0 || count === 1 ? heads : []),
       html('td', {}, name, times(call.count ?? 1)),
       ...columns.map(({ numeric, cell }) => html('td', numeric ? { class: 'dsim-number' } : {}, cell(call, firstCall + index)))
     );
@@ -177,9 +181,9 @@ function fieldsTable({ fields }: Tape): HTMLElement | null {
   if (fields.length === 0) {
     return null;
   }
-  const rows = fields.map(({ name, dtype, shape, needs_grad, bytes: size }) => [
+  const rows = fields.map(({ name, dtype, shape, entry_shape, needs_grad, bytes: size }) => [
     name,
-    `${dtype}[${shape.join(', ')}]`,
+    `${dtype}[${shape.join(', ')}]${entry_shape?.length ? ` of ${entry_shape.join(' × ')}` : ''}`,
     needs_grad ? 'yes' : '',
     bytes(size)
   ]);

@@ -169,7 +169,8 @@ def group(first: int, count: int, *calls: dict) -> dict:
 
 
 def field(name: str, *shape: int) -> dict:
-    return {"name": name, "dtype": "f32", "shape": list(shape), "needs_grad": True, "bytes": 1024}
+    shapes = {"shape": list(shape), "entry_shape": [2]}
+    return {"name": name, "dtype": "f32", **shapes, "needs_grad": True, "bytes": 1024}
 
 
 def tape(groups: list, *, series: dict | None = None, **changes) -> dict:
@@ -180,6 +181,7 @@ def tape(groups: list, *, series: dict | None = None, **changes) -> dict:
         "calls": calls,
         "saved_bytes": 0,
         "groups": groups,
+        "more": 0,
         "fields": [field("x", 64, 2), field("U")],
         "graph": {"nodes": [], "edges": []},
         "series": series or nothing,

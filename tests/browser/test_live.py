@@ -111,6 +111,38 @@ def test_broken_rules_type_errors_and_nans(lab):
     lab.shoot("live-errors")
 
 
+PUSH = """\
+%%kernel push
+for i in x:
+    v[i] = 0.999 * v[i]
+    x[i] += 0.001 * v[i]"""
+
+TAPE = """\
+with ds.Tape(U, profile=True) as tape:
+    for t in range(9999):
+        push()
+    energy()
+%tape tape"""
+
+
+def test_a_tape_of_ten_thousand_calls(lab):
+    lab.open(*cells(SETUP, PUSH, ENERGY, TAPE), kernel=True)
+    lab.run_all()
+    view = lab.cell(3).locator(".dsim-tape")
+    expect(view.locator(".dsim-totals")).to_contain_text("10,000 calls")
+    rows = view.locator(".dsim-calls tbody tr")
+    expect(rows).to_have_count(2)
+    expect(rows.nth(0)).to_contain_text("0 – 9,998× 9,999push")
+    expect(view.get_by_role("img", name="gradient norm against the step")).to_be_visible()
+    expect(view.get_by_role("img", name=re.compile("^time against the step"))).to_be_visible()
+    view.get_by_role("button", name="push").click()
+    flashed = lab.cell(1).locator(".jp-InputArea-editor .dsim-flash")
+    expect(flashed.first).to_contain_text("%%kernel push")
+    expect(flashed.last).to_contain_text("x[i] += 0.001 * v[i]")
+    view.scroll_into_view_if_needed()
+    lab.shoot("live-tape")
+
+
 def test_notebook_7(notebook7):
     notebook7.open(*cells(SETUP, ENERGY))
     notebook7.run_all()

@@ -177,13 +177,19 @@ def test_names_stay_what_they_are():
 
 def test_timings_stand_apart():
     tape = particles(5)
-    assert tape_timings(tape) == {"calls_s": [], "backward_s": []}
+    nothing = {"calls_s": [], "backward_s": [], "series_s": [], "series_backward_s": []}
+    assert tape_timings(tape) == nothing
     tape = particles(5, profile=True)
     timings = tape_timings(tape)
     assert len(timings["calls_s"]) == len(timings["backward_s"]) == 4
     assert all(t > 0 for t in timings["calls_s"])
+    steps = len(tape_json(tape)["series"]["step"])
+    assert [len(timings["series_s"]), len(timings["series_backward_s"])] == [steps, steps]
+    assert sum(timings["series_s"]) == pytest.approx(sum(timings["calls_s"]), rel=1e-4)
     other = particles(5)
     other.profile()
+    assert tape_timings(other)["series_s"] == []  # what is past cannot be measured
+    assert len(tape_timings(other)["series_backward_s"]) == steps
     assert tape_json(other) == tape_json(tape)
 
 
