@@ -5,17 +5,24 @@ from __future__ import annotations
 from typing import Any
 
 from dsim.notebook.magics import KernelMagics, completions
+from dsim.notebook.showing import tape_bundle
+from dsim.runtime.tape import Tape
 
 
 def load_ipython_extension(shell: Any) -> None:
-    """``%load_ext dsim``: `%%kernel`, `%tape`, `%adjoint` and `%check`, with their completions."""
+    """``%load_ext dsim``: `%%kernel`, `%tape`, `%adjoint` and `%check`, with their completions.
+
+    A tape that is the last line of a cell, or given to `display`, shows itself like by `%tape`.
+    """
     shell.register_magics(KernelMagics)
+    shell.display_formatter.mimebundle_formatter.for_type(Tape, tape_bundle)
     for word in ("%%kernel", "%tape", "%adjoint", "%check"):
         shell.set_hook("complete_command", completions, str_key=word)
 
 
 def unload_ipython_extension(shell: Any) -> None:
     """``%unload_ext dsim``: the magics go."""
+    shell.display_formatter.mimebundle_formatter.pop(Tape, None)
     for kind, names in (("cell", ("kernel",)), ("line", ("tape", "adjoint", "check"))):
         for name in names:
             shell.magics_manager.magics[kind].pop(name, None)

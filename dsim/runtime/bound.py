@@ -16,6 +16,7 @@ from dsim.runtime.adjoints import AdjointForm
 from dsim.runtime.fields import Field, youngest
 from dsim.runtime.forms import Form, Keys
 from dsim.runtime.reach import Reach
+from dsim.runtime.shown import Looking
 
 
 class BoundForm(Form):
@@ -93,6 +94,11 @@ class BoundForm(Form):
     def stopped(self) -> Form:
         """It, with everything that it reads cut off from derivatives."""
         return self._keep("stopped", lambda: self._on(self._model.stopped()))
+
+    def watched(self, looking: Looking) -> Form | None:
+        """It as a form that shows what its lines assign."""
+        model = self._model.watched(looking)
+        return None if model is None else BoundForm(model, self._roots)
 
     def in_series(self) -> Form:
         """It, with its iterations one after the other."""

@@ -6,7 +6,7 @@ of it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -15,6 +15,8 @@ import numpy as np
 from dsim.diagnostics import Diagnostic, Label, NonFiniteError, Span
 from dsim.diagnostics.places import caller
 from dsim.ir.nodes import Statement
+from dsim.runtime import births
+from dsim.runtime.adjoints import AdjointForm
 from dsim.runtime.fields import Field
 from dsim.runtime.forms import Form
 from dsim.runtime.keeper import Call
@@ -70,6 +72,7 @@ class Finder:
         self._known: set[Field] = set()
         self._before: set[Field] = set()  # fields that had such numbers before they were first touched
         self._source = ""
+        self._start = births.Before(())
 
     # -- forward
 
@@ -81,6 +84,8 @@ class Finder:
                 if field.buffer is not None and not np.isfinite(field.buffer).all():
                     self._before.add(field)
         self._source = self._read(call) if self._before else ""
+        if call.form.part is None or call.form.part[1] == 0:
+            self._start = births.of_launch(call)
 
     def _read(self, call: Call) -> str:
         """The first such number that the launch reads, and says so."""
@@ -112,37 +117,42 @@ class Finder:
         found = list(call.form.writes.touching(call.args, field, _box(at)))
         what = _found(number, call.name, field, at, found)
         text = f"`{what.element}` becomes {what.value} in {_call(what)}{self._source}"
-        self._raise(what, text, call.form, found, "stored here", _FORWARD)
+        lines = births.forward(call, self._start) if self._tape.outer is None else []
+        labels = births.told(lines, 0, "not finite")
+        self._raise(what, text, call.form, found, "stored here", _FORWARD, labels)
 
     # -- backward
 
     def entering(self, number: int, entry: Entry, plan: Plan) -> None:
         """Before the backward pass of a call."""
+        adjoint = _adjoint(entry, plan)
+        if adjoint is not None:
+            assert isinstance(entry, Call)
+            self._start = births.of_adjoint(entry, adjoint)
 
     def leaving(self, number: int, entry: Entry, plan: Plan) -> None:
         """After it."""
-        if not isinstance(entry, Call):
-            fields = [f for f in dict.fromkeys(entry.fields()) if f in plan.bars]
-            for f in fields:
-                self._look_at(number, entry, f, plan.bars[f], _whole(f))
-        elif entry.adjoint is not None:
-            adjoint = entry.adjoint
-            if plan.label != adjoint.label:
-                adjoint = adjoint.primal.adjoint(adjoint.active, plan.label, adjoint.entry)
-            sources = {bar: f for f, bar in plan.bars.items()}
-            for bar, box in adjoint.form.writes.of(entry.args):
-                if bar in sources and not _between(bar, entry.form):
-                    self._look_at(number, entry, sources[bar], bar, box)
+        for field, bar, box in _written(entry, plan):
+            at = _bad(bar, box)
+            if at is not None:
+                self._raise_backward(number, entry, plan, field, at)
 
-    def _look_at(self, number: int, entry: Entry, field: Field, bar: Field, box: Box) -> None:
-        at = _bad(bar, box)
-        if at is None:
-            return
-        form = entry.form if isinstance(entry, Call) else None
-        found = [] if form is None else list(form.loads.touching(entry.args, field, _box(at)))  # type: ignore[union-attr]
-        what = _found(self._tape.calls.holding(number), entry.name, bar, at, found)
+    def _raise_backward(
+        self, number: int, entry: Entry, plan: Plan, field: Field, at: tuple[int, ...]
+    ) -> None:
+        found: list[Statement] = []
+        labels: tuple[Label, ...] = ()
+        adjoint = _adjoint(entry, plan)
+        if isinstance(entry, Call):
+            found += entry.form.loads.touching(entry.args, field, _box(at))
+        if isinstance(entry, Call) and adjoint is not None and self._tape.outer is None:
+            lines = births.backward(entry, adjoint, self._start)
+            labels = births.told(lines, 1, "the gradient of this is not finite")
+        call = self._tape.calls.holding(number)
+        what = _found(call, entry.name, plan.bars[field], at, found)
         text = f"`{what.element}` becomes {what.value} on the way back through {_call(what)}"
-        self._raise(what, text, form, found, "the gradient of this", _BACKWARD)
+        form = entry.form if isinstance(entry, Call) else None
+        self._raise(what, text, form, found, "the gradient of this", _BACKWARD, labels)
 
     def _raise(
         self,
@@ -152,15 +162,40 @@ class Finder:
         found: Sequence[Statement],
         here: str,
         advice: str,
+        lines: tuple[Label, ...],
     ) -> None:
         self._tape.not_finite = what
         if what.span is not None:
-            raise NonFiniteError(Diagnostic("not-finite", text, what.span, here, help=advice))
+            labels = tuple(b for b in lines if b.span.line != what.span.line)
+            raise NonFiniteError(Diagnostic("not-finite", text, what.span, here, labels, advice))
         start = None if form is None or form.from_python else form.kernel.origin.span
         spans = dict.fromkeys(s.origin.span for s in found if s.origin.span is not None)
-        labels = tuple(Label(span, here) for span in spans)
+        labels = (*(Label(span, here) for span in spans), *lines)
         where = start or caller()
         raise NonFiniteError(Diagnostic("not-finite", text, where, "one of its statements", labels, advice))
+
+
+def _adjoint(entry: Entry, plan: Plan) -> AdjointForm | None:
+    """The adjoint that a sweep runs for `entry`."""
+    adjoint = entry.adjoint if isinstance(entry, Call) else None
+    if adjoint is None or plan.label == adjoint.label:
+        return adjoint
+    return adjoint.primal.adjoint(adjoint.active, plan.label, adjoint.entry)
+
+
+def _written(entry: Entry, plan: Plan) -> Iterator[tuple[Field, Field, Box]]:
+    """The gradients that the backward pass of `entry` writes: of which field, and which region."""
+    adjoint = _adjoint(entry, plan)
+    if adjoint is not None:
+        assert isinstance(entry, Call)
+        sources = {bar: f for f, bar in plan.bars.items() if not _between(f, entry.form)}
+        for bar, box in adjoint.form.writes.of(entry.args):
+            if bar in sources:
+                yield sources[bar], bar, box
+    elif not isinstance(entry, Call):
+        for f in dict.fromkeys(entry.fields()):
+            if f in plan.bars:
+                yield f, plan.bars[f], _whole(f)
 
 
 def _found(

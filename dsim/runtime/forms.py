@@ -24,6 +24,7 @@ from dsim.runtime.changes import CLOCK, FORMS
 from dsim.runtime.faults import raised
 from dsim.runtime.fields import Field
 from dsim.runtime.reach import Reach
+from dsim.runtime.shown import Looking
 
 Keys = frozenset[MemoryKey]
 
@@ -62,6 +63,7 @@ class Form:
         self.checked = checked
         self.part: tuple[Form, int] | None = None  # the form that it is a part of, and the which one
         self.ran = -1  # when it last ran, on the clock of changes.py
+        self.watched_by: Callable[[Looking], Form] | None = None  # of a person's kernel
         self._derived: dict[Any, Any] = {}
         self.native: Callable[..., tuple[Any, ...]] = self._compile_and_launch
         FORMS.add(self)
@@ -192,6 +194,10 @@ class Form:
     def stopped(self) -> Form:
         """It, with everything that it reads cut off from derivatives."""
         return self._keep("stopped", lambda: self._form(pipeline.stopped(self.kernel), self.checked))
+
+    def watched(self, looking: Looking) -> Form | None:
+        """It as a form that shows what its lines assign; None if it has no lines of a person's."""
+        return None if self.watched_by is None else self.watched_by(looking)
 
     def in_series(self) -> Form:
         """It, with its iterations one after the other."""

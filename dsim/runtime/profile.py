@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 _MOST = 64  # different calls whose regions are kept: mostly calls are alike, or all different
 
+_FEW = 32  # numbers whose norm Python finds quicker than NumPy
+
 Parts = tuple[tuple[Field, tuple[slice, ...]], ...]
 
 
@@ -166,6 +168,8 @@ def _parts(reaches: Iterable[Reach], args: tuple[Any, ...], plan: Plan) -> Parts
 def norm(values: np.ndarray) -> float:
     """The Euclidean norm, also of numbers whose squares are too large or too small."""
     flat = values.ravel()
+    if len(flat) <= _FEW:
+        return math.hypot(*flat.tolist())
     with np.errstate(all="ignore"):
         squared = float(np.dot(flat, flat))
     if 1e-30 < squared < math.inf:

@@ -56,7 +56,7 @@ class Tape(Context):
         running: then nothing is ever saved.
     find_nan : bool, default False
         Whether to look for NaN and infinities after every call, in both directions: the first one raises
-        `NonFiniteError`, which names the call, the element and the line.
+        `NonFiniteError`, which names the call, the element and the lines. Calls take a few times as long.
     budget : int, optional
         How many bytes of overwritten values may be saved; None for no limit.
     profile : bool, default False

@@ -132,6 +132,12 @@ class Instance:
         self._versions.append(made)
         return made
 
+    def watched_by(self, looking: Looking) -> Form:
+        """The compilation that shows `looking` what its lines assign, with the same parameters."""
+        made = Instance(self._function, self.bound, self.places, self.elsewhere, looking)
+        made._promoted = self._promoted
+        return made.unsaid().form
+
     def _compile(self) -> Version:
         chosen = settings.current()
         types = Types(chosen.default_fp, chosen.default_ip, chosen.debug, self._looking is not None)
@@ -149,6 +155,7 @@ class Instance:
             form = Form(in_series(kernel), fields, chosen.backend, chosen.check_bounds, serial=True)
             return Version(self, lowered, form, ())
         form = Form(kernel, fields, chosen.backend, chosen.check_bounds)
+        form.watched_by = self.watched_by
         return Version(self, lowered, form, (*lowered.diagnostics, *diagnostics))
 
 

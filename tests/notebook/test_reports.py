@@ -77,6 +77,10 @@ def test_tapes_fit_the_schema(notebook):
     notebook.good(CELLS["overwrite"])
     notebook.good("with ds.Tape(U) as two:\n    for _ in range(4):\n        bend()\n        bend()")
     report = validated(notebook.good("%tape two").report)
+    assert report["kind"] == "tape"
+    ran = notebook.good("from IPython.display import display\ndisplay(two)")
+    assert {**ran.report, "timings": {}} == {**report, "timings": {}}
+    assert ran.form("plain").startswith("tape of `U`: 8 calls")
     assert len(report["timings"]["backward_s"]) == sum(len(g["calls"]) for g in report["tape"]["groups"])
 
 

@@ -269,11 +269,13 @@ def test_norms_of_what_is_very_large_or_small(dtype):
 
     largest, smallest = np.finfo(dtype.numpy).max, np.finfo(dtype.numpy).tiny
     for scale in (float(largest) / 8, float(smallest), 1.0):
-        values = np.array([3.0 * scale, 4.0 * scale], dtype.numpy)
-        np.testing.assert_allclose(norm(values), 5.0 * scale, rtol=1e-6)
+        for count in (1, 100):
+            values = np.array([3.0 * scale, 4.0 * scale] + [0.0] * count, dtype.numpy)
+            np.testing.assert_allclose(norm(values), 5.0 * scale, rtol=1e-6)
     assert norm(np.zeros((3, 3), dtype.numpy)) == 0.0
-    assert np.isnan(norm(np.array([1.0, np.nan], dtype.numpy)))
-    assert norm(np.array([1.0, np.inf], dtype.numpy)) == np.inf
+    for count in (1, 100):
+        assert np.isnan(norm(np.array([1.0, np.nan] * count, dtype.numpy)))
+        assert norm(np.array([1.0, np.inf] * count, dtype.numpy)) == np.inf
 
 
 def test_many_calls_are_folded_at_once():

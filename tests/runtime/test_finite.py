@@ -195,3 +195,126 @@ def test_what_may_be_looked_at_afterwards():
     _, tape = found(loss, root, total)
     assert tape.gradient(x)[1] == np.inf
     assert tape.profile().first_not_finite == 0
+
+
+# -- which line
+
+
+def marked(text):
+    """The lines of a program that an error shows, each with what stands under it."""
+    lines = text.split("\n")[1:-1]
+    return [(a.strip(" │"), b.strip(" │")) for a, b in zip(lines[::2], lines[1::2], strict=True)]
+
+
+def test_the_line_inside_of_a_kernel():
+    x, y, loss, _, _ = roots()
+
+    @ti.kernel
+    def inverse():
+        for i in x:
+            r = x[i] - 3.0
+            d = ti.sqrt(r * r)
+            q = 0.0
+            for _ in range(3):
+                q += 1 / d
+            y[i] = q
+
+    x.from_numpy(np.array([1.0, 2.0, 3.0, 4.0]))
+    text, tape = found(loss, inverse)
+    assert marked(text) == [("q += 1 / d", "- not finite, 3 of 12"), ("y[i] = q", "^^^^ stored here")]
+    assert y.to_numpy().tolist() == [1.5, 3.0, np.inf, 3.0]
+    assert tape.not_finite.span.text == "y[i]"
+
+
+def test_the_line_on_the_way_back():
+    x, y, loss, _, total = roots()
+
+    @ti.kernel
+    def distance():
+        for i in x:
+            r = x[i] - 2.0
+            s = r * r
+            d = ti.sqrt(s)
+            y[i] = 3 * d
+
+    x.from_numpy(np.array([1.0, 2.0, 3.0, 4.0]))
+    before = x.to_numpy()
+    text, _ = found(loss, distance, total)
+    assert "`x.grad[1]` becomes nan on the way back through `distance`, call 0" in text
+    assert marked(text) == [
+        ("r = x[i] - 2.0", "^^^^ the gradient of this"),
+        ("s = r * r", "- the gradient of this is not finite, once"),
+    ]
+    assert (x.to_numpy() == before).all()
+    assert y.to_numpy().tolist() == [3.0, 0.0, 3.0, 6.0]
+
+
+def test_the_line_of_a_kernel_that_changes_its_state_in_place():
+    """It runs again from what was there before."""
+    x, loss = ti.field(ti.f64, shape=4, needs_grad=True, name="x"), single("loss")
+
+    @ti.kernel
+    def step(scale: float):
+        for i in x:
+            s = ti.log(x[i])
+            x[i] = scale * s
+
+    x.from_numpy(np.array([2.0, 1.0, 3.0, 4.0]))
+    text, _ = found(loss, lambda: step(1.0), lambda: step(2.0))
+    assert "`x[1]` becomes -inf in `step`, call 1 of the tape" in text
+    assert marked(text)[0] == ("s = ti.log(x[i])", "- not finite, 1 of 4")
+    expected = 2.0 * np.log(np.log(np.array([2.0, 3.0, 4.0])))
+    np.testing.assert_allclose(x.to_numpy()[[0, 2, 3]], expected, rtol=1e-14)
+
+
+def test_the_line_of_a_kernel_that_is_recorded_in_parts():
+    x, loss = single("x"), single("loss")
+
+    @ti.kernel
+    def step():
+        a = x[None] - 1.0
+        b = 1.0 / a
+        x[None] = b
+
+    x[None] = 2.0
+    text, _ = found(loss, step, step)
+    assert "`x[None]` becomes inf in `step`, call 1 of the tape" in text
+    assert marked(text)[0] == ("b = 1.0 / a", "- not finite, 1 of 1")
+
+
+def test_the_line_of_a_kernel_that_takes_arrays():
+    w, loss = ti.ndarray(ti.f64, shape=3, needs_grad=True), single("loss")
+
+    @ti.kernel
+    def weigh(w: ti.types.ndarray(), data: ti.types.ndarray()):
+        for i in w:
+            t = data[i] / w[i]
+            loss[None] += t
+
+    w.from_numpy(np.array([1.0, 0.0, 2.0]))
+    text, _ = found(loss, lambda: weigh(w, np.ones(3)))
+    assert marked(text)[0] == ("t = data[i] / w[i]", "- not finite, 1 of 3")
+
+
+def test_the_line_with_a_number_that_was_captured_and_changed():
+    """The kernel that is run again has the same hidden parameters."""
+    x, y, loss, _, _ = roots()
+
+    class Scene:
+        scale = 1.0
+
+    scene = Scene()
+
+    @ti.kernel
+    def scaled():
+        for i in x:
+            a = x[i] / scene.scale
+            y[i] = a * 2
+
+    x.fill(1.0)
+    scaled()
+    scene.scale = 4.0
+    scaled()
+    scene.scale = 0.0
+    text, _ = found(loss, scaled)
+    assert marked(text)[0] == ("a = x[i] / scene.scale", "- not finite, 4 of 4")
