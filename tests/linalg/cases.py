@@ -88,7 +88,11 @@ def apply(function: Any, shapes: Sequence[tuple[int, ...]], *given: np.ndarray, 
     for x, a in zip(made, given, strict=True):
         x.from_numpy(a.astype(real.replace("f", "float")))
     run()
-    return [y.to_numpy().astype(np.float64) for y in outputs]
+    rows = len(given[0])
+    return [
+        y.to_numpy().reshape(rows, *shape).astype(np.float64)
+        for y, shape in zip(outputs, shapes, strict=True)
+    ]
 
 
 @functools.cache
