@@ -46,6 +46,14 @@ class Replaced:
                 tape.end(call, done)
         return result
 
+    def __get__(self, owner: object, kind: type | None = None) -> Function:
+        """A method of `owner`, when it stands in a class; its `grad` is one, too."""
+        if owner is None:
+            return self
+        bound = functools.update_wrapper(functools.partial(self, owner), self)
+        bound.grad = functools.partial(self.grad, owner)  # type: ignore[attr-defined]
+        return bound
+
     def _refuse(self, tapes: list[Tape]) -> None:
         if self._grad is None:
             message = f"`{self.__name__}` replaces its gradient, and none was given"
@@ -112,20 +120,31 @@ def grad_for(primal: Replaced) -> Callable[[Function], Function]:
     return decorate
 
 
+class Undifferentiated:
+    """A function or kernel that tapes and forward mode see as constant."""
+
+    def __init__(self, function: Function) -> None:
+        functools.update_wrapper(self, function)
+        self._function = function
+
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        """Calls it; what it writes stops gradients and tangents."""
+        if not STACK.open:
+            return self._function(*args, **named)
+        with Stopped():
+            return self._function(*args, **named)
+
+    def __get__(self, owner: object, kind: type | None = None) -> Undifferentiated:
+        """A method of `owner`, when it stands in a class."""
+        return self if owner is None else Undifferentiated(self._function.__get__(owner, kind))
+
+
 def no_grad(function: Function) -> Function:
     """Decorator: what is launched inside this function or kernel is not differentiated, in either mode.
 
     What it writes counts as constant: an overwritten element passes no gradient further back.
     """
-
-    @functools.wraps(function)
-    def undifferentiated(*args: Any, **named: Any) -> Any:
-        if not STACK.open:
-            return function(*args, **named)
-        with Stopped():
-            return function(*args, **named)
-
-    return undifferentiated
+    return Undifferentiated(function)
 
 
 def stop_grad(field: Any) -> Any:

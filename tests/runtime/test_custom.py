@@ -166,3 +166,48 @@ def test_no_grad_of_a_kernel_and_of_a_function(program):
     y[None] = 0.0
     uncounted()
     assert y[None] == 6.0
+
+
+@ti.data_oriented
+class Doubling:
+    """The gradient is said to be ten times `weight`."""
+
+    def __init__(self, weight):
+        self.x, self.y = (ti.field(ti.f64, shape=(), needs_grad=True) for _ in range(2))
+        self.seen = ti.field(ti.f64, shape=())
+        self.weight = weight
+
+    @ti.kernel
+    def double(self):
+        self.y[None] += 2 * self.x[None]
+
+    @ti.ad.no_grad
+    @ti.kernel
+    def look(self):
+        self.seen[None] = self.x[None]
+
+    @ti.ad.grad_replaced
+    def ahead(self, times, *, look=False):
+        for _ in range(times):
+            self.double()
+        if look:
+            self.look()
+
+    @ti.ad.grad_for(ahead)
+    def back(self, times, *, look=False):
+        self.x.grad[None] += 10 * self.weight * times * self.y.grad[None]
+
+
+def test_methods():
+    one, other = Doubling(1.0), Doubling(2.0)
+    for doubling in (one, other):
+        doubling.x[None] = 3.0
+        with ti.Tape(doubling.y):
+            doubling.ahead(2, look=True)
+        assert (doubling.y[None], doubling.seen[None]) == (12.0, 3.0)
+        assert doubling.x.grad[None] == 20.0 * doubling.weight
+    other.ahead.grad(1)
+    assert other.x.grad[None] == 60.0
+    assert other.ahead.__name__ == "ahead"
+    Doubling.ahead(one, 1)
+    assert one.y[None] == 18.0
