@@ -1,4 +1,4 @@
-"""The pages that `dsim run` makes: there a report is HTML, among the rules of nbconvert for tables and code."""
+"""The pages of `dsim run`: there a report is HTML, among the rules of nbconvert for tables and code."""
 
 import os
 import subprocess
