@@ -8,6 +8,7 @@ import { shortened, times } from './text.ts';
 const MOST_COLUMNS = 60;
 const LANE = 24;
 const COLUMN = 44;
+const SIGN = 13;
 const LETTER = 7;
 const LONGEST_NAME = 24;
 
@@ -79,10 +80,16 @@ function columnMarks(
     svg('rect', { class: 'dsim-hit', x: x - COLUMN / 2, y: top - 12, width: COLUMN, height: low - top + 24 }),
     svg('text', { x: x + 2, y: top - 20, transform: `rotate(-40 ${x} ${top - 20})` }, head),
     svg('line', { class: 'dsim-stem', x1: x, x2: x, y1: top - 12, y2: low }),
-    ...touches.map(({ lane, touch }) => sign(touch, x, y(lane)))
+    ...touches.map(({ lane, touch }) => sign(touch, x + beside(touches, lane, touch), y(lane)))
   );
   column.addEventListener('click', () => reveal(call));
   return column;
+}
+
+/** How far from the stem a sign stands: what a call does to one field in several ways stands side by side. */
+function beside(touches: Column['touches'], lane: number, touch: Touch): number {
+  const same = touches.filter(each => each.lane === lane);
+  return SIGN * (same.findIndex(each => each.touch === touch) - (same.length - 1) / 2);
 }
 
 /** "× 2048" under the columns that repeat together. */

@@ -1,6 +1,6 @@
 /** What the editor of a cell shows of the cell's report: heat, values at the ends of lines, squiggles. */
 import { StateEffect, StateField } from '@codemirror/state';
-import type { EditorState, Range, Text } from '@codemirror/state';
+import type { EditorState, Range, Text, Transaction } from '@codemirror/state';
 import { Decoration, EditorView, WidgetType } from '@codemirror/view';
 import type { DecorationSet } from '@codemirror/view';
 import type { Diagnostic, Heat, Probe, Report } from './report.ts';
@@ -14,12 +14,20 @@ export interface Marks {
   report: Report | null;
   /** Whether the editor holds the text that the report is about. */
   fresh: boolean;
-  /** For each line of the report's source, the position where it begins in the editor, or null. */
-  starts: (number | null)[];
-  decorations: DecorationSet;
+  /** Where each line of the report's source is in the editor; null when it is not there any more. */
+  lines: (Span | null)[];
+  /** Heat and values, which belong to whole lines. */
+  onLines: DecorationSet;
+  diagnostics: DecorationSet;
 }
 
-const NONE: Marks = { report: null, fresh: true, starts: [], decorations: Decoration.none };
+/** A line without its indentation: what is inserted before that is another line's. */
+interface Span {
+  from: number;
+  to: number;
+}
+
+const NONE: Marks = { report: null, fresh: true, lines: [], onLines: Decoration.none, diagnostics: Decoration.none };
 
 /** The report that the editor shows from now on. */
 export const showReport = StateEffect.define<Report | null>();
@@ -29,35 +37,43 @@ export const marks = StateField.define<Marks>({
   update(before, transaction) {
     for (const effect of transaction.effects) {
       if (effect.is(showReport)) {
-        return marked(transaction.state.doc, effect.value);
+        return marked(transaction.newDoc, effect.value);
       }
     }
-    if (!transaction.docChanged || before.report === null) {
-      return before;
-    }
-    const fresh = places(before.report.source ?? '', transaction.state.doc.toString()).fresh;
-    if (fresh) {
-      return marked(transaction.state.doc, before.report); // also what an edit had removed is back
-    }
-    return {
-      report: before.report,
-      fresh,
-      starts: before.starts.map(start => start === null ? null : transaction.changes.mapPos(start, -1)),
-      decorations: before.decorations.map(transaction.changes)
-    };
+    return transaction.docChanged ? edited(before, transaction) : before;
   },
   provide: field => [
-    EditorView.decorations.from(field, value => value.decorations),
+    EditorView.decorations.from(field, value => value.onLines),
+    EditorView.decorations.from(field, value => value.diagnostics),
     EditorView.editorAttributes.from(field, (value): Record<string, string> =>
       value.fresh ? {} : { class: 'dsim-stale' }
     )
   ]
 });
 
+/** The marks after an edit: they move with what they mark. */
+function edited({ report, lines, diagnostics }: Marks, { changes, newDoc }: Transaction): Marks {
+  if (report === null) {
+    return NONE;
+  }
+  const { fresh } = places(report.source ?? '', newDoc.toString());
+  if (fresh) {
+    return marked(newDoc, report); // also what an earlier edit had removed is back
+  }
+  const moved = lines.map(span => {
+    if (span === null) {
+      return null;
+    }
+    const [from, to] = [changes.mapPos(span.from, 1), changes.mapPos(span.to, -1)];
+    return to < from || (to === from && span.to > span.from) ? null : { from, to };
+  });
+  return { report, fresh, lines: moved, onLines: lineMarks(report, newDoc, moved), diagnostics: diagnostics.map(changes) };
+}
+
 /** The editor's line for a line of the report that it shows, or null when it is no longer there. */
 export function lineInEditor(state: EditorState, line: number): number | null {
-  const start = state.field(marks, false)?.starts[line - 1];
-  return start === undefined || start === null ? null : state.doc.lineAt(Math.min(start, state.doc.length)).number;
+  const span = state.field(marks, false)?.lines[line - 1] ?? null;
+  return span && state.doc.lineAt(span.from).number;
 }
 
 /** A diagnostic where it stands now. */
@@ -70,7 +86,7 @@ export interface Place {
 /** The diagnostics that the editor marks, in the order of the text. */
 export function diagnosticsIn(state: EditorState): Place[] {
   const found: Place[] = [];
-  state.field(marks, false)?.decorations.between(0, state.doc.length, (from, to, decoration) => {
+  state.field(marks, false)?.diagnostics.between(0, state.doc.length, (from, to, decoration) => {
     const diagnostic = decoration.spec.diagnostic as Diagnostic | undefined;
     if (diagnostic) {
       found.push({ from, to, diagnostic });
@@ -84,17 +100,37 @@ function marked(document: Text, report: Report | null): Marks {
     return NONE;
   }
   const { fresh, lines } = places(report.source ?? '', document.toString());
-  const starts = lines.map(line => (line === null ? null : document.line(line).from));
-  const start = (line: number): number | null => starts[line - 1] ?? null;
-  const ranges = [
-    ...heatMarks(report.heat, start),
-    ...diagnosticMarks(report.diagnostics, document, start),
-    ...valueMarks(report.probe, document, start)
-  ];
-  return { report, fresh, starts, decorations: Decoration.set(ranges, true) };
+  const spans = lines.map(line => {
+    if (line === null) {
+      return null;
+    }
+    const { from, to, text } = document.line(line);
+    return { from: from + (text.length - text.trimStart().length), to };
+  });
+  const diagnostics = diagnosticMarks(report.diagnostics, document, starts(document, spans));
+  return {
+    report,
+    fresh,
+    lines: spans,
+    onLines: lineMarks(report, document, spans),
+    diagnostics: Decoration.set(diagnostics, true)
+  };
 }
 
+function lineMarks(report: Report, document: Text, spans: (Span | null)[]): DecorationSet {
+  const start = starts(document, spans);
+  return Decoration.set([...heatMarks(report.heat, start), ...valueMarks(report.probe, document, start)], true);
+}
+
+/** Where the line begins that a line of the report is now. */
 type Start = (line: number) => number | null;
+
+function starts(document: Text, spans: (Span | null)[]): Start {
+  return line => {
+    const span = spans[line - 1] ?? null;
+    return span && document.lineAt(span.from).from;
+  };
+}
 
 function heatMarks(heat: Heat | null, start: Start): Range<Decoration>[] {
   const levels = new Map<number, number>(); // one mark a line, also if a report names it twice

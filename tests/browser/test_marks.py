@@ -117,6 +117,7 @@ def test_an_edit_makes_marks_stale_and_undo_makes_them_fresh(lab):
     expect(lab.page.locator(".cm-editor.dsim-stale")).to_have_count(1)
     expect(note).to_be_visible()
     assert lines(heat) == [3, 5, 7], "marks move with their lines"
+    assert lines(lab.cell(0).locator(".dsim-eol")) == [3, 5, 7]
     lab.shoot("stale")
     for _ in range(8):
         lab.page.keyboard.press("Control+z")
@@ -131,6 +132,21 @@ def test_an_edit_makes_marks_stale_and_undo_makes_them_fresh(lab):
     expect(heat).to_have_count(3)
     assert lines(heat) == [3, 4, 6]
     expect(lab.page.locator(".dsim-stale")).to_have_count(0)
+
+
+def test_a_line_that_is_removed_takes_its_marks_along(lab):
+    lab.open(cell(GRAVITY, gravity()))
+    heat, values = lab.cell(0).locator(".dsim-heat"), lab.cell(0).locator(".dsim-eol")
+    expect(heat).to_have_count(3)
+    lab.cell(0).locator(".cm-line").nth(3).click()
+    lab.page.keyboard.press("Control+Shift+k")  # the editor's own: the whole line
+    expect(heat).to_have_count(2)
+    assert [lines(heat), lines(values)] == [[3, 5], [3, 5]]
+    lab.cell(0).locator(".cm-line").nth(2).click()
+    lab.page.keyboard.press("Home")
+    lab.page.keyboard.press("Home")
+    lab.page.keyboard.press("Enter")
+    assert [lines(heat), lines(values)] == [[4, 6], [4, 6]]
 
 
 def test_a_saved_edit_stays_stale(lab):

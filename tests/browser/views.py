@@ -87,11 +87,14 @@ class Lab(View):
         self.command("apputils:change-theme", {"theme": name})
 
     def close(self):
-        """Close the notebooks, saved or not."""
+        """Close the notebooks, saved or not, and end their kernels."""
         self.page.evaluate(
             """() => {
                 for (const widget of Array.from(window.jupyterapp.shell.widgets('main'))) {
-                    widget.context && (widget.context.model.dirty = false);
+                    if (widget.context) {
+                        widget.context.model.dirty = false;
+                        widget.context.sessionContext.shutdown();
+                    }
                     widget.close();
                 }
             }"""
