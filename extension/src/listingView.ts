@@ -41,11 +41,9 @@ export function destroyEditors(element: Element | undefined): void {
 
 /** Draw a listing; `languages` colours it if it can. */
 export function listingView(listing: Listing, languages: IEditorLanguageRegistry, actions: ListingActions): HTMLElement {
-  const element = html(
-    'div',
-    { class: 'dsim-listing' },
-    html('p', { class: 'dsim-hint' }, 'On the left, the line of the cell that a line comes from: click it, or press Enter, to go there.')
-  );
+  const hint = 'On the left, the line of the cell that a line comes from: click it, or press Enter, to go there.';
+  const leads = listing.lines.some(line => line !== null);
+  const element = html('div', { class: 'dsim-listing' }, leads ? html('p', { class: 'dsim-hint' }, hint) : null);
   const language = new Compartment();
   const extensions = [base(listing, actions), language.of([])];
   const view = new EditorView({ parent: element, state: EditorState.create({ doc: visible(listing.text), extensions }) });

@@ -127,12 +127,11 @@ function linesOf(kernels: string[]): Line[] {
     own.push(index);
     points.set(name, own);
   });
-  const often = Array.from(points.values(), own => own.length).sort((a, b) => b - a);
-  const least = often.length <= MOST_LINES ? 0 : (often[MOST_LINES - 1] ?? 0);
   const lines = Array.from(points, ([name, own]) => ({ name, points: own }));
-  const own = lines.filter((line, index) => line.points.length >= least && index < MOST_LINES);
-  const rest = lines.filter(line => !own.includes(line)).flatMap(line => line.points);
-  return rest.length === 0 ? own : [...own, { name: 'others', points: rest.sort((a, b) => a - b) }];
+  lines.sort((a, b) => b.points.length - a.points.length);
+  const rest = lines.slice(MOST_LINES).flatMap(line => line.points);
+  const others = { name: 'others', points: rest.sort((a, b) => a - b) };
+  return rest.length === 0 ? lines : [...lines.slice(0, MOST_LINES), others];
 }
 
 /** Which line is which. */

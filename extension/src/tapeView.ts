@@ -24,7 +24,7 @@ export function tapeView(tape: Tape, report: Report, reveal: RevealCall): HTMLEl
   const times = timings(report);
   return html(
     'div',
-    { class: 'dsim-tape' },
+    { class: 'dsim-tape-tab' },
     html('p', { class: 'dsim-totals' }, totals(tape)),
     nonfinite(tape, go),
     status,

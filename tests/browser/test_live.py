@@ -128,7 +128,7 @@ with ds.Tape(U, profile=True) as tape:
 def test_a_tape_of_ten_thousand_calls(lab):
     lab.open(*cells(SETUP, PUSH, ENERGY, TAPE), kernel=True)
     lab.run_all()
-    view = lab.cell(3).locator(".dsim-tape")
+    view = lab.cell(3).locator(".dsim-tape-tab")
     expect(view.locator(".dsim-totals")).to_contain_text("10,000 calls")
     rows = view.locator(".dsim-calls tbody tr")
     expect(rows).to_have_count(2)

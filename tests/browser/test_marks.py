@@ -162,7 +162,7 @@ def test_the_last_report_with_a_source_marks(lab):
     )
     lab.open(cell(GRAVITY, first, gravity(), simulation()), cell("ds.tape", simulation()))
     expect(lab.cell(0).locator(".dsim-heat")).to_have_count(3)
-    expect(lab.cell(1).locator(".dsim-tape")).to_be_visible()
+    expect(lab.cell(1).locator(".dsim-tape-tab")).to_be_visible()
     expect(lab.cell(1).locator(".dsim-heat, .dsim-eol, .dsim-squiggle")).to_have_count(0)
     expect(lab.page.locator(".dsim-stale")).to_have_count(0)
 

@@ -1,9 +1,13 @@
 """What is drawn under a cell."""
 
+import shutil
+
+import nbformat
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.reports import GRAVITY, HOSTILE, OVERWRITING, broken, gravity, report, simulation
+from tests.browser.reports import GRAVITY, HOSTILE, MIME, OVERWRITING, broken, gravity, report, simulation
+from tests.browser.server import CHECKOUT
 from tests.browser.views import cell
 
 
@@ -176,3 +180,17 @@ def test_themes(lab, theme):
             assert element.evaluate(RATIO) > 4.5, f"{what} is hard to read: {element.text_content()}"
     lab.cell(2).locator(".dsim-calls").scroll_into_view_if_needed()
     lab.shoot(f"tape-{name}")
+
+
+def test_the_notebooks_that_come_with_dsim(lab):
+    """As they are committed: with marks, none of them stale, and with nothing to fall back from."""
+    for notebook in sorted((CHECKOUT / "notebooks").glob("*.ipynb")):
+        shutil.copy(notebook, lab.folder)
+        outputs = [output for each in nbformat.read(notebook, 4).cells for output in each.get("outputs", [])]
+        reports = [output.data[MIME] for output in outputs if MIME in output.get("data", {})]
+        lab.open_file(notebook.name)
+        expect(lab.page.locator(".jp-Notebook:visible .dsim-headline")).to_have_count(len(reports))
+        hot = sum(len(each["heat"]["lines"]) for each in reports if each["heat"])
+        expect(lab.page.locator(".jp-Notebook:visible .dsim-heat")).to_have_count(hot)
+        expect(lab.page.locator(".dsim-stale")).to_have_count(0)
+        lab.close()

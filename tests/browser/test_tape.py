@@ -14,7 +14,7 @@ for p in x:
 
 def test_ten_thousand_calls_are_a_few_rows(lab):
     lab.open(cell(P2G), cell("ds.tape", simulation()))
-    view = lab.cell(1).locator(".dsim-tape")
+    view = lab.cell(1).locator(".dsim-tape-tab")
     expect(view.locator(".dsim-totals")).to_have_text("loss U · 10,002 calls · 3.2 MB saved")
     rows = view.locator(".dsim-calls tbody tr")
     expect(rows).to_have_count(6)

@@ -77,7 +77,7 @@ class Lab(View):
     def open_file(self, name: str, *, kernel: bool = False):
         preference = {} if kernel else {"kernelPreference": {"canStart": False, "shouldStart": False}}
         self.command("docmanager:open", {"path": name, **preference})
-        self.page.locator(".jp-Notebook:visible .jp-Cell .cm-content").first.wait_for()
+        self.page.locator(".jp-Notebook:visible .jp-Cell").first.wait_for()
 
     def command(self, name: str, arguments: dict | None = None):
         script = "([name, args]) => window.jupyterapp.commands.execute(name, args).then(() => null)"
