@@ -118,7 +118,7 @@ def body_function(cell: Cell, head: Header, shell: Any) -> types.FunctionType:
 def _definition(cell: Cell, head: Header, shell: Any) -> ast.FunctionDef:
     """``def`` with the signature of the `%%kernel` line, where it stands there."""
     assert head.name is not None
-    text = f"{'def':<{head.column}}{head.name}{head.signature or '()'}: pass"
+    text = f"{'def':<{head.column}}{head.name}{head.signature}: pass"
     tree = parsed(cell, "\n" * (cell.first - 1) + text, shell)
     node = tree.body[0]
     assert isinstance(node, ast.FunctionDef)

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from IPython.core.error import UsageError
 
-from dsim.diagnostics import CompilationError
+from dsim.diagnostics import CompilationError, LaunchTypeError
 from dsim.notebook.listings import listings
 from dsim.notebook.places import Json, Places, in_order
 from dsim.notebook.report import empty, finished
 from dsim.notebook.request import looked_up
 from dsim.notebook.summary import Summary
-from dsim.runtime.kernel import Kernel
+from dsim.runtime.kernel import Kernel, adjoint_of
 from dsim.runtime.tape import Tape
 
 
@@ -21,9 +22,10 @@ def adjoint_report(name: str, namespace: Mapping[str, Any]) -> Json:
     """The adjoint of a kernel, opened."""
     kernel = _kernel(name, "%adjoint", namespace)
     places, summary = Places(None), Summary(kernel.__name__)
-    form = kernel.primal
+    with _known_arguments(f"%adjoint {name}"):
+        form = kernel.primal
     summary.effects(form)
-    kernel.adjoint  # noqa: B018  where there is none, this says why
+    adjoint_of(form)  # where there is none, this says why
     report = empty("check", None, kernel.__name__)
     return finished(report, summary, (), places, listings(form, places, None), "adjoint")
 
@@ -32,7 +34,8 @@ def check_report(name: str, namespace: Mapping[str, Any]) -> Json:
     """What there is to say of a kernel before it runs."""
     kernel = _kernel(name, "%check", namespace)
     places, summary = Places(None), Summary(kernel.__name__)
-    found = kernel.check()
+    with _known_arguments(f"%check {name}"):
+        found = kernel.check()
     report = empty("check", None, kernel.__name__)
     try:
         form = kernel.primal
@@ -45,6 +48,18 @@ def check_report(name: str, namespace: Mapping[str, Any]) -> Json:
     if not found:
         summary.parts.append("nothing to say")
     return finished(report, summary, found, places, (), None)
+
+
+@contextmanager
+def _known_arguments(what: str) -> Iterator[None]:
+    """A kernel for each of some arguments has to be chosen first: says how, in one line."""
+    try:
+        yield
+    except LaunchTypeError as error:
+        (d,) = error.diagnostics
+        raise UsageError(
+            f"{what}: {d.message.replace('`', '')}: name one, as in `k = kernel.of(…)`"
+        ) from None
 
 
 def named_tape(name: str, namespace: Mapping[str, Any], last: Tape | None) -> Tape:

@@ -14,6 +14,8 @@ from typing import Any
 from IPython.core.error import UsageError
 from IPython.core.magic_arguments import MagicArgumentParser
 
+from dsim.ir.shown import AXES
+
 SHOWN = ("adjoint", "ir", "python", "llvm")
 _NAME = re.compile(r"\s*([^\W\d]\w*)")
 _LETTER = re.compile(r"[^\W\d]")
@@ -66,7 +68,7 @@ class Header:
     name : str or None
         The kernel whose body the cell is; None when the cell holds functions.
     signature : str
-        Its parameters with their parentheses, and ``-> …`` behind them.
+        Its parameters with their parentheses, and ``-> …`` behind them; empty when it has no name.
     column : int
         Where the name stands in the line.
     options : Options
@@ -91,14 +93,13 @@ def header(line: str, start: int) -> Header:
     if found is None:
         return Header(None, "", start, options(line[start:]))
     name, end = found.group(1), found.end()
-    signature = ""
     if line[end:].lstrip()[:1] == "(":
         end = _closing(line, line.index("(", end), name)
-        signature = line[found.end() : end]
-        result = _RESULT.match(line, end)
-        if result is not None:
-            signature, end = line[found.end() : result.end()], result.end()
-    return Header(name, signature, found.start(1), options(line[end:]))
+    parameters = line[found.end() : end] or "()"
+    result = _RESULT.match(line, end)
+    if result is not None:
+        end = result.end()
+    return Header(name, parameters + (result.group() if result else ""), found.start(1), options(line[end:]))
 
 
 def _closing(line: str, at: int, name: str) -> int:
@@ -171,10 +172,13 @@ def _numbers(text: str | None) -> tuple[int, ...] | None:
     if text is None:
         return None
     try:
-        return tuple(int(n) for n in text.split(","))
+        numbers = tuple(int(n) for n in text.split(","))
     except ValueError:
         message = f"--probe takes numbers with commas between them, not {text!r}: --probe 3,5"
         raise UsageError(message) from None
+    if len(numbers) > AXES:
+        raise UsageError(f"--probe takes at most {AXES} numbers, one for each index of the outermost loop")
+    return numbers
 
 
 def usage(words: Sequence[Option] = TABLE) -> str:

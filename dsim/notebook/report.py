@@ -38,9 +38,11 @@ def empty(kind: str, source: str | None, kernel: str | None) -> Json:
 
 def failed(cell: Cell, kernel: str | None, errors: Iterable[Diagnostic]) -> Json:
     """The report of a cell that could not be compiled or run: what is wrong, in its lines."""
-    places = Places(cell)
+    places, errors = Places(cell), list(errors)
     report = empty("kernel", cell.source.text, kernel)
-    found = in_order(places.diagnostic(d) for d in errors)
+    # Under `init(strict=True)` it is warnings that a cell fails for.
+    level = None if any(d.level is Level.ERROR for d in errors) else Level.ERROR
+    found = in_order(places.diagnostic(d, level) for d in errors)
     report["status"] = "failed"
     report["diagnostics"] = found
     report["summary"] = {"text": _failure(kernel, found), "rows": []}

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from IPython.core.error import UsageError
 
-from dsim.diagnostics import Diagnostic
+from dsim.diagnostics import Diagnostic, GradientError
 from dsim.notebook import checking, runs, watched
 from dsim.notebook.cells import Cell, from_cell
 from dsim.notebook.compiling import machine_code, overheard
@@ -98,6 +98,9 @@ class ReportRun:
             self._summary.parts.append("compiled when it is launched, for its arguments")
         else:
             self._tell(compiled.form)
+        if len(asked.kernels) > 1:
+            others = ", ".join(k.__name__ for k in asked.kernels[:-1])
+            self._summary.rows.append(("also compiled", others))
         texts = [] if compiled.form is None else listings(compiled.form, self.places, self._shown)
         finished(self.report, self._summary, self._found, self.places, texts, self._shown)
 
@@ -123,7 +126,13 @@ class ReportRun:
             found = runs.tangents(asked.kernel, asked.args, asked.forward, what, written)
             self._summary.tangents(", ".join(asked.forward), found)
         self._probe = watched.Probe(asked.kernel, asked.args, asked.loss, list(asked.forward.values()), what)
-        seen = self._look(asked.options.probe)
+        try:
+            seen = self._look(asked.options.probe)
+        except (
+            GradientError
+        ) as error:  # the run succeeded: lines that cannot be looked into are no reason to fail
+            self._probe, self._found = None, [*self._found, *error.diagnostics]
+            return
         self._found += watched.births(seen, asked.options.loss, self._spoilt)
 
     def _taped(self, form: Form, loss: Field, what: runs.Touched) -> None:
@@ -171,7 +180,9 @@ def _refuse_outside(at: tuple[int, ...] | None, seen: watched.Seen) -> None:
         return
     asked = ",".join(map(str, at))
     ranges = ", ".join(f"{name} from {low} to {high - 1}" for name, low, high in seen.loops)
+    if not ranges:
+        raise UsageError(f"--probe {asked}: there is no iteration of an outermost loop")
     if len(at) != len(seen.loops):
-        raise UsageError(f"--probe {asked}: the outermost loop has the indices {ranges or 'none'}")
+        raise UsageError(f"--probe {asked}: the outermost loop has the indices {ranges}")
     if any(not low <= n < high for n, (_, low, high) in zip(at, seen.loops, strict=True)):
         raise UsageError(f"--probe {asked} is outside of the loop: it runs over {ranges}")

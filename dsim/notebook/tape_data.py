@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from pathlib import PurePath
 from typing import Any
 
 import numpy as np
 
-from dsim.diagnostics import GradientError
+from dsim.diagnostics import GradientError, Span
 from dsim.runtime import calls, contents
 from dsim.runtime.contents import Line
 from dsim.runtime.fields import Field
@@ -101,7 +102,7 @@ def _call(line: Line, cell: str | None) -> Json:
         "line": None if span is None else span.line,
         "end_line": None if span is None else span.end_line,
         "cell": span is not None and span.source.name == cell,
-        "file": "" if span is None else span.source.name,
+        "file": _file(span, cell),
         "reads": list(calls.names(facts.reads)),
         "stores": list(calls.names(facts.stores)),
         "accumulates": list(calls.names(facts.accumulates)),
@@ -110,6 +111,14 @@ def _call(line: Line, cell: str | None) -> Json:
     }
     inner = math.prod(line.repeats[1:])
     return {**made, "count": inner} if inner > 1 else made
+
+
+def _file(span: Span | None, cell: str | None) -> str:
+    """The file's name, the same on every machine and in every run; cells go by no number."""
+    if span is None or span.source.name == cell:
+        return ""
+    name = span.source.name
+    return "another cell" if name.startswith("cell In[") else PurePath(name).name
 
 
 # -- fields

@@ -213,3 +213,12 @@ def test_internal_frames_are_shown_when_dsim_itself_is_wrong(notebook, monkeypat
     assert "a fault of dsim's own" in ran.stdout
     assert traceback.extract_tb(ran.error.__traceback__)[-1].name == "broken"
     assert np.isfinite(notebook.names["U"][None])
+
+
+def test_what_is_refused_under_strict_is_marked_as_an_error(notebook):
+    notebook.good("ds.init(default_fp=ds.f64, strict=True)")
+    ran = notebook.run("%%kernel chain\nfor i in range(1, N):\n    y[i] = y[i - 1] * 2")
+    notebook.good("ds.init(default_fp=ds.f64, strict=False)")
+    assert isinstance(ran.error, CompilationError)
+    assert [(d["level"], d["code"]) for d in ran.report["diagnostics"]] == [("error", "serial")]
+    assert "chain" not in notebook.names

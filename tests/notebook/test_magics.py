@@ -152,6 +152,9 @@ USAGE = {
     "--wrt x": "--wrt needs a loss: add `--loss U`, with a field of shape () that it writes",
     "--check": "--check needs a loss: add `--loss U`, with a field of shape () that it writes",
     "--probe 1": "--probe looks into a run: add `--loss U` or `--forward x`",
+    "--loss U --probe 1,1,1,1,1,1,1,1,1": (
+        "--probe takes at most 8 numbers, one for each index of the outermost loop"
+    ),
     "--loss U --probe a": "--probe takes numbers with commas between them, not 'a': --probe 3,5",
     "--loss U --probe 1": "--probe 1: the outermost loop has the indices i from 0 to 7, j from 0 to 7",
     "--loss U --probe 1,8": "--probe 1,8 is outside of the loop: it runs over i from 0 to 7, j from 0 to 7",
@@ -236,3 +239,35 @@ def test_a_tape_shows_itself(notebook):
     assert "<svg" in ran.form("html")
     assert "%tape takes a tape, and N is a int" in notebook.run("%tape N").stderr
     assert "named" in completed(notebook, "%tape ")
+
+
+def test_a_result_needs_no_parentheses(notebook):
+    notebook.good("%%kernel first -> ds.f64\nreturn y[0]")
+    assert notebook.names["first"]() == 0.5
+
+
+def test_numpy_arrays_are_put_back_too(notebook):
+    notebook.good("a = np.arange(5.0)")
+    body = "for i in range(5):\n    a[i] += 1.0\n    U[None] += a[i] * y[i]"
+    notebook.good(f"%%kernel more(a: ds.types.ndarray()) --loss U\n{body}")
+    assert notebook.names["a"].tolist() == [0, 1, 2, 3, 4]
+    assert notebook.names["y"].grad.to_numpy().tolist() == [1, 2, 3, 4, 5, 0, 0, 0]
+
+
+def test_the_other_kernels_of_a_cell_are_named(notebook):
+    ran = notebook.good(
+        "%%kernel\ndef a():\n    y[0] = 1.0\ndef b():\n    y[1] = 1.0\ndef c():\n    y[2] = 1.0"
+    )
+    assert ran.report["kernel"] == "c"
+    assert {"label": "also compiled", "value": "a, b"} in ran.report["summary"]["rows"]
+
+
+def test_a_kernel_for_some_arguments_has_to_be_chosen(notebook):
+    notebook.good("%%kernel total(f: ds.template())\nfor i in f:\n    U[None] += f[i] ** 2")
+    for magic in ("%adjoint", "%check"):
+        told = notebook.run(f"{magic} total").stderr
+        assert told.startswith(f"UsageError: {magic} total: total ")
+        assert told.endswith("name one, as in `k = kernel.of(…)`\n")
+    notebook.good("chosen = total.of(y)")
+    assert "f_bar" in notebook.good("%adjoint chosen").form("plain")
+    assert "nothing to say" in notebook.good("%check chosen").form("plain")
