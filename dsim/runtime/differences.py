@@ -104,10 +104,11 @@ class GradientCheck(Sequence[Comparison]):
         axes = axes or plt.subplots(layout="constrained")[1]
         for c in self._all:
             good = np.isfinite(c.errors)
-            axes.loglog(
-                c.steps[good], np.maximum(c.errors[good], 1e-18), "o-", ms=4, label=f"{c.field}, {c.mode}"
-            )
-        for tolerance in {c.tolerance for c in self._all}:
+            label = f"{c.mode}: {printable(c.field)}".replace(
+                "$", r"\$"
+            )  # no formula, and not hidden by a "_"
+            axes.loglog(c.steps[good], np.maximum(c.errors[good], 1e-18), "o-", ms=4, label=label)
+        for tolerance in sorted({c.tolerance for c in self._all}):
             axes.axhline(tolerance, color="gray", linestyle="--", linewidth=1)
         axes.set(xlabel="step", ylabel="relative error", title="gradient against differences")
         axes.legend()

@@ -259,8 +259,31 @@ def test_the_table_and_the_plot():
     axes = check.plot()
     curve, tolerance = axes.get_lines()
     assert curve.get_xdata().tolist() == check[0].steps.tolist()
-    assert curve.get_label() == "x, reverse"
+    assert curve.get_label() == "reverse: x"
     assert tolerance.get_ydata()[0] == check[0].tolerance
+    plt.close("all")
+
+
+def test_names_that_are_no_formulas():
+    import matplotlib as mpl
+
+    mpl.use("agg")
+    from matplotlib import pyplot as plt
+
+    x = ti.field(ti.f64, shape=(), needs_grad=True, name="_$\\frac{$\x1b[31m")
+    loss = single("loss")
+
+    @ti.kernel
+    def square():
+        loss[None] += x[None] ** 2
+
+    x[None] = 1.0
+    check = ti.check_grad(square, wrt=x, loss=loss, modes=["reverse"])
+    assert "\x1b" not in repr(check)
+    axes = check.plot()
+    axes.figure.canvas.draw()
+    (label,) = [t.get_text() for t in axes.get_legend().get_texts()]
+    assert "\x1b" not in label
     plt.close("all")
 
 
