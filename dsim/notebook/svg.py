@@ -79,14 +79,14 @@ class Mark:
 
 Place = Callable[[float], float]
 
-_LEFT, _RIGHT, _TOP, _BOTTOM = 64.0, 120.0, 26.0, 34.0
+_LEFT, _RIGHT, _TOP, _BOTTOM = 64.0, 120.0, 36.0, 34.0
 
 
 def chart(
     title: str, series: Sequence[Series], end: int, log: bool, marks: Sequence[Mark] = (), unit: str = ""
 ) -> str:
     """Lines over the calls 0 to `end`, with their names at the right."""
-    width, height = 660.0, 180.0
+    width, height = 660.0, 190.0
     scale = _Scale([s.y for s in series], log)
     inner_width, inner_height = width - _LEFT - _RIGHT, height - _TOP - _BOTTOM
 
@@ -116,7 +116,7 @@ def chart(
 def _mark(mark: Mark, x: float, bottom: float, to_left: bool) -> str:
     given = {"fill": mark.colour, "font_size": 11, "text_anchor": "end" if to_left else "start"}
     rule = line(x, _TOP, x, bottom, stroke=mark.colour, stroke_dasharray="3 3")
-    return rule + text(x - 5 if to_left else x + 5, _TOP - 3, mark.label, **given)
+    return rule + text(x - 5 if to_left else x + 5, _TOP - 4, mark.label, **given)
 
 
 def _curve(s: Series, across: Place, up: Place, scale: _Scale) -> str:
