@@ -77,6 +77,15 @@ def test_a_kernel_its_iterations_and_its_return_from_the_file(lab, server):
     for _ in range(3):
         lab.page.keyboard.press("Control+z")
     expect(lab.page.locator(".dsim-stale")).to_have_count(0)
+    # Changed and run again, it is fresh, and says something else.
+    lab.page.keyboard.press("End")
+    lab.page.keyboard.type(" * 2.0")
+    expect(lab.page.locator(".cm-editor.dsim-stale")).to_have_count(1)
+    before = r.text_content()
+    lab.page.keyboard.press("Control+Enter")
+    expect(lab.page.locator(".dsim-stale")).to_have_count(0)
+    expect(here.locator(".dsim-heat")).to_have_count(2)
+    expect(r).not_to_have_text(before)
     shown = here.locator(".dsim-eol").all_text_contents()
     lab.command("docmanager:save")
     lab.close()
@@ -109,6 +118,38 @@ def test_broken_rules_type_errors_and_nans(lab):
     expect(hover).to_contain_text("not finite")
     expect(lab.cell(3).locator(".dsim-eol").first).to_contain_text("a = nan")
     lab.shoot("live-errors")
+
+
+EVIL = """\
+name = "<img src=x onerror='document.title = 1'>\\x1b[31m"
+evil = ds.field(dtype=ds.f32, shape=N, needs_grad=True, name=name)"""
+
+HOSTILE_KERNEL = """\
+%%kernel hostile --loss U --show adjoint
+for i in evil:
+    a = evil[i] + 1.0  # </script><img src=x onerror="document.title = 'broken into'">
+    evil[i] = a * a  # \x1b[31m
+    U[None] += evil[i]"""
+
+
+def test_hostile_names_and_comments_are_text(lab):
+    lab.open(*cells(SETUP, EVIL, HOSTILE_KERNEL), kernel=True)
+    lab.run_all()
+    here = lab.cell(2)
+    expect(here.locator(".dsim-heat")).to_have_count(3)
+    expect(here.get_by_role("tab", selected=True)).to_have_text("Adjoint")
+    for tab in here.get_by_role("tab").all():
+        tab.click()
+        expect(here.get_by_role("tabpanel")).to_be_visible()
+        assert here.locator("img:not(.cm-widgetBuffer), script").count() == 0
+    here.get_by_role("tab", name="Tape").click()
+    expect(here.locator(".dsim-calls")).to_contain_text("<img src=x onerror=")
+    here.locator(".dsim-squiggle").first.hover()
+    expect(lab.page.locator(".dsim-hover")).to_contain_text("</script><img src=x onerror=")
+    expect(lab.page.locator(".dsim-hover img")).to_have_count(0)
+    assert "\x1b" not in here.inner_text()
+    assert lab.page.title().startswith("notebook")
+    lab.shoot("live-hostile")
 
 
 PUSH = """\
