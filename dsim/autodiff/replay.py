@@ -288,7 +288,8 @@ def _save_area(sweep: Sweep, name: str, type: ScalarType, count: Atom) -> Memory
 def _snapshot_area(sweep: Sweep, memory: Memory, count: Atom) -> Memory:
     name = sweep.builder.names.fresh(f"saved_{memory.name}")
     area = Memory(name, memory.type, (None, *memory.shape), private=True)
-    sweep.builder.add(Alloc(area, (count, *sweep.shapes[memory]), sweep.builder.origin, trips=True))
+    shape = (count, *sweep.shapes[memory])
+    sweep.builder.add(Alloc(area, shape, sweep.builder.origin, trips=True, kept=True))
     return area
 
 
@@ -310,7 +311,7 @@ def _keep(sweep: Sweep, buffers: Iterable[Memory]) -> Areas:
     kept: Areas = {}
     for m in buffers:
         kept[m] = area = replace(m, name=sweep.builder.names.fresh(f"kept_{m.name}"))
-        sweep.builder.add(Alloc(area, sweep.shapes[m], sweep.builder.origin))
+        sweep.builder.add(Alloc(area, sweep.shapes[m], sweep.builder.origin, kept=True))
         sweep.builder.copy_elements(sweep.memory(m), (), area, (), sweep.shapes[m])
     return kept
 

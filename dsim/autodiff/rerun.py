@@ -70,15 +70,15 @@ def silent_call(sweep: Sweep, s: Call, env: Env) -> None:
 
 
 def alloc(sweep: Sweep, s: Alloc, env: Env) -> None:
-    """Appends a private buffer, and the one of its adjoints."""
-    copied = sweep.copier.statement(s, env)
+    """Appends a private buffer, and the one of its adjoints; both are buffers like any other."""
+    copied = sweep.copier.statement(replace(s, trips=False, kept=False), env)
     assert isinstance(copied, Alloc)
     sweep.builder.add(copied)
     sweep.shapes[s.memory] = copied.shape
     if s.memory in sweep.activity.private:
         bar = companion(copied.memory, sweep.label, sweep.builder.names)
         sweep.adjoints[copied.memory] = bar
-        sweep.builder.add(replace(copied, memory=bar, trips=False))
+        sweep.builder.add(replace(copied, memory=bar))
 
 
 def inside(sweep: Sweep, block: Block, env: Env) -> Block:

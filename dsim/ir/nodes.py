@@ -95,13 +95,15 @@ class Alloc:
 
     `shape` gives every axis's length (i32 or i64 atoms). With `trips`, the first axis counts the trips of a
     loop: each writes its own part, and another loop reads the parts of all trips that were made, last one
-    first or in any order.
+    first or in any order. What is `kept` holds what another buffer was, and is brought back there; of all
+    that hold what one buffer was, the newest first.
     """
 
     memory: Memory
     shape: tuple[Atom, ...]
     origin: Origin = _origin()
     trips: bool = field(default=False, compare=False, repr=False)
+    kept: bool = field(default=False, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

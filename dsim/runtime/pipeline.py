@@ -26,6 +26,7 @@ from dsim.frontend.lowered import LoopConfig
 from dsim.ir.build import Names
 from dsim.ir.nodes import Block, For, Kernel, Let, Load, MemoryKey, Statement, Var
 from dsim.ir.walk import bound_names, with_blocks
+from dsim.passes.logged import logged
 from dsim.passes.parallel import parallel
 from dsim.passes.simplify import finish, inlined, simplify
 from dsim.passes.strips import strips
@@ -85,7 +86,7 @@ def stopped(kernel: Kernel) -> Kernel:
 
 def _cut(kernel: Kernel, threads: int) -> Kernel:
     """`kernel` as it is run: without calls, and with loops that save no more than they may."""
-    return strips(inlined(kernel), current().loop_memory, threads)
+    return strips(logged(inlined(kernel)), current().loop_memory, threads)
 
 
 class Machine(Protocol):

@@ -1,0 +1,343 @@
+"""Large local vectors: their journals give what copies of them give, bit for bit, and take little memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import dsim as ti
+from dsim.ir.check import check
+from dsim.ir.nodes import Journal, Kernel
+from dsim.ir.walk import statements
+from dsim.passes.logged import logged
+from dsim.runtime import pipeline, settings
+from dsim.runtime.settings import LOOP_MEMORY
+from tests.limits import memory
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:warning.serial:dsim.DsimWarning"),
+    pytest.mark.filterwarnings("ignore:warning.unreached:dsim.DsimWarning"),
+]
+
+N, M = 3, 70
+
+
+class World:
+    """Fields, made anew for each run, and a kernel over them."""
+
+    def __init__(self, build: Callable[[World], Callable[[], None]], backend: str, saved: int) -> None:
+        ti.init(default_fp=ti.f64, fast_math=False, loop_memory=saved)
+        settings.change(replace(settings.current(), backend=backend))
+        self.x = ti.field(ti.f64, shape=N, needs_grad=True)
+        self.n = ti.field(ti.i32, shape=N)
+        self.loss = ti.field(ti.f64, shape=(), needs_grad=True)
+        self.outer = ti.field(ti.f64, shape=(), needs_grad=True)
+        self.x.from_numpy(np.linspace(0.3, 0.9, N))
+        self.n.from_numpy(np.array([0, 9, 25], np.int32))
+        self.run = build(self)
+
+    def sweep(self) -> None:
+        with ti.ad.Tape(self.loss):
+            self.run()
+
+    def gradient(self) -> np.ndarray:
+        self.sweep()
+        return np.append(self.x.grad.to_numpy(), self.loss[None])
+
+    def forward_over_reverse(self) -> np.ndarray:
+        with ti.ad.FwdMode(loss=[self.x.grad], param=self.x, seed=np.linspace(1, 2, N)):
+            self.sweep()
+        return self.x.grad.dual.to_numpy()
+
+    def reverse_over_reverse(self) -> np.ndarray:
+        x, outer = self.x, self.outer
+
+        @ti.kernel
+        def squares():
+            for i in x:
+                outer[None] += x.grad[i] ** 2
+
+        with ti.ad.Tape(outer):
+            self.sweep()
+            squares()
+        return x.grad.to_numpy()
+
+    def slope(self) -> float:
+        """The derivative along the direction of ones, by differences."""
+
+        def at(step: float) -> float:
+            self.x.from_numpy(np.linspace(0.3, 0.9, N) + step)
+            self.loss[None] = 0.0
+            self.run()
+            return self.loss[None]
+
+        return (at(1e-5) - at(-1e-5)) / 2e-5
+
+
+def changed_by_a_loop(w: World):
+    x, n, loss = w.x, w.n, w.loss
+
+    @ti.kernel
+    def run():
+        for i in x:
+            v = ti.Vector([0.1] * M)
+            for k in range(n[i]):
+                v[k * 3 % M] = ti.sin(v[(k * 3 - 3) % M]) + x[i] * v[k % M]
+            for k in range(M):
+                loss[None] += v[k] * v[(k + 1) % M]
+
+    return run
+
+
+def at_the_top(w: World):
+    x, n, loss = w.x, w.n, w.loss
+
+    @ti.kernel
+    def run():
+        v = ti.Vector([0.1] * M)
+        for k in range(n[2]):
+            v[k * 3 % M] = ti.sin(v[(k * 3 - 3) % M]) + x[k % N] * v[k % M]
+        loss[None] += v[0] * v[3] + v[6]
+
+    return run
+
+
+def in_branches(w: World):
+    x, n, loss = w.x, w.n, w.loss
+
+    @ti.kernel
+    def run():
+        for i in x:
+            v = ti.Vector([0.2] * M)
+            for k in range(n[i]):
+                if v[k % 5] < 0.6:
+                    v[k % 5] += 0.3 * x[i] * v[(k + 1) % 5]
+                    if k % 3 == 0:
+                        v[(k + 2) % 5] *= v[k % 5]
+                else:
+                    v[k % 5] = ti.cos(v[k % 5])
+            if x[i] > 0.5:
+                v[2] = v[1] * v[3]
+            for k in range(5):
+                loss[None] += v[k] ** 2
+
+    return run
+
+
+def nested(w: World):
+    x, n, loss = w.x, w.n, w.loss
+
+    @ti.kernel
+    def run():
+        for i in x:
+            v = ti.Vector([0.2] * M)
+            s = 0.1
+            for k in range(n[i]):
+                for j in range(k % 7):
+                    v[j] += ti.sin(v[(j + k) % 7]) * 0.1 + s * 0.01
+                    v[j + 20] = v[j] * x[i]
+                m = 0
+                while v[m] < 0.5 and m < 6:
+                    v[m] = v[m] * 1.1 + 0.05
+                    m += 1
+                    if m == 4:
+                        break
+                s += v[m] * v[22]
+            loss[None] += s + v[1]
+
+    return run
+
+
+def made_in_each_trip(w: World):
+    x, n, loss = w.x, w.n, w.loss
+
+    @ti.kernel
+    def run():
+        for i in x:
+            s = x[i]
+            for k in range(n[i]):
+                v = ti.Vector([s] * M)
+                for j in range(1, 5):
+                    v[j] = ti.sin(v[j - 1]) + 0.1 * v[(j * k) % M]
+                s = v[4] * 0.9
+            loss[None] += s
+
+    return run
+
+
+def copied_to_one_another(w: World):
+    x, n, loss = w.x, w.n, w.loss
+
+    @ti.kernel
+    def run():
+        for i in x:
+            v = ti.Vector([x[i]] * M)
+            u = ti.Vector([0.0] * M)
+            for k in range(n[i]):
+                before = v
+                v[k % M] = ti.sin(v[(k + 9) % M])
+                u = v
+                v[k % 4] = u[k % M] * before[k % 4]
+                if k % 2 == 0:
+                    v = before
+            loss[None] += v[1] + u[2] * v[3]
+
+    return run
+
+
+def integers_and_extrema(w: World):
+    x, n, loss = w.x, w.n, w.loss
+
+    @ti.kernel
+    def run():
+        for i in x:
+            order = ti.Vector([0] * M)
+            best = ti.Vector([0.0] * M)
+            for k in range(n[i]):
+                order[k % 7] = (order[(k + 3) % 7] * 5 + k) % 11
+                best[order[k % 7]] = ti.max(best[order[k % 7]], ti.sin(x[i] * k))
+                best[12] += best[order[(k + 1) % 7]] ** 2
+            loss[None] += best[12] * best[3]
+
+    return run
+
+
+def written_only(w: World):
+    x, n, loss = w.x, w.n, w.loss
+
+    @ti.kernel
+    def run():
+        for i in x:
+            v = ti.Vector([0.0] * M)
+            s = x[i]
+            for k in range(n[i]):
+                v[k % 6] = s * s
+                s = ti.sin(s) * 1.1
+            for k in range(6):
+                loss[None] += v[k] * s
+
+    return run
+
+
+def of_a_matrix(w: World):
+    x, n, loss = w.x, w.n, w.loss
+
+    @ti.kernel
+    def run():
+        for i in x:
+            a = ti.Matrix.zero(ti.f64, 9, 9)
+            for k in range(n[i]):
+                a[k % 3, k % 2] += x[i] * (1.0 + a[(k + 1) % 3, (k + 1) % 2])
+            loss[None] += a[0, 0] * a[2, 1] + a[1, 1]
+
+    return run
+
+
+PROGRAMS = [
+    changed_by_a_loop, at_the_top, in_branches, nested, made_in_each_trip,
+    integers_and_extrema, written_only, of_a_matrix,
+]  # fmt: skip
+
+
+@pytest.fixture
+def journals(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many journals there are in each kernel where copies became some; each is checked."""
+    found: list[int] = []
+
+    def spy(kernel: Kernel) -> Kernel:
+        after = logged(kernel)
+        check(after)
+        if after is not kernel:
+            found.append(sum(isinstance(s, Journal) for s in statements(after.body)))
+        return after
+
+    monkeypatch.setattr(pipeline, "logged", spy)
+    return found
+
+
+def by_copies(monkeypatch: pytest.MonkeyPatch, build, backend: str, what: str) -> np.ndarray:
+    with monkeypatch.context() as patch:
+        patch.setattr(pipeline, "logged", lambda kernel: kernel)
+        return getattr(World(build, backend, LOOP_MEMORY), what)()
+
+
+@pytest.mark.parametrize("build", PROGRAMS, ids=lambda f: f.__name__)
+@pytest.mark.parametrize("backend", ["cpu", "reference"])
+def test_journals_give_what_copies_give(build, backend, journals, monkeypatch) -> None:
+    wanted = by_copies(monkeypatch, build, backend, "gradient")
+    assert np.any(wanted != 0)
+    for saved in (LOOP_MEMORY, 300):
+        del journals[:]
+        np.testing.assert_array_equal(World(build, backend, saved).gradient(), wanted)
+        assert any(journals)
+
+
+@pytest.mark.parametrize(
+    ("build", "what"),
+    [
+        *((build, "forward_over_reverse") for build in PROGRAMS),
+        *((build, "reverse_over_reverse") for build in (changed_by_a_loop, of_a_matrix)),
+    ],
+    ids=lambda f: f if isinstance(f, str) else f.__name__,
+)
+def test_so_do_second_derivatives(build, what, journals, monkeypatch) -> None:
+    wanted = by_copies(monkeypatch, build, "cpu", what)
+    assert np.any(wanted != 0)
+    del journals[:]
+    np.testing.assert_array_equal(getattr(World(build, "cpu", 300), what)(), wanted)
+    assert any(journals)
+
+
+def test_buffers_that_are_written_whole_are_copied(journals) -> None:
+    w = World(copied_to_one_another, "cpu", LOOP_MEMORY)
+    assert w.gradient()[:N].sum() == pytest.approx(w.slope(), rel=1e-6)
+    assert not any(journals)
+
+
+@pytest.mark.parametrize("build", PROGRAMS, ids=lambda f: f.__name__)
+def test_that_is_the_gradient(build) -> None:
+    w = World(build, "cpu", LOOP_MEMORY)
+    slope = w.gradient()[:N].sum()
+    assert slope == pytest.approx(w.slope(), rel=1e-6)
+
+
+def test_a_long_loop_over_a_large_buffer_needs_little_memory(monkeypatch) -> None:
+    size, trips = 1024, 20_000
+
+    def local(w: World):
+        x, loss = w.x, w.loss
+
+        @ti.kernel
+        def run(m: int):
+            for i in range(N):
+                v = ti.Vector([0.0] * size)
+                for k in range(m):
+                    v[k * 7 % size] = ti.sin(v[(k * 7 + 3) % size]) + x[i]
+                loss[None] += v[3] + v[500]
+
+        return lambda: run(trips)
+
+    def in_a_field(w: World):
+        x, loss = w.x, w.loss
+        v = ti.field(ti.f64, shape=(N, size), needs_grad=True)
+
+        @ti.kernel
+        def run(m: int):
+            for i in range(N):
+                for k in range(m):
+                    v[i, k * 7 % size] = ti.sin(v[i, (k * 7 + 3) % size]) + x[i]
+                loss[None] += v[i, 3] + v[i, 500]
+
+        return lambda: run(trips)
+
+    wanted = World(in_a_field, "cpu", LOOP_MEMORY).gradient()
+    w = World(local, "cpu", LOOP_MEMORY)
+    with memory(2 << 20):  # of 160 MB that copies take
+        found = w.gradient()
+    np.testing.assert_array_equal(found, wanted)
+    w = World(local, "cpu", 100_000)
+    with memory(900_000):
+        np.testing.assert_array_equal(w.gradient(), wanted)
