@@ -101,7 +101,7 @@ def ndarray(dtype: Any, shape: Any, needs_grad: bool = False) -> Ndarray:
 def _array(dtype: Any, entry: tuple[int, ...], shape: Any, needs_grad: bool) -> Ndarray:
     made = Ndarray(type_of(dtype), entry, "")
     _check_float(made.dtype, needs_grad)
-    made.allocate(layout.shape_of(shape))
+    made.give(layout.shape_of(shape))
     if needs_grad:
         made.want(BAR)
     return made

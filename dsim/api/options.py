@@ -9,6 +9,8 @@ from typing import Any
 from dsim.ir.types import ScalarType
 from dsim.runtime import layout, randomness, settings
 from dsim.runtime.settings import LOOP_MEMORY, Settings
+from dsim.runtime.stack import STACK
+from dsim.runtime.storage import drop_all
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,8 +220,27 @@ def is_logging_effective(level: str) -> bool:
 
 
 def reset() -> None:
-    """Back to the defaults, as if `init` had not been called. Fields stay valid."""
+    """Back to the defaults, as if `init` had not been called; all fields and arrays are dropped.
+
+    To use one of them afterwards is an error. `init` alone changes the defaults and drops nothing.
+
+    Raises
+    ------
+    RuntimeError
+        Inside of a tape or of forward mode.
+
+    Examples
+    --------
+    >>> import dsim as ti
+    >>> x = ti.field(ti.f32, shape=3)
+    >>> reset()
+    >>> x.shape, x.placed
+    ((3,), False)
+    """
+    if STACK.open:
+        raise RuntimeError("`reset()` inside of a tape or of forward mode: its fields are still needed")
     layout.root.forget()
+    drop_all()
     randomness.restart(0)
     settings.change(replace(Settings(), backend=settings.current().backend))
 

@@ -127,6 +127,13 @@ def _short(path: Path | None) -> str:
 
 
 def _refuse_unplaced(f: Frame, value: Any, text: str, node: ast.AST) -> None:
+    if value.whole.root.dropped:
+        f.refuse(
+            "unplaced",
+            f"the field `{text}` was dropped by `reset()`",
+            node,
+            help="make it anew after a `reset()`",
+        )
     if not value.placed:
         f.refuse(
             "unplaced",

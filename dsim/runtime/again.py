@@ -146,6 +146,7 @@ def _zero(plan: Plan) -> None:
 
 def _check(tape: Tape) -> None:
     """Refuses what would give another gradient than that of the block."""
+    tape.loss.require()  # or it was dropped since
     problem = _problem(tape)
     if problem is not None:
         message, advice = problem

@@ -251,7 +251,7 @@ def _place(field: Field, shape: tuple[int, ...]) -> None:
     for companion in field.companions.values():
         if companion is not field and companion.wanted:
             _same_shape(companion, shape)
-    field.allocate(shape)
+    field.give(shape)
     for companion in list(field.companions.values()):
         companion.shape = shape
         if companion.wanted:

@@ -40,6 +40,7 @@ class Storage:
         self.companions: dict[tuple[str, ...], Self] = {}  # of a root, shared by all of them
         self.buffer: np.ndarray | None = None
         self.wanted = True  # by a person; scratch companions of a tape are not
+        self.dropped = False  # of a root: by `reset`
         self.touched = False  # a gradient or tangent that may be other than zero
         self.changed = 0  # when Python last wrote to it, on the clock of changes.py
         self.shape: tuple[int, ...] = ()
@@ -100,6 +101,26 @@ class Storage:
             HOLDERS[id(owner(self.buffer))] = self
             if self.derivative:
                 COMPANIONS.add(self)
+
+    def give(self, shape: tuple[int, ...]) -> None:
+        """Gives it memory, of zeros, until `drop_all` takes it back: a person placed it.
+
+        Raises
+        ------
+        LaunchError
+            When it was taken back already.
+        """
+        if self.dropped:
+            raise self._unplaced()
+        self.allocate(shape)
+        GIVEN.add(self)
+
+    def drop(self) -> None:
+        """Takes its memory back for good, and that of its companions."""
+        self.dropped = True
+        for f in (self, *self.companions.values()):
+            f.buffer, f.touched = None, False
+            f.operations.clear()
 
     def companion(self, derivative: tuple[str, ...]) -> Self:
         """The field that stands to the root as `derivative` says; without memory until it gets some."""
@@ -182,10 +203,14 @@ class Storage:
 
     def require_memory(self) -> np.ndarray:
         """Its memory, whoever wanted it."""
-        assert self.buffer is not None
+        if self.buffer is None:
+            raise self._unplaced()
         return self.buffer
 
     def _unplaced(self) -> LaunchError | GradientError:
+        if self.root.dropped:
+            message = f"{self.quoted} was dropped by `reset()`"
+            return LaunchError(Diagnostic("unplaced", message, help="make it anew after a `reset()`"))
         if not self.derivative or self.root.buffer is None:
             advice = "give `shape=` to `field(…)`, or call `root.place(…)` or `root.dense(…).place(…)` first"
             return LaunchError(Diagnostic("unplaced", f"{self.quoted} has not been placed yet", help=advice))
@@ -205,6 +230,14 @@ def newest() -> int:
     return next(_numbers)
 
 
+def drop_all() -> None:
+    """Takes back the memory of all that people placed."""
+    for f in list(GIVEN):
+        f.drop()
+    GIVEN.clear()
+
+
+GIVEN: weakref.WeakSet[Any] = weakref.WeakSet()  # roots that people placed
 COMPANIONS: weakref.WeakSet[Any] = weakref.WeakSet()
 HOLDERS: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()  # by what owns the memory
 

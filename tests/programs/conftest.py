@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from types import ModuleType
 
 import pytest
 
 import dsim as ti
 from tests.programs.loading import load
+
+# Scripts: to collect one for its docstrings would run it.
+collect_ignore = [p.name for p in Path(__file__).parent.glob("*.py") if not p.name.startswith("test_")]
 
 
 @pytest.fixture

@@ -216,8 +216,6 @@ def test_a_second_init_leaves_fields():
     x[1] = 3.0
     ti.init(default_fp=ti.f64)
     assert x[1] == 3.0
-    ti.reset()
-    assert x[1] == 3.0
 
 
 def test_an_integer_field_has_no_gradient():
