@@ -6,7 +6,7 @@ import { EditorExtensionRegistry, IEditorExtensionRegistry, IEditorLanguageRegis
 import { IRenderMimeRegistry } from '@jupyterlab/rendermime';
 import { followOutputs } from './follow.ts';
 import { diagnosticsByHand } from './hover.ts';
-import { keepKeysInReports } from './keys.ts';
+import { watchFocus } from './focus.ts';
 import { marks } from './marks.ts';
 import { reportRenderer } from './renderer.ts';
 import { revealExtension } from './reveal.ts';
@@ -22,7 +22,7 @@ const plugin: JupyterFrontEndPlugin<void> = {
     editors: IEditorExtensionRegistry,
     languages: IEditorLanguageRegistry
   ) => {
-    keepKeysInReports();
+    watchFocus();
     rendermime.addFactory(reportRenderer(languages));
     editors.addExtension({
       name: 'dsim-lab:marks',

@@ -64,6 +64,7 @@ def test_a_kernel_its_iterations_and_its_return_from_the_file(lab, server):
     slider.focus()
     for _ in range(3):
         lab.page.keyboard.press("ArrowRight")
+    expect(here.get_by_role("slider", name="iteration, i")).to_be_focused()
     expect(here.locator(".dsim-legend")).to_contain_text("i = 3")
     expect(r).not_to_have_text(before)
     expect(here.get_by_role("tab", selected=True)).to_have_text("Adjoint")
