@@ -44,14 +44,6 @@ def size(count: int) -> str:
     return f"{count / 1024**3:.3g} GiB"
 
 
-def times(seconds: float) -> str:
-    """A duration."""
-    for unit, scale in (("s", 1.0), ("ms", 1e3), ("µs", 1e6)):
-        if seconds * scale >= 1 or unit == "µs":
-            return f"{seconds * scale:.3g} {unit}"
-    raise AssertionError
-
-
 def count(number: int, what: str) -> str:
     """``1 field``, ``2 fields``."""
     return f"{number} {what}{'s' * (number != 1)}"

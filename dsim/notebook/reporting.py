@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from IPython.core.error import UsageError
 
 from dsim.diagnostics import Diagnostic, GradientError
-from dsim.notebook import checking, runs, watched
+from dsim.notebook import births, checking, runs, watched
 from dsim.notebook.cells import Cell, from_cell
 from dsim.notebook.compiling import machine_code, overheard
 from dsim.notebook.listings import listings
@@ -91,7 +90,7 @@ class ReportRun:
         self._found = list(compiled.found)
         self._summary = Summary(asked.kernel.__name__)
         self._probe: watched.Probe | None = None
-        self._spoilt: Mapping[str, int] = {}
+        self._ran: runs.Ran | None = None
         self.tape, self.recorded = "", None
         self.report["timings"]["compile_s"] = compiled.seconds
         if compiled.form is None:
@@ -133,14 +132,22 @@ class ReportRun:
         ) as error:  # the run succeeded: lines that cannot be looked into are no reason to fail
             self._probe, self._found = None, [*self._found, *error.diagnostics]
             return
-        self._found += watched.births(seen, asked.options.loss, self._spoilt)
+        self._found += self._births(seen)
+
+    def _births(self, seen: watched.Seen) -> list[Diagnostic]:
+        """Where numbers that are not finite come from."""
+        name, ran = self.asked.options.loss, self._ran
+        found = births.of_lines(seen, name, () if ran is None else ran.spoilt)
+        if found or name is None or ran is None or ran.spoilt:
+            return found
+        return births.of_gradients(self.cell, ran.gradients, name)
 
     def _taped(self, form: Form, loss: Field, what: runs.Touched) -> None:
         asked = self.asked
         name = asked.options.loss or loss.name
         wrt = asked.wrt or _with_gradient(form, loss)
         ran = runs.taped(asked.kernel, asked.args, loss, wrt, what)
-        self._spoilt = ran.spoilt
+        self._ran = ran
         self._summary.loss(name, ran.value, ran.gradients)
         self._summary.saved(ran.tape.saved)
         self.report["tape"] = tape_json(ran.tape, self.cell.source.name)

@@ -222,3 +222,22 @@ def test_what_is_refused_under_strict_is_marked_as_an_error(notebook):
     assert isinstance(ran.error, CompilationError)
     assert [(d["level"], d["code"]) for d in ran.report["diagnostics"]] == [("error", "serial")]
     assert "chain" not in notebook.names
+
+
+def test_an_infinite_gradient_that_no_line_has_in_between(notebook):
+    notebook.good("y[2] = 0.0")
+    ran = notebook.good(
+        "%%kernel bad --loss U\nfor i in y:\n    U[None] += 2 * y[i]\n    U[None] += ds.sqrt(y[i])"
+    )
+    (found,) = [d for d in ran.report["diagnostics"] if d["code"] == "nan"]
+    assert (found["line"], found["message"]) == (
+        4,
+        "the gradient ∂U/∂y is not finite: `y` is read here: 1 of 8",
+    )
+    assert [(r["line"], r["message"]) for r in found["related"]] == [(3, "read here, too")]
+
+
+def test_numbers_that_were_not_finite_before_are_nobodys_fault(notebook):
+    notebook.good("y[2] = np.nan")
+    ran = notebook.good("%%kernel fine --loss U\nfor i in y:\n    a = y[i] * 2\n    U[None] += a")
+    assert [d for d in ran.report["diagnostics"] if d["code"] == "nan"] == []
