@@ -8,7 +8,9 @@ const SIGNS = { error: '✖', warning: '▲', note: 'ℹ' };
 export function spoken(diagnostic: Diagnostic): string {
   const related = diagnostic.related.map(each => `line ${each.line}: ${each.message}`);
   const help = diagnostic.help === null ? [] : [`help: ${diagnostic.help}`];
-  return [`${diagnostic.level} in line ${diagnostic.line}: ${diagnostic.message}`, ...related, ...help].join('. ');
+  return [`${diagnostic.level} in line ${diagnostic.line}: ${diagnostic.message}`, ...related, ...help].join(
+    '. '
+  );
 }
 
 /**
@@ -47,11 +49,18 @@ export function diagnosticView(
       'ul',
       {},
       place(diagnostic.line, lastLine(diagnostic), '', lines[diagnostic.line - 1] ?? '', true),
-      ...diagnostic.related.map(each => place(each.line, lastLine(each), each.message, each.source, each.cell))
+      ...diagnostic.related.map(each =>
+        place(each.line, lastLine(each), each.message, each.source, each.cell)
+      )
     ),
     diagnostic.help === null
       ? null
-      : html('p', { class: 'dsim-help' }, html('span', { class: 'dsim-kind' }, 'help'), html('span', {}, diagnostic.help))
+      : html(
+          'p',
+          { class: 'dsim-help' },
+          html('span', { class: 'dsim-kind' }, 'help'),
+          html('span', {}, diagnostic.help)
+        )
   );
 }
 

@@ -44,12 +44,21 @@ function filled<E extends Element>(element: E, attributes: object, children: Chi
       element.setAttribute(name, visible(String(value)));
     }
   }
-  element.append(...children.filter(child => child !== null).map(child => (typeof child === 'string' ? visible(child) : child)));
+  element.append(
+    ...children
+      .filter(child => child !== null)
+      .map(child => (typeof child === 'string' ? visible(child) : child))
+  );
   return element;
 }
 
 /** A table with a caption that screen readers announce. */
-export function table(caption: string, heads: string[], rows: Child[][], numeric: number[] = []): HTMLTableElement {
+export function table(
+  caption: string,
+  heads: string[],
+  rows: Child[][],
+  numeric: number[] = []
+): HTMLTableElement {
   const kind = (column: number) => (numeric.includes(column) ? { class: 'dsim-number' } : {});
   const cells = (row: Child[]) =>
     row.map((cell, column) =>
@@ -59,7 +68,11 @@ export function table(caption: string, heads: string[], rows: Child[][], numeric
     'table',
     { class: 'dsim-table' },
     html('caption', { class: 'dsim-for-readers' }, caption),
-    html('thead', {}, html('tr', {}, ...heads.map((head, column) => html('th', { scope: 'col', ...kind(column) }, head)))),
+    html(
+      'thead',
+      {},
+      html('tr', {}, ...heads.map((head, column) => html('th', { scope: 'col', ...kind(column) }, head)))
+    ),
     html('tbody', {}, ...rows.map(row => html('tr', {}, ...cells(row))))
   );
 }

@@ -1,7 +1,18 @@
 /** What has the focus in a report, or in the sliders below it: its keys are its own, and it has a name. */
 
 const PLACES = '.dsim-report, .dsim-hover, .dsim-scrubber';
-const TAKEN = new Set(['Enter', ' ', 'ArrowLeft', 'ArrowRight', 'ArrowUp', 'ArrowDown', 'Home', 'End', 'PageUp', 'PageDown']);
+const TAKEN = new Set([
+  'Enter',
+  ' ',
+  'ArrowLeft',
+  'ArrowRight',
+  'ArrowUp',
+  'ArrowDown',
+  'Home',
+  'End',
+  'PageUp',
+  'PageDown'
+]);
 /** Lumino, which finds the commands for keys, passes over an element that has this. */
 const PASS = 'data-lm-suppress-shortcuts';
 

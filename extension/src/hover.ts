@@ -36,7 +36,8 @@ function content(view: EditorView, found: Place[]): HTMLElement {
 }
 
 const hover = hoverTooltip(
-  (view, position) => tooltip(diagnosticsIn(view.state).filter(({ from, to }) => from <= position && position <= to)),
+  (view, position) =>
+    tooltip(diagnosticsIn(view.state).filter(({ from, to }) => from <= position && position <= to)),
   { hideOnChange: true }
 );
 

@@ -2,11 +2,15 @@
 import type { JupyterFrontEnd, JupyterFrontEndPlugin } from '@jupyterlab/application';
 import type { ICodeCellModel } from '@jupyterlab/cells';
 import type { CodeEditor } from '@jupyterlab/codeeditor';
-import { EditorExtensionRegistry, IEditorExtensionRegistry, IEditorLanguageRegistry } from '@jupyterlab/codemirror';
+import {
+  EditorExtensionRegistry,
+  IEditorExtensionRegistry,
+  IEditorLanguageRegistry
+} from '@jupyterlab/codemirror';
 import { IRenderMimeRegistry } from '@jupyterlab/rendermime';
+import { watchFocus } from './focus.ts';
 import { followOutputs } from './follow.ts';
 import { diagnosticsByHand } from './hover.ts';
-import { watchFocus } from './focus.ts';
 import { marks } from './marks.ts';
 import { reportRenderer } from './renderer.ts';
 import { revealExtension } from './reveal.ts';
@@ -28,7 +32,12 @@ const plugin: JupyterFrontEndPlugin<void> = {
       name: 'dsim-lab:marks',
       factory: ({ model }) =>
         isCodeCell(model)
-          ? EditorExtensionRegistry.createImmutableExtension([marks, revealExtension, diagnosticsByHand, followOutputs(model)])
+          ? EditorExtensionRegistry.createImmutableExtension([
+              marks,
+              revealExtension,
+              diagnosticsByHand,
+              followOutputs(model)
+            ])
           : null
     });
   }

@@ -24,7 +24,9 @@ export function laneView(tape: Tape, reveal: (call: Call) => void): HTMLElement 
   const graph = lanes(tape, MOST_COLUMNS);
   const names = graph.fields.map(name => shortened(name, LONGEST_NAME));
   const left = LETTER * Math.max(0, ...names.map(name => Array.from(name).length)) + 16;
-  const heads = graph.columns.map(({ call }) => shortened(call.kernel, LONGEST_NAME) + times(call.count ?? 1));
+  const heads = graph.columns.map(
+    ({ call }) => shortened(call.kernel, LONGEST_NAME) + times(call.count ?? 1)
+  );
   const slant = LETTER * 0.75 * Math.max(0, ...heads.map(head => Array.from(head).length)) + 12;
   const top = slant + 22;
   const width = left + COLUMN * graph.columns.length + slant;
@@ -34,13 +36,31 @@ export function laneView(tape: Tape, reveal: (call: Call) => void): HTMLElement 
   const y = (lane: number) => top + LANE * (lane + 0.5);
   const picture = svg(
     'svg',
-    { class: 'dsim-lanes', width, height, viewBox: `0 0 ${width} ${height}`, role: 'img', 'aria-label': described(graph) },
+    {
+      class: 'dsim-lanes',
+      width,
+      height,
+      viewBox: `0 0 ${width} ${height}`,
+      role: 'img',
+      'aria-label': described(graph)
+    },
     ...names.map((name, lane) => laneLine(name, graph, lane, x, y(lane), left)),
     ...repeats(tape, graph, x, top, bottom),
     ...graph.columns.map((column, index) => columnMarks(column, heads[index] ?? '', x(index), top, y, reveal))
   );
-  const rest = graph.left === 0 ? null : html('p', { class: 'dsim-hint' }, `and ${graph.left} calls more, in the table`);
-  return html('div', { class: 'dsim-graph' }, html('div', { class: 'dsim-scroll', tabindex: 0, role: 'group', 'aria-label': 'Fields and calls' }, picture), signs(), rest);
+  const rest =
+    graph.left === 0 ? null : html('p', { class: 'dsim-hint' }, `and ${graph.left} calls more, in the table`);
+  return html(
+    'div',
+    { class: 'dsim-graph' },
+    html(
+      'div',
+      { class: 'dsim-scroll', tabindex: 0, role: 'group', 'aria-label': 'Fields and calls' },
+      picture
+    ),
+    signs(),
+    rest
+  );
 }
 
 /** The graph in words; the table says the same at length. */
@@ -52,8 +72,17 @@ function described(graph: Lanes): string {
   return `Calls and the fields that they touch: ${columns.join('; ')}`;
 }
 
-function laneLine(name: string, graph: Lanes, lane: number, x: (column: number) => number, y: number, left: number): Node {
-  const touched = graph.columns.flatMap(({ touches }, index) => (touches.some(each => each.lane === lane) ? [index] : []));
+function laneLine(
+  name: string,
+  graph: Lanes,
+  lane: number,
+  x: (column: number) => number,
+  y: number,
+  left: number
+): Node {
+  const touched = graph.columns.flatMap(({ touches }, index) =>
+    touches.some(each => each.lane === lane) ? [index] : []
+  );
   return svg(
     'g',
     {},
@@ -93,9 +122,17 @@ function beside(touches: Column['touches'], lane: number, touch: Touch): number 
 }
 
 /** "× 2048" under the columns that repeat together. */
-function repeats(tape: Tape, graph: Lanes, x: (column: number) => number, top: number, bottom: number): Node[] {
+function repeats(
+  tape: Tape,
+  graph: Lanes,
+  x: (column: number) => number,
+  top: number,
+  bottom: number
+): Node[] {
   const spans = new Map<number, { first: number; last: number }>();
-  graph.columns.forEach(({ group }, index) => spans.set(group, { first: spans.get(group)?.first ?? index, last: index }));
+  graph.columns.forEach(({ group }, index) =>
+    spans.set(group, { first: spans.get(group)?.first ?? index, last: index })
+  );
   return Array.from(spans).flatMap(([group, { first, last }]) => {
     const count = tape.groups[group]?.count ?? 1;
     if (count === 1) {
@@ -103,8 +140,19 @@ function repeats(tape: Tape, graph: Lanes, x: (column: number) => number, top: n
     }
     const [from, to] = [x(first) - COLUMN * 0.42, x(last) + COLUMN * 0.42];
     return [
-      svg('rect', { class: 'dsim-repeat', x: from, y: top - 14, width: to - from, height: bottom - top + 16, rx: 6 }),
-      svg('text', { class: 'dsim-count', x: (from + to) / 2, y: bottom + 15, 'text-anchor': 'middle' }, times(count).trim())
+      svg('rect', {
+        class: 'dsim-repeat',
+        x: from,
+        y: top - 14,
+        width: to - from,
+        height: bottom - top + 16,
+        rx: 6
+      }),
+      svg(
+        'text',
+        { class: 'dsim-count', x: (from + to) / 2, y: bottom + 15, 'text-anchor': 'middle' },
+        times(count).trim()
+      )
     ];
   });
 }
@@ -124,17 +172,14 @@ function sign(touch: Touch, x: number, y: number): Node {
 }
 
 function signs(): HTMLElement {
-  const entries = TOUCHES.map(touch =>
-    html(
-      'span',
-      {},
-      svgIcon(touch),
-      MEANING[touch]
-    )
-  );
+  const entries = TOUCHES.map(touch => html('span', {}, svgIcon(touch), MEANING[touch]));
   return html('p', { class: 'dsim-signs' }, ...entries);
 }
 
 function svgIcon(touch: Touch): Node {
-  return svg('svg', { class: 'dsim-lanes', width: 16, height: 14, viewBox: '0 0 16 14', 'aria-hidden': 'true' }, sign(touch, 8, 7));
+  return svg(
+    'svg',
+    { class: 'dsim-lanes', width: 16, height: 14, viewBox: '0 0 16 14', 'aria-hidden': 'true' },
+    sign(touch, 8, 7)
+  );
 }

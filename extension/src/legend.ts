@@ -21,11 +21,20 @@ function heatLegend(heat: Heat): HTMLElement {
   const steps = [0, 0.25, 0.5, 0.75, 1].map(level => html('i', { style: `--dsim-level: ${level}` }));
   const end = (value: Real) => html('b', {}, typeof value === 'number' ? brief(value) : value);
   if (heat.low === heat.high) {
-    return html('span', {}, `how ${heat.loss} reacts to a line: `, end(heat.low), ', for each that is marked');
+    return html(
+      'span',
+      {},
+      `how ${heat.loss} reacts to a line: `,
+      end(heat.low),
+      ', for each that is marked'
+    );
   }
   return html(
     'span',
-    { title: 'Root mean square, over the iterations, of the adjoints of what a line computes; logarithmic scale' },
+    {
+      title:
+        'Root mean square, over the iterations, of the adjoints of what a line computes; logarithmic scale'
+    },
     `how ${heat.loss} reacts to a line: `,
     end(heat.low),
     html('span', { class: 'dsim-scale', 'aria-hidden': 'true' }, ...steps),

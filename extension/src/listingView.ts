@@ -40,13 +40,25 @@ export function destroyEditors(element: Element | undefined): void {
 }
 
 /** Draw a listing; `languages` colours it if it can. */
-export function listingView(listing: Listing, languages: IEditorLanguageRegistry, actions: ListingActions): HTMLElement {
-  const hint = 'On the left, the line of the cell that a line comes from: click it, or press Enter, to go there.';
+export function listingView(
+  listing: Listing,
+  languages: IEditorLanguageRegistry,
+  actions: ListingActions
+): HTMLElement {
+  const hint =
+    'On the left, the line of the cell that a line comes from: click it, or press Enter, to go there.';
   const leads = listing.lines.some(line => line !== null);
-  const element = html('div', { class: 'dsim-listing' }, leads ? html('p', { class: 'dsim-hint' }, hint) : null);
+  const element = html(
+    'div',
+    { class: 'dsim-listing' },
+    leads ? html('p', { class: 'dsim-hint' }, hint) : null
+  );
   const language = new Compartment();
   const extensions = [base(listing, actions), language.of([])];
-  const view = new EditorView({ parent: element, state: EditorState.create({ doc: visible(listing.text), extensions }) });
+  const view = new EditorView({
+    parent: element,
+    state: EditorState.create({ doc: visible(listing.text), extensions })
+  });
   const colour = async () => {
     const found = await languages.getLanguage(listing.language).catch(() => null); // without, it stays black and white
     if (found?.support) {
@@ -58,7 +70,8 @@ export function listingView(listing: Listing, languages: IEditorLanguageRegistry
 }
 
 function base(listing: Listing, actions: ListingActions): Extension {
-  const origin = (view: EditorView, position: number) => listing.lines[view.state.doc.lineAt(position).number - 1] ?? null;
+  const origin = (view: EditorView, position: number) =>
+    listing.lines[view.state.doc.lineAt(position).number - 1] ?? null;
   let pointed: number | null = null;
   const point = (line: number | null) => {
     if (line !== pointed) {
@@ -72,10 +85,14 @@ function base(listing: Listing, actions: ListingActions): Extension {
     }
     return line !== null;
   };
-  const below = (view: EditorView, event: MouseEvent) => origin(view, view.lineBlockAtHeight(event.clientY - view.documentTop).from);
+  const below = (view: EditorView, event: MouseEvent) =>
+    origin(view, view.lineBlockAtHeight(event.clientY - view.documentTop).from);
   return [
     EditorState.readOnly.of(true),
-    EditorView.contentAttributes.of({ 'aria-label': `${listing.name} of the kernel`, 'aria-readonly': 'true' }),
+    EditorView.contentAttributes.of({
+      'aria-label': `${listing.name} of the kernel`,
+      'aria-readonly': 'true'
+    }),
     jupyterTheme,
     keymap.of([{ key: 'Enter', run: view => reveal(origin(view, view.state.selection.main.head)) }]),
     gutter({

@@ -27,7 +27,13 @@ interface Span {
   to: number;
 }
 
-const NONE: Marks = { report: null, fresh: true, lines: [], onLines: Decoration.none, diagnostics: Decoration.none };
+const NONE: Marks = {
+  report: null,
+  fresh: true,
+  lines: [],
+  onLines: Decoration.none,
+  diagnostics: Decoration.none
+};
 
 /** The report that the editor shows from now on. */
 export const showReport = StateEffect.define<Report | null>();
@@ -67,7 +73,13 @@ function edited({ report, lines, diagnostics }: Marks, { changes, newDoc }: Tran
     const [from, to] = [changes.mapPos(span.from, 1), changes.mapPos(span.to, -1)];
     return to < from || (to === from && span.to > span.from) ? null : { from, to };
   });
-  return { report, fresh, lines: moved, onLines: lineMarks(report, newDoc, moved), diagnostics: diagnostics.map(changes) };
+  return {
+    report,
+    fresh,
+    lines: moved,
+    onLines: lineMarks(report, newDoc, moved),
+    diagnostics: diagnostics.map(changes)
+  };
 }
 
 /** The editor's line for a line of the report that it shows, or null when it is no longer there. */
@@ -119,7 +131,10 @@ function marked(document: Text, report: Report | null): Marks {
 
 function lineMarks(report: Report, document: Text, spans: (Span | null)[]): DecorationSet {
   const start = starts(document, spans);
-  return Decoration.set([...heatMarks(report.heat, start), ...valueMarks(report.probe, document, start)], true);
+  return Decoration.set(
+    [...heatMarks(report.heat, start), ...valueMarks(report.probe, document, start)],
+    true
+  );
 }
 
 /** Where the line begins that a line of the report is now. */
@@ -207,5 +222,3 @@ function valueMarks(probe: Probe | null, document: Text, start: Start): Range<De
     Decoration.widget({ widget: new LineEnd(parts.join('  ·  ')), side: 1 }).range(document.lineAt(from).to)
   );
 }
-
-

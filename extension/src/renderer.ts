@@ -56,7 +56,12 @@ class ReportWidget extends Widget implements IRenderMime.IRenderer {
     const { tape } = report;
     if (report.summary.rows.length > 0 || report.heat !== null || report.probe !== null) {
       const key = JSON.stringify([report.summary, report.heat, report.probe, timings(report)]);
-      tabs.push({ name: 'summary', label: 'Summary', key, make: () => summaryView(report, line => this.reveal(line)) });
+      tabs.push({
+        name: 'summary',
+        label: 'Summary',
+        key,
+        make: () => summaryView(report, line => this.reveal(line))
+      });
     }
     if (tape !== null) {
       const make = () => tapeView(tape, report, call => this.revealCall(call));
@@ -64,7 +69,10 @@ class ReportWidget extends Widget implements IRenderMime.IRenderer {
     }
     for (const listing of report.listings) {
       const make = () =>
-        listingView(listing, this.languages, { point: line => this.point(line), reveal: line => this.reveal(line) });
+        listingView(listing, this.languages, {
+          point: line => this.point(line),
+          reveal: line => this.reveal(line)
+        });
       tabs.push({ name: listing.name, label: LABELS[listing.name], key: JSON.stringify(listing), make });
     }
     return tabs;
@@ -106,8 +114,12 @@ function head(report: Report, go: (line: number, endLine: number) => void): HTML
   const parts = [
     html('p', { class: 'dsim-headline' }, report.summary.text),
     // Shown by the style sheet when the editor above is marked as edited.
-    report.source === null ? null : html('p', { class: 'dsim-edited' }, 'The cell was edited after this; run it again.'),
-    diagnostics.length === 0 ? null : html('ul', { class: 'dsim-diagnostics', 'aria-label': 'Diagnostics' }, ...diagnostics),
+    report.source === null
+      ? null
+      : html('p', { class: 'dsim-edited' }, 'The cell was edited after this; run it again.'),
+    diagnostics.length === 0
+      ? null
+      : html('ul', { class: 'dsim-diagnostics', 'aria-label': 'Diagnostics' }, ...diagnostics),
     legend(report)
   ];
   return parts.filter(part => part !== null);

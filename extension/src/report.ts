@@ -31,7 +31,12 @@ const probe = record({
   values: listOf(record({ line, name: text, text }))
 });
 
-const listing = record({ name: oneOf('adjoint', 'ir', 'python', 'llvm'), language: text, text, lines: listOf(orNull(line)) });
+const listing = record({
+  name: oneOf('adjoint', 'ir', 'python', 'llvm'),
+  language: text,
+  text,
+  lines: listOf(orNull(line))
+});
 
 const call = record({
   kernel: text,
@@ -55,7 +60,16 @@ const tape = record({
   groups: listOf(record({ first: count, count, calls: listOf(call) })),
   /** How many folded calls are not among the groups, because there are too many. */
   more: optional(count),
-  fields: listOf(record({ name: text, dtype: text, shape: listOf(count), entry_shape: optional(listOf(count)), needs_grad: flag, bytes: count })),
+  fields: listOf(
+    record({
+      name: text,
+      dtype: text,
+      shape: listOf(count),
+      entry_shape: optional(listOf(count)),
+      needs_grad: flag,
+      bytes: count
+    })
+  ),
   series: record({ step: listOf(count), gradient_norm: listOf(real), saved_bytes: listOf(real) }),
   nonfinite: orNull(record({ call: count, kernel: text, field: text, line: orNull(line) }))
 });
@@ -149,5 +163,7 @@ export function plainText(data: Readonly<Record<string, unknown>>): string {
     return given;
   }
   // A notebook file holds text as one string or as a list of lines.
-  return listOf(text)(given) ? given.join('') : 'This report was made by another version of dsim. Run the cell again.';
+  return listOf(text)(given)
+    ? given.join('')
+    : 'This report was made by another version of dsim. Run the cell again.';
 }

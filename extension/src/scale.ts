@@ -18,7 +18,10 @@ export type Label = (value: number) => string;
 export function linearAxis(values: readonly number[], label: Label = brief): Axis {
   const [low, high] = span(values);
   const step = roundStep((high - low || Math.abs(high) || 1) / 3);
-  const [from, to] = [Math.floor(low / step) * step, Math.max(Math.ceil(high / step), Math.floor(low / step) + 1) * step];
+  const [from, to] = [
+    Math.floor(low / step) * step,
+    Math.max(Math.ceil(high / step), Math.floor(low / step) + 1) * step
+  ];
   const steps = Math.round((to - from) / step);
   return {
     place: value => (value - from) / (to - from),
@@ -43,7 +46,10 @@ export function logAxis(values: readonly number[], label: Label = asPower): Axis
   const from = Math.floor(low);
   const to = Math.max(Math.ceil(high), from + 1);
   const every = Math.ceil((to - from) / 4);
-  const powers = Array.from({ length: Math.floor((to - from) / every) + 1 }, (_, index) => from + index * every);
+  const powers = Array.from(
+    { length: Math.floor((to - from) / every) + 1 },
+    (_, index) => from + index * every
+  );
   return {
     place: value => (value > 0 ? (Math.log10(value) - from) / (to - from) : 0),
     ticks: powers.map(power => ({ at: (power - from) / (to - from), label: label(10 ** power) }))
@@ -51,9 +57,10 @@ export function logAxis(values: readonly number[], label: Label = asPower): Axis
 }
 
 function span(values: readonly number[]): [number, number] {
-  return [values.reduce((a, b) => Math.min(a, b), Infinity), values.reduce((a, b) => Math.max(a, b), -Infinity)].map(
-    end => (Number.isFinite(end) ? end : 0)
-  ) as [number, number];
+  return [
+    values.reduce((a, b) => Math.min(a, b), Infinity),
+    values.reduce((a, b) => Math.max(a, b), -Infinity)
+  ].map(end => (Number.isFinite(end) ? end : 0)) as [number, number];
 }
 
 /** The smallest of 1, 2, 5, 10, … that is not below `step`. */

@@ -7,7 +7,8 @@ export type Of<S> = S extends Shape<infer T> ? T : never;
 export const text: Shape<string> = (value): value is string => typeof value === 'string';
 export const flag: Shape<boolean> = (value): value is boolean => typeof value === 'boolean';
 export const finite: Shape<number> = (value): value is number => Number.isFinite(value);
-export const count: Shape<number> = (value): value is number => Number.isInteger(value) && (value as number) >= 0;
+export const count: Shape<number> = (value): value is number =>
+  Number.isInteger(value) && (value as number) >= 0;
 /** A line of a text; the first is 1. */
 export const line: Shape<number> = (value): value is number => count(value) && value >= 1;
 
@@ -34,7 +35,9 @@ export function oneOf<const T extends string | number>(...allowed: T[]): Shape<T
 }
 
 /** An object with at least these entries. */
-export function record<S extends Record<string, Shape<unknown>>>(entries: S): Shape<{ [K in keyof S]: Of<S[K]> }> {
+export function record<S extends Record<string, Shape<unknown>>>(
+  entries: S
+): Shape<{ [K in keyof S]: Of<S[K]> }> {
   return (value): value is { [K in keyof S]: Of<S[K]> } =>
     typeof value === 'object' &&
     value !== null &&

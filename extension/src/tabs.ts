@@ -58,7 +58,13 @@ export class Tabs {
   private button({ name, label }: Tab): HTMLElement {
     const button = html(
       'button',
-      { type: 'button', role: 'tab', id: `${this.id}-${name}`, 'aria-controls': `${this.id}-${name}-panel`, 'data-tab': name },
+      {
+        type: 'button',
+        role: 'tab',
+        id: `${this.id}-${name}`,
+        'aria-controls': `${this.id}-${name}-panel`,
+        'data-tab': name
+      },
       label
     );
     button.addEventListener('click', () => this.choose(name));

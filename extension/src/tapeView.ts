@@ -2,11 +2,11 @@
 import { html, link, table } from './dom.ts';
 import { laneView } from './laneView.ts';
 import { plots } from './plots.ts';
-import type { Curve } from './plots.ts';
+import type { Curve } from './curves.ts';
 import { timings } from './report.ts';
 import type { Call, Real, Report, Tape, Timings } from './report.ts';
 import { callAt, period } from './tape.ts';
-import { brief, bytes, counted, seconds, times } from './text.ts';
+import { brief, bytes, counted, seconds, times, visible } from './text.ts';
 
 /** So many groups are shown at once; a button shows more. */
 const GROUPS_AT_ONCE = 50;
@@ -19,7 +19,8 @@ type Go = (call: Call) => void;
 export function tapeView(tape: Tape, report: Report, reveal: RevealCall): HTMLElement {
   const status = html('p', { class: 'dsim-hint', role: 'status' });
   const go = (call: Call) => {
-    status.textContent = reveal(call) ? '' : `There is no cell in this notebook with the lines of ${call.kernel}.`;
+    const missing = `There is no cell in this notebook with the lines of ${call.kernel}.`;
+    status.textContent = reveal(call) ? '' : visible(missing);
   };
   const times = timings(report);
   return html(
@@ -102,7 +103,11 @@ function columns(tape: Tape, { calls, backward }: Timings): Column[] {
     numeric: false,
     cell: call => names(call).join(', ')
   });
-  const number = (head: string, value: (call: Call, number: number) => Real | undefined, label: (value: number) => string) => ({
+  const number = (
+    head: string,
+    value: (call: Call, number: number) => Real | undefined,
+    label: (value: number) => string
+  ) => ({
     head,
     numeric: true,
     cell: (call: Call, number: number) => {
@@ -129,7 +134,18 @@ function callsTable(tape: Tape, measured: Timings, go: Go): HTMLElement {
     'table',
     { class: 'dsim-table dsim-calls' },
     html('caption', { class: 'dsim-for-readers' }, 'Calls on the tape, in order'),
-    html('thead', {}, html('tr', {}, ...heads, ...shownColumns.map(({ head, numeric }) => html('th', { scope: 'col', ...(numeric ? { class: 'dsim-number' } : {}) }, head))))
+    html(
+      'thead',
+      {},
+      html(
+        'tr',
+        {},
+        ...heads,
+        ...shownColumns.map(({ head, numeric }) =>
+          html('th', { scope: 'col', ...(numeric ? { class: 'dsim-number' } : {}) }, head)
+        )
+      )
+    )
   );
   const more = html('button', { type: 'button', class: 'dsim-more' });
   let shown = 0;
@@ -146,7 +162,9 @@ function callsTable(tape: Tape, measured: Timings, go: Go): HTMLElement {
   };
   more.addEventListener('click', show);
   show();
-  const rest = tape.more ? html('p', { class: 'dsim-hint' }, `and ${counted(tape.more, 'folded call')} more`) : null;
+  const rest = tape.more
+    ? html('p', { class: 'dsim-hint' }, `and ${counted(tape.more, 'folded call')} more`)
+    : null;
   return html('div', { class: 'dsim-scroll' }, element, more, rest);
 }
 
@@ -159,19 +177,28 @@ function groupRows(group: Tape['groups'][number], firstCall: number, columns: Co
     const ends = [...new Set([next, next + length - 1])];
     next += length;
     const heads = [
-      html('th', { scope: 'row', class: 'dsim-number' }, ends.map(end => end.toLocaleString('en')).join(' – ')),
+      html(
+        'th',
+        { scope: 'row', class: 'dsim-number' },
+        ends.map(end => end.toLocaleString('en')).join(' – ')
+      ),
       html('td', { class: 'dsim-count' }, times(count).trim())
     ];
     if (count > 1) {
       heads.forEach(head => (head.rowSpan = calls.length));
     }
-    const name = call.line === null ? call.kernel : link(call.kernel, `Show the lines of ${call.kernel}`, () => go(call));
+    const name =
+      call.line === null
+        ? call.kernel
+        : link(call.kernel, `Show the lines of ${call.kernel}`, () => go(call));
     return html(
       'tr',
       {},
       ...(index === 0 || count === 1 ? heads : []),
       html('td', {}, name, times(call.count ?? 1)),
-      ...columns.map(({ numeric, cell }) => html('td', numeric ? { class: 'dsim-number' } : {}, cell(call, firstCall + index)))
+      ...columns.map(({ numeric, cell }) =>
+        html('td', numeric ? { class: 'dsim-number' } : {}, cell(call, firstCall + index))
+      )
     );
   });
   return html('tbody', { class: count === 1 ? '' : 'dsim-repeated' }, ...rows);

@@ -64,7 +64,10 @@ export function seconds(value: number): string {
 export function brief(value: number): string {
   const size = Math.abs(value);
   if (size !== 0 && (size < 1e-3 || size >= 1e4)) {
-    return value.toExponential(2).replace(/\.?0+e/, 'e').replace('e+', 'e');
+    return value
+      .toExponential(2)
+      .replace(/\.?0+e/, 'e')
+      .replace('e+', 'e');
   }
   return String(Number(value.toPrecision(4)));
 }

@@ -31,9 +31,15 @@ const WRONG: Record<string, object> = {
   'with a list in the place of a text': { source: [] },
   'with a line 0': { heat: { ...REPORT.heat, lines: [{ line: 0, adjoint: 1, level: 1 }] } },
   'with half a line': { heat: { ...REPORT.heat, lines: [{ line: 1.5, adjoint: 1, level: 1 }] } },
-  'with a level that is not finite': { heat: { ...REPORT.heat, lines: [{ line: 1, adjoint: 1, level: 'inf' }] } },
-  'with a diagnostic that lacks its place': { diagnostics: [{ level: 'error', code: 'x', message: 'x', help: null, related: [] }] },
-  'with a listing of no known name': { listings: [{ name: '" onclick="', language: 'text', text: '', lines: [] }] },
+  'with a level that is not finite': {
+    heat: { ...REPORT.heat, lines: [{ line: 1, adjoint: 1, level: 'inf' }] }
+  },
+  'with a diagnostic that lacks its place': {
+    diagnostics: [{ level: 'error', code: 'x', message: 'x', help: null, related: [] }]
+  },
+  'with a listing of no known name': {
+    listings: [{ name: '" onclick="', language: 'text', text: '', lines: [] }]
+  },
   'without diagnostics': { diagnostics: undefined }
 };
 for (const [what, changes] of Object.entries(WRONG)) {
@@ -57,7 +63,15 @@ test('the last report with a source marks; tapes do not', () => {
 
 test('times that are missing are not made up', () => {
   const report = read({});
-  const nothing = { compile: null, launch: null, gradient: null, calls: [], backward: [], series: [], seriesBackward: [] };
+  const nothing = {
+    compile: null,
+    launch: null,
+    gradient: null,
+    calls: [],
+    backward: [],
+    series: [],
+    seriesBackward: []
+  };
   assert.deepEqual(report && timings(report), { ...nothing, compile: 0.5, calls: [1, 2] });
   const without = read({ timings: { calls_s: ['long'], launch_s: 'inf' } });
   assert.deepEqual(without && timings(without), nothing);

@@ -10,7 +10,14 @@ function call(kernel: string, touches: Partial<Call> = {}): Call {
 
 const GROUPS = [
   { first: 0, count: 1, calls: [call('start', { stores: ['x'] })] },
-  { first: 1, count: 3, calls: [call('push', { reads: ['x'], stores: ['v'] }), call('move', { reads: ['v'], stores: ['x'], overwrites: ['x'] })] },
+  {
+    first: 1,
+    count: 3,
+    calls: [
+      call('push', { reads: ['x'], stores: ['v'] }),
+      call('move', { reads: ['v'], stores: ['x'], overwrites: ['x'] })
+    ]
+  },
   { first: 7, count: 1, calls: [call('loss', { reads: ['x'], accumulates: ['U'] })] }
 ];
 const TAPE: Tape = {
@@ -37,8 +44,19 @@ test('a call that repeats inside of its group is found, too', () => {
 test('a lane for each field in the order of its first use, a column for each folded call', () => {
   const graph = lanes(TAPE, 10);
   assert.deepEqual(graph.fields, ['x', 'v', 'U']);
-  assert.deepEqual(graph.columns.map(({ call, group }) => [call.kernel, group]), [['start', 0], ['push', 1], ['move', 1], ['loss', 2]]);
-  assert.deepEqual(graph.columns[2]?.touches, [{ lane: 1, touch: 'reads' }, { lane: 0, touch: 'overwrites' }]);
+  assert.deepEqual(
+    graph.columns.map(({ call, group }) => [call.kernel, group]),
+    [
+      ['start', 0],
+      ['push', 1],
+      ['move', 1],
+      ['loss', 2]
+    ]
+  );
+  assert.deepEqual(graph.columns[2]?.touches, [
+    { lane: 1, touch: 'reads' },
+    { lane: 0, touch: 'overwrites' }
+  ]);
   assert.equal(graph.left, 0);
 });
 

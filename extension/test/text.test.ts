@@ -22,7 +22,13 @@ test('long text is cut between characters', () => {
 });
 
 test('numbers are brief', () => {
-  assert.deepEqual([0, 0.01234567, -2.5, 1234567, 1.2e-7].map(brief), ['0', '0.01235', '-2.5', '1.23e6', '1.2e-7']);
+  assert.deepEqual([0, 0.01234567, -2.5, 1234567, 1.2e-7].map(brief), [
+    '0',
+    '0.01235',
+    '-2.5',
+    '1.23e6',
+    '1.2e-7'
+  ]);
   assert.deepEqual([0, 9999, 10_000, 3_200_000].map(bytes), ['0 B', '9,999 B', '10 kB', '3.2 MB']);
   assert.deepEqual([0, 2.1e-5, 0.0312, 4.5].map(seconds), ['0 µs', '21 µs', '31.2 ms', '4.5 s']);
   assert.deepEqual([counted(1, 'call'), counted(2048, 'call')], ['1 call', '2,048 calls']);
