@@ -124,10 +124,23 @@ def test_page_that_cannot_be_written(folder, capsys):
     assert "file/empty.html cannot be written" in capsys.readouterr().err
 
 
-def test_formulas_ask_for_mathjax(folder):
-    write(folder / "formula.ipynb", "# Energy\n\n$E = m c^2$")
-    assert cli.main(["run", "formula.ipynb"]) == 0
-    assert "mathjax" in (folder / "build" / "run" / "formula.html").read_text(encoding="utf-8").lower()
+def page_of(folder, *sources):
+    write(folder / "text.ipynb", *sources)
+    assert cli.main(["run", "text.ipynb"]) == 0
+    return (folder / "build" / "run" / "text.html").read_text(encoding="utf-8")
+
+
+def test_formulas_are_pictures(folder):
+    page = page_of(folder, "# Energy\n\nThe famous $E = m c^2$ says\n\n$$\\dfrac{E}{m} = c^2$$")
+    assert page.count('role="img"') == 2
+    assert "mathjax" not in page.lower()
+    assert "E = m c^2</" not in page
+
+
+def test_formulas_that_cannot_be_drawn_ask_for_mathjax(folder):
+    page = page_of(folder, "# Energy\n\n$E = m c^2$ and $\\begin{matrix} a \\end{matrix}$")
+    assert page.count('role="img"') == 1
+    assert "mathjax" in page.lower()
 
 
 def test_demo(folder, monkeypatch, capsys):

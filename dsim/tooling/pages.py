@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import copy
 from pathlib import Path
 
 from dsim.tooling.errors import ToolError
 from dsim.tooling.extras import require
+from dsim.tooling.formulas import drawn
 from dsim.tooling.notebooks import Notebook
 
 # nbconvert's page loads RequireJS, Mermaid and MathJax from the net. A page of ours is whole as it is, also
-# offline; only where the text holds formulas does it still ask for MathJax.
+# offline; only where the text holds formulas that were not drawn does it still ask for MathJax.
 TEMPLATE = """\
 {%- extends 'lab/index.html.j2' -%}
 {%- block html_head_js_requirejs -%}{%- endblock -%}
@@ -44,6 +46,10 @@ def write_page(notebook: Notebook, title: str, folder: Path) -> Path:
     exporters = require("nbconvert.exporters", extra="lab", purpose=purpose)
     loader = require("jinja2", extra="lab", purpose=purpose).DictLoader({"dsim.html.j2": TEMPLATE})
     exporter = exporters.HTMLExporter(extra_loaders=[loader], template_file="dsim.html.j2")
+    notebook = copy.deepcopy(notebook)
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown":
+            cell.source = drawn(cell.source)
     resources = {"metadata": {"name": title}, "formulas": has_formulas(notebook)}
     html, _ = exporter.from_notebook_node(notebook, resources=resources)
     page = folder / f"{title}.html"

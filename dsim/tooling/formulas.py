@@ -1,0 +1,88 @@
+r"""LaTeX formulas in a notebook's text, drawn by matplotlib as pictures that need no network.
+
+matplotlib knows a part of LaTeX's mathematics. A formula that it cannot draw stays as it is, for MathJax.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from typing import Any
+
+from dsim.tooling.extras import require
+
+# Code is looked for as well, so that a dollar sign in it opens no formula.
+_PARTS = re.compile(
+    r"(?P<code>(?P<ticks>`+).+?(?P=ticks))"
+    r"|\$\$(?P<block>.+?)\$\$"
+    r"|(?<![\\$])\$(?P<inline>[^\s$](?:[^$`]*[^\s$])?)\$(?![\d$])",
+    re.DOTALL,
+)
+_UNITS = 160  # to the em in which formulas are drawn; places are whole numbers of them
+_EM = 1.15  # of the text around; Computer Modern's letters are small
+_MARGIN = 6
+_LETTERS = {1: "M", 2: "L", 3: "Q", 4: "C"}  # by matplotlib's codes for parts of a path
+_CLOSE = 79
+
+
+def drawn(markdown: str) -> str:
+    r"""The text with its formulas as pictures, as far as they can be drawn.
+
+    Examples
+    --------
+    >>> drawn("costs $5")
+    'costs $5'
+    >>> drawn("force $F = m a$")[:34]
+    'force <svg role="img" aria-label="'
+    """
+    return _PARTS.sub(_replaced, markdown)
+
+
+def _replaced(found: re.Match[str]) -> str:
+    latex = found["block"] or found["inline"]
+    picture = None if latex is None else svg(latex)
+    if picture is None:
+        return found[0]
+    return f'<span style="display: block; text-align: center">{picture}</span>' if found["block"] else picture
+
+
+def svg(latex: str) -> str | None:
+    """One formula as an SVG element, in the colour of the text around it; None if it cannot be drawn."""
+    purpose = "to draw formulas"
+    fonts = require("matplotlib.font_manager", extra="lab", purpose=purpose)
+    paths = require("matplotlib.textpath", extra="lab", purpose=purpose).TextToPath()
+    text = "$" + " ".join(latex.split()) + "$"
+    font = fonts.FontProperties(size=_UNITS, math_fontfamily="cm")
+    try:
+        width, height, depth = paths.get_text_width_height_descent(text, font, ismath=True)
+        vertices, codes = paths.get_text_path(font, text, ismath=True)
+    except ValueError:
+        return None
+    left, top = -_MARGIN, depth - height - _MARGIN
+    width, height = width + 2 * _MARGIN, height + 2 * _MARGIN
+    size = f"width: {_em(width)}; height: {_em(height)}; vertical-align: {_em(-depth - _MARGIN)}"
+    return (
+        f'<svg role="img" aria-label="{html.escape(text[1:-1])}" style="{size}" fill="currentColor" '
+        f'viewBox="{left} {top:.0f} {width:.0f} {height:.0f}"><path d="{_path(vertices, codes)}"/></svg>'
+    )
+
+
+def _em(units: float) -> str:
+    return f"{_EM * units / _UNITS:.3f}em"
+
+
+def _path(vertices: Any, codes: Any) -> str:
+    """The outline in SVG's words, where y goes down."""
+    words: list[str] = []
+    before = None
+    for (x, y), code in zip(vertices, codes, strict=True):
+        if code == _CLOSE:
+            words.append("Z")
+            before = None
+            continue
+        # A curve's code stands at each of its points, its letter before the first.
+        if code in (1, 2) or code != before:
+            words.append(_LETTERS[int(code)])
+        words.append(f"{x:.0f} {-y:.0f}")
+        before = code
+    return " ".join(words)
