@@ -6,7 +6,7 @@ Every text is escaped here, at the one place where markup is made.
 from __future__ import annotations
 
 import html
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -64,12 +64,25 @@ def _section(name: str, content: str, opened: bool) -> str:
 def _listing(report: Report) -> str:
     texts, below = ends(report), by_line(report["diagnostics"])
     heat = {h["line"]: h for h in (report["heat"] or {"lines": ()})["lines"]}
+    lines = report["source"].split("\n")
+    whole = report["status"] == "failed" or heat or any(texts.values())
+    told = range(1, len(lines) + 1) if whole else _concerned(report["diagnostics"], len(lines))
     rows = []
-    for n, code in enumerate(report["source"].split("\n"), 1):
+    for n in told:
+        code = lines[n - 1]
+        if n - 1 not in told and n > 1:
+            rows.append("<tr><td class=dsim-number>⋮</td><td></td><td></td></tr>")
         found = below.get(n, [])
         rows.append(_line(n, _underlined(code, found), heat.get(n), texts.get(n, "")))
         rows += [f'<tr class="dsim-below"><td></td><td colspan=2>{_diagnostic(d)}</td></tr>' for d in found]
-    return f'<div class="dsim-wide"><table class="dsim-listing">{"".join(rows)}</table></div>'
+    return f'<div class="dsim-wide"><table class="dsim-listing">{"".join(rows)}</table></div>' if rows else ""
+
+
+def _concerned(diagnostics: Sequence[Mapping[str, Any]], count: int) -> list[int]:
+    """The lines of the cell that diagnostics name, each with its neighbours."""
+    found = [d["line"] for d in diagnostics]
+    found += [r["line"] for d in diagnostics for r in d["related"] if r["cell"]]
+    return sorted({n for line in found for n in (line - 1, line, line + 1) if 1 <= n <= count})
 
 
 def _line(number: int, code: str, heat: Mapping[str, Any] | None, end: str) -> str:
@@ -80,7 +93,7 @@ def _line(number: int, code: str, heat: Mapping[str, Any] | None, end: str) -> s
     klass = ' class="dsim-hot"' if heat is not None else ""
     return (
         f"<tr{klass}{style}><td class=dsim-number{told}>{number}</td>"
-        f"<td class=dsim-code><code>{code}</code></td><td class=dsim-end>{_text(end)}</td></tr>"
+        f"<td class=dsim-code><pre>{code}</pre></td><td class=dsim-end>{_text(end)}</td></tr>"
     )
 
 
@@ -121,7 +134,7 @@ def _numbered(listing: Mapping[str, Any]) -> str:
     """A listing with the cell's line before each of its lines."""
     lines = zip(listing["text"].split("\n"), listing["lines"], strict=True)
     rows = "".join(
-        f"<tr><td class=dsim-number>{n or ''}</td><td class=dsim-code><code>{_text(text)}</code></td></tr>"
+        f"<tr><td class=dsim-number>{n or ''}</td><td class=dsim-code><pre>{_text(text)}</pre></td></tr>"
         for text, n in lines
     )
     return f'<div class="dsim-wide"><table class="dsim-listing">{rows}</table></div>'

@@ -21,7 +21,9 @@ KERNEL = """\
 %%kernel squares --loss loss --wrt x --probe 1
 for i in x:
     a_name_so_long_that_the_line_would_wrap_if_it_could = x[i] ** 2
-    loss[None] += a_name_so_long_that_the_line_would_wrap_if_it_could"""
+    loss[None] += a_name_so_long_that_the_line_would_wrap_if_it_could
+    x[i] = 0.0"""
+LINES = len(KERNEL.splitlines())
 
 
 @pytest.fixture(scope="module")
@@ -40,11 +42,11 @@ def listing(browser: Browser, tmp_path_factory):
 
 
 def test_code_is_aligned_left_on_one_line_each(listing):
-    expect(listing).to_have_count(4)
-    code = listing.locator("td.dsim-code > code")
-    edges = {round(code.nth(k).bounding_box()["x"]) for k in range(4)}
+    expect(listing).to_have_count(LINES)
+    code = listing.locator("td.dsim-code > pre")
+    edges = {round(code.nth(k).bounding_box()["x"]) for k in range(LINES)}
     assert len(edges) == 1, "all lines begin at the same column"
-    assert len({round(code.nth(k).bounding_box()["height"]) for k in range(4)}) == 1
+    assert len({round(code.nth(k).bounding_box()["height"]) for k in range(LINES)}) == 1
     for css, value in (
         ("white-space", "pre"),
         ("background-color", "rgba(0, 0, 0, 0)"),
@@ -53,8 +55,12 @@ def test_code_is_aligned_left_on_one_line_each(listing):
         expect(code.nth(2)).to_have_css(css, value)
 
 
+def test_a_line_with_a_diagnostic_keeps_its_indentation(listing):
+    assert listing.nth(LINES - 1).locator("pre").text_content() == "    x[i] = 0.0"
+
+
 def test_only_heat_colours_a_row(listing):
-    for k in range(4):
+    for k in range(LINES):
         expect(listing.nth(k)).to_have_css("background-color", "rgba(0, 0, 0, 0)")
     cold, hot = listing.nth(1).locator(".dsim-code"), listing.nth(2).locator(".dsim-code")
     expect(cold).to_have_css("background-color", "rgba(0, 0, 0, 0)")

@@ -1,0 +1,56 @@
+"""Which lines of a cell the HTML form of a report lists."""
+
+import re
+from html import unescape
+
+from tests.notebook.cells import GRAVITY
+
+
+def listing(ran) -> list[tuple[str, str]]:
+    """The rows of the listing that stands open: the number, or ⋮, and the text without its markup."""
+    page = ran.form("html").partition("<details")[0]
+    table = re.search(r'<table class="dsim-listing">(.*?)</table>', page, re.DOTALL)
+    if table is None:
+        return []
+    cells = r"<td class=dsim-number[^>]*>([^<]*)</td><td(?: class=dsim-code)?>(.*?)</td>"
+    rows = re.findall(cells, table[1], re.DOTALL)
+    return [(n, unescape(re.sub(r"<[^>]*>", "", text))) for n, text in rows]
+
+
+def test_a_kernel_that_was_looked_into_is_listed_whole(notebook):
+    rows = listing(notebook.good(GRAVITY))
+    assert [text for _, text in rows] == GRAVITY.split("\n")
+
+
+def test_a_kernel_of_which_there_is_nothing_to_say_is_not_listed(notebook):
+    ran = notebook.good("%%kernel rest\nfor i in y:\n    y[i] = 0.0")
+    assert listing(ran) == []
+    assert "dsim-listing" in ran.form("html"), "its adjoint and the rest still are"
+
+
+OVERWRITING = """%%kernel push
+for i in v:
+    v[i] = [0.0, 0.0]
+
+for i in y:
+    b = y[i]
+    U[None] += b * b
+    c = b + 1.0
+    d = 2.0 * c
+    y[i] = d * y[i]"""
+
+
+def test_of_a_kernel_that_did_not_run_the_lines_are_listed_that_are_spoken_of(notebook):
+    ran = notebook.good(OVERWRITING)
+    (d,) = ran.report["diagnostics"]
+    read = [r["line"] for r in d["related"]]
+    assert (d["line"], read) == (10, [6])
+    numbers = [n for n, _ in listing(ran)]
+    assert numbers == ["⋮", "5", "6", "7", "⋮", "9", "10"]
+    assert ("10", "    y[i] = d * y[i]") in listing(ran)
+
+
+def test_a_kernel_that_failed_is_listed_whole(notebook):
+    broken = OVERWRITING.replace("2.0 * c", "2.0 * absent")
+    ran = notebook.run(broken)
+    assert [text for _, text in listing(ran)] == broken.split("\n")
