@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from dsim.runtime import randomness
 from dsim.runtime.fields import Field, companions_with_memory
 from dsim.runtime.forms import Form
 
@@ -20,13 +21,15 @@ def touched(form: Form, args: Iterable[Any] = ()) -> list[Field | np.ndarray]:
 
 
 class Snapshot:
-    """The numbers of fields and arrays at one time."""
+    """The numbers of fields and arrays at one time, and which random numbers come next."""
 
     def __init__(self, what: Iterable[Field | np.ndarray]) -> None:
+        self._random = randomness.place()
         self._kept = [(w, _memory(w).copy(), isinstance(w, Field) and w.touched) for w in what]
 
     def put_back(self) -> None:
         """Makes all of them what they were."""
+        randomness.return_to(self._random)
         for what, values, marked in self._kept:
             _memory(what)[...] = values
             if isinstance(what, Field):

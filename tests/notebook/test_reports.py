@@ -242,3 +242,15 @@ def test_two_processes_with_different_hash_seeds_give_the_same_reports():
     assert len(told[0]) > 10_000
     assert told[0] == told[1]
     assert BODIES not in told[0].decode()
+
+
+def test_all_runs_of_a_report_draw_the_same_random_numbers_and_so_does_the_next_launch(notebook):
+    body = "for i in y:\n    r = ds.random(ds.f64)\n    U[None] += r * y[i]"
+    ran = notebook.good(f"%%kernel noisy --loss U --probe 3 --check\n{body}")
+    drawn = notebook.names["y"].grad.to_numpy()
+    assert len(set(drawn)) == 8
+    (r, _) = ran.report["probe"]["values"]
+    assert r["value"] == pytest.approx(drawn[3], rel=1e-5)
+    assert "gradient check agrees" in ran.report["summary"]["text"]
+    notebook.good("noisy()")
+    assert notebook.names["U"][None] == pytest.approx((drawn * notebook.names["y"].to_numpy()).sum())
