@@ -25,6 +25,7 @@ class FakeField:
     shape: tuple[int, ...] = ()
     entry_shape: tuple[int, ...] = ()
     placed: bool = True
+    dropped: bool = False
     derivative: tuple[str, ...] = ()
     primal: FakeField | None = None
     needs_grad: bool = True
