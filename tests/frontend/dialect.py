@@ -25,11 +25,11 @@ class FakeField:
     shape: tuple[int, ...] = ()
     entry_shape: tuple[int, ...] = ()
     placed: bool = True
-    dropped: bool = False
     derivative: tuple[str, ...] = ()
     primal: FakeField | None = None
     needs_grad: bool = True
     values: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    dropped: bool = False
 
     __dsim_field__ = True
     offset = component = ()
