@@ -31,6 +31,17 @@ def test_every_part_of_a_path_has_its_points():
     assert {"M", "L", "Z"} < set(path.get("d"))
 
 
+@pytest.mark.parametrize("latex", ["(128,190)", r"\dfrac{a}{b}", "M"])
+def test_the_outline_fills_the_picture(latex):
+    picture = ET.fromstring(svg(latex))
+    left, top, width, height = map(float, picture.get("viewBox").split())
+    points = [float(n) for n in re.findall(r"-?[\d.]+", picture[0].get("d"))]
+    for low, size, found in ((left, width, points[::2]), (top, height, points[1::2])):
+        # A slanted letter may lean out of its place a little.
+        assert low - 0.05 * size <= min(found) < low + 0.2 * size
+        assert low + 0.8 * size < max(found) <= low + 1.05 * size
+
+
 def test_sizes():
     x, xx, fraction, deep = shape("x"), shape("xx"), shape(r"\dfrac{x}{x}"), shape("x_y")
     assert xx[0] > 1.6 * x[0]

@@ -60,10 +60,11 @@ def svg(latex: str) -> str | None:
         return None
     left, top = -_MARGIN, depth - height - _MARGIN
     width, height = width + 2 * _MARGIN, height + 2 * _MARGIN
-    size = f"width: {_em(width)}; height: {_em(height)}; vertical-align: {_em(-depth - _MARGIN)}"
+    size = f"width: {_em(width)}; height: {_em(height)}; vertical-align: {_em(-depth - _MARGIN)}; overflow: visible"
+    outline = _path(vertices, codes, _UNITS / paths.FONT_SCALE)
     return (
         f'<svg role="img" aria-label="{html.escape(text[1:-1])}" style="{size}" fill="currentColor" '
-        f'viewBox="{left} {top:.0f} {width:.0f} {height:.0f}"><path d="{_path(vertices, codes)}"/></svg>'
+        f'viewBox="{left} {top:.0f} {width:.0f} {height:.0f}"><path d="{outline}"/></svg>'
     )
 
 
@@ -71,7 +72,7 @@ def _em(units: float) -> str:
     return f"{_EM * units / _UNITS:.3f}em"
 
 
-def _path(vertices: Any, codes: Any) -> str:
+def _path(vertices: Any, codes: Any, scale: float) -> str:
     """The outline in SVG's words, where y goes down."""
     words: list[str] = []
     before = None
@@ -83,6 +84,6 @@ def _path(vertices: Any, codes: Any) -> str:
         # A curve's code stands at each of its points, its letter before the first.
         if code in (1, 2) or code != before:
             words.append(_LETTERS[int(code)])
-        words.append(f"{x:.0f} {-y:.0f}")
+        words.append(f"{scale * x:.0f} {-scale * y:.0f}")
         before = code
     return " ".join(words)
