@@ -60,7 +60,8 @@ def svg(latex: str) -> str | None:
         return None
     left, top = -_MARGIN, depth - height - _MARGIN
     width, height = width + 2 * _MARGIN, height + 2 * _MARGIN
-    size = f"width: {_em(width)}; height: {_em(height)}; vertical-align: {_em(-depth - _MARGIN)}; overflow: visible"
+    place = f"vertical-align: {_em(-depth - _MARGIN)}; overflow: visible"
+    size = f"width: {_em(width)}; height: {_em(height)}; {place}"
     outline = _path(vertices, codes, _UNITS / paths.FONT_SCALE)
     return (
         f'<svg role="img" aria-label="{html.escape(text[1:-1])}" style="{size}" fill="currentColor" '
