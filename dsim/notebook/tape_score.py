@@ -19,7 +19,9 @@ _LETTER = 7.2
 
 def score(lines: Sequence[Line], fields: Sequence[Field]) -> str:
     """The drawing, as SVG."""
-    rows, lanes = lines[:_MOST_ROWS], fields[:_MOST_LANES]
+    rows, lanes = lines[:_MOST_ROWS], fields
+    if len(fields) > _MOST_LANES:
+        lanes = [*fields[: _MOST_LANES - 1], fields[-1]]  # the last one is the loss
     levels = max((len(r.repeats) for r in rows), default=0)
     brackets = [_bracket_width(rows, level) for level in range(levels)]
     names = max((_LETTER * len(_cut(r.facts.name, 24)) for r in rows), default=0.0)

@@ -136,6 +136,8 @@ def test_many_rows_and_fields_are_cut():
             f[None] = 1.0
     html = tape_html(tape)
     assert "… 82 rows more, 106 fields more" in html
+    names = words(pictures(html)[0])[:24]
+    assert names == [*(f"f{n}" for n in range(1, 24)), "f0"]  # the loss is there
     assert "… and 30 lines more" in html
 
 
