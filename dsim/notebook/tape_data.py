@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from dsim.diagnostics import GradientError, Span
+from dsim.diagnostics import GradientError, LaunchError, Span
 from dsim.runtime import calls, contents
 from dsim.runtime.contents import Line
 from dsim.runtime.fields import Field
@@ -222,7 +222,7 @@ def _spoilt(tape: Tape, call: int, fields: Iterable[Field]) -> str:
     for field in fields:
         try:
             values = tape.gradient(field, after=call - 1 if call else None)
-        except GradientError:
+        except (GradientError, LaunchError):
             continue
         if not np.isfinite(values).all():
             return f"{field.name}.grad"

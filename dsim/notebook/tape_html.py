@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 
-from dsim.diagnostics import GradientError
+from dsim.diagnostics import GradientError, LaunchError
 from dsim.notebook.svg import shown
 from dsim.notebook.tape_charts import charts
 from dsim.notebook.tape_data import fields_of
@@ -45,7 +45,7 @@ def tape_html(tape: Tape) -> str:
 def measured(tape: Tape) -> Tape:
     """`tape`, profiled if that can be done: a look that changes nothing."""
     if tape.ended is not None and tape.profiled is None:
-        with suppress(GradientError):  # values have changed since: what was recorded can be shown
+        with suppress(GradientError, LaunchError):  # values have changed or were dropped since
             tape.profile()
     return tape
 

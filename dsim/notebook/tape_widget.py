@@ -6,7 +6,7 @@ from typing import Any
 
 import ipywidgets as widgets
 
-from dsim.diagnostics import GradientError
+from dsim.diagnostics import GradientError, LaunchError
 from dsim.notebook.svg import BLUE, Mark, shown
 from dsim.notebook.tape_charts import Chart, charts
 from dsim.notebook.tape_data import fields_of
@@ -79,7 +79,7 @@ class TapeView:
         before = self._tape.profiled
         try:
             self._tape.profile(again=True)
-        except GradientError as error:
+        except (GradientError, LaunchError) as error:
             self._said.value = f"Not measured: {error.diagnostics[0].message}."
             self.measure.disabled = before is None
         self._drawn()

@@ -8,8 +8,9 @@ import pytest
 
 import dsim as ti
 from dsim.notebook import svg
-from dsim.notebook.tape import measured, tape_html
+from dsim.notebook.tape import measured, tape_html, tape_json
 from dsim.notebook.tape_charts import usual
+from dsim.notebook.tape_widget import TapeView
 from tests.notebook.tapes import HOSTILE, particles
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -61,6 +62,15 @@ def test_a_tape_that_cannot_be_measured_any_more():
     tape.calls.facts(1).reads[0].fill(3.0)
     assert measured(tape).profiled is None
     assert "3 ×" in tape_html(tape)
+
+
+def test_a_tape_whose_fields_were_dropped():
+    tape = particles()
+    ti.reset()
+    assert measured(tape).profiled is None
+    assert "3 ×" in tape_html(tape)
+    assert tape_json(tape)["fields"][0]["bytes"] == 0
+    assert "dropped by `reset()`" in TapeView(tape).widget.children[1].children[2].value
 
 
 def test_the_table():
