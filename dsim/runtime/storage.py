@@ -120,6 +120,7 @@ class Storage:
         self.dropped = True
         for f in (self, *self.companions.values()):
             f.buffer, f.touched = None, False
+            COMPANIONS.discard(f)
             f.operations.clear()
 
     def companion(self, derivative: tuple[str, ...]) -> Self:

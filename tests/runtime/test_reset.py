@@ -131,3 +131,12 @@ def test_init_drops_nothing():
     x[1] = 3.0
     ti.init(default_fp=ti.f64)
     assert x[1] == 3.0
+
+
+def test_dropped_gradients_are_not_among_those_with_memory():
+    """Whoever goes through all gradients does not meet one that was dropped and is still in a variable."""
+    from dsim.runtime.fields import companions_with_memory
+
+    x = dropped()
+    assert x.companions
+    assert not any(f.root is x for f in companions_with_memory("bar"))
