@@ -20,6 +20,7 @@ from dsim.frontend.source import bring
 from dsim.notebook.options import Header, header
 
 _MAGIC = "%%kernel"
+_NO_PYTHON = "Python cannot read this: look here, and at what stands right before it"
 _DEFINITIONS = (ast.FunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom, ast.Assign, ast.AnnAssign)
 
 
@@ -197,7 +198,14 @@ def _syntax(cell: Cell, error: SyntaxError) -> KernelSyntaxError:
     start = min(max((error.offset or 1) - 1, 0), len(text))
     end = error.end_offset - 1 if error.end_offset and error.end_lineno == line else start + 1
     span = Span(cell.source, line, start, line, max(end, start + 1))
-    return KernelSyntaxError(Diagnostic("syntax", error.msg, span, help="this is no Python"))
+    return KernelSyntaxError(
+        Diagnostic(
+            "syntax",
+            error.msg,
+            span,
+            help=_NO_PYTHON,
+        )
+    )
 
 
 def place(cell: Cell, node: ast.AST) -> Span:

@@ -70,16 +70,10 @@ def named_tape(name: str, namespace: Mapping[str, Any], last: Tape | None) -> Ta
                 "there is no tape yet: name one, as in `with ds.Tape(loss) as t: …` and `%tape t`"
             )
         return last
-    found = looked_up(name, "%tape", namespace)
-    if not isinstance(found, Tape):
-        raise UsageError(f"%tape takes a tape, and {name} is a {type(found).__name__}")
-    return found
+    return looked_up(name, "%tape", namespace, Tape, "a tape")
 
 
 def _kernel(name: str, magic: str, namespace: Mapping[str, Any]) -> Kernel:
     if not name:
-        raise UsageError(f"say of which kernel: {magic} energy")
-    found = looked_up(name, magic, namespace)
-    if not isinstance(found, Kernel):
-        raise UsageError(f"{magic} takes a kernel, and {name} is a {type(found).__name__}")
-    return found
+        raise UsageError(f"say of which kernel, as in `{magic} energy`")
+    return looked_up(name, magic, namespace, Kernel, "a kernel")

@@ -6,10 +6,11 @@ elsewhere (`request.py`).
 
 from __future__ import annotations
 
+import difflib
 import re
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from IPython.core.error import UsageError
 from IPython.core.magic_arguments import MagicArgumentParser
@@ -36,7 +37,11 @@ TABLE = (
     Option("--loss", "FIELD", "run it under a tape, with the 0-D field FIELD as the loss, and report"),
     Option("--wrt", "FIELDS", "the fields whose gradient is reported: x or x,v; all of them by default"),
     Option("--forward", "FIELDS", "run it in forward mode: tangents of 1 in these fields"),
-    Option("--probe", "I,J", "the iteration of the outermost loop that is looked into; the first by default"),
+    Option(
+        "--probe",
+        "I,J",
+        "the iteration of the outermost loop to look into; else one that reaches many lines",
+    ),
     Option("--check", "", "compare the gradient with differences of the loss"),
     Option("--show", "WHICH", "open with a listing: adjoint, ir, python or llvm", SHOWN),
 )
@@ -134,9 +139,11 @@ def options(text: str) -> Options:
         With one line that says what is wrong.
     """
     try:
-        given: Any = parser().parse_argstring(text)
+        given, unknown = parser().parse_known_args(shlex.split(text))
     except ValueError as error:  # quotes that do not match
         raise UsageError(f"{error}: {text.strip()}") from None
+    if unknown:
+        raise UsageError(_unknown(unknown[0]))
     made = Options(
         given.loss,
         _names(given.wrt, "--wrt"),
@@ -147,6 +154,19 @@ def options(text: str) -> Options:
     )
     _refuse_lonely(made)
     return made
+
+
+def _unknown(word: str) -> str:
+    """What to say of a word that belongs to no option."""
+    if not word.startswith("-"):
+        return f"`{word}` belongs to no option: lists are written with commas and no spaces, as in --wrt x,v"
+    names = [o.name for o in TABLE]
+    near = difflib.get_close_matches(word.partition("=")[0], names, 1)
+    return (
+        f"there is no option {word}, did you mean {near[0]}?"
+        if near
+        else (f"there is no option {word}; there are {', '.join(names)}")
+    )
 
 
 def _refuse_lonely(o: Options) -> None:

@@ -17,6 +17,8 @@ def text(report: Report) -> str:
     lines = [report["summary"]["text"]]
     if report["status"] == "failed":
         found = [d for d in report["diagnostics"] if d["level"] == "error"]
+        if found:
+            lines[0] += f": line {found[0]['line']}, column {found[0]['column'] + 1}: {found[0]['message']}"
         lines += [f"  line {d['line']}, column {d['column'] + 1}: {title(d)}" for d in found[1:]]
         return "\n".join(map(harmless, lines))
     lines += _rows(report)

@@ -5,8 +5,7 @@ Everything but ``timings`` is the same for the same cell and the same numbers.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 from dsim.diagnostics import Diagnostic, Level
 from dsim.notebook.cells import Cell
@@ -45,16 +44,9 @@ def failed(cell: Cell, kernel: str | None, errors: Iterable[Diagnostic]) -> Json
     found = in_order(places.diagnostic(d, level) for d in errors)
     report["status"] = "failed"
     report["diagnostics"] = found
-    report["summary"] = {"text": _failure(kernel, found), "rows": []}
-    return report
-
-
-def _failure(kernel: str | None, found: Sequence[Mapping[str, Any]]) -> str:
     what = "not compiled" if kernel is None else f"{kernel}: compiled, but it failed when it ran"
-    first = next((d for d in found if d["level"] == "error"), None)
-    if first is None:
-        return what
-    return f"{what}: line {first['line']}, column {first['column'] + 1}: {first['message']}"
+    report["summary"] = {"text": what, "rows": []}
+    return report
 
 
 def finished(

@@ -11,7 +11,7 @@ import inspect
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from IPython.core.error import UsageError
 
@@ -21,6 +21,8 @@ from dsim.notebook.cells import Cell, body_function, definitions, run
 from dsim.notebook.options import Header, Options
 from dsim.runtime.fields import Field
 from dsim.runtime.kernel import Kernel
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,19 +109,17 @@ def request(kernels: tuple[Kernel, ...], options: Options, namespace: Mapping[st
 
 def field(text: str, option: str, namespace: Mapping[str, Any]) -> Field:
     """The field that `text`, a name or a path like ``sim.x``, leads to."""
-    found = looked_up(text, option, namespace)
-    if not isinstance(found, Field):
-        raise UsageError(f"{option} takes a field, and {text} is a {type(found).__name__}")
+    found = looked_up(text, option, namespace, Field, "a field")
     if not found.placed:
         raise UsageError(f"{option} {text}: this field has not been placed yet")
     return found
 
 
-def looked_up(text: str, option: str, namespace: Mapping[str, Any]) -> Any:
-    """What `text`, a name or a path of attributes, leads to in the notebook."""
+def looked_up(text: str, option: str, namespace: Mapping[str, Any], kind: type[T], noun: str) -> T:
+    """What `text`, a name or a path of attributes, leads to in the notebook: something of type `kind`."""
     first, *rest = text.split(".")
     if first not in namespace:
-        near = difflib.get_close_matches(first, list(namespace), 1)
+        near = difflib.get_close_matches(first, [n for n, v in namespace.items() if isinstance(v, kind)], 1)
         advice = f", did you mean {near[0]}?" if near else ""
         raise UsageError(f"{option} {text}: there is no {first} in this notebook{advice}".lstrip())
     found = namespace[first]
@@ -127,6 +127,8 @@ def looked_up(text: str, option: str, namespace: Mapping[str, Any]) -> Any:
         if not hasattr(found, name):
             raise UsageError(f"{option} {text}: there is no {name} in it".lstrip())
         found = getattr(found, name)
+    if not isinstance(found, kind):
+        raise UsageError(f"{option} takes {noun}, and {text} is of type {type(found).__name__}")
     return found
 
 
