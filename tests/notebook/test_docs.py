@@ -1,10 +1,12 @@
-"""The cells of the page on notebooks run, and show what the page says that they show."""
+"""The cells of the page on notebooks, and of the README, run and show what is said that they show."""
 
 import re
 from itertools import pairwise
 from pathlib import Path
 
-PAGE = Path(__file__).parents[2] / "docs" / "notebook.md"
+CHECKOUT = Path(__file__).parents[2]
+PAGE = CHECKOUT / "docs" / "notebook.md"
+README = CHECKOUT / "README.md"
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -21,3 +23,17 @@ def test_page(empty):
             found = ran.form("plain") if ran.error is None else ran.stdout
             assert found.rstrip("\n") == expected.rstrip("\n")
     assert shown == 3
+
+
+def test_the_cells_of_the_readme_show_what_its_picture_shows(empty):
+    cells = [cell for kind, cell in BLOCK.findall(README.read_text("utf-8")) if kind == "ipython"]
+    assert len(cells) == 2
+    for cell in cells:
+        ran = empty.run(cell.rstrip("\n"))
+        assert ran.stderr == ""
+        assert ran.error is None
+    assert [v["text"] for v in ran.report["probe"]["values"]] == [
+        "r = (-0.0416, -0.0308)   ∂U/∂r = (-186, -138)",
+        "d = 0.0606   ∂U/∂d = 272",
+        "U[None] += -16.5   ∂U/∂U[None] = 1",
+    ]
