@@ -18,7 +18,8 @@ def render(diagnostics: Iterable[Diagnostic]) -> str:
     error[type]: a float cannot be an index
     help: cast it
     """
-    return "\n\n".join("\n".join(_lines(d)) for d in diagnostics)
+    texts = ((part for line in _lines(d) for part in line.split("\n")) for d in diagnostics)
+    return "\n\n".join("\n".join(map(printable, lines)) for lines in texts)
 
 
 def _lines(d: Diagnostic) -> Iterator[str]:
@@ -33,7 +34,7 @@ def _lines(d: Diagnostic) -> Iterator[str]:
     for span, sign, text in marks:
         at = (span.source.name, span.line)
         if at != shown:
-            yield f"{span.line:>{width}} │ {printable(span.source.line(span.line))}"
+            yield f"{span.line:>{width}} │ {span.source.line(span.line)}"
         shown = at
         yield f"{'':>{width}} │ {_underline(span, sign)} {text}".rstrip()
     if d.remedy:

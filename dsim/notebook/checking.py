@@ -1,4 +1,4 @@
-"""Compares a gradient with differences of the loss, along one direction in all fields together."""
+"""Compares the gradient of a cell's run with differences of the loss."""
 
 from __future__ import annotations
 
@@ -6,29 +6,27 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dsim.diagnostics import Diagnostic
-from dsim.notebook import runs, state
+from dsim.notebook import state
 from dsim.runtime.fields import Field
+from dsim.runtime.gradient_check import check_grad
 from dsim.runtime.kernel import Kernel
 
 
 def compared(
-    kernel: Kernel,
-    args: Sequence[Any],
-    loss: Field,
-    name: str,
-    wrt: Mapping[str, Field],
-    ran: runs.Ran,
-    what: runs.Touched,
+    kernel: Kernel, args: Sequence[Any], loss: Field, name: str, wrt: Mapping[str, Field]
 ) -> tuple[tuple[str, str], list[Diagnostic]]:
     """What comes out, in words and in numbers, and what there is to say of it."""
-    with state.gradients_kept():
-        slope = runs.slope(kernel, args, loss, wrt, what)
-    by_tape = slope.along(ran.gradients)
-    error, size = abs(slope.value - by_tape), max(abs(slope.value), abs(by_tape))
-    both = f"{by_tape:.6g} by the tape, {slope.value:.6g} by differences"
-    if not error <= max(10 * slope.doubt, 30 * slope.epsilon ** (2 / 3) * max(size, 1.0)):
-        message = f"the gradient of `{name}` is not what differences of its values give"
-        advice = "look for a kink where it is taken, for random numbers, and for values that leave the kernel"
-        place = kernel.primal.kernel.origin.span if not kernel.generic else None
-        return ("differs", both), [Diagnostic("wrong-derivative", message, place, both, help=advice)]
-    return (f"agrees to {error / size if size else error:.1g}", both), []
+    if not wrt:
+        return ("compares nothing", "no other field with a gradient takes part"), []
+    with state.silent():
+        found = check_grad(lambda: kernel(*args), list(wrt.values()), loss, modes=("reverse",))
+    each = zip(wrt, found, strict=True)
+    both = ", ".join(
+        f"{of} {c.derivative:.6g} by the tape and {c.difference:.6g} by differences" for of, c in each
+    )
+    if found:
+        return (f"agrees to {max(c.error for c in found):.1g}", f"along one direction, {both}"), []
+    message = f"the gradient of `{name}` is not what differences of its values give"
+    advice = "look for a kink where it is taken, for `stop_grad`, and for values that leave the kernel"
+    place = None if kernel.generic else kernel.primal.kernel.origin.span
+    return ("differs", both), [Diagnostic("wrong-derivative", message, place, both, help=advice)]

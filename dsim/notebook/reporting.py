@@ -154,7 +154,7 @@ class ReportRun:
         self.tape, self.recorded = tape_html(ran.tape), ran.tape
         self.report["timings"].update(launch_s=ran.launch_s, gradient_s=ran.gradient_s)
         if asked.options.check:
-            result, doubt = checking.compared(asked.kernel, asked.args, loss, name, wrt, ran, what)
+            result, doubt = checking.compared(asked.kernel, asked.args, loss, name, wrt)
             self._summary.check(*result)
             self._found += doubt
 

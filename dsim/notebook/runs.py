@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -78,46 +77,3 @@ def tangents(
     with state.kept(what), mode:
         kernel(*args)
     return {f.name: np.array(f.dual.require_memory()) for f in written}
-
-
-def slope(
-    kernel: Kernel, args: Sequence[Any], loss: Field, moved: Mapping[str, Field], what: Touched
-) -> Slope:
-    """The derivative of the loss along one direction in the fields `moved`, by differences of its values.
-
-    The direction is the same in each run; of the steps that are tried that counts after which the result
-    changes least.
-    """
-    rng = np.random.default_rng(0)
-    directions = {name: rng.standard_normal(f.full_shape) for name, f in moved.items()}
-    start = {name: np.array(f.require_memory(), np.float64) for name, f in moved.items()}
-    epsilon = max(float(np.finfo(f.dtype.numpy).eps) for f in (loss, *moved.values()))
-
-    def at(step: float) -> float:
-        with state.kept(what), state.silent():
-            for name, f in moved.items():
-                f.require_memory()[...] = start[name] + step * directions[name]
-            loss.require_memory().fill(0)
-            kernel(*args)
-            return float(loss.require_memory().item())
-
-    scale = max([1.0, *(float(np.abs(s).max()) for s in start.values() if s.size)])
-    steps = [scale * epsilon ** (1 / 3) * 4.0**n for n in range(-2, 3)]
-    slopes = [(at(h) - at(-h)) / (2 * h) for h in steps]
-    changes = [abs(b - a) for a, b in pairwise(slopes)]
-    best = int(np.argmin(changes)) if np.all(np.isfinite(changes)) else 0
-    return Slope(slopes[best], changes[best], directions, epsilon)
-
-
-@dataclass(frozen=True)
-class Slope:
-    """A directional derivative by differences, how much it changes with the step, and the direction."""
-
-    value: float
-    doubt: float
-    directions: Mapping[str, np.ndarray]
-    epsilon: float
-
-    def along(self, gradients: Mapping[str, np.ndarray]) -> float:
-        """The same by gradients."""
-        return float(sum(np.sum(self.directions[name] * g) for name, g in gradients.items()))

@@ -76,3 +76,12 @@ def test_the_traceback_in_a_notebook_is_the_text_alone():
     error = DsimError(Diagnostic("type", "no", help="yes"))
     assert error._render_traceback_() == ["DsimError:", "error[type]: no", "help: yes"]
     assert str(error) == "error[type]: no\nhelp: yes"
+
+
+def test_commands_to_a_terminal_are_not_obeyed_wherever_they_stand():
+    source = Source("a\x1b.py", "x = '\x1b[31m'\ty")
+    span = Span(source, 1, 0, 1, 1)
+    d = Diagnostic("type", "\x1b[2J is no format", span, "\x9b1m", (Label(span, "\x07"),), "not \u202e so")
+    shown = render([d])
+    assert not any(not c.isprintable() and c != "\n" for c in shown)
+    assert "1 │ x = '\N{REPLACEMENT CHARACTER}[31m' y" in shown

@@ -86,6 +86,13 @@ def test_commands_to_a_terminal_are_made_visible(notebook):
     assert error
 
 
+def test_a_command_to_a_terminal_in_a_message(notebook):
+    ran = notebook.run("%%kernel shown\nfor i in y:\n    print(f'{y[i]:\x1b[31m}')")
+    assert ran.error is not None
+    assert "\x1b" not in ran.stdout.partition("Error:")[2] + ran.form("plain") + ran.form("html")
+    assert "\x1b" not in str(ran.report["diagnostics"])
+
+
 def test_a_string_in_a_message_and_in_listings(notebook):
     ran = notebook.good(f"%%kernel shown --show ir\nfor i in y:\n    print('{TAG}', '\\x1b[31m', y[i])")
     assert TAG in looked_at(ran.form("html"))
