@@ -7,6 +7,8 @@ back to 0. See docs/decisions/0022-indices-that-wrap-around.md.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 from dsim.ir.nodes import (
     Accumulate,
     Atom,
@@ -16,6 +18,7 @@ from dsim.ir.nodes import (
     If,
     Let,
     Load,
+    MemoryKey,
     Record,
     Statement,
     Store,
@@ -24,7 +27,7 @@ from dsim.ir.nodes import (
 )
 from dsim.ir.walk import statements
 
-_MASKS = ("band", "shr")
+_EVEN = ("add", "sub", "mul", "neg", "abs", "min", "max", "select", "cast", "copy")  # all 32 bits count
 _WIDE = 32  # so many bits do not wrap around before an index is outside of its memory
 
 
@@ -32,6 +35,10 @@ def wraps(loop: For | While) -> bool:
     """Whether an index of an access in `loop` comes from a value that wraps around there in few bits."""
     inside = list(statements(Block((loop,))))
     makers = {v: s for s in inside for v in _made(s)}
+    stored: dict[MemoryKey, list[Atom]] = {}
+    for s in inside:
+        if isinstance(s, Store | Accumulate):
+            stored.setdefault(s.memory.key, []).append(s.value)
     seen: set[Var] = set()
     left: list[Atom] = [
         a for s in inside if isinstance(s, Load | Store | Accumulate | Record) for a in s.index
@@ -47,34 +54,41 @@ def wraps(loop: For | While) -> bool:
                 return True
             left.extend(s.args)
         else:
-            left.extend(_sources(s, a))
+            left.extend(_sources(s, a, stored))
     return False
 
 
 def _made(s: Statement) -> tuple[Var, ...]:
     """The variables that `s` gives values to which are computed in the loop."""
-    if isinstance(s, Let):
+    if isinstance(s, Let | Load):
         return (s.var,)
+    if isinstance(s, Accumulate):
+        return () if s.old is None else (s.old,)
     if isinstance(s, If):
         return s.results
     return (*s.carried, *s.results) if isinstance(s, For | While) else ()
 
 
-def _sources(s: Statement, v: Var) -> tuple[Atom, ...]:
-    """What `v`, carried or given by `s`, may be."""
+def _sources(s: Statement, v: Var, stored: Mapping[MemoryKey, Sequence[Atom]]) -> Sequence[Atom]:
+    """What `v`, read, carried or given by `s`, may be, and what decides it; `stored`: what is written."""
+    if isinstance(s, Load | Accumulate):  # LLVM may know what was stored there
+        return stored.get(s.memory.key, ())
     if isinstance(s, If):
         at = s.results.index(v)
-        return s.then.yields[at], s.orelse.yields[at]
+        return s.cond, s.then.yields[at], s.orelse.yields[at]
     assert isinstance(s, For | While)
     at = (s.carried if v in s.carried else s.results).index(v)
     return s.init[at], s.body.yields[at], s.carried[at]
 
 
 def _narrow(s: Let) -> bool:
+    """Whether LLVM may take the value of `s` for one of few bits."""
     t = s.var.type
     if not t.is_integer or t.kind == "bool":
         return False
-    if t.bits < _WIDE or s.op in _MASKS:
+    if t.bits < _WIDE:
         return True
-    divisor = s.args[1] if s.op in ("mod", "floordiv") else None  # `j - j // 16 * 16` becomes a mask
-    return isinstance(divisor, Const) and divisor.value > 0 and int(divisor.value).bit_count() == 1
+    if s.op not in ("mod", "floordiv"):
+        return s.op not in _EVEN
+    divisor = s.args[1]  # `j - j // 16 * 16` becomes a mask, and so may what is divided by -16
+    return not isinstance(divisor, Const) or abs(int(divisor.value)).bit_count() == 1

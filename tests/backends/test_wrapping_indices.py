@@ -12,6 +12,9 @@ ROWS = {
     "by_hand": lambda j: (j + 5) % 16,
     "narrow": lambda j: (j * 4 & 255) // 4,
     "shifted": lambda j: (j * 8 & 255) >> 3,
+    "negative": lambda j: (j + 15) % 16,
+    "filled": lambda j: (j - 1) % 16,
+    "inverted": lambda j: (j - 1) % 16,
 }
 
 
@@ -33,8 +36,14 @@ def place(kind: ti.template(), j):
         k = j + 5 - (j + 5) // 16 * 16
     elif ti.static(kind == "narrow"):
         k = ti.cast(ti.cast(j * 4, ti.u8), ti.i32) // 4
-    else:
+    elif ti.static(kind == "shifted"):
         k = ti.cast(ti.cast(j * 8, ti.u8) >> 3, ti.i32)
+    elif ti.static(kind == "negative"):
+        k = ti.raw_mod(j + 15, -16)
+    elif ti.static(kind == "filled"):
+        k = ((j - 1) | -16) + 16
+    else:
+        k = ~(~(j - 1) | ~15)
     return k
 
 
