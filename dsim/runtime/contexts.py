@@ -43,6 +43,11 @@ class Context:
 
     def pop(self) -> None:
         """Takes it off the stack again, with what was left open inside it."""
+        if not self._open:
+            message = (
+                "a tape or forward mode around this one ended first: it has not seen all that came after"
+            )
+            raise RuntimeError(message)
         while STACK.open:
             top = STACK.open.pop()
             top._open = False

@@ -234,6 +234,29 @@ def test_a_tape_is_used_once():
         cube()
 
 
+@pytest.mark.filterwarnings("ignore:warning.cut:dsim.DsimWarning")
+def test_what_is_inside_cannot_outlast_what_is_around():
+    x, y, cube = cubed()
+    other, around = single("other"), single("around")
+    outer, inner, forward = ti.Tape(around), ti.Tape(y), ti.ad.FwdMode(loss=y, param=x)
+    outer.__enter__()
+    inner.__enter__()
+    cube()
+    forward.__enter__()
+    outer.__exit__(None, None, None)
+    cube()
+    for context in (forward, inner):
+        with pytest.raises(RuntimeError, match="ended first"):
+            context.__exit__(None, None, None)
+    with ti.Tape(other):
+        with pytest.raises(RuntimeError, match="ended first"):
+            inner.__exit__(None, None, None)
+        other[None] += 1.0
+    with ti.Tape(y):
+        cube()
+    assert x.grad[None] == 12.0
+
+
 def test_a_backward_pass_skips_what_does_not_reach_the_loss():
     x, y, cube = cubed()
     z = single("z")
