@@ -15,6 +15,8 @@ from dsim.notebook import showing
 from dsim.notebook.cells import Cell
 from dsim.notebook.report import failed
 
+_STOPPED = "the cell was stopped; a launch that was under way ran to its end"
+
 
 @dataclass
 class State:
@@ -39,6 +41,10 @@ def reported(cell: Cell, shell: Any) -> Iterator[State]:
         showing.publish(showing.bundle(failed(cell, state.compiled, error.diagnostics)))
         raise error.with_traceback(None) from None
     except UsageError:
+        raise
+    except KeyboardInterrupt as stop:
+        lines = [f"KeyboardInterrupt: {_STOPPED}"]
+        stop._render_traceback_ = lambda: lines  # type: ignore[attr-defined]
         raise
     except Exception as error:
         own = _from(error.__traceback__, cell.filename)

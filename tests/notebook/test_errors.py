@@ -241,3 +241,12 @@ def test_numbers_that_were_not_finite_before_are_nobodys_fault(notebook):
     notebook.good("y[2] = np.nan")
     ran = notebook.good("%%kernel fine --loss U\nfor i in y:\n    a = y[i] * 2\n    U[None] += a")
     assert [d for d in ran.report["diagnostics"] if d["code"] == "nan"] == []
+
+
+def test_a_stopped_cell_says_so_in_one_line(notebook):
+    notebook.good("def stop():\n    raise KeyboardInterrupt")
+    ran = notebook.run("%%kernel\ndef f(a: ds.f64 = stop()):\n    U[None] += a")
+    assert isinstance(ran.error, KeyboardInterrupt)
+    told = "KeyboardInterrupt: the cell was stopped; a launch that was under way ran to its end"
+    assert ran.stdout.strip() == told
+    assert "f" not in notebook.names
