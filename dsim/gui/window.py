@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,7 @@ from dsim.gui.drawing import Drawing
 
 FRAMES_VARIABLE = "DSIM_GUI_FRAMES"
 _FRAMES = 50
+KEPT_BYTES = 2**28  # of frames
 _MODIFIERS = ("Shift", "Alt", "Control")
 
 
@@ -65,7 +67,8 @@ class GUI(Drawing):
     frame : int
         How many frames were shown.
     frames : list of ndarray, shape (height, width, 3)
-        The frames shown so far as 8-bit red, green, blue; the top row first.
+        The frames shown so far as 8-bit red, green, blue; the top row first. Of very many, the newest: as
+        many as 256 MB hold.
     fps_limit : float or None
         Frames a second that a notebook shows at most; `show` waits. Elsewhere nothing waits.
     event : Event or None
@@ -124,6 +127,7 @@ class GUI(Drawing):
         self.fps_limit: float | None = 60.0
         self.frame = 0
         self.frames: list[NDArray[np.uint8]] = []
+        self._full = False  # and it was said
         self.event: Event | None = None
         self.key_pressed: set[str] = set()
         self._coming: list[Event] = []
@@ -145,12 +149,22 @@ class GUI(Drawing):
         if file is not None:
             pictures.imsave(file, pixels)
         self._screen.show(pixels, self.fps_limit)
-        self.frames.append(pixels)
+        self._keep(pixels)
         self.frame += 1
         if self.frame >= self._allowed and self.running:
             self.running = False
             self._coming.append(Event(self.PRESS, self.ESCAPE))
         self.clear()
+
+    def _keep(self, pixels: NDArray[np.uint8]) -> None:
+        """Keeps a frame; a program that never ends must not take all memory."""
+        self.frames.append(pixels)
+        if len(self.frames) > max(1, KEPT_BYTES // pixels.nbytes):
+            del self.frames[0]
+            if not self._full:
+                message = f"this window keeps its newest {len(self.frames):,} frames, the older ones are gone"
+                warnings.warn(message, stacklevel=3)
+            self._full = True
 
     def film(self, file: str | Path | None = None, *, fps: float = 20, colors: int = 32) -> None:
         """All frames as one picture that moves: in a notebook it takes the place of the last one, and stays.

@@ -9,7 +9,7 @@ import pytest
 from matplotlib import image as pictures
 
 import dsim
-from dsim.gui import GUI, hex_to_rgb, rgb_to_hex
+from dsim.gui import GUI, hex_to_rgb, rgb_to_hex, window
 from dsim.gui import screen as screens
 
 
@@ -223,6 +223,21 @@ def test_a_film_has_all_frames(tmp_path):
             shown = np.asarray(film.convert("RGB")).astype(int)
             assert np.abs(shown - frame).max() <= 8  # of 256, by the choice of colours
             assert tuple(shown[10, 8 + 8 * k]) == (0xED, 0x55, 0x3B)
+
+
+def test_of_very_many_frames_the_newest_are_kept(monkeypatch):
+    monkeypatch.setattr(window, "KEPT_BYTES", 3 * 8 * 8 * 3)
+    gui = GUI(res=8)
+    for k in range(3):
+        gui.clear(k)
+        gui.show()
+    gui.clear(3)
+    with pytest.warns(UserWarning, match="keeps its newest 3 frames"):
+        gui.show()
+    gui.clear(4)
+    gui.show()  # said once
+    assert gui.frame == 5
+    assert [int(f[0, 0, 2]) for f in gui.frames] == [2, 3, 4]
 
 
 def test_a_film_of_no_frames():
