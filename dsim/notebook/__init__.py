@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from dsim.notebook.magics import KernelMagics, completions
+from dsim.notebook import completing
+from dsim.notebook.magics import KernelMagics
 from dsim.notebook.showing import tape_bundle
 from dsim.runtime.tape import Tape
 
@@ -16,13 +17,13 @@ def load_ipython_extension(shell: Any) -> None:
     """
     shell.register_magics(KernelMagics)
     shell.display_formatter.mimebundle_formatter.for_type(Tape, tape_bundle)
-    for word in ("%%kernel", "%tape", "%adjoint", "%check"):
-        shell.set_hook("complete_command", completions, str_key=word)
+    completing.install(shell)
 
 
 def unload_ipython_extension(shell: Any) -> None:
     """``%unload_ext dsim``: the magics go."""
     shell.display_formatter.mimebundle_formatter.pop(Tape, None)
+    completing.remove(shell)
     for kind, names in (("cell", ("kernel",)), ("line", ("tape", "adjoint", "check"))):
         for name in names:
             shell.magics_manager.magics[kind].pop(name, None)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import Any
 
 from IPython.core.magic import Magics, cell_magic, line_magic, magics_class, no_var_expand
@@ -11,13 +10,11 @@ from IPython.display import display
 from dsim.notebook.cells import cell_of, from_cell, header_of
 from dsim.notebook.errors import reported
 from dsim.notebook.inspecting import adjoint_report, check_report, named_tape
-from dsim.notebook.options import SHOWN, TABLE, usage
+from dsim.notebook.options import usage
 from dsim.notebook.reporting import ReportRun, compile_cell
 from dsim.notebook.request import made, request
 from dsim.notebook.scrubber import Scrubber
 from dsim.notebook.showing import bundle, publish, tape_bundle
-from dsim.runtime.fields import Field
-from dsim.runtime.kernel import Kernel
 from dsim.runtime.tape import Tape
 
 
@@ -117,31 +114,3 @@ Examples
             U[None] += square(x[i])
 """
 KernelMagics.kernel.__doc__ = _HELP.format(options=usage())
-
-
-def completions(shell: Any, event: SimpleNamespace) -> list[str]:
-    """What can stand at the cursor, behind one of the magics."""
-    words = event.text_until_cursor.split()
-    if event.command == "%%kernel":
-        return _in_kernel(shell, event, words)
-    kind = Tape if event.command == "%tape" else Kernel
-    return [name for name, v in shell.user_ns.items() if isinstance(v, kind) and not name.startswith("_")]
-
-
-def _in_kernel(shell: Any, event: SimpleNamespace, words: list[str]) -> list[str]:
-    before = words[-1] if event.text_until_cursor.endswith(" ") else words[-2] if len(words) > 1 else ""
-    option = next((o for o in TABLE if o.name == before), None)
-    if option is None or not option.value:
-        given = set(words)
-        known = shell.user_ns.items() if before == "%%kernel" else ()
-        kernels = [name for name, v in known if isinstance(v, Kernel)]
-        return [*kernels, *(o.name for o in TABLE if o.name not in given or o.name == event.symbol)]
-    if option.choices:
-        return list(SHOWN)
-    if option.value == "I,J":
-        return []
-    fields = {n: v for n, v in shell.user_ns.items() if isinstance(v, Field) and not n.startswith("_")}
-    if option.name == "--loss":
-        return [n for n, f in fields.items() if not f.full_shape and f.dtype.is_float and f.needs_grad]
-    head = event.symbol.rpartition(",")[0]
-    return [f"{head},{n}" if head else n for n, f in fields.items() if f.dtype.is_float]

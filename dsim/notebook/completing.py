@@ -1,0 +1,74 @@
+"""What is offered behind a magic at the cursor: options, kernels, tapes, fields, and no words of Python's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from IPython.core.completer import CompletionContext, SimpleCompletion, SimpleMatcherResult, context_matcher
+
+from dsim.notebook.options import TABLE
+from dsim.runtime.fields import Field
+from dsim.runtime.kernel import Kernel
+from dsim.runtime.tape import Tape
+
+_IDENTIFIER = "dsim"
+_TAKES = {"%tape": Tape, "%adjoint": Kernel, "%check": Kernel}
+
+
+def install(shell: Any) -> None:
+    """Completions behind the magics, for `shell`."""
+    remove(shell)
+
+    @context_matcher(identifier=_IDENTIFIER)  # type: ignore[arg-type]  # declared for the old form only
+    def matcher(context: CompletionContext) -> SimpleMatcherResult:
+        found = [w for w in words(shell.user_ns, context.text_until_cursor) if w.startswith(context.token)]
+        # Python's own names would only hide what an option takes.
+        return {
+            "completions": [SimpleCompletion(w, type=_kind(w)) for w in found],
+            "suppress": bool(found),
+            "ordered": True,
+        }
+
+    shell.Completer.custom_matchers = [*shell.Completer.custom_matchers, matcher]
+
+
+def remove(shell: Any) -> None:
+    """Takes them away."""
+    found = shell.Completer.custom_matchers
+    shell.Completer.custom_matchers = [
+        m for m in found if getattr(m, "matcher_identifier", "") != _IDENTIFIER
+    ]
+
+
+def _kind(word: str) -> str:
+    """What a front end calls it beside the word."""
+    return "keyword" if word.startswith("-") else "instance"
+
+
+def words(namespace: Mapping[str, Any], before: str) -> list[str]:
+    """What can stand behind `before`, a line up to the cursor; nothing when no magic stands there."""
+    given = before.split()
+    named = {name: v for name, v in namespace.items() if not name.startswith("_")}
+    if not given or (len(given) == 1 and not before[-1].isspace()):
+        return []
+    if given[0] in _TAKES:
+        return [name for name, v in named.items() if isinstance(v, _TAKES[given[0]])]
+    if given[0] != "%%kernel":
+        return []
+    return _in_kernel(named, given, given[-1] if before[-1].isspace() else given[-2])
+
+
+def _in_kernel(named: Mapping[str, Any], given: list[str], behind: str) -> list[str]:
+    option = next((o for o in TABLE if o.name == behind), None)
+    if option is None or not option.value:
+        kernels = [n for n, v in named.items() if isinstance(v, Kernel)] if behind == "%%kernel" else []
+        return [*kernels, *(o.name for o in TABLE if o.name not in given or o.name == given[-1])]
+    if option.choices:
+        return list(option.choices)
+    if option.value == "I,J":
+        return []
+    fields = {n: v for n, v in named.items() if isinstance(v, Field) and v.dtype.is_float}
+    if option.name == "--loss":
+        return [n for n, f in fields.items() if not f.full_shape and f.needs_grad]
+    return list(fields)
