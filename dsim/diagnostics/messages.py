@@ -48,6 +48,7 @@ CODES: dict[str, Level] = {
     "serial": Level.WARNING,
     "cut": Level.WARNING,
     "unreached": Level.WARNING,
+    "cleared": Level.WARNING,
     "recompiled": Level.WARNING,  # a kernel, for arrays of ever new shapes
     "type-change": Level.WARNING,
     "nan": Level.WARNING,  # a number that is not finite, where it was born

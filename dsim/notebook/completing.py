@@ -20,7 +20,7 @@ def install(shell: Any) -> None:
     """Completions behind the magics, for `shell`."""
     remove(shell)
 
-    @context_matcher(identifier=_IDENTIFIER)  # type: ignore[arg-type]  # declared for the old form only
+    @context_matcher(identifier=_IDENTIFIER)
     def matcher(context: CompletionContext) -> SimpleMatcherResult:
         found = [w for w in words(shell.user_ns, context.text_until_cursor) if w.startswith(context.token)]
         # Python's own names would only hide what an option takes.

@@ -26,7 +26,7 @@ class GradientWarning(DsimWarning):
     """A gradient that is right, and perhaps not the one that was meant."""
 
 
-_GRADIENT = {"cut", "unreached"}
+_GRADIENT = {"cut", "cleared", "unreached"}
 
 
 def warn(diagnostics: Iterable[Diagnostic]) -> None:

@@ -157,9 +157,10 @@ class Tape(Context):
         self.push()
         zeros.forget("bar")
         if self.clears:
-            for f in companions_with_memory("bar"):
-                if f.touched:
-                    self.set_all(f, 0.0)
+            cleared = [f for f in companions_with_memory("bar") if f.touched]
+            for f in cleared:
+                self.set_all(f, 0.0)
+            zeros.note_cleared(cleared)
         self.set_all(self.loss, 0.0)
         if self._recorder is not None:
             self._recorder.push()

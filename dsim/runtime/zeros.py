@@ -10,9 +10,12 @@ from __future__ import annotations
 import weakref
 from collections.abc import Iterable
 
+from dsim.diagnostics import Diagnostic
+from dsim.diagnostics.places import caller
 from dsim.ir.nodes import Store
 from dsim.runtime.fields import Field, newest
 from dsim.runtime.forms import Form
+from dsim.runtime.notices import warn
 from dsim.runtime.stack import STACK
 from dsim.runtime.unreached import Unreached
 
@@ -76,6 +79,21 @@ class _Tangents:
                 reasons.tangent(source)
 
 
+class _Cleared:
+    """The gradients that were not 0 before the open tape was entered."""
+
+    def __init__(self, bars: Iterable[Field]) -> None:
+        self._bars = weakref.WeakSet(bars)
+
+    def __call__(self, bar: Field) -> None:
+        if bar not in self._bars or bar.touched:
+            return
+        self._bars.discard(bar)
+        message = f"{bar.quoted} is 0 here: the tape has set all gradients to 0 on entry"
+        advice = "use it after the tape, in a block or kernel of its own, or keep it: `clear_gradients=False`"
+        warn([Diagnostic("cleared", message, caller(), help=advice)])
+
+
 def forget(last: str) -> None:
     """No gradient (``bar``) or tangent (``dot``) explains itself: what is known of them is out of date."""
     STACK.explain.pop(last, None)
@@ -84,6 +102,11 @@ def forget(last: str) -> None:
 def note_gradients(goal: Field, forms: Iterable[Form], read: Iterable[Field]) -> None:
     """Makes the gradients that a tape has left zero explain themselves when they are looked at."""
     STACK.explain["bar"] = _Gradients(goal, forms, read, "the tape")
+
+
+def note_cleared(bars: Iterable[Field]) -> None:
+    """Makes gradients that a tape has set to 0 on entry say so when they are looked at in its block."""
+    STACK.explain["bar"] = _Cleared(bars)
 
 
 def note_tangents(

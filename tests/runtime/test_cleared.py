@@ -1,0 +1,77 @@
+"""A gradient that a tape has set to 0 on entry says so when it is used in the tape's block."""
+
+import pytest
+
+import dsim as ti
+
+
+def square():
+    x = ti.field(ti.f64, shape=(), needs_grad=True, name="x")
+    y = ti.field(ti.f64, shape=(), needs_grad=True)
+    x[None] = 3.0
+
+    @ti.kernel
+    def run():
+        y[None] = x[None] ** 2
+
+    return x, y, run
+
+
+CLEARED = "`x.grad` is 0 here: the tape has set all gradients to 0 on entry"
+
+
+def test_python_looks_at_a_cleared_gradient():
+    x, y, run = square()
+    with ti.ad.Tape(y):
+        run()
+
+    def again():
+        with ti.ad.Tape(y):
+            assert x.grad[None] == 0.0
+            assert x.grad[None] == 0.0  # said once
+            run()
+
+    with pytest.warns(ti.GradientWarning, match=CLEARED) as caught:
+        again()
+    assert len(caught) == 1
+    assert "help: use it after the tape" in str(caught[0].message)
+    assert x.grad[None] == 6.0
+
+
+def test_a_kernel_of_the_tape_reads_a_cleared_gradient():
+    x, y, run = square()
+
+    @ti.kernel
+    def descend():
+        x[None] -= 0.1 * x.grad[None]
+
+    def again():
+        with ti.ad.Tape(y):
+            descend()
+            run()
+
+    with ti.ad.Tape(y):
+        run()
+    with pytest.warns(ti.GradientWarning, match=CLEARED):
+        again()
+    assert x[None] == 3.0
+
+
+@pytest.mark.filterwarnings("error")
+def test_nothing_is_said_without_reason():
+    x, y, run = square()
+    with ti.ad.Tape(y):  # nothing to be cleared
+        assert x.grad[None] == 0.0
+        run()
+    assert x.grad[None] == 6.0
+    with ti.ad.Tape(y, clear_gradients=False):
+        assert x.grad[None] == 6.0
+        run()
+    assert x.grad[None] == 12.0
+    with ti.ad.Tape(y):
+        x.grad[None] = 1.0  # it was given a value
+        assert x.grad[None] == 1.0
+        run()
+    with ti.ad.Tape(y):
+        run()
+    assert x.grad[None] == 6.0
