@@ -16,10 +16,12 @@ WINDOW = {"width": 1200, "height": 1000}
 
 
 def pytest_collection_modifyitems(items):
+    """Browser tests come last: from the first one on, this thread has the browser's event loop."""
     here = Path(__file__).parent
-    for item in items:
-        if here in item.path.parents:
-            item.add_marker(pytest.mark.browser)
+    browsing = [item for item in items if here in item.path.parents]
+    for item in browsing:
+        item.add_marker(pytest.mark.browser)
+    items[:] = [item for item in items if here not in item.path.parents] + browsing
 
 
 @pytest.fixture(scope="session")
