@@ -185,6 +185,7 @@ class Tape(Context):
                 Diagnostic("not-differentiable", message, help="let the error leave the `with` block")
             )
         self.ended = CLOCK.tick()
+        zeros.forget("bar")  # on the way back gradients begin at 0
         observers: list[Observer] = []
         if self._timer is not None:
             self.profiled = Profile(self.calls, self._timer.seconds)

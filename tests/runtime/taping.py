@@ -1,5 +1,7 @@
 """Small programs under a tape."""
 
+import numpy as np
+
 import dsim as ti
 
 

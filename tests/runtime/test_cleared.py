@@ -75,3 +75,21 @@ def test_nothing_is_said_without_reason():
     with ti.ad.Tape(y):
         run()
     assert x.grad[None] == 6.0
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_gradient_of_a_persons_own_begins_at_0():
+    x, y, _ = square()
+
+    @ti.ad.grad_replaced
+    def step():
+        y[None] = x[None] ** 2
+
+    @ti.ad.grad_for(step)
+    def back():
+        x.grad[None] += 2.0 * x[None] * y.grad[None]
+
+    for _ in range(2):
+        with ti.ad.Tape(y):
+            step()
+    assert x.grad[None] == 6.0
