@@ -16,6 +16,12 @@ pytestmark = [
 ]
 
 
+@pytest.fixture(autouse=True)
+def _as_ever():
+    yield
+    ti.reset()
+
+
 def long(w: World):
     x, loss = w.x, w.loss
 

@@ -23,6 +23,12 @@ pytestmark = [
 N = 6
 
 
+@pytest.fixture(autouse=True)
+def _as_ever():
+    yield
+    ti.reset()
+
+
 class World:
     """Fields, made anew for each run, and a kernel over them."""
 

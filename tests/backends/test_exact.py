@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 import dsim as ti
 
 N = 4096
+
+
+@pytest.fixture(autouse=True)
+def _fast():
+    ti.init()
 
 
 def test_the_gradient_of_a_maximum_of_contractible_sums_is_found():
