@@ -1,9 +1,9 @@
-"""What all tests share: golden texts, random examples that are the same in every run, compiled kernels."""
+"""What all tests share: golden texts, random examples that never change, settings that end with a test."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -41,9 +41,23 @@ def golden(request: pytest.FixtureRequest) -> Callable[..., None]:
     return compare
 
 
-@pytest.fixture(autouse=True)
-def _compiled_again() -> Iterator[None]:
-    """Leaves the reference backend after a test that chose it; ``init()`` keeps it for the next one."""
+@contextmanager
+def _settings_put_back() -> Iterator[None]:
+    before = settings.current()
     yield
-    if settings.current().backend != "cpu":
-        settings.change(replace(settings.current(), backend="cpu"))
+    if settings.current() != before:
+        settings.change(before)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _settings_of_a_file() -> Iterator[None]:
+    """What a file's own fixtures choose does not outlast it."""
+    with _settings_put_back():
+        yield
+
+
+@pytest.fixture(autouse=True)
+def _settings_of_a_test() -> Iterator[None]:
+    """What a test chooses does not outlast it: ``init()`` would keep it for the next one."""
+    with _settings_put_back():
+        yield

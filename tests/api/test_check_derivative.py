@@ -13,8 +13,6 @@ from tests.api.own_derivatives import given_root, refused
 @pytest.fixture(autouse=True)
 def _double():
     ti.init(default_fp=ti.f64)
-    yield
-    ti.reset()
 
 
 def quadratic(vjp_factor: float = 2.0, jvp_factor: float = 2.0):

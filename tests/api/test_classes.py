@@ -1,15 +1,8 @@
 """Kernels and funcs in classes: methods, class and static methods, properties, inheritance."""
 
 import numpy as np
-import pytest
 
 import dsim as ti
-
-
-@pytest.fixture(autouse=True)
-def _after():
-    yield
-    ti.reset()
 
 
 @ti.data_oriented

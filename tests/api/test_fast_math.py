@@ -2,15 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
 import dsim as ti
-
-
-@pytest.fixture(autouse=True)
-def _defaults_afterwards():
-    yield
-    ti.reset()
 
 
 def test_compensated_arithmetic_survives_without_fast_math():

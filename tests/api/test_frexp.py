@@ -8,12 +8,6 @@ import dsim as ti
 FLOATS = {"f16": ti.f16, "f32": ti.f32, "f64": ti.f64}
 
 
-@pytest.fixture(autouse=True)
-def _after():
-    yield
-    ti.reset()
-
-
 @pytest.mark.parametrize("backend", ["cpu", "reference"])
 @pytest.mark.parametrize("name", FLOATS)
 def test_every_kind_of_number(name, backend, monkeypatch):

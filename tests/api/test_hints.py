@@ -5,12 +5,6 @@ import pytest
 import dsim as ti
 
 
-@pytest.fixture(autouse=True)
-def _after():
-    yield
-    ti.reset()
-
-
 def test_static_print_shows_what_is_known_once(capsys):
     x = ti.Vector.field(2, ti.f32, shape=(2, 3), name="x")
     kind = "sphere"

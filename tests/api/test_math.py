@@ -23,8 +23,6 @@ TWO = {"cmul": lambda z, w: z * w, "cdiv": lambda z, w: z / w}
 @pytest.fixture(autouse=True)
 def _double():
     ti.init(default_fp=ti.f64)
-    yield
-    ti.reset()
 
 
 def both_ways(function, *args):

@@ -9,8 +9,6 @@ import dsim as ti
 @pytest.fixture(autouse=True)
 def _fresh():
     ti.init(default_fp=ti.f64)
-    yield
-    ti.reset()
 
 
 def test_in_a_kernel_as_outside():

@@ -6,12 +6,6 @@ import pytest
 import dsim as ti
 
 
-@pytest.fixture(autouse=True)
-def _after():
-    yield
-    ti.reset()
-
-
 @pytest.mark.parametrize(
     ("name", "base"),
     [

@@ -7,12 +7,6 @@ import pytest
 import dsim as ti
 
 
-@pytest.fixture(autouse=True)
-def _after():
-    yield
-    ti.reset()
-
-
 def test_options_of_taichi_are_accepted():
     ti.init(
         arch=ti.cpu, offline_cache=False, log_level=ti.ERROR, kernel_profiler=False, cpu_max_num_threads=1

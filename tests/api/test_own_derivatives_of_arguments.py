@@ -11,8 +11,6 @@ import dsim as ti
 @pytest.fixture(autouse=True)
 def _double():
     ti.init(default_fp=ti.f64)
-    yield
-    ti.reset()
 
 
 def test_vectors_matrices_several_results_and_integers() -> None:

@@ -13,8 +13,6 @@ from tests.api.own_derivatives import BOTH, refused, root_func
 @pytest.fixture(autouse=True)
 def _double():
     ti.init(default_fp=ti.f64)
-    yield
-    ti.reset()
 
 
 # ------------------------------------------------------------------ fields

@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 import dsim as ti
 from dsim.runtime.settings import LOOP_MEMORY
-from tests.autodiff.test_strips import World
+from tests.autodiff.worlds import World, same
 from tests.limits import memory
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:warning.serial:dsim.DsimWarning"),
     pytest.mark.filterwarnings("ignore:warning.unreached:dsim.DsimWarning"),
 ]
-
-
-@pytest.fixture(autouse=True)
-def _as_ever():
-    yield
-    ti.reset()
 
 
 def long(w: World):
@@ -71,8 +64,7 @@ def test_a_long_loop_needs_little_memory(build) -> None:
     w = World(build, 1 << 18, "cpu")
     with memory(1 << 20):
         found = w.gradients()
-    for a, b in zip(found, whole, strict=True):
-        np.testing.assert_array_equal(a, b)
+    same(found, whole)
 
 
 def test_the_setting_is_a_number_of_bytes() -> None:

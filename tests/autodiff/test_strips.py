@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -12,64 +9,14 @@ import dsim as ti
 from dsim.ir.check import check
 from dsim.ir.nodes import Kernel
 from dsim.passes.strips import strips
-from dsim.runtime import pipeline, settings
+from dsim.runtime import pipeline
 from dsim.runtime.settings import LOOP_MEMORY
+from tests.autodiff.worlds import N, World, same
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:warning.serial:dsim.DsimWarning"),
     pytest.mark.filterwarnings("ignore:warning.unreached:dsim.DsimWarning"),
 ]
-
-N = 6
-
-
-@pytest.fixture(autouse=True)
-def _as_ever():
-    yield
-    ti.reset()
-
-
-class World:
-    """Fields, made anew for each run, and a kernel over them."""
-
-    def __init__(self, build: Callable[[World], Callable[[], None]], saved: int, backend: str) -> None:
-        ti.init(default_fp=ti.f64, fast_math=False, loop_memory=saved, random_seed=3)
-        settings.change(replace(settings.current(), backend=backend))
-        self.x = ti.field(ti.f64, shape=N, needs_grad=True)
-        self.y = ti.field(ti.f64, shape=(N, 4), needs_grad=True)
-        self.n = ti.field(ti.i32, shape=N)
-        self.loss = ti.field(ti.f64, shape=(), needs_grad=True)
-        self.outer = ti.field(ti.f64, shape=(), needs_grad=True)
-        self.x.from_numpy(np.linspace(0.3, 0.9, N))
-        self.y.from_numpy(np.linspace(-1.0, 1.0, 4 * N).reshape(N, 4))
-        self.n.from_numpy(np.arange(N, dtype=np.int32) * 7)
-        self.run = build(self)
-
-    def gradients(self) -> list[np.ndarray]:
-        self.sweep()
-        return [f.to_numpy() for f in (self.x.grad, self.y.grad, self.x, self.y, self.n, self.loss)]
-
-    def sweep(self) -> None:
-        with ti.ad.Tape(self.loss):
-            self.run()
-
-    def forward_over_reverse(self) -> list[np.ndarray]:
-        with ti.ad.FwdMode(loss=[self.x.grad, self.y.grad], param=self.x, seed=np.linspace(1, 2, N)):
-            self.sweep()
-        return [self.x.grad.dual.to_numpy(), self.y.grad.dual.to_numpy()]
-
-    def reverse_over_reverse(self) -> list[np.ndarray]:
-        x, outer = self.x, self.outer
-
-        @ti.kernel
-        def squares():
-            for i in x:
-                outer[None] += x.grad[i] ** 2
-
-        with ti.ad.Tape(outer):
-            self.sweep()
-            squares()
-        return [x.grad.to_numpy(), self.y.grad.to_numpy()]
 
 
 def counted(w: World):
@@ -320,8 +267,7 @@ def test_a_gradient_in_strips_is_the_same(build, backend: str, cut: list[Kernel]
     assert any(np.any(g != 0) for g in whole[:2])
     for saved in (1, 100, 700):
         del cut[:]
-        for a, b in zip(World(build, saved, backend).gradients(), whole, strict=True):
-            np.testing.assert_array_equal(a, b)
+        same(World(build, saved, backend).gradients(), whole)
         assert cut
 
 
@@ -331,8 +277,7 @@ def test_so_is_the_tangent_of_a_gradient(build, backend: str, cut: list[Kernel])
     whole = World(build, LOOP_MEMORY, backend).forward_over_reverse()
     assert any(np.any(g != 0) for g in whole)
     del cut[:]
-    for a, b in zip(World(build, 100, backend).forward_over_reverse(), whole, strict=True):
-        np.testing.assert_array_equal(a, b)
+    same(World(build, 100, backend).forward_over_reverse(), whole)
     assert cut
 
 
@@ -341,8 +286,7 @@ def test_so_is_the_gradient_of_a_gradient(build, cut: list[Kernel]) -> None:
     whole = World(build, LOOP_MEMORY, "cpu").reverse_over_reverse()
     assert any(np.any(g != 0) for g in whole)
     del cut[:]
-    for a, b in zip(World(build, 100, "cpu").reverse_over_reverse(), whole, strict=True):
-        np.testing.assert_array_equal(a, b)
+    same(World(build, 100, "cpu").reverse_over_reverse(), whole)
     assert cut
 
 

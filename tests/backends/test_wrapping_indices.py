@@ -21,8 +21,6 @@ ROWS = {
 @pytest.fixture(autouse=True)
 def _after():
     ti.init(default_fp=ti.f64)
-    yield
-    ti.reset()
 
 
 @ti.func

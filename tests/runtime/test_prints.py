@@ -13,9 +13,6 @@ from dsim.runtime import settings
 @pytest.fixture(autouse=True, params=["cpu", "reference"])
 def _backend(request):
     settings.change(replace(settings.current(), default_fp=ti.f64, backend=request.param))
-    yield
-    settings.change(replace(settings.current(), backend="cpu"))
-    ti.reset()
 
 
 def printed(capsys, run, *args):

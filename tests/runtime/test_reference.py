@@ -13,8 +13,6 @@ from dsim.runtime import settings
 def _by_reference():
     ti.init(default_fp=ti.f64)
     settings.change(replace(settings.current(), backend="reference"))
-    yield
-    settings.change(settings.Settings())
 
 
 def test_launches_tapes_and_forward_mode():

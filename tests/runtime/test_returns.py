@@ -13,12 +13,6 @@ vec2, mat2 = ti.math.vec2, ti.math.mat2
 Pair = ti.types.struct(a=ti.f32, b=ti.types.vector(2, ti.i32))
 
 
-@pytest.fixture(autouse=True)
-def _after():
-    yield
-    ti.reset()
-
-
 def test_the_spellings():
     @ti.kernel
     def plain(a: float) -> (ti.f32, ti.i32):
@@ -86,13 +80,9 @@ def test_the_reference_gives_the_same():
     def run(a: float) -> (vec2, ti.f32):
         return [a, 2.0], a + 1.0
 
-    before = settings.current()
     v, x = run(1.5)
-    settings.change(replace(before, backend="reference"))
-    try:
-        w, y = run(1.5)
-    finally:
-        settings.change(before)
+    settings.change(replace(settings.current(), backend="reference"))
+    w, y = run(1.5)
     assert (v.to_list(), x) == (w.to_list(), y)
 
 
