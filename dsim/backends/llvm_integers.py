@@ -10,6 +10,22 @@ from dsim.backends.target import Target
 from dsim.ir.types import ScalarType, f16, f32
 
 
+def near_remainder(f: Function, t: ScalarType, a: str, divisor: int, between: tuple[int, int]) -> str:
+    """``a % divisor`` of an `a` that lies `between` two numbers, of which none is a whole turn away.
+
+    It is not written as a mask where `divisor` is a power of two: of a choice LLVM makes right vectors.
+    """
+    ty = TYPE[t]
+    if between[0] < 0:
+        below, more = f.let(f"icmp slt {ty} {a}, 0"), f.let(f"add {ty} {a}, {divisor}")
+        a = f.let(f"select i1 {below}, {ty} {more}, {ty} {a}")
+    if between[1] >= divisor:
+        compare = "sge" if t.kind == "int" else "uge"
+        above, less = f.let(f"icmp {compare} {ty} {a}, {divisor}"), f.let(f"sub {ty} {a}, {divisor}")
+        a = f.let(f"select i1 {above}, {ty} {less}, {ty} {a}")
+    return a
+
+
 def divide(f: Function, t: ScalarType, a: str, b: str, divisor: int | None, *, remainder: bool) -> str:
     """``a // b`` or ``a % b``, rounded towards minus infinity; `divisor` is `b` where that is known."""
     if divisor is not None and divisor > 0 and divisor & (divisor - 1) == 0:

@@ -21,6 +21,7 @@ from dsim.backends.llvm_writer import Messages, Writer
 from dsim.backends.target import Target
 from dsim.ir.nodes import Alloc, Block, Const, For, Journal, Kernel, Memory, MemoryKey, Statement, Var
 from dsim.ir.walk import binds, blocks, memory_of, operands, parameters, statements
+from dsim.passes.intervals import near_dividends
 
 # Estimates of reciprocals, refined by Newton steps, give NaN where 1 / 0 is infinite.
 _EXACT = 'nounwind noinline "reciprocal-estimates"="none"'
@@ -133,6 +134,7 @@ class KernelWriter:
         self.target = target
         self.wishes = wishes
         self.dry = False  # whether functions only look for faults
+        self.near = near_dividends(kernel)
         self.module = Module(kernel.exact)
         self.messages = Messages()
         self.layout = Layout((m.key for m in kernel.memories), kernel.params, len(kernel.body.yields))
@@ -162,7 +164,7 @@ class KernelWriter:
     def writer(self, f: Function, task: Task) -> Writer:
         """A writer for a function of a task: its memories are parameters, its values are read."""
         w = Writer(f, self.target, HANDLERS, self.wishes.unchecked, self.messages)
-        w.leave, w.dry = "leave", self.dry
+        w.leave, w.dry, w.near = "leave", self.dry, self.near
         self.read_values(w, task)
         for i, m in enumerate(self.memories(task)):
             w.places[m.key] = self.place(w, m, f"%m{i}")

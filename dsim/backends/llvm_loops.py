@@ -87,20 +87,20 @@ def counted(w: Writer, s: For, start: Length, stop: Length, init: tuple[str, ...
     carried.close(values, f.block)
     following = f.let(f"add nsw i64 {index}, {step}")
     f.close_phi(at, following, f.block)
-    f.jump(test, _hint(f, s))
+    f.jump(test, _hint(w, s))
     f.open(end)
     return results
 
 
-def _hint(f: Function, s: For | While) -> str:
+def _hint(w: Writer, s: For | While) -> str:
     """Metadata for a loop that LLVM may not, or need not, make vectors of.
 
     In a very long one the time to look for them would be out of proportion.
     """
-    if len(s.body.statements) <= _LONGEST and not wraps(s):
+    if len(s.body.statements) <= _LONGEST and not wraps(s, w.near):
         return ""
-    disabled = f.module.node('!{!"llvm.loop.vectorize.enable", i1 false}')
-    return f", !llvm.loop {f.module.node('distinct !{SELF, ' + disabled + '}')}"
+    disabled = w.f.module.node('!{!"llvm.loop.vectorize.enable", i1 false}')
+    return f", !llvm.loop {w.f.module.node('distinct !{SELF, ' + disabled + '}')}"
 
 
 def _windowed(
@@ -123,7 +123,7 @@ def _windowed(
     carried.close(values, f.block)
     following = f.let(f"add nsw i64 {index}, 1")
     f.close_phi(at, following, f.block)
-    f.fork(f.let(f"icmp slt i64 {following}, {stop}"), body, after, _hint(f, s))
+    f.fork(f.let(f"icmp slt i64 {following}, {stop}"), body, after, _hint(w, s))
     f.open(after)
     windows.flush(left)
     f.jump(end)
@@ -156,7 +156,7 @@ def repeat(w: Writer, s: While) -> None:
     f.open(body)
     values = w.block(s.body)
     carried.close(values, f.block)
-    f.jump(test, _hint(f, s))
+    f.jump(test, _hint(w, s))
     f.open(end)
     for result, var in zip(s.results, s.carried, strict=True):
         w.env[result] = w.env[var]

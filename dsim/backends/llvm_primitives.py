@@ -25,6 +25,8 @@ class Use:
         The operands, as the IR and as LLVM name them.
     result : ScalarType
         The type of the result.
+    dividend : pair of int or None
+        Of a remainder that is a dividend or its neighbour by one divisor: between what the dividend lies.
     """
 
     f: Function
@@ -33,6 +35,7 @@ class Use:
     atoms: tuple[Atom, ...]
     args: tuple[str, ...]
     result: ScalarType
+    dividend: tuple[int, int] | None = None
 
     @property
     def type(self) -> ScalarType:
@@ -69,7 +72,10 @@ def _floordiv(u: Use) -> str:
 def _mod(u: Use) -> str:
     a, b = u.args
     if not u.type.is_float:
-        return llvm_integers.divide(u.f, u.type, a, b, u.known(1), remainder=True)
+        divisor = u.known(1)
+        if u.dividend is not None and divisor is not None:
+            return llvm_integers.near_remainder(u.f, u.type, a, divisor, u.dividend)
+        return llvm_integers.divide(u.f, u.type, a, b, divisor, remainder=True)
     ty = TYPE[u.type]
     turns = u.f.let(f"fmul {ty} {b}, {_floordiv(u)}")
     return u.f.let(f"fsub {ty} {a}, {turns}")

@@ -28,7 +28,7 @@ from dsim.ir.nodes import (
 
 
 def _let(w: Writer, s: Let) -> None:
-    use = Use(w.f, w.target, s.op, s.args, w.values(s.args), s.var.type)
+    use = Use(w.f, w.target, s.op, s.args, w.values(s.args), s.var.type, w.near.get(s.var))
     w.define(s, EMIT[s.op](use))
 
 

@@ -8,6 +8,7 @@ back to 0. See docs/decisions/0022-indices-that-wrap-around.md.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from dsim.ir.nodes import (
     Accumulate,
@@ -31,8 +32,11 @@ _EVEN = ("add", "sub", "mul", "neg", "abs", "min", "max", "select", "cast", "cop
 _WIDE = 32  # so many bits do not wrap around before an index is outside of its memory
 
 
-def wraps(loop: For | While) -> bool:
-    """Whether an index of an access in `loop` comes from a value that wraps around there in few bits."""
+def wraps(loop: For | While, near: Mapping[Var, Any]) -> bool:
+    """Whether an index of an access in `loop` comes from a value that wraps around there in few bits.
+
+    The remainders `near` do not, since they are written as choices.
+    """
     inside = list(statements(Block((loop,))))
     makers = {v: s for s in inside for v in _made(s)}
     stored: dict[MemoryKey, list[Atom]] = {}
@@ -50,7 +54,7 @@ def wraps(loop: For | While) -> bool:
         seen.add(a)
         s = makers[a]
         if isinstance(s, Let):
-            if _narrow(s):
+            if a not in near and _narrow(s):
                 return True
             left.extend(s.args)
         else:

@@ -93,6 +93,7 @@ class Writer:
         self.held: list[Held] = []
         self.journals: dict[MemoryKey, str] = {}  # where the words of each are
         self.beside: dict[MemoryKey, list[str]] = {}  # those of the journals that are beside each
+        self.near: Mapping[Var, tuple[int, int]] = {}  # of remainders: between what a near dividend lies
         self.leave = ""  # where a function ends early, when memory is lacking
         self.hoisted: dict[MemoryKey, str] = {}  # buffers that were made at the function's start
         self.deferred: dict[int, Deferred] = {}  # accumulations that their loop adds later, by identity

@@ -5,7 +5,10 @@ And so which accesses stay inside their memory whenever they run, wherever they 
 
 from __future__ import annotations
 
-from dsim.ir.nodes import Atom, Const, For, Let, Memory, While
+from collections.abc import Mapping
+
+from dsim.ir.nodes import Atom, Const, For, Kernel, Let, Memory, Var, While
+from dsim.ir.walk import statements
 
 Interval = tuple[int, int]  # both ends included
 
@@ -60,6 +63,25 @@ class Intervals:
             if length is None or at is None or at[0] < 0 or at[1] >= length:
                 return False
         return True
+
+
+def near_dividends(kernel: Kernel) -> Mapping[Var, Interval]:
+    """The remainders ``x % n`` of `kernel` with ``-n <= x < 2 n``, a constant `n`, and between what `x` lies.
+
+    They are `x` itself, or `n` more, or `n` less: what a neighbour on a torus has for an index.
+    """
+    found: dict[Var, Interval] = {}
+    intervals = Intervals()
+    for s in statements(kernel.body):
+        if isinstance(s, For):
+            intervals.enter(s)
+        elif isinstance(s, Let):
+            intervals.note(s)
+            x = intervals.of(s.args[0]) if s.op == "mod" else None
+            n = s.args[1] if s.op == "mod" else None
+            if x is not None and isinstance(n, Const) and -int(n.value) <= x[0] and x[1] < 2 * int(n.value):
+                found[s.var] = x
+    return found
 
 
 def runs(s: For | While) -> bool:

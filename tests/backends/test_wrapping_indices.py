@@ -1,5 +1,7 @@
 """Indices that wrap around in a narrow type, several of them in one loop, as periodic stencils have them."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -114,6 +116,36 @@ def test_in_a_while_loop_and_carried():
     j = np.arange(n)
     np.testing.assert_array_equal(y.to_numpy()[0], start[(j - 1) % 16] + 100 * ((j + 3) % 8))
     np.testing.assert_array_equal(y.to_numpy()[1], start[(j + 15) % 16] + 100 * (j % 8))
+
+
+@pytest.mark.parametrize("dtype", [ti.i8, ti.i32, ti.i64, ti.u8, ti.u32])
+@pytest.mark.parametrize("n", [1, 2, 7, 8, 16, 100])
+def test_remainders_of_all_near_dividends(n, dtype):
+    offsets = (-n, 1 - n, -1, 0, 1, n - 1, n) if dtype.kind == "int" else (0, 1, n - 1, n)
+    y = ti.field(ti.i32, (len(offsets), n))
+
+    @ti.kernel
+    def run():
+        for j in range(n):
+            for k in ti.static(range(len(offsets))):
+                y[k, j] = (ti.cast(j, dtype) + ti.cast(offsets[k], dtype)) % ti.cast(n, dtype)
+
+    run()
+    j = np.arange(n).astype(dtype.numpy)  # whose sums wrap around as the kernel's do
+    np.testing.assert_array_equal(y.to_numpy(), [(j + j.dtype.type(o)) % j.dtype.type(n) for o in offsets])
+
+
+@pytest.mark.parametrize("n", [500, 512])
+def test_a_torus_becomes_vectors(n):
+    a, y = ti.field(ti.f32, (n, n)), ti.field(ti.f32, (n, n))
+
+    @ti.kernel
+    def run():
+        for i, j in y:
+            y[i, j] = a[(i - 1) % n, (j - 1) % n] + a[(i + 1) % n, (j + 1) % n]
+
+    run()
+    assert re.search(r"load <\d+ x float>", run.primal.llvm)
 
 
 def test_derivatives():
