@@ -16,7 +16,7 @@ from dsim.notebook.places import Json, Places
 from dsim.notebook.report import empty, finished
 from dsim.notebook.request import Request
 from dsim.notebook.summary import Summary
-from dsim.notebook.tape import tape_html, tape_json
+from dsim.notebook.tape import tape_html, tape_json, tape_timings
 from dsim.runtime.fields import Field
 from dsim.runtime.findings import overwrites
 from dsim.runtime.forms import Form
@@ -152,7 +152,8 @@ class ReportRun:
         self._summary.saved(ran.tape.saved)
         self.report["tape"] = tape_json(ran.tape, self.cell.source.name)
         self.tape, self.recorded = tape_html(ran.tape), ran.tape
-        self.report["timings"].update(launch_s=ran.launch_s, gradient_s=ran.gradient_s)
+        timings = {"launch_s": ran.launch_s, "gradient_s": ran.gradient_s, **tape_timings(ran.tape)}
+        self.report["timings"].update(timings)
         if asked.options.check:
             result, doubt = checking.compared(asked.kernel, asked.args, loss, name, wrt)
             self._summary.check(*result)

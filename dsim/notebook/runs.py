@@ -25,6 +25,8 @@ class Ran:
 
     Attributes
     ----------
+    tape : Tape
+        Measured on the way; its times are for a report's `timings` alone.
     value : float
         The loss.
     gradients : dict of Field to ndarray
@@ -51,15 +53,16 @@ def taped(kernel: Kernel, args: Sequence[Any], loss: Field, wrt: Mapping[str, Fi
     """Launches `kernel` under a tape; the gradients stay."""
     spoilt = _spoilt(what)
     with state.kept(what), state.gradients_kept(on_error=True):
-        tape = Tape(loss)
+        tape = Tape(loss, profile=True)
         with tape:
             begin = time.perf_counter()
             kernel(*args)
             launched = time.perf_counter()
             value = float(loss.require_memory().item())
-        done = time.perf_counter()
+    profile = tape.profile()
+    profile.timed = False  # nobody asked: elsewhere than among its timings, a report is the same in each run
     gradients = {name: np.array(f.grad.require_memory()) for name, f in wrt.items()}
-    return Ran(tape, value, gradients, spoilt, launched - begin, done - launched)
+    return Ran(tape, value, gradients, spoilt, launched - begin, float(np.nansum(profile.backward_seconds)))
 
 
 def _spoilt(what: Touched) -> dict[str, int]:

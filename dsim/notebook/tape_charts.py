@@ -51,9 +51,11 @@ class Chart:
 def charts(tape: Tape, lines: Sequence[Line], times: bool = False) -> Iterator[Chart]:
     """The charts of what is known of `tape`, folded to `lines`.
 
-    Times are drawn if they were asked for in recording, or with `times`.
+    Times are drawn if they were asked for in recording, or with `times`; of one call nothing is.
     """
     profile, end, marks = tape.profiled, len(tape.calls) - 1, _marks(tape)
+    if end < 1:
+        return
     if profile is not None and np.isfinite(profile.backward_seconds).any():
         norms = tuple(_by_kernel(lines, profile.gradient_norm, peaks))
         title = "norm of the gradient by what each call wrote"

@@ -16,6 +16,7 @@ from dsim.diagnostics import GradientError, LaunchError, Span
 from dsim.runtime import calls, contents
 from dsim.runtime.contents import Line
 from dsim.runtime.fields import Field
+from dsim.runtime.profile import Profile
 from dsim.runtime.tape import Tape
 
 POINTS = 512  # of a series
@@ -36,7 +37,8 @@ def tape_json(tape: Tape, cell: str | None = None) -> Json:
     -------
     dict
         ``groups`` holds the calls with repeats folded: a group repeats its calls `count` times. A call that
-        is itself repeated in a group has a `count`. Gradient norms are there if the tape was profiled.
+        is itself repeated in a group has a `count`. Gradient norms, of a call that is repeated the least
+        and the greatest, are there if the tape was profiled.
     """
     lines = contents.lines(tape)
     fields = list(fields_of(tape, lines))
@@ -45,7 +47,7 @@ def tape_json(tape: Tape, cell: str | None = None) -> Json:
         "loss": tape.loss.name,
         "calls": len(tape.calls),
         "saved_bytes": tape.saved_bytes,
-        "groups": _groups(shown, cell),
+        "groups": _groups(shown, cell, _measured(tape)),
         "more": len(lines) - len(shown),
         "fields": [_field(f) for f in fields],
         "graph": _graph(shown, fields),
@@ -83,7 +85,7 @@ def _total(seconds: np.ndarray) -> float:
 # -- calls
 
 
-def _groups(lines: Iterable[Line], cell: str | None) -> list[Json]:
+def _groups(lines: Iterable[Line], cell: str | None, profile: Profile | None) -> list[Json]:
     """Lines put together by the repeat around them; what is not repeated, with its neighbours."""
     groups: list[Json] = []
     for line in lines:
@@ -91,11 +93,11 @@ def _groups(lines: Iterable[Line], cell: str | None) -> list[Json]:
         starts = line.begins == len(line.repeats) if line.repeats else not groups or groups[-1]["count"] > 1
         if starts:
             groups.append({"first": int(line.calls[0]), "count": count, "calls": []})
-        groups[-1]["calls"].append(_call(line, cell))
+        groups[-1]["calls"].append(_call(line, cell, profile))
     return groups
 
 
-def _call(line: Line, cell: str | None) -> Json:
+def _call(line: Line, cell: str | None, profile: Profile | None) -> Json:
     facts, span = line.facts, line.facts.span
     made: Json = {
         "kernel": facts.name,
@@ -109,8 +111,16 @@ def _call(line: Line, cell: str | None) -> Json:
         "overwrites": list(line.overwrites),
         "saved_bytes": line.saved_bytes,
     }
+    if profile is not None:
+        made["gradient_norm"] = _ends(profile.gradient_norm[line.calls])
+        made["gradient_norm_before"] = _ends(profile.gradient_norm_before[line.calls])
     inner = math.prod(line.repeats[1:])
     return {**made, "count": inner} if inner > 1 else made
+
+
+def _ends(values: np.ndarray) -> list[float | str]:
+    """The least and the greatest; NaN if one is."""
+    return [number(float(values.min())), number(float(values.max()))]
 
 
 def _file(span: Span | None, cell: str | None) -> str:
@@ -170,10 +180,14 @@ def _series(tape: Tape) -> Json:
 
 
 def _norms(tape: Tape) -> np.ndarray | None:
+    profile = _measured(tape)
+    return None if profile is None else profile.gradient_norm
+
+
+def _measured(tape: Tape) -> Profile | None:
+    """The profile, if what it has of the way back was measured."""
     profile = tape.profiled
-    if profile is None or np.isnan(profile.backward_seconds).all():
-        return None
-    return profile.gradient_norm
+    return None if profile is None or np.isnan(profile.backward_seconds).all() else profile
 
 
 def _steps(tape: Tape) -> np.ndarray:

@@ -133,9 +133,9 @@ def columns(tape: Tape, shown: Sequence[Line]) -> Iterator[list[str]]:
             yield ["forward", *(took(profile.seconds[line.calls]) for line in shown)]
             yield ["backward", *(took(profile.backward_seconds[line.calls]) for line in shown)]
         known = np.isfinite(profile.backward_seconds)
-        norms = profile.gradient_norm
-        ranges = (_range(norms[line.calls]) if known[line.calls].any() else "" for line in shown)
-        yield ["gradient", *ranges]
+        for head, norms in (("before", profile.gradient_norm_before), ("after", profile.gradient_norm)):
+            ranges = (_range(norms[line.calls]) if known[line.calls].any() else "" for line in shown)
+            yield [f"gradient {head}", *ranges]
 
 
 def _names(names: tuple[str, ...]) -> str:

@@ -37,10 +37,13 @@ class Profile:
         The norm of the gradient by what a call wrote, as it is after the call.
     gradient_norm_before : ndarray
         The norm of the gradient by what a call read and wrote, as it is before the call.
+    timed : bool
+        Whether times are shown where all else is the same in every run: someone asked for them.
     """
 
     def __init__(self, calls: Calls, seconds: list[float]) -> None:
         self.seconds = _of_calls(calls, seconds)
+        self.timed = not bool(np.isnan(self.seconds).all())
         self.backward_seconds = np.full(len(calls), np.nan)
         self.gradient_norm, self.gradient_norm_before = np.full((2, len(calls)), np.nan)
 
@@ -56,11 +59,6 @@ class Profile:
             *(None if math.isnan(t) else t for t in times),
             *(float(column[call]) if known else None for column in norms),
         )
-
-    @property
-    def timed(self) -> bool:
-        """Whether someone asked for times: the calls' own were taken."""
-        return not bool(np.isnan(self.seconds).all())
 
     @property
     def first_not_finite(self) -> int | None:

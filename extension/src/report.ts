@@ -49,6 +49,9 @@ const call = record({
   overwrites: listOf(text),
   /** Of all repeats together. */
   saved_bytes: count,
+  /** The least and the greatest of all repeats. */
+  gradient_norm: optional(listOf(real)),
+  gradient_norm_before: optional(listOf(real)),
   /** How often it is called in each repeat of its group. */
   count: optional(count)
 });

@@ -115,12 +115,22 @@ function columns(tape: Tape, { calls, backward }: Timings): Column[] {
       return typeof found === 'number' && found !== 0 ? label(found) : '';
     }
   });
+  const norms = (head: string, ends: (call: Call) => Real[] | undefined): Column => ({
+    head,
+    numeric: true,
+    cell: call => {
+      const shown = (ends(call) ?? []).map(end => (typeof end === 'number' ? brief(end) : end));
+      return [...new Set(shown)].join(' … ');
+    }
+  });
   const listed = [
     words('reads', call => call.reads),
     words('stores', call => call.stores),
     words('adds to', call => call.accumulates),
     words('overwrites', call => call.overwrites),
     number('saved', call => call.saved_bytes, bytes),
+    norms('gradient before', call => call.gradient_norm_before),
+    norms('gradient after', call => call.gradient_norm),
     ...(calls.length === all.length ? [number('time', (_, index) => calls[index], seconds)] : []),
     ...(backward.length === all.length ? [number('backward', (_, index) => backward[index], seconds)] : [])
   ];

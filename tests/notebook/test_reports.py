@@ -120,7 +120,28 @@ def test_gravity(notebook):
         "gradient": f"‖∂U/∂x‖ = {np.linalg.norm(closed_form(x)):.3g}",
         "saved": "nothing: no value that the gradient needs is overwritten",
     }
-    assert set(report["timings"]) == {"compile_s", "launch_s", "gradient_s"}
+    timings = report["timings"]
+    assert timings["compile_s"] > 0
+    assert timings["launch_s"] >= timings["calls_s"][0] > 0
+    assert timings["gradient_s"] == timings["backward_s"][0] > 0
+    assert [len(timings[f"series{way}_s"]) for way in ("", "_backward")] == [1, 1]
+
+
+def test_the_tape_of_a_report_shows_the_norms_of_gradients_and_its_texts_no_times(notebook):
+    ran = notebook.good(CELLS["overwrite"])
+    y = np.linspace(0.5, 1.5, 8)
+    (group,) = ran.report["tape"]["groups"]
+    (call,) = group["calls"]
+    before = np.linalg.norm([*(2 * y), 1.0])  # by y and U, which the kernel adds to
+    assert call["gradient_norm_before"] == pytest.approx([before, before], rel=1e-5)
+    assert call["gradient_norm"] == [1.0, 1.0]  # after it only U leads to the loss
+    assert ran.report["tape"]["series"]["gradient_norm"] == [1.0]
+    assert f"<td>{before:.3g}</td><td>1</td>" in ran.form("html")
+    shown = notebook.good("%tape")
+    assert {**shown.report["tape"], "groups": []} == {**ran.report["tape"], "groups": []}
+    assert shown.report["timings"].items() <= ran.report["timings"].items()
+    assert ">backward<" not in ran.form("html") + shown.form("html")
+    assert shown.form("plain").split("\n")[1].split()[-4:] == ["gradient", "before", "gradient", "after"]
 
 
 def test_the_last_trip_of_an_inner_loop_at_the_iteration_that_was_asked_for(notebook):
