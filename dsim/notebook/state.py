@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from dsim.runtime import randomness
+from dsim.runtime.changes import Trial
 from dsim.runtime.fields import Field, companions_with_memory
 from dsim.runtime.forms import Form
 
@@ -21,19 +22,25 @@ def touched(form: Form, args: Iterable[Any] = ()) -> list[Field | np.ndarray]:
 
 
 class Snapshot:
-    """The numbers of fields and arrays at one time, and which random numbers come next."""
+    """The numbers of fields and arrays at one time, and which random numbers come next.
+
+    Attributes
+    ----------
+    changed : dict of Field to int
+        When Python had written to the fields, on the clock of changes.py.
+    """
 
     def __init__(self, what: Iterable[Field | np.ndarray]) -> None:
         self._random = randomness.place()
         self._kept = [(w, _memory(w).copy(), isinstance(w, Field) and w.touched) for w in what]
+        self.changed = {w: w.changed for w, _, _ in self._kept if isinstance(w, Field)}
 
     def put_back(self) -> None:
-        """Makes all of them what they were."""
+        """Makes all of them what they were, without a note."""
         randomness.return_to(self._random)
         for what, values, marked in self._kept:
             _memory(what)[...] = values
             if isinstance(what, Field):
-                what.written_by_python()
                 what.touched = marked
 
 
@@ -43,36 +50,40 @@ def _memory(what: Field | np.ndarray) -> np.ndarray:
 
 @contextmanager
 def kept(what: Iterable[Field | np.ndarray]) -> Iterator[None]:
-    """Whatever happens inside, these are afterwards what they were."""
-    before = Snapshot(what)
+    """Whatever happens inside, these are afterwards what they were; tapes do not count it as a change."""
+    before, trial = Snapshot(what), Trial()
     try:
         yield
     finally:
-        before.put_back()
+        trial.undo(before.changed, before.put_back)
 
 
 @contextmanager
 def gradients_kept(*, on_error: bool = False) -> Iterator[None]:
     """All gradients and tangents are afterwards what they were, new ones 0; or only if there is an error."""
-    known = {f: None for last in ("bar", "dot") for f in companions_with_memory(last)}
-    before = Snapshot(known)
-    try:
-        yield
-    except BaseException:
-        _back(before, known)
-        raise
-    if not on_error:
-        _back(before, known)
+    before, trial = Snapshot(_gradients()), Trial()
 
-
-def _back(before: Snapshot, known: Iterable[Field]) -> None:
-    before.put_back()
-    for last in ("bar", "dot"):
-        for f in companions_with_memory(last):
-            if f not in known:
+    def put_back() -> None:
+        before.put_back()
+        for f in _gradients():
+            if f not in before.changed:
                 f.require_memory().fill(0)
                 f.written_by_python()
                 f.touched = False
+
+    try:
+        yield
+    except BaseException:
+        trial.undo(before.changed, put_back)
+        raise
+    if on_error:
+        trial.close()
+    else:
+        trial.undo(before.changed, put_back)
+
+
+def _gradients() -> list[Field]:
+    return [f for last in ("bar", "dot") for f in companions_with_memory(last)]
 
 
 @contextmanager

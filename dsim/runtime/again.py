@@ -152,6 +152,10 @@ def _check(tape: Tape) -> None:
         message, advice = problem
         raise GradientError(Diagnostic("not-differentiable", message, help=advice))
     assert tape.ended is not None
+    lost = next((f for f in _needed(tape) if f in tape.lost), None)
+    if lost is not None:
+        message = f"{lost.quoted} was put back after the tape's block, whose values are needed"
+        raise GradientError(Diagnostic("overwritten", message, help="run the block again"))
     found = changes.since(tape.ended, _needed(tape), _adjoints(tape))
     if found is not None:
         raise GradientError(_changed(*found))

@@ -1,17 +1,19 @@
 """When memory was last written: a clock that goes on with every tape, and which forms ran since.
 
 A tape that runs backwards once more needs the values of its block's end. Launches only note the time of
-that clock; who changed what is found out when it is asked.
+that clock; who changed what is found out when it is asked. Where values are put back as they were, so are
+the notes.
 """
 
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from dsim.runtime.forms import Form
+    from dsim.runtime.tape import Tape
 
 
 class _Clock:
@@ -30,6 +32,76 @@ class _Clock:
 
 CLOCK = _Clock()
 FORMS: weakref.WeakSet[Form] = weakref.WeakSet()
+_OPEN: list[Trial] = []
+
+
+def ended(tape: Tape) -> int:
+    """Notes that the block of `tape` has come to its end, and gives the time of that."""
+    for trial in _OPEN:
+        trial.tapes.add(tape)
+    return CLOCK.tick()
+
+
+class Trial:
+    """What runs from here on until `undo`, after which some fields are as if it had not been.
+
+    For tapes that ended before it, these fields have not changed. To those that ended in between, a field
+    that was written and then put back is lost. What was written beside counts as changed from Python.
+
+    Attributes
+    ----------
+    tapes : set of Tape
+        Those that ended since.
+    """
+
+    def __init__(self) -> None:
+        self.tapes: weakref.WeakSet[Tape] = weakref.WeakSet()
+        self._ran = {form: form.ran for form in list(FORMS)}
+        self._begin = CLOCK.tick()
+        _OPEN.append(self)
+
+    def close(self) -> None:
+        """Lets everything that happened count."""
+        if self in _OPEN:
+            _OPEN.remove(self)
+
+    def undo(self, changed: Mapping[Any, int], put_back: Callable[[], None]) -> None:
+        """Puts values back, and the notes about them.
+
+        Parameters
+        ----------
+        changed : mapping of Field to int
+            The fields that `put_back` gives the values of before, bit for bit, each with when Python had
+            written to it then.
+        put_back : callable
+            Does so; it notes nothing itself.
+        """
+        self.close()
+        written = {f for f in changed if f.changed >= self._begin}
+        for form in [f for f in list(FORMS) if f.ran >= self._begin]:
+            for f in form.written:
+                if f in changed:
+                    written.add(f)
+                else:
+                    note_ran(form.ran, (f,))
+            # The notes go first: what another thread writes from now on is noted anew.
+            form.ran = self._ran.get(form, -1)
+        for tape in self.tapes:
+            tape.lost |= written
+        for f, when in changed.items():
+            f.changed = when
+        try:
+            put_back()
+        except BaseException:
+            for f in changed:
+                f.changed = CLOCK.now
+            raise
+
+
+def note_ran(moment: int, written: Iterable[Any]) -> None:
+    """Notes on the fields themselves when a form wrote to them: nobody will ask the form any more."""
+    for f in written:
+        f.changed = max(f.changed, moment)
 
 
 def since(moment: int, fields: Iterable[Any], own: frozenset[Form]) -> tuple[Any, Form | None] | None:

@@ -6,6 +6,7 @@ and derived again. Forms made from one another are kept, so each is made and com
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from typing import Any
@@ -18,7 +19,7 @@ from dsim.ir.show import lines, show
 from dsim.ir.walk import accesses, statements
 from dsim.passes.parallel import in_series
 from dsim.passes.split import split
-from dsim.runtime import pipeline
+from dsim.runtime import changes, pipeline
 from dsim.runtime.adjoints import AdjointForm
 from dsim.runtime.changes import CLOCK, FORMS
 from dsim.runtime.faults import raised
@@ -67,6 +68,10 @@ class Form:
         self._derived: dict[Any, Any] = {}
         self.native: Callable[..., tuple[Any, ...]] = self._compile_and_launch
         FORMS.add(self)
+
+    def __del__(self) -> None:
+        if getattr(self, "ran", -1) >= 0 and not sys.is_finalizing():
+            changes.note_ran(self.ran, self.written)
 
     @cached_property
     def kernel(self) -> Kernel:

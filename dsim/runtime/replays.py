@@ -13,6 +13,7 @@ import numpy as np
 
 from dsim.diagnostics import Diagnostic, GradientError
 from dsim.runtime import randomness
+from dsim.runtime.changes import Trial
 from dsim.runtime.contexts import Args, Context, dispatch
 from dsim.runtime.fields import Field
 from dsim.runtime.forms import Form
@@ -30,12 +31,15 @@ class Recorder(Context):
         What was launched, in order.
     entry : dict of Field to ndarray
         What was written, with its values before.
+    changed : dict of Field to int
+        When Python had written to these before, on the clock of changes.py.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self.launches: list[tuple[Form, Args]] = []
         self.entry: dict[Field, np.ndarray] = {}
+        self.changed: dict[Field, int] = {}
 
     def launch(self, form: Form, args: Args) -> Args:
         """Notes the launch and passes it on."""
@@ -57,10 +61,13 @@ class Recorder(Context):
         """Keeps the values of `field`, which is about to change, if they are not kept already."""
         if field not in self.entry:
             self.entry[field] = field.scratch(field.derivative).require_memory().copy()
+            self.changed[field] = field.changed
 
     def restore(self) -> None:
         """Gives everything that was written the values from before."""
-        _put(self.entry)
+        for field, array in self.entry.items():
+            field.require_memory()[...] = array
+            field.written_by_python()
 
     def replay(self) -> None:
         """Launches everything again."""
@@ -101,11 +108,12 @@ def undone(recorder: Recorder) -> Iterator[None]:
     """
     final = {field: field.require_memory().copy() for field in recorder.entry}
     known = {f: (f.require_memory().copy() if f.touched else None, f.wanted) for f in list(COMPANIONS)}
+    changed = {f: f.changed for f in (*final, *known)}
     explain, random = dict(STACK.explain), randomness.place()
-    try:
-        yield
-    finally:
-        _put({field: final.get(field, before) for field, before in recorder.entry.items()})
+
+    def put_back() -> None:
+        for field, before in recorder.entry.items():
+            field.require_memory()[...] = final.get(field, before)
         for f in list(COMPANIONS):
             values, f.wanted = known.get(f, (None, False))
             if f.touched or values is not None:
@@ -115,8 +123,8 @@ def undone(recorder: Recorder) -> Iterator[None]:
         STACK.explain.update(explain)
         randomness.return_to(random)
 
-
-def _put(values: dict[Field, np.ndarray]) -> None:
-    for field, array in values.items():
-        field.require_memory()[...] = array
-        field.written_by_python()
+    trial = Trial()
+    try:
+        yield
+    finally:
+        trial.undo({**recorder.changed, **changed}, put_back)

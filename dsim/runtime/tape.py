@@ -16,10 +16,9 @@ import numpy as np
 from dsim.diagnostics import Diagnostic, GradientError
 from dsim.ir.nodes import MemoryKey
 from dsim.runtime import again as revisit
-from dsim.runtime import contents, cut, told, zeros
+from dsim.runtime import changes, contents, cut, told, zeros
 from dsim.runtime.adjoints import AdjointForm
 from dsim.runtime.calls import Calls, RecordedCall
-from dsim.runtime.changes import CLOCK
 from dsim.runtime.contexts import Args, Context
 from dsim.runtime.differences import GradientCheck, check_tape
 from dsim.runtime.fields import Field, companions_with_memory
@@ -136,6 +135,7 @@ class Tape(Context):
         self.inner_results: set[Field] = set()  # gradients that a tape inside this one left
         self.left: Sequence[tuple[Field, Field]] = ()  # gradients that the block itself wrote, and copies
         self.ended: int | None = None  # when the block came to its end, on the clock of changes.py
+        self.lost: set[Field] = set()  # put back since as they were before calls of the block
         self.not_finite: NotFinite | None = None
         self.profiled: Profile | None = None
         self._timer = Timer(self) if profile else None
@@ -184,7 +184,7 @@ class Tape(Context):
             raise GradientError(
                 Diagnostic("not-differentiable", message, help="let the error leave the `with` block")
             )
-        self.ended = CLOCK.tick()
+        self.ended = changes.ended(self)
         zeros.forget("bar")  # on the way back gradients begin at 0
         observers: list[Observer] = []
         if self._timer is not None:
@@ -195,7 +195,6 @@ class Tape(Context):
         self.left = Sweep(self, 1.0, observers).run()
         if self._recorder is not None:
             self.check = check_tape(self, self._recorder, self._checked)
-            self.ended = CLOCK.tick()  # all that was launched since is undone
 
     # -- after the block
 

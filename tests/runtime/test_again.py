@@ -1,5 +1,7 @@
 """A tape after its block: backwards again."""
 
+import gc
+
 import numpy as np
 import pytest
 
@@ -169,6 +171,23 @@ def test_values_that_a_kernel_changed():
     assert "`x` was changed by `move` after the tape's block, whose values are needed" in said
     assert "def move():" in said
     assert said.endswith("help: run the block again")
+
+
+def test_values_that_a_kernel_changed_which_is_gone():
+    x, y, cube = cubed()
+
+    def move_once():
+        @ti.kernel
+        def move():
+            x[None] += 1.0
+
+        move()
+
+    with ti.Tape(y) as tape:
+        cube()
+    move_once()
+    gc.collect()
+    assert "`x` was changed" in refused(tape)
 
 
 def test_values_that_python_changed():
