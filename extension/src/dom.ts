@@ -1,5 +1,5 @@
 /** Makes elements. All that is put into them is text: nothing of a report is ever read as HTML. */
-import { visible } from './text.ts';
+import { directions, visible } from './text.ts';
 
 type Child = Node | string | null;
 
@@ -44,12 +44,30 @@ function filled<E extends Element>(element: E, attributes: object, children: Chi
       element.setAttribute(name, visible(String(value)));
     }
   }
-  element.append(
-    ...children
-      .filter(child => child !== null)
-      .map(child => (typeof child === 'string' ? visible(child) : child))
-  );
+  const bidirectional = element instanceof HTMLElement; // a picture's texts are names alone
+  for (const child of children.filter(each => each !== null)) {
+    if (typeof child !== 'string') {
+      element.append(child);
+    } else if (bidirectional) {
+      element.append(...isolated(visible(child)));
+    } else {
+      element.append(visible(child));
+    }
+  }
   return element;
+}
+
+/** Text in which what is written from right to left moves nothing around it. */
+function isolated(text: string): (Node | string)[] {
+  const pieces = directions(text).map((piece, index) => {
+    if (index % 2 === 0) {
+      return piece;
+    }
+    const word = document.createElement('bdi');
+    word.textContent = piece;
+    return word;
+  });
+  return pieces.filter(piece => piece !== '');
 }
 
 /** A table with a caption that screen readers announce. */

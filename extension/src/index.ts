@@ -14,6 +14,7 @@ import { diagnosticsByHand } from './hover.ts';
 import { marks } from './marks.ts';
 import { reportRenderer } from './renderer.ts';
 import { revealExtension } from './reveal.ts';
+import { room } from './room.ts';
 
 const plugin: JupyterFrontEndPlugin<void> = {
   id: 'dsim-lab:plugin',
@@ -34,6 +35,7 @@ const plugin: JupyterFrontEndPlugin<void> = {
         isCodeCell(model)
           ? EditorExtensionRegistry.createImmutableExtension([
               marks,
+              room,
               revealExtension,
               diagnosticsByHand,
               followOutputs(model)

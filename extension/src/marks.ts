@@ -1,14 +1,15 @@
 /** What the editor of a cell shows of the cell's report: heat, values at the ends of lines, squiggles. */
-import { StateEffect, StateField } from '@codemirror/state';
+import { countColumn, StateEffect, StateField } from '@codemirror/state';
 import type { EditorState, Range, Text, Transaction } from '@codemirror/state';
-import { Decoration, EditorView, WidgetType } from '@codemirror/view';
+import { Decoration, EditorView } from '@codemirror/view';
 import type { DecorationSet } from '@codemirror/view';
+import { LineEnd } from './lineEnds.ts';
 import type { Diagnostic, Heat, Probe, Report } from './report.ts';
 import { places } from './source.ts';
-import { shortened, utf16Offset, visible } from './text.ts';
+import { utf16Offset } from './text.ts';
 
-/** Text at the end of a line is cut to this many characters; its title has all of it. */
-const LONGEST = 120;
+/** Columns of a tab: about right is enough for where a line ends. */
+const TAB = 4;
 
 export interface Marks {
   report: Report | null;
@@ -19,6 +20,8 @@ export interface Marks {
   /** Heat and values, which belong to whole lines. */
   onLines: DecorationSet;
   diagnostics: DecorationSet;
+  /** How many columns the editor shows. */
+  room: number;
 }
 
 /** A line without its indentation: what is inserted before that is another line's. */
@@ -32,21 +35,30 @@ const NONE: Marks = {
   fresh: true,
   lines: [],
   onLines: Decoration.none,
-  diagnostics: Decoration.none
+  diagnostics: Decoration.none,
+  room: Infinity
 };
 
 /** The report that the editor shows from now on. */
 export const showReport = StateEffect.define<Report | null>();
 
+/** The editor is as many columns wide from now on. */
+export const makeRoom = StateEffect.define<number>();
+
 export const marks = StateField.define<Marks>({
   create: () => NONE,
   update(before, transaction) {
+    const { newDoc } = transaction;
+    let now = transaction.docChanged ? edited(before, transaction) : before;
     for (const effect of transaction.effects) {
       if (effect.is(showReport)) {
-        return marked(transaction.newDoc, effect.value);
+        now = marked(newDoc, effect.value, now.room);
+      } else if (effect.is(makeRoom)) {
+        now = { ...now, room: effect.value };
+        now.onLines = now.report === null ? Decoration.none : lineMarks(now, newDoc);
       }
     }
-    return transaction.docChanged ? edited(before, transaction) : before;
+    return now;
   },
   provide: field => [
     EditorView.decorations.from(field, value => value.onLines),
@@ -58,28 +70,25 @@ export const marks = StateField.define<Marks>({
 });
 
 /** The marks after an edit: they move with what they mark. */
-function edited({ report, lines, diagnostics }: Marks, { changes, newDoc }: Transaction): Marks {
+function edited(before: Marks, { changes, newDoc }: Transaction): Marks {
+  const { report, room } = before;
   if (report === null) {
-    return NONE;
+    return before;
   }
   const { fresh } = places(report.source ?? '', newDoc.toString());
-  if (fresh) {
-    return marked(newDoc, report); // also what an earlier edit had removed is back
-  }
-  const moved = lines.map(span => {
+  const lines = before.lines.map(span => {
     if (span === null) {
       return null;
     }
     const [from, to] = [changes.mapPos(span.from, 1), changes.mapPos(span.to, -1)];
     return to < from || (to === from && span.to > span.from) ? null : { from, to };
   });
-  return {
-    report,
-    fresh,
-    lines: moved,
-    onLines: lineMarks(report, newDoc, moved),
-    diagnostics: diagnostics.map(changes)
-  };
+  if (fresh || lines.every(span => span === null)) {
+    // What an earlier edit had removed is back; or all was replaced, as a formatter does, and the same lines found.
+    return marked(newDoc, report, room);
+  }
+  const moved = { ...before, fresh, lines, diagnostics: before.diagnostics.map(changes) };
+  return { ...moved, onLines: lineMarks(moved, newDoc) };
 }
 
 /** The editor's line for a line of the report that it shows, or null when it is no longer there. */
@@ -107,32 +116,27 @@ export function diagnosticsIn(state: EditorState): Place[] {
   return found;
 }
 
-function marked(document: Text, report: Report | null): Marks {
+function marked(document: Text, report: Report | null, room: number): Marks {
   if (report === null) {
-    return NONE;
+    return { ...NONE, room };
   }
-  const { fresh, lines } = places(report.source ?? '', document.toString());
-  const spans = lines.map(line => {
+  const { fresh, lines: numbers } = places(report.source ?? '', document.toString());
+  const lines = numbers.map(line => {
     if (line === null) {
       return null;
     }
     const { from, to, text } = document.line(line);
     return { from: from + (text.length - text.trimStart().length), to };
   });
-  const diagnostics = diagnosticMarks(report.diagnostics, document, starts(document, spans));
-  return {
-    report,
-    fresh,
-    lines: spans,
-    onLines: lineMarks(report, document, spans),
-    diagnostics: Decoration.set(diagnostics, true)
-  };
+  const found = diagnosticMarks(report.diagnostics, document, starts(document, lines));
+  const now = { ...NONE, report, fresh, lines, diagnostics: Decoration.set(found, true), room };
+  return { ...now, onLines: lineMarks(now, document) };
 }
 
-function lineMarks(report: Report, document: Text, spans: (Span | null)[]): DecorationSet {
-  const start = starts(document, spans);
+function lineMarks({ report, lines, room }: Marks, document: Text): DecorationSet {
+  const start = starts(document, lines);
   return Decoration.set(
-    [...heatMarks(report.heat, start), ...valueMarks(report.probe, document, start)],
+    [...heatMarks(report?.heat ?? null, start), ...valueMarks(report?.probe ?? null, document, start, room)],
     true
   );
 }
@@ -184,41 +188,17 @@ function diagnosticMarks(diagnostics: Diagnostic[], document: Text, start: Start
   });
 }
 
-class LineEnd extends WidgetType {
-  private readonly text: string;
-
-  constructor(text: string) {
-    super();
-    this.text = text;
-  }
-
-  override eq(other: LineEnd): boolean {
-    return this.text === other.text;
-  }
-
-  override toDOM(): HTMLElement {
-    const element = document.createElement('span');
-    element.className = 'dsim-eol';
-    element.textContent = shortened(this.text, LONGEST);
-    element.title = this.text;
-    return element;
-  }
-
-  /** A click on it sets the cursor, as a click on the empty space there does. */
-  override ignoreEvent(): boolean {
-    return false;
-  }
-}
-
-function valueMarks(probe: Probe | null, document: Text, start: Start): Range<Decoration>[] {
+function valueMarks(probe: Probe | null, document: Text, start: Start, room: number): Range<Decoration>[] {
   const texts = new Map<number, string[]>();
   for (const { line, text } of probe?.values ?? []) {
     const from = start(line);
     if (from !== null) {
-      texts.set(from, [...(texts.get(from) ?? []), visible(text).replaceAll(/\s*\n\s*/g, ' ')]);
+      texts.set(from, [...(texts.get(from) ?? []), text.replaceAll(/\s*\n\s*/g, ' ')]);
     }
   }
-  return Array.from(texts, ([from, parts]) =>
-    Decoration.widget({ widget: new LineEnd(parts.join('  ·  ')), side: 1 }).range(document.lineAt(from).to)
-  );
+  return Array.from(texts, ([from, parts]) => {
+    const { text, to } = document.lineAt(from);
+    const widget = new LineEnd(parts.join('  ·  '), room - countColumn(text, TAB));
+    return Decoration.widget({ widget, side: 1 }).range(to);
+  });
 }

@@ -112,11 +112,14 @@ class ReportWidget extends Widget implements IRenderMime.IRenderer {
 function head(report: Report, go: (line: number, endLine: number) => void): HTMLElement[] {
   const diagnostics = report.diagnostics.map(each => html('li', {}, diagnosticView(each, report.source, go)));
   const parts = [
-    html('p', { class: 'dsim-headline' }, report.summary.text),
-    // Shown by the style sheet when the editor above is marked as edited.
-    report.source === null
-      ? null
-      : html('p', { class: 'dsim-edited' }, 'The cell was edited after this; run it again.'),
+    html(
+      'p',
+      {},
+      html('span', { class: 'dsim-headline' }, report.summary.text),
+      // Shown by the style sheet when the editor above is marked as edited; it has its place from the beginning,
+      // so that nothing below jumps at the first key.
+      ...(report.source === null ? [] : [' ', html('span', { class: 'dsim-edited' }, 'edited since: run it again')])
+    ),
     diagnostics.length === 0
       ? null
       : html('ul', { class: 'dsim-diagnostics', 'aria-label': 'Diagnostics' }, ...diagnostics),

@@ -29,6 +29,18 @@ export function visible(text: string): string {
   });
 }
 
+const RIGHT = '[\\u0590-\\u08ff\\ufb1d-\\ufdff\\ufe70-\\ufefc\\u{10800}-\\u{10fff}\\u{1e800}-\\u{1efff}]+';
+const FROM_RIGHT = new RegExp(`(${RIGHT}(?:\\s+${RIGHT})*)`, 'u');
+
+/**
+ * `text` cut where the direction of writing turns; every second piece is written from right to left.
+ *
+ * Numbers and signs beside such a word would join it and change places: `א = 3` would say that 3 is א.
+ */
+export function directions(text: string): string[] {
+  return text.split(FROM_RIGHT);
+}
+
 /** The first `length` code points of `text`, the last of them an ellipsis when there are more. */
 export function shortened(text: string, length: number): string {
   const characters = Array.from(text);

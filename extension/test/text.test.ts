@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { brief, bytes, counted, seconds, shortened, utf16Offset, visible } from '../src/text.ts';
+import { directions, brief, bytes, counted, seconds, shortened, utf16Offset, visible } from '../src/text.ts';
 
 test('columns count code points, offsets UTF-16 units', () => {
   const line = 'v["𝒙é"] = x';
@@ -32,4 +32,10 @@ test('numbers are brief', () => {
   assert.deepEqual([0, 9999, 10_000, 3_200_000].map(bytes), ['0 B', '9,999 B', '10 kB', '3.2 MB']);
   assert.deepEqual([0, 2.1e-5, 0.0312, 4.5].map(seconds), ['0 µs', '21 µs', '31.2 ms', '4.5 s']);
   assert.deepEqual([counted(1, 'call'), counted(2048, 'call')], ['1 call', '2,048 calls']);
+});
+
+test('what is written from right to left is told apart', () => {
+  assert.deepEqual(directions('a = 1'), ['a = 1']);
+  assert.deepEqual(directions('שלום = 1   ∂U/∂שלום = 3'), ['', 'שלום', ' = 1   ∂U/∂', 'שלום', ' = 3']);
+  assert.deepEqual(directions('x  # שלום עולם, مرحبا'), ['x  # ', 'שלום עולם', ', ', 'مرحبا', '']);
 });

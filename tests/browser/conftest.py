@@ -9,10 +9,9 @@ from playwright.sync_api import Browser, Page, sync_playwright
 
 from tests.browser import chromium
 from tests.browser.server import CHECKOUT, START_SECONDS, TOKEN, serve
-from tests.browser.views import Lab, Notebook7
+from tests.browser.views import WINDOW, Lab, Notebook7
 
 SCREENSHOTS = CHECKOUT / "build" / "screenshots"
-WINDOW = {"width": 1200, "height": 1000}
 
 
 def pytest_collection_modifyitems(items):

@@ -1,5 +1,7 @@
 """What the editor of a cell shows of the cell's report."""
 
+import re
+
 import pytest
 from playwright.sync_api import Locator, expect
 
@@ -14,7 +16,7 @@ from tests.browser.reports import (
     simulation,
     value,
 )
-from tests.browser.views import cell
+from tests.browser.views import WINDOW, cell
 
 
 def lines(marks: Locator) -> list[int]:
@@ -41,14 +43,61 @@ def test_heat_and_values(lab):
 
 
 def test_values_of_one_line_are_joined_and_long_ones_cut(lab):
-    values = [value(3, "r", "r = 1"), value(3, "s", "s = 2"), value(4, "d", "d = " + "1234567890" * 20)]
+    long = f"d = ({', '.join(map(str, range(100)))})"
+    values = [value(3, "r", "r = 1"), value(3, "s", "s = 2"), value(4, "d", long)]
     probe = {"kernel": "energy", "indices": [], "trip": None, "values": values}
     lab.open(cell(GRAVITY, report(probe=probe)))
     ends = lab.cell(0).locator(".dsim-eol")
     expect(ends).to_have_count(2)
     expect(ends.nth(0)).to_have_text("r = 1  ·  s = 2")
-    assert len(ends.nth(1).text_content()) == 120
-    expect(ends.nth(1)).to_have_attribute("title", "d = " + "1234567890" * 20)
+    expect(ends.nth(1)).to_contain_text(re.compile(r"^d = \(0, 1, 2, [\d, ]+, …$"))
+    expect(ends.nth(1)).to_have_attribute("title", long)
+
+
+MATRIX = "((1.02, 0.0345, -0.211), (0.173, 0.951, 0.0212), (-0.0333, 0.172, 1.06))"
+
+
+def test_what_stands_at_the_ends_of_lines_needs_no_scrolling(lab):
+    values = [value(line, "F", f"F = {MATRIX}   ∂U/∂F = {MATRIX}") for line in (3, 4, 6)]
+    probe = {"kernel": "energy", "indices": [], "trip": None, "values": values}
+    lab.open(cell(GRAVITY, report(probe=probe)))
+    ends = lab.cell(0).locator(".dsim-eol")
+    scroller = lab.cell(0).locator(".cm-scroller").first
+    expect(ends.first).to_contain_text("…")
+    wide = len(ends.first.text_content())
+    try:
+        lab.page.set_viewport_size({**WINDOW, "width": 950})
+        expect(ends.first).not_to_have_text(re.compile(f"^.{{{wide}}}$"))
+        assert 0 < len(ends.first.text_content()) < wide
+        assert scroller.evaluate("each => each.scrollWidth <= each.clientWidth")
+        # Both are there, each cut behind a whole number.
+        for end in ends.all_text_contents():
+            assert re.fullmatch(r"F = \(\((1.02, )?.*…   ∂U/∂F = \(\(.*…", end)
+            assert set(re.findall(r"-?\d[\d.]*", end)) <= set(re.findall(r"-?\d[\d.]*", MATRIX))
+    finally:
+        lab.page.set_viewport_size(WINDOW)
+    expect(ends.first).to_have_text(re.compile(f"^.{{{wide}}}$"))
+
+
+def test_names_that_are_written_from_right_to_left_move_nothing(lab):
+    probe = {
+        "kernel": "energy",
+        "indices": [],
+        "trip": None,
+        "values": [value(3, "שלום", "שלום = 1   ∂U/∂שלום = 3")],
+    }
+    lab.open(cell(GRAVITY, report(probe=probe)))
+    end = lab.cell(0).locator(".dsim-eol")
+    expect(end).to_have_text("שלום = 1   ∂U/∂שלום = 3")
+    left = end.evaluate(
+        """each => [...each.childNodes].map(node => {
+            const range = document.createRange();
+            range.selectNodeContents(node);
+            return range.getBoundingClientRect().left;
+        })"""
+    )
+    assert len(left) == 4, "the two names and what follows each"
+    assert left == sorted(left), "they stand in the order of the text"
 
 
 def test_squiggles_count_characters(lab):
@@ -109,8 +158,10 @@ def test_an_edit_makes_marks_stale_and_undo_makes_them_fresh(lab):
     lab.open(cell(GRAVITY, gravity()))
     heat = lab.cell(0).locator(".dsim-heat")
     expect(heat).to_have_count(3)
-    note = lab.page.get_by_text("The cell was edited after this")
+    note = lab.page.get_by_text("edited since: run it again")
     expect(note).to_be_hidden()
+    tabs = lab.cell(0).get_by_role("tablist").bounding_box()
+    line = lab.cell(0).locator(".cm-line").first.bounding_box()["height"]
     lab.cell(0).locator(".cm-line").nth(2).click()
     lab.page.keyboard.press("End")
     lab.page.keyboard.type("  # edited\n")
@@ -118,6 +169,9 @@ def test_an_edit_makes_marks_stale_and_undo_makes_them_fresh(lab):
     expect(note).to_be_visible()
     assert lines(heat) == [3, 5, 7], "marks move with their lines"
     assert lines(lab.cell(0).locator(".dsim-eol")) == [3, 5, 7]
+    assert lab.cell(0).get_by_role("tablist").bounding_box()["y"] == tabs["y"] + line, (
+        "only the new line moves it"
+    )
     lab.shoot("stale")
     for _ in range(8):
         lab.page.keyboard.press("Control+z")
@@ -147,6 +201,24 @@ def test_a_line_that_is_removed_takes_its_marks_along(lab):
     lab.page.keyboard.press("Home")
     lab.page.keyboard.press("Enter")
     assert [lines(heat), lines(values)] == [[4, 6], [4, 6]]
+
+
+def test_a_text_that_is_replaced_as_a_whole_keeps_the_marks_of_equal_lines(lab):
+    """Formatters and "Replace All" put a new text in the place of the old one."""
+    lab.open(cell(GRAVITY, gravity()))
+    heat = lab.cell(0).locator(".dsim-heat")
+    expect(heat).to_have_count(3)
+    changed = GRAVITY.replace("r.norm", "r.length")
+    replace = (
+        "text => window.jupyterapp.shell.currentWidget.content.activeCell.model.sharedModel.setSource(text)"
+    )
+    lab.page.evaluate(replace, changed)
+    expect(lab.page.locator(".cm-editor.dsim-stale")).to_have_count(1)
+    expect(heat).to_have_count(2)
+    assert lines(heat) == [3, 6]
+    lab.page.evaluate(replace, GRAVITY)
+    expect(heat).to_have_count(3)
+    expect(lab.page.locator(".dsim-stale")).to_have_count(0)
 
 
 def test_a_saved_edit_stays_stale(lab):

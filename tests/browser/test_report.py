@@ -138,6 +138,16 @@ def test_hostile_text_is_text(lab):
     assert "broken into" not in lab.page.title()
 
 
+# Of each kind of word that the editor colours, at least one.
+ALL_COLOURS = """\
+%%kernel colours --loss U
+@ds.func
+def square(a: ds.f32) -> ds.f32:  # a comment
+    if a is not None and True:
+        return ds.sqrt(abs(a[0])) + 1.5e3 - "text" % a.b
+    class A: pass
+    lambda q: {1: [2, (3)]}"""
+
 RATIO = """element => {
     const canvas = new OffscreenCanvas(1, 1).getContext('2d');
     const channels = colour => {
@@ -163,8 +173,17 @@ RATIO = """element => {
 @pytest.mark.parametrize("theme", ["JupyterLab Light", "JupyterLab Dark"])
 def test_themes(lab, theme):
     lab.theme(theme)
-    lab.open(cell(GRAVITY, gravity()), cell(OVERWRITING, broken()), cell("ds.tape", simulation()))
+    hot = [{"line": line, "adjoint": 1.0, "level": 1} for line in range(1, 8)]
+    heat = {"loss": "U", "low": 1, "high": 2, "lines": hot}
+    lab.open(
+        cell(GRAVITY, gravity()),
+        cell(OVERWRITING, broken()),
+        cell("ds.tape", simulation()),
+        cell(ALL_COLOURS, report(ALL_COLOURS, heat=heat)),
+    )
     expect(lab.cell(0).locator(".dsim-heat")).to_have_count(3)
+    expect(lab.cell(3).locator(".dsim-heat")).to_have_count(7)
+    expect(lab.cell(3).locator(".cm-line span").nth(20)).to_be_attached()  # coloured
     expect(lab.cell(1).locator(".dsim-squiggle")).to_have_count(3)
     name = theme.rpartition(" ")[2].lower()
     lab.shoot(f"report-{name}")
@@ -175,6 +194,7 @@ def test_themes(lab, theme):
         ".dsim-link",
         ".dsim-tablist [role=tab]",
         ".cm-line.dsim-heat",
+        ".cm-line.dsim-heat span",
     ):
         for element in lab.page.locator(f".jp-Notebook:visible {what}").all():
             assert element.evaluate(RATIO) > 4.5, f"{what} is hard to read: {element.text_content()}"

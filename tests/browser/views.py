@@ -11,6 +11,7 @@ from playwright.sync_api import Locator, Page, expect
 from tests.browser.reports import MIME
 from tests.browser.server import START_SECONDS, TOKEN
 
+WINDOW = {"width": 1200, "height": 1000}
 numbers = itertools.count(1)
 KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
 

@@ -1,0 +1,62 @@
+/** Cuts what stands at the end of a line to the room that there is, and no number in two. */
+
+/** Less than this is not worth a look: then the editor scrolls. */
+const LEAST = 32;
+/** Longer than this nobody reads, however wide the window. */
+const MOST = 120;
+/** What stands between a value and its gradient, and between the values of one line. */
+const BETWEEN = /( {3}| {2}· {2})/u;
+
+/**
+ * `text` in at most `room` characters, if these are not too few.
+ *
+ * Values and gradients each give way: the longest first, from their ends, number by number.
+ */
+export function fitted(text: string, room: number): string {
+  const pieces = text.split(BETWEEN);
+  const [values, gaps] = [0, 1].map(odd => pieces.filter((_, index) => index % 2 === odd)) as [
+    string[],
+    string[]
+  ];
+  const left = Math.min(Math.max(Math.floor(room), LEAST), MOST) - total(gaps);
+  const longest = share(values.map(size), left);
+  return pieces.map((piece, index) => (index % 2 === 0 ? cut(piece, longest) : piece)).join('');
+}
+
+/** How long each may be so that all fit: what is shorter leaves its room to the others. */
+function share(sizes: number[], room: number): number {
+  let left = room;
+  const sorted = sizes.toSorted((a, b) => a - b);
+  for (const [index, each] of sorted.entries()) {
+    const fair = left / (sorted.length - index);
+    if (each > fair) {
+      return Math.max(Math.floor(fair), 1);
+    }
+    left -= each;
+  }
+  return Infinity;
+}
+
+/** The first numbers of `text`, in at most `longest` characters with an ellipsis. */
+function cut(text: string, longest: number): string {
+  const characters = Array.from(text);
+  if (characters.length <= longest) {
+    return text;
+  }
+  // What is left ends in front of a number or a name, never in one.
+  let end = longest - 1;
+  while (end > 0 && !ENDS.test(characters[end - 1] ?? '')) {
+    end--;
+  }
+  return characters.slice(0, end).join('') + '…';
+}
+
+const ENDS = /[\s(]/u;
+
+function size(text: string): number {
+  return Array.from(text).length;
+}
+
+function total(texts: string[]): number {
+  return texts.reduce((sum, text) => sum + size(text), 0);
+}
