@@ -23,6 +23,7 @@ from dsim.ir.nodes import (
     Const,
     For,
     Kernel,
+    Let,
     MemoryKey,
     Statement,
     Store,
@@ -166,8 +167,19 @@ def _span(s: Statement) -> Span | None:
 
 def _carried(s: For, carried: Var) -> Diagnostic:
     message = f"this loop runs serially: `{carried.name}` goes from one iteration to the next"
-    remedy = f"only combine it (`{carried.name} += …`), or make it local to the iteration"
+    remedy = (
+        f"start `{carried.name}` with the type of what is added, so that it need not be cast each time"
+        if _cast_back(s, carried)
+        else f"only combine it (`{carried.name} += …`), or make it local to the iteration"
+    )
     return Diagnostic("serial", message, s.origin.span, help=remedy)
+
+
+def _cast_back(s: For, carried: Var) -> bool:
+    """Whether `carried` is computed in another type and cast back in each iteration."""
+    after = s.body.yields[s.carried.index(carried)]
+    made_by = (t for t in statements(s.body) if isinstance(t, Let) and t.var == after)
+    return any(t.op == "cast" for t in made_by)
 
 
 def _goes_on(s: For) -> Diagnostic:

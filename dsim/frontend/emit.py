@@ -141,3 +141,10 @@ class Emitter:
         if isinstance(s, Const):
             return s.type.is_float and s.value != int(s.value)
         return self.type_of(s).is_float
+
+    def narrows(self, s: Scalar, to: ScalarType) -> bool:
+        """Whether `s` is of a wider type than the default one `to`, which literals have, and loses digits."""
+        if is_number(s) or to not in (self.settings.default_fp, self.settings.default_ip):
+            return False
+        of = self.type_of(s)
+        return of.is_float == to.is_float and of.bits > to.bits

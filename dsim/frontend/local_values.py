@@ -120,6 +120,14 @@ def _cast_local(f: Frame, s: Value, to: ScalarType, name: str, label: str) -> At
             f"a float becomes an integer here: `{name}` is an {to} since its first assignment",
             help=f"start `{name}` as a float, or cast with `int(…)`",
         )
+    elif f.emit.narrows(s, to):
+        wide = f.emit.type_of(s)
+        loses, kind = ("is rounded", "fp") if to.is_float else ("loses its upper bits", "ip")
+        f.emit.warn(
+            "type-change",
+            f"an {wide} {loses} here: `{name}` is an {to} since its first assignment",
+            help=f"start `{name}` as an {wide}: `ds.{wide}(…)`, or set `ds.init(default_{kind}=ds.{wide})`",
+        )
     return f.emit.atom(s, to, label)
 
 

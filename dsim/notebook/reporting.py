@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from IPython.core.error import UsageError
 
 from dsim.diagnostics import Diagnostic, GradientError
-from dsim.notebook import births, checking, runs, watched
+from dsim.notebook import births, checking, runs, state, watched
 from dsim.notebook.cells import Cell, from_cell
 from dsim.notebook.compiling import machine_code, overheard
 from dsim.notebook.listings import listings
@@ -111,7 +111,7 @@ class ReportRun:
         self._summary.effects(form)
         self._summary.loops(form, self.places)
         if self.asked.options.runs:
-            with overheard() as heard:
+            with overheard() as heard, state.alone():
                 self._run(form)
             self._found += heard
 
@@ -173,7 +173,8 @@ class ReportRun:
 
     def look(self, at: tuple[int, ...], trip: int | None) -> Json:
         """The report with another iteration looked into."""
-        from_cell(self.cell, lambda: self._look(at, trip))
+        with state.alone():
+            from_cell(self.cell, lambda: self._look(at, trip))
         return self.report
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, redirect_stdout
+from contextlib import contextmanager, nullcontext, redirect_stdout
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from dsim.runtime import randomness
 from dsim.runtime.changes import Trial
 from dsim.runtime.fields import Field, companions_with_memory
 from dsim.runtime.forms import Form
+from dsim.runtime.stack import set_aside
 
 
 def touched(form: Form, args: Iterable[Any] = ()) -> list[Field | np.ndarray]:
@@ -80,6 +81,13 @@ def gradients_kept(*, on_error: bool = False) -> Iterator[None]:
         trial.close()
     else:
         trial.undo(before.changed, put_back)
+
+
+@contextmanager
+def alone() -> Iterator[None]:
+    """Open tapes and forward modes see nothing of what happens inside; gradients, being theirs, stay."""
+    with set_aside() as others, gradients_kept() if others else nullcontext():
+        yield
 
 
 def _gradients() -> list[Field]:

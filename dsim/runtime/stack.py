@@ -9,7 +9,8 @@ what reaches it alike, whether a person or an inner context sent it.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
@@ -45,3 +46,13 @@ def innermost() -> Any:
     """The innermost open context of this thread, or None."""
     contexts = STACK.open
     return contexts[-1] if contexts else None
+
+
+@contextmanager
+def set_aside() -> Iterator[bool]:
+    """Inside it no context is open, and what happens is offered to none; gives whether there were any."""
+    open_before, STACK.open = STACK.open, []
+    try:
+        yield bool(open_before)
+    finally:
+        STACK.open = open_before

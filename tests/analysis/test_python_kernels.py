@@ -126,8 +126,16 @@ def test_what_is_said_of_early_ends_and_carried_values() -> None:
             t += x[i]
             x[i] = t
 
+    def narrow() -> None:
+        t = ti.f32(0)
+        for i in range(N):
+            t += x[i]
+        s[None] = t
+
     assert "`break` or `return` ends it early" in warning(search)
     assert "`t` goes from one iteration to the next" in warning(prefix)
+    assert "help: only combine it (`t += …`)" in warning(prefix)
+    assert "help: start `t` with the type of what is added" in warning(narrow)
 
 
 def test_compaction_is_serial() -> None:

@@ -139,6 +139,39 @@ def test_a_local_keeps_the_type_of_its_first_value() -> None:
     assert x.values.tolist() == [1.5, 2.0]
 
 
+def test_a_local_that_is_narrower_than_what_it_gets_warns() -> None:
+    x = f(2, dtype=ti.f64)
+    n = f(2, dtype=ti.i64)
+
+    def k():
+        s = 0.0
+        s += x[0]
+        whole = 0
+        whole += n[0]
+        right = ti.f64(0)
+        right += x[1]
+        x[0] = s + whole + right
+
+    found = lowered(k, Settings()).diagnostics
+    assert [d.code for d in found] == ["type-change"] * 2
+    assert found[0].message == "an f64 is rounded here: `s` is an f32 since its first assignment"
+    assert found[0].help == "start `s` as an f64: `ds.f64(…)`, or set `ds.init(default_fp=ds.f64)`"
+    assert (
+        found[1].message == "an i64 loses its upper bits here: `whole` is an i32 since its first assignment"
+    )
+
+
+def test_literals_wider_than_a_local_do_not_warn() -> None:
+    x = f(2, dtype=ti.f32)
+
+    def k():
+        s = x[0]
+        s = s * 0.5
+        x[1] = s
+
+    assert lowered(k, Settings(default_fp=f64)).diagnostics == ()
+
+
 def test_a_float_stored_in_an_integer_field_warns() -> None:
     n = f(1, dtype=ti.i32)
 

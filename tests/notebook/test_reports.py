@@ -275,3 +275,24 @@ def test_all_runs_of_a_report_draw_the_same_random_numbers_and_so_does_the_next_
     assert "gradient check agrees" in ran.report["summary"]["text"]
     notebook.good("noisy()")
     assert notebook.names["U"][None] == pytest.approx((drawn * notebook.names["y"].to_numpy()).sum())
+
+
+@pytest.mark.parametrize("options", ["--loss U --check", "--forward y"])
+def test_an_open_tape_sees_nothing_of_a_report(notebook, options):
+    notebook.good("%%kernel square\nfor i in y:\n    U[None] += y[i] ** 2")
+    notebook.good("tape = ds.Tape(U)\ntape.__enter__()\nsquare()")
+    ran = notebook.good(f"%%kernel five {options}\nfor i in y:\n    U[None] += 5 * y[i]")
+    assert "5" in ran.form("plain")
+    notebook.good("square()\ntape.__exit__(None, None, None)")
+    assert len(notebook.names["tape"].calls) == 2
+    y = notebook.names["y"]
+    np.testing.assert_allclose(y.grad.to_numpy(), 4 * y.to_numpy())
+
+
+def test_an_open_forward_mode_sees_nothing_of_a_report(notebook):
+    notebook.good("%%kernel square\nfor i in y:\n    U[None] += y[i] ** 2")
+    notebook.good("mode = ds.ad.FwdMode(U, y, seed=[1.0] * N)\nmode.__enter__()\nsquare()")
+    notebook.good("%%kernel five --loss U --check\nfor i in y:\n    U[None] += 5 * y[i]")
+    notebook.good("square()\nmode.__exit__(None, None, None)")
+    y = notebook.names["y"].to_numpy()
+    np.testing.assert_allclose(notebook.names["U"].dual[None], 4 * y.sum())
