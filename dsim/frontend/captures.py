@@ -208,7 +208,7 @@ class Surroundings:
 
     def names(self) -> list[str]:
         """Those of the closure and of the module, for suggestions."""
-        return [*self.cells, *self.module]
+        return [*self.cells, *(n for n in self.module if not hasattr(builtins, n))]
 
 
 def _content(cell: types.CellType) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import difflib
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -41,8 +41,22 @@ def name(f: Frame, node: ast.Name) -> Value:
         reason = f.scope.gone[node.id]
         f.refuse("unknown-name", f"`{node.id}` {reason}", node, help=f"give `{node.id}` a value before")
     if node.id in f.surroundings.local:
-        f.refuse("unknown-name", f"`{node.id}` has no value yet", node, help="assign it before this line")
+        _refuse_early(f, node)
     return _around(f, node)
+
+
+def _refuse_early(f: Frame, node: ast.Name) -> NoReturn:
+    """A local has no value yet; often something outside of the kernel was meant."""
+    message, help = f"`{node.id}` has no value yet", "assign it before this line"
+    around = f.surroundings.find(node.id)
+    if around is not None:
+        message += ": it is assigned in this function, so it is a local of it"
+        help = "give the local another name"
+        value = around[0].read()
+        if is_field(value) or is_struct_field(value):
+            axes = ", ".join("ijklmnop"[: len(value.shape)]) or "None"
+            help = f"write to an element, as in `{node.id}[{axes}] = …`, or give the local another name"
+    f.refuse("unknown-name", message, node, help=help)
 
 
 def _around(f: Frame, node: ast.Name) -> Value:

@@ -10,6 +10,7 @@ from IPython.core.completer import CompletionContext, SimpleCompletion, SimpleMa
 from dsim.notebook.options import TABLE
 from dsim.runtime.fields import Field
 from dsim.runtime.kernel import Kernel
+from dsim.runtime.struct_fields import StructField
 from dsim.runtime.tape import Tape
 
 _IDENTIFIER = "dsim"
@@ -71,4 +72,4 @@ def _in_kernel(named: Mapping[str, Any], given: list[str], behind: str) -> list[
     fields = {n: v for n, v in named.items() if isinstance(v, Field) and v.dtype.is_float}
     if option.name == "--loss":
         return [n for n, f in fields.items() if not f.full_shape and f.needs_grad]
-    return list(fields)
+    return [n for n, v in named.items() if n in fields or isinstance(v, StructField)]

@@ -7,6 +7,7 @@ elsewhere (`request.py`).
 from __future__ import annotations
 
 import difflib
+import keyword
 import re
 import shlex
 from collections.abc import Sequence
@@ -20,6 +21,8 @@ from dsim.ir.shown import AXES
 SHOWN = ("adjoint", "ir", "python", "llvm")
 _NAME = re.compile(r"\s*([^\W\d]\w*)")
 _LETTER = re.compile(r"[^\W\d]")
+_SPACED = re.compile(r",\s+")
+_VALUELESS = re.compile(r"argument (--\w+): expected one argument")
 _RESULT = re.compile(r"\s*->\s*((?:(?!\s--).)+)")
 
 
@@ -96,8 +99,10 @@ def header(line: str, start: int) -> Header:
     """
     found = _NAME.match(line, start)
     if found is None:
-        return Header(None, "", start, options(line[start:]))
+        return Header(None, "", start, options(line[start:], named=False))
     name, end = found.group(1), found.end()
+    if keyword.iskeyword(name):
+        raise UsageError(f"`{name}` is a keyword of Python, and no name for a kernel")
     if line[end:].lstrip()[:1] == "(":
         end = _closing(line, line.index("(", end), name)
     parameters = line[found.end() : end] or "()"
@@ -130,8 +135,8 @@ def parser() -> MagicArgumentParser:
     return made
 
 
-def options(text: str) -> Options:
-    """The options in `text`.
+def options(text: str, named: bool = True) -> Options:
+    """The options in `text`, up to a comment; `named` says whether the kernel's name stands before it.
 
     Raises
     ------
@@ -139,11 +144,14 @@ def options(text: str) -> Options:
         With one line that says what is wrong.
     """
     try:
-        given, unknown = parser().parse_known_args(shlex.split(text))
+        words = shlex.split(_SPACED.sub(",", text), comments=True)
+        given, unknown = parser().parse_known_args(words)
     except ValueError as error:  # quotes that do not match
         raise UsageError(f"{error}: {text.strip()}") from None
+    except UsageError as error:
+        raise UsageError(_VALUELESS.sub(_valueless, str(error))) from None
     if unknown:
-        raise UsageError(_unknown(unknown[0]))
+        raise UsageError(_unknown(unknown[0], named))
     made = Options(
         given.loss,
         _names(given.wrt, "--wrt"),
@@ -156,10 +164,19 @@ def options(text: str) -> Options:
     return made
 
 
-def _unknown(word: str) -> str:
+def _valueless(error: re.Match[str]) -> str:
+    option = next(o for o in TABLE if o.name == error.group(1))
+    return f"{option.name} needs a value: {option.name} {option.value}"
+
+
+def _unknown(word: str, named: bool) -> str:
     """What to say of a word that belongs to no option."""
     if not word.startswith("-"):
-        return f"`{word}` belongs to no option: lists are written with commas and no spaces, as in --wrt x,v"
+        if named:
+            return f"`{word}` belongs to no option: lists are written with commas, as in --wrt x,v"
+        if not word.partition("(")[0].isidentifier():
+            return f"`{word}` is no name for a kernel"
+        return f"the name of the kernel comes first: %%kernel {word} --loss …"
     names = [o.name for o in TABLE]
     near = difflib.get_close_matches(word.partition("=")[0], names, 1)
     return (
@@ -184,7 +201,7 @@ def _names(text: str | None, option: str) -> tuple[str, ...]:
         return ()
     names = tuple(n.strip() for n in text.split(","))
     if not all(names):
-        raise UsageError(f"{option} takes fields with commas and no spaces between them: {option} x,v")
+        raise UsageError(f"{option} takes fields with commas between them: {option} x,v")
     return names
 
 
@@ -192,7 +209,7 @@ def _numbers(text: str | None) -> tuple[int, ...] | None:
     if text is None:
         return None
     try:
-        numbers = tuple(int(n) for n in text.split(","))
+        numbers = tuple(int(n) for n in text.strip("()").split(","))
     except ValueError:
         message = f"--probe takes numbers with commas between them, not {text!r}: --probe 3,5"
         raise UsageError(message) from None

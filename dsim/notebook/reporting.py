@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from IPython.core.error import UsageError
 
 from dsim.diagnostics import Diagnostic, GradientError
-from dsim.notebook import births, checking, runs, state, watched
+from dsim.notebook import births, checking, runs, state, unused, watched
 from dsim.notebook.cells import Cell, from_cell
 from dsim.notebook.compiling import machine_code, overheard
 from dsim.notebook.listings import listings
@@ -113,6 +113,10 @@ class ReportRun:
         if self.asked.options.runs:
             with overheard() as heard, state.alone():
                 self._run(form)
+            asked = self.asked
+            if asked.loss is not None:
+                loss = (asked.options.loss or asked.loss.name, asked.loss)
+                heard[:] = unused.told(self.cell, form, loss, asked.wrt, tuple(heard))
             self._found += heard
 
     def _run(self, form: Form) -> None:
@@ -148,6 +152,9 @@ class ReportRun:
         wrt = asked.wrt or _with_gradient(form, loss)
         ran = runs.taped(asked.kernel, asked.args, loss, wrt, what)
         self._ran = ran
+        for f in wrt.values():
+            if unused.reads(form, f):
+                f.grad.looked_at()  # where it is 0, the tape may know why
         self._summary.loss(name, ran.value, ran.gradients)
         self._summary.saved(ran.tape.saved)
         self.report["tape"] = tape_json(ran.tape, self.cell.source.name)

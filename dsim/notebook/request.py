@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 import inspect
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -21,6 +21,7 @@ from dsim.notebook.cells import Cell, body_function, definitions, run
 from dsim.notebook.options import Header, Options
 from dsim.runtime.fields import Field
 from dsim.runtime.kernel import Kernel
+from dsim.runtime.struct_fields import StructField
 
 T = TypeVar("T")
 
@@ -95,11 +96,13 @@ def request(kernels: tuple[Kernel, ...], options: Options, namespace: Mapping[st
     loss = None if options.loss is None else field(options.loss, "--loss", namespace)
     if loss is not None:
         _refuse_as_loss(options.loss or "", loss)
-    wrt = {name: field(name, "--wrt", namespace) for name in options.wrt}
+    wrt = _fields(options.wrt, "--wrt", namespace)
     for name, f in wrt.items():
+        if not f.dtype.is_float:
+            raise UsageError(f"--wrt {name}: {name} holds {f.dtype}, and integers have no gradient")
         if not f.needs_grad:
             raise UsageError(f"--wrt {name}: {name} has no gradient, declare it with needs_grad=True")
-    forward = {name: field(name, "--forward", namespace) for name in options.forward}
+    forward = _fields(options.forward, "--forward", namespace)
     for name, f in forward.items():
         if not f.dtype.is_float:
             raise UsageError(f"--forward {name}: {name} holds {f.dtype}, and integers have no tangent")
@@ -107,15 +110,43 @@ def request(kernels: tuple[Kernel, ...], options: Options, namespace: Mapping[st
     return Request(kernels, options, loss, wrt, forward, args)
 
 
+def _fields(names: Iterable[str], option: str, namespace: Mapping[str, Any]) -> dict[str, Field]:
+    """The fields that `names` lead to; a field of structs stands for its members of floats."""
+    found: dict[str, Field] = {}
+    for name in names:
+        whole = looked_up(name, option, namespace, (Field, StructField), "a field")
+        parts = _float_members(name, whole) if isinstance(whole, StructField) else {name: whole}
+        found.update({of: _placed(f, of, option) for of, f in parts.items()})
+    return found
+
+
+def _float_members(name: str, whole: StructField) -> dict[str, Field]:
+    found: dict[str, Field] = {}
+    for key in whole.keys:
+        f = whole.get_member_field(key)
+        if isinstance(f, StructField):
+            found.update(_float_members(f"{name}.{key}", f))
+        elif f.dtype.is_float:
+            found[f"{name}.{key}"] = f
+    return found
+
+
 def field(text: str, option: str, namespace: Mapping[str, Any]) -> Field:
     """The field that `text`, a name or a path like ``sim.x``, leads to."""
-    found = looked_up(text, option, namespace, Field, "a field")
+    return _placed(looked_up(text, option, namespace, Field, "a field"), text, option)
+
+
+def _placed(found: Field, text: str, option: str) -> Field:
+    if found.root.dropped:
+        raise UsageError(f"{option} {text}: this field was dropped by `reset()`, make it anew")
     if not found.placed:
         raise UsageError(f"{option} {text}: this field has not been placed yet")
     return found
 
 
-def looked_up(text: str, option: str, namespace: Mapping[str, Any], kind: type[T], noun: str) -> T:
+def looked_up(
+    text: str, option: str, namespace: Mapping[str, Any], kind: type[T] | tuple[type[T], ...], noun: str
+) -> T:
     """What `text`, a name or a path of attributes, leads to in the notebook: something of type `kind`."""
     first, *rest = text.split(".")
     if first not in namespace:

@@ -96,6 +96,33 @@ def test_how_an_error_looks() -> None:
     ]
 
 
+total, table = f(), f(2, 3)
+breakpoint = print  # a shell puts some of its own into the namespace
+
+
+def test_a_local_that_hides_a_field() -> None:
+    def no_index():
+        for i in range(3):
+            total += i
+
+    def looped_over():
+        for i, j in table:
+            table = i
+
+    assert refused(no_index) == (
+        "unknown-name: `total` has no value yet: it is assigned in this function, so it is a local of it\n"
+        "help: write to an element, as in `total[None] = …`, or give the local another name"
+    )
+    assert "help: write to an element, as in `table[i, j] = …`" in refused(looped_over)
+
+
+def test_what_was_meant_is_no_builtin_that_kernels_do_not_have() -> None:
+    def k():
+        total[None] = brakpoint
+
+    assert refused(k) == "unknown-name: `brakpoint` is not defined"
+
+
 def test_columns_count_characters() -> None:
     größe = f(3)
 

@@ -215,6 +215,25 @@ def test_internal_frames_are_shown_when_dsim_itself_is_wrong(notebook, monkeypat
     assert np.isfinite(notebook.names["U"][None])
 
 
+def test_what_takes_no_part_is_marked_in_the_magic_line(notebook):
+    ran = notebook.good("%%kernel up --loss U --wrt x,y\nfor i in x:\n    U[None] += x[i].x")
+    (found,) = ran.report["diagnostics"]
+    assert (found["level"], found["code"], underlined(ran.report)) == ("warning", "unreached", ["y"])
+    assert found["message"] == "the gradient of `y` is 0: `up` does not read `y`"
+    ran = notebook.good("%%kernel up --loss U\nfor i in x:\n    y[i] = x[i].x")
+    (found,) = ran.report["diagnostics"]
+    assert (found["level"], found["code"], underlined(ran.report)) == ("warning", "cut", ["U"])
+    assert found["message"] == "`up` does not write the loss `U`: all gradients are 0"
+    assert "with" not in found["help"]
+
+
+def test_a_gradient_that_ends_in_the_kernel_says_where(notebook):
+    ran = notebook.good("%%kernel up --loss U --wrt y\nfor i in y:\n    U[None] += ds.floor(y[i])")
+    (found,) = ran.report["diagnostics"]
+    assert (found["code"], found["line"]) == ("unreached", 3)
+    assert "rounded here" in found["message"]
+
+
 def test_what_is_refused_under_strict_is_marked_as_an_error(notebook):
     notebook.good("ds.init(default_fp=ds.f64, strict=True)")
     ran = notebook.run("%%kernel chain\nfor i in range(1, N):\n    y[i] = y[i - 1] * 2")

@@ -143,12 +143,13 @@ def test_a_listing_can_be_opened(notebook, name):
 
 
 USAGE = {
-    "--loss": "argument --loss: expected one argument",
+    "--loss": "--loss needs a value: --loss FIELD",
     "--loss W": "--loss W: there is no W in this notebook",
     "--loss x": "--loss takes a field of shape (), and x has shape (8, 2)",
     "--loss N": "--loss takes a field, and N is of type int",
     "--loss U --wrt v": "--wrt v: v has no gradient, declare it with needs_grad=True",
-    "--loss U --wrt x,": "--wrt takes fields with commas and no spaces between them: --wrt x,v",
+    "--loss U --wrt n": "--wrt n: n holds i32, and integers have no gradient",
+    "--loss U --wrt x,": "--wrt takes fields with commas between them: --wrt x,v",
     "--wrt x": "--wrt needs a loss: add `--loss U`, with a field of shape () that it writes",
     "--check": "--check needs a loss: add `--loss U`, with a field of shape () that it writes",
     "--probe 1": "--probe looks into a run: add `--loss U` or `--forward x`",
@@ -160,9 +161,7 @@ USAGE = {
     "--loss U --probe 1,8": "--probe 1,8 is outside of the loop: it runs over i from 0 to 7, j from 0 to 7",
     "--nix": "there is no option --nix; there are --loss, --wrt, --forward, --probe, --check, --show",
     "--los U": "there is no option --los, did you mean --loss?",
-    "--loss U --wrt x, v": (
-        "`v` belongs to no option: lists are written with commas and no spaces, as in --wrt x,v"
-    ),
+    "--loss U --wrt x v": "`v` belongs to no option: lists are written with commas, as in --wrt x,v",
     "--loss U --wrt sumx": "--wrt sumx: there is no sumx in this notebook",
     "--loss U --wrt yy": "--wrt yy: there is no yy in this notebook, did you mean y?",
     "(t: ds.i32": "the parenthesis behind `energy` is not closed: %%kernel energy(t: ds.i32)",
@@ -171,9 +170,56 @@ USAGE = {
 
 @pytest.mark.parametrize("options", USAGE)
 def test_a_mistake_in_the_options_is_told_in_one_line(notebook, options):
+    notebook.good("n = ds.field(ds.i32, shape=N)")
     ran = notebook.run(GRAVITY.replace(" --loss U --wrt x", options if options[0] == "(" else f" {options}"))
     assert ran.stderr == f"UsageError: {USAGE[options]}\n"
     assert ran.bundles == []
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("--loss U up", "the name of the kernel comes first: %%kernel up --loss …"),
+        ("1up --loss U", "`1up` is no name for a kernel"),
+        ("class --loss U", "`class` is a keyword of Python, and no name for a kernel"),
+    ],
+)
+def test_a_mistake_in_the_name_is_told_in_one_line(notebook, line, said):
+    ran = notebook.run(f"%%kernel {line}\nfor i in y:\n    U[None] += y[i]")
+    assert ran.stderr == f"UsageError: {said}\n"
+
+
+@pytest.mark.parametrize(
+    "options", ["--wrt x, y --probe 3", "--wrt x,y --probe (3)", "--wrt=x,y --probe 3  # both of them"]
+)
+def test_options_may_have_spaces_in_lists_and_a_comment_behind(notebook, options):
+    report = notebook.good(
+        f"%%kernel up --loss U {options}\nfor i in y:\n    U[None] += y[i] * x[i].x"
+    ).report
+    assert report["summary"]["text"].count("∂U/∂") == 2
+    assert report["probe"]["indices"][0]["value"] == 3
+
+
+def test_a_field_of_structs_stands_for_its_members_of_floats(notebook):
+    members = "'at': ds.math.vec2, 'mass': ds.f64, 'kind': ds.i32"
+    notebook.good(f"s = ds.Struct.field({{{members}}}, shape=N)")
+    notebook.good("b = ds.Struct.field({'at': ds.math.vec2, 'mass': ds.f64}, shape=N, needs_grad=True)")
+    cell = "%%kernel up{}\nfor i in b:\n    U[None] += b[i].at.x * 2 + b[i].mass"
+    report = notebook.good(cell.format(" --loss U --wrt b")).report
+    assert "‖∂U/∂b.at‖ = 5.66, ‖∂U/∂b.mass‖ = 2.83" in report["summary"]["text"]
+    ran = notebook.run(cell.format(" --loss U --wrt s"))
+    assert ran.stderr == "UsageError: --wrt s.at: s.at has no gradient, declare it with needs_grad=True\n"
+    report = notebook.good(cell.format(" --forward b")).report
+    assert ["tangent along b.at, b.mass", "U.dual = 24"] in [
+        list(r.values()) for r in report["summary"]["rows"]
+    ]
+
+
+def test_a_dropped_field_is_told_as_one(notebook):
+    notebook.good("ds.reset()")
+    assert notebook.run(GRAVITY).stderr == (
+        "UsageError: --loss U: this field was dropped by `reset()`, make it anew\n"
+    )
 
 
 def test_help_has_every_option_and_examples(notebook):

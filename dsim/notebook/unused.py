@@ -1,0 +1,49 @@
+"""What was asked for in the `%%kernel` line and takes no part in the kernel: a loss, a field of `--wrt`.
+
+The gradients are 0 then, which a tape tells too, in the words of a program with a `with` block.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+
+from dsim.diagnostics import Diagnostic, Span
+from dsim.ir.nodes import Load
+from dsim.notebook.cells import Cell
+from dsim.runtime.fields import Field
+from dsim.runtime.forms import Form
+
+
+def told(
+    cell: Cell, form: Form, loss: tuple[str, Field], wrt: Mapping[str, Field], heard: Iterable[Diagnostic]
+) -> Iterator[Diagnostic]:
+    """What a run with `loss` warned of, and what in the `%%kernel` line makes gradients 0."""
+    name, field = loss
+    kernel = form.kernel.name
+    if field not in form.written:
+        message = f"`{kernel}` does not write the loss `{name}`: all gradients are 0"
+        advice = f"add to it in the cell, as in `{name}[None] += …`, or name another loss"
+        yield Diagnostic("cut", message, _option(cell, "--loss", name), help=advice)
+        yield from (d for d in heard if d.code not in ("cut", "unreached"))  # they follow from this
+        return
+    yield from heard
+    for of, f in wrt.items():
+        if f is not field and not reads(form, f):
+            does = "writes `{}` and never reads it" if f in form.touching else "does not read `{}`"
+            message = f"the gradient of `{of}` is 0: `{kernel}` {does.format(of)}"
+            advice = f"read `{of}` in the cell, or leave it out of --wrt"
+            yield Diagnostic("unreached", message, _option(cell, "--wrt", of), help=advice)
+
+
+def reads(form: Form, field: Field) -> bool:
+    """Whether `form` reads `field`."""
+    return Load in form.touching.get(field, ())
+
+
+def _option(cell: Cell, option: str, name: str) -> Span:
+    """Where `name` stands in the values of `option`."""
+    found = re.compile(rf"(?<![\w.]){re.escape(name)}(?![\w.])").search(cell.line, cell.line.index(option))
+    if found is None:  # it is written in quotes
+        return cell.whole_line(cell.first)
+    return Span(cell.source, cell.first, found.start(), cell.first, found.end())
