@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 from dsim.diagnostics import CompilationError, Diagnostic, Source
-from dsim.frontend import calls, elements, expressions, funcs, statements, watches
+from dsim.frontend import calls, elements, expressions, funcs, statements
 from dsim.frontend.assign import assign
 from dsim.frontend.captures import Captures, Path, Surroundings, is_host_matrix
 from dsim.frontend.emit import Emitter
@@ -31,8 +31,7 @@ from dsim.frontend.values import Field, Mat, Opaque, Poison, StructField, Value,
 from dsim.ir import sites
 from dsim.ir.build import TRUE
 from dsim.ir.nodes import Atom, Kernel, Memory, Origin
-from dsim.ir.shown import WIDTH
-from dsim.ir.types import ScalarType, f64
+from dsim.ir.types import ScalarType
 
 LANGUAGE = Language(
     place=expressions.place,
@@ -270,8 +269,8 @@ class _Lowering:
         shown: Memory | None = None
         if c.watches.slots:
             name = self.emit.builder.names.fresh("shown")
-            shown = Memory(name, f64, (c.watches.rows, WIDTH))
-            body, memories = watches.sized(body, shown), (*memories, shown)
+            body, shown = c.watches.placed(body, name)
+            memories = (*memories, shown)
         kernel = Kernel(
             self.text.node.name,
             tuple(params),

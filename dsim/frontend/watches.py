@@ -6,6 +6,7 @@ alone. Without `Settings.watch` nothing here does anything.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -16,8 +17,9 @@ from dsim.frontend.structure import rebuilt, scalars
 from dsim.frontend.values import Element, Mat, Struct, Value, is_scalar
 from dsim.ir.build import Builder
 from dsim.ir.nodes import AccumulateOp, Atom, Block, Const, Let, Memory, Var, Watch
+from dsim.ir.shown import WIDTH
 from dsim.ir.types import ScalarType, f64
-from dsim.ir.walk import with_blocks
+from dsim.ir.walk import statements, with_blocks
 
 _LONGEST = 40  # of a name
 
@@ -57,6 +59,12 @@ class Watches:
             found = self.slots[key] = Slot(name, span, shape, type, self.rows, axes, axis, op)
             self.rows += found.size
         return found
+
+    def placed(self, body: Block, name: str) -> tuple[Block, Memory]:
+        """`body` with its watches on a memory that is called `name`, and that memory."""
+        watches = sum(isinstance(s, Watch) for s in statements(body))
+        shown = Memory(name, f64, (self.rows + watches, WIDTH))
+        return _on(body, shown, itertools.count(self.rows)), shown
 
 
 class Shows:
@@ -128,19 +136,19 @@ class Shows:
         return copy
 
     def _add(self, row: int, value: Atom) -> None:
-        memory = Memory("", f64, ())  # `sized` when all rows are known
+        memory = Memory("", f64, ())  # `placed` when all rows are known
         self._builder.add(Watch(memory, row, value, self._watches.at, origin=self._builder.origin))
 
 
-def sized(block: Block, memory: Memory) -> Block:
-    """`block`, with its watches on `memory`."""
+def _on(block: Block, memory: Memory, rows: Iterator[int]) -> Block:
+    """`block`, with its watches on `memory`, each counting in one of `rows`."""
 
     def change(inner: Block) -> Block:
-        return sized(inner, memory)
+        return _on(inner, memory, rows)
 
     return Block(
         tuple(
-            replace(s, memory=memory) if isinstance(s, Watch) else with_blocks(s, change)
+            replace(s, memory=memory, own=next(rows)) if isinstance(s, Watch) else with_blocks(s, change)
             for s in block.statements
         ),
         block.yields,

@@ -258,7 +258,8 @@ class _Checker:
         self.demand(len(s.formats) in (0, count), f"{len(s.formats)} formats for {count} values")
 
     def watch(self, s: Watch) -> None:
-        self.demand(0 <= s.slot < (s.memory.shape[0] or 0), f"slot {s.slot} of {s.memory.shape[0]}")
+        for row in (s.slot, s.own):
+            self.demand(0 <= row < (s.memory.shape[0] or 0), f"row {row} of {s.memory.shape[0]}")
         self.integers("iteration", s.at)
 
     def derive(self, s: Derive) -> None:

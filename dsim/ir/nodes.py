@@ -243,12 +243,15 @@ class Watch:
     `at` are the indices of the outermost loop around it. In an adjoint or tangent `what` is shown is the
     derivative of a watched value. A watched float is a ``copy``, made right before: its adjoint is that
     of this one assignment. `passes.exposed` makes ordinary statements of it before machine code.
+    In row `own` it counts by itself: a line that stands in several places, as in a func, has one slot and
+    several watches, and not all of them have an adjoint.
     """
 
     memory: Memory
     slot: int
     value: Atom
     at: tuple[Atom, ...] = ()
+    own: int = 0
     what: Literal["value", "adjoint", "tangent"] = "value"
     origin: Origin = _origin()
 

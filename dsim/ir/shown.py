@@ -1,4 +1,6 @@
-"""The memory of a watched kernel: one row for each number that it shows, and a first row of requests.
+"""The memory of a watched kernel: a row for each number that it shows, and a first row of requests.
+
+Behind them is a row for each watch, in which it counts how often it was reached.
 
 `passes.exposed` writes it, `runtime.watching` reads it.
 """
@@ -20,12 +22,14 @@ class Column(IntEnum):
     BAD_VALUES = 4  # how many values were not finite
     LEAST = 5
     GREATEST = 6
-    BACK_HITS = 7  # how many derivatives came by in the iteration
+    BACK_HITS = 7  # of one watch: how many derivatives came by in the iteration
     DERIVATIVE = 8
     SQUARES = 9  # the sum of the derivatives' squares
     BAD_DERIVATIVES = 10
     FOUND = 11  # 1 when the trip looked for came by, of the derivative 2 more
-    WHERE = 12  # the iteration that VALUE is of
+    OWN = 12  # the row of the watch that VALUE is of
+    OWN_HIT = 13  # how often that watch had been reached before, in the iteration
+    WHERE = 14  # the iteration that VALUE is of
 
 
 class Request(IntEnum):

@@ -1,7 +1,9 @@
 """Makes ordinary statements of watches: each notes what it sees in its row of the memory that is shown.
 
 Where a line runs less often than the trip asked for, it shows its last time.
-An adjoint comes in the opposite order of the values: the first one seen belongs to the last trip.
+A value that is kept says which watch it came by, and which time of that one it was; its derivative is the
+one that comes by at the same watch and time. Adjoints come in the opposite order of the values: the first
+one belongs to the last time. A watch has an adjoint each time or never; those of one line may differ in that.
 Not its job: the order of iterations; kernels with watches run in series.
 """
 
@@ -66,6 +68,13 @@ class _Exposer:
     def add(self, s: Watch, column: int, value: Atom, op: AccumulateOp = "add") -> None:
         self.b.add(Accumulate(s.memory, (_at(s.slot), _at(column)), value, op, None, self.b.origin))
 
+    def counted(self, s: Watch, row: int, column: int) -> Var:
+        """Counts one more; gives the number before."""
+        before = self.load(s.memory, row, column)
+        after = self.b.let("add", before, _number(1))
+        self.b.add(Store(s.memory, (_at(row), _at(column)), after, self.b.origin))
+        return before
+
     # one watch
 
     def watch(self, s: Watch) -> None:
@@ -86,12 +95,14 @@ class _Exposer:
             self.add(s, Column.LEAST, whole, "min")
             self.add(s, Column.GREATEST, whole, "max")
         with b.block() as seen:
-            hits = self.load(s.memory, s.slot, Column.HITS)
-            self.store(s, Column.HITS, b.let("add", hits, _number(1)))
+            hits = self.counted(s, s.slot, Column.HITS)
+            own = self.counted(s, s.own, Column.HITS)
             trip = self.load(s.memory, 0, Request.TRIP)
             last = b.let("lt", trip, _number(0), type=u1)
             with b.block() as taken:
                 self.keep(s, number)
+                self.store(s, Column.OWN, _number(s.own))
+                self.store(s, Column.OWN_HIT, own)
             wanted = b.let("bor", last, b.let("le", hits, trip, type=u1))
             b.add(If(wanted, Block(tuple(taken)), Block(()), origin=b.origin))
         self.at_probe(s, seen)
@@ -106,6 +117,7 @@ class _Exposer:
         else:
             self.store(s, Column.VALUE, number)
         self.store(s, Column.FOUND, _number(1))
+        self.store(s, Column.DERIVATIVE, _number(0))
         for axis, at in enumerate(s.at[:AXES]):
             self.store(s, Column.WHERE + axis, b.let("cast", at, type=f64))
 
@@ -115,18 +127,12 @@ class _Exposer:
         self.add(s, Column.SQUARES, b.let("mul", number, number))
         self.add(s, Column.BAD_DERIVATIVES, self.bad(number))
         with b.block() as seen:
-            hits = self.load(s.memory, s.slot, Column.BACK_HITS)
-            self.store(s, Column.BACK_HITS, b.let("add", hits, _number(1)))
-            trip = self.load(s.memory, 0, Request.TRIP)
-            last = b.let("lt", trip, _number(0), type=u1)
+            left = b.let("sub", self.load(s.memory, s.own, Column.HITS), _number(1))
             if s.what == "adjoint":
-                made = self.load(s.memory, s.slot, Column.HITS)
-                left = b.let("sub", b.let("sub", made, hits), _number(1))
-                fewer = b.let("bor", last, b.let("le", made, trip, type=u1))
-                first = b.let("eq", hits, _number(0), type=u1)
-                wanted = b.let("select", fewer, first, b.let("eq", left, trip, type=u1))
-            else:
-                wanted = b.let("bor", last, b.let("le", hits, trip, type=u1))
+                left = b.let("sub", left, self.counted(s, s.own, Column.BACK_HITS))
+            mine = b.let("eq", self.load(s.memory, s.slot, Column.OWN), _number(s.own), type=u1)
+            same = b.let("eq", self.load(s.memory, s.slot, Column.OWN_HIT), left, type=u1)
+            wanted = b.let("band", mine, same)
             with b.block() as taken:
                 self.store(s, Column.DERIVATIVE, number)
                 self.store(s, Column.FOUND, _number(3))

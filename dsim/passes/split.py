@@ -105,7 +105,9 @@ class _Splitter:
         if known is None:
             s = self.made_by.get(v)  # None: a parameter
             known = s is None or (
-                isinstance(s, Let) and all(self._again(a) for a in s.args if isinstance(a, Var))
+                isinstance(s, Let)
+                and s.op != "copy"  # each belongs to its own assignment
+                and all(self._again(a) for a in s.args if isinstance(a, Var))
             )
             self._pure[v] = known
         return known

@@ -5,8 +5,9 @@ Kernels write it by themselves (`passes.exposed`); `watching.py` launches them.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -118,15 +119,14 @@ class Looking:
 
     def results(self) -> list[Watched]:
         """What each line assigned, in the order of the text; one entry a name and place."""
-        found: dict[tuple[object, ...], Watched] = {}
+        found: dict[tuple[object, ...], list[Watched]] = {}
         for slot, rows in self._rows():
             if slot.axis is None:
                 s = slot.span
-                key = (s.source.name, s.line, s.column, slot.name)
-                before = found.get(key)
-                if before is None or not before.times:
-                    found[key] = _watched(slot, rows)
-        return [found[key] for key in sorted(found)]
+                found.setdefault((s.source.name, s.line, s.column, slot.name), []).append(
+                    _watched(slot, rows)
+                )
+        return [_together(found[key]) for key in sorted(found)]
 
     @property
     def loops(self) -> list[tuple[str, int, int]]:
@@ -161,6 +161,23 @@ def _watched(slot: Slot, rows: np.ndarray) -> Watched:
         int(rows[0, Column.HITS]),
         tuple(int(at) for at in rows[0, Column.WHERE : Column.WHERE + slot.axes]),
         (int(np.sum(rows[:, Column.BAD_VALUES])), int(np.sum(rows[:, Column.BAD_DERIVATIVES]))),
+    )
+
+
+def _together(lines: list[Watched]) -> Watched:
+    """What one line shows whose func was called in and outside of loops, or with other shapes or types.
+
+    Means and counts are over all of it, the value is that of the deepest loop that ran it.
+    """
+    chosen = max(lines, key=lambda w: (w.value is not None, w.times > 0, w.slot.axes))
+    times = sum(w.times for w in lines)
+    if times == chosen.times:
+        return chosen
+    return replace(
+        chosen,
+        rms=math.sqrt(sum(w.rms**2 * w.times for w in lines) / times),
+        times=times,
+        nonfinite=(sum(w.nonfinite[0] for w in lines), sum(w.nonfinite[1] for w in lines)),
     )
 
 
