@@ -34,6 +34,8 @@ class Activity:
         Keys of the memories that carry derivatives.
     seeds : iterable of Var
         Variables from outside the block that vary.
+    shown : bool
+        Whether each value that is watched counts as varying.
 
     Attributes
     ----------
@@ -43,8 +45,9 @@ class Activity:
         Private memories that hold such values.
     """
 
-    def __init__(self, active: Iterable[MemoryKey], seeds: Iterable[Var] = ()) -> None:
+    def __init__(self, active: Iterable[MemoryKey], seeds: Iterable[Var] = (), shown: bool = True) -> None:
         self.active = frozenset(active)
+        self._shown = shown
         self.variables: set[Var] = {v for v in seeds if v.type.is_float}
         self.private: set[Memory] = set()
 
@@ -79,7 +82,7 @@ class Activity:
 
     def _statement(self, s: Statement) -> None:
         match s:
-            case Let(var=var, op="copy"):  # the derivative by each watched value is asked for
+            case Let(var=var, op="copy") if self._shown:  # the derivative by each of these is asked for
                 self._note(var, True)
             case Let(var=var, op=op, args=args):
                 rows = zip(TABLE[op].times, args, strict=False)
@@ -129,9 +132,9 @@ class Activity:
         self._pairs(s.results, s.body.yields)
 
 
-def of_kernel(kernel: Kernel, active: Iterable[MemoryKey]) -> Activity:
-    """The activity of a whole kernel."""
-    activity = Activity(active)
+def of_kernel(kernel: Kernel, active: Iterable[MemoryKey], shown: bool = True) -> Activity:
+    """The activity of a whole kernel; whether watched values vary by themselves is said by `shown`."""
+    activity = Activity(active, shown=shown)
     activity.scan(kernel.body)
     return activity
 

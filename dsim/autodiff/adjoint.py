@@ -31,6 +31,7 @@ from dsim.ir.nodes import (
     Load,
     MemoryKey,
     Var,
+    Watch,
 )
 from dsim.ir.walk import Copier, binds, fields_of, parameters, statements
 from dsim.passes.carry import carry
@@ -152,6 +153,8 @@ def _reverse(kernel: Kernel, active: frozenset[MemoryKey], label: str, again: Ag
     activity = of_kernel(kernel, active)
     top = kernel.body.statements
     sweep = Sweep(builder, activity, Copier(names), label, unchosen(kernel.body), again, again.span(top))
+    if any(isinstance(s, Watch) for s in statements(kernel.body)):
+        sweep.reached = of_kernel(kernel, active, shown=False)
     opened(sweep, again.memories)
     env: dict[Var, Atom] = {}
     records = replay(sweep, top, env)

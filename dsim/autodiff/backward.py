@@ -154,11 +154,16 @@ def _statement(  # noqa: C901, PLR0912 (one case a node)
             _call(sweep, s, env, bars)
         case Watch(what="value"):
             bar = bars.of(s.value)
-            if bar is not None:
-                at = tuple(swap(i, env) for i in s.at)
-                sweep.builder.add(replace(s, value=bar, at=at, what="adjoint", origin=sweep.builder.origin))
+            if bar is not None and (s.tie is None or any(map(sweep.reached.varies, s.across))):
+                _watch(sweep, s, env, bar)
         case _:
             pass
+
+
+def _watch(sweep: Sweep, s: Watch, env: Env, bar: Atom) -> None:
+    at, origin = tuple(swap(i, env) for i in s.at), sweep.builder.origin
+    tie = None if s.tie is None else swap(s.tie, env)
+    sweep.builder.add(replace(s, value=bar, at=at, what="adjoint", tie=tie, across=(), origin=origin))
 
 
 # Primitives whose partials are -1, 0 or 1, whatever their arguments are.

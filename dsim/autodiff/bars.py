@@ -56,6 +56,8 @@ class Sweep:
 
     Attributes
     ----------
+    reached : Activity
+        What varies with the active memories alone, when watched values vary by themselves in `activity`.
     lost : dict
         Variables of the adjoint kernel that stand for a value the primal destroys, with the
         accumulation that destroys it: the adjoint may not use them.
@@ -91,6 +93,7 @@ class Sweep:
     region: Span = (0, 0)
     doing: bool = True
     running: int = -1
+    reached: Activity = field(default_factory=lambda: Activity(()))
     lost: dict[Var, Accumulate] = field(default_factory=dict)
     adjoints: dict[Memory, Memory] = field(default_factory=dict)
     shapes: dict[Memory, tuple[Atom, ...]] = field(default_factory=dict)

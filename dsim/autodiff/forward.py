@@ -7,6 +7,8 @@ Not its job: saying what varies (`analysis.activity`), inlining (`frontend`).
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -154,9 +156,17 @@ class Tangents:
 
     def _watch(self, s: Watch) -> None:
         self.builder.add(s)
-        tangent = self.of(s.value)
+        tangent = self.of(s.value) if s.tie is None else self._crossing(s)
         if tangent is not None:
-            self.builder.add(replace(s, value=tangent, what="tangent", origin=self.builder.origin))
+            shown = replace(s, value=tangent, across=(), what="tangent", origin=self.builder.origin)
+            self.builder.add(shown)
+
+    def _crossing(self, s: Watch) -> Atom | None:
+        """How fast a kink is left: the tangent of what changes then, of several values their sizes' sum."""
+        tangents = [self.builder.term(t) for a in s.across if (t := self.of(a)) is not None]
+        if len(tangents) < 2:
+            return tangents[0].atom if tangents else None
+        return functools.reduce(operator.add, (t.op("abs") for t in tangents)).atom
 
     def _call(self, s: Call) -> None:
         self.builder.add(s)

@@ -16,6 +16,7 @@ from dsim.frontend.assign import assign
 from dsim.frontend.captures import Captures, Path, Surroundings, is_host_matrix
 from dsim.frontend.emit import Emitter
 from dsim.frontend.frame import Compilation, Frame, Language, RestartError
+from dsim.frontend.kinks import with_kinks
 from dsim.frontend.local_values import buffered
 from dsim.frontend.lowered import AnyReturn, Lowered, Param, Returns, Settings, StructParam
 from dsim.frontend.memories import Memories
@@ -267,7 +268,9 @@ class _Lowering:
             params.append(c.launch)
         body, memories = self.emit.builder.close(yields), tuple(c.memories.used)
         shown: Memory | None = None
-        if c.watches.slots:
+        if self.emit.settings.kinks:
+            body = with_kinks(body, c.watches, self.emit.builder)
+        if c.watches.slots or c.watches.kinks:
             name = self.emit.builder.names.fresh("shown")
             body, shown = c.watches.placed(body, name)
             memories = (*memories, shown)
@@ -291,6 +294,7 @@ class _Lowering:
             tuple(c.captures.objects.values()),
             dict(c.loops),
             tuple(c.watches.slots.values()),
+            tuple(c.watches.kinks.values()),
             shown,
         )
 

@@ -24,12 +24,15 @@ class Settings:
         Whether further checks are wanted.
     watch : bool
         Whether the kernel shows what its lines assign.
+    kinks : bool
+        Whether it shows then, too, where it is at points without a derivative.
     """
 
     default_fp: ScalarType = f32
     default_ip: ScalarType = i32
     debug: bool = False
     watch: bool = False
+    kinks: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +116,31 @@ class Slot:
 
 
 @dataclass(frozen=True, slots=True)
+class KinkSlot:
+    """What a watched kernel shows of one primitive with kinks.
+
+    Attributes
+    ----------
+    op : str
+        The primitive.
+    span : Span
+        Where a person wrote it, or what calls a func of dsim's that has it.
+    calls : tuple of Span
+        The calls of the person's funcs that it stands in, outermost first.
+    row : int
+        Where it is shown.
+    loops : tuple of str
+        The names of the outermost loops' indices.
+    """
+
+    op: str
+    span: Span
+    calls: tuple[Span, ...]
+    row: int
+    loops: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Capture:
     """A Python value that was compiled in; the kernel is stale once ``read() != value``."""
 
@@ -186,6 +214,8 @@ class Lowered:
         ``loop_config`` by the index of the loop (the outermost index of an ``ndrange``).
     slots : tuple of Slot
         What it shows, when it is watched.
+    kinks : tuple of KinkSlot
+        Where it may be at points without a derivative, when it is watched for that.
     shown : Memory or None
         Where it shows that (see `ir.shown`).
     """
@@ -202,4 +232,5 @@ class Lowered:
     objects: tuple[Capture, ...] = ()
     loops: Mapping[Var, LoopConfig] = field(default_factory=dict)
     slots: tuple[Slot, ...] = ()
+    kinks: tuple[KinkSlot, ...] = ()
     shown: Memory | None = None

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from dsim.diagnostics import Span
-from dsim.frontend.lowered import Slot
+from dsim.frontend.lowered import KinkSlot, Slot
 from dsim.frontend.structure import rebuilt, scalars
 from dsim.frontend.values import Element, Mat, Struct, Value, is_scalar
 from dsim.ir.build import Builder
@@ -29,6 +29,7 @@ class Watches:
     """The slots of one kernel; `at` are the indices of the outermost loops around the current place."""
 
     slots: dict[tuple[object, ...], Slot] = field(default_factory=dict)
+    kinks: dict[tuple[object, ...], KinkSlot] = field(default_factory=dict)
     rows: int = 1  # the first one says what to look for
     paused: int = 0
     at: tuple[Atom, ...] = ()
@@ -65,6 +66,15 @@ class Watches:
         watches = sum(isinstance(s, Watch) for s in statements(body))
         shown = Memory(name, f64, (self.rows + watches, WIDTH))
         return _on(body, shown, itertools.count(self.rows)), shown
+
+    def kink(self, op: str, span: Span, calls: tuple[Span, ...], loops: tuple[str, ...]) -> KinkSlot:
+        """The slot of a primitive with kinks; the same one for all that one place makes of it."""
+        key = (op, span.source.name, span.line, span.column, span.end_line, span.end_column, calls, loops)
+        found = self.kinks.get(key)
+        if found is None:
+            found = self.kinks[key] = KinkSlot(op, span, calls, self.rows, loops)
+            self.rows += 1
+        return found
 
 
 class Shows:

@@ -261,6 +261,9 @@ class _Checker:
         for row in (s.slot, s.own):
             self.demand(0 <= row < (s.memory.shape[0] or 0), f"row {row} of {s.memory.shape[0]}")
         self.integers("iteration", s.at)
+        if s.tie is not None:
+            self.types("tie", (s.tie,), (u1,))
+            self.demand(all(a.type.is_float for a in s.across), "a kink is crossed by floats")
 
     def derive(self, s: Derive) -> None:
         self.types("arguments", s.args, (p.type for p in s.params))

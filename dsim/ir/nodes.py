@@ -245,6 +245,10 @@ class Watch:
     of this one assignment. `passes.exposed` makes ordinary statements of it before machine code.
     In row `own` it counts by itself: a line that stands in several places, as in a func, has one slot and
     several watches, and not all of them have an adjoint.
+
+    With `tie`, a truth value, it is the result of a primitive with a kink, which is there when `tie` holds:
+    what is shown is how often that was so and a derivative came by. The kink is left where one of `across`
+    changes; the tangent shown is theirs.
     """
 
     memory: Memory
@@ -253,6 +257,8 @@ class Watch:
     at: tuple[Atom, ...] = ()
     own: int = 0
     what: Literal["value", "adjoint", "tangent"] = "value"
+    tie: Atom | None = None
+    across: tuple[Atom, ...] = ()
     origin: Origin = _origin()
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from dsim.ir.kinks import CORNER, HALF, POINT, QUOTIENT, TIE, WHOLE, WRAP, Kink
 from dsim.ir.term import Term, select
 from dsim.ir.types import ScalarType, u1, u32
 
@@ -38,8 +39,8 @@ class Primitive:
         the result's type. Names in it are `np` and the functions of `arithmetic.py`.
     times : tuple
         Per argument the product with its partial derivative, or None.
-    kink : str
-        Where it has no derivative, in words; empty when smooth on its domain.
+    kink : Kink or None
+        Where it has no derivative; None when it is smooth on its domain.
     domain : tuple of (float, float)
         Per argument an interval away from kinks and poles, for numeric checks.
     """
@@ -49,7 +50,7 @@ class Primitive:
     over: str
     python: str
     times: tuple[Times | None, ...] = ()
-    kink: str = ""
+    kink: Kink | None = None
     domain: tuple[tuple[float, float], ...] = ()
 
     @property
@@ -123,8 +124,8 @@ def _smooth(name: str, python: str, times: Times, domain: tuple[float, float] = 
     return Primitive(name, "T->T", "F", python, (times,), domain=(domain,))
 
 
-def _step(name: str, python: str) -> Primitive:
-    return Primitive(name, "T->T", "F", python, (None,), "at its steps", ((0.1, 0.4),))
+def _step(name: str, python: str, kink: Kink) -> Primitive:
+    return Primitive(name, "T->T", "F", python, (None,), kink, ((0.1, 0.4),))
 
 
 _ROWS: tuple[Primitive, ...] = (
@@ -158,7 +159,7 @@ _ROWS: tuple[Primitive, ...] = (
         "FI",
         "floordiv({0}, {1})",
         (None, None),
-        "at its steps",
+        QUOTIENT,
         ((0.1, 0.4), (1.0, 1.2)),
     ),
     Primitive(
@@ -167,7 +168,7 @@ _ROWS: tuple[Primitive, ...] = (
         "FI",
         "mod({0}, {1})",
         (lambda x, y, z, t: t, lambda x, y, z, t: _safe(-x.op("floordiv", y), t)),
-        "where it wraps",
+        WRAP,
         ((2.1, 2.9), (0.9, 1.0)),
     ),
     Primitive(
@@ -185,7 +186,7 @@ _ROWS: tuple[Primitive, ...] = (
         "FI",
         "maximum({0}, {1})",
         (lambda x, y, z, t: select(x > y, t, 0), lambda x, y, z, t: select(x > y, 0, t)),
-        "at a tie (the gradient goes to the right operand)",
+        TIE,
         ((-2.0, 0.0), (0.5, 2.0)),
     ),
     Primitive(
@@ -194,7 +195,7 @@ _ROWS: tuple[Primitive, ...] = (
         "FI",
         "minimum({0}, {1})",
         (lambda x, y, z, t: select(x < y, t, 0), lambda x, y, z, t: select(x < y, 0, t)),
-        "at a tie (the gradient goes to the right operand)",
+        TIE,
         ((-2.0, 0.0), (0.5, 2.0)),
     ),
     Primitive(
@@ -203,7 +204,7 @@ _ROWS: tuple[Primitive, ...] = (
         "FI",
         "abs({0})",
         (lambda x, z, t: select(x > 0, t, select(x < 0, -t, 0)),),
-        "at 0 (the derivative there is 0)",
+        CORNER,
         (_POSITIVE,),
     ),
     Primitive(
@@ -222,7 +223,7 @@ _ROWS: tuple[Primitive, ...] = (
         "F",
         "np.sqrt({0})",
         (lambda x, z, t: select(z.equals(0), 0, 0.5 / z * t),),  # not 0 · t: `t` may be infinite
-        "at 0 (the derivative there is 0)",
+        POINT,
         (_POSITIVE,),
     ),
     _smooth("rsqrt", "1 / np.sqrt({0})", lambda x, z, t: _safe(-0.5 * z * z * z, t), _POSITIVE),
@@ -247,9 +248,9 @@ _ROWS: tuple[Primitive, ...] = (
     ),
     Primitive("pow", "TT->T", "F", "{0} ** {1}", (_pow_base, _pow_exponent), domain=(_POSITIVE, _ANY)),
     Primitive("powi", "Ti->T", "FI", "powi({0}, {1})", (_powi_base, None), domain=(_POSITIVE, (3, 3))),
-    _step("floor", "np.floor({0})"),
-    _step("ceil", "np.ceil({0})"),
-    _step("round", "np.rint({0})"),  # half to even
+    _step("floor", "np.floor({0})", WHOLE),
+    _step("ceil", "np.ceil({0})", WHOLE),
+    _step("round", "np.rint({0})", HALF),  # half to even
     # comparisons
     _compare("lt", "<"),
     _compare("le", "<="),

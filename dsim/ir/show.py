@@ -206,7 +206,9 @@ def _plain(s: Let | Load | Store | Accumulate | Alloc | Watch) -> str:
             return f"alloc {_declared(s.memory)} of ({_list(s.shape)})"
         case Watch():
             at = f" at {_list(s.at)}" if s.at else ""
-            return f"watch {s.slot} {s.what} {atom(s.value)}{at}"
+            tie = f" where {atom(s.tie)}" if s.tie is not None else ""
+            across = f" across {_list(s.across)}" if s.across else ""
+            return f"watch {s.slot} {s.what} {atom(s.value)}{at}{tie}{across}"
 
 
 def _logging(s: Logging) -> str:

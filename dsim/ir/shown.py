@@ -30,6 +30,8 @@ class Column(IntEnum):
     OWN = 12  # the row of the watch that VALUE is of
     OWN_HIT = 13  # how often that watch had been reached before, in the iteration
     WHERE = 14  # the iteration that VALUE is of
+    # Of a row of a kink: TIMES; BACK_HITS, how often it was there and a derivative came by; the SQUARES of
+    # these; when FOUND, WHERE the first iteration in which that was so.
 
 
 class Request(IntEnum):

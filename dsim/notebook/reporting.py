@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from IPython.core.error import UsageError
 
 from dsim.diagnostics import Diagnostic, GradientError
-from dsim.notebook import births, checking, runs, state, unused, watched
+from dsim.notebook import births, checking, kinks, runs, state, unused, watched
 from dsim.notebook.cells import Cell, from_cell
 from dsim.notebook.compiling import machine_code, overheard
 from dsim.notebook.listings import listings
@@ -136,7 +136,7 @@ class ReportRun:
         ) as error:  # the run succeeded: lines that cannot be looked into are no reason to fail
             self._probe, self._found = None, [*self._found, *error.diagnostics]
             return
-        self._found += self._births(seen)
+        self._found += [*self._births(seen), *kinks.told(seen.kinks, asked.options.loss)]
 
     def _births(self, seen: watched.Seen) -> list[Diagnostic]:
         """Where numbers that are not finite come from."""

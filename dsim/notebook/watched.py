@@ -16,7 +16,7 @@ from dsim.notebook.runs import Touched
 from dsim.runtime.fields import Field
 from dsim.runtime.forward_mode import ForwardMode
 from dsim.runtime.kernel import Kernel
-from dsim.runtime.shown import Watched
+from dsim.runtime.shown import Kinked, Watched
 from dsim.runtime.tape import Tape
 from dsim.runtime.watching import Watching, watch
 
@@ -31,6 +31,7 @@ class Seen:
     loops: tuple[tuple[str, int, int], ...]
     probe: tuple[int, ...] | None
     trip: int | None
+    kinks: tuple[Kinked, ...] = ()
 
     @property
     def trips(self) -> int:
@@ -95,7 +96,8 @@ class Probe:
         return ForwardMode(param=list(self._params), seed=seeds)
 
     def _seen(self, probe: tuple[int, ...] | None, trip: int | None) -> Seen:
-        return Seen(tuple(self._watching.results()), tuple(self._watching.loops), probe, trip)
+        w = self._watching
+        return Seen(tuple(w.results()), tuple(w.loops), probe, trip, tuple(w.kinked()))
 
 
 # ------------------------------------------------------------------ as JSON

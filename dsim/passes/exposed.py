@@ -14,7 +14,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from dsim.ir.build import Builder, Names, const
+from dsim.ir.build import FALSE, Builder, Names, const
 from dsim.ir.nodes import (
     Accumulate,
     AccumulateOp,
@@ -78,10 +78,43 @@ class _Exposer:
     # one watch
 
     def watch(self, s: Watch) -> None:
-        if s.what == "value":
+        if s.tie is not None:
+            self.kink(s, s.tie)
+        elif s.what == "value":
             self.value(s)
         else:
             self.derivative(s)
+
+    def kink(self, s: Watch, tie: Atom) -> None:
+        if s.what == "value":
+            self.add(s, Column.TIMES, _number(1))
+            return
+        b = self.b
+        number = b.let("cast", s.value, type=f64)
+        fine = b.let("eq", self.bad(number), _number(0), type=u1)
+        told = b.let("band", fine, b.let("ne", number, _number(0), type=u1), type=u1)
+        with b.block() as there:
+            self.add(s, Column.BACK_HITS, _number(1))
+            self.add(s, Column.SQUARES, b.let("mul", number, number))
+            self.first(s)
+        b.add(If(b.let("band", tie, told, type=u1), Block(tuple(there)), Block(()), origin=b.origin))
+
+    def first(self, s: Watch) -> None:
+        """Notes the iteration if it is the first one so far: an adjoint may meet them in any order."""
+        b = self.b
+        here = [b.let("cast", at, type=f64) for at in s.at[:AXES]]
+        earlier: Atom = FALSE
+        for axis, at in reversed(list(enumerate(here))):
+            known = self.load(s.memory, s.slot, Column.WHERE + axis)
+            same = b.let("band", b.let("eq", at, known, type=u1), earlier, type=u1)
+            earlier = b.let("bor", b.let("lt", at, known, type=u1), same, type=u1)
+        found = self.load(s.memory, s.slot, Column.FOUND)
+        new = b.let("bor", b.let("eq", found, _number(0), type=u1), earlier, type=u1)
+        with b.block() as taken:
+            self.store(s, Column.FOUND, _number(1))
+            for axis, at in enumerate(here):
+                self.store(s, Column.WHERE + axis, at)
+        b.add(If(new, Block(tuple(taken)), Block(()), origin=b.origin))
 
     def value(self, s: Watch) -> None:
         b = self.b

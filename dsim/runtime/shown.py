@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dsim.frontend.lowered import Lowered, Slot
+from dsim.diagnostics import Span
+from dsim.frontend.lowered import KinkSlot, Lowered, Slot
 from dsim.ir.shown import AXES, Column, Request
 from dsim.runtime.fields import Field
 
@@ -54,8 +55,40 @@ class Watched:
     nonfinite: tuple[int, int]
 
 
+@dataclass(frozen=True, slots=True)
+class Kinked:
+    """A primitive of a watched kernel that was at a point where it has no derivative.
+
+    Attributes
+    ----------
+    slot : KinkSlot
+        The primitive, and its place.
+    times : int
+        How often it ran.
+    met : int
+        How often it was there and a gradient that is finite and not 0 came through it; in forward mode: and
+        what it is made from moved.
+    rms : float
+        The root mean square of these gradients.
+    where : tuple of int
+        The first iteration of the outermost loops in which that was so.
+    """
+
+    slot: KinkSlot
+    times: int
+    met: int
+    rms: float
+    where: tuple[int, ...]
+
+
 class Looking:
     """One look at a kernel: what is asked for, in all of its compilations, and what they show.
+
+    Parameters
+    ----------
+    kinks : bool
+        Whether kinks are looked for, too. The adjoint then reads all that says where they are, also where the
+        gradient has no need of it.
 
     Attributes
     ----------
@@ -65,7 +98,8 @@ class Looking:
         Which of the times that a line runs in this iteration; None for the last one.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, kinks: bool = False) -> None:
+        self.kinks = kinks
         self.probe: tuple[int, ...] | None = None
         self.trip: int | None = None
         self._shown: list[tuple[Lowered, Field]] = []
@@ -122,11 +156,17 @@ class Looking:
         found: dict[tuple[object, ...], list[Watched]] = {}
         for slot, rows in self._rows():
             if slot.axis is None:
-                s = slot.span
-                found.setdefault((s.source.name, s.line, s.column, slot.name), []).append(
-                    _watched(slot, rows)
-                )
+                found.setdefault((*_place(slot.span), slot.name), []).append(_watched(slot, rows))
         return [_together(found[key]) for key in sorted(found)]
+
+    def kinked(self) -> list[Kinked]:
+        """The kinks that were met, in the order of the text."""
+        found = [
+            _kinked(slot, field.require_memory()[slot.row])
+            for lowered, field in self._shown
+            for slot in lowered.kinks
+        ]
+        return sorted((k for k in found if k.met), key=lambda k: _place(k.slot.span))
 
     @property
     def loops(self) -> list[tuple[str, int, int]]:
@@ -147,6 +187,21 @@ class Looking:
             memory = field.require_memory()
             for slot in lowered.slots:
                 yield slot, memory[slot.row : slot.row + slot.size]
+
+
+def _place(s: Span) -> tuple[str, int, int]:
+    return s.source.name, s.line, s.column
+
+
+def _kinked(slot: KinkSlot, row: np.ndarray) -> Kinked:
+    met = int(row[Column.BACK_HITS])
+    return Kinked(
+        slot,
+        int(row[Column.TIMES]),
+        met,
+        float(np.sqrt(row[Column.SQUARES] / met)) if met else 0.0,
+        tuple(int(at) for at in row[Column.WHERE : Column.WHERE + len(slot.loops)]),
+    )
 
 
 def _watched(slot: Slot, rows: np.ndarray) -> Watched:

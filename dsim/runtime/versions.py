@@ -140,7 +140,14 @@ class Instance:
 
     def _compile(self) -> Version:
         chosen = settings.current()
-        types = Types(chosen.default_fp, chosen.default_ip, chosen.debug, self._looking is not None)
+        looking = self._looking
+        types = Types(
+            chosen.default_fp,
+            chosen.default_ip,
+            chosen.debug,
+            looking is not None,
+            looking is not None and looking.kinks,
+        )
         lowered = frontend.lower(self._function, types, self._promoted, bound=self.bound)
         fields: dict[str, Field] = {}
         for name, field in lowered.fields.items():

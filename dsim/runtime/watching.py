@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dsim.runtime.kernel import Kernel
-from dsim.runtime.shown import Looking, Watched
+from dsim.runtime.shown import Kinked, Looking, Watched
 
 
 class Watching:
@@ -26,7 +26,7 @@ class Watching:
     """
 
     def __init__(self, kernel: Kernel) -> None:
-        self._looking = Looking()
+        self._looking = Looking(kinks=True)
         self.kernel = kernel.watched_by(self._looking)
 
     def __call__(self, *args: Any, **named: Any) -> Any:
@@ -61,6 +61,10 @@ class Watching:
     def results(self) -> list[Watched]:
         """What each line assigned since the last `clear`, in the order of the text."""
         return self._looking.results()
+
+    def kinked(self) -> list[Kinked]:
+        """Where it was at points without a derivative since the last `clear`, in the order of the text."""
+        return self._looking.kinked()
 
     @property
     def loops(self) -> list[tuple[str, int, int]]:

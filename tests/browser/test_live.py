@@ -121,6 +121,40 @@ def test_broken_rules_type_errors_and_nans(lab):
     lab.shoot("live-errors")
 
 
+KINK = """\
+%%kernel corners --loss U --wrt x
+for i in x:
+    a = abs(x[i][0] - 3.0)
+    U[None] += 2.0 * a + x[i].norm(1.0)"""
+
+
+def test_kinks_have_a_squiggle_and_a_hover(lab):
+    lab.open(*cells(SETUP, KINK), kernel=True)
+    lab.run_all()
+    kink = lab.cell(1).locator(".dsim-squiggle")
+    expect(kink.first).to_be_visible()
+    assert "".join(kink.and_(lab.page.locator(".dsim-note")).all_text_contents()) == "abs(x[i][0] - 3.0)"
+    kink.first.hover()
+    hover = lab.page.locator(".dsim-hover")
+    expect(hover).to_contain_text("note[kink]")
+    expect(hover).to_contain_text(
+        "is there 1 of 16 times, first at i = 3: it is -1 below and 1 above; dsim takes 0"
+    )
+    expect(hover).to_contain_text("∂U/∂ of it is 2 there")
+    expect(hover.locator(".dsim-help")).to_contain_text("start elsewhere, or smooth it")
+    lab.shoot("live-kink")
+    # Off the kink there is nothing to say.
+    lab.page.keyboard.press("Escape")
+    lab.cell(1).locator(".cm-line").nth(2).click()
+    lab.page.keyboard.press("End")
+    for _ in range(2):
+        lab.page.keyboard.press("Backspace")
+    lab.page.keyboard.type("5)")
+    lab.page.keyboard.press("Control+Enter")
+    expect(lab.page.locator(".dsim-stale")).to_have_count(0)
+    expect(kink).to_have_count(0)
+
+
 EVIL = """\
 name = "<img src=x onerror='document.title = 1'>\\x1b[31m"
 evil = ds.field(dtype=ds.f32, shape=N, needs_grad=True, name=name)"""

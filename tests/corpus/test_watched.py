@@ -22,7 +22,7 @@ CHOSEN = [name for name in PROGRAMS if zlib.crc32(name.encode()) % 3 == 0]
 @pytest.fixture
 def looking(monkeypatch):
     """Kernels made from here on show what they do."""
-    look, plain = Looking(), Kernel.__init__
+    look, plain = Looking(kinks=True), Kernel.__init__
 
     def watched(self, function, bound=None, looking=None):
         plain(self, function, bound, look)

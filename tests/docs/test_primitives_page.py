@@ -60,7 +60,13 @@ def rows() -> Iterator[str]:
     for row in TABLE.values():
         spelled = row.python.format("a", "b", "c", to="type").replace("np.", "")
         by = [f"`{formula(t, row)}`" if t else "0" for t in row.times]
-        cells = [f"`{row.name}`", f"`{spelled}`", *by, *[""] * (3 - len(by)), row.kink]
+        cells = [
+            f"`{row.name}`",
+            f"`{spelled}`",
+            *by,
+            *[""] * (3 - len(by)),
+            "" if row.kink is None else str(row.kink),
+        ]
         yield "| " + " | ".join(c.replace("|", "\\|") for c in cells) + " |"
 
 

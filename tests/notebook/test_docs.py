@@ -22,7 +22,7 @@ def test_page(empty):
             shown += 1
             found = ran.form("plain") if ran.error is None else ran.stdout
             assert found.rstrip("\n") == expected.rstrip("\n")
-    assert shown == 3
+    assert shown == 4
 
 
 def test_the_cells_of_the_readme_show_what_its_picture_shows(empty):

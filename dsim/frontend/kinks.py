@@ -1,0 +1,88 @@
+"""In a watched kernel, a watch beside each primitive that has kinks: whether it is at one.
+
+It goes over the whole kernel when that is lowered, so that no way to write a primitive is forgotten. Not in
+functions that are differentiated in the kernel or bring derivatives of their own: those have no effects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from dsim.diagnostics.places import outside
+from dsim.frontend.watches import Watches
+from dsim.ir.build import Builder
+from dsim.ir.kinks import POINT, Kink
+from dsim.ir.nodes import Atom, Block, Call, Derive, Let, Memory, Statement, Var, Watch
+from dsim.ir.primitives import TABLE
+from dsim.ir.types import f64
+from dsim.ir.walk import with_blocks
+
+
+def with_kinks(block: Block, watches: Watches, builder: Builder) -> Block:
+    """`block`, with watches of the kinks of its floats; `builder` gives the names."""
+    return _Marker(watches, builder).block(block)
+
+
+class _Marker:
+    def __init__(self, watches: Watches, builder: Builder) -> None:
+        self.watches, self.b = watches, builder
+        self.indices = {s.row: s for s in watches.slots.values() if s.axis is not None}
+        self.made: dict[Var, Let] = {}
+        self.loops: tuple[str, ...] = ()  # the outermost loops here, and their indices
+        self.at: tuple[Atom, ...] = ()
+
+    def block(self, block: Block) -> Block:
+        before = self.loops, self.at
+        with self.b.block() as out:
+            for s in block.statements:
+                self.statement(s)
+        self.loops, self.at = before
+        return Block(tuple(out), block.yields)
+
+    def statement(self, s: Statement) -> None:
+        match s:
+            case Let():
+                self.made[s.var] = s
+                kink = TABLE[s.op].kink
+                if kink is None or not s.var.type.is_float or s.origin.span is None:
+                    self.b.add(s)
+                else:
+                    self.mark(s, kink)
+            case Watch() if s.slot in self.indices:
+                self.at, self.loops = s.at, (*self.loops, self.indices[s.slot].name)
+                self.b.add(s)
+            case Derive() | Call():
+                self.b.add(s)
+            case _:
+                self.b.add(with_blocks(s, self.block))
+
+    def mark(self, s: Let, kink: Kink) -> None:
+        """Appends `s` with its watch; its value is a copy, whose adjoint is that of this place alone."""
+        b, raw = self.b, self.b.fresh(s.var.name, s.var.type)
+        b.add(replace(s, var=raw))
+        b.add(Let(s.var, "copy", (raw,), s.origin))
+        place, calls = outside(s.origin.span, s.origin.inlined)
+        assert place is not None
+        slot = self.watches.kink(s.op, place, calls, self.loops)
+        with b.at(s.origin):
+            terms = [b.term(a) for a in (*s.args, raw)]
+            tie = kink.tie(*terms).atom
+            across = tuple(t.atom for t in kink.across(*terms))
+            if kink is POINT:
+                across = tuple(a for one in across for a in self.squared(one))
+            across = tuple(a for a in across if isinstance(a, Var))
+            b.add(
+                Watch(Memory("", f64, ()), slot.row, s.var, self.at, tie=tie, across=across, origin=s.origin)
+            )
+
+    def squared(self, a: Atom) -> Iterator[Atom]:
+        """Of a sum of squares what is squared, which alone changes to first order where the sum is 0."""
+        made = self.made.get(a) if isinstance(a, Var) else None
+        if made is not None and made.op == "add":
+            for term in made.args:
+                yield from self.squared(term)
+        elif made is not None and made.op == "mul" and made.args[0] == made.args[1]:
+            yield made.args[0]
+        else:
+            yield a
