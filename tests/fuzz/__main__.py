@@ -1,8 +1,8 @@
 """``make fuzz``: random programs for some minutes, until one is at fault.
 
-Options: ``--minutes 5``, ``--seed 1``, ``--backend strips`` for the plans of one backend only. The smallest
-program at fault is left in ``build/fuzz``, to be run by Python; one that ends the process, or never ends, is
-found there as ``running.py``.
+Options: ``--minutes 5``, ``--seed 1``, ``--backend strips`` for the plans of one backend only, ``--shown``
+for those that look at what watched kernels show. The smallest program at fault is left in ``build/fuzz``, to
+be run by Python; one that ends the process, or never ends, is found there as ``running.py``.
 """
 
 from __future__ import annotations
@@ -29,8 +29,9 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=5.0)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--backend", choices=sorted({b for p in PLANS for b in p.backends}))
+    parser.add_argument("--shown", action="store_true")
     options = parser.parse_args()
-    plans = tuple(p for p in PLANS if options.backend in (None, *p.backends))
+    plans = tuple(p for p in PLANS if options.backend in (None, *p.backends) and p.shown >= options.shown)
     FOLDER.mkdir(parents=True, exist_ok=True)
     begun, total = time.monotonic(), Tally()
     for seed in itertools.count(options.seed):
@@ -47,7 +48,8 @@ def main() -> int:
         passed = time.monotonic() - begun
         print(
             f"seed {seed}: {total.programs} programs, {passed / total.programs:.2f} s each; "
-            f"{total.agreed} agreed in all, {total.programs - total.near - total.agreed} refused in part",
+            f"{total.agreed} agreed in all, {total.programs - total.near - total.agreed} refused in part, "
+            f"{total.shown} shown numbers agreed",
             flush=True,
         )
         if passed > 60 * options.minutes:

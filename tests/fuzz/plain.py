@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import ast
 import itertools
+from collections.abc import Mapping
 from dataclasses import dataclass
-from types import SimpleNamespace
+from types import MappingProxyType, SimpleNamespace
 
 import numpy as np
 
@@ -75,7 +76,7 @@ class Field:
     def _places(self):
         return itertools.product(*map(range, self.shape))
 
-    def _kept(self, value):
+    def kept(self, value):
         """`value` as the field holds it."""
         if self.entry is not None:
             made = Vec(value.entries if isinstance(value, Vec) else [value] * self.entry)
@@ -98,7 +99,7 @@ class Field:
             numbers.WATCH.overwritten += 1
             numbers.WATCH.events.add("overwritten integer" if self.integers else "overwritten float")
             self.read.discard(place)
-        self.elements[place] = self._kept(value)
+        self.elements[place] = self.kept(value)
 
     def __iter__(self):
         for place in self._places():
@@ -146,35 +147,48 @@ _UPDATES = {
 }
 
 
-class _Rewriting(ast.NodeTransformer):
-    """Makes Python do what the language does."""
+class Rewriting(ast.NodeTransformer):
+    """Makes Python do what the language does.
+
+    Attributes
+    ----------
+    names : mapping
+        What the rewritten text uses beside the interpreter's own functions.
+    directions : int
+        How many derivatives there are beside those by the inputs.
+    """
+
+    names: Mapping[str, object] = MappingProxyType({})
+    directions: int = 0
 
     def visit_Constant(self, node: ast.Constant):
-        return _call("_literal", node) if type(node.value) in (int, float) else node
+        return call("_literal", node) if type(node.value) in (int, float) else node
 
     def visit_Assign(self, node: ast.Assign):
         self.generic_visit(node)
-        node.value = _call("_value", node.value)
+        node.value = call("_value", node.value)
         return node
 
-    def visit_AugAssign(self, node: ast.AugAssign):
+    def visit_AugAssign(self, node: ast.AugAssign) -> ast.stmt:
         self.generic_visit(node)
         if not isinstance(node.target, ast.Subscript):
             return node
-        return ast.Expr(self._update(node.target, type(node.op).__name__, node.value))
+        return ast.Expr(self.update(node.target, type(node.op).__name__, node.value))
 
     def visit_Call(self, node: ast.Call):
         self.generic_visit(node)
         if isinstance(node.func, ast.Attribute) and node.func.attr.startswith("atomic_"):
             assert isinstance(node.args[0], ast.Subscript)
-            return self._update(node.args[0], node.func.attr, node.args[1])
+            return self.update(node.args[0], node.func.attr, node.args[1])
         return node
 
-    def _update(self, target: ast.Subscript, operation: str, value: ast.expr) -> ast.Call:
-        return _call("_update", target.value, target.slice, ast.Constant(operation), value)
+    def update(self, target: ast.Subscript, operation: str, value: ast.expr) -> ast.Call:
+        """A call that changes `target` in one step, and gives what it was."""
+        return call("_update", target.value, target.slice, ast.Constant(operation), value)
 
 
-def _call(name: str, *args: ast.expr) -> ast.Call:
+def call(name: str, *args: ast.expr) -> ast.Call:
+    """A call of something that the interpreter defines."""
     return ast.Call(ast.Name(name, ast.Load()), list(args), [])
 
 
@@ -199,7 +213,7 @@ def _ndrange(*sides):
     return itertools.product(*(_range(*pair) for pair in pairs))
 
 
-_TI = SimpleNamespace(
+TI = SimpleNamespace(
     **numbers.FUNCTIONS,
     **dict.fromkeys(("kernel", "func", "static", "grouped"), lambda f: f),
     f64=float,
@@ -246,13 +260,19 @@ class Result:
     watch: numbers.Watch
 
 
-def run(text: str, start: dict[str, np.ndarray], inputs: tuple[str, ...]) -> Result:
+def run(
+    text: str,
+    start: dict[str, np.ndarray],
+    inputs: tuple[str, ...],
+    rewriting: Rewriting | None = None,
+) -> Result:
     """Runs the program `text` from the values `start`, with derivatives by all numbers of `inputs`."""
-    tree = ast.fix_missing_locations(_Rewriting().visit(ast.parse(text)))
+    rewriting = rewriting or Rewriting()
+    tree = ast.fix_missing_locations(rewriting.visit(ast.parse(text)))
     space = {
-        "ti": _TI, "np": _NP, "range": _range, "max": numbers.larger, "min": numbers.smaller,
+        "ti": TI, "np": _NP, "range": _range, "max": numbers.larger, "min": numbers.smaller,
         "int": numbers.truncated, "float": dual, "_literal": numbers.literal,
-        "_value": _value, "_update": _update,
+        "_value": _value, "_update": _update, **rewriting.names,
     }  # fmt: skip
     exec(compile(tree, "<plain>", "exec"), space)
     fields: dict[str, Field] = {name: f for name, f in space.items() if isinstance(f, Field)}
@@ -260,7 +280,7 @@ def run(text: str, start: dict[str, np.ndarray], inputs: tuple[str, ...]) -> Res
     watch = numbers.watched()
     with np.errstate(all="ignore"):  # what is too large is not compared
         space["run"]()
-    return _result(fields, start, sum(start[name].size for name in inputs), watch)
+    return _result(fields, start, sum(start[name].size for name in inputs) + rewriting.directions, watch)
 
 
 def _begin(fields: dict[str, Field], start: dict[str, np.ndarray], inputs: tuple[str, ...]) -> None:

@@ -55,13 +55,16 @@ class Drawing(Choosing):
     def program(self) -> Program:
         """The program."""
         kernels = [self.kernel(f"k{number}", self.rich and number == 0) for number in range(self.some(1, 2))]
-        actions = [self.launch(k) for k in kernels]
+        actions: list[Action] = [self.launch(k) for k in kernels]
         for _ in range(self.some(0, 4)):
             action = self.host_write() if self.chance(40) else self.launch(self.pick(*kernels))
             actions.insert(self.some(0, len(actions)), action)
         measure = KernelSpec("measure", (), tuple(self.measures()))
         funcs = tuple(self.func(name) for name in _NAMES)
-        return Program(self.fields, funcs, (*kernels, measure), (*actions, Launch("measure", ())))
+        actions.append(Launch("measure", ()))
+        if self.chance(10):  # the loss does not depend on all that runs
+            actions.append(self.launch(self.pick(*kernels)))
+        return Program(self.fields, funcs, (*kernels, measure), tuple(actions))
 
     def func(self, name: str) -> str:
         """A func of two numbers, with ways out."""

@@ -15,6 +15,7 @@ from tests.fuzz.arguments import with_arguments
 from tests.fuzz.fresh import fresh
 from tests.fuzz.program import Program
 from tests.fuzz.programs import programs
+from tests.fuzz.shown import check_shown
 from tests.fuzz.tally import Tally
 from tests.fuzz.trial import Outcome, Trial, compare
 
@@ -28,6 +29,7 @@ class Plan:
     strict: bool = False
     second: bool = False
     arguments: bool = False
+    shown: bool = False
 
 
 ARGUMENTS = Plan(("exact",), arguments=True)
@@ -46,7 +48,8 @@ SECOND_ORDER = (
     Plan(("cpu",), second=True),
     Plan(("strips",), second=True),
 )
-PLANS = (*FIRST_ORDER * 2, *SECOND_ORDER)
+SHOWN = tuple(Plan((backend,), shown=True) for backend in ("exact", "reference", "strips", "cpu"))
+PLANS = (*FIRST_ORDER * 2, *SECOND_ORDER, *SHOWN)
 
 
 def check(program: Program, plan: Plan) -> Outcome:
@@ -56,6 +59,8 @@ def check(program: Program, plan: Plan) -> Outcome:
         for backend in plan.backends:
             if plan.arguments:
                 _check_arguments(trial, backend)
+            elif plan.shown:
+                check_shown(trial, backend)
             else:
                 trial.check(backend)
             if plan.strict:

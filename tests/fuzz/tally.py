@@ -102,6 +102,8 @@ class Tally:
     programs: int = 0
     near: int = 0
     agreed: int = 0
+    watched: int = 0
+    shown: int = 0
     features: Counter[str] = field(default_factory=Counter)
     refused: Counter[tuple[str, str, str]] = field(default_factory=Counter)
 
@@ -110,6 +112,8 @@ class Tally:
         self.programs += 1
         self.features.update(features(program, outcome.oracle))
         self.near += outcome.near
+        self.watched += outcome.shown > 0
+        self.shown += outcome.shown
         self.agreed += not outcome.near and not outcome.refusals
         for r in dict.fromkeys((r.step, r.kind, ", ".join(r.codes)) for r in outcome.refusals):
             self.refused[r] += 1
@@ -119,6 +123,8 @@ class Tally:
         self.programs += other.programs
         self.near += other.near
         self.agreed += other.agreed
+        self.watched += other.watched
+        self.shown += other.shown
         self.features += other.features
         self.refused += other.refused
 
@@ -135,6 +141,7 @@ class Tally:
         lines += [
             f"agreed in all: {self.agreed}, refused in part: {refused}",
             f"not compared, for rounding decides what they do: {self.near}",
+            f"watched: {self.watched}, of which {self.shown} numbers that lines show were compared",
         ]
         lines += [f"  {count:5} × {' '.join(what)}" for what, count in self.refused.most_common()]
         return "\n".join(lines)

@@ -46,11 +46,16 @@ class Refusal:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a program went: what was refused, what the oracle saw, and whether there was nothing to compare."""
+    """How a program went.
+
+    What was refused, what the oracle saw, whether there was nothing to compare, and how many numbers were
+    compared that watched lines show.
+    """
 
     refusals: tuple[Refusal, ...]
     oracle: plain.Result
     near: bool = False
+    shown: int = 0
 
 
 class Built:
@@ -113,6 +118,7 @@ class Trial:
         self.program = program
         self.oracle = plain.run(program.text, program.start, program.inputs)
         self.refusals: list[Refusal] = []
+        self.shown = 0
         sizes = [program.start[name].size for name in program.inputs]
         self.places = dict(
             zip(program.inputs, np.split(np.arange(sum(sizes)), np.cumsum(sizes)[:-1]), strict=True)
@@ -127,7 +133,7 @@ class Trial:
 
     def outcome(self) -> Outcome:
         """What came of it."""
-        return Outcome(tuple(self.refusals), self.oracle, self.near)
+        return Outcome(tuple(self.refusals), self.oracle, self.near, self.shown)
 
     def expected_gradient(self, oracle: plain.Result | None = None) -> Values:
         """The gradient of the loss, by the oracle."""
