@@ -7,6 +7,7 @@ from typing import Any
 
 from dsim.diagnostics import Diagnostic
 from dsim.notebook import state
+from dsim.notebook.interrupts import heard, held
 from dsim.runtime.fields import Field
 from dsim.runtime.gradient_check import check_grad
 from dsim.runtime.kernel import Kernel
@@ -18,8 +19,13 @@ def compared(
     """What comes out, in words and in numbers, and what there is to say of it."""
     if not wrt:
         return ("compares nothing", "no other field with a gradient takes part"), []
-    with state.silent():
-        found = check_grad(lambda: kernel(*args), list(wrt.values()), loss, modes=("reverse",))
+
+    def run() -> None:
+        heard()
+        kernel(*args)
+
+    with held(), state.silent():
+        found = check_grad(run, list(wrt.values()), loss, modes=("reverse",))
     each = zip(wrt, found, strict=True)
     both = ", ".join(
         f"{of} {c.derivative:.6g} by the tape and {c.difference:.6g} by differences" for of, c in each

@@ -128,7 +128,7 @@ class ReportRun:
             written = [f for f in form.written if not f.derivative and f.dtype.is_float]
             found = runs.tangents(asked.kernel, asked.args, asked.forward, what, written)
             self._summary.tangents(", ".join(asked.forward), found)
-        self._probe = watched.Probe(asked.kernel, asked.args, asked.loss, list(asked.forward.values()), what)
+        self._probe = watched.Probe(form, asked.kernel, asked.args, asked.loss, list(asked.forward.values()))
         try:
             seen = self._look(asked.options.probe)
         except (

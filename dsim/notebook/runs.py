@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from dsim.notebook import state
+from dsim.notebook.interrupts import heard
 from dsim.runtime.fields import Field
 from dsim.runtime.forms import Form
 from dsim.runtime.forward_mode import ForwardMode
@@ -58,6 +59,7 @@ def taped(kernel: Kernel, args: Sequence[Any], loss: Field, wrt: Mapping[str, Fi
             begin = time.perf_counter()
             kernel(*args)
             launched = time.perf_counter()
+            heard()
             value = float(loss.require_memory().item())
     profile = tape.profile()
     profile.timed = False  # nobody asked: elsewhere than among its timings, a report is the same in each run

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from dsim.notebook.interrupts import held
 from dsim.runtime import randomness
 from dsim.runtime.changes import Trial
 from dsim.runtime.fields import Field, companions_with_memory
@@ -51,12 +52,16 @@ def _memory(what: Field | np.ndarray) -> np.ndarray:
 
 @contextmanager
 def kept(what: Iterable[Field | np.ndarray]) -> Iterator[None]:
-    """Whatever happens inside, these are afterwards what they were; tapes do not count it as a change."""
-    before, trial = Snapshot(what), Trial()
-    try:
-        yield
-    finally:
-        trial.undo(before.changed, before.put_back)
+    """Whatever happens inside, these are afterwards what they were; tapes do not count it as a change.
+
+    Interrupts are held (`interrupts.heard` hears them).
+    """
+    with held():
+        before, trial = Snapshot(what), Trial()
+        try:
+            yield
+        finally:
+            trial.undo(before.changed, before.put_back)
 
 
 @contextmanager
@@ -85,8 +90,11 @@ def gradients_kept(*, on_error: bool = False) -> Iterator[None]:
 
 @contextmanager
 def alone() -> Iterator[None]:
-    """Open tapes and forward modes see nothing of what happens inside; gradients, being theirs, stay."""
-    with set_aside() as others, gradients_kept() if others else nullcontext():
+    """Open tapes and forward modes see nothing of what happens inside; gradients, being theirs, stay.
+
+    Interrupts are held.
+    """
+    with held(), set_aside() as others, gradients_kept() if others else nullcontext():
         yield
 
 

@@ -9,11 +9,15 @@ from typing import Any
 
 import numpy as np
 
+from dsim.ir.nodes import Block, Const, For
 from dsim.ir.show import ACCUMULATE_SIGNS
+from dsim.ir.shown import AXES
 from dsim.notebook import figures, state
+from dsim.notebook.interrupts import heard
 from dsim.notebook.places import Json, Places
-from dsim.notebook.runs import Touched
+from dsim.notebook.runs import touched
 from dsim.runtime.fields import Field
+from dsim.runtime.forms import Form
 from dsim.runtime.forward_mode import ForwardMode
 from dsim.runtime.kernel import Kernel
 from dsim.runtime.shown import Kinked, Watched
@@ -44,50 +48,57 @@ class Probe:
 
     Parameters
     ----------
-    kernel, args
-        What is launched.
+    form, kernel, args
+        What is launched; `form` is `kernel` for these arguments.
     loss : Field or None
         Of the tape that it is launched under.
     params : sequence of Field
         Without a loss, what forward mode differentiates by.
-    what : sequence
-        The fields and arrays that it touches.
     """
 
     def __init__(
-        self, kernel: Kernel, args: Sequence[Any], loss: Field | None, params: Sequence[Field], what: Touched
+        self, form: Form, kernel: Kernel, args: Sequence[Any], loss: Field | None, params: Sequence[Field]
     ) -> None:
         self._watching: Watching = watch(kernel)
-        self._args, self._loss, self._params, self._what = args, loss, params, what
-        self._then = state.Snapshot(what)
+        self._args, self._loss, self._params = args, loss, params
+        self._what = touched(form, loss, args)
+        self._then = state.Snapshot(self._what)
+        self._guess = _expected(form)
 
     def look(self, probe: tuple[int, ...] | None = None, trip: int | None = None) -> Seen:
-        """What there is to see in an iteration; of itself in one that reaches the most seldom line."""
+        """What there is to see in an iteration; of itself in one that reaches as many lines as possible."""
         if probe is None:
-            self._run(None, trip)
-            probe = self._telling()
+            return self._look_around(trip)
         self._run(probe, trip)
         seen = self._seen(probe, trip)
         if trip is not None and trip >= seen.trips:  # there are fewer of them in this iteration
             return self.look(probe)
         return seen
 
-    def _telling(self) -> tuple[int, ...] | None:
-        """Where all iterations go the same way, the first that is off the diagonal: there i ≠ j."""
+    def _look_around(self, trip: int | None) -> Seen:
+        """Looks into the first iteration; if there are lines that run only in others, into one of these."""
+        self._run(self._guess, trip)
         results, loops = self._watching.results(), self._watching.loops
+        if not loops:
+            return self._seen(None, trip)
+        first = _first(loops)
+        if self._guess[: len(loops)] == first and all(w.hits for w in results if w.times):
+            return self._seen(first, trip)
         every = math.prod(high - low for _, low, high in loops)
-        if loops and all(w.times % every == 0 and w.times for w in results if w.slot.axes == len(loops)):
-            (_, first, _), *others = loops
-            return (first, *(min(low + 1, high - 1) for _, low, high in others))
-        return self._watching.telling()
+        if all(w.times % every == 0 and w.times for w in results if w.slot.axes == len(loops)):
+            return self.look(first, trip)  # all go the same way
+        self._run(None, trip)
+        return self.look(self._watching.telling() or first, trip)
 
     def _run(self, probe: tuple[int, ...] | None, trip: int | None) -> None:
         self._watching.clear()
         self._watching.probe, self._watching.trip = probe, trip
         with state.kept(self._what), state.gradients_kept(), state.silent():
             self._then.put_back()
+            heard()
             with self._context():
                 self._watching(*self._args)
+                heard()
 
     def _context(self) -> Tape | ForwardMode:
         if self._loss is not None:
@@ -98,6 +109,34 @@ class Probe:
     def _seen(self, probe: tuple[int, ...] | None, trip: int | None) -> Seen:
         w = self._watching
         return Seen(tuple(w.results()), tuple(w.loops), probe, trip, tuple(w.kinked()))
+
+
+def _first(loops: Sequence[tuple[str, int, int]]) -> tuple[int, ...]:
+    """The first iteration that is off the diagonal: there i ≠ j."""
+    (_, low, _), *others = loops
+    return (low, *(min(low + 1, high - 1) for _, low, high in others))
+
+
+def _expected(form: Form) -> tuple[int, ...]:
+    """The first iteration off the diagonal as far as it is known before a run; more indices than loops."""
+    loop = _loop(form.kernel.body)
+    low, _ = (0, 0) if loop is None else _ends(loop)
+    found = [low]
+    while len(found) < AXES:
+        loop = None if loop is None else _loop(loop.body)
+        low, high = (0, 2) if loop is None else _ends(loop)
+        found.append(min(low + 1, high - 1))
+    return tuple(found)
+
+
+def _loop(block: Block) -> For | None:
+    return next((s for s in block.statements if isinstance(s, For)), None)
+
+
+def _ends(s: For) -> tuple[int, int]:
+    """Where a loop begins and ends; loops mostly begin at 0."""
+    low = int(s.start.value) if isinstance(s.start, Const) else 0
+    return low, int(s.stop.value) if isinstance(s.stop, Const) else low + 2
 
 
 # ------------------------------------------------------------------ as JSON

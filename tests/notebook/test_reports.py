@@ -11,6 +11,9 @@ import numpy as np
 import pytest
 
 from dsim.notebook.report import MIME
+from dsim.runtime.forms import Form
+from dsim.runtime.tape import Tape
+from dsim.runtime.watching import Watching
 from tests.notebook.cells import BODIES, GRAVITY, closed_form
 
 SCHEMA = json.loads(files("dsim.notebook").joinpath("report.schema.json").read_text("utf-8"))
@@ -163,6 +166,70 @@ def test_without_a_probe_an_iteration_that_reaches_all_lines(notebook):
     report = notebook.good(STEP.replace(" --probe 3", "")).report
     assert report["probe"]["indices"][0]["value"] == 3
     assert 9 in [v["line"] for v in report["probe"]["values"]]
+
+
+BODIES_OF_LOOPS = {  # what runs, which iteration is looked into, and how often the watched kernel runs
+    "all lines": ("for i, j in ds.ndrange(N, N):\n    U[None] += y[i] * y[j]", (0, 1), 1),
+    "a half": ("for i, j in ds.ndrange(N, N):\n    if i < j:\n        U[None] += y[i] * y[j]", (0, 1), 1),
+    "another half": (
+        "for i, j in ds.ndrange(N, N):\n    if i > j:\n        U[None] += y[i] * y[j]",
+        (7, 6),
+        3,
+    ),
+    "one": ("for i in y:\n    a = y[i]\n    if i == 3:\n        a = 2.0\n    U[None] += a", (3,), 3),
+    "from 2": ("for i in range(2, 7):\n    U[None] += y[i]", (2,), 1),
+    "from a number in a field": ("for i in range(low, 7):\n    U[None] += y[i]", (2,), 2),
+    "one iteration": ("for i, j in ds.ndrange(N, 1):\n    U[None] += y[i + j]", (0, 0), 2),
+    "backwards": ("for i in range(7, 3, -1):\n    U[None] += y[i]", (4,), 1),
+    "none": ("a = y[1]\nU[None] = a", (), 1),
+    "never": ("for i in y:\n    if y[i] > 100:\n        U[None] += 1.0\n    U[None] += y[i]", (0,), 1),
+    "loops": ("for i in y:\n    U[None] += y[i]\nfor k in range(5, 8):\n    U[None] += y[k]", (7,), 3),
+}
+
+
+@pytest.mark.parametrize("name", BODIES_OF_LOOPS)
+def test_the_watched_kernel_runs_once_where_its_first_iteration_reaches_all_lines(
+    notebook, monkeypatch, name
+):
+    body, at, runs = BODIES_OF_LOOPS[name]
+    launches, launch = [], Watching.__call__
+    monkeypatch.setattr(Watching, "__call__", lambda w, *args: launches.append(w.probe) or launch(w, *args))
+    notebook.good("low = ds.field(int, shape=())\nlow[None] = 2")
+    body = body.replace("low", "low[None]")
+    report = notebook.good(f"%%kernel k --loss U\n{body}").report
+    assert tuple(i["value"] for i in report["probe"]["indices"]) == at
+    shown = {v["line"] for v in report["probe"]["values"]}
+    lines = body.split("\n")
+    expected = {n for n, line in enumerate(lines, 2) if "=" in line and "==" not in line}
+    assert shown == expected - ({4} if name == "never" else set())
+    assert len(launches) == runs
+
+
+@pytest.mark.parametrize(("dtype", "launches"), [("f64", 32), ("f32", 14)])
+def test_what_a_report_costs(notebook, monkeypatch, dtype, launches):
+    """As docs/notebook.md says."""
+    tapes, watched, plain = [], [], []
+    for kind, name, calls in (
+        (Tape, "_go_back", tapes),
+        (Watching, "__call__", watched),
+        (Form, "run", plain),
+    ):
+
+        def call(self, *args, method=getattr(kind, name), calls=calls):
+            calls.append(self)
+            return method(self, *args)
+
+        monkeypatch.setattr(kind, name, call)
+    notebook.good(f"z = ds.field(ds.{dtype}, shape=3, needs_grad=True)\nz.fill(0.5)")
+    cell = "%%kernel k --loss U --wrt {}\nfor i in z:\n    U[None] += z[i] ** 2 * y[i]"
+    notebook.good(cell.format("z"))
+    assert (len(tapes), len(watched)) == (2, 1)
+    once = len(plain)
+    notebook.good(cell.format("z --check"))
+    assert (len(tapes), len(watched)) == (2 + 3, 1 + 1)
+    kernel = notebook.names["k"].primal
+    with_adjoint = 2  # of the tapes; the third is of the watched kernel
+    assert sum(f is kernel for f in plain[once:]) == with_adjoint + launches + 1
 
 
 def test_lines_without_an_adjoint_have_no_heat(notebook):

@@ -1,0 +1,58 @@
+"""Interrupts (Ctrl-C, the square in the toolbar) at moments at which nothing is half done.
+
+Python hears them between any two instructions, also between those that put fields back. Inside of `held` they
+are kept, and heard at `heard`, which stands between launches, and at its end.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+class _Held:
+    """Whether interrupts are held, and whether one came."""
+
+    def __init__(self) -> None:
+        self.holds = False
+        self.came = False
+
+    def note(self, *_: object) -> None:
+        """One came."""
+        self.came = True
+
+
+_STATE = _Held()
+
+
+@contextmanager
+def held() -> Iterator[None]:
+    """Holds interrupts inside; one that nobody heard there is heard at the end."""
+    if _STATE.holds or threading.current_thread() is not threading.main_thread():  # others get none
+        yield
+        return
+    before = signal.signal(signal.SIGINT, _STATE.note)
+    _STATE.holds = True
+    try:
+        yield
+    finally:
+        _STATE.holds = False
+        came, _STATE.came = _STATE.came, False
+        signal.signal(signal.SIGINT, before)
+    if came:
+        raise KeyboardInterrupt
+
+
+def heard() -> None:
+    """Raises a held interrupt: here nothing is half done.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        When one came since `held`.
+    """
+    if _STATE.came and threading.current_thread() is threading.main_thread():
+        _STATE.came = False
+        raise KeyboardInterrupt
