@@ -37,7 +37,8 @@ def tape_json(tape: Tape, cell: str | None = None) -> Json:
     -------
     dict
         ``groups`` holds the calls with repeats folded: a group repeats its calls `count` times. A call that
-        is itself repeated in a group has a `count`. Gradient norms, of a call that is repeated the least
+        is repeated inside of its group, alone or with others, has the `repeats` around it, how many of them it
+        `begins`, and their product, `count`. Gradient norms, of a call that is repeated the least
         and the greatest, are there if the tape was profiled.
     """
     lines = contents.lines(tape)
@@ -114,8 +115,10 @@ def _call(line: Line, cell: str | None, profile: Profile | None) -> Json:
     if profile is not None:
         made["gradient_norm"] = _ends(profile.gradient_norm[line.calls])
         made["gradient_norm_before"] = _ends(profile.gradient_norm_before[line.calls])
-    inner = math.prod(line.repeats[1:])
-    return {**made, "count": inner} if inner > 1 else made
+    inner = line.repeats[1:]
+    if inner:
+        made |= {"count": math.prod(inner), "repeats": list(inner), "begins": min(line.begins, len(inner))}
+    return made
 
 
 def _ends(values: np.ndarray) -> list[float | str]:

@@ -34,7 +34,7 @@ const LEFT = 58;
 const RIGHT = 28;
 const TOP = 8;
 const FOOT = 18;
-/** Up to so many points each is drawn as a dot, too. */
+/** Up to so many points each is drawn as a dot, too; one alone has no line, so it is a larger dot. */
 const DOTTED = 64;
 /** The kernels that are called most have a line each; the others share one. */
 const MOST_LINES = 5;
@@ -141,11 +141,11 @@ function drawLine(points: Point[], index: number, y: (value: number) => number):
     pen = 'L';
     return part;
   });
-  const dots = points.length > DOTTED ? [] : points.flatMap(point => dot(point, index, y));
+  const dots = points.length > DOTTED ? [] : points.flatMap(point => dot(point, index, y, points.length === 1 ? 3 : 1.5));
   return [svg('path', { class: `dsim-curve dsim-curve-${index}`, d: parts.join('') }), ...dots];
 }
 
-function dot({ x, value }: Point, index: number, y: (value: number) => number): Node[] {
+function dot({ x, value }: Point, index: number, y: (value: number) => number, r: number): Node[] {
   if (typeof value !== 'number') {
     return [];
   }
@@ -154,7 +154,7 @@ function dot({ x, value }: Point, index: number, y: (value: number) => number): 
       class: `dsim-dot dsim-curve-${index}`,
       cx: x.toFixed(1),
       cy: y(value).toFixed(1),
-      r: 1.5
+      r
     })
   ];
 }

@@ -1,6 +1,7 @@
 /** The fields of a tape as a graph: a lane for each field, a column for each folded call, a sign where they meet. */
 import { html, svg } from './dom.ts';
 import type { Call, Tape } from './report.ts';
+import { repeats } from './folding.ts';
 import { lanes, TOUCHES } from './tape.ts';
 import type { Column, Lanes, Touch } from './tape.ts';
 import { shortened, times } from './text.ts';
@@ -8,6 +9,9 @@ import { shortened, times } from './text.ts';
 const MOST_COLUMNS = 60;
 const LANE = 24;
 const COLUMN = 44;
+/** How much a repeat's frame is narrower than the one around it, and the line with its count. */
+const INSET = 4;
+const COUNT = 15;
 const SIGN = 13;
 const LETTER = 7;
 const LONGEST_NAME = 24;
@@ -24,14 +28,14 @@ export function laneView(tape: Tape, reveal: (call: Call) => void): HTMLElement 
   const graph = lanes(tape, MOST_COLUMNS);
   const names = graph.fields.map(name => shortened(name, LONGEST_NAME));
   const left = LETTER * Math.max(0, ...names.map(name => Array.from(name).length)) + 16;
-  const heads = graph.columns.map(
-    ({ call }) => shortened(call.kernel, LONGEST_NAME) + times(call.count ?? 1)
-  );
+  const heads = graph.columns.map(({ call }) => shortened(call.kernel, LONGEST_NAME));
+  const frames = repeats(tape).filter(({ first }) => first < graph.columns.length);
+  const levels = Math.max(0, ...frames.map(({ level }) => level + 1));
   const slant = LETTER * 0.75 * Math.max(0, ...heads.map(head => Array.from(head).length)) + 12;
   const top = slant + 22;
   const width = left + COLUMN * graph.columns.length + slant;
   const bottom = top + LANE * graph.fields.length;
-  const height = bottom + 20; // leaves room for how often columns repeat
+  const height = bottom + 8 + COUNT * levels; // leaves room for how often columns repeat
   const x = (column: number) => left + COLUMN * (column + 0.5);
   const y = (lane: number) => top + LANE * (lane + 0.5);
   const picture = svg(
@@ -45,7 +49,9 @@ export function laneView(tape: Tape, reveal: (call: Call) => void): HTMLElement 
       'aria-label': described(graph)
     },
     ...names.map((name, lane) => laneLine(name, graph, lane, x, y(lane), left)),
-    ...repeats(tape, graph, x, top, bottom),
+    ...frames.flatMap(({ first, last, count, level }) =>
+      frame(x(first), x(Math.min(last, graph.columns.length - 1)), top, bottom, level, levels, times(count))
+    ),
     ...graph.columns.map((column, index) => columnMarks(column, heads[index] ?? '', x(index), top, y, reveal))
   );
   const rest =
@@ -121,40 +127,33 @@ function beside(touches: Column['touches'], lane: number, touch: Touch): number 
   return SIGN * (same.findIndex(each => each.touch === touch) - (same.length - 1) / 2);
 }
 
-/** "× 2048" under the columns that repeat together. */
-function repeats(
-  tape: Tape,
-  graph: Lanes,
-  x: (column: number) => number,
+/** A frame around the columns that repeat together, with "× 2048" below. */
+function frame(
+  first: number,
+  last: number,
   top: number,
-  bottom: number
+  bottom: number,
+  level: number,
+  levels: number,
+  count: string
 ): Node[] {
-  const spans = new Map<number, { first: number; last: number }>();
-  graph.columns.forEach(({ group }, index) =>
-    spans.set(group, { first: spans.get(group)?.first ?? index, last: index })
-  );
-  return Array.from(spans).flatMap(([group, { first, last }]) => {
-    const count = tape.groups[group]?.count ?? 1;
-    if (count === 1) {
-      return [];
-    }
-    const [from, to] = [x(first) - COLUMN * 0.42, x(last) + COLUMN * 0.42];
-    return [
-      svg('rect', {
-        class: 'dsim-repeat',
-        x: from,
-        y: top - 14,
-        width: to - from,
-        height: bottom - top + 16,
-        rx: 6
-      }),
-      svg(
-        'text',
-        { class: 'dsim-count', x: (from + to) / 2, y: bottom + 15, 'text-anchor': 'middle' },
-        times(count).trim()
-      )
-    ];
-  });
+  const out = COLUMN * 0.48 - INSET * level;
+  const below = COUNT * (levels - 1 - level);
+  return [
+    svg('rect', {
+      class: 'dsim-repeat',
+      x: first - out,
+      y: top - 14 + INSET * level,
+      width: last - first + 2 * out,
+      height: bottom - top + 16 + below - INSET * level,
+      rx: 6
+    }),
+    svg(
+      'text',
+      { class: 'dsim-count', x: (first + last) / 2, y: bottom + below + 14, 'text-anchor': 'middle' },
+      count.trim()
+    )
+  ];
 }
 
 function sign(touch: Touch, x: number, y: number): Node {

@@ -53,7 +53,10 @@ const call = record({
   gradient_norm: optional(listOf(real)),
   gradient_norm_before: optional(listOf(real)),
   /** How often it is called in each repeat of its group. */
-  count: optional(count)
+  count: optional(count),
+  /** The repeats around it inside of its group, outermost first, and how many of them begin with it. */
+  repeats: optional(listOf(count)),
+  begins: optional(count)
 });
 
 const tape = record({
@@ -73,6 +76,11 @@ const tape = record({
       bytes: count
     })
   ),
+  /** Fields and folded calls, both in their order, and what each call does with which field. */
+  graph: record({
+    nodes: listOf(record({ id: count, kind: oneOf('field', 'call'), name: text })),
+    edges: listOf(record({ from: count, to: count, kind: oneOf('reads', 'stores', 'accumulates') }))
+  }),
   series: record({ step: listOf(count), gradient_norm: listOf(real), saved_bytes: listOf(real) }),
   nonfinite: orNull(record({ call: count, kernel: text, field: text, line: orNull(line) }))
 });

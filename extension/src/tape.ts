@@ -1,36 +1,19 @@
-/** Questions about a folded tape. */
+/** The fields of a tape as a graph. */
+import { foldedCalls } from './folding.ts';
 import type { Call, Tape } from './report.ts';
 
-/** The call with this number, unfolded; null when the groups do not hold it. */
-export function callAt(tape: Tape, number: number): Call | null {
-  const group = tape.groups.findLast(({ first }) => first <= number);
-  if (group === undefined || number >= group.first + group.count * period(group)) {
-    return null;
-  }
-  let left = (number - group.first) % period(group);
-  return group.calls.find(call => (left -= call.count ?? 1) < 0) ?? null;
-}
-
-type Group = Tape['groups'][number];
-
-/** How many calls one repeat of a group has. */
-export function period({ calls }: Group): number {
-  return calls.reduce((sum, { count }) => sum + (count ?? 1), 0);
-}
-
-/** What a call does to a field, from what is said of both. */
+/** What a call does to a field. */
 export type Touch = 'reads' | 'stores' | 'accumulates' | 'overwrites';
 export const TOUCHES: readonly Touch[] = ['reads', 'stores', 'accumulates', 'overwrites'];
 
 /** One folded call among the fields: a column of the graph. */
 export interface Column {
   call: Call;
-  group: number;
   /** The lane of each field that it touches, and how; what it overwrites stands in the place of what it stores. */
   touches: { lane: number; touch: Touch }[];
 }
 
-/** The tape as a graph of fields and folded calls: a lane for each field, a column for each call. */
+/** A lane for each field, in the order in which they were made, the loss last; a column for each folded call. */
 export interface Lanes {
   fields: string[];
   columns: Column[];
@@ -38,24 +21,42 @@ export interface Lanes {
   left: number;
 }
 
+/**
+ * The graph of a tape, of its first calls if there are more than `most`, with the fields that these touch.
+ *
+ * Fields are told apart by the graph's nodes: two may have one name.
+ */
 export function lanes(tape: Tape, most: number): Lanes {
-  const fields: string[] = [];
-  const lane = (name: string) => (fields.includes(name) ? fields.indexOf(name) : fields.push(name) - 1);
-  const columns: Column[] = [];
-  let left = 0;
-  tape.groups.forEach(({ calls }, group) => {
-    for (const call of calls) {
-      if (columns.length === most) {
-        left++;
-        continue;
-      }
-      const touches = TOUCHES.flatMap(touch =>
-        call[touch]
-          .filter(name => touch !== 'stores' || !call.overwrites.includes(name))
-          .map(name => ({ lane: lane(name), touch }))
-      );
-      columns.push({ call, group, touches });
-    }
+  const { nodes, edges } = tape.graph;
+  const calls = foldedCalls(tape);
+  const columnOf = new Map(
+    nodes
+      .filter(({ kind }) => kind === 'call')
+      .slice(0, Math.min(most, calls.length))
+      .map(({ id }, index) => [id, index])
+  );
+  const touched = edges.flatMap(({ from, to, kind }) => {
+    const [field, call] = kind === 'reads' ? [from, to] : [to, from];
+    const column = columnOf.get(call);
+    return column === undefined ? [] : [{ field, column, kind }];
   });
-  return { fields, columns, left };
+  const fields = nodes.filter(({ kind, id }) => kind === 'field' && touched.some(({ field }) => field === id));
+  const laneOf = new Map(fields.map(({ id }, lane) => [id, lane]));
+  const columns = calls.slice(0, columnOf.size).map((call, column) => {
+    const own = touched.filter(each => each.column === column);
+    const touches = own.flatMap(({ field, kind }) => {
+      const lane = laneOf.get(field);
+      return lane === undefined ? [] : kinds(call, fields[lane]?.name ?? '', kind).map(touch => ({ lane, touch }));
+    });
+    return { call, touches };
+  });
+  return { fields: fields.map(({ name }) => name), columns, left: calls.length - columns.length };
+}
+
+/** The signs for an edge of the graph: a store that overwrites is one, an addition that does are two. */
+function kinds(call: Call, name: string, kind: Exclude<Touch, 'overwrites'>): Touch[] {
+  if (kind === 'reads' || !call.overwrites.includes(name)) {
+    return [kind];
+  }
+  return kind === 'stores' ? ['overwrites'] : [kind, 'overwrites'];
 }

@@ -1,20 +1,17 @@
 /** The tab with the tape: what was recorded, in order and folded; the fields; the curves against the step. */
+import { callsTable } from './callsTable.ts';
+import type { Go } from './callsTable.ts';
 import { html, link, table } from './dom.ts';
 import { laneView } from './laneView.ts';
 import { plots } from './plots.ts';
 import type { Curve } from './curves.ts';
 import { timings } from './report.ts';
 import type { Call, Real, Report, Tape, Timings } from './report.ts';
-import { callAt, period } from './tape.ts';
-import { brief, bytes, counted, seconds, times, visible } from './text.ts';
-
-/** So many groups are shown at once; a button shows more. */
-const GROUPS_AT_ONCE = 50;
+import { callAt } from './folding.ts';
+import { brief, bytes, counted, seconds, visible } from './text.ts';
 
 /** Shows the lines of a call in the cell that they are in; says whether there is one. */
 export type RevealCall = (call: Call) => boolean;
-
-type Go = (call: Call) => void;
 
 export function tapeView(tape: Tape, report: Report, reveal: RevealCall): HTMLElement {
   const status = html('p', { class: 'dsim-hint', role: 'status' });
@@ -29,8 +26,8 @@ export function tapeView(tape: Tape, report: Report, reveal: RevealCall): HTMLEl
     html('p', { class: 'dsim-totals' }, totals(tape)),
     nonfinite(tape, go),
     status,
-    curves(tape, times, go),
     laneView(tape, go),
+    curves(tape, times, go),
     callsTable(tape, times, go),
     fieldsTable(tape)
   );
@@ -86,132 +83,6 @@ function curves(tape: Tape, { series, seriesBackward }: Timings, go: Go): HTMLEl
     }
   };
   return plots({ steps, kernels, go: reveal }, drawn);
-}
-
-/** A column of the table of calls, and what it says of the folded call with this number. */
-interface Column {
-  head: string;
-  numeric: boolean;
-  cell: (call: Call, number: number) => string;
-}
-
-/** The columns that have something to say. */
-function columns(tape: Tape, { calls, backward }: Timings): Column[] {
-  const all = tape.groups.flatMap(group => group.calls);
-  const words = (head: string, names: (call: Call) => string[]): Column => ({
-    head,
-    numeric: false,
-    cell: call => names(call).join(', ')
-  });
-  const number = (
-    head: string,
-    value: (call: Call, number: number) => Real | undefined,
-    label: (value: number) => string
-  ) => ({
-    head,
-    numeric: true,
-    cell: (call: Call, number: number) => {
-      const found = value(call, number);
-      return typeof found === 'number' && found !== 0 ? label(found) : '';
-    }
-  });
-  const norms = (head: string, ends: (call: Call) => Real[] | undefined): Column => ({
-    head,
-    numeric: true,
-    cell: call => {
-      const shown = (ends(call) ?? []).map(end => (typeof end === 'number' ? brief(end) : end));
-      return [...new Set(shown)].join(' … ');
-    }
-  });
-  const listed = [
-    words('reads', call => call.reads),
-    words('stores', call => call.stores),
-    words('adds to', call => call.accumulates),
-    words('overwrites', call => call.overwrites),
-    number('saved', call => call.saved_bytes, bytes),
-    norms('gradient before', call => call.gradient_norm_before),
-    norms('gradient after', call => call.gradient_norm),
-    ...(calls.length === all.length ? [number('time', (_, index) => calls[index], seconds)] : []),
-    ...(backward.length === all.length ? [number('backward', (_, index) => backward[index], seconds)] : [])
-  ];
-  return listed.filter(({ cell }) => all.some((call, index) => cell(call, index) !== ''));
-}
-
-function callsTable(tape: Tape, measured: Timings, go: Go): HTMLElement {
-  const shownColumns = columns(tape, measured);
-  const heads = ['calls', 'times', 'kernel'].map(head => html('th', { scope: 'col' }, head));
-  const element = html(
-    'table',
-    { class: 'dsim-table dsim-calls' },
-    html('caption', { class: 'dsim-for-readers' }, 'Calls on the tape, in order'),
-    html(
-      'thead',
-      {},
-      html(
-        'tr',
-        {},
-        ...heads,
-        ...shownColumns.map(({ head, numeric }) =>
-          html('th', { scope: 'col', ...(numeric ? { class: 'dsim-number' } : {}) }, head)
-        )
-      )
-    )
-  );
-  const more = html('button', { type: 'button', class: 'dsim-more' });
-  let shown = 0;
-  let calls = 0;
-  const show = () => {
-    for (const group of tape.groups.slice(shown, shown + GROUPS_AT_ONCE)) {
-      element.append(groupRows(group, calls, shownColumns, go));
-      shown++;
-      calls += group.calls.length;
-    }
-    const left = tape.groups.length - shown;
-    more.hidden = left === 0;
-    more.textContent = `Show ${Math.min(left, GROUPS_AT_ONCE)} more of ${left}`;
-  };
-  more.addEventListener('click', show);
-  show();
-  const rest = tape.more
-    ? html('p', { class: 'dsim-hint' }, `and ${counted(tape.more, 'folded call')} more`)
-    : null;
-  return html('div', { class: 'dsim-scroll' }, element, more, rest);
-}
-
-function groupRows(group: Tape['groups'][number], firstCall: number, columns: Column[], go: Go): HTMLElement {
-  const { first, count, calls } = group;
-  let next = first;
-  const rows = calls.map((call, index) => {
-    // What repeats has one head for all of its rows, what does not has one for each.
-    const length = count === 1 ? (call.count ?? 1) : count * period(group);
-    const ends = [...new Set([next, next + length - 1])];
-    next += length;
-    const heads = [
-      html(
-        'th',
-        { scope: 'row', class: 'dsim-number' },
-        ends.map(end => end.toLocaleString('en')).join(' – ')
-      ),
-      html('td', { class: 'dsim-count' }, times(count).trim())
-    ];
-    if (count > 1) {
-      heads.forEach(head => (head.rowSpan = calls.length));
-    }
-    const name =
-      call.line === null
-        ? call.kernel
-        : link(call.kernel, `Show the lines of ${call.kernel}`, () => go(call));
-    return html(
-      'tr',
-      {},
-      ...(index === 0 || count === 1 ? heads : []),
-      html('td', {}, name, times(call.count ?? 1)),
-      ...columns.map(({ numeric, cell }) =>
-        html('td', numeric ? { class: 'dsim-number' } : {}, cell(call, firstCall + index))
-      )
-    );
-  });
-  return html('tbody', { class: count === 1 ? '' : 'dsim-repeated' }, ...rows);
 }
 
 function fieldsTable({ fields }: Tape): HTMLElement | null {

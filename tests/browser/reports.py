@@ -173,17 +173,32 @@ def field(name: str, *shape: int) -> dict:
     return {"name": name, "dtype": "f32", **shapes, "needs_grad": True, "bytes": 1024}
 
 
+def graph(fields: list[str], calls: list[tuple[int, dict]]) -> dict:
+    """What the calls, each with the number of its first one, do with the fields."""
+    nodes = [{"id": n, "kind": "field", "name": name} for n, name in enumerate(fields)]
+    edges = []
+    for first, one in calls:
+        here = len(nodes)
+        nodes.append({"id": here, "kind": "call", "name": one["kernel"], "first": first})
+        edges += [{"from": fields.index(name), "to": here, "kind": "reads"} for name in one["reads"]]
+        for kind in ("stores", "accumulates"):
+            edges += [{"from": here, "to": fields.index(name), "kind": kind} for name in one[kind]]
+    return {"nodes": nodes, "edges": edges}
+
+
 def tape(groups: list, *, series: dict | None = None, **changes) -> dict:
-    calls = sum(each["count"] * len(each["calls"]) for each in groups)
+    calls = sum(each["count"] * sum(one.get("count", 1) for one in each["calls"]) for each in groups)
     nothing = {"step": [], "gradient_norm": [], "saved_bytes": []}
+    fields = changes.get("fields", [field("x", 64, 2), field("U")])
+    folded = [(each["first"], one) for each in groups for one in each["calls"]]
     return {
         "loss": "U",
         "calls": calls,
         "saved_bytes": 0,
         "groups": groups,
         "more": 0,
-        "fields": [field("x", 64, 2), field("U")],
-        "graph": {"nodes": [], "edges": []},
+        "fields": fields,
+        "graph": graph([each["name"] for each in fields], folded),
         "series": series or nothing,
         "nonfinite": None,
         **changes,

@@ -1,5 +1,7 @@
 """The view of a tape."""
 
+import re
+
 from playwright.sync_api import expect
 
 from tests.browser.reports import GRAVITY, call, field, gravity, group, report, simulation, tape
@@ -101,3 +103,37 @@ def test_groups_that_are_many_are_shown_bit_by_bit(lab):
     expect(lab.cell(0).locator(".dsim-more")).to_be_hidden()
     expect(lab.cell(0).locator(".dsim-call")).to_have_count(60)
     expect(lab.cell(0).locator(".dsim-graph")).to_contain_text("and 70 calls more, in the table")
+
+
+def test_repeats_inside_of_repeats(lab):
+    inner = {"count": 50, "repeats": [50]}
+    calls = [
+        {**call("push", reads=["x"], accumulates=["v"]), **inner, "begins": 1},
+        {**call("move", reads=["v"], accumulates=["x"]), **inner, "begins": 0},
+        call("keep", reads=["x"], stores=["seen"]),
+    ]
+    groups = [group(0, 20, *calls), group(2020, 1, call("loss", reads=["x"], accumulates=["U"]))]
+    fields = [field(name, 8) for name in ("x", "v", "seen", "U")]
+    # In the order of the program after `push` comes `move`.
+    series = {"step": [0, 1, 2, 3, 100, 2020], "gradient_norm": [1.0] * 6, "saved_bytes": [0] * 6}
+    made = tape(groups, fields=fields, series=series)
+    lab.open(cell("ds.tape", report(None, kind="tape", kernel=None, open="tape", tape=made)))
+    view = lab.cell(0).locator(".dsim-tape-tab")
+    expect(view.locator(".dsim-totals")).to_contain_text("2,021 calls")
+    rows = view.locator(".dsim-calls tbody tr")
+    expect(rows).to_have_text(
+        ["0 – 2,019× 20× 50pushxv", "movevx", "keepxseen", "2,020lossxU"], use_inner_text=False
+    )
+    assert rows.nth(0).locator(".dsim-count").evaluate_all("all => all.map(each => each.rowSpan)") == [3, 2]
+    expect(view.locator(".dsim-lanes .dsim-count")).to_have_text(["× 20", "× 50"])
+    expect(view.locator(".dsim-repeat")).to_have_count(2)
+    outer, inner = (view.locator(".dsim-repeat").nth(k).bounding_box() for k in (0, 1))
+    assert outer["x"] < inner["x"]
+    assert outer["x"] + outer["width"] > inner["x"] + inner["width"]
+    assert outer["y"] + outer["height"] > inner["y"] + inner["height"]
+    slider = lab.cell(0).get_by_role("slider", name="Step of the tape")
+    slider.focus()
+    for step, kernel in [(1, "move"), (2, "push"), (3, "move"), (100, "keep"), (2020, "loss")]:
+        lab.page.keyboard.press("ArrowRight")
+        expect(slider).to_have_attribute("aria-valuetext", re.compile(f"^step {step} · {kernel} "))
+    lab.shoot("tape-nested")

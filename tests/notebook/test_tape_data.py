@@ -71,6 +71,21 @@ def test_what_is_not_repeated_is_one_group():
     assert groups[1]["calls"][1]["count"] == 5
 
 
+def test_what_repeats_together_inside_of_a_group():
+    x, y, loss = (ti.field(ti.f64, shape=(), needs_grad=True, name=name) for name in ("x", "y", "loss"))
+    with ti.Tape(loss) as tape:
+        for _ in range(3):
+            for _ in range(5):
+                x[None] = 2.0
+                for _ in range(4):
+                    y[None] = 1.0
+            loss[None] = 3.0
+    (group,) = tape_json(tape)["groups"]
+    assert group["count"] == 3
+    inner = [(c.get("repeats"), c.get("begins"), c.get("count")) for c in group["calls"]]
+    assert inner == [([5], 1, 5), ([5, 4], 1, 20), (None, None, None)]
+
+
 def test_fields_and_graph():
     made = tape_json(particles())
     names = [f["name"] for f in made["fields"]]
