@@ -15,27 +15,28 @@ export interface Steps {
 /**
  * Draw curves over steps.
  *
- * The whole is a slider for keyboards and screen readers: the arrow keys move the cursor, and what the curves say
- * there is its value.
+ * What the curves say at the cursor is a slider for keyboards and screen readers: the arrow keys move the cursor. The
+ * pictures are not in it, since what is in a slider is not read.
  */
 export function plots(given: Steps, curves: Curve[]): HTMLElement {
   const { steps, kernels } = given;
   const across = acrossOf(steps);
   const lines = linesOf(kernels);
   const drawn = curves.map((curve, index) => draw(curve, across, lines, index === curves.length - 1));
-  const readout = html('p', { class: 'dsim-readout', 'aria-hidden': 'true' });
-  const slider = html(
+  const pictures = html(
     'div',
-    {
-      class: 'dsim-plots',
-      role: 'slider',
-      tabindex: 0,
-      'aria-label': 'Step of the tape',
-      'aria-valuemin': String(steps[0] ?? 0),
-      'aria-valuemax': String(steps.at(-1) ?? 0)
-    },
+    { class: 'dsim-plots' },
     ...drawn.map(({ curve, picture }) => html('figure', {}, html('figcaption', {}, caption(curve)), picture))
   );
+  const slider = html('p', {
+    class: 'dsim-readout',
+    role: 'slider',
+    tabindex: 0,
+    title: 'The arrow keys go from step to step, Enter to the lines of the kernel',
+    'aria-label': 'Step of the tape',
+    'aria-valuemin': String(steps[0] ?? 0),
+    'aria-valuemax': String(steps.at(-1) ?? 0)
+  });
   const say = (at: number) => {
     const parts = [
       `step ${steps[at]}`,
@@ -43,17 +44,18 @@ export function plots(given: Steps, curves: Curve[]): HTMLElement {
       ...curves.map(each => `${each.name} ${written(each, at)}`)
     ];
     const said = visible(parts.filter(part => part !== '').join(' · '));
-    readout.textContent = said;
+    slider.textContent = said;
     slider.setAttribute('aria-valuenow', String(steps[at]));
     slider.setAttribute('aria-valuetext', said);
   };
-  listen(slider, drawn, across, say, given.go);
-  return html('div', {}, slider, keyOf(lines), readout);
+  listen(slider, pictures, drawn, across, say, given.go);
+  return html('div', {}, html('div', { class: 'dsim-scroll' }, pictures), keyOf(lines), slider);
 }
 
 /** Let the pointer and the keyboard move the cursor. */
 function listen(
   slider: HTMLElement,
+  pictures: HTMLElement,
   drawn: Drawn[],
   { steps, xs }: Across,
   say: (at: number) => void,
@@ -72,8 +74,8 @@ function listen(
     return nearest(xs, event.clientX - left);
   };
   move(0);
-  slider.addEventListener('pointermove', event => move(under(event)));
-  slider.addEventListener('click', event => go(steps[under(event)] ?? 0));
+  pictures.addEventListener('pointermove', event => move(under(event)));
+  pictures.addEventListener('click', event => go(steps[under(event)] ?? 0));
   slider.addEventListener('keydown', event => {
     const to = afterKey(event.key, at, steps.length);
     if (to !== null) {

@@ -64,10 +64,14 @@ def test_a_call_whose_cell_is_gone_says_so(lab):
 def test_curves_are_read_by_keyboard(lab):
     lab.open(cell(P2G), cell("ds.tape", simulation()))
     slider = lab.cell(1).get_by_role("slider", name="Step of the tape")
-    expect(slider.locator("svg")).to_have_count(4)
-    assert slider.locator("svg").first.locator(".dsim-curve").count() == 5, "a line for each kernel but loss"
-    expect(slider.locator(".dsim-nonfinite")).to_have_count(3)
-    gradient = slider.get_by_role("img").first
+    expect(slider.locator("*"), "what is in a slider is not read").to_have_count(0)
+    pictures = lab.cell(1).locator(".dsim-plots")
+    expect(pictures.get_by_role("img")).to_have_count(4)
+    assert pictures.locator("svg").first.locator(".dsim-curve").count() == 5, (
+        "a line for each kernel but loss"
+    )
+    expect(pictures.locator(".dsim-nonfinite")).to_have_count(3)
+    gradient = pictures.get_by_role("img").first
     expect(gradient).to_have_attribute(
         "aria-label",
         "gradient norm against the step: smallest 0.01047 at step 9975, largest 1e6 at step 0; "
@@ -85,7 +89,9 @@ def test_curves_are_read_by_keyboard(lab):
     lab.page.keyboard.press("Home")
     lab.page.keyboard.press("PageDown")
     expect(slider).to_have_attribute("aria-valuenow", "0")
-    slider.locator("svg").first.hover(position={"x": 245, "y": 40})
+    outline = slider.evaluate("each => getComputedStyle(each).outlineStyle")
+    assert outline == "solid", "the focus is seen"
+    pictures.locator("svg").first.hover(position={"x": 245, "y": 40})
     expect(lab.cell(1).locator(".dsim-readout")).to_contain_text("gradient norm 1")
 
 
