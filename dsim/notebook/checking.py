@@ -3,36 +3,61 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from dsim.diagnostics import Diagnostic
 from dsim.notebook import state
 from dsim.notebook.interrupts import heard, held
+from dsim.runtime.differences import GradientCheck
 from dsim.runtime.fields import Field
 from dsim.runtime.gradient_check import check_grad
 from dsim.runtime.kernel import Kernel
 
 
+@dataclass(frozen=True)
+class Compared:
+    """What comparing a gradient with differences gave.
+
+    Attributes
+    ----------
+    check : GradientCheck or None
+        The comparison; None when there was nothing to compare.
+    result, numbers : str
+        The same in words and in numbers.
+    found : list of Diagnostic
+        What there is to say of it.
+    """
+
+    check: GradientCheck | None
+    result: str
+    numbers: str
+    found: list[Diagnostic] = field(default_factory=list)
+
+
 def compared(
     kernel: Kernel, args: Sequence[Any], loss: Field, name: str, wrt: Mapping[str, Field]
-) -> tuple[tuple[str, str], list[Diagnostic]]:
-    """What comes out, in words and in numbers, and what there is to say of it."""
+) -> Compared:
+    """Compares the gradient of the loss, which is called `name`, by the fields `wrt`."""
     if not wrt:
-        return ("compares nothing", "no other field with a gradient takes part"), []
+        return Compared(None, "compares nothing", "no other field with a gradient takes part")
 
     def run() -> None:
         heard()
         kernel(*args)
 
     with held(), state.silent():
-        found = check_grad(run, list(wrt.values()), loss, modes=("reverse",))
-    each = zip(wrt, found, strict=True)
+        check = check_grad(run, list(wrt.values()), loss, modes=("reverse",))
+    each = zip(wrt, check, strict=True)
     both = ", ".join(
         f"{of} {c.derivative:.6g} by the tape and {c.difference:.6g} by differences" for of, c in each
     )
-    if found:
-        return (f"agrees to {max(c.error for c in found):.1g}", f"along one direction, {both}"), []
+    if check:
+        result = f"agrees to {max(c.error for c in check):.1g}"
+        return Compared(check, result, f"along one direction, {both}")
     message = f"the gradient of `{name}` is not what differences of its values give"
-    advice = "look for a kink where it is taken, for `stop_grad`, and for values that leave the kernel"
+    advice = "look for a kink where it is taken, for `stop_grad`, and for values that leave the kernel; "
+    advice += f"`%check {kernel.__name__} --plot` draws the errors"
     place = None if kernel.generic else kernel.primal.kernel.origin.span
-    return ("differs", both), [Diagnostic("wrong-derivative", message, place, both, help=advice)]
+    doubt = Diagnostic("wrong-derivative", message, place, both, help=advice)
+    return Compared(check, "differs", both, [doubt])

@@ -14,6 +14,7 @@ from dsim.notebook.places import Json, Places, in_order
 from dsim.notebook.report import empty, finished
 from dsim.notebook.request import looked_up
 from dsim.notebook.summary import Summary
+from dsim.runtime.differences import GradientCheck
 from dsim.runtime.kernel import Kernel, adjoint_of
 from dsim.runtime.tape import Tape
 
@@ -60,6 +61,16 @@ def _known_arguments(what: str) -> Iterator[None]:
         raise UsageError(
             f"{what}: {d.message.replace('`', '')}: name one, as in `k = kernel.of(…)`"
         ) from None
+
+
+def checked(name: str, known: Mapping[str, GradientCheck | None]) -> GradientCheck:
+    """The comparison with differences that the cell of a kernel made when it ran last."""
+    found = known.get(name)
+    if found is None:
+        raise UsageError(
+            f"%check {name} --plot: there is nothing to draw, run the cell of {name} with --check first"
+        )
+    return found
 
 
 def named_tape(name: str, namespace: Mapping[str, Any], last: Tape | None) -> Tape:

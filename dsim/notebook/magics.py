@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
+from IPython.core.error import UsageError
 from IPython.core.magic import Magics, cell_magic, line_magic, magics_class, no_var_expand
 from IPython.display import display
 
 from dsim.notebook.cells import cell_of, from_cell, header_of
 from dsim.notebook.errors import reported
-from dsim.notebook.inspecting import adjoint_report, check_report, named_tape
+from dsim.notebook.inspecting import adjoint_report, check_report, checked, named_tape
 from dsim.notebook.options import usage
 from dsim.notebook.reporting import ReportRun, compile_cell
 from dsim.notebook.request import made, request
 from dsim.notebook.scrubber import Scrubber
 from dsim.notebook.showing import bundle, publish, tape_bundle
+from dsim.runtime.differences import GradientCheck
 from dsim.runtime.tape import Tape
 
 
@@ -26,6 +28,7 @@ class KernelMagics(Magics):
         super().__init__(shell)
         self._scrubbers: dict[str, Scrubber] = {}  # by the kernel's name
         self._last: Tape | None = None
+        self._checks: dict[str, GradientCheck | None] = {}  # by the kernel's name
 
     @property
     def _names(self) -> dict[str, Any]:
@@ -45,6 +48,7 @@ class KernelMagics(Magics):
             state.compiled = asked.kernel.__name__
             run = from_cell(this, lambda: ReportRun(this, asked, compiled))
         self._last = run.recorded or self._last
+        self._checks[asked.kernel.__name__] = run.check
         self._show(run)
 
     def _show(self, run: ReportRun) -> None:
@@ -72,8 +76,18 @@ class KernelMagics(Magics):
 
     @line_magic
     def check(self, line: str) -> None:
-        """Show what there is to say of a kernel before it runs: `%check NAME`."""
-        publish(bundle(check_report(line.strip(), self._names)))
+        """Show what there is to say of a kernel before it runs: `%check NAME`.
+
+        With `--plot` draw how far the gradient and differences were apart at each step, when its cell ran with
+        `--check`: a V for a right gradient, a line that stays up for a wrong one.
+        """
+        name, *options = line.split() or [""]
+        if not options:
+            publish(bundle(check_report(name, self._names)))
+        elif options == ["--plot"]:
+            checked(name, self._checks).plot()
+        else:
+            raise UsageError(f"%check takes a kernel and --plot, not {' '.join(options)}")
 
 
 _HELP = """Compile this cell as a differentiable kernel, and show a report of it inline.

@@ -81,6 +81,8 @@ class ReportRun:
         Its tape as HTML; empty when there was none.
     recorded : Tape or None
         That tape.
+    check : GradientCheck or None
+        How its gradient compares with differences, if that was asked for.
     """
 
     def __init__(self, cell: Cell, asked: Request, compiled: Compiled) -> None:
@@ -91,7 +93,7 @@ class ReportRun:
         self._summary = Summary(asked.kernel.__name__)
         self._probe: watched.Probe | None = None
         self._ran: runs.Ran | None = None
-        self.tape, self.recorded = "", None
+        self.tape, self.recorded, self.check = "", None, None
         self.report["timings"]["compile_s"] = compiled.seconds
         if compiled.form is None:
             self._summary.parts.append("compiled when it is launched, for its arguments")
@@ -162,9 +164,10 @@ class ReportRun:
         timings = {"launch_s": ran.launch_s, "gradient_s": ran.gradient_s, **tape_timings(ran.tape)}
         self.report["timings"].update(timings)
         if asked.options.check:
-            result, doubt = checking.compared(asked.kernel, asked.args, loss, name, wrt)
-            self._summary.check(*result)
-            self._found += doubt
+            made = checking.compared(asked.kernel, asked.args, loss, name, wrt)
+            self.check = made.check
+            self._summary.check(made.result, made.numbers)
+            self._found += made.found
 
     # -- looking into an iteration
 

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from IPython.core.completer import provisionalcompleter
@@ -131,6 +132,33 @@ def test_a_gradient_check_agrees_or_says_that_it_does_not(notebook):
     assert found["line"] == 1
 
 
+def test_the_errors_of_a_gradient_check_are_drawn(notebook):
+    plt.switch_backend("agg")
+    nothing = "%check energy --plot: there is nothing to draw, run the cell of energy with --check first"
+    notebook.good(GRAVITY)
+    assert nothing in notebook.run("%check energy --plot").stderr
+    notebook.good(GRAVITY.replace("--wrt x", "--wrt x --check"))
+    plt.close("all")
+    ran = notebook.good("%check energy --plot")
+    assert not ran.bundles
+    (axes,) = plt.gcf().axes
+    assert [line.get_label() for line in axes.lines][0] == "reverse: x"
+    steps, errors = axes.lines[0].get_data()
+    assert (len(steps), min(errors) < 1e-8) == (16, True)
+    plt.close("all")
+    for name, cell in (("cut", "U[None] += ds.stop_grad(y[0]) * y[0]"), ("nothing", "U[None] += 1.0")):
+        report = notebook.good(f"%%kernel {name} --loss U --check\n{cell}").report
+        hints = [d["help"] for d in report["diagnostics"] if d["code"] == "wrong-derivative"]
+        assert ["%check cut --plot" in h for h in hints] == [True] * (name == "cut")
+    notebook.good("%check cut --plot")
+    assert min(plt.gcf().axes[0].lines[0].get_data()[1]) > 0.1
+    plt.close("all")
+    assert "nothing to draw" in notebook.run("%check nothing --plot").stderr
+    assert "%check takes a kernel and --plot, not --plt" in notebook.run("%check energy --plt").stderr
+    notebook.good(GRAVITY)
+    assert nothing in notebook.run("%check energy --plot").stderr
+
+
 @pytest.mark.parametrize("name", ["adjoint", "ir", "python", "llvm"])
 def test_a_listing_can_be_opened(notebook, name):
     ran = notebook.good(GRAVITY.replace("--wrt x", f"--show {name}"))
@@ -254,6 +282,7 @@ def completed(notebook, cell):
         ("%%kernel energy --show ", {"adjoint", "ir", "python", "llvm"}),
         ("%adjoint ", {"energy"}),
         ("%check en", {"energy"}),
+        ("%check energy --p", {"--plot"}),
     ],
 )
 def test_completions(notebook, text, offered):

@@ -208,18 +208,14 @@ def test_the_watched_kernel_runs_once_where_its_first_iteration_reaches_all_line
 @pytest.mark.parametrize(("dtype", "launches"), [("f64", 32), ("f32", 14)])
 def test_what_a_report_costs(notebook, monkeypatch, dtype, launches):
     """As docs/notebook.md says."""
-    tapes, watched, plain = [], [], []
-    for kind, name, calls in (
-        (Tape, "_go_back", tapes),
-        (Watching, "__call__", watched),
-        (Form, "run", plain),
-    ):
 
-        def call(self, *args, method=getattr(kind, name), calls=calls):
-            calls.append(self)
-            return method(self, *args)
+    def counted(kind, name):
+        method, calls = getattr(kind, name), []
+        monkeypatch.setattr(kind, name, lambda self, *args: calls.append(self) or method(self, *args))
+        return calls
 
-        monkeypatch.setattr(kind, name, call)
+    tapes, watched = counted(Tape, "_go_back"), counted(Watching, "__call__")
+    plain = counted(Form, "run")
     notebook.good(f"z = ds.field(ds.{dtype}, shape=3, needs_grad=True)\nz.fill(0.5)")
     cell = "%%kernel k --loss U --wrt {}\nfor i in z:\n    U[None] += z[i] ** 2 * y[i]"
     notebook.good(cell.format("z"))
