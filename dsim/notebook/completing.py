@@ -53,7 +53,7 @@ def words(namespace: Mapping[str, Any], before: str) -> list[str]:
     named = {name: v for name, v in namespace.items() if not name.startswith("_")}
     if not given or (len(given) == 1 and not before[-1].isspace()):
         return []
-    if given[0] == "%check" and (len(given) > 2 or before[-1].isspace() and len(given) > 1):
+    if given[0] == "%check" and (len(given) > 2 or (len(given) > 1 and before[-1].isspace())):
         return ["--plot"]
     if given[0] in _TAKES:
         return [name for name, v in named.items() if isinstance(v, _TAKES[given[0]])]

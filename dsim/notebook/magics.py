@@ -78,8 +78,8 @@ class KernelMagics(Magics):
     def check(self, line: str) -> None:
         """Show what there is to say of a kernel before it runs: `%check NAME`.
 
-        With `--plot` draw how far the gradient and differences were apart at each step, when its cell ran with
-        `--check`: a V for a right gradient, a line that stays up for a wrong one.
+        With `--plot` draw how far the gradient and differences were apart at each step, when its cell ran
+        with `--check`: a V for a right gradient, a line that stays up for a wrong one.
         """
         name, *options = line.split() or [""]
         if not options:

@@ -1,4 +1,4 @@
-"""A report leaves tapes alone that a person has recorded over the same fields; and what becomes of its own."""
+"""A report leaves earlier tapes over the same fields alone; and what becomes of its own."""
 
 import numpy as np
 import pytest

@@ -107,33 +107,36 @@ def test_an_interrupt_while_a_slider_moves(notebook, state, monkeypatch):
     assert state() == before
 
 
+def within(*calls):
+    """Calls these while interrupts are held."""
+    with held():
+        for call in calls:
+            call()
+
+
 def test_interrupts_are_held_and_heard():
     told = []
-    with pytest.raises(KeyboardInterrupt), held():
-        interrupt()
-        told.append("held")
-        with held():
-            interrupt()
-        told.append("inner")
-        heard()
-        told.append("not reached")
+    with pytest.raises(KeyboardInterrupt):
+        within(
+            interrupt,
+            lambda: told.append("held"),
+            lambda: within(interrupt),
+            lambda: told.append("inner"),
+            heard,
+            lambda: told.append("not reached"),
+        )
     assert told == ["held", "inner"]
     with pytest.raises(KeyboardInterrupt):
-        with held():
-            interrupt()
-        told.append("not reached")
-    with held():
-        heard()
+        within(interrupt)
+    within(heard)
     heard()
-    assert told == ["held", "inner"]
     with pytest.raises(KeyboardInterrupt):
         interrupt()
 
 
 def test_an_error_inside_comes_first():
-    with pytest.raises(ZeroDivisionError), held():
-        interrupt()
-        1 / 0
+    with pytest.raises(ZeroDivisionError):
+        within(interrupt, lambda: 1 / 0)
     heard()
 
 

@@ -142,7 +142,7 @@ def test_the_errors_of_a_gradient_check_are_drawn(notebook):
     ran = notebook.good("%check energy --plot")
     assert not ran.bundles
     (axes,) = plt.gcf().axes
-    assert [line.get_label() for line in axes.lines][0] == "reverse: x"
+    assert axes.lines[0].get_label() == "reverse: x"
     steps, errors = axes.lines[0].get_data()
     assert (len(steps), min(errors) < 1e-8) == (16, True)
     plt.close("all")
