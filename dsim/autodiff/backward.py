@@ -28,7 +28,7 @@ from dsim.autodiff.replay import (
     start_of_trip,
     trip_count,
 )
-from dsim.ir.build import Builder, const
+from dsim.ir.build import FALSE, TRUE, Builder, const
 from dsim.ir.nodes import (
     Accumulate,
     Atom,
@@ -162,8 +162,12 @@ def _statement(  # noqa: C901, PLR0912 (one case a node)
 
 def _watch(sweep: Sweep, s: Watch, env: Env, bar: Atom) -> None:
     at, origin = tuple(swap(i, env) for i in s.at), sweep.builder.origin
-    tie = None if s.tie is None else swap(s.tie, env)
-    sweep.builder.add(replace(s, value=bar, at=at, what="adjoint", tie=tie, across=(), origin=origin))
+    made = replace(s, value=bar, at=at, what="adjoint", across=(), origin=origin)
+    if s.over is not None:
+        made = replace(made, tie=TRUE, over=FALSE)  # its ties were counted by the primal
+    elif s.tie is not None:
+        made = replace(made, tie=swap(s.tie, env))
+    sweep.builder.add(made)
 
 
 # Primitives whose partials are -1, 0 or 1, whatever their arguments are.

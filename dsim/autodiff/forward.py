@@ -15,7 +15,7 @@ from dataclasses import replace
 from dsim.analysis.activity import Activity, of_kernel
 from dsim.autodiff.backward import derivatives
 from dsim.autodiff.names import TANGENT, companion, zero
-from dsim.ir.build import Builder, Names
+from dsim.ir.build import FALSE, TRUE, Builder, Names
 from dsim.ir.nodes import (
     Accumulate,
     Alloc,
@@ -158,8 +158,8 @@ class Tangents:
         self.builder.add(s)
         tangent = self.of(s.value) if s.tie is None else self._crossing(s)
         if tangent is not None:
-            shown = replace(s, value=tangent, across=(), what="tangent", origin=self.builder.origin)
-            self.builder.add(shown)
+            made = replace(s, value=tangent, across=(), what="tangent", origin=self.builder.origin)
+            self.builder.add(made if s.over is None else replace(made, tie=TRUE, over=FALSE))
 
     def _crossing(self, s: Watch) -> Atom | None:
         """How fast a kink is left: the tangent of what changes then, of several values their sizes' sum."""

@@ -13,7 +13,20 @@ from dsim.diagnostics.places import outside
 from dsim.frontend.watches import Watches
 from dsim.ir.build import Builder
 from dsim.ir.kinks import POINT, Kink
-from dsim.ir.nodes import Atom, Block, Call, Derive, Let, Memory, Statement, Var, Watch
+from dsim.ir.nodes import (
+    Accumulate,
+    Atom,
+    Block,
+    Call,
+    Const,
+    Derive,
+    Let,
+    Load,
+    Memory,
+    Statement,
+    Var,
+    Watch,
+)
 from dsim.ir.primitives import TABLE
 from dsim.ir.types import f64
 from dsim.ir.walk import with_blocks
@@ -49,6 +62,8 @@ class _Marker:
                     self.b.add(s)
                 else:
                     self.mark(s, kink)
+            case Accumulate(op="min" | "max") if _shared(s) and s.origin.span is not None:
+                self.extremum(s)
             case Watch() if s.slot in self.indices:
                 self.at, self.loops = s.at, (*self.loops, self.indices[s.slot].name)
                 self.b.add(s)
@@ -62,9 +77,6 @@ class _Marker:
         b, raw = self.b, self.b.fresh(s.var.name, s.var.type)
         b.add(replace(s, var=raw))
         b.add(Let(s.var, "copy", (raw,), s.origin))
-        place, calls = outside(s.origin.span, s.origin.inlined)
-        assert place is not None
-        slot = self.watches.kink(s.op, place, calls, self.loops)
         with b.at(s.origin):
             terms = [b.term(a) for a in (*s.args, raw)]
             tie = kink.tie(*terms).atom
@@ -72,9 +84,28 @@ class _Marker:
             if kink is POINT:
                 across = tuple(a for one in across for a in self.squared(one))
             across = tuple(a for a in across if isinstance(a, Var))
-            b.add(
-                Watch(Memory("", f64, ()), slot.row, s.var, self.at, tie=tie, across=across, origin=s.origin)
-            )
+            self.watch(s, s.var, tie, across)
+
+    def extremum(self, s: Accumulate) -> None:
+        """Appends `s`, and before it a watch of what comes in, beside the extremum so far."""
+        b = self.b
+        before, value = b.fresh(f"{s.memory.name}_so_far", s.memory.type), b.fresh("into", s.memory.type)
+        with b.at(s.origin):
+            b.add(Load(before, s.memory, s.index, s.origin))
+            b.add(Let(value, "copy", (s.value,), s.origin))
+            over = b.let("gt" if s.op == "max" else "lt", value, before)
+            self.watch(s, value, b.let("eq", value, before), (value,), over)
+        b.add(replace(s, value=value))
+
+    def watch(
+        self, s: Let | Accumulate, value: Var, tie: Atom, across: tuple[Atom, ...], over: Atom | None = None
+    ) -> None:
+        place, calls = outside(s.origin.span, s.origin.inlined)
+        assert place is not None
+        slot = self.watches.kink(s.op, place, calls, self.loops, over is not None)
+        memory = Memory("", f64, ())
+        watch = Watch(memory, slot.row, value, self.at, tie=tie, across=across, over=over, origin=s.origin)
+        self.b.add(watch)
 
     def squared(self, a: Atom) -> Iterator[Atom]:
         """Of a sum of squares what is squared, which alone changes to first order where the sum is 0."""
@@ -86,3 +117,9 @@ class _Marker:
             yield made.args[0]
         else:
             yield a
+
+
+def _shared(s: Accumulate) -> bool:
+    """Whether all that comes goes to one element of a field of floats."""
+    one = all(isinstance(i, Const) for i in s.index)
+    return one and s.memory.type.is_float and not s.memory.private and isinstance(s.value, Var)

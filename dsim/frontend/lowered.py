@@ -131,6 +131,8 @@ class KinkSlot:
         Where it is shown.
     loops : tuple of str
         The names of the outermost loops' indices.
+    of_many : bool
+        Whether it is a minimum or maximum of what comes to an element of a field.
     """
 
     op: str
@@ -138,6 +140,7 @@ class KinkSlot:
     calls: tuple[Span, ...]
     row: int
     loops: tuple[str, ...] = ()
+    of_many: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,12 +67,15 @@ class Watches:
         shown = Memory(name, f64, (self.rows + watches, WIDTH))
         return _on(body, shown, itertools.count(self.rows)), shown
 
-    def kink(self, op: str, span: Span, calls: tuple[Span, ...], loops: tuple[str, ...]) -> KinkSlot:
+    def kink(
+        self, op: str, span: Span, calls: tuple[Span, ...], loops: tuple[str, ...], of_many: bool
+    ) -> KinkSlot:
         """The slot of a primitive with kinks; the same one for all that one place makes of it."""
-        key = (op, span.source.name, span.line, span.column, span.end_line, span.end_column, calls, loops)
+        where = span.source.name, span.line, span.column, span.end_line, span.end_column
+        key = (op, *where, calls, loops, of_many)
         found = self.kinks.get(key)
         if found is None:
-            found = self.kinks[key] = KinkSlot(op, span, calls, self.rows, loops)
+            found = self.kinks[key] = KinkSlot(op, span, calls, self.rows, loops, of_many)
             self.rows += 1
         return found
 

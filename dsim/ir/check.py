@@ -262,7 +262,7 @@ class _Checker:
             self.demand(0 <= row < (s.memory.shape[0] or 0), f"row {row} of {s.memory.shape[0]}")
         self.integers("iteration", s.at)
         if s.tie is not None:
-            self.types("tie", (s.tie,), (u1,))
+            self.types("tie", (s.tie, s.over or s.tie), (u1, u1))
             self.demand(all(a.type.is_float for a in s.across), "a kink is crossed by floats")
 
     def derive(self, s: Derive) -> None:

@@ -54,7 +54,7 @@ class Kink:
 TIE = Kink(
     "at a tie",
     "dsim takes that of the right operand",
-    "on each side it is that of another operand",
+    "on each side it is that of another value",
     "start where no two operands are equal, or take a smooth function in its place",
     (0.5, 0.5),
     lambda x, y, z: x.equals(y),

@@ -248,7 +248,8 @@ class Watch:
 
     With `tie`, a truth value, it is the result of a primitive with a kink, which is there when `tie` holds:
     what is shown is how often that was so and a derivative came by. The kink is left where one of `across`
-    changes; the tangent shown is theirs.
+    changes; the tangent shown is theirs. With `over`, it is what goes into a minimum or maximum of many: when
+    `over` holds it is the only extremum so far, when `tie` does another one.
     """
 
     memory: Memory
@@ -259,6 +260,7 @@ class Watch:
     what: Literal["value", "adjoint", "tangent"] = "value"
     tie: Atom | None = None
     across: tuple[Atom, ...] = ()
+    over: Atom | None = None
     origin: Origin = _origin()
 
 

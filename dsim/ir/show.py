@@ -207,8 +207,9 @@ def _plain(s: Let | Load | Store | Accumulate | Alloc | Watch) -> str:
         case Watch():
             at = f" at {_list(s.at)}" if s.at else ""
             tie = f" where {atom(s.tie)}" if s.tie is not None else ""
+            over = f" over {atom(s.over)}" if s.over is not None else ""
             across = f" across {_list(s.across)}" if s.across else ""
-            return f"watch {s.slot} {s.what} {atom(s.value)}{at}{tie}{across}"
+            return f"watch {s.slot} {s.what} {atom(s.value)}{at}{tie}{over}{across}"
 
 
 def _logging(s: Logging) -> str:

@@ -31,7 +31,8 @@ class Column(IntEnum):
     OWN_HIT = 13  # how often that watch had been reached before, in the iteration
     WHERE = 14  # the iteration that VALUE is of
     # Of a row of a kink: TIMES; BACK_HITS, how often it was there and a derivative came by; the SQUARES of
-    # these; when FOUND, WHERE the first iteration in which that was so.
+    # these; when FOUND, WHERE the first iteration in which that was so. Of a minimum or maximum of many HITS
+    # and WHERE are of the ties with the extremum so far, and BACK_HITS of the derivatives alone.
 
 
 class Request(IntEnum):

@@ -65,8 +65,8 @@ def operands(s: Statement) -> tuple[Atom, ...]:  # noqa: C901, PLR0911, PLR0912 
             return tuple(p for p in parts if not isinstance(p, str))
         case Assert(cond=cond, parts=parts):
             return (cond, *(p for p in parts if not isinstance(p, str)))
-        case Watch(value=value, at=at, tie=tie, across=across):
-            return (value, *at, *(() if tie is None else (tie,)), *across)
+        case Watch(value=value, at=at, tie=tie, across=across, over=over):
+            return (value, *at, *(a for a in (tie, over) if a is not None), *across)
         case Derive(args=args, seeds=seeds):
             return (*args, *seeds)
         case Call(args=args):
@@ -271,8 +271,8 @@ def with_operands(s: Statement, f: Callable[[Atom], Atom]) -> Statement:  # noqa
         case Assert():
             return replace(s, cond=f(s.cond), parts=parts(s.parts))
         case Watch():
-            tie = None if s.tie is None else f(s.tie)
-            return replace(s, value=f(s.value), at=many(s.at), tie=tie, across=many(s.across))
+            tie, over = (None if a is None else f(a) for a in (s.tie, s.over))
+            return replace(s, value=f(s.value), at=many(s.at), tie=tie, across=many(s.across), over=over)
         case Derive():
             return replace(s, args=many(s.args), seeds=many(s.seeds))
         case Call():

@@ -12,7 +12,7 @@ from dsim.ir.primitives import TABLE
 from dsim.notebook import figures
 from dsim.runtime.shown import Kinked
 
-_LONGEST = 40  # of an expression that is quoted
+_LONGEST = 60  # of an expression that is quoted
 _OF_TWO = ("max", "min", "maximum", "minimum", "fmax", "fmin", "atomic_max", "atomic_min")
 _CLAMPS = ("clamp", "clip")
 
@@ -21,7 +21,7 @@ def told(kinks: Iterable[Kinked], loss: str | None) -> list[Diagnostic]:
     """One diagnostic for each place and kind of kink; `loss` is what the gradient is of."""
     groups: dict[tuple[object, ...], list[Kinked]] = {}
     for k in kinks:
-        groups.setdefault((k.slot.span, TABLE[k.slot.op].kink), []).append(k)
+        groups.setdefault((k.slot.span, TABLE[k.slot.op].kink, k.slot.of_many), []).append(k)
     return [_told(group, loss) for group in groups.values()]
 
 
@@ -32,7 +32,9 @@ def _told(found: Sequence[Kinked], loss: str | None) -> Diagnostic:
     for k in found:  # two primitives in one call, as in `clamp`, run equally often
         times[k.slot.calls] = max(times[k.slot.calls], k.times)
     met = sum(k.met for k in found)
-    taken = _right(span) if kink is TIE else kink.taken
+    taken = kink.taken
+    if kink is TIE:
+        taken = "dsim takes that of the last one" if found[0].slot.of_many else _right(span)
     message = (
         f"`{_short(span)}` has no derivative {kink.where}, and is there {_often(met, sum(times.values()))}"
     )

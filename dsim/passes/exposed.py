@@ -86,18 +86,33 @@ class _Exposer:
             self.derivative(s)
 
     def kink(self, s: Watch, tie: Atom) -> None:
+        b = self.b
         if s.what == "value":
             self.add(s, Column.TIMES, _number(1))
+            if s.over is not None:
+                self.extremum(s, tie, s.over)
             return
-        b = self.b
         number = b.let("cast", s.value, type=f64)
         fine = b.let("eq", self.bad(number), _number(0), type=u1)
         told = b.let("band", fine, b.let("ne", number, _number(0), type=u1), type=u1)
         with b.block() as there:
             self.add(s, Column.BACK_HITS, _number(1))
             self.add(s, Column.SQUARES, b.let("mul", number, number))
-            self.first(s)
+            if s.over is None:
+                self.first(s)
         b.add(If(b.let("band", tie, told, type=u1), Block(tuple(there)), Block(()), origin=b.origin))
+
+    def extremum(self, s: Watch, tie: Atom, over: Atom) -> None:
+        """Counts what ties with the extremum so far, anew for each new one."""
+        b = self.b
+        with b.block() as alone:
+            self.store(s, Column.HITS, _number(0))
+            self.store(s, Column.FOUND, _number(0))
+        b.add(If(over, Block(tuple(alone)), Block(()), origin=b.origin))
+        with b.block() as equal:
+            self.add(s, Column.HITS, _number(1))
+            self.first(s)
+        b.add(If(tie, Block(tuple(equal)), Block(()), origin=b.origin))
 
     def first(self, s: Watch) -> None:
         """Notes the iteration if it is the first one so far: an adjoint may meet them in any order."""

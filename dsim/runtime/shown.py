@@ -194,12 +194,13 @@ def _place(s: Span) -> tuple[str, int, int]:
 
 
 def _kinked(slot: KinkSlot, row: np.ndarray) -> Kinked:
-    met = int(row[Column.BACK_HITS])
+    came = int(row[Column.BACK_HITS])
+    met = int(row[Column.HITS]) if slot.of_many and came else came
     return Kinked(
         slot,
         int(row[Column.TIMES]),
         met,
-        float(np.sqrt(row[Column.SQUARES] / met)) if met else 0.0,
+        float(np.sqrt(row[Column.SQUARES] / came)) if came else 0.0,
         tuple(int(at) for at in row[Column.WHERE : Column.WHERE + len(slot.loops)]),
     )
 

@@ -106,6 +106,18 @@ def test_the_gradient_is_what_is_said(notebook):
         assert notebook.names["y"].grad[2] == there
 
 
+def test_a_maximum_over_iterations(notebook):
+    (d,) = kinks(
+        notebook.good("%%kernel k --loss U\nfor i in y:\n    ds.atomic_min(U[None], -abs(y[i] - 1.25))")
+    )
+    assert d["message"] == (
+        "`ds.atomic_min(U[None], -abs(y[i] - 1.25))` has no derivative at a tie, and is there 1 of 8 times, "
+        "first at i = 7: on each side it is that of another value; dsim takes that of the last one; "
+        "∂U/∂ of it is 1 there"
+    )
+    assert notebook.names["y"].grad[7] == -1
+
+
 RAMP = "@ds.func\ndef ramp(a):\n    return max(a, 0.0)"
 
 
