@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import itertools
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -16,6 +17,7 @@ import numpy as np
 from tests.fuzz import plain
 from tests.fuzz.numbers import Dual, dual
 from tests.fuzz.program import Program
+from tests.fuzz.vectors import Array
 
 CHUNK = 400  # directions at a time
 MOST = 4000  # numbers that a program may assign
@@ -92,10 +94,10 @@ class Recorder:
             value = base.kept(value)
         elif base is not None:
             value = dual(value)
-        parts = value.entries if isinstance(value, plain.Vec) else [value]
+        parts = value.entries if isinstance(value, Array) else [value]
         parts = [self._directed(p) for p in parts]
         self.noted.append((self.kernel, (line, column), self.at, parts))
-        return plain.Vec(parts) if isinstance(value, plain.Vec) else parts[0]
+        return Array(parts, value.shape) if isinstance(value, Array) else parts[0]
 
     def _directed(self, number):
         if not isinstance(number, Dual):
@@ -181,7 +183,7 @@ def _shown(place: ast.expr, target: ast.expr, value: ast.expr) -> ast.Call:
 def _in_field(target: ast.Subscript) -> bool:
     """Whether this is an element of a field, or an entry of one; else it is an entry of a local."""
     base = ast.unparse(target.value)
-    return not (base[0] == "p" and base[1:].isdigit())
+    return not re.fullmatch(r"[pq]\d+", base)
 
 
 def assigned(program: Program) -> list[Assigned] | None:

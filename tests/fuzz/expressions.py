@@ -19,8 +19,8 @@ class Scope:
     ----------
     floats, integers : list of str
         Names of locals and parameters.
-    mutable_floats, mutable_integers, vectors : list of str
-        Those that may be assigned to; local vectors of three entries.
+    mutable_floats, mutable_integers, vectors, matrices : list of str
+        Those that may be assigned to; local vectors of three entries, matrices of two rows and columns.
     below : dict
         Of some integers, such as loop indices, the number that they are below; they are not negative.
     above : dict
@@ -36,6 +36,7 @@ class Scope:
     mutable_floats: list[str] = field(default_factory=list)
     mutable_integers: list[str] = field(default_factory=list)
     vectors: list[str] = field(default_factory=list)
+    matrices: list[str] = field(default_factory=list)
     below: dict[str, int] = field(default_factory=dict)
     above: dict[str, int] = field(default_factory=dict)
     breaks: bool = False
@@ -43,7 +44,7 @@ class Scope:
 
     def inner(self, **changed) -> Scope:
         """The scope of a block inside this one: what is new there is not seen outside."""
-        lists = ("floats", "integers", "mutable_floats", "mutable_integers", "vectors")
+        lists = ("floats", "integers", "mutable_floats", "mutable_integers", "vectors", "matrices")
         copies = {name: [*getattr(self, name)] for name in lists}
         return replace(self, **copies, below={**self.below}, above={**self.above}, **changed)
 
@@ -70,9 +71,15 @@ class Choosing:
 class Expressions(Choosing):
     """Writes expressions that read the fields `sources`."""
 
-    def __init__(self, random: Random, sources: tuple[FieldSpec, ...], funcs: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self,
+        random: Random,
+        sources: tuple[FieldSpec, ...],
+        funcs: tuple[str, ...] = (),
+        vector_funcs: tuple[str, ...] = (),
+    ) -> None:
         super().__init__(random)
-        self.sources, self.funcs = sources, funcs
+        self.sources, self.funcs, self.vector_funcs = sources, funcs, vector_funcs
         self.stops = self.chance(10)  # whether some values are cut off from derivatives
         self.steered = bool(integers_of(sources))
 
@@ -175,9 +182,10 @@ class Expressions(Choosing):
 
     def atom(self, scope: Scope) -> str:
         """A float without an operator."""
-        numbers, vectors = floats_of(self.sources), floats_of(self.sources, entries=True)
+        numbers, vectors = floats_of(self.sources), floats_of(self.sources, axes=1)
         kinds = ["element"] * 4 * bool(numbers) + ["name"] * 4 * bool(scope.floats) + ["literal"]
         kinds += ["entry", "product"] * bool(vectors) + ["local entry"] * 2 * bool(scope.vectors)
+        kinds += ["of matrix"] * 2 * bool(self.matrices(scope))
         guarded = self.guarded(scope)
         kinds += ["guarded"] * bool(guarded)
         kind = self.pick(*kinds)
@@ -194,9 +202,25 @@ class Expressions(Choosing):
         if kind == "guarded":
             guard, element = self.pick(*guarded)
             return f"({element} if {guard} else 0.3)"
+        if kind == "of matrix":
+            return self.of_matrix(scope, vectors)
+        if kind == "local entry" and self.chance(15):
+            return f"{self.pick(*scope.vectors)}.{self.pick('sum', 'norm_sqr')}()"
         if kind == "local entry":
             return f"{self.pick(*scope.vectors)}[{self.index(3, scope)}]"
         return self.element(self.pick(*numbers), scope)
+
+    def matrices(self, scope: Scope) -> list[str]:
+        """Matrices that may be read: locals, and elements of fields."""
+        return [*scope.matrices, *(self.element(f, scope) for f in floats_of(self.sources, axes=2))]
+
+    def of_matrix(self, scope: Scope, vectors: list[FieldSpec]) -> str:
+        """A number that a matrix gives."""
+        kinds = ["{0}[{i}, {j}]"] * 3 + ["{0}.trace()", "{0}.determinant()", "({0} @ {1})[{i}, {j}]"]
+        form = self.pick(*kinds, *["({0} @ {v})[{i}]"] * bool(vectors))
+        v = self.element(self.pick(*vectors), scope) if vectors else ""
+        i, j = self.index(2, scope), self.index(2, scope)
+        return form.format(*(self.pick(*self.matrices(scope)) for _ in "01"), i=i, j=j, v=v)
 
     _UNARY = (
         "ti.sin({a})", "ti.cos({a})", "ti.tanh({a})", "(-{a})", "abs({a})", "({a}) ** 2",
@@ -240,9 +264,9 @@ class Expressions(Choosing):
         ).format(value)
 
 
-def floats_of(fields: tuple[FieldSpec, ...], *, entries: bool = False) -> list[FieldSpec]:
-    """Those of floats, or of vectors."""
-    return [f for f in fields if not f.integers and (f.entry is not None) == entries]
+def floats_of(fields: tuple[FieldSpec, ...], *, axes: int = 0) -> list[FieldSpec]:
+    """Those of floats, of vectors, or of matrices."""
+    return [f for f in fields if not f.integers and len(f.entry) == axes]
 
 
 def integers_of(fields: tuple[FieldSpec, ...]) -> list[FieldSpec]:

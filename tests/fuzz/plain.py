@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import ast
 import itertools
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType, SimpleNamespace
 
@@ -18,51 +19,13 @@ import numpy as np
 
 from tests.fuzz import numbers
 from tests.fuzz.numbers import Dual, Int, dual, wrapped
-
-
-class Vec:
-    """A vector."""
-
-    def __init__(self, entries) -> None:
-        self.entries = [dual(e) for e in entries]
-
-    def __getitem__(self, at):
-        return self.entries[_inside(at, len(self.entries))]
-
-    def __setitem__(self, at, value) -> None:
-        self.entries[_inside(at, len(self.entries))] = dual(value)
-
-    def _each(self, other, operation):
-        others = other.entries if isinstance(other, Vec) else [other] * len(self.entries)
-        return Vec([operation(a, b) for a, b in zip(self.entries, others, strict=True)])
-
-    def __add__(self, other):
-        return self._each(other, lambda a, b: a + b)
-
-    def __sub__(self, other):
-        return self._each(other, lambda a, b: a - b)
-
-    def __mul__(self, other):
-        return self._each(other, lambda a, b: a * b)
-
-    def __rmul__(self, other):
-        return self * other
-
-    def dot(self, other):
-        """The inner product."""
-        return sum((self * other).entries[1:], (self * other).entries[0])
-
-
-def _inside(at, size: int) -> int:
-    if not 0 <= at < size:
-        raise IndexError(f"{at} of {size}")
-    return int(at)
+from tests.fuzz.vectors import Array, inside, matrix, vector
 
 
 class Field:
     """A field: its elements, and which of them were read."""
 
-    def __init__(self, shape, entry: int | None, integers: bool) -> None:
+    def __init__(self, shape, entry: tuple[int, ...], integers: bool) -> None:
         self.shape = (shape,) if isinstance(shape, int) else tuple(shape)
         self.integers, self.entry = integers, entry
         self.elements: dict[tuple[int, ...], object] = {}
@@ -71,15 +34,16 @@ class Field:
 
     def _place(self, at) -> tuple[int, ...]:
         place = () if at is None else at if isinstance(at, tuple) else (at,)
-        return tuple(_inside(a, size) for a, size in zip(place, self.shape, strict=True))
+        return tuple(inside(a, size) for a, size in zip(place, self.shape, strict=True))
 
     def _places(self):
         return itertools.product(*map(range, self.shape))
 
     def kept(self, value):
         """`value` as the field holds it."""
-        if self.entry is not None:
-            made = Vec(value.entries if isinstance(value, Vec) else [value] * self.entry)
+        if self.entry:
+            size = math.prod(self.entry)
+            made = Array(value.entries if isinstance(value, Array) else [value] * size, self.entry)
             for e in made.entries:
                 numbers.WATCH.written(e)
             return made
@@ -125,12 +89,12 @@ class Field:
     def from_numpy(self, array) -> None:
         """Sets all elements to an array's."""
         for place in self._places():
-            self[place] = array[place] if self.entry is None else Vec(array[place])
+            self[place] = Array(np.ravel(array[place]), self.entry) if self.entry else array[place]
 
     def parts(self) -> list:
         """All its numbers in order."""
         elements = [self.elements[place] for place in self._places()]
-        if self.entry is None:
+        if not self.entry:
             return elements
         return [e for element in elements for e in element.entries]  # type: ignore[attr-defined]
 
@@ -193,7 +157,7 @@ def call(name: str, *args: ast.expr) -> ast.Call:
 
 
 def _value(value):
-    return Vec(value.entries) if isinstance(value, Vec) else value
+    return value.copy() if isinstance(value, Array) else value
 
 
 def _update(target, at, operation: str, value):
@@ -213,17 +177,29 @@ def _ndrange(*sides):
     return itertools.product(*(_range(*pair) for pair in pairs))
 
 
+@dataclass(frozen=True)
+class _Entries:
+    """``ti.Vector`` and ``ti.Matrix``: they make values, and fields of those."""
+
+    made: Callable[..., Array]
+    axes: int
+
+    def __call__(self, entries) -> Array:
+        return self.made(entries)
+
+    def field(self, *args, shape, needs_grad: bool = False) -> Field:
+        """A field; `args` are the sizes of its entries, and their type."""
+        return Field(shape, tuple(map(int, args[: self.axes])), False)
+
+
 TI = SimpleNamespace(
     **numbers.FUNCTIONS,
     **dict.fromkeys(("kernel", "func", "static", "grouped"), lambda f: f),
     f64=float,
     i32=int,
-    field=lambda dtype, shape, needs_grad=False: Field(shape, None, dtype is int),
-    Vector=type(
-        "Vector",
-        (Vec,),
-        {"field": staticmethod(lambda n, dtype, shape, needs_grad=False: Field(shape, int(n), False))},
-    ),
+    field=lambda dtype, shape, needs_grad=False: Field(shape, (), dtype is int),
+    Vector=_Entries(vector, 1),
+    Matrix=_Entries(matrix, 2),
     ndrange=_ndrange,
     atan2=numbers.angle,
     floor=numbers.floored,

@@ -17,20 +17,21 @@ import numpy as np
 
 @dataclass(frozen=True, eq=False)
 class FieldSpec:
-    """A field and what it holds before each run; `entry` is the length of its vectors."""
+    """A field and what it holds before each run; `entry` is the shape of its vectors or matrices."""
 
     name: str
     shape: tuple[int, ...]
     start: np.ndarray
     integers: bool = False
-    entry: int | None = None
+    entry: tuple[int, ...] = ()
     needs_grad: bool = True
 
     def text(self, name: str = "") -> str:
         """Its declaration."""
         grad = ", needs_grad=True" if self.needs_grad and not self.integers else ""
         dtype = "ti.i32" if self.integers else "ti.f64"
-        made = f"field({dtype}" if self.entry is None else f"Vector.field({self.entry}, {dtype}"
+        sizes = "".join(f"{n}, " for n in self.entry)
+        made = f"{('', 'Vector.', 'Matrix.')[len(self.entry)]}field({sizes}{dtype}"
         return f"{name or self.name} = ti.{made}, shape={self.shape}{grad})"
 
 

@@ -21,17 +21,16 @@ from tests.fuzz.program import (
 from tests.fuzz.statements import Statements, indented
 
 _NAMES = ("f0", "f1")
+_VECTORS = ("g0",)
 
 
 def _fields(choosing: Choosing, sizes: tuple[int, int]) -> tuple[FieldSpec, ...]:
     n, m = sizes
     rng = np.random.default_rng(choosing.some(0, 9999))
 
-    def floats(name: str, *shape: int, entry: int | None = None, needs_grad: bool = True) -> FieldSpec:
-        full = shape if entry is None else (*shape, entry)
-        return FieldSpec(
-            name, shape, np.array(np.round(rng.uniform(-1, 1, full), 2)), False, entry, needs_grad
-        )
+    def floats(name: str, *shape: int, entry: tuple[int, ...] = (), needs_grad: bool = True) -> FieldSpec:
+        start = np.array(np.round(rng.uniform(-1, 1, (*shape, *entry)), 2))
+        return FieldSpec(name, shape, start, False, entry, needs_grad)
 
     def integers(name: str, *shape: int) -> FieldSpec:
         return FieldSpec(name, shape, np.array(rng.integers(0, 4, shape), np.int32), True)
@@ -39,7 +38,9 @@ def _fields(choosing: Choosing, sizes: tuple[int, int]) -> tuple[FieldSpec, ...]
     found = [floats("x", n), floats("y", n, needs_grad=choosing.chance(75)), integers("k", n)]
     found += [floats("u", m, n), floats("s"), integers("c")]
     if choosing.chance(50):
-        found.append(floats("v", n, entry=2))
+        found.append(floats("v", n, entry=(2,)))
+    if choosing.chance(40):
+        found.append(floats("m", n, entry=(2, 2)))
     return (*found, FieldSpec("loss", (), np.array(0.0)))
 
 
@@ -60,7 +61,7 @@ class Drawing(Choosing):
             action = self.host_write() if self.chance(40) else self.launch(self.pick(*kernels))
             actions.insert(self.some(0, len(actions)), action)
         measure = KernelSpec("measure", (), tuple(self.measures()))
-        funcs = tuple(self.func(name) for name in _NAMES)
+        funcs = *map(self.func, _NAMES), *map(self.vector_func, _VECTORS)
         actions.append(Launch("measure", ()))
         if self.chance(10):  # the loss does not depend on all that runs
             actions.append(self.launch(self.pick(*kernels)))
@@ -72,6 +73,13 @@ class Drawing(Choosing):
         writing.left, writing.answers = 3, True
         lines = [*writing.block(scope, 1), f"return {writing.bounded(scope)}"]
         return "\n".join(["@ti.func", f"def {name}(a, b):", *indented(lines)])
+
+    def vector_func(self, name: str) -> str:
+        """A func of a vector and a number that gives a vector."""
+        writing, scope = Statements(self.random, (), ()), Scope(floats=["a"], vectors=["p"])
+        writing.left = 2
+        lines = ["p = v", *writing.block(scope, 1), f"return 0.7 * p + {writing.bounded(scope)}"]
+        return "\n".join(["@ti.func", f"def {name}(v, a):", *indented(lines)])
 
     def kernel(self, name: str, rich: bool) -> KernelSpec:
         """A kernel of up to three blocks."""
@@ -97,10 +105,12 @@ class Drawing(Choosing):
         """What writes a kernel's statements: in place, or from some fields to others."""
         usable = tuple(f for f in self.fields if f.name != "loss")
         if in_place or self.chance(50):
-            return Statements(self.random, usable, usable, _NAMES)
-        targets = self.pick(("y", "s"), ("u", "v"), ("x", "k"), ("s",), ("y", "c", "v"))
+            return Statements(self.random, usable, usable, _NAMES, _VECTORS)
+        targets = self.pick(("y", "s"), ("u", "v"), ("x", "k", "m"), ("s",), ("y", "c", "v"))
         written = tuple(f for f in usable if f.name in targets)
-        return Statements(self.random, tuple(f for f in usable if f not in written), written, _NAMES)
+        return Statements(
+            self.random, tuple(f for f in usable if f not in written), written, _NAMES, _VECTORS
+        )
 
     def block(self, writing: Statements, scope: Scope, rich: bool) -> BlockSpec:
         """One top-level loop, or serial statements."""
@@ -125,7 +135,7 @@ class Drawing(Choosing):
 
     def host_write(self) -> Action:
         """Python writes an element or a whole field."""
-        which = self.pick(*(f for f in self.fields if f.name not in ("v", "loss")))
+        which = self.pick(*(f for f in self.fields if f.name not in ("v", "m", "loss")))
         value = self.some(0, 3) if which.integers else self.some(-3, 4) * 0.25
         at = ", ".join(str(self.some(0, n - 1)) for n in which.shape) or "None"
         kind = self.pick("put", "put", "fill", "array", "copy")
@@ -154,6 +164,12 @@ class Drawing(Choosing):
         if any(f.name == "v" for f in self.fields):
             head = _head(("i",), (n,))
             yield BlockSpec(("loss[None] += v[i][0] * 0.6 - (0.5 + i) * v[i][1]",), head)
+        if any(f.name == "m" for f in self.fields):
+            head = _head(("i",), (n,))
+            line = (
+                "loss[None] += 0.4 * m[i].determinant() + (0.3 - 0.2 * i) * m[i].trace() + 0.5 * m[i][0, 1]"
+            )
+            yield BlockSpec((line,), head)
         yield BlockSpec(("loss[None] += s[None] * 0.9",))
 
 

@@ -37,7 +37,7 @@ def _weighed(f: FieldSpec) -> list[str]:
     """Lines that add the gradient of `f`, weighted, to `outer`."""
     at = "I" if f.shape else "None"
     value = f"{f.name}_weight[{at}] * {f.name}.grad[{at}]"
-    line = f"outer[None] += {value if f.entry is None else f'({value}).sum()'}"
+    line = f"outer[None] += {f'({value}).sum()' if f.entry else value}"
     return [f"    for I in ti.grouped({f.name}):", f"        {line}"] if f.shape else [f"    {line}"]
 
 

@@ -29,8 +29,9 @@ class Statements(Expressions):
         sources: tuple[FieldSpec, ...],
         targets: tuple[FieldSpec, ...],
         funcs: tuple[str, ...] = (),
+        vector_funcs: tuple[str, ...] = (),
     ) -> None:
-        super().__init__(random, sources, funcs)
+        super().__init__(random, sources, funcs, vector_funcs)
         self.targets = targets
         self.in_place = sources is targets
         self.numbers = count()
@@ -51,13 +52,14 @@ class Statements(Expressions):
     def statement(self, scope: Scope, depth: int) -> Lines:
         """One statement."""
         self.left -= 1
-        kinds = ["local"] * 3 + ["integer_local", "vector", "vector"] + ["answer"] * self.answers
+        kinds = ["local"] * 3 + ["integer_local", "vector", "vector", "matrix"] + ["answer"] * self.answers
         kinds += (["store"] * 2 + ["accumulate"] * 3) * bool(self.targets)
         if self.in_place and self.targets:
             kinds += ["overwrite"] * 5 + ["extreme", "old_value", "swap", "taken"]
         kinds += ["steer"] * 2 * bool(integers_of(self.targets))
         kinds += ["change"] * 3 * bool(scope.mutable_floats) + ["count"] * bool(scope.mutable_integers)
-        kinds += ["touch"] * 3 * bool(scope.vectors)
+        kinds += ["touch"] * 3 * bool(scope.vectors or scope.matrices)
+        kinds += ["store_matrix"] * 2 * bool(floats_of(self.targets, axes=2))
         if depth and self.left > 0:
             kinds += ["branch"] * 6 + ["repeat"] * 4 + ["pairs", "unrolled", "while_", "while_"]
         kinds += ["leave"] * 2 * scope.breaks
@@ -94,7 +96,10 @@ class Statements(Expressions):
     def vector(self, scope: Scope, depth: int) -> Lines:
         """A new local vector, which is a private buffer when its index is data."""
         name = self.fresh("p")
-        if scope.vectors and self.chance(40):
+        if scope.vectors and self.vector_funcs and self.chance(30):
+            args = f"{self.pick(*scope.vectors)}, {self.number(scope, 1)}"
+            line = f"{name} = {self.pick(*self.vector_funcs)}({args})"
+        elif scope.vectors and self.chance(40):
             line = f"{name} = {self.pick('{0}', '0.5 * {0}', '{0} + {1}', '{0} * {1}')}"
             line = line.format(self.pick(*scope.vectors), self.pick(*scope.vectors))
         else:
@@ -103,19 +108,54 @@ class Statements(Expressions):
         return [line]
 
     def touch(self, scope: Scope, depth: int) -> Lines:
-        """An entry of a local vector changes."""
-        target = f"{self.pick(*scope.vectors)}[{self.index(3, scope)}]"
+        """An entry of a local vector or matrix changes."""
+        target = self.pick(*scope.vectors, *scope.matrices)
+        if target in scope.vectors:
+            target += f"[{self.index(3, scope)}]"
+        else:
+            target += f"[{self.index(2, scope)}, {self.index(2, scope)}]"
         if self.chance(40):
             return [f"{target} += 0.3 * {self.bounded(scope)}"]
         return [f"{target} = {self.bounded(scope, target if self.chance(50) else '')}"]
 
+    def matrix(self, scope: Scope, depth: int) -> Lines:
+        """A new local matrix."""
+        line = f"{(name := self.fresh('q'))} = {self.whole_matrix(scope)}"
+        scope.matrices.append(name)
+        return [line]
+
+    def whole_matrix(self, scope: Scope) -> str:
+        """A matrix."""
+        if self.matrices(scope) and self.chance(60):
+            forms = (
+                "{0}",
+                "0.5 * {0}",
+                "0.4 * ({0} + {1})",
+                "{0} - 0.5 * {1}",
+                "{0} * {1}",
+                "0.4 * ({0} @ {1})",
+            )
+            form = self.pick(*forms, "{0}.transpose()")
+            return form.format(*(self.pick(*self.matrices(scope)) for _ in "01"))
+        rows = (f"[{self.bounded(scope)}, {self.bounded(scope)}]" for _ in "01")
+        return f"ti.Matrix([{', '.join(rows)}])"
+
     # -- fields
+
+    def store_matrix(self, scope: Scope, depth: int) -> Lines:
+        """A matrix of a field becomes another one, or something is added to it."""
+        target = self.element(self.pick(*floats_of(self.targets, axes=2)), scope)
+        if self.chance(30):
+            return [f"{target} += 0.3 * {self.whole_matrix(scope)}"]
+        return [f"{target} = 0.7 * {self.whole_matrix(scope)}"]
 
     def target(self, scope: Scope) -> str:
         """An element of a float field, or an entry of one."""
-        entries = floats_of(self.targets, entries=True)
+        entries = floats_of(self.targets, axes=1) + floats_of(self.targets, axes=2)
         if entries and self.chance(25):
-            return f"{self.element(self.pick(*entries), scope)}[{self.index(2, scope)}]"
+            chosen = self.pick(*entries)
+            at = ", ".join(self.index(2, scope) for _ in chosen.entry)
+            return f"{self.element(chosen, scope)}[{at}]"
         return self.element(self.pick(*floats_of(self.targets)), scope)
 
     def overwrite(self, scope: Scope, depth: int) -> Lines:
@@ -125,11 +165,11 @@ class Statements(Expressions):
 
     def store(self, scope: Scope, depth: int) -> Lines:
         """An element becomes something else."""
-        entries = floats_of(self.targets, entries=True)
+        entries = floats_of(self.targets, axes=1)
         if entries and self.chance(25):
             pair = f"ti.Vector([{self.bounded(scope)}, {self.bounded(scope)}])"
             target = self.element(self.pick(*entries), scope)
-            sources = floats_of(self.sources, entries=True)
+            sources = floats_of(self.sources, axes=1)
             if sources and self.chance(50):
                 return [f"{target} = 0.5 * {self.element(self.pick(*sources), scope)} + 0.4 * {pair}"]
             return [f"{target} {self.pick('=', '=', '+=')} {pair}"]

@@ -12,7 +12,7 @@ from tests.fuzz.trial import Outcome
 FEATURES = (
     "nested loop", "branch", "overwrite", "all three", "integer overwritten", "inner loop bound by data",
     "while", "way out of a loop", "index from data", "accumulation", "minimum or maximum",
-    "value before an update", "private buffer", "func", "loop-carried local", "several launches",
+    "value before an update", "private buffer", "matrix", "func", "loop-carried local", "several launches",
     "kernel launched again", "Python write",
 )  # fmt: skip
 
@@ -61,8 +61,8 @@ def _ways(node: ast.AST) -> set[str]:
     if isinstance(node, ast.Call):
         return _call(ast.unparse(node.func))
     if isinstance(node, ast.Subscript):
-        local = isinstance(node.value, ast.Name) and node.value.id.startswith("p")
-        constant = isinstance(node.slice, ast.Constant)
+        local = isinstance(node.value, ast.Name) and node.value.id[0] in "pq"
+        constant = not any(isinstance(n, ast.Name) for n in ast.walk(node.slice))
         found = {"private buffer"} if local and not constant else set()
         return found | ({"index from data"} if _from_data(node.slice) else set())
     if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Subscript):
@@ -73,7 +73,13 @@ def _ways(node: ast.AST) -> set[str]:
 
 
 def _call(name: str) -> set[str]:
-    found = {"f0": "func", "f1": "func", "ti.atomic_add": "value before an update"}
+    found = {
+        "f0": "func",
+        "f1": "func",
+        "g0": "func",
+        "ti.Matrix": "matrix",
+        "ti.atomic_add": "value before an update",
+    }
     found |= dict.fromkeys(("ti.atomic_max", "ti.atomic_min"), "minimum or maximum")
     return {found[name]} if name in found else set()
 
