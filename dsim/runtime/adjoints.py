@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from dsim.analysis.rules import Overwrite, overwritten
 from dsim.autodiff import Lost
-from dsim.ir.nodes import Accumulate, Block, Load
-from dsim.ir.walk import accesses
+from dsim.ir.nodes import Accumulate, Block, Load, Watch
+from dsim.ir.walk import accesses, statements
 from dsim.runtime.fields import Field, youngest
 from dsim.runtime.overlaps import Box, distinct, meet
 from dsim.runtime.reach import Reach
@@ -41,6 +41,8 @@ class AdjointForm:
         The active fields.
     outputs : tuple of Field
         Of these those that the primal writes.
+    watched : bool
+        Whether the primal shows what its lines assign; its adjoint then counts launches backwards.
     """
 
     primal: Form
@@ -56,6 +58,7 @@ class AdjointForm:
         self.reads = Reach(self.primal, self.needed)
         self.conflicts = self._conflicts()
         self.keeps = not self.conflicts and not self.lost
+        self.watched = any(isinstance(s, Watch) for s in statements(self.primal.kernel.body))
         self._model: AdjointForm | None = None
         self._name_fields()
 

@@ -200,12 +200,16 @@ class Sweep:
         """The adjoint of `call`, on the values that it needs."""
         self._put_back(call.own)
         adjoint = call.adjoint
-        if adjoint is not None and (self._anything or not self._nonzero.isdisjoint(adjoint.outputs)):
+        if adjoint is not None and self._matters(adjoint):
             if label != adjoint.label:
                 adjoint = adjoint.primal.adjoint(adjoint.active, label, adjoint.entry)
             self._tape.pass_on(adjoint.form, call.args)
             self._nonzero.update(adjoint.targets)
         self._put_back(call.before)
+
+    def _matters(self, adjoint: AdjointForm) -> bool:
+        """Whether it may do anything: something may react to what the primal wrote."""
+        return self._anything or adjoint.watched or not self._nonzero.isdisjoint(adjoint.outputs)
 
     def _put_back(self, saved: Sequence[Saved]) -> None:
         for s in saved:

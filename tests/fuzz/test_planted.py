@@ -66,4 +66,4 @@ def test_integers_are_not_put_back(monkeypatch):
 def test_what_a_loop_overwrote_is_not_undone(monkeypatch):
     monkeypatch.setattr(backward, "rewind", lambda sweep, marks: None)
     with pytest.raises(WrongNumberError, match=r"gradient|values"):
-        run(PROGRAMS, 11, _gradients)
+        run(PROGRAMS, 8, _gradients)

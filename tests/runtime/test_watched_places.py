@@ -116,3 +116,32 @@ def test_a_constant_before_a_loop_has_its_gradient():
     assert got["b"].gradient == pytest.approx(right)
     assert got["a"].gradient == pytest.approx(2 * right)
     assert got["a"].rms == pytest.approx(2 * abs(right))
+
+
+def test_a_launch_after_the_loss_was_computed_has_no_gradient():
+    x, loss = made()
+
+    @ds.kernel
+    def k():
+        for i in x:
+            a = ds.sin(x[i])
+            x[i] = a
+
+    @ds.kernel
+    def total():
+        for i in x:
+            loss[None] += x[i]
+
+    watching = watch(k)
+    for trip, gradient in ((0, 1.0), (1, 0.0)):
+        x.fill(0.5)
+        watching.clear()
+        watching.probe, watching.trip = (1,), trip
+        with ds.Tape(loss):
+            watching()
+            total()
+            watching()
+        a = next(w for w in watching.results() if w.slot.name == "a")
+        assert a.value == pytest.approx([np.sin(0.5), np.sin(np.sin(0.5))][trip])
+        assert a.gradient == gradient
+        assert a.rms == pytest.approx(np.sqrt(0.5))
