@@ -84,13 +84,37 @@ def cast(f: Frame, s: Scalar, to: ScalarType, name: str) -> Atom:
     return f.emit.atom(s, to)
 
 
+def cast_local(f: Frame, s: Scalar, to: ScalarType, name: str, label: str) -> Atom:
+    """`s` as the local `name`, a `to`, takes it, with a warning when digits are lost."""
+    if f.emit.rounds(s, to):
+        f.emit.warn(
+            "type-change",
+            f"a float becomes an integer here: `{name}` is an {to} since its first assignment",
+            help=f"start `{name}` as a float, or cast with `int(…)`",
+        )
+    elif f.emit.narrows(s, to):
+        wide = f.emit.type_of(s)
+        loses, kind = ("is rounded", "fp") if to.is_float else ("loses its upper bits", "ip")
+        f.emit.warn(
+            "type-change",
+            f"an {wide} {loses} here: `{name}` is an {to} since its first assignment",
+            help=f"start `{name}` as an {wide}: `ds.{wide}(…)`, or set `ds.init(default_{kind}=ds.{wide})`",
+        )
+    return f.emit.atom(s, to, label)
+
+
 def store(f: Frame, x: Element | StructElement, value: Value, shows: bool = True) -> None:
     """``x = value``; a watched kernel shows it, unless its line has shown the value already."""
     if isinstance(x, StructElement):
         _store_struct(f, x, value)
         return
     builder = f.emit.builder
-    atoms = [cast(f, s, x.memory.type, x.memory.name) for s in entries(f, x, value, "=")]
+    to, name = x.memory.type, x.memory.name
+    given = entries(f, x, value, "=")
+    if x.memory.private:
+        atoms = [cast_local(f, s, to, name, "t") for s in given]
+    else:
+        atoms = [cast(f, s, to, name) for s in given]
     if shows and f.shows is not None:
         atoms = f.shows.stored(x.memory.name, atoms, x, builder.origin.span)
     for at, atom in zip(x.entries, atoms, strict=True):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dsim.frontend import indexing, operators, subscripts
-from dsim.frontend.elements import cast
+from dsim.frontend.elements import cast_local
 from dsim.frontend.frame import Frame
 from dsim.frontend.indexing import Part, part
 from dsim.frontend.local_values import converted, fixed, is_open, shown
@@ -144,7 +144,7 @@ def _with_entries(f: Frame, p: LocalPart, m: Mat, entries: Part, value: Value, n
     if isinstance(given, Mat) and given.shape != entries.shape:
         f.emit.refuse("shape", f"{describe(Mat(entries.shape, ()))} cannot become {describe(given)}")
     spread = list(given.entries) if isinstance(given, Mat) else [given] * len(entries.picks)
-    casted = [cast(f, s, t, p.text) for s in spread]
+    casted = [cast_local(f, s, t, p.name, "t") for s in spread]
     if f.shows is not None:
         span = f.span(node)
         casted = f.shows.atoms(span.text, casted, entries.shape if len(casted) > 1 else (), span)

@@ -6,7 +6,7 @@ import ast
 from typing import NoReturn
 
 from dsim.frontend import operators
-from dsim.frontend.elements import store
+from dsim.frontend.elements import cast_local, store
 from dsim.frontend.frame import Frame
 from dsim.frontend.structure import fits, labels, rebuilt, scalars
 from dsim.frontend.values import (
@@ -27,7 +27,7 @@ from dsim.frontend.values import (
     is_scalar,
     listed,
 )
-from dsim.ir.nodes import Atom, Const
+from dsim.ir.nodes import Const
 from dsim.ir.types import ScalarType
 
 
@@ -92,7 +92,7 @@ def converted(f: Frame, name: str, value: Value, old: Value) -> Value:
     if not fits(value, old):
         _refuse_kind(f, name, value, old, "use another name" if "." not in name else "")
     pairs = zip(scalars(value), scalars(old), labels(name, old), strict=True)
-    atoms = [_cast_local(f, s, f.emit.type_of(o), name, label) for s, o, label in pairs]
+    atoms = [cast_local(f, s, f.emit.type_of(o), name, label) for s, o, label in pairs]
     return rebuilt(old, iter(atoms))
 
 
@@ -111,24 +111,6 @@ def _refuse_kind(f: Frame, name: str, value: Value, old: Value, help: str) -> No
     f.emit.refuse(
         "shape", f"`{name}` is {describe(old)}, and stays one; the right side is {describe(value)}", help=help
     )
-
-
-def _cast_local(f: Frame, s: Value, to: ScalarType, name: str, label: str) -> Atom:
-    if f.emit.rounds(s, to):
-        f.emit.warn(
-            "type-change",
-            f"a float becomes an integer here: `{name}` is an {to} since its first assignment",
-            help=f"start `{name}` as a float, or cast with `int(…)`",
-        )
-    elif f.emit.narrows(s, to):
-        wide = f.emit.type_of(s)
-        loses, kind = ("is rounded", "fp") if to.is_float else ("loses its upper bits", "ip")
-        f.emit.warn(
-            "type-change",
-            f"an {wide} {loses} here: `{name}` is an {to} since its first assignment",
-            help=f"start `{name}` as an {wide}: `ds.{wide}(…)`, or set `ds.init(default_{kind}=ds.{wide})`",
-        )
-    return f.emit.atom(s, to, label)
 
 
 def shown(f: Frame, name: str, value: Value, node: ast.AST) -> Value:

@@ -7,6 +7,8 @@ such that nothing has to be shifted. Not its job: what becomes of the functions 
 from __future__ import annotations
 
 import ast
+import linecache
+import textwrap
 import types
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -112,8 +114,17 @@ def body_function(cell: Cell, head: Header, shell: Any) -> types.FunctionType:
     namespace: dict[str, Any] = {}
     run(cell, ast.Module([node], []), shell, namespace)
     function = namespace[head.name]
+    _write_out(cell, head, function)
     bring(function, cell.source, node)
     return function
+
+
+def _write_out(cell: Cell, head: Header, function: types.FunctionType) -> None:
+    """Lets `inspect` find the text of `function` as a ``def``; of a cell it finds the first line only."""
+    text = f"def {head.name}{head.signature.rstrip()}:  # {cell.line}\n{textwrap.indent(cell.body, '    ')}\n"
+    filename = f"{cell.filename} {head.name}"
+    linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)
+    function.__code__ = function.__code__.replace(co_filename=filename, co_firstlineno=1)
 
 
 def _definition(cell: Cell, head: Header, shell: Any) -> ast.FunctionDef:

@@ -23,7 +23,7 @@ _NAME = re.compile(r"\s*([^\W\d]\w*)")
 _LETTER = re.compile(r"[^\W\d]")
 _SPACED = re.compile(r",\s+")
 _VALUELESS = re.compile(r"argument (--\w+): expected one argument")
-_RESULT = re.compile(r"\s*->\s*((?:(?!\s--).)+)")
+_RESULT = re.compile(r"\s*->\s*((?:(?!\s(?:--|#)).)+)")
 
 
 @dataclass(frozen=True, slots=True)

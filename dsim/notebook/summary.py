@@ -83,7 +83,8 @@ class Summary:
             for name, t in found.items()
         ]
         self.rows.append((f"tangent along {by}", ", ".join(told) or "no field has one"))
-        self.parts.append(", ".join(told))
+        if told:
+            self.parts.append(", ".join(told))
 
     def check(self, result: str, numbers: str) -> None:
         """What comparing the gradient with differences gave."""

@@ -150,10 +150,15 @@ def test_a_local_that_is_narrower_than_what_it_gets_warns() -> None:
         whole += n[0]
         right = ti.f64(0)
         right += x[1]
-        x[0] = s + whole + right
+        v = ti.Vector([0.0, 0.0])
+        v[1] = x[0]
+        for i in range(2):
+            v[i] += x[0]
+        x[0] = s + whole + right + v.sum()
 
     found = lowered(k, Settings()).diagnostics
-    assert [d.code for d in found] == ["type-change"] * 2
+    assert [d.code for d in found] == ["type-change"] * 4
+    assert [d.message.split("`")[1] for d in found] == ["s", "whole", "v", "v"]
     assert found[0].message == "an f64 is rounded here: `s` is an f32 since its first assignment"
     assert found[0].help == "start `s` as an f64: `ds.f64(…)`, or set `ds.init(default_fp=ds.f64)`"
     assert (

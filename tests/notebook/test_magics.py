@@ -1,5 +1,6 @@
 """`%%kernel` in its forms, its options, and what it leaves in the notebook."""
 
+import inspect
 import subprocess
 import sys
 
@@ -117,6 +118,11 @@ def test_forward_mode_leaves_tangents(notebook):
     assert {"label": "tangent along y", "value": length} in ran.report["summary"]["rows"]
     assert ran.report["heat"] is None
     assert ran.report["probe"]["values"][0]["text"] == "v[i][0] = 0.25   tangent of v[i][0] = 1"
+
+
+def test_forward_mode_of_what_has_no_tangent(notebook):
+    report = notebook.good("%%kernel up -> ds.f64 --forward y\nreturn y[0]").report
+    assert report["summary"]["text"] == "up: 1 field read"
 
 
 def test_a_gradient_check_agrees_or_says_that_it_does_not(notebook):
@@ -322,6 +328,19 @@ def test_a_tape_shows_itself(notebook):
     assert "<svg" in ran.form("html")
     assert "%tape takes a tape, and N is of type int" in notebook.run("%tape N").stderr
     assert "named" in completed(notebook, "%tape ")
+
+
+def test_the_source_of_a_kernel_can_be_looked_at(notebook):
+    notebook.good(GRAVITY)
+    notebook.good("%%kernel up(a: ds.f64 = 2.0) -> ds.f64  # twice\nb = a\n\nreturn b * 2")
+    notebook.good("%%kernel\ndef down():\n    U[None] = 1\ndef aside():\n    U[None] = 2")
+    source = inspect.getsource(notebook.names["energy"])
+    head, *body = GRAVITY.split("\n")
+    assert source.split("\n") == [f"def energy():  # {head}", *(f"    {line}" for line in body), ""]
+    shown = notebook.good("up??").stdout
+    assert "def up(a: ds.f64 = 2.0) -> ds.f64:  #" in shown
+    assert "    b = a\n\n    return b * 2" in shown
+    assert inspect.getsource(notebook.names["down"]) == "def down():\n    U[None] = 1\n"
 
 
 def test_a_result_needs_no_parentheses(notebook):
