@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from dsim.diagnostics.messages import Diagnostic
-from dsim.diagnostics.places import caller
-from dsim.diagnostics.render import render
+from dsim.diagnostics.places import caller, calls
+from dsim.diagnostics.render import printable, render
+
+_CALLS = 8  # that led to an error, at most: of more the outermost and innermost are shown
 
 
 class DsimError(Exception):
@@ -23,8 +25,19 @@ class DsimError(Exception):
         super().__init__(render(diagnostics))
 
     def _render_traceback_(self) -> list[str]:
-        """What IPython prints instead of a traceback: the diagnostics, without dsim's frames."""
-        return [f"{type(self).__name__}:", *str(self).split("\n")]
+        """What IPython prints instead of a traceback: the diagnostics, and the lines that led here."""
+        return [f"{type(self).__name__}:", *str(self).split("\n"), *self._called_from()]
+
+    def _called_from(self) -> list[str]:
+        told = {(d.span.source.name, d.span.line) for d in self.diagnostics if d.span is not None}
+        lines = [
+            f"{printable(s.source.name)}:{s.line}: {printable(s.source.line(s.line).strip())}"
+            for s in calls(self.__traceback__)
+            if (s.source.name, s.line) not in told
+        ]
+        if len(lines) > _CALLS:
+            lines[_CALLS // 2 : -_CALLS // 2] = ["…"]
+        return [f"{'called from' if n == 0 else '':<11} {line}" for n, line in enumerate(lines)]
 
 
 class CompilationError(DsimError):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import linecache
 import sys
+import sysconfig
 import types
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,6 +13,7 @@ from dsim.diagnostics.spans import Source, Span
 
 _OWN = __name__.split(".", 1)[0]
 _FOLDER = str(Path(__file__).parents[1])
+_LIBRARIES = tuple({sysconfig.get_path(kind) for kind in ("stdlib", "platstdlib", "purelib", "platlib")})
 
 
 def caller() -> Span | None:
@@ -21,7 +23,30 @@ def caller() -> Span | None:
         frame = frame.f_back
     if frame is None:
         return None
-    name, line = frame.f_code.co_filename, frame.f_lineno
+    return _line(frame, frame.f_lineno)
+
+
+def calls(trace: types.TracebackType | None) -> list[Span]:
+    """The lines of a person's Python that `trace` came through, outermost first.
+
+    Not those of libraries, and none outside of the last magic of a notebook: that is what called it.
+    """
+    found: list[Span] = []
+    while trace is not None:
+        module = trace.tb_frame.f_globals.get("__name__", "")
+        if module.partition(".")[0] == "IPython":
+            found.clear()
+        elif not _own(trace.tb_frame) and not trace.tb_frame.f_code.co_filename.startswith(_LIBRARIES):
+            line = _line(trace.tb_frame, trace.tb_lineno)
+            if line is not None and not line.text.startswith("%%"):  # a magic is no call
+                found.append(line)
+        trace = trace.tb_next
+    return found
+
+
+def _line(frame: types.FrameType, line: int) -> Span | None:
+    """A line of `frame`, or None when there is no text of it."""
+    name = frame.f_code.co_filename
     text = linecache.getline(name, line, frame.f_globals).rstrip("\n")
     if not text.strip():
         return None

@@ -139,6 +139,26 @@ def test_a_kernel_of_a_cell_names_the_cell_when_it_fails_later(notebook):
     assert "2 │ y[n] = 1.0" in ran.stdout
 
 
+def test_the_calls_that_led_to_an_error_are_told(notebook):
+    notebook.good("%%kernel up(n: ds.i32)\nfor i in range(n):\n    y[i] = 1.0")
+    ran = notebook.run("def step(n):\n    up(n)\n\nfor n in (8, 9):\n    step(n)")
+    assert ran.stdout.split("\n")[-3:] == [
+        "called from cell In[4]:5: step(n)",
+        "            cell In[4]:2: up(n)",
+        "",
+    ]
+    again = notebook.run("def down(n):\n    up(9) if n == 0 else down(n - 1)\n\ndown(30)").stdout
+    assert again.count("down(n - 1)") == 7
+    assert "            …\n" in again
+
+
+def test_a_call_that_is_shown_is_not_told_again(notebook):
+    notebook.good("%%kernel up(n: ds.i32)\nfor i in range(n):\n    y[i] = 1.0")
+    assert "called from" not in notebook.run("up()").stdout
+    assert "called from" not in notebook.run("%%kernel down\nup(1)\nx[0] = nix").stdout
+    assert "called from" not in notebook.run("%%kernel down --loss U\nU[None] = y[9]").stdout
+
+
 def test_a_mistake_in_a_func_of_another_cell_is_marked_at_the_call(notebook):
     notebook.good("@ds.func\ndef half(a):\n    return a * nix")
     ran = notebook.run("%%kernel wrong\nfor i in y:\n    y[i] = half(y[i])")
