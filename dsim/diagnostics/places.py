@@ -73,10 +73,15 @@ def display_name(filename: str) -> str:
     return f"cell {label}" if kind == "Cell" else filename
 
 
+def ours(name: str) -> bool:
+    """Whether a source of this name is one of dsim's own files."""
+    return name.startswith(_FOLDER)
+
+
 def outside(span: Span | None, calls: Sequence[Span]) -> tuple[Span | None, tuple[Span, ...]]:
     """`span`, and the calls that led to it, outermost first, without what stands in dsim's own funcs.
 
     What is wrong in one of those is the call, as a person sees it.
     """
-    places = [s for s in (*calls, span) if s is not None and not s.source.name.startswith(_FOLDER)]
+    places = [s for s in (*calls, span) if s is not None and not ours(s.source.name)]
     return (places[-1], tuple(places[:-1])) if places else (span, tuple(calls))

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+_MOST = 4  # numbers of a vector or matrix that stand in a line with all of them
+_FIRST = 3  # that stand there of others
 _DIGITS = 6  # of what stands in JSON: sums over threads differ in the last ones from run to run
 
 
@@ -32,6 +35,40 @@ def short(value: Any) -> str:
         text = f"{number:.3g}"
         return "0" if text == "-0" else text
     return str(number)
+
+
+def brief(value: Any) -> str:
+    """As `short`, of many numbers only the first ones: with how many there are, and the length of all."""
+    array = np.asarray(value)
+    if array.size <= _MOST:
+        return short(array)
+    shape = "×".join(map(str, array.shape))
+    if not array.any():
+        return f"0 ({shape})"
+    first = short(array[0]) if array.ndim > 1 else ", ".join(short(v) for v in array[:_FIRST])
+    if array.ndim > 1 and array.shape[1] > _MOST:
+        first = f"({', '.join(short(v) for v in array[0, :_FIRST])}, …)"
+    return f"({first}, …) {shape}{'' if array.ndim > 1 else ' numbers'}, norm {short(norm(array))}"
+
+
+def norm(value: Any) -> float:
+    """The length of all numbers together, without overflow of their squares."""
+    wide = np.abs(np.asarray(value).astype(np.float64)).ravel()
+    largest = float(wide.max()) if wide.size else 0.0
+    if largest == 0 or not np.isfinite(largest):
+        return largest
+    return largest * float(np.sqrt(np.sum((wide / largest) ** 2)))
+
+
+def cut(text: str, most: int) -> str:
+    """`text`, with an ellipsis in the place of what is more than `most` characters."""
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def listed(names: Sequence[str]) -> str:
+    """``x``, ``x and v``, ``x, v and C``."""
+    *others, last = names
+    return f"{', '.join(others)} and {last}" if others else last
 
 
 def size(count: int) -> str:

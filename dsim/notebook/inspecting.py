@@ -15,6 +15,7 @@ from dsim.notebook.report import empty, finished
 from dsim.notebook.request import looked_up
 from dsim.notebook.summary import Summary
 from dsim.runtime.differences import GradientCheck
+from dsim.runtime.forms import Form
 from dsim.runtime.kernel import Kernel, adjoint_of
 from dsim.runtime.tape import Tape
 
@@ -22,33 +23,46 @@ from dsim.runtime.tape import Tape
 def adjoint_report(name: str, namespace: Mapping[str, Any]) -> Json:
     """The adjoint of a kernel, opened."""
     kernel = _kernel(name, "%adjoint", namespace)
-    places, summary = Places(None), Summary(kernel.__name__)
+    summary = Summary(kernel.__name__)
     with _known_arguments(f"%adjoint {name}"):
         form = kernel.primal
-    summary.effects(form)
+    places = _tell(form, summary)
     adjoint_of(form)  # where there is none, this says why
     report = empty("check", None, kernel.__name__)
-    return finished(report, summary, (), places, listings(form, places, None), "adjoint")
+    return finished(report, summary, (), places, listings(form, kernel.__name__, places, None), "adjoint")
 
 
 def check_report(name: str, namespace: Mapping[str, Any]) -> Json:
     """What there is to say of a kernel before it runs."""
     kernel = _kernel(name, "%check", namespace)
-    places, summary = Places(None), Summary(kernel.__name__)
+    summary = Summary(kernel.__name__)
     with _known_arguments(f"%check {name}"):
         found = kernel.check()
     report = empty("check", None, kernel.__name__)
     try:
         form = kernel.primal
     except CompilationError as error:
+        places = Places(None)
         report["status"] = "failed"
         report["diagnostics"] = in_order(places.diagnostic(d) for d in error.diagnostics)
+        report["origins"] = places.origins()
         report["summary"]["text"] = f"{kernel.__name__}: cannot be compiled"
         return report
-    summary.effects(form)
+    places = _tell(form, summary)
     if not found:
         summary.parts.append("nothing to say")
     return finished(report, summary, found, places, (), None)
+
+
+def _tell(form: Form, summary: Summary) -> Places:
+    """What the kernel is; the places of the text that it stands in."""
+    span = form.kernel.origin.span
+    places = Places(None, span and span.source)
+    if span is not None:
+        summary.row("defined", places.name(span))
+    summary.effects(form)
+    summary.loops(form, places)
+    return places
 
 
 @contextmanager

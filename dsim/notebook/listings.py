@@ -1,4 +1,4 @@
-"""The programs behind a kernel as texts, with the cell's line that each of their lines comes from."""
+"""The programs behind a kernel as texts, with the person's line that each of their lines comes from."""
 
 from __future__ import annotations
 
@@ -8,27 +8,31 @@ from dsim.runtime.forms import Form
 from dsim.runtime.kernel import adjoint_of
 
 
-def listings(form: Form, places: Places, shown: str | None) -> list[Json]:
+def listings(form: Form, kernel: str, places: Places, shown: str | None) -> list[Json]:
     """The adjoint as Python, the kernel as IR and as Python; LLVM's assembly when it is `shown`."""
     found: list[Json] = []
+    name = harmless(kernel)
     try:
         adjoint = adjoint_of(form).python_lines
-        found.append(_listing("adjoint", "python", adjoint, places))
+        found.append(_listing(name, "adjoint", "python", adjoint, places))
     except GradientError:
         pass  # the diagnostics say why there is none
-    found.append(_listing("ir", "dsim-ir", form.ir_lines, places))
-    found.append(_listing("python", "python", form.python_lines, places))
+    found.append(_listing(name, "ir", "dsim-ir", form.ir_lines, places))
+    found.append(_listing(name, "python", "python", form.python_lines, places))
     if shown == "llvm":
-        found.append(_listing("llvm", "llvm", [(line, None) for line in form.llvm.split("\n")], places))
+        found.append(_listing(name, "llvm", "llvm", [(line, None) for line in form.llvm.split("\n")], places))
     return found
 
 
-def _listing(name: str, language: str, lines: list, places: Places) -> Json:
+def _listing(kernel: str, name: str, language: str, lines: list, places: Places) -> Json:
     while lines and not lines[-1][0]:
         lines = lines[:-1]
+    told = [places.origin(origin) for _, origin in lines]
     return {
         "name": name,
+        "kernel": kernel,
         "language": language,
         "text": harmless("\n".join(text for text, _ in lines)),
-        "lines": [places.line(origin) for _, origin in lines],
+        "lines": [at and at[1] for at in told],
+        "origins": [at and at[0] for at in told],
     }

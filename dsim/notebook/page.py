@@ -11,11 +11,28 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
+from dsim.notebook.colours import Pieces, pieces
 from dsim.notebook.places import harmless
-from dsim.notebook.plain import by_line, ends, kind, scale, where
+from dsim.notebook.reading import (
+    Report,
+    by_line,
+    ends,
+    in_cell,
+    kind,
+    line_text,
+    listings_by_name,
+    margin,
+    margin_means,
+    place_name,
+    rows_by_kernel,
+    scale,
+    underline,
+    where,
+)
 
+_LINE = "\n"
 _TITLES = {"adjoint": "Adjoint", "ir": "IR", "python": "Python", "llvm": "LLVM"}
-Report = Mapping[str, Any]
+_LEFT = ' style="text-align: left"'  # for where a report's own styles are taken away
 
 
 def page(report: Report, tape: str = "") -> str:
@@ -40,18 +57,25 @@ def _parts(report: Report, tape: str) -> Iterator[str]:
         yield _listing(report)
         yield _legend(report)
     else:
-        yield "".join(f'<div class="dsim-alone">{_diagnostic(d)}</div>' for d in report["diagnostics"])
-    rows = "".join(
-        f"<tr><th scope=row>{_text(r['label'])}</th><td>{_text(r['value'])}</td></tr>"
-        for r in report["summary"]["rows"]
-    )
+        yield "".join(
+            f'<div class="dsim-alone">{_diagnostic(report, d)}</div>' for d in report["diagnostics"]
+        )
+    rows = "".join(_rows(report))
     if rows:
         yield _section("Summary", f'<table class="dsim-rows">{rows}</table>', report["kind"] == "check")
     if tape:
         yield _section("Tape", tape, report["open"] == "tape")
-    for found in report["listings"]:
-        code = _numbered(found) if any(found["lines"]) else f"<pre>{_text(found['text'])}</pre>"
-        yield _section(_TITLES[found["name"]], code, report["open"] == found["name"])
+    for name, found in listings_by_name(report).items():
+        content = "".join(_made_from(report, listing, len(found) > 1) for listing in found)
+        yield _section(_TITLES[name], content, report["open"] == name)
+
+
+def _rows(report: Report) -> Iterator[str]:
+    for kernel, rows in rows_by_kernel(report):
+        if kernel:
+            yield f'<tr><th colspan=2 class="dsim-kernel"{_LEFT}>{_text(kernel)}</th></tr>'
+        for r in rows:
+            yield f"<tr><th scope=row{_LEFT}>{_text(r['label'])}</th><td{_LEFT}>{_text(r['value'])}</td></tr>"
 
 
 def _section(name: str, content: str, opened: bool) -> str:
@@ -62,60 +86,89 @@ def _section(name: str, content: str, opened: bool) -> str:
 
 
 def _listing(report: Report) -> str:
-    texts, below = ends(report), by_line(report["diagnostics"])
+    briefs, texts = ends(report, "brief"), ends(report, "text")
+    below = by_line(report["diagnostics"])
     heat = {h["line"]: h for h in (report["heat"] or {"lines": ()})["lines"]}
-    lines = report["source"].split("\n")
+    lines = pieces(report["source"])
     whole = report["status"] == "failed" or heat or any(texts.values())
-    told = range(1, len(lines) + 1) if whole else _concerned(report["diagnostics"], len(lines))
+    told = range(1, len(lines) + 1) if whole else _concerned(report, len(lines))
     rows = []
     for n in told:
-        code = lines[n - 1]
         if n - 1 not in told and n > 1:
             rows.append("<tr><td class=dsim-number>⋮</td><td></td><td></td></tr>")
         found = below.get(n, [])
-        rows.append(_line(n, _underlined(code, found), heat.get(n), texts.get(n, "")))
-        rows += [f'<tr class="dsim-below"><td></td><td colspan=2>{_diagnostic(d)}</td></tr>' for d in found]
+        code = _underlined(lines[n - 1], found)
+        rows.append(_line(n, code, heat.get(n), briefs.get(n, ""), texts.get(n, "")))
+        told_below = "".join(_diagnostic(report, d) for d in found)
+        if found:
+            rows.append(f'<tr class="dsim-below"><td></td><td colspan=2{_LEFT}>{told_below}</td></tr>')
     return f'<div class="dsim-wide"><table class="dsim-listing">{"".join(rows)}</table></div>' if rows else ""
 
 
-def _concerned(diagnostics: Sequence[Mapping[str, Any]], count: int) -> list[int]:
+def _concerned(report: Report, count: int) -> list[int]:
     """The lines of the cell that diagnostics name, each with its neighbours."""
-    found = [d["line"] for d in diagnostics]
-    found += [r["line"] for d in diagnostics for r in d["related"] if r["cell"]]
+    places = [p for d in report["diagnostics"] for p in (d, *d["related"])]
+    found = [p["line"] for p in places if in_cell(report, p)]
     return sorted({n for line in found for n in (line - 1, line, line + 1) if 1 <= n <= count})
 
 
-def _line(number: int, code: str, heat: Mapping[str, Any] | None, end: str) -> str:
+def _line(number: int, code: str, heat: Mapping[str, Any] | None, brief: str, end: str) -> str:
     style = told = ""
     if heat is not None:
         style = f' style="--dsim-heat:{heat["level"]:.3f}"'
         told = f' title="adjoint {_text(heat["adjoint"])}"'
     klass = ' class="dsim-hot"' if heat is not None else ""
+    whole = f' title="{_text(end)}"' if brief != end else ""
     return (
         f"<tr{klass}{style}><td class=dsim-number{told}>{number}</td>"
-        f"<td class=dsim-code><pre>{code}</pre></td><td class=dsim-end>{_text(end)}</td></tr>"
+        f"<td class=dsim-code{_LEFT}><pre>{code}</pre></td>"
+        f"<td class=dsim-end{_LEFT}{whole}>{_text(brief)}</td></tr>"
     )
 
 
-def _underlined(code: str, found: list[Mapping[str, Any]]) -> str:
-    """The text of a line with what diagnostics are about underlined; of several, the most serious one's."""
+def _underlined(line: Pieces, found: Sequence[Mapping[str, Any]]) -> str:
+    """A line in colours, with what diagnostics are about underlined; of several, the most serious one's."""
     if not found:
-        return _text(code)
+        return _coloured(line)
     d = min(found, key=lambda d: ("error", "warning", "note").index(d["level"]))
-    end = d["end_column"] if d["end_line"] == d["line"] else len(code)
-    start, end = min(d["column"], len(code)), min(max(end, d["column"] + 1), len(code))
-    inner = f'<span class="dsim-under dsim-{d["level"]}">{_text(code[start:end])}</span>'
-    return _text(code[:start]) + inner + _text(code[end:])
+    start, end = underline(d)
+    inner = f'<span class="dsim-under dsim-{d["level"]}">{_coloured(line, start, end)}</span>'
+    return _coloured(line, 0, start) + inner + _coloured(line, end)
 
 
-def _diagnostic(d: Mapping[str, Any]) -> str:
-    more = [f"line {d['line']}, column {d['column'] + 1}"]
-    more += [f"line {r['line']}: {r['source'].strip()} ← {r['message']}" for r in d["related"]]
-    if d["help"]:
-        more.append(f"help: {d['help']}")
-    lines = "".join(f"<div>{_text(line)}</div>" for line in more)
-    head = f"<b>{_text(kind(d))}</b> {_text(d['message'])}"
-    return f'<div class="dsim-diagnostic dsim-{d["level"]}">{head}{lines}</div>'
+def _coloured(line: Pieces, start: int = 0, end: int | None = None) -> str:
+    """The columns from `start` to `end` of a line."""
+    parts, at = [], 0
+    for klass, piece in line:
+        kept = piece[max(start - at, 0) : None if end is None else max(end - at, 0)]
+        at += len(piece)
+        if kept:
+            parts.append(f"<span class={klass}>{_text(kept)}</span>" if klass else _text(kept))
+    return "".join(parts)
+
+
+def _diagnostic(report: Report, d: Mapping[str, Any]) -> str:
+    """What is wrong, the lines that it is about with what is there, the fix."""
+    head = f"<div><b>{_text(kind(d))}</b> {_text(d['message'])}</div>"
+    places = "".join(_place(report, p, sign) for p, sign in ((d, "^"), *((r, "-") for r in d["related"])))
+    help = f"<div><b>help</b> {_text(d['help'])}</div>" if d["help"] else ""
+    grid = f'<div class="dsim-places">{places}</div>' if places else ""
+    return f'<div class="dsim-diagnostic dsim-{d["level"]}">{head}{grid}{help}</div>'
+
+
+def _place(report: Report, place: Mapping[str, Any], sign: str) -> str:
+    """A line with what is underlined in it, and below that what is there."""
+    name, code = place_name(report, place), place["text"]
+    if not name:
+        return ""
+    indent = len(code) - len(code.lstrip())
+    start, end = underline(place)
+    start = max(start, indent)
+    signs = f"<span class=dsim-carets aria-hidden=true>{sign * max(end - start, 1)}</span>"
+    label = f" {_text(place['label'])}" if place["label"] else ""
+    return (
+        f"<span>{_text(name)}</span><pre>{_text(code[indent:])}\n{' ' * (start - indent)}{signs}{label}</pre>"
+    )
 
 
 def _legend(report: Report) -> str:
@@ -130,11 +183,26 @@ def _legend(report: Report) -> str:
     return f'<p class="dsim-legend">{told}</p>' if told else ""
 
 
-def _numbered(listing: Mapping[str, Any]) -> str:
-    """A listing with the cell's line before each of its lines."""
-    lines = zip(listing["text"].split("\n"), listing["lines"], strict=True)
-    rows = "".join(
-        f"<tr><td class=dsim-number>{n or ''}</td><td class=dsim-code><pre>{_text(text)}</pre></td></tr>"
-        for text, n in lines
-    )
-    return f'<div class="dsim-wide"><table class="dsim-listing">{rows}</table></div>'
+# ------------------------------------------------------------------ what was made from them
+
+
+def _made_from(report: Report, listing: Mapping[str, Any], several: bool) -> str:
+    """A listing with the person's line before each of its lines; of `several` kernels', with the name."""
+    what = [f"<b>{_text(listing['kernel'])}</b>"] if several else []
+    what += [_text(margin_means(report, listing))] if margin_means(report, listing) else []
+    head = f'<p class="dsim-legend">{" ".join(what)}</p>' if what else ""
+    text = listing["text"]
+    lines = pieces(text) if listing["language"] == "python" else [(("", line),) for line in text.split("\n")]
+    # One text, with the margin in it: so it is told also where a page's styles are taken away.
+    numbers = margin(report, listing)
+    width = max(map(len, numbers))
+    made = []
+    for n, (line, number) in enumerate(zip(lines, numbers, strict=True)):
+        side = f"<span class=dsim-number>{_text(f'{number:>{width}} │ ')}</span>" if width else ""
+        quoted = ""
+        # The adjoint and Python quote the person's lines as comments; other languages do not.
+        if listing["language"] != "python" and number and (n == 0 or numbers[n - 1] != number):
+            theirs = line_text(report, listing["origins"][n], listing["lines"][n]).strip()
+            quoted = f"   <span class=dsim-end>{_text(theirs)}</span>"
+        made.append(side + _coloured(line) + quoted)
+    return f"{head}<pre>{_LINE.join(made)}</pre>"

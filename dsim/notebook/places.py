@@ -1,11 +1,13 @@
-"""Where a report says that something stands: in its cell, or elsewhere with the line's text."""
+"""Where a report says that something stands: in its cell, or elsewhere, with the line's text."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from pathlib import PurePath
 from typing import Any
 
-from dsim.diagnostics import Diagnostic, Label, Level, Span
+from dsim.diagnostics import Diagnostic, Label, Level, Source, Span
+from dsim.diagnostics.places import ours
 from dsim.ir.nodes import Origin
 from dsim.notebook.cells import Cell
 
@@ -13,6 +15,7 @@ Json = dict[str, Any]
 
 # A tape that saves what is overwritten and one that refuses it say the same, at different levels.
 _CODES = {"overwrites": "overwritten"}
+_HERE = "this cell"
 
 
 def harmless(text: str) -> str:
@@ -27,17 +30,29 @@ def harmless(text: str) -> str:
 
 
 class Places:
-    """The places of one cell, or of none: then every line is elsewhere."""
+    """The places that a report names.
 
-    def __init__(self, cell: Cell | None) -> None:
+    Parameters
+    ----------
+    cell : Cell or None
+        The cell that the report is about.
+    source : Source, optional
+        Of a report about no cell: the text that the kernel stands in, perhaps another cell.
+    """
+
+    def __init__(self, cell: Cell | None, source: Source | None = None) -> None:
         self._cell = cell
+        self._main = source if cell is None else cell.source
+        self._origins: dict[str, dict[int, str]] = {}  # by name, the lines that were named
+        if self._main is not None:
+            self._origins[self._main.name] = {}
 
     def inside(self, span: Span | None) -> bool:
-        """Whether `span` is in the cell."""
-        return self._cell is not None and span is not None and span.source.name == self._cell.source.name
+        """Whether `span` is in the text that the report is about."""
+        return self._main is not None and span is not None and span.source.name == self._main.name
 
     def of(self, origin: Origin | None) -> Span | None:
-        """The line of the cell that something comes from, perhaps through a call."""
+        """The line of that text that something comes from, perhaps through a call."""
         if origin is None:
             return None
         return next((s for s in (origin.span, *reversed(origin.inlined)) if self.inside(s)), None)
@@ -47,36 +62,80 @@ class Places:
         found = self.of(origin)
         return None if found is None else found.line
 
+    def origin(self, origin: Origin | None) -> tuple[int, int] | None:
+        """The person's line that something comes from: which cell or file, and the number in it."""
+        if origin is None:
+            return None
+        spans = (s for s in (origin.span, *reversed(origin.inlined)) if s is not None)
+        found = next((s for s in spans if not ours(s.source.name)), None)
+        return None if found is None else (self._cited(found), found.line)
+
+    def name(self, span: Span) -> str:
+        """``cell In[3], line 1``."""
+        return f"{_HERE if self._here(span.source.name) else _known_as(span.source.name)}, line {span.line}"
+
+    def origins(self) -> list[Json]:
+        """What has been named so far, as JSON: cells and files with those of their lines."""
+        return [
+            {
+                "name": _HERE if self._here(name) else harmless(_known_as(name)),
+                "here": self._here(name),
+                "lines": [
+                    {"line": n, "text": harmless(text)}
+                    for n, text in sorted(lines.items())
+                    if not self._here(name)  # the report has the whole text
+                ],
+            }
+            for name, lines in self._origins.items()
+        ]
+
+    def _here(self, name: str) -> bool:
+        return self._cell is not None and name == self._cell.source.name
+
+    def _cited(self, span: Span) -> int:
+        """The number of the text that `span` points into; from now on the report has its line."""
+        lines = self._origins.setdefault(span.source.name, {})
+        lines[span.line] = span.source.line(span.line)
+        return list(self._origins).index(span.source.name)
+
     def diagnostic(self, d: Diagnostic, level: Level | None = None) -> Json:
         """`d` as JSON: what it is mainly about stands in the cell, and the rest is related to it."""
-        main = next((s for s in (d.span, *(label.span for label in d.labels)) if self.inside(s)), None)
-        labels = list(d.labels)
-        if d.span is not None and d.span is not main:
-            labels.insert(0, Label(d.span, d.here or "here"))
-        labels = [label for label in labels if label.span is not main]
-        if main is None and self._cell is not None:
-            main = self._cell.whole_line(self._cell.first)
-        elif main is None and labels:
-            main = labels.pop(0).span
-        here = d.here if main is d.span and d.here != "here" else ""
+        here, *others = self._sorted(d)
         return {
             "level": (level or d.level).value,
             "code": _CODES.get(d.code, d.code),
-            "message": harmless(f"{d.message}: {here}" if here else d.message),
+            "message": harmless(d.message),
             "help": harmless(d.remedy) or None,
-            **position(main),
-            "related": [self.related(label) for label in labels],
+            **self._place(here),
+            "related": [self._place(label) for label in others],
         }
 
-    def related(self, label: Label) -> Json:
-        """A second place as JSON."""
-        span = label.span
+    def _sorted(self, d: Diagnostic) -> list[Label | None]:
+        """The places of `d`; the first one is what it is about here."""
+        labels = [Label(d.span, d.here), *d.labels] if d.span is not None else list(d.labels)
+        main = next((label for label in labels if self.inside(label.span)), None)
+        if main is None and self._cell is not None:
+            main = Label(self._cell.whole_line(self._cell.first), "")
+        elif main is None:
+            main = labels[0] if labels else None
+        # What has no words of its own is told by where it stands.
+        others = [label if label.text else Label(label.span, "here") for label in labels if label is not main]
+        return [main, *others]
+
+    def _place(self, label: Label | None) -> Json:
+        """A place of a diagnostic, with what there is to say of it."""
+        span = None if label is None else label.span
         return {
+            "origin": None if span is None else self._cited(span),
             **position(span),
-            "message": harmless(label.text),
-            "source": harmless(span.source.line(span.line)),
-            "cell": self.inside(span),
+            "text": "" if span is None else harmless(span.source.line(max(span.line, 1))),
+            "label": "" if label is None else harmless(label.text),
         }
+
+
+def _known_as(name: str) -> str:
+    """A cell by its number, a file by its name without the folder: that is the same on every machine."""
+    return name if name.startswith("cell ") else PurePath(name).name
 
 
 def position(span: Span | None) -> Json:

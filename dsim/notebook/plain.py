@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from dsim.notebook.places import harmless
+from dsim.notebook.reading import (
+    Report,
+    by_line,
+    ends,
+    kind,
+    listings_by_name,
+    margin,
+    margin_means,
+    place_name,
+    rows_by_kernel,
+    scale,
+    underline,
+    where,
+)
 
 _BARS = "▁▂▃▄▅▆▇█"
 _WIDEST = 72  # columns of code before the texts at line ends
-Report = Mapping[str, Any]
 
 
 def text(report: Report) -> str:
@@ -18,98 +31,89 @@ def text(report: Report) -> str:
     if report["status"] == "failed":
         found = [d for d in report["diagnostics"] if d["level"] == "error"]
         if found:
-            lines[0] += f": line {found[0]['line']}, column {found[0]['column'] + 1}: {found[0]['message']}"
-        lines += [f"  line {d['line']}, column {d['column'] + 1}: {title(d)}" for d in found[1:]]
+            lines[0] += f": {_at(report, found[0])}{found[0]['message']}"
+        lines += [f"  {_title(report, d)}" for d in found[1:]]
         return "\n".join(map(harmless, lines))
     lines += _rows(report)
     if report["source"] is not None and (report["heat"] or report["probe"] or report["diagnostics"]):
         lines += ["", *_listing(report)]
     else:
-        lines += [line for d in report["diagnostics"] for line in ("", *_elsewhere(d))]
+        lines += [line for d in report["diagnostics"] for line in ("", *_alone(report, d))]
     lines += _opened(report)
     return "\n".join(harmless(line).rstrip() for line in lines)
 
 
-def kind(d: Mapping[str, Any]) -> str:
-    """The level and code of a diagnostic."""
-    return f"{d['level']}[{d['code']}]"
+def _at(report: Report, d: Mapping[str, Any]) -> str:
+    name = place_name(report, d)
+    return f"{name}, column {d['column'] + 1}: " if name else ""
 
 
-def title(d: Mapping[str, Any]) -> str:
-    """What a diagnostic says, with its level and code."""
-    return f"{kind(d)}: {d['message']}"
+def _title(report: Report, d: Mapping[str, Any]) -> str:
+    """What a diagnostic says, with its place, level and code."""
+    return f"{_at(report, d)}{kind(d)}: {d['message']}"
 
 
-def scale(heat: Mapping[str, Any]) -> tuple[str, str]:
-    """The adjoints at both ends of the scale of heat; the first text is empty when they are equal."""
-    low, high = f"{heat['low']:.3g}", f"{heat['high']:.3g}"
-    return ("", high) if low == high else (low, high)
-
-
-def where(probe: Mapping[str, Any] | None) -> str:
-    """The iteration that was looked into: ``i = 3, trip 10 of 10``; empty when there is no loop."""
-    if probe is None:
-        return ""
-    told = [f"{i['name']} = {i['value']}" for i in probe["indices"]]
-    if probe["trip"] is not None:
-        told.append(f"trip {probe['trip']['value'] + 1} of {probe['trip']['count']}")
-    return ", ".join(told)
-
-
-def ends(report: Report) -> dict[int, str]:
-    """The text at the end of each line."""
-    found: dict[int, list[str]] = {}
-    for v in (report["probe"] or {"values": ()})["values"]:
-        found.setdefault(v["line"], []).append(v["text"])
-    return {line: "   ".join(texts) for line, texts in found.items()}
-
-
-def by_line(diagnostics: Sequence[Mapping[str, Any]]) -> dict[int, list[Mapping[str, Any]]]:
-    """Diagnostics by the line that they stand below."""
-    found: dict[int, list[Mapping[str, Any]]] = {}
-    for d in diagnostics:
-        found.setdefault(d["line"], []).append(d)
-    return found
-
-
-def _rows(report: Report) -> list[str]:
-    rows = report["summary"]["rows"]
-    width = max((len(r["label"]) for r in rows), default=0)
-    return [f"  {r['label']:<{width}}  {r['value']}" for r in rows]
+def _rows(report: Report) -> Iterator[str]:
+    width = max((len(r["label"]) for r in report["summary"]["rows"]), default=0)
+    for kernel, rows in rows_by_kernel(report):
+        if kernel:
+            yield f"  {kernel}"
+        indent = "    " if kernel else "  "
+        yield from (f"{indent}{r['label']:<{width}}  {r['value']}" for r in rows)
 
 
 def _listing(report: Report) -> Iterator[str]:
     source = report["source"].split("\n")
-    texts, below = ends(report), by_line(report["diagnostics"])
+    texts, below = ends(report, "brief"), by_line(report["diagnostics"])
     levels = {h["line"]: h["level"] for h in (report["heat"] or {"lines": ()})["lines"]}
     gutter = len(str(len(source)))
     widest = min(max((len(source[n - 1]) for n in texts if n <= len(source)), default=0), _WIDEST)
     for n, code in enumerate(source, 1):
         bar = _BARS[round(levels[n] * (len(_BARS) - 1))] if n in levels else " "
-        shown = f"{code.expandtabs(1):<{widest}}   {texts[n]}" if n in texts else code.expandtabs(1)
+        shown = f"{_straight(code):<{widest}}   {texts[n]}" if n in texts else _straight(code)
         yield f"{n:>{gutter}} {bar}│ {shown}"
         for d in below.get(n, ()):
-            yield from (f"{'':>{gutter}}  │ {line}" for line in _below(d, code))
+            yield from (f"{'':>{gutter}}  │ {line}" for line in _below(report, d))
     yield from _legend(report)
 
 
-def _below(d: Mapping[str, Any], code: str) -> Iterator[str]:
-    end = d["end_column"] if d["end_line"] == d["line"] else len(code)
-    yield " " * d["column"] + "^" * max(end - d["column"], 1)
-    yield f"line {d['line']}, column {d['column'] + 1}: {title(d)}"
-    yield from _more(d)
-
-
-def _more(d: Mapping[str, Any]) -> Iterator[str]:
+def _below(report: Report, d: Mapping[str, Any]) -> Iterator[str]:
+    """A diagnostic below the line that it is about."""
+    yield _underlined(d, "^")
+    yield _title(report, d)
     for r in d["related"]:
-        yield f"  line {r['line']}: `{r['source'].strip()}`: {r['message']}"
+        yield from (f"  {line}" for line in _quoted(report, r, "-"))
     if d["help"]:
         yield f"  help: {d['help']}"
 
 
-def _elsewhere(d: Mapping[str, Any]) -> Iterator[str]:
-    yield f"line {d['line']}, column {d['column'] + 1}: {title(d)}"
-    yield from _more(d)
+def _alone(report: Report, d: Mapping[str, Any]) -> Iterator[str]:
+    """A diagnostic that stands below no line, with all lines that it is about."""
+    yield f"{kind(d)}: {d['message']}"
+    for place, sign in ((d, "^"), *((r, "-") for r in d["related"])):
+        yield from (f"  {line}" for line in _quoted(report, place, sign))
+    if d["help"]:
+        yield f"  help: {d['help']}"
+
+
+def _quoted(report: Report, place: Mapping[str, Any], sign: str) -> Iterator[str]:
+    """The line of a place, with what is underlined in it."""
+    name, code = place_name(report, place), place["text"]
+    if name:
+        indent = len(code) - len(code.lstrip())
+        yield f"{name}: {_straight(code[indent:])}"
+        yield " " * (len(name) + 2) + _underlined(place, sign, indent)
+
+
+def _underlined(place: Mapping[str, Any], sign: str, indent: int = 0) -> str:
+    start, end = (max(column - indent, 0) for column in underline(place))
+    end = max(end, start + 1)
+    return f"{' ' * start}{sign * (end - start)} {place['label']}".rstrip()
+
+
+def _straight(code: str) -> str:
+    """A line of code with tabs as wide as the other characters, for what stands below it."""
+    return code.expandtabs(1)
 
 
 def _legend(report: Report) -> Iterator[str]:
@@ -123,7 +127,13 @@ def _legend(report: Report) -> Iterator[str]:
 
 
 def _opened(report: Report) -> Iterator[str]:
-    """The listing that was asked for."""
-    for listing in report["listings"]:
-        if listing["name"] == report["open"]:
-            yield from ("", f"{listing['name']}:", *(f"  {line}" for line in listing["text"].split("\n")))
+    """The listings that were asked for."""
+    found = listings_by_name(report).get(report["open"], [])
+    for listing in found:
+        which = f"{listing['name']} of {listing['kernel']}" if len(found) > 1 else listing["name"]
+        means = margin_means(report, listing)
+        yield from ("", f"{which}{f' ({means})' if means else ''}:")
+        numbers = margin(report, listing)
+        width = max(map(len, numbers))
+        side = [f"{n:>{width}} │ " if width else "" for n in numbers]
+        yield from (f"  {n}{line}" for n, line in zip(side, listing["text"].split("\n"), strict=True))

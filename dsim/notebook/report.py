@@ -13,7 +13,7 @@ from dsim.notebook.places import Json, Places, harmless, in_order
 from dsim.notebook.summary import Summary
 
 MIME = "application/vnd.dsim.report+json"
-VERSION = 1
+VERSION = 2
 
 
 def empty(kind: str, source: str | None, kernel: str | None) -> Json:
@@ -22,6 +22,7 @@ def empty(kind: str, source: str | None, kernel: str | None) -> Json:
         "version": VERSION,
         "kind": kind,
         "source": source,
+        "origins": [],
         "kernel": kernel,
         "status": "ok",
         "open": "summary",
@@ -44,6 +45,7 @@ def failed(cell: Cell, kernel: str | None, errors: Iterable[Diagnostic]) -> Json
     found = in_order(places.diagnostic(d, level) for d in errors)
     report["status"] = "failed"
     report["diagnostics"] = found
+    report["origins"] = places.origins()
     what = "not compiled" if kernel is None else f"{kernel}: compiled, but it failed when it ran"
     report["summary"] = {"text": what, "rows": []}
     return report
@@ -62,9 +64,13 @@ def finished(
     diagnostics = [places.diagnostic(d, Level.WARNING if d.level is Level.ERROR else None) for d in found]
     report["diagnostics"] = in_order(diagnostics)
     report["listings"] = list(listings)
+    report["origins"] = places.origins()
     report["summary"] = {
         "text": harmless(summary.text()),
-        "rows": [{"label": label, "value": harmless(value)} for label, value in summary.rows],
+        "rows": [
+            {"kernel": harmless(kernel), "label": label, "value": harmless(value)}
+            for kernel, label, value in summary.rows
+        ],
     }
     if shown is not None:
         report["open"] = shown

@@ -29,15 +29,20 @@ class Compiled:
 
     Attributes
     ----------
-    form : Form or None
-        The last kernel; None when there is one for each of some arguments, and none was given.
+    forms : dict of str to (Form or None)
+        The kernels by their names; None when there is one for each of some arguments, and none was given.
     found : list of Diagnostic
         What there is to say of all of them.
     """
 
-    form: Form | None = None
+    forms: dict[str, Form | None] = field(default_factory=dict)
     found: list[Diagnostic] = field(default_factory=list)
     seconds: float = 0.0
+
+    @property
+    def form(self) -> Form | None:
+        """The last kernel."""
+        return list(self.forms.values())[-1]
 
 
 def compile_cell(asked: Request) -> Compiled:
@@ -52,10 +57,10 @@ def compile_cell(asked: Request) -> Compiled:
     with overheard() as heard:
         for k in asked.kernels:
             last = k is asked.kernel
-            made.form = _compiled(k, asked if last else None)
-            if made.form is not None:
-                made.found += overwrites(made.form) if k.generic else k.check()
-                machine_code(made.form, asked.loss if last else None)
+            form = made.forms[k.__name__] = _compiled(k, asked if last else None)
+            if form is not None:
+                made.found += overwrites(form) if k.generic else k.check()
+                machine_code(form, asked.loss if last else None)
     made.found += heard
     made.seconds = time.perf_counter() - begin
     return made
@@ -90,36 +95,40 @@ class ReportRun:
         self.places = Places(cell)
         self.report = empty("kernel", cell.source.text, asked.kernel.__name__)
         self._found = list(compiled.found)
-        self._summary = Summary(asked.kernel.__name__)
+        self._summary = Summary(asked.kernel.__name__, tuple(compiled.forms))
         self._probe: watched.Probe | None = None
         self._ran: runs.Ran | None = None
         self.tape, self.recorded, self.check = "", None, None
         self.report["timings"]["compile_s"] = compiled.seconds
-        if compiled.form is None:
-            self._summary.parts.append("compiled when it is launched, for its arguments")
-        else:
-            self._tell(compiled.form)
-        if len(asked.kernels) > 1:
-            others = ", ".join(k.__name__ for k in asked.kernels[:-1])
-            self._summary.rows.append(("also compiled", others))
-        texts = [] if compiled.form is None else listings(compiled.form, self.places, self._shown)
+        texts: list[Json] = []
+        for name, form in compiled.forms.items():
+            self._describe(name, form)
+            texts += [] if form is None else listings(form, name, self.places, self._shown)
+        if compiled.form is not None and asked.options.runs:
+            self._overheard(compiled.form)
         finished(self.report, self._summary, self._found, self.places, texts, self._shown)
 
     @property
     def _shown(self) -> str | None:
         return self.asked.options.show
 
-    def _tell(self, form: Form) -> None:
-        self._summary.effects(form)
-        self._summary.loops(form, self.places)
-        if self.asked.options.runs:
-            with overheard() as heard, state.alone():
-                self._run(form)
-            asked = self.asked
-            if asked.loss is not None:
-                loss = (asked.options.loss or asked.loss.name, asked.loss)
-                heard[:] = unused.told(self.cell, form, loss, asked.wrt, tuple(heard))
-            self._found += heard
+    def _describe(self, name: str, form: Form | None) -> None:
+        """What a kernel is, before it runs."""
+        if form is None:
+            self._summary.part("compiled when it is launched, for its arguments", name)
+            return
+        self._summary.effects(form, name)
+        self._summary.loops(form, self.places, name)
+
+    def _overheard(self, form: Form) -> None:
+        """Runs the last kernel, and keeps what was said of the run."""
+        asked = self.asked
+        with overheard() as heard, state.alone():
+            self._run(form)
+        if asked.loss is not None:
+            loss = (asked.options.loss or asked.loss.name, asked.loss)
+            heard[:] = unused.told(self.cell, form, loss, asked.wrt, tuple(heard))
+        self._found += heard
 
     def _run(self, form: Form) -> None:
         asked = self.asked

@@ -13,37 +13,67 @@ from dsim.notebook.places import Places
 from dsim.runtime.forms import Form
 from dsim.runtime.saved import Report as Saved
 
+_MOST = 3  # names in the one line: of more fields it tells how many there are
+_EFFECTS = (
+    ("reads", Load, "reads"),
+    ("stores", Store, "stores"),
+    ("accumulates", Accumulate, "accumulates into"),
+)
+
 
 @dataclass
 class Summary:
-    """Rows of label and value, and the parts of the one line."""
+    """Rows of label and value, and the parts of the one line.
+
+    Attributes
+    ----------
+    name : str
+        The kernel that a run is about.
+    kernels : tuple of str
+        All kernels that are told of; `name` alone by default.
+    rows : list of (str, str, str)
+        Kernel, label, value.
+    """
 
     name: str
-    rows: list[tuple[str, str]] = field(default_factory=list)
+    kernels: tuple[str, ...] = ()
+    rows: list[tuple[str, str, str]] = field(default_factory=list)
     parts: list[str] = field(default_factory=list)
 
     def text(self) -> str:
         """All of it in one line."""
-        return f"{self.name}: {'; '.join(self.parts)}" if self.parts else self.name
+        if len(self.kernels) > _MOST:
+            start = f"{len(self.kernels)} kernels, {figures.listed(self.kernels)}"
+        else:
+            start = "" if len(self.kernels) > 1 else self.name
+        parts = "; ".join(self.parts)
+        return f"{start}: {parts}" if start and parts else start or parts
 
-    # what the kernel is
+    def row(self, label: str, value: str, kernel: str | None = None) -> None:
+        """One more row: of the kernel that runs, unless it is another one's."""
+        self.rows.append((self.name if kernel is None else kernel, label, value))
 
-    def effects(self, form: Form) -> None:
-        """The fields that it reads, stores and accumulates to."""
-        words = []
-        for label, kind, past in (
-            ("reads", Load, "read"),
-            ("stores", Store, "stored"),
-            ("accumulates", Accumulate, "accumulated"),
-        ):
+    def part(self, told: str, kernel: str) -> None:
+        """What the one line says of a kernel before it runs."""
+        if len(self.kernels) <= _MOST:
+            self.parts.append(f"{kernel}: {told}" if len(self.kernels) > 1 else told)
+
+    # what the kernels are
+
+    def effects(self, form: Form, kernel: str | None = None) -> None:
+        """The fields that a kernel reads, stores and accumulates to."""
+        kernel, words = kernel or self.name, []
+        for label, kind, verb in _EFFECTS:
             names = [f.name for f, kinds in form.touching.items() if kind in kinds]
             if names:
-                self.rows.append((label, ", ".join(names)))
-                what = figures.count(len(names), "field") if kind is Load else ", ".join(names)
-                words.append(f"{what} {past}")
-        self.parts.append(", ".join(words) or "touches no fields")
+                self.row(label, ", ".join(names), kernel)
+                many = len(names) > _MOST
+                words.append(
+                    f"{verb} {figures.count(len(names), 'field') if many else figures.listed(names)}"
+                )
+        self.part(", ".join(words) or "uses no field", kernel)
 
-    def loops(self, form: Form, places: Places) -> None:
+    def loops(self, form: Form, places: Places, kernel: str | None = None) -> None:
         """Which of its outermost loops are parallel."""
         told: dict[str, None] = {}
         for s in form.kernel.body.statements:
@@ -52,26 +82,27 @@ class Summary:
                 where = "" if line is None else f"line {line}: "
                 told[f"{where}{'parallel' if s.parallel else 'serial'}"] = None
         if told:
-            self.rows.append(("loops", ", ".join(told)))
+            self.row("loops", ", ".join(told), kernel)
 
     # what a run gave
 
     def loss(self, name: str, value: float, gradients: Mapping[str, np.ndarray]) -> None:
         """The loss, and the length of its gradient in each field."""
-        self.rows.append(("loss", f"{name} = {figures.precise(value)}"))
-        lengths = [f"‖∂{name}/∂{of}‖ = {figures.short(_norm(g))}" for of, g in gradients.items()]
-        self.rows.append(("gradient", ", ".join(lengths) or "no other field with a gradient takes part"))
+        self.row("loss", f"{name} = {figures.precise(value)}")
+        lengths = [f"‖∂{name}/∂{of}‖ = {figures.short(figures.norm(g))}" for of, g in gradients.items()]
+        self.row("gradient", ", ".join(lengths) or "no other field with a gradient takes part")
         self.parts.append(", ".join([f"{name} = {figures.precise(value)}", *lengths]))
 
     def saved(self, saved: Saved) -> None:
         """What the tape had to save, by which line, for which reader."""
         if not saved:
-            self.rows.append(("saved", "nothing: no value that the gradient needs is overwritten"))
+            self.row("saved", "nothing: no value that the gradient needs is overwritten")
             return
-        self.rows += [
-            ("saved", f"{figures.size(r.bytes)} of {r.field}, overwritten by {r.writer}, read by {r.reader}")
-            for r in saved
-        ]
+        for r in saved:
+            self.row(
+                "saved",
+                f"{figures.size(r.bytes)} of {r.field}, overwritten by {r.writer}, read by {r.reader}",
+            )
         self.parts.append(f"{figures.size(saved.bytes)} saved")
 
     def tangents(self, by: str, found: Mapping[str, np.ndarray]) -> None:
@@ -79,23 +110,14 @@ class Summary:
         told = [
             f"{name}.dual = {figures.precise(t.item())}"
             if t.size == 1
-            else f"‖{name}.dual‖ = {figures.short(_norm(t))}"
+            else f"‖{name}.dual‖ = {figures.short(figures.norm(t))}"
             for name, t in found.items()
         ]
-        self.rows.append((f"tangent along {by}", ", ".join(told) or "no field has one"))
+        self.row(f"tangent along {by}", ", ".join(told) or "no field has one")
         if told:
             self.parts.append(", ".join(told))
 
     def check(self, result: str, numbers: str) -> None:
         """What comparing the gradient with differences gave."""
-        self.rows.append(("gradient check", f"{result}: {numbers}"))
+        self.row("gradient check", f"{result}: {numbers}")
         self.parts.append(f"gradient check {result}")
-
-
-def _norm(array: np.ndarray) -> float:
-    """The length of all numbers together, without overflow of their squares."""
-    wide = np.abs(array.astype(np.float64)).ravel()
-    largest = float(wide.max()) if wide.size else 0.0
-    if largest == 0 or not np.isfinite(largest):
-        return largest
-    return largest * float(np.sqrt(np.sum((wide / largest) ** 2)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,6 +25,7 @@ from dsim.runtime.tape import Tape
 from dsim.runtime.watching import Watching, watch
 
 _DECADES = 6  # that the scale of heat spans at most
+_LONGEST_NAME = 24  # characters of what a line assigns, at its end
 
 
 @dataclass(frozen=True)
@@ -179,16 +180,23 @@ def probe(seen: Seen, kernel: str, loss: str | None, places: Places) -> Json:
 
 
 def _value(w: Watched, loss: str | None) -> Json:
-    name, op = w.slot.name, w.slot.op
-    text = f"{name} {ACCUMULATE_SIGNS[op] if op else '='} {figures.short(w.value)}"
-    if w.gradient is not None:
-        of = f"∂{loss}/∂{name}" if loss is not None else f"tangent of {name}"
-        text += f"   {of} = {figures.short(w.gradient)}"
     gradient = None if w.gradient is None else figures.plain(w.gradient)
     return {
         "line": w.slot.span.line,
-        "name": name,
+        "name": w.slot.name,
         "value": figures.plain(w.value),
         "gradient": gradient,
-        "text": text,
+        "brief": _told(w, loss, figures.brief, _LONGEST_NAME),
+        "text": _told(w, loss, figures.short, None),
     }
+
+
+def _told(w: Watched, loss: str | None, written: Callable[[Any], str], longest: int | None) -> str:
+    """What a line assigned and the gradient of that; a name longer than `longest` is not told twice."""
+    name = w.slot.name if longest is None else figures.cut(w.slot.name, longest)
+    text = f"{name} {ACCUMULATE_SIGNS[w.slot.op] if w.slot.op else '='} {written(w.value)}"
+    if w.gradient is None:
+        return text
+    again = "…" if name != w.slot.name else name
+    of = f"∂{loss}/∂{again}" if loss is not None else f"tangent of {again}"
+    return f"{text}   {of} = {written(w.gradient)}"

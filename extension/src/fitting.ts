@@ -7,6 +7,11 @@ const MOST = 120;
 /** What stands between a value and its gradient, and between the values of one line. */
 const BETWEEN = /( {3}| {2}· {2})/u;
 
+/** Whether all of `text` can be shown. */
+export function fits(text: string, room: number): boolean {
+  return size(text) <= Math.min(room, MOST);
+}
+
 /**
  * `text` in at most `room` characters, if these are not too few.
  *

@@ -3,11 +3,11 @@ import { Prec, StateEffect, StateField } from '@codemirror/state';
 import type { Extension } from '@codemirror/state';
 import { EditorView, hoverTooltip, keymap, showTooltip } from '@codemirror/view';
 import type { Command, Tooltip } from '@codemirror/view';
-import { diagnosticView, spoken } from './diagnosticView.ts';
+import { diagnosticView, lastLine, spoken } from './diagnosticView.ts';
 import { html } from './dom.ts';
 import { diagnosticsIn, marks } from './marks.ts';
 import type { Place } from './marks.ts';
-import { revealLines } from './reveal.ts';
+import { revealPlace } from './reveal.ts';
 
 /** A tooltip with all diagnostics of one place: above it, unless it would hide the lines that it speaks of. */
 function tooltip(found: Place[]): Tooltip | null {
@@ -18,7 +18,7 @@ function tooltip(found: Place[]): Tooltip | null {
   return {
     pos: Math.min(...found.map(place => place.from)),
     end: Math.max(...found.map(place => place.to)),
-    above: !found.some(({ diagnostic }) => diagnostic.related.some(each => each.line < diagnostic.line)),
+    above: !found.some(({ diagnostic }) => diagnostic.related.some(each => each.origin === 0 && each.line < diagnostic.line)),
     create: view => ({ dom: content(view, found) })
   };
 }
@@ -30,10 +30,16 @@ function content(view: EditorView, found: Place[]): HTMLElement {
     { class: 'dsim-hover' },
     fresh ? null : html('p', { class: 'dsim-edited' }, 'From before the cell was edited.'),
     ...found.map(({ diagnostic }) =>
-      diagnosticView(diagnostic, report?.source ?? null, (line, end) => revealLines(view, line, end))
+      diagnosticView(diagnostic, report ?? NOTHING, place => {
+        if (report !== null) {
+          revealPlace(view.dom, report, place.origin, place.line, lastLine(place));
+        }
+      })
     )
   );
 }
+
+const NOTHING = { origins: [] };
 
 const hover = hoverTooltip(
   (view, position) =>
@@ -72,13 +78,14 @@ function moveBy(step: 1 | -1): Command {
       return false;
     }
     const together = found.filter(({ from }) => from === next.from);
+    const report = view.state.field(marks).report ?? NOTHING;
     const number = `${found.indexOf(next) + 1} of ${found.length}`;
     view.dispatch({
       selection: { anchor: next.from },
       scrollIntoView: true,
       effects: [
         open.of(tooltip(together)),
-        EditorView.announce.of([number, ...together.map(({ diagnostic }) => spoken(diagnostic))].join('. '))
+        EditorView.announce.of([number, ...together.map(({ diagnostic }) => spoken(diagnostic, report))].join('. '))
       ]
     });
     return true;

@@ -1,7 +1,7 @@
 /** What stands at the end of a line in the editor: values and gradients, cut to the room that there is. */
 import { WidgetType } from '@codemirror/view';
 import { html } from './dom.ts';
-import { fitted } from './fitting.ts';
+import { fits, fitted } from './fitting.ts';
 
 /** The style sheet's margin and padding, in columns of the code; its letters are smaller than those. */
 const AROUND = 5;
@@ -11,11 +11,15 @@ export class LineEnd extends WidgetType {
   private readonly text: string;
   private readonly shown: string;
 
-  /** Parameters are the whole text and the number of the editor's columns that the line leaves for it. */
-  constructor(text: string, room: number) {
+  /**
+   * Parameters are the whole text, what says the same in fewer numbers, and how many of the editor's columns the line
+   * leaves for either.
+   */
+  constructor(text: string, brief: string, room: number) {
     super();
     this.text = text;
-    this.shown = fitted(text, (room - AROUND) / LETTER);
+    const letters = (room - AROUND) / LETTER;
+    this.shown = fits(text, letters) ? text : fitted(brief, letters);
   }
 
   override eq(other: LineEnd): boolean {

@@ -1,34 +1,42 @@
-/** A listing that was made from the cell: the adjoint, the IR, machine code. Its lines lead to the cell's. */
+/** A listing that was made from a kernel: the adjoint, the IR, machine code. Its lines lead to a person's. */
 import { Compartment, EditorState } from '@codemirror/state';
 import type { Extension } from '@codemirror/state';
 import { EditorView, gutter, GutterMarker, keymap, lineNumbers } from '@codemirror/view';
 import { jupyterTheme } from '@jupyterlab/codemirror';
 import type { IEditorLanguageRegistry } from '@jupyterlab/codemirror';
 import { html } from './dom.ts';
-import type { Listing } from './report.ts';
+import type { Listing, Report } from './report.ts';
 import { visible } from './text.ts';
 
-export interface ListingActions {
-  /** The pointer is at a line that was made from this line of the cell, or at none. */
-  point: (line: number | null) => void;
-  reveal: (line: number) => void;
+/** A line of a person's: which of the report's origins it is in, and its number there. */
+export interface PersonsLine {
+  origin: number;
+  line: number;
 }
 
-/** The line of the cell, beside a line that was made from it. */
-class CellLine extends GutterMarker {
-  private readonly line: number;
+export interface ListingActions {
+  /** The pointer is at a line that was made from this one, or at none. */
+  point: (line: PersonsLine | null) => void;
+  reveal: (line: PersonsLine) => void;
+}
 
-  constructor(line: number) {
+/** The person's line, beside a line that was made from it. */
+class Source extends GutterMarker {
+  private readonly name: string;
+  private readonly code: string;
+
+  constructor(name: string, code: string) {
     super();
-    this.line = line;
+    this.name = name;
+    this.code = code;
   }
 
-  override eq(other: CellLine): boolean {
-    return this.line === other.line;
+  override eq(other: Source): boolean {
+    return this.name === other.name && this.code === other.code;
   }
 
   override toDOM(): Node {
-    return document.createTextNode(String(this.line));
+    return html('span', { title: this.code }, this.name);
   }
 }
 
@@ -42,19 +50,20 @@ export function destroyEditors(element: Element | undefined): void {
 /** Draw a listing; `languages` colours it if it can. */
 export function listingView(
   listing: Listing,
+  report: Pick<Report, 'source' | 'origins'>,
   languages: IEditorLanguageRegistry,
   actions: ListingActions
 ): HTMLElement {
-  const hint =
-    'On the left, the line of the cell that a line comes from: click it, or press Enter, to go there.';
-  const leads = listing.lines.some(line => line !== null);
+  const main = mainOrigin(listing);
+  const cell = main === null ? '' : (report.origins[main]?.name ?? '');
+  const hint = `On the left, lines of ${cell}: click one, or press Enter, to go to where a line comes from.`;
   const element = html(
     'div',
     { class: 'dsim-listing' },
-    leads ? html('p', { class: 'dsim-hint' }, hint) : null
+    main === null ? null : html('p', { class: 'dsim-hint' }, hint)
   );
   const language = new Compartment();
-  const extensions = [base(listing, actions), language.of([])];
+  const extensions = [base(listing, report, main, actions), language.of([])];
   const view = new EditorView({
     parent: element,
     state: EditorState.create({ doc: visible(listing.text), extensions })
@@ -69,37 +78,64 @@ export function listingView(
   return element;
 }
 
-function base(listing: Listing, actions: ListingActions): Extension {
-  const origin = (view: EditorView, position: number) =>
-    listing.lines[view.state.doc.lineAt(position).number - 1] ?? null;
-  let pointed: number | null = null;
-  const point = (line: number | null) => {
-    if (line !== pointed) {
+/** The cell or file that most of a listing is from: numbers in the margin without a name are its lines. */
+function mainOrigin({ origins }: Listing): number | null {
+  const counts = new Map<number, number>();
+  for (const origin of origins) {
+    if (origin !== null) {
+      counts.set(origin, (counts.get(origin) ?? 0) + 1);
+    }
+  }
+  const found = Array.from(counts).sort(([a, m], [b, n]) => n - m || a - b);
+  return found[0]?.[0] ?? null;
+}
+
+function base(
+  listing: Listing,
+  report: Pick<Report, 'source' | 'origins'>,
+  main: number | null,
+  actions: ListingActions
+): Extension {
+  const source = (view: EditorView, position: number): PersonsLine | null => {
+    const at = view.state.doc.lineAt(position).number - 1;
+    const [origin, line] = [listing.origins[at] ?? null, listing.lines[at] ?? null];
+    return origin === null || line === null ? null : { origin, line };
+  };
+  const here = report.source?.split('\n') ?? [];
+  const marker = ({ origin, line }: PersonsLine) => {
+    const there = report.origins[origin];
+    const name = origin === main ? '' : `${there?.name.replace(/^cell /, '') ?? ''}:`;
+    const code = there?.here ? here[line - 1] : there?.lines.find(each => each.line === line)?.text;
+    return new Source(`${name}${line}`, code?.trim() ?? '');
+  };
+  let pointed: PersonsLine | null = null;
+  const point = (line: PersonsLine | null) => {
+    if (line?.line !== pointed?.line || line?.origin !== pointed?.origin) {
       pointed = line;
       actions.point(line);
     }
   };
-  const reveal = (line: number | null) => {
+  const reveal = (line: PersonsLine | null) => {
     if (line !== null) {
       actions.reveal(line);
     }
     return line !== null;
   };
   const below = (view: EditorView, event: MouseEvent) =>
-    origin(view, view.lineBlockAtHeight(event.clientY - view.documentTop).from);
+    source(view, view.lineBlockAtHeight(event.clientY - view.documentTop).from);
   return [
     EditorState.readOnly.of(true),
     EditorView.contentAttributes.of({
-      'aria-label': `${listing.name} of the kernel`,
+      'aria-label': `${listing.name} of ${listing.kernel}`,
       'aria-readonly': 'true'
     }),
     jupyterTheme,
-    keymap.of([{ key: 'Enter', run: view => reveal(origin(view, view.state.selection.main.head)) }]),
+    keymap.of([{ key: 'Enter', run: view => reveal(source(view, view.state.selection.main.head)) }]),
     gutter({
       class: 'dsim-origin',
       lineMarker: (view, block) => {
-        const line = origin(view, block.from);
-        return line === null ? null : new CellLine(line);
+        const line = source(view, block.from);
+        return line === null ? null : marker(line);
       }
     }),
     lineNumbers(),

@@ -10,6 +10,8 @@ import { utf16Offset } from './text.ts';
 
 /** Columns of a tab: about right is enough for where a line ends. */
 const TAB = 4;
+/** What stands between the values of one line. */
+const BETWEEN = '  ·  ';
 
 export interface Marks {
   report: Report | null;
@@ -189,16 +191,21 @@ function diagnosticMarks(diagnostics: Diagnostic[], document: Text, start: Start
 }
 
 function valueMarks(probe: Probe | null, document: Text, start: Start, room: number): Range<Decoration>[] {
-  const texts = new Map<number, string[]>();
-  for (const { line, text } of probe?.values ?? []) {
+  const texts = new Map<number, { brief: string; text: string }[]>();
+  for (const { line, brief, text } of probe?.values ?? []) {
     const from = start(line);
     if (from !== null) {
-      texts.set(from, [...(texts.get(from) ?? []), text.replaceAll(/\s*\n\s*/g, ' ')]);
+      texts.set(from, [...(texts.get(from) ?? []), { brief: oneLine(brief), text: oneLine(text) }]);
     }
   }
   return Array.from(texts, ([from, parts]) => {
     const { text, to } = document.lineAt(from);
-    const widget = new LineEnd(parts.join('  ·  '), room - countColumn(text, TAB));
+    const [whole, brief] = [parts.map(each => each.text), parts.map(each => each.brief)];
+    const widget = new LineEnd(whole.join(BETWEEN), brief.join(BETWEEN), room - countColumn(text, TAB));
     return Decoration.widget({ widget, side: 1 }).range(to);
   });
+}
+
+function oneLine(text: string): string {
+  return text.replaceAll(/\s*\n\s*/g, ' ');
 }

@@ -1,15 +1,15 @@
 /** Draws a report under its cell: what it says in a line, its diagnostics, and tabs for the rest. */
 import type { IEditorLanguageRegistry } from '@jupyterlab/codemirror';
-import type { EditorView } from '@codemirror/view';
 import type { IRenderMime } from '@jupyterlab/rendermime';
 import { Widget } from '@lumino/widgets';
-import { diagnosticView } from './diagnosticView.ts';
+import { diagnosticView, lastLine } from './diagnosticView.ts';
 import { html } from './dom.ts';
 import { legend } from './legend.ts';
 import { listingView } from './listingView.ts';
+import type { PersonsLine } from './listingView.ts';
 import { plainText, readReport, REPORT_MIME, timings } from './report.ts';
-import type { Call, Report } from './report.ts';
-import { editorAbove, editorOfKernel, pointAt, revealLines } from './reveal.ts';
+import type { Call, Listing, Place, Report } from './report.ts';
+import { editorAbove, editorOfKernel, pointAtPlace, revealLines, revealPlace } from './reveal.ts';
 import { summaryView } from './summaryView.ts';
 import { Tabs } from './tabs.ts';
 import type { Tab } from './tabs.ts';
@@ -21,6 +21,7 @@ class ReportWidget extends Widget implements IRenderMime.IRenderer {
   private readonly languages: IEditorLanguageRegistry;
   private readonly tabs = new Tabs();
   private report: Report | null = null;
+  private unpoint: () => void = () => undefined;
 
   constructor(languages: IEditorLanguageRegistry) {
     super();
@@ -39,7 +40,7 @@ class ReportWidget extends Widget implements IRenderMime.IRenderer {
     const focus = document.activeElement;
     this.node.setAttribute('role', 'region');
     this.node.setAttribute('aria-label', report.kernel === null ? 'Report' : `Report on ${report.kernel}`);
-    this.node.replaceChildren(...head(report, (line, end) => this.reveal(line, end)), this.tabs.element);
+    this.node.replaceChildren(...head(report, place => this.revealPlace(place)), this.tabs.element);
     this.tabs.update(this.tabsOf(report), report.open);
     if (focus instanceof HTMLElement && focus !== document.activeElement && this.node.contains(focus)) {
       focus.focus();
@@ -67,37 +68,45 @@ class ReportWidget extends Widget implements IRenderMime.IRenderer {
       const make = () => tapeView(tape, report, call => this.revealCall(call));
       tabs.push({ name: 'tape', label: 'Tape', key: JSON.stringify([tape, timings(report)]), make });
     }
-    for (const listing of report.listings) {
-      const make = () =>
-        listingView(listing, this.languages, {
-          point: line => this.point(line),
-          reveal: line => this.reveal(line)
-        });
-      tabs.push({ name: listing.name, label: LABELS[listing.name], key: JSON.stringify(listing), make });
+    for (const name of new Set(report.listings.map(each => each.name))) {
+      const found = report.listings.filter(each => each.name === name);
+      const key = JSON.stringify([found, report.origins]);
+      tabs.push({ name, label: LABELS[name], key, make: () => this.listings(found, report) });
     }
     return tabs;
   }
 
-  /** The editor whose lines the report is about: above it, or that of a kernel that was asked about elsewhere. */
-  private editor(): EditorView | null {
-    if (this.report?.source !== null) {
-      return editorAbove(this.node);
-    }
-    return this.report.kernel === null ? null : editorOfKernel(this.node, this.report.kernel);
+  /** The listings of one name: one for each kernel, under its name where there are several. */
+  private listings(found: Listing[], report: Report): HTMLElement {
+    const views = found.flatMap(listing => [
+      ...(found.length > 1 ? [html('p', { class: 'dsim-kernel' }, listing.kernel)] : []),
+      listingView(listing, report, this.languages, {
+        point: line => this.point(line),
+        reveal: ({ origin, line }) => this.revealPlace({ origin, line, end_line: line, end_column: 1 })
+      })
+    ]);
+    return html('div', {}, ...views);
   }
 
-  private reveal(line: number, endLine: number = line): void {
-    const view = this.editor();
+  private reveal(line: number): void {
+    const view = editorAbove(this.node);
     if (view !== null) {
-      revealLines(view, line, endLine);
+      revealLines(view, line);
     }
   }
 
-  private point(line: number | null): void {
-    const view = this.editor();
-    if (view !== null) {
-      pointAt(view, line);
+  private revealPlace(place: Pick<Place, 'origin' | 'line' | 'end_line' | 'end_column'>): void {
+    if (this.report !== null) {
+      revealPlace(this.node, this.report, place.origin, place.line, lastLine(place));
     }
+  }
+
+  private point(line: PersonsLine | null): void {
+    this.unpoint();
+    this.unpoint =
+      line === null || this.report === null
+        ? () => undefined
+        : pointAtPlace(this.node, this.report, line.origin, line.line);
   }
 
   private revealCall(call: Call): boolean {
@@ -109,8 +118,8 @@ class ReportWidget extends Widget implements IRenderMime.IRenderer {
   }
 }
 
-function head(report: Report, go: (line: number, endLine: number) => void): HTMLElement[] {
-  const diagnostics = report.diagnostics.map(each => html('li', {}, diagnosticView(each, report.source, go)));
+function head(report: Report, go: (place: Place) => void): HTMLElement[] {
+  const diagnostics = report.diagnostics.map(each => html('li', {}, diagnosticView(each, report, go)));
   const parts = [
     html(
       'p',

@@ -7,9 +7,14 @@ export const REPORT_MIME = 'application/vnd.dsim.report+json';
 /** Lines count from 1 in the cell, columns from 0 in code points, and ends are exclusive. */
 const span = { line, column: count, end_line: line, end_column: count };
 
-const related = record({ ...span, message: text, source: text, cell: flag });
+/** A cell or a file that places and listings lead to. */
+const origin = record({ name: text, here: flag, lines: listOf(record({ line, text })) });
+
+/** A place with the text of its first line, and what there is to say of it; without an origin it is none. */
+const place = { ...span, origin: orNull(count), text, label: text };
+const related = record(place);
 const diagnostic = record({
-  ...span,
+  ...place,
   level: oneOf('error', 'warning', 'note'),
   code: text,
   message: text,
@@ -28,14 +33,16 @@ const probe = record({
   kernel: text,
   indices: listOf(record({ name: text, value: finite, low: finite, high: finite })),
   trip: orNull(record({ value: finite, count })),
-  values: listOf(record({ line, name: text, text }))
+  values: listOf(record({ line, name: text, brief: text, text }))
 });
 
 const listing = record({
   name: oneOf('adjoint', 'ir', 'python', 'llvm'),
+  kernel: text,
   language: text,
   text,
-  lines: listOf(orNull(line))
+  lines: listOf(orNull(line)),
+  origins: listOf(orNull(count))
 });
 
 const call = record({
@@ -86,13 +93,14 @@ const tape = record({
 });
 
 const report = record({
-  version: oneOf(1),
+  version: oneOf(2),
   kind: oneOf('kernel', 'tape', 'check'),
   source: orNull(text),
+  origins: listOf(origin),
   kernel: orNull(text),
   status: oneOf('ok', 'failed'),
   open: text,
-  summary: record({ text, rows: listOf(record({ label: text, value: text })) }),
+  summary: record({ text, rows: listOf(record({ kernel: text, label: text, value: text })) }),
   heat: orNull(heat),
   probe: orNull(probe),
   diagnostics: listOf(diagnostic),
@@ -101,6 +109,8 @@ const report = record({
 });
 
 export type { Real };
+export type Origin = Of<typeof origin>;
+export type Place = Of<typeof related>;
 export type Diagnostic = Of<typeof diagnostic>;
 export type Heat = Of<typeof heat>;
 export type Probe = Of<typeof probe>;

@@ -4,6 +4,8 @@ import type { Extension } from '@codemirror/state';
 import { Decoration, EditorView } from '@codemirror/view';
 import type { DecorationSet } from '@codemirror/view';
 import { lineInEditor, marks } from './marks.ts';
+import type { Report } from './report.ts';
+import { visible } from './text.ts';
 
 /** How long lines flash; the style sheet's animation takes as long. */
 const FLASH_MS = 1200;
@@ -66,6 +68,60 @@ export function editorOfKernel(output: Element, kernel: string): EditorView | nu
   return defining.length === 1 ? (defining[0] ?? null) : null;
 }
 
+/** A report, as far as it says where its lines are. */
+type Lines = Pick<Report, 'kernel' | 'source' | 'origins'>;
+
+/**
+ * The editor with a line of an origin of a report, looked for in the notebook that an element belongs to.
+ *
+ * Another cell is known by its text: it holds this line and most of the others that the report names, each where the
+ * report says. So it may have been edited since, but one that merely looks like it is not taken for it.
+ */
+function editorOfOrigin(element: Element, report: Lines, index: number, line: number): EditorView | null {
+  const origin = report.origins[index];
+  if (origin === undefined) {
+    return null;
+  }
+  if (origin.here) {
+    return editorAbove(element);
+  }
+  const cells = element.closest('.jp-Notebook')?.querySelectorAll('.jp-CodeCell') ?? [];
+  const found = Array.from(cells, editorIn)
+    .filter(view => view !== null)
+    .map(view => ({ view, held: origin.lines.filter(each => holds(view, each.line, each.text)) }))
+    .filter(({ held }) => held.some(each => each.line === line) && 2 * held.length > origin.lines.length);
+  const most = Math.max(...found.map(({ held }) => held.length));
+  return found.findLast(({ held }) => held.length === most)?.view ?? null;
+}
+
+/** Whether an editor has this text at this line of what ran. */
+function holds(view: EditorView, line: number, text: string): boolean {
+  const at = located(view, line, line);
+  return at !== null && visible(view.state.doc.line(at.first).text).trimEnd() === visible(text).trimEnd();
+}
+
+/** Show lines of an origin of a report in the cell that they are in; says whether there is one. */
+export function revealPlace(
+  element: Element,
+  report: Lines,
+  origin: number | null,
+  line: number,
+  endLine: number = line
+): boolean {
+  const view = origin === null ? null : editorOfOrigin(element, report, origin, line);
+  return view !== null && revealLines(view, line, endLine);
+}
+
+/** Point at a line of an origin of a report, while the pointer is at what was made from it; returns how to end that. */
+export function pointAtPlace(element: Element, report: Lines, origin: number, line: number): () => void {
+  const view = editorOfOrigin(element, report, origin, line);
+  if (view === null) {
+    return () => undefined;
+  }
+  pointAt(view, line);
+  return () => clear(view);
+}
+
 /** The editor's lines for lines of its report; without a report, lines count in the editor itself. */
 function located(view: EditorView, line: number, endLine: number): { first: number; last: number } | null {
   const report = view.state.field(marks, false)?.report ?? null;
@@ -96,9 +152,8 @@ export function revealLines(view: EditorView, line: number, endLine: number = li
   return true;
 }
 
-/** Point at a line while the pointer is at what was made from it. */
-export function pointAt(view: EditorView, line: number | null): void {
-  const found = line === null ? null : located(view, line, line);
+function pointAt(view: EditorView, line: number): void {
+  const found = located(view, line, line);
   view.dispatch({ effects: emphasize.of(found && { kind: 'dsim-linked', ...found }) });
 }
 

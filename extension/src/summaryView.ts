@@ -7,13 +7,25 @@ import { brief, seconds } from './text.ts';
 type Go = (line: number) => void;
 
 export function summaryView(report: Report, go: Go): HTMLElement {
-  const rows = report.summary.rows.map(({ label, value }) => [label, value]);
   return html(
     'div',
     { class: 'dsim-summary' },
-    rows.length === 0 ? null : table('Summary', ['', ''], [...rows, ...timeRows(report)]),
+    ...kernelTables(report),
     linesTable(report.heat, report.probe, go)
   );
+}
+
+/** The rows of each kernel, under its name where there are several; the times belong to the one that ran, the last. */
+function kernelTables(report: Report): HTMLElement[] {
+  const { rows } = report.summary;
+  const kernels = Array.from(new Set(rows.map(({ kernel }) => kernel)));
+  const several = new Set([...kernels, ...report.listings.map(({ kernel }) => kernel)]).size > 1;
+  return kernels.flatMap((kernel, index) => {
+    const own = rows.filter(row => row.kernel === kernel).map(({ label, value }) => [label, value]);
+    const times = index === kernels.length - 1 ? timeRows(report) : [];
+    const made = table(several ? `Summary of ${kernel}` : 'Summary', ['', ''], [...own, ...times]);
+    return several ? [html('p', { class: 'dsim-kernel' }, kernel), made] : [made];
+  });
 }
 
 function timeRows(report: Report): string[][] {

@@ -12,6 +12,26 @@ export function utf16Offset(line: string, column: number): number {
   return offset;
 }
 
+/** The first line of a place without its indentation, what stands there before the range, and how long that is. */
+export function underlined(place: {
+  text: string;
+  line: number;
+  column: number;
+  end_line: number;
+  end_column: number;
+}): { code: string; before: string; width: number } {
+  const code = place.text.trimStart();
+  const indent = place.text.length - code.length; // spaces and tabs: one unit for each code point
+  const characters = Array.from(code);
+  const start = Math.max(place.column - indent, 0);
+  const end = place.end_line === place.line ? place.end_column - indent : characters.length;
+  return {
+    code: code.trimEnd(),
+    before: characters.slice(0, start).join(''),
+    width: Math.max(end - start, 1)
+  };
+}
+
 const HIDDEN = new RegExp(
   '[\\u0000-\\u0008\\u000b-\\u001f\\u007f-\\u009f' + // control characters, but for tab and newline
     '\\u061c\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069]', // what turns the direction of writing

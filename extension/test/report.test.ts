@@ -3,7 +3,8 @@ import { test } from 'node:test';
 import { markingReport, plainText, readReport, REPORT_MIME, timings } from '../src/report.ts';
 
 const REPORT = {
-  version: 1,
+  version: 2,
+  origins: [{ name: 'this cell', here: true, lines: [] }],
   kind: 'kernel',
   source: '%%kernel step',
   kernel: 'step',
@@ -25,8 +26,25 @@ test('a report is read, and read once', () => {
   assert.equal(readReport(data), readReport(data));
 });
 
+const NOTE = {
+  level: 'note',
+  code: 'x',
+  message: 'x',
+  help: null,
+  origin: null,
+  line: 1,
+  column: 0,
+  end_line: 1,
+  end_column: 0,
+  text: '',
+  label: '',
+  related: []
+};
+
+test('a diagnostic without a place is read', () => assert.notEqual(read({ diagnostics: [NOTE] }), null));
+
 const WRONG: Record<string, object> = {
-  'of another version': { version: 2 },
+  'of another version': { version: 3 },
   'of another kind': { kind: 'sermon' },
   'with a list in the place of a text': { source: [] },
   'with a line 0': { heat: { ...REPORT.heat, lines: [{ line: 0, adjoint: 1, level: 1 }] } },
@@ -38,8 +56,9 @@ const WRONG: Record<string, object> = {
     diagnostics: [{ level: 'error', code: 'x', message: 'x', help: null, related: [] }]
   },
   'with a listing of no known name': {
-    listings: [{ name: '" onclick="', language: 'text', text: '', lines: [] }]
+    listings: [{ name: '" onclick="', kernel: 'step', language: 'text', text: '', lines: [], origins: [] }]
   },
+  'with an origin that is no number': { diagnostics: [{ ...NOTE, origin: 'here' }] },
   'without diagnostics': { diagnostics: undefined }
 };
 for (const [what, changes] of Object.entries(WRONG)) {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { directions, brief, bytes, counted, seconds, shortened, utf16Offset, visible } from '../src/text.ts';
+import { directions, brief, bytes, counted, seconds, shortened, underlined, utf16Offset, visible } from '../src/text.ts';
 
 test('columns count code points, offsets UTF-16 units', () => {
   const line = 'v["𝒙é"] = x';
@@ -38,4 +38,13 @@ test('what is written from right to left is told apart', () => {
   assert.deepEqual(directions('a = 1'), ['a = 1']);
   assert.deepEqual(directions('שלום = 1   ∂U/∂שלום = 3'), ['', 'שלום', ' = 1   ∂U/∂', 'שלום', ' = 3']);
   assert.deepEqual(directions('x  # שלום עולם, مرحبا'), ['x  # ', 'שלום עולם', ', ', 'مرحبا', '']);
+});
+
+test('a place without its indentation', () => {
+  const place = { line: 3, column: 8, end_line: 3, end_column: 12 };
+  assert.deepEqual(underlined({ ...place, text: '    a = x[i]  ' }), { code: 'a = x[i]', before: 'a = ', width: 4 });
+  assert.equal(underlined({ ...place, text: '    🌊é = x[i]' }).before, '🌊é =', 'code points');
+  assert.equal(underlined({ ...place, text: '    a = x[i]', end_line: 5 }).width, 4, 'to the end of the line');
+  assert.equal(underlined({ ...place, text: '    a = x[i]', column: 0, end_column: 5 }).width, 1, 'not before it');
+  assert.equal(underlined({ ...place, text: '', column: 0, end_column: 0 }).width, 1);
 });

@@ -25,16 +25,20 @@ def energy(x, U_bar, x_bar):
         d_bar = U_bar[()] / (d * d)"""
 
 
+HERE = {"name": "this cell", "here": True, "lines": []}
+
+
 def report(source: str | None = GRAVITY, **changes) -> dict:
     """A kernel's report, with nothing to say but what is changed."""
     return {
-        "version": 1,
+        "version": 2,
         "kind": "kernel",
         "source": source,
+        "origins": [] if source is None else [HERE],
         "kernel": "energy",
         "status": "ok",
         "open": "summary",
-        "summary": {"text": "energy: 1 field read, U accumulated", "rows": []},
+        "summary": {"text": "energy: reads x, accumulates into U", "rows": []},
         "heat": None,
         "probe": None,
         "diagnostics": [],
@@ -46,17 +50,37 @@ def report(source: str | None = GRAVITY, **changes) -> dict:
 
 
 def value(line: int, name: str, text: str) -> dict:
-    return {"line": line, "name": name, "value": 1.0, "gradient": None, "text": text}
+    return {"line": line, "name": name, "value": 1.0, "gradient": None, "brief": text, "text": text}
 
 
-def diagnostic(level: str, code: str, message: str, line: int, column: int, end: int, **more) -> dict:
+def row(label: str, text: str, kernel: str = "energy") -> dict:
+    return {"kernel": kernel, "label": label, "value": text}
+
+
+def listing(name: str, language: str, text: str, lines: list, kernel: str = "energy") -> dict:
+    origins = [None if line is None else 0 for line in lines]
+    return {
+        "name": name,
+        "kernel": kernel,
+        "language": language,
+        "text": text,
+        "lines": lines,
+        "origins": origins,
+    }
+
+
+def diagnostic(
+    level: str, code: str, message: str, line: int, column: int, end: int, text: str = "", **more
+) -> dict:
     place = {"line": line, "column": column, "end_line": line, "end_column": end}
-    return {"level": level, "code": code, "message": message, "help": None, "related": [], **place, **more}
+    said = {"level": level, "code": code, "message": message, "help": None, "related": []}
+    return {**said, "origin": 0, **place, "text": text, "label": "", **more}
 
 
-def related(line: int, message: str, source: str, *, cell: bool = True) -> dict:
-    place = {"line": line, "column": 0, "end_line": line, "end_column": len(source)}
-    return {**place, "message": message, "source": source, "cell": cell}
+def related(line: int, label: str, text: str, origin: int = 0) -> dict:
+    column = len(text) - len(text.lstrip())
+    place = {"line": line, "column": column, "end_line": line, "end_column": len(text)}
+    return {"origin": origin, **place, "text": text, "label": label}
 
 
 def gravity(probe: int = 3) -> dict:
@@ -68,11 +92,11 @@ def gravity(probe: int = 3) -> dict:
     ]
     return report(
         summary={
-            "text": "energy: x read, U accumulated; nothing saved",
+            "text": "energy: reads x, accumulates into U; nothing saved",
             "rows": [
-                {"label": "reads", "value": "x"},
-                {"label": "accumulates", "value": "U"},
-                {"label": "saved", "value": "nothing: no launch overwrites what an adjoint reads"},
+                row("reads", "x"),
+                row("accumulates", "U"),
+                row("saved", "nothing: no launch overwrites what an adjoint reads"),
             ],
         },
         heat={
@@ -95,18 +119,8 @@ def gravity(probe: int = 3) -> dict:
             "values": values,
         },
         listings=[
-            {
-                "name": "adjoint",
-                "language": "python",
-                "text": ADJOINT,
-                "lines": [None, 2, 2, 3, 3, 3, 4, 4, 6, 6],
-            },
-            {
-                "name": "ir",
-                "language": "text",
-                "text": "kernel energy():\n  memory x: f32[64, 2]",
-                "lines": [None, None],
-            },
+            listing("adjoint", "python", ADJOINT, [None, 2, 2, 3, 3, 3, 4, 4, 6, 6]),
+            listing("ir", "text", "kernel energy():\n  memory x: f32[64, 2]", [None, None]),
         ],
         tape=tape(
             [group(0, 1, call("energy", line=1, end_line=6, cell=True, reads=["x"], accumulates=["U"]))]
@@ -132,7 +146,14 @@ def broken() -> dict:
         summary={"text": "step does not compile: 1 error, 1 warning, 1 note", "rows": []},
         diagnostics=[
             diagnostic(
-                "error", "name", "`undefined` is not defined", 6, 11, 20, help="define it above the kernel"
+                "error",
+                "name",
+                "`undefined` is not defined",
+                6,
+                11,
+                20,
+                "    y[i] = undefined",
+                help="define it above the kernel",
             ),
             diagnostic(
                 "note",
@@ -141,10 +162,20 @@ def broken() -> dict:
                 5,
                 4,
                 8,
+                "    x[i] = v + dt",
+                label="overwritten here; the backward pass needs the old value",
                 help="nothing has to be done: its values are saved",
                 related=[related(4, "read here", '    v["🌊é"] = x[i] * 2.0')],
             ),
-            diagnostic("warning", "serial", "the loop runs on one thread", 4, 14, 18),
+            diagnostic(
+                "warning",
+                "serial",
+                "the loop runs on one thread",
+                4,
+                14,
+                18,
+                '    v["🌊é"] = x[i] * 2.0',
+            ),
         ],
     )
 

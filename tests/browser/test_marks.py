@@ -125,8 +125,12 @@ def test_hover_tells_all(lab):
     hover = lab.page.locator(".dsim-hover")
     expect(hover).to_contain_text("`x[i]` is overwritten after it was read")
     expect(hover).to_contain_text("note[overwritten]")
-    expect(hover.get_by_role("listitem").nth(0)).to_have_text("line 5x[i] = v + dt")
-    expect(hover.get_by_role("listitem").nth(1)).to_have_text('line 4v["🌊é"] = x[i] * 2.0read here')
+    expect(hover.get_by_role("listitem").nth(0)).to_have_text(
+        "line 5x[i] = v + dt^^^^overwritten here; the backward pass needs the old value"
+    )
+    expect(hover.get_by_role("listitem").nth(1)).to_have_text(
+        f'line 4v["🌊é"] = x[i] * 2.0{"-" * 20}read here'
+    )
     expect(hover).to_contain_text("nothing has to be done: its values are saved")
     lab.shoot("hover")
 
@@ -148,6 +152,11 @@ def test_keyboard_goes_from_one_diagnostic_to_the_next(lab):
         expect(hover).to_contain_text(text)
         expect(said).to_contain_text(text)
         expect(lab.cell(0).locator(".cm-activeLine, .cm-line").nth(line - 1)).to_be_visible()
+        if line == 5:
+            expect(said).to_contain_text(
+                "2 of 3. note in line 5: `x[i]` is overwritten after it was read. overwritten here; "
+                "the backward pass needs the old value. line 4: read here. help: nothing has to be done"
+            )
     expect(said).to_contain_text("3 of 3. error in line 6")
     expect(said).to_contain_text("help: define it above the kernel")
     lab.page.keyboard.press("Escape")

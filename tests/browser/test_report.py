@@ -6,7 +6,19 @@ import nbformat
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.reports import GRAVITY, HOSTILE, MIME, OVERWRITING, broken, gravity, report, simulation
+from tests.browser.reports import (
+    GRAVITY,
+    HOSTILE,
+    MIME,
+    OVERWRITING,
+    broken,
+    diagnostic,
+    gravity,
+    listing,
+    report,
+    row,
+    simulation,
+)
 from tests.browser.server import CHECKOUT
 from tests.browser.views import cell
 
@@ -14,7 +26,7 @@ from tests.browser.views import cell
 def test_summary(lab):
     lab.open(cell(GRAVITY, gravity()))
     drawn = lab.cell(0).get_by_role("region", name="Report on energy")
-    expect(drawn.locator(".dsim-headline")).to_have_text("energy: x read, U accumulated; nothing saved")
+    expect(drawn.locator(".dsim-headline")).to_have_text("energy: reads x, accumulates into U; nothing saved")
     row = drawn.get_by_role("row").filter(has_text="accumulates")
     expect(row.get_by_role("rowheader")).to_have_text("accumulates")
     expect(row.get_by_role("cell")).to_have_text("U")
@@ -63,7 +75,7 @@ def test_the_report_says_which_tab_is_open(lab, name):
 def test_a_line_of_a_listing_leads_to_the_cell(lab):
     lab.open(cell(GRAVITY, {**gravity(), "open": "adjoint"}))
     editor = lab.cell(0).locator(".jp-InputArea-editor")
-    listing = lab.cell(0).get_by_role("textbox", name="adjoint of the kernel")
+    listing = lab.cell(0).get_by_role("textbox", name="adjoint of energy")
     line = listing.get_by_text("d_bar = U_bar[()]")
     line.hover()
     expect(editor.locator(".dsim-linked")).to_contain_text("U[None] += -1 / d")
@@ -81,6 +93,73 @@ def test_a_line_of_a_listing_leads_to_the_cell(lab):
     lab.page.keyboard.press("Enter")
     expect(editor.locator(".dsim-flash")).to_contain_text("d = r.norm(1e-3)")
     expect(editor.locator(".cm-content")).to_be_focused()
+
+
+def test_a_listing_of_a_kernel_of_another_cell_leads_there(lab):
+    func = "@ds.func\ndef f(a):\n    return a * a"
+    there = [
+        {"name": "cell In[2]", "here": False, "lines": [{"line": 3, "text": "    r = x[i] - x[j]"}]},
+        {"name": "cell In[1]", "here": False, "lines": [{"line": 3, "text": "    return a * a"}]},
+        {"name": "gone.py", "here": False, "lines": [{"line": 3, "text": "    return b"}]},
+    ]
+    asked = listing("adjoint", "python", "def energy():\n    r = 1\n    s = 2\n    t = 3", [None, 3, 3, 3])
+    asked["origins"] = [None, 0, 1, 2]
+    note = diagnostic(
+        "note", "x", "something", 3, 8, 12, "    return a * a", origin=1, label="here", related=[]
+    )
+    shown = report(None, kind="check", open="adjoint", origins=there, listings=[asked], diagnostics=[note])
+    lab.open(
+        cell(func), cell("x = 1\ny = 2\nz = 3"), cell(GRAVITY, gravity()), cell("%adjoint energy", shown)
+    )
+    margin = lab.cell(3).locator(".dsim-origin .cm-gutterElement span")
+    expect(margin).to_have_text(["3", "In[1]:3", "gone.py:3"])
+    expect(margin.nth(1)).to_have_attribute("title", "return a * a")
+    expect(lab.cell(3).locator(".dsim-hint").first).to_contain_text("On the left, lines of cell In[2]")
+    lab.cell(3).get_by_text("r = 1").hover()
+    expect(lab.cell(2).locator(".dsim-linked")).to_contain_text("r = x[i] - x[j]")
+    lab.cell(3).get_by_text("s = 2").hover()
+    expect(lab.cell(0).locator(".dsim-linked")).to_contain_text("return a * a")
+    expect(lab.page.locator(".dsim-linked")).to_have_count(1)
+    lab.cell(3).get_by_text("t = 3").click()
+    expect(lab.page.locator(".dsim-linked, .dsim-flash")).to_have_count(0)
+    lab.cell(3).get_by_text("s = 2").click()
+    expect(lab.cell(0).locator(".dsim-flash")).to_contain_text("return a * a")
+    lab.cell(3).get_by_role("button", name="cell In[1], line 3").click()
+    expect(lab.cell(0).locator(".dsim-flash")).to_contain_text("return a * a")
+    # The lines are no longer where the report says, and nothing tells where they went.
+    lab.cell(0).locator(".cm-line").first.click()
+    lab.page.keyboard.press("Home")
+    lab.page.keyboard.type("# more\n")
+    lab.cell(3).get_by_text("s = 2").click()
+    expect(lab.page.locator(".dsim-flash")).to_have_count(0)
+
+
+def test_each_kernel_of_a_cell_has_its_rows_and_listings(lab):
+    two = report(
+        "%%kernel\ndef one():\n    x[0] = 1\ndef two():\n    x[1] = 2",
+        kernel="two",
+        summary={
+            "text": "one: stores x; two: stores y",
+            "rows": [row("stores", "x", "one"), row("stores", "y", "two")],
+        },
+        listings=[
+            listing(name, "python", f"def {kernel}():\n    {name}", [None, line], kernel)
+            for kernel, line in (("one", 3), ("two", 5))
+            for name in ("adjoint", "python")
+        ],
+    )
+    lab.open(cell(two["source"], two))
+    tabs = lab.cell(0).get_by_role("tab")
+    expect(tabs).to_have_text(["Summary", "Adjoint", "Python"])
+    for kernel, field in (("one", "x"), ("two", "y")):
+        table = lab.cell(0).get_by_role("table", name=f"Summary of {kernel}")
+        expect(table.get_by_role("row").nth(1)).to_have_text(f"stores{field}")
+    expect(lab.cell(0).get_by_text("compiled in")).to_have_count(1)
+    tabs.nth(1).click()
+    expect(lab.cell(0).locator(".dsim-kernel:visible")).to_have_text(["one", "two"])
+    expect(lab.cell(0).get_by_role("textbox", name="adjoint of one")).to_contain_text("def one")
+    lab.cell(0).get_by_role("textbox", name="adjoint of two").get_by_text("adjoint").click()
+    expect(lab.cell(0).locator(".dsim-flash")).to_contain_text("x[1] = 2")
 
 
 def test_diagnostics_lead_to_their_lines(lab):
@@ -111,7 +190,7 @@ def test_lines_are_found_after_an_edit(lab):
 
 @pytest.mark.parametrize(
     "data",
-    [{"of": "the future"}, {**gravity(), "version": 2}, {**gravity(), "diagnostics": [{"line": 1}]}, {}],
+    [{"of": "the future"}, {**gravity(), "version": 3}, {**gravity(), "diagnostics": [{"line": 1}]}, {}],
 )
 def test_what_cannot_be_drawn_is_plain_text(lab, data):
     lab.open(cell(GRAVITY, data))
@@ -121,9 +200,9 @@ def test_what_cannot_be_drawn_is_plain_text(lab, data):
 
 def test_hostile_text_is_text(lab):
     hostile = report(
-        summary={"text": HOSTILE, "rows": [{"label": HOSTILE, "value": HOSTILE}]},
+        summary={"text": HOSTILE, "rows": [row(HOSTILE, HOSTILE, HOSTILE)]},
         kernel=HOSTILE,
-        listings=[{"name": "adjoint", "language": HOSTILE, "text": HOSTILE, "lines": [1]}],
+        listings=[listing("adjoint", HOSTILE, HOSTILE, [1], HOSTILE)],
         tape={**simulation()["tape"], "loss": HOSTILE, "nonfinite": None},
     )
     for call in hostile["tape"]["groups"][1]["calls"]:

@@ -164,7 +164,11 @@ def test_a_mistake_in_a_func_of_another_cell_is_marked_at_the_call(notebook):
     ran = notebook.run("%%kernel wrong\nfor i in y:\n    y[i] = half(y[i])")
     (found,) = ran.report["diagnostics"]
     assert underlined(ran.report) == ["half(y[i])"]
-    assert [(r["source"].strip(), r["cell"]) for r in found["related"]] == [("return a * nix", False)]
+    (there,) = found["related"]
+    assert (there["text"], there["label"]) == ("    return a * nix", "here")
+    origin = ran.report["origins"][there["origin"]]
+    assert (origin["name"], origin["here"]) == (f"cell In[{notebook.shell.execution_count - 2}]", False)
+    assert origin["lines"] == [{"line": 3, "text": "    return a * nix"}]
 
 
 def test_leading_empty_lines_count(notebook):
@@ -177,10 +181,15 @@ def test_leading_empty_lines_count(notebook):
 
 def test_an_overwrite_is_a_note_with_both_lines(notebook):
     cell = "%%kernel bend\nfor i in y:\n    a = y[i]\n    y[i] = a * a"
-    (found,) = notebook.good(cell).report["diagnostics"]
+    ran = notebook.good(cell)
+    (found,) = ran.report["diagnostics"]
     assert (found["level"], found["code"], found["line"]) == ("note", "overwritten", 4)
+    assert found["message"] == "`y[i]` is overwritten after it was read"
+    assert found["label"] == "overwritten here; the backward pass needs the old value"
     (read,) = found["related"]
-    assert (read["line"], read["message"], read["cell"]) == (3, "read here", True)
+    assert (read["line"], read["label"]) == (3, "read here")
+    assert ran.report["origins"] == [{"name": "this cell", "here": True, "lines": []}]
+    assert (found["origin"], read["origin"]) == (0, 0)
     assert "a tape saves the old value" in found["help"]
 
 
@@ -203,7 +212,7 @@ def test_where_a_nan_is_born(notebook):
     ran = notebook.good(cell)
     found = [d for d in ran.report["diagnostics"] if d["code"] == "nan"]
     assert [(d["level"], d["line"]) for d in found] == [("warning", 4)]
-    assert ran.report["summary"]["text"].startswith("bad: 1 field read, U accumulated; U = inf")
+    assert ran.report["summary"]["text"].startswith("bad: reads y, accumulates into U; U = inf")
 
 
 def test_where_an_infinite_gradient_is_born(notebook):
@@ -251,7 +260,7 @@ def test_a_gradient_that_ends_in_the_kernel_says_where(notebook):
     ran = notebook.good("%%kernel up --loss U --wrt y\nfor i in y:\n    U[None] += ds.floor(y[i])")
     (found,) = ran.report["diagnostics"]
     assert (found["code"], found["line"]) == ("unreached", 3)
-    assert "rounded here" in found["message"]
+    assert "rounded here" in found["label"]
 
 
 def test_what_is_refused_under_strict_is_marked_as_an_error(notebook):
@@ -269,11 +278,12 @@ def test_an_infinite_gradient_that_no_line_has_in_between(notebook):
         "%%kernel bad --loss U\nfor i in y:\n    U[None] += 2 * y[i]\n    U[None] += ds.sqrt(y[i])"
     )
     (found,) = [d for d in ran.report["diagnostics"] if d["code"] == "nan"]
-    assert (found["line"], found["message"]) == (
+    assert (found["line"], found["message"], found["label"]) == (
         4,
-        "the gradient ∂U/∂y is not finite: `y` is read here: 1 of 8",
+        "the gradient ∂U/∂y is not finite",
+        "`y` is read here: 1 of 8",
     )
-    assert [(r["line"], r["message"]) for r in found["related"]] == [(3, "read here, too")]
+    assert [(r["line"], r["label"]) for r in found["related"]] == [(3, "read here, too")]
 
 
 def test_numbers_that_were_not_finite_before_are_nobodys_fault(notebook):

@@ -48,3 +48,27 @@ def test_sizes_and_counts():
         "5 GiB",
     ]
     assert (figures.count(1, "field"), figures.count(2, "field")) == ("1 field", "2 fields")
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.123456, "0.123"),
+        (np.array([1.0, 2.0, 3.0, 4.0]), "(1, 2, 3, 4)"),
+        (np.array([[1.0, 2.0], [3.0, 4.5]]), "((1, 2), (3, 4.5))"),
+        (np.array([3.0, 0, 0, 0, 4.0]), "(3, 0, 0, …) 5 numbers, norm 5"),
+        (np.diag([2.0, 2.0, 1.0]), "((2, 0, 0), …) 3×3, norm 3"),
+        (np.ones((2, 8)), "((1, 1, 1, …), …) 2×8, norm 4"),
+        (np.ones((9, 1)), "((1), …) 9×1, norm 3"),
+        (np.full((3, 3), 1e200), "((1e+200, 1e+200, 1e+200), …) 3×3, norm 3e+200"),
+        (np.zeros((3, 3)), "0 (3×3)"),
+        (np.zeros(9), "0 (9)"),
+        (np.full((3, 3), math.nan), "((nan, nan, nan), …) 3×3, norm nan"),
+    ],
+)
+def test_brief(value, text):
+    assert figures.brief(value) == text
+
+
+def test_listed():
+    assert [figures.listed("xvC"[:n]) for n in (1, 2, 3)] == ["x", "x and v", "x, v and C"]

@@ -111,8 +111,10 @@ def hostile():
     """A report whose every text is hostile; no kernel makes such a one."""
     bad = f"{TAG}{ESCAPE}"
     report = empty("kernel", f"{bad}\n{bad}", bad)
-    place = {"line": 2, "column": 0, "end_line": 2, "end_column": 5}
-    report["summary"] = {"text": bad, "rows": [{"label": bad, "value": bad}]}
+    place = {"line": 2, "column": 0, "end_line": 2, "end_column": 5, "text": bad, "label": bad}
+    here = {"name": bad, "here": True, "lines": []}
+    report["origins"] = [here, {"name": bad, "here": False, "lines": [{"line": 2, "text": bad}]}]
+    report["summary"] = {"text": bad, "rows": [{"kernel": bad, "label": bad, "value": bad}]}
     report["heat"] = {
         "loss": bad,
         "low": 1.0,
@@ -123,7 +125,7 @@ def hostile():
         "kernel": bad,
         "indices": [{"name": bad, "value": 0, "low": 0, "high": 2}],
         "trip": None,
-        "values": [{"line": 2, "name": bad, "value": 1.0, "gradient": None, "text": bad}],
+        "values": [{"line": 2, "name": bad, "value": 1.0, "gradient": None, "brief": "b" + bad, "text": bad}],
     }
     report["diagnostics"] = [
         {
@@ -132,12 +134,14 @@ def hostile():
             "message": bad,
             "help": bad,
             **place,
-            "related": [{**place, "message": bad, "source": bad, "cell": False}],
+            "origin": 0,
+            "related": [{**place, "origin": 1}],
         }
         for level in ("error", "warning", "note")
     ]
     report["listings"] = [
-        {"name": n, "language": bad, "text": bad, "lines": [None]} for n in ("adjoint", "ir")
+        {"name": n, "kernel": f"{n}{bad}", "language": kind, "text": bad, "lines": [2], "origins": [origin]}
+        for n, kind, origin in (("adjoint", "python", 1), ("ir", bad, 0), ("ir", bad, 1))
     ]
     return report
 
