@@ -68,7 +68,7 @@ def test_a_kernel_its_iterations_and_its_return_from_the_file(lab, server):
     expect(here.locator(".dsim-legend")).to_contain_text("i = 3")
     expect(r).not_to_have_text(before)
     expect(here.get_by_role("tab", selected=True)).to_have_text("Adjoint")
-    expect(here.get_by_role("textbox", name="adjoint of the kernel")).to_contain_text("backward of line 5")
+    expect(here.get_by_role("textbox", name="adjoint of energy")).to_contain_text("backward of line 5")
     lab.shoot("live")
     # Edited, it is grey; undone, it is not.
     here.locator(".cm-line").nth(2).click()

@@ -71,6 +71,7 @@ def test_numbers_of_lines_stand_right_and_ends_of_lines_apart(listing):
     expect(listing.nth(2).locator(".dsim-number")).to_have_css("text-align", "right")
     end = listing.nth(2).locator(".dsim-end")
     name = "a_name_so_long_that_the_line_would_wrap_if_it_could"
-    assert end.text_content() == f"{name} = 4   ∂loss/∂{name} = 1"
+    assert end.text_content() == "a_name_so_long_that_the… = 4   ∂loss/∂… = 1"
+    expect(end).to_have_attribute("title", f"{name} = 4   ∂loss/∂{name} = 1")
     expect(end).to_have_css("text-align", "left")
     assert end.evaluate("e => parseFloat(getComputedStyle(e).paddingLeft)") > 6

@@ -36,6 +36,9 @@ def test_json(notebook):
         "column": 8,
         "end_line": 3,
         "end_column": 23,
+        "origin": 0,
+        "text": "    a = abs(y[i] - 1.0)",
+        "label": "",
         "related": [],
     }
     gradient = notebook.names["y"].grad.to_numpy()
@@ -123,11 +126,13 @@ RAMP = "@ds.func\ndef ramp(a):\n    return max(a, 0.0)"
 
 def test_a_func_of_another_cell(notebook):
     notebook.good(RAMP)
-    (d,) = kinks(notebook.good("%%kernel k --loss U\nfor i in y:\n    U[None] += ramp(y[i] - 1.0)"))
+    ran = notebook.good("%%kernel k --loss U\nfor i in y:\n    U[None] += ramp(y[i] - 1.0)")
+    (d,) = kinks(ran)
     assert (d["line"], d["column"]) == (3, 15)
     assert d["message"].startswith("`max(a, 0.0)` has no derivative at a tie, and is there 2 of 8 times")
     (r,) = d["related"]
-    assert (r["source"].strip(), r["cell"], r["line"]) == ("return max(a, 0.0)", False, 3)
+    assert (r["text"].strip(), r["line"]) == ("return max(a, 0.0)", 3)
+    assert not ran.report["origins"][r["origin"]]["here"]
 
 
 def test_a_func_of_the_cell_and_its_calls(notebook):
@@ -140,7 +145,7 @@ def test_a_func_of_the_cell_and_its_calls(notebook):
     assert (d["line"], d["column"]) == (4, 11)
     assert "3 of 16 times, first at i = 2" in d["message"]
     assert d["message"].endswith("∂U/∂ of it is 1.41 there")
-    assert [(r["line"], r["message"]) for r in d["related"]] == [(7, "called here"), (8, "called here")]
+    assert [(r["line"], r["label"]) for r in d["related"]] == [(7, "called here"), (8, "called here")]
 
 
 def test_two_loops_with_names_of_their_own(notebook):
