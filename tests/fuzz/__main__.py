@@ -1,8 +1,9 @@
 """``make fuzz``: random programs for some minutes, until one is at fault.
 
 Options: ``--minutes 5``, ``--seed 1``, ``--backend strips`` for the plans of one backend only, ``--shown``
-for those that look at what watched kernels show. The smallest program at fault is left in ``build/fuzz``, to
-be run by Python; one that ends the process, or never ends, is found there as ``running.py``.
+for those that look at what watched kernels and reports show. The smallest program at fault is left in
+``build/fuzz``, to be run by Python; one that ends the process, or never ends, is found there as
+``running.py``.
 """
 
 from __future__ import annotations

@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
 from tests.fuzz.arguments import with_arguments
+from tests.fuzz.cells import check_reports
 from tests.fuzz.fresh import fresh
 from tests.fuzz.program import Program
 from tests.fuzz.programs import programs
@@ -30,6 +31,7 @@ class Plan:
     second: bool = False
     arguments: bool = False
     shown: bool = False
+    cell: bool = False
 
 
 ARGUMENTS = Plan(("exact",), arguments=True)
@@ -49,7 +51,8 @@ SECOND_ORDER = (
     Plan(("strips",), second=True),
 )
 SHOWN = tuple(Plan((backend,), shown=True) for backend in ("exact", "reference", "strips", "cpu"))
-PLANS = (*FIRST_ORDER * 2, *SECOND_ORDER, *SHOWN)
+CELL = Plan(("cpu",), shown=True, cell=True)
+PLANS = (*FIRST_ORDER * 2, *SECOND_ORDER, *SHOWN, CELL)
 
 
 def check(program: Program, plan: Plan) -> Outcome:
@@ -59,6 +62,8 @@ def check(program: Program, plan: Plan) -> Outcome:
         for backend in plan.backends:
             if plan.arguments:
                 _check_arguments(trial, backend)
+            elif plan.cell:
+                check_reports(trial)
             elif plan.shown:
                 check_shown(trial, backend)
             else:

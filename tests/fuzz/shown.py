@@ -93,16 +93,16 @@ class Shown:
         self.same(f"{step}: times", w.times, len(all))
         if not all:
             return
-        seen = _seen(all, look.probe)
-        if look.probe is not None or not seen[0].at:
-            self.same(f"{step}: hits", w.hits, len(seen))
+        there = seen(all, look.probe)
+        if look.probe is not None or not there[0].at:
+            self.same(f"{step}: hits", w.hits, len(there))
         found = [derivatives[id(one)] for one in all]
         squares = sum(float(d @ d) for d in found if d is not None)
         self.near(f"{step}: root mean square", w.rms, np.sqrt(squares / len(all)))
-        if not seen:
+        if not there:
             self.same(f"{step}: value", w.value, None)
             return
-        one = seen[-1 if look.trip is None else min(look.trip, len(seen) - 1)]
+        one = there[-1 if look.trip is None else min(look.trip, len(there) - 1)]
         self.same(f"{step}: where", w.where, one.at)
         self.near(f"{step}: value", w.value, one.values)
         derivative = derivatives[id(one)]
@@ -122,7 +122,7 @@ class Shown:
             raise WrongNumberError(f"{step} is\n{found}\nand should be\n{right}")
 
 
-def _seen(all: list[Assigned], probe: tuple[int, ...] | None) -> list[Assigned]:
+def seen(all: list[Assigned], probe: tuple[int, ...] | None) -> list[Assigned]:
     """The times that count: in the iteration that is asked for, in the deepest loop."""
     if probe is not None:
         all = [one for one in all if one.at == probe[: len(one.at)]]

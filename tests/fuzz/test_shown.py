@@ -13,7 +13,7 @@ from dsim.runtime.shown import Looking
 from tests.fuzz.assigned import Recorder, assigned, recorded
 from tests.fuzz.program import Program
 from tests.fuzz.programs import programs
-from tests.fuzz.running import SHOWN, run
+from tests.fuzz.running import CELL, SHOWN, run
 from tests.fuzz.trial import Trial, WrongNumberError
 
 STEP = 1e-6
@@ -24,6 +24,12 @@ def test_random_programs():
     tally = run(4, 3, plans=SHOWN)
     assert tally.watched >= 3
     assert tally.shown > 500
+
+
+def test_reports_of_cells():
+    tally = run(2, 4, plans=(CELL,))
+    assert tally.watched >= 1
+    assert tally.agreed >= 1
 
 
 @seed(5)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -71,15 +72,22 @@ class Notebook:
         return ran
 
 
-@pytest.fixture
-def empty() -> Iterator[Notebook]:
-    """A notebook in which nothing was run."""
+@contextmanager
+def opened() -> Iterator[Notebook]:
+    """A notebook in which nothing was run; the only one."""
     config = Config()
     config.HistoryManager.enabled = False
     InteractiveShell.clear_instance()
     shell = InteractiveShell.instance(config=config, colors="nocolor")
     yield Notebook(shell)
     InteractiveShell.clear_instance()
+
+
+@pytest.fixture
+def empty() -> Iterator[Notebook]:
+    """A notebook in which nothing was run."""
+    with opened() as notebook:
+        yield notebook
 
 
 @pytest.fixture
