@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import linecache
+import re
 import textwrap
 import types
 from collections.abc import Callable, Iterator
@@ -22,6 +23,7 @@ from dsim.frontend.source import bring
 from dsim.notebook.options import Header, header
 
 _MAGIC = "%%kernel"
+_NEWLINE = re.compile(r"\r\n?")
 _NO_PYTHON = "Python cannot read this: look here, and at what stands right before it"
 _DEFINITIONS = (ast.FunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom, ast.Assign, ast.AnnAssign)
 
@@ -68,6 +70,7 @@ def cell_of(shell: Any, line: str, body: str) -> Cell:
     """The cell that runs, from what IPython gives a magic: `line` behind the name, and the rest."""
     kept, number = _raw(shell, body)
     raw = f"{_MAGIC} {line}".rstrip() + f"\n{body}" if kept is None else kept
+    raw, body = _NEWLINE.sub("\n", raw), _NEWLINE.sub("\n", body)  # what an editor shows of them
     text = raw.rstrip("\n")
     first = next(n for n, t in enumerate(text.split("\n"), 1) if t.startswith(_MAGIC))
     filename = shell.compile.cache(text, number, raw_code=raw)

@@ -179,6 +179,16 @@ def test_leading_empty_lines_count(notebook):
     assert underlined(ran.report) == ["nix"]
 
 
+@pytest.mark.parametrize("newline", ["\r\n", "\r"])
+def test_lines_may_end_as_on_other_systems(notebook, newline):
+    cell = "%%kernel up --loss U\nfor i in y:\n    U[None] += y[i]"
+    report = notebook.good(cell.replace("\n", newline) + newline).report
+    assert report["source"] == cell
+    assert [v["line"] for v in report["probe"]["values"]] == [3]
+    ran = notebook.run(cell.replace("y[i]", "nix").replace("\n", newline))
+    assert underlined(ran.report) == ["nix"]
+
+
 def test_an_overwrite_is_a_note_with_both_lines(notebook):
     cell = "%%kernel bend\nfor i in y:\n    a = y[i]\n    y[i] = a * a"
     ran = notebook.good(cell)
