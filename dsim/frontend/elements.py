@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from dsim.diagnostics import Span
 from dsim.frontend.frame import Frame
 from dsim.frontend.names import member_field
 from dsim.frontend.operators import operand
@@ -134,12 +135,23 @@ def _store_struct(f: Frame, x: StructElement, value: Value) -> None:
         store(f, member(f, x, key), value.members[key])
 
 
-def accumulate(f: Frame, x: Element, op: AccumulateOp, value: Value, sign: str, used: bool) -> Value:
-    """``x = op(x, value)`` in one step; the value before, when it is `used`."""
+def accumulate(
+    f: Frame,
+    x: Element,
+    op: AccumulateOp,
+    value: Value,
+    sign: str,
+    used: bool,
+    target: Span | None = None,
+) -> Value:
+    """``x = op(x, value)`` in one step; the value before, when it is `used`.
+
+    `target` is where `x` stands when that is not the current place.
+    """
     builder = f.emit.builder
     atoms = [cast(f, s, x.memory.type, x.memory.name) for s in entries(f, x, value, sign)]
     if f.shows is not None:
-        atoms = f.shows.stored(x.memory.name, atoms, x, builder.origin.span, op)
+        atoms = f.shows.stored(x.memory.name, atoms, x, builder.origin.span, op, target)
     olds: list[Atom] = []
     for at, atom in zip(x.entries, atoms, strict=True):
         old = builder.fresh("old", x.memory.type) if used else None

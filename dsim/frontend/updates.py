@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 
+from dsim.diagnostics import Span
 from dsim.frontend import assign, elementary, local_parts, subscripts
 from dsim.frontend.elements import accumulate, load, store
 from dsim.frontend.expressions import operate
@@ -53,12 +54,14 @@ def _is_place(f: Frame, target: ast.expr) -> bool:
     return subscripts.root_local(f, target) is None
 
 
-def _accumulate(f: Frame, x: Element, sign: str, value: Value, used: bool) -> Value:
+def _accumulate(
+    f: Frame, x: Element, sign: str, value: Value, used: bool, target: Span | None = None
+) -> Value:
     if x.memory.type.is_float and sign in ("&", "|", "^"):
         f.emit.refuse("type", f"`{sign}` works on integers, but `{x.memory.name}` holds {x.memory.type}")
     if sign == "-":
         value = unary(f.emit, "-", value)
-    return accumulate(f, x, _ATOMIC_OPS[sign], value, sign, used)
+    return accumulate(f, x, _ATOMIC_OPS[sign], value, sign, used, target)
 
 
 def _on_local(f: Frame, target: ast.expr, sign: str, value: Value) -> Value:
@@ -101,5 +104,5 @@ def atomic(f: Frame, name: str, node: ast.Call, used: bool) -> Value:
                 target,
                 help="give an element of a field: `x[i]`",
             )
-        return _accumulate(f, x, sign, f.value(node.args[1]), used)
+        return _accumulate(f, x, sign, f.value(node.args[1]), used, f.span(target))
     return _on_local(f, target, sign, f.value(node.args[1]))

@@ -115,11 +115,16 @@ class Shows:
         x: Element,
         span: Span | None,
         op: AccumulateOp | None = None,
+        target: Span | None = None,
     ) -> list[Atom]:
-        """`atoms`, shown as what goes to the entries of the element `x`, with `op` as what comes in."""
+        """`atoms`, shown as what goes to the entries of the element `x`, with `op` as what comes in.
+
+        They are called by the text at `target`, or at `span`.
+        """
         if span is None:
             return list(atoms)
-        text = span.text if span.line == span.end_line else ""
+        called = target or span
+        text = called.text if called.line == called.end_line else ""
         entries = x.shape if len(atoms) > 1 else ()
         return self.atoms(text if 0 < len(text) <= _LONGEST else f"{name}[…]", atoms, entries, span, op)
 

@@ -21,13 +21,13 @@ from dsim.notebook.reading import (
     kind,
     line_text,
     listings_by_name,
+    looked_at,
     margin,
     margin_means,
     place_name,
     rows_by_kernel,
     scale,
     underline,
-    where,
 )
 
 _LINE = "\n"
@@ -172,14 +172,14 @@ def _place(report: Report, place: Mapping[str, Any], sign: str) -> str:
 
 
 def _legend(report: Report) -> str:
-    heat, at = report["heat"], where(report["probe"])
+    heat, at = report["heat"], looked_at(report["probe"])
     told = ""
     if heat is not None and heat["lines"]:
         low, high = scale(heat)
         what = f"how strongly {_text(heat['loss'])} reacts to what a line computes (root mean square)"
         told += f'<span>{low}<span class="dsim-scale"></span>{high} {what}</span>'
     if at:
-        told += f"<span>values at {_text(at)}</span>"
+        told += f"<span>{_text(at)}</span>"
     return f'<p class="dsim-legend">{told}</p>' if told else ""
 
 

@@ -12,13 +12,13 @@ from dsim.notebook.reading import (
     ends,
     kind,
     listings_by_name,
+    looked_at,
     margin,
     margin_means,
     place_name,
     rows_by_kernel,
     scale,
     underline,
-    where,
 )
 
 _BARS = "▁▂▃▄▅▆▇█"
@@ -117,13 +117,13 @@ def _straight(code: str) -> str:
 
 
 def _legend(report: Report) -> Iterator[str]:
-    heat, at = report["heat"], where(report["probe"])
+    heat, at = report["heat"], looked_at(report["probe"])
     if heat is not None and heat["lines"]:
         what = f"root mean square of ∂{heat['loss']}/∂ of what a line computes"
         low, high = scale(heat)
         yield f"heat: {f'{_BARS[0]} {low} to ' if low else ''}{_BARS[-1]} {high}, {what}"
     if at:
-        yield f"values at {at}"
+        yield at
 
 
 def _opened(report: Report) -> Iterator[str]:

@@ -30,6 +30,14 @@ def where(probe: Mapping[str, Any] | None) -> str:
     return ", ".join(told)
 
 
+def looked_at(probe: Mapping[str, Any] | None) -> str:
+    """Of which iteration the values at the ends of lines are; empty when there is no loop."""
+    at = where(probe)
+    if probe is None or not at:
+        return ""
+    return f"values at {at}" if probe["values"] else f"no line computes anything at {at}"
+
+
 def ends(report: Report, key: str) -> dict[int, str]:
     """What stands at the end of each line: `key` is ``brief``, or ``text`` for all of it."""
     found: dict[int, list[str]] = {}

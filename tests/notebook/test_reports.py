@@ -359,3 +359,18 @@ def test_an_open_forward_mode_sees_nothing_of_a_report(notebook):
     notebook.good("square()\nmode.__exit__(None, None, None)")
     y = notebook.names["y"].to_numpy()
     np.testing.assert_allclose(notebook.names["U"].dual[None], 4 * y.sum())
+
+
+def test_an_iteration_in_which_nothing_runs_says_so(notebook):
+    cell = "%%kernel even --loss U --probe {}\nfor i in range(0, 8, 2):\n    U[None] += y[i]"
+    assert "values at i = 4" in notebook.good(cell.format(4)).form("plain")
+    ran = notebook.good(cell.format(3))
+    assert ran.report["probe"]["values"] == []
+    assert "no line computes anything at i = 3" in ran.form("plain")
+    assert "no line computes anything at i = 3" in ran.form("html")
+
+
+def test_an_atomic_function_shows_what_it_changes(notebook):
+    report = notebook.good("%%kernel top --loss U\nfor i in y:\n    ds.atomic_max(U[None], y[i])").report
+    (value,) = report["probe"]["values"]
+    assert (value["name"], value["text"]) == ("U[None]", "U[None] max= 0.5   ∂U/∂U[None] = 0")
