@@ -4,5 +4,17 @@ from dsim.autodiff.adjoint import Adjoint, Lost, compares_final_values, reverse
 from dsim.autodiff.backward import derivatives
 from dsim.autodiff.expand import expand
 from dsim.autodiff.forward import forward
+from dsim.autodiff.symmetric import Made, by_symmetry, writes_again
 
-__all__ = ["Adjoint", "Lost", "compares_final_values", "derivatives", "expand", "forward", "reverse"]
+__all__ = [
+    "Adjoint",
+    "Lost",
+    "Made",
+    "by_symmetry",
+    "compares_final_values",
+    "derivatives",
+    "expand",
+    "forward",
+    "reverse",
+    "writes_again",
+]

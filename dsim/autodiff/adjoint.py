@@ -66,6 +66,8 @@ class Adjoint:
     ordered : tuple of Accumulate
         Those whose value before it uses, and which meet others in iterations of a parallel loop: the primal
         must then run `in_series`, so that the adjoint finds the same values again.
+    whole : frozenset of MemoryKey
+        Memories that the primal writes and that the adjoint has to find as they were before it.
     """
 
     kernel: Kernel
@@ -73,6 +75,7 @@ class Adjoint:
     lost: tuple[Lost, ...]
     journaled: frozenset[MemoryKey] = frozenset()
     ordered: tuple[Accumulate, ...] = ()
+    whole: frozenset[MemoryKey] = frozenset()
 
     @property
     def serial(self) -> bool:
@@ -103,7 +106,7 @@ def reverse(
     Raises
     ------
     GradientError
-        When `kernel` writes memories again itself: there is no adjoint of such an adjoint.
+        When `kernel` writes memories again itself: see `symmetric.by_symmetry`.
     """
     refuse_journals(kernel)
     kernel = carry(prepared(kernel, distinct=bool(entry)), entry)

@@ -56,12 +56,12 @@ def _plain(s: While, names: Names) -> While:
     )
 
 
-def refuse_journals(kernel: Kernel) -> None:
-    """Raises when `kernel` is an adjoint that writes memories again."""
+def refuse_journals(kernel: Kernel, why: str = "") -> None:
+    """Raises when `kernel` is an adjoint that writes memories again; `why` it has no adjoint."""
     for s in statements(kernel.body):
         if isinstance(s, Journal):
             of = ".".join((s.memory.name, *s.memory.derivative))
             message = f"the backward pass of `{kernel.name}` writes `{of}` again, and has none of its own"
             advice = "take second derivatives by forward mode over the tape, or write each step elsewhere"
             where = kernel.origin.span
-            raise GradientError(Diagnostic("not-differentiable", message, where, "here", help=advice))
+            raise GradientError(Diagnostic("not-differentiable", message, where, why or "here", help=advice))

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from dsim.analysis.effects import Effects, effects, is_write
 from dsim.analysis.rules import Overwrite, overwritten
-from dsim.autodiff import Lost
-from dsim.ir.nodes import Accumulate, Block, Load, Watch
+from dsim.autodiff import Lost, writes_again
+from dsim.ir.nodes import Accumulate, Block, Load, MemoryKey, Watch
 from dsim.ir.walk import accesses, statements
 from dsim.runtime.fields import Field, youngest
 from dsim.runtime.overlaps import Box, distinct, meet
@@ -29,7 +30,7 @@ class AdjointForm:
         What it is the adjoint with respect to.
     label : str
         What the companions that hold the adjoints are called.
-    needed, lost, ordered
+    needed, lost, ordered, whole
         See `dsim.autodiff.Adjoint`.
     entry : frozenset of MemoryKey
         The memories that it finds as they were before the primal ran.
@@ -53,6 +54,7 @@ class AdjointForm:
     lost: tuple[Lost, ...]
     entry: Keys = frozenset()
     ordered: tuple[Accumulate, ...] = ()
+    whole: Keys = frozenset()
 
     def __post_init__(self) -> None:
         self.reads = Reach(self.primal, self.needed)
@@ -93,16 +95,22 @@ class AdjointForm:
     def _conflicts(self) -> tuple[Overwrite, ...]:
         if not self.needed:
             return ()
-        found = overwritten(self.primal.kernel, self.needed)
-        return tuple(c for c in found if c.read.memory.key not in self.entry)
+        facts = effects(self.primal.kernel)
+        found = overwritten(self.primal.kernel, self.needed, facts)
+        among = [c for c in found if c.read.memory.key not in self.entry]
+        told = {c.read.memory.key for c in among}
+        return (*among, *(_any_overwrite(facts, key) for key in sorted(self.whole - self.entry - told)))
 
     # -- when the primal overwrites what it reads
 
     def cuts(self) -> frozenset[int]:
         """Before which top-level statements to cut, so that reads and what overwrites them stand apart.
 
-        A statement that overwrites what it reads itself stands alone.
+        A statement that overwrites what it reads itself stands alone. Nothing is cut of what has an adjoint
+        as a whole only.
         """
+        if self.whole:
+            return frozenset()
         at = self._tops()
         pairs = [(at[c.read.site], at[c.write.site]) for c in self.conflicts]
         pairs += [(at[item.by.site], at[item.by.site]) for item in self.lost]
@@ -128,6 +136,21 @@ class AdjointForm:
             return self
         spoilt = {c.read.memory.key for c in self.conflicts} | {item.by.memory.key for item in self.lost}
         return self.primal.adjoint(self.active, self.label, self.entry | spoilt).from_entry()
+
+    def differentiable(self) -> AdjointForm:
+        """This, or one that has an adjoint itself.
+
+        One that writes memories again has it if it reads no values as the primal left them.
+        """
+        kernel = self.form.kernel
+        if not self.keeps or not writes_again(kernel):
+            return self
+        read = {s.memory.key for s in accesses(kernel.body) if isinstance(s, Load)}
+        results = {k for k in read & self.active if self.primal.field(k) in self.outputs} - self.entry
+        if not results:
+            return self
+        more = self.primal.adjoint(self.active, self.label, self.entry | results)
+        return more.from_entry().differentiable()
 
     @cached_property
     def launched(self) -> Form:
@@ -157,3 +180,10 @@ class AdjointForm:
                 if shared is not None:
                     found.setdefault(field, []).append(shared)
         return {field: distinct(boxes) for field, boxes in found.items()}
+
+
+def _any_overwrite(facts: Effects, key: MemoryKey) -> Overwrite:
+    """A read and a write of a memory that has both."""
+    accesses = facts.by_memory[key]
+    read = next(a for a in accesses if a.kind == "load")
+    return Overwrite(read, next(filter(is_write, accesses)), certain=False)

@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import Any
 
 from dsim.analysis.activity import of_kernel, spread
-from dsim.autodiff import forward, reverse
+from dsim.autodiff import Made, by_symmetry, forward, reverse, writes_again
 from dsim.ir import sites
 from dsim.ir.nodes import Accumulate, Call, Kernel, Let, Load, Memory, MemoryKey, Origin, Store
 from dsim.ir.show import lines, show
@@ -64,6 +64,7 @@ class Form:
         self.checked = checked
         self.part: tuple[Form, int] | None = None  # the form that it is a part of, and the which one
         self.ran = -1  # when it last ran, on the clock of changes.py
+        self.adjoint_of: AdjointForm | None = None  # what says how it was made, if it is an adjoint
         self.watched_by: Callable[[Looking], Form] | None = None  # of a person's kernel
         self._derived: dict[Any, Any] = {}
         self.native: Callable[..., tuple[Any, ...]] = self._compile_and_launch
@@ -216,7 +217,9 @@ class Form:
         """It, with its indices compared with the fields' shapes: no run of the primal vouches for them."""
         if self.checked:
             return self
-        return self._keep("guarded", lambda: Form(self.kernel, self.fields, self.backend, serial=self.serial))
+        made = self._keep("guarded", lambda: Form(self.kernel, self.fields, self.backend, serial=self.serial))
+        made.adjoint_of = self.adjoint_of
+        return made
 
     def _form(self, kernel: Kernel, checked: bool, more: Mapping[str, Field] | None = None) -> Form:
         """The form of a kernel that a transform made of this one's; passes run when it is first needed."""
@@ -241,9 +244,19 @@ class Form:
         return parts
 
     def _reverse(self, active: Keys, label: str, entry: Keys) -> AdjointForm:
-        made = reverse(self.kernel, active, label, entry)
+        of = self.adjoint_of
+        if of is None or not writes_again(self.kernel):
+            made = reverse(self.kernel, active, label, entry)
+        else:
+            how = Made(of.launched.kernel, of.active, of.label, of.entry, of.needed)
+            made = by_symmetry(self.kernel, how, active, label)
         form = self._form(made.kernel, self.checked and _rules_read(self.kernel))
-        return AdjointForm(self, form, active, label, made.needed, made.lost, entry, made.ordered)
+        if of is not None and of.ordered:
+            form = form.in_series()
+        form.adjoint_of = AdjointForm(
+            self, form, active, label, made.needed, made.lost, entry, made.ordered, made.whole
+        )
+        return form.adjoint_of
 
     def _keep(self, key: Any, make: Callable[[], Any]) -> Any:
         found = self._derived.get(key)

@@ -330,6 +330,7 @@ class Tape(Context):
         warn(cut.inside(form, known, "gradient"))
         plan = known.saving if self._keeper.saves else known.adjoint
         if isinstance(plan, AdjointForm):
+            plan = plan.differentiable() if self._inside_another() and self._keeper.saves else plan
             warn(told.in_series(plan.ordered))
         watched = self._watched[form] = self._keeper.watch(form, plan)
         return watched
@@ -345,6 +346,13 @@ class Tape(Context):
             self.read.add(field)
             warn([cut.read(field, "tape", "gradient")])
         super().element_read(field)
+
+    def _inside_another(self) -> bool:
+        """Whether a tape further out will differentiate this one's backward pass."""
+        context = self.outer
+        while context is not None and not isinstance(context, Tape):
+            context = context.outer
+        return context is not None
 
     def tell_outer(self, fields: Iterable[Field]) -> None:
         """Lets the tapes around know that the gradients of `fields` are this one's result."""

@@ -289,38 +289,6 @@ def test_forward_mode_over_a_tape(dtype):
     _close(dtype, x.grad.dual.to_numpy(), slope(START + 1e-30j).imag / 1e-30)
 
 
-def test_a_tape_over_a_tape_is_refused_where_it_cannot_be_right(dtype):
-    (x,) = _fields(dtype, x=4)
-    inner, outer = _fields(dtype, inner=(), outer=())
-    x.from_numpy(START)
-
-    @ti.kernel
-    def sines():
-        ti.loop_config(serialize=True)
-        for k in range(8):
-            x[k % 4] = ti.sin(x[k % 4])
-
-    @ti.kernel
-    def total():
-        for i in x:
-            inner[None] += x[i] ** 2
-
-    @ti.kernel
-    def slopes():
-        for i in x:
-            outer[None] += x.grad[i]
-
-    def run():
-        with ti.Tape(outer):
-            with ti.Tape(inner):
-                sines()
-                total()
-            slopes()
-
-    with pytest.raises(ti.GradientError, match="writes `x` again, and has none of its own"):
-        run()
-
-
 def test_a_kernel_that_a_tape_runs_in_order_says_so(dtype):
     x, y = _fields(dtype, x=4, y=4)
     count = ti.field(int, shape=())
