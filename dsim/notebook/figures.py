@@ -82,8 +82,8 @@ def size(count: int) -> str:
 
 
 def count(number: int, what: str) -> str:
-    """``1 field``, ``2 fields``."""
-    return f"{number} {what}{'s' * (number != 1)}"
+    """``1 field``, ``2,000 fields``."""
+    return f"{number:,} {what}{'s' * (number != 1)}"
 
 
 def precise(value: float) -> str:

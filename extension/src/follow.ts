@@ -2,9 +2,8 @@
 import type { ICodeCellModel } from '@jupyterlab/cells';
 import type { Extension } from '@codemirror/state';
 import { ViewPlugin } from '@codemirror/view';
+import { reportIn } from './cells.ts';
 import { marks, showReport } from './marks.ts';
-import { markingReport, readReport } from './report.ts';
-import type { Report } from './report.ts';
 
 /**
  * Follow the outputs of the cell model that an editor shows: those of a run, those that a scrubber replaces, and
@@ -16,11 +15,7 @@ export function followOutputs(model: ICodeCellModel): Extension {
     let frame: number | null = null;
     const read = () => {
       frame = null;
-      const found: (Report | null)[] = [];
-      for (let index = 0; index < outputs.length; index++) {
-        found.push(readReport(outputs.get(index).data));
-      }
-      const report = markingReport(found);
+      const report = reportIn(outputs);
       if (report !== view.state.field(marks).report) {
         view.dispatch({ effects: showReport.of(report) });
       }

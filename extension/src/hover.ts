@@ -32,7 +32,7 @@ function content(view: EditorView, found: Place[]): HTMLElement {
     ...found.map(({ diagnostic }) =>
       diagnosticView(diagnostic, report ?? NOTHING, place => {
         if (report !== null) {
-          revealPlace(view.dom, report, place.origin, place.line, lastLine(place));
+          void revealPlace(view.dom, report, place.origin, place.line, lastLine(place));
         }
       })
     )

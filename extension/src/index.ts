@@ -8,6 +8,7 @@ import {
   IEditorLanguageRegistry
 } from '@jupyterlab/codemirror';
 import { IRenderMimeRegistry } from '@jupyterlab/rendermime';
+import { lookIn } from './cells.ts';
 import { watchFocus } from './focus.ts';
 import { followOutputs } from './follow.ts';
 import { diagnosticsByHand } from './hover.ts';
@@ -22,11 +23,12 @@ const plugin: JupyterFrontEndPlugin<void> = {
   autoStart: true,
   requires: [IRenderMimeRegistry, IEditorExtensionRegistry, IEditorLanguageRegistry],
   activate: (
-    _app: JupyterFrontEnd,
+    app: JupyterFrontEnd,
     rendermime: IRenderMimeRegistry,
     editors: IEditorExtensionRegistry,
     languages: IEditorLanguageRegistry
   ) => {
+    lookIn(app.shell);
     watchFocus();
     rendermime.addFactory(reportRenderer(languages));
     editors.addExtension({

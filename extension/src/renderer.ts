@@ -2,6 +2,7 @@
 import type { IEditorLanguageRegistry } from '@jupyterlab/codemirror';
 import type { IRenderMime } from '@jupyterlab/rendermime';
 import { Widget } from '@lumino/widgets';
+import { cellOf, cellOfKernel } from './cells.ts';
 import { diagnosticView, lastLine } from './diagnosticView.ts';
 import { html } from './dom.ts';
 import { legend } from './legend.ts';
@@ -9,17 +10,20 @@ import { listingView } from './listingView.ts';
 import type { PersonsLine } from './listingView.ts';
 import { plainText, readReport, REPORT_MIME, timings } from './report.ts';
 import type { Call, Listing, Place, Report } from './report.ts';
-import { editorAbove, editorOfKernel, pointAtPlace, revealLines, revealPlace } from './reveal.ts';
+import { pointAtPlace, revealInCell, revealPlace } from './reveal.ts';
 import { summaryView } from './summaryView.ts';
 import { Tabs } from './tabs.ts';
 import type { Tab } from './tabs.ts';
 import { tapeView } from './tapeView.ts';
 
+/** Said where there is something to go to: nobody looks for a key. */
+const KEYS = 'F8 in the cell goes from one to the next.';
 const LABELS = { adjoint: 'Adjoint', ir: 'IR', python: 'Python', llvm: 'LLVM' };
 
 class ReportWidget extends Widget implements IRenderMime.IRenderer {
   private readonly languages: IEditorLanguageRegistry;
   private readonly tabs = new Tabs();
+  private readonly status = html('p', { class: 'dsim-status', role: 'status' });
   private report: Report | null = null;
   private unpoint: () => void = () => undefined;
 
@@ -40,7 +44,9 @@ class ReportWidget extends Widget implements IRenderMime.IRenderer {
     const focus = document.activeElement;
     this.node.setAttribute('role', 'region');
     this.node.setAttribute('aria-label', report.kernel === null ? 'Report' : `Report on ${report.kernel}`);
-    this.node.replaceChildren(...head(report, place => this.revealPlace(place)), this.tabs.element);
+    const go = (place: Place) => void this.revealPlace(place);
+    this.status.textContent = '';
+    this.node.replaceChildren(...head(report, go), this.status, this.tabs.element);
     this.tabs.update(this.tabsOf(report), report.open);
     if (focus instanceof HTMLElement && focus !== document.activeElement && this.node.contains(focus)) {
       focus.focus();
@@ -61,7 +67,7 @@ class ReportWidget extends Widget implements IRenderMime.IRenderer {
         name: 'summary',
         label: 'Summary',
         key,
-        make: () => summaryView(report, line => this.reveal(line))
+        make: () => summaryView(report, line => void this.reveal(line))
       });
     }
     if (tape !== null) {
@@ -82,23 +88,26 @@ class ReportWidget extends Widget implements IRenderMime.IRenderer {
       ...(found.length > 1 ? [html('p', { class: 'dsim-kernel' }, listing.kernel)] : []),
       listingView(listing, report, this.languages, {
         point: line => this.point(line),
-        reveal: ({ origin, line }) => this.revealPlace({ origin, line, end_line: line, end_column: 1 })
+        reveal: ({ origin, line }) => void this.revealPlace({ origin, line, end_line: line, end_column: 1 })
       })
     ]);
     return html('div', {}, ...views);
   }
 
-  private reveal(line: number): void {
-    const view = editorAbove(this.node);
-    if (view !== null) {
-      revealLines(view, line);
+  private async reveal(line: number): Promise<void> {
+    this.said(await revealInCell(cellOf(this.node), line, line), line);
+  }
+
+  private async revealPlace(place: Pick<Place, 'origin' | 'line' | 'end_line' | 'end_column'>): Promise<void> {
+    if (this.report !== null) {
+      const { origin, line } = place;
+      this.said(await revealPlace(this.node, this.report, origin, line, lastLine(place)), line);
     }
   }
 
-  private revealPlace(place: Pick<Place, 'origin' | 'line' | 'end_line' | 'end_column'>): void {
-    if (this.report !== null) {
-      revealPlace(this.node, this.report, place.origin, place.line, lastLine(place));
-    }
+  /** Say so if there is nothing to show. */
+  private said(shown: boolean, line: number): void {
+    this.status.textContent = shown ? '' : `There is no cell here any more with this line ${line}.`;
   }
 
   private point(line: PersonsLine | null): void {
@@ -109,12 +118,12 @@ class ReportWidget extends Widget implements IRenderMime.IRenderer {
         : pointAtPlace(this.node, this.report, line.origin, line.line);
   }
 
-  private revealCall(call: Call): boolean {
+  private async revealCall(call: Call): Promise<boolean> {
     if (call.line === null) {
       return false;
     }
-    const view = call.cell ? editorAbove(this.node) : editorOfKernel(this.node, call.kernel);
-    return view !== null && revealLines(view, call.line, call.end_line ?? call.line);
+    const cell = call.cell ? cellOf(this.node) : cellOfKernel(this.node, call.kernel);
+    return revealInCell(cell, call.line, call.end_line ?? call.line);
   }
 }
 
@@ -132,6 +141,7 @@ function head(report: Report, go: (place: Place) => void): HTMLElement[] {
     diagnostics.length === 0
       ? null
       : html('ul', { class: 'dsim-diagnostics', 'aria-label': 'Diagnostics' }, ...diagnostics),
+    diagnostics.length === 0 || report.source === null ? null : html('p', { class: 'dsim-hint' }, KEYS),
     legend(report)
   ];
   return parts.filter(part => part !== null);

@@ -1,11 +1,12 @@
 /** From what is under a cell to the lines in its editor: select them, bring them into sight, let them flash. */
 import { EditorSelection, StateEffect, StateField } from '@codemirror/state';
 import type { Extension } from '@codemirror/state';
+import type { CodeCell } from '@jupyterlab/cells';
 import { Decoration, EditorView } from '@codemirror/view';
 import type { DecorationSet } from '@codemirror/view';
+import { cellOfOrigin, editorIn, editorToSee } from './cells.ts';
+import type { Lines } from './cells.ts';
 import { lineInEditor, marks } from './marks.ts';
-import type { Report } from './report.ts';
-import { visible } from './text.ts';
 
 /** How long lines flash; the style sheet's animation takes as long. */
 const FLASH_MS = 1200;
@@ -38,83 +39,27 @@ const emphasis = StateField.define<DecorationSet>({
   provide: field => EditorView.decorations.from(field)
 });
 
-/** The editor of the cell that an output belongs to; null outside of a notebook, as in a new view of an output. */
-export function editorAbove(output: Element): EditorView | null {
-  return editorIn(output.closest('.jp-CodeCell'));
-}
-
-function editorIn(cell: Element | null): EditorView | null {
-  const editor = cell?.querySelector<HTMLElement>('.jp-InputArea-editor .cm-editor');
-  return editor ? EditorView.findFromDOM(editor) : null;
-}
-
-/**
- * The editor of the cell that defines a kernel, looked for in the notebook that an output belongs to.
- *
- * The cell with the report of the kernel, or else the one cell whose text defines it; null when there is none.
- */
-export function editorOfKernel(output: Element, kernel: string): EditorView | null {
-  const cells = output.closest('.jp-Notebook')?.querySelectorAll('.jp-CodeCell') ?? [];
-  const editors = Array.from(cells, editorIn).filter(view => view !== null);
-  const reported = editors.findLast(view => view.state.field(marks, false)?.report?.kernel === kernel);
-  if (reported) {
-    return reported;
-  }
-  if (!/^[\p{L}_][\p{L}\p{N}_]*$/u.test(kernel)) {
-    return null;
-  }
-  const definition = new RegExp(String.raw`^(?:%%kernel|\s*def)\s+${kernel}(?![\p{L}\p{N}_])`, 'mu');
-  const defining = editors.filter(view => definition.test(view.state.doc.toString()));
-  return defining.length === 1 ? (defining[0] ?? null) : null;
-}
-
-/** A report, as far as it says where its lines are. */
-type Lines = Pick<Report, 'kernel' | 'source' | 'origins'>;
-
-/**
- * The editor with a line of an origin of a report, looked for in the notebook that an element belongs to.
- *
- * Another cell is known by its text: it holds this line and most of the others that the report names, each where the
- * report says. So it may have been edited since, but one that merely looks like it is not taken for it.
- */
-function editorOfOrigin(element: Element, report: Lines, index: number, line: number): EditorView | null {
-  const origin = report.origins[index];
-  if (origin === undefined) {
-    return null;
-  }
-  if (origin.here) {
-    return editorAbove(element);
-  }
-  const cells = element.closest('.jp-Notebook')?.querySelectorAll('.jp-CodeCell') ?? [];
-  const found = Array.from(cells, editorIn)
-    .filter(view => view !== null)
-    .map(view => ({ view, held: origin.lines.filter(each => holds(view, each.line, each.text)) }))
-    .filter(({ held }) => held.some(each => each.line === line) && 2 * held.length > origin.lines.length);
-  const most = Math.max(...found.map(({ held }) => held.length));
-  return found.findLast(({ held }) => held.length === most)?.view ?? null;
-}
-
-/** Whether an editor has this text at this line of what ran. */
-function holds(view: EditorView, line: number, text: string): boolean {
-  const at = located(view, line, line);
-  return at !== null && visible(view.state.doc.line(at.first).text).trimEnd() === visible(text).trimEnd();
+/** Show lines of a cell, wherever in the notebook it is; says whether there are such lines. */
+export async function revealInCell(cell: CodeCell | null, line: number, endLine: number): Promise<boolean> {
+  const view = cell && (await editorToSee(cell));
+  return view !== null && revealLines(view, line, endLine);
 }
 
 /** Show lines of an origin of a report in the cell that they are in; says whether there is one. */
-export function revealPlace(
+export async function revealPlace(
   element: Element,
   report: Lines,
   origin: number | null,
   line: number,
   endLine: number = line
-): boolean {
-  const view = origin === null ? null : editorOfOrigin(element, report, origin, line);
-  return view !== null && revealLines(view, line, endLine);
+): Promise<boolean> {
+  const cell = origin === null ? null : cellOfOrigin(element, report, origin, line);
+  return revealInCell(cell, line, endLine);
 }
 
 /** Point at a line of an origin of a report, while the pointer is at what was made from it; returns how to end that. */
 export function pointAtPlace(element: Element, report: Lines, origin: number, line: number): () => void {
-  const view = editorOfOrigin(element, report, origin, line);
+  const view = editorIn(cellOfOrigin(element, report, origin, line));
   if (view === null) {
     return () => undefined;
   }

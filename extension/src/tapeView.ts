@@ -11,14 +11,15 @@ import { callAt } from './folding.ts';
 import { brief, bytes, counted, seconds, visible } from './text.ts';
 
 /** Shows the lines of a call in the cell that they are in; says whether there is one. */
-export type RevealCall = (call: Call) => boolean;
+export type RevealCall = (call: Call) => Promise<boolean>;
 
 export function tapeView(tape: Tape, report: Report, reveal: RevealCall): HTMLElement {
-  const status = html('p', { class: 'dsim-hint', role: 'status' });
-  const go = (call: Call) => {
+  const status = html('p', { class: 'dsim-status', role: 'status' });
+  const show = async (call: Call) => {
     const missing = `There is no cell in this notebook with the lines of ${call.kernel}.`;
-    status.textContent = reveal(call) ? '' : visible(missing);
+    status.textContent = (await reveal(call)) ? '' : visible(missing);
   };
+  const go = (call: Call) => void show(call);
   const times = timings(report);
   return html(
     'div',

@@ -188,6 +188,28 @@ def test_lines_are_found_after_an_edit(lab):
     expect(lab.page.locator(".jp-StatusBar-Widget")).to_contain_text("Ln 7, Col 1")
 
 
+def test_a_line_whose_code_is_hidden_is_shown(lab):
+    lab.open(cell(OVERWRITING, broken()))
+    expect(lab.cell(0).locator(".dsim-squiggle")).to_have_count(3)
+    lab.cell(0).locator(".jp-InputPrompt").click()
+    lab.command("notebook:hide-cell-code")
+    editor = lab.cell(0).locator(".jp-InputArea-editor")
+    expect(editor).to_be_hidden()
+    lab.cell(0).get_by_role("button", name="line 6").click()
+    expect(editor.locator(".dsim-flash")).to_contain_text("y[i] = undefined")
+    expect(editor).to_be_visible()
+
+
+def test_a_line_that_is_gone_says_so(lab):
+    lab.open(cell(OVERWRITING, broken()))
+    expect(lab.cell(0).get_by_text("F8 in the cell goes from one to the next.")).to_be_visible()
+    lab.cell(0).locator(".cm-line").nth(5).click()
+    lab.page.keyboard.press("Control+Shift+k")
+    lab.cell(0).get_by_role("button", name="line 6").click()
+    expect(lab.cell(0).get_by_role("status")).to_contain_text("There is no cell here any more with this line 6.")
+    expect(lab.cell(0).locator(".dsim-flash")).to_have_count(0)
+
+
 @pytest.mark.parametrize(
     "data",
     [{"of": "the future"}, {**gravity(), "version": 3}, {**gravity(), "diagnostics": [{"line": 1}]}, {}],

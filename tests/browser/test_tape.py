@@ -56,9 +56,37 @@ def test_calls_of_the_cell_itself(lab):
 def test_a_call_whose_cell_is_gone_says_so(lab):
     lab.open(cell("ds.tape", simulation()))
     lab.cell(0).get_by_role("button", name="g2p", exact=True).click()
-    expect(lab.cell(0).get_by_role("status")).to_have_text(
+    expect(lab.cell(0).locator(".dsim-tape-tab").get_by_role("status")).to_have_text(
         "There is no cell in this notebook with the lines of g2p."
     )
+
+
+def test_cells_that_are_not_on_the_page_are_found_too(lab):
+    """A notebook may take cells off the page that are out of sight."""
+    lab.open(cell(P2G), *[cell("x = 1\n" * 20) for _ in range(40)], cell("ds.tape", simulation()))
+    expect(lab.cell(0)).to_contain_text("%%kernel p2g")
+    lab.page.evaluate(
+        """() => {
+            const notebook = window.jupyterapp.shell.currentWidget.content;
+            notebook.notebookConfig = { ...notebook.notebookConfig, windowingMode: 'full' };
+        }"""
+    )
+    # The height of cells becomes known as they come into sight: the end moves on while one goes there.
+    lab.page.wait_for_function(
+        """async () => {
+            const notebook = window.jupyterapp.shell.currentWidget.content;
+            notebook.activeCellIndex = notebook.widgets.length - 1;
+            await notebook.scrollToItem(notebook.activeCellIndex);
+            const calls = notebook.node.querySelector('.dsim-calls');
+            const { top, bottom } = calls?.getBoundingClientRect() ?? { top: 1, bottom: 0 };
+            return 0 < top && top < bottom && bottom < window.innerHeight;
+        }"""
+    )
+    button = lab.page.locator(".dsim-calls").get_by_role("button", name="p2g", exact=True)
+    expect(lab.page.get_by_text("%%kernel p2g")).to_have_count(0)
+    button.click()
+    expect(lab.page.locator(".dsim-flash").first).to_contain_text("%%kernel p2g")
+    expect(lab.page.locator(".dsim-flash").first).to_be_in_viewport()
 
 
 def test_curves_are_read_by_keyboard(lab):

@@ -1,0 +1,148 @@
+/** The cells of the notebook that an output belongs to, also those that are not on the page, and their editors. */
+import type { JupyterFrontEnd } from '@jupyterlab/application';
+import type { CodeCell, ICodeCellModel } from '@jupyterlab/cells';
+import { EditorView } from '@codemirror/view';
+import { lineInEditor, marks } from './marks.ts';
+import { markingReport, readReport } from './report.ts';
+import type { Report } from './report.ts';
+import { places } from './source.ts';
+import { visible } from './text.ts';
+
+type Shell = JupyterFrontEnd['shell'];
+type Outputs = ICodeCellModel['outputs'];
+
+/** As much of a notebook's widget as is needed here. */
+interface Notebook {
+  node: HTMLElement;
+  widgets: readonly CodeCell[];
+  scrollToItem?: (index: number, align?: string) => Promise<void>;
+}
+
+/** A console has what was run as cells, too. */
+interface Console {
+  node: HTMLElement;
+  cells: Iterable<CodeCell>;
+}
+
+let shell: Shell | null = null;
+
+/** Where notebooks are looked for from now on. */
+export function lookIn(given: Shell): void {
+  shell = given;
+}
+
+/** The report that marks the editor of a cell with these outputs. */
+export function reportIn(outputs: Outputs): Report | null {
+  const found: (Report | null)[] = [];
+  for (let index = 0; index < outputs.length; index++) {
+    found.push(readReport(outputs.get(index).data));
+  }
+  return markingReport(found);
+}
+
+function notebooks(): Notebook[] {
+  return Array.from(shell?.widgets('main') ?? []).flatMap(widget => {
+    const { content, console } = widget as { content?: Notebook; console?: Console };
+    if (console !== undefined) {
+      return [{ node: console.node, widgets: Array.from(console.cells) }];
+    }
+    return content !== undefined && Array.isArray(content.widgets) ? [content] : [];
+  });
+}
+
+function cellsAround(output: Element): CodeCell[] {
+  const cells = notebooks().find(({ node }) => node.contains(output))?.widgets ?? [];
+  return cells.filter(cell => cell.model.type === 'code');
+}
+
+/** The cell that an output belongs to; null outside of a notebook, as in a new view of an output. */
+export function cellOf(output: Element): CodeCell | null {
+  return cellsAround(output).find(({ node }) => node.contains(output)) ?? null;
+}
+
+/**
+ * The cell that defines a kernel, looked for in the notebook that an output belongs to.
+ *
+ * The cell with the report of the kernel, or else the one cell whose text defines it; null when there is none.
+ */
+export function cellOfKernel(output: Element, kernel: string): CodeCell | null {
+  const cells = cellsAround(output);
+  const reported = cells.findLast(({ model }) => reportIn(model.outputs)?.kernel === kernel);
+  if (reported) {
+    return reported;
+  }
+  if (!/^[\p{L}_][\p{L}\p{N}_]*$/u.test(kernel)) {
+    return null;
+  }
+  const definition = new RegExp(String.raw`^(?:%%kernel|\s*def)\s+${kernel}(?![\p{L}\p{N}_])`, 'mu');
+  const defining = cells.filter(({ model }) => definition.test(model.sharedModel.getSource()));
+  return defining.length === 1 ? (defining[0] ?? null) : null;
+}
+
+/** A report, as far as it says where its lines are. */
+export type Lines = Pick<Report, 'kernel' | 'source' | 'origins'>;
+
+/**
+ * The cell with a line of an origin of a report, looked for in the notebook that an element belongs to.
+ *
+ * Another cell is known by its text: it holds this line and most of the others that the report names, each where the
+ * report says. So it may have been edited since, but one that merely looks like it is not taken for it.
+ */
+export function cellOfOrigin(element: Element, report: Lines, index: number, line: number): CodeCell | null {
+  const origin = report.origins[index];
+  if (origin === undefined) {
+    return null;
+  }
+  if (origin.here) {
+    return cellOf(element);
+  }
+  const found = cellsAround(element)
+    .map(cell => ({ cell, held: origin.lines.filter(each => holds(cell, each.line, each.text)) }))
+    .filter(({ held }) => held.some(each => each.line === line) && 2 * held.length > origin.lines.length);
+  const most = Math.max(...found.map(({ held }) => held.length));
+  return found.findLast(({ held }) => held.length === most)?.cell ?? null;
+}
+
+/** Whether a cell has this text at this line of what ran. */
+function holds(cell: CodeCell, line: number, text: string): boolean {
+  const source = cell.model.sharedModel.getSource();
+  const at = lineNow(cell, source, line);
+  const there = at === null ? undefined : source.split('\n')[at - 1];
+  return there !== undefined && visible(there).trimEnd() === visible(text).trimEnd();
+}
+
+/** Where a line of what ran is now; without a report, lines count in the cell itself. */
+function lineNow(cell: CodeCell, source: string, line: number): number | null {
+  const report = reportIn(cell.model.outputs);
+  if (report === null) {
+    return line;
+  }
+  const view = editorIn(cell);
+  return view?.state.field(marks, false)?.report
+    ? lineInEditor(view.state, line)
+    : (places(report.source ?? '', source).lines[line - 1] ?? null);
+}
+
+/** The editor of a cell if it is on the page. */
+export function editorIn(cell: { node: Element } | null): EditorView | null {
+  const editor = cell?.node.querySelector<HTMLElement>('.jp-InputArea-editor .cm-editor');
+  return editor ? EditorView.findFromDOM(editor) : null;
+}
+
+/**
+ * The editor of a cell, made if there is none yet, and to be seen.
+ *
+ * A notebook makes cells when they come into sight, and may take them off the page when they leave it; a person can
+ * hide a cell's code.
+ */
+export async function editorToSee(cell: CodeCell): Promise<EditorView | null> {
+  if (cell.inputHidden) {
+    cell.inputHidden = false;
+  }
+  if (editorIn(cell) === null || !cell.node.isConnected) {
+    const notebook = notebooks().find(({ widgets }) => widgets.includes(cell));
+    await notebook?.scrollToItem?.(notebook.widgets.indexOf(cell), 'center');
+    await cell.ready;
+  }
+  return editorIn(cell);
+}
