@@ -38,11 +38,12 @@ def _told(found: Sequence[Kinked], loss: str | None) -> Diagnostic:
     message = (
         f"`{_short(span)}` has no derivative {kink.where}, and is there {_often(met, sum(times.values()))}"
     )
-    message += f"{_first(found)}: {kink.why}; {taken}"
+    message += _first(found)
+    here = f"{kink.why}; {taken}"
     if loss is not None:
         rms = math.sqrt(sum(k.met * k.rms**2 for k in found) / met)
-        message += f"; ∂{loss}/∂ of it is {figures.short(rms)} there"
-    return Diagnostic("kink", message, span, labels=tuple(_calls(found)), help=kink.remedy)
+        here += f"; ∂{loss}/∂ of it is {figures.short(rms)} there"
+    return Diagnostic("kink", message, span, here, labels=tuple(_calls(found)), help=kink.remedy)
 
 
 def _short(span: Span) -> str:

@@ -53,6 +53,9 @@ function cut(text: string, longest: number): string {
   while (end > 0 && !ENDS.test(characters[end - 1] ?? '')) {
     end--;
   }
+  if (end === 0) {
+    end = longest - 1; // all of it is a name
+  }
   return characters.slice(0, end).join('') + '…';
 }
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { fitted } from '../src/fitting.ts';
+import { fits, fitted } from '../src/fitting.ts';
 
 const MATRIX = 'C = ((239, 414, 602), (160, 671, 407))   ∂U/∂C = ((1, 0, 0), (0, 1, 19.3))';
 
@@ -11,6 +11,17 @@ test('what fits is shown as it is', () => {
 
 test('a value and its gradient give way to one another', () => {
   assert.equal(fitted(MATRIX, 60), 'C = ((239, 414, 602), (…   ∂U/∂C = ((1, 0, 0), (0, 1, …');
+});
+
+test('all of it is shown where there is room, and nowhere more than anyone reads', () => {
+  assert.ok(fits(MATRIX, MATRIX.length));
+  assert.ok(!fits(MATRIX, MATRIX.length - 1));
+  assert.ok(!fits('1'.repeat(121), 500));
+});
+
+test('a name may be cut anywhere', () => {
+  const text = 'grid_velocity[base+offset] += (1, 2)   ∂U/∂… = (3, 4)';
+  assert.equal(fitted(text, 40), 'grid_velocity[base+off…   ∂U/∂… = (3, 4)');
 });
 
 test('what is short stays whole beside what is long', () => {
