@@ -12,6 +12,7 @@ from dsim.diagnostics.errors import (
     LaunchError,
     LaunchTypeError,
     NonFiniteError,
+    stopped,
 )
 from dsim.diagnostics.messages import CODES, Diagnostic, Label, Level
 from dsim.diagnostics.render import render
@@ -36,4 +37,5 @@ __all__ = [
     "Source",
     "Span",
     "render",
+    "stopped",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import replace
 
 from dsim.diagnostics.messages import Diagnostic
@@ -26,18 +27,27 @@ class DsimError(Exception):
 
     def _render_traceback_(self) -> list[str]:
         """What IPython prints instead of a traceback: the diagnostics, and the lines that led here."""
-        return [f"{type(self).__name__}:", *str(self).split("\n"), *self._called_from()]
-
-    def _called_from(self) -> list[str]:
         told = {(d.span.source.name, d.span.line) for d in self.diagnostics if d.span is not None}
-        lines = [
-            f"{printable(s.source.name)}:{s.line}: {printable(s.source.line(s.line).strip())}"
-            for s in calls(self.__traceback__)
-            if (s.source.name, s.line) not in told
-        ]
-        if len(lines) > _CALLS:
-            lines[_CALLS // 2 : -_CALLS // 2] = ["…"]
-        return [f"{'called from' if n == 0 else '':<11} {line}" for n, line in enumerate(lines)]
+        return [f"{type(self).__name__}:", *str(self).split("\n"), *_called_from(self, told)]
+
+
+def stopped(error: KeyboardInterrupt) -> KeyboardInterrupt:
+    """`error` without dsim's frames; IPython shows the lines of the person that led to it."""
+    lines = ["KeyboardInterrupt:"]
+    error._render_traceback_ = lambda: [*lines, *_called_from(error, ())]  # type: ignore[attr-defined]
+    return error.with_traceback(None)
+
+
+def _called_from(error: BaseException, told: Container[tuple[str, int]]) -> list[str]:
+    """The lines that led to `error` but those that were told."""
+    lines = [
+        f"{printable(s.source.name)}:{s.line}: {printable(s.source.line(s.line).strip())}"
+        for s in calls(error.__traceback__)
+        if (s.source.name, s.line) not in told
+    ]
+    if len(lines) > _CALLS:
+        lines[_CALLS // 2 : -_CALLS // 2] = ["…"]
+    return [f"{'called from' if n == 0 else '':<11} {line}" for n, line in enumerate(lines)]
 
 
 class CompilationError(DsimError):

@@ -73,7 +73,7 @@ def _promise(r: AnyReturn) -> str:
 def _returned(f: Frame, value: Value, s: ast.Return) -> Value:
     """`value` as the annotation of the function has it."""
     if f.returns is None and f.kind == "kernel":
-        help = f"annotate it: `def {f.name}(…) -> ds.f32:`"
+        help = f"annotate it: `{f.name}(…) -> ds.f32`"
         f.refuse("return", f"the kernel `{f.name}` returns a value but does not say its type", s, help=help)
     if not isinstance(f.returns, SeveralReturns):
         return _one(f, value, f.returns, s)

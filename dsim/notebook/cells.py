@@ -139,6 +139,12 @@ def _definition(cell: Cell, head: Header, shell: Any) -> ast.FunctionDef:
     assert isinstance(node, ast.FunctionDef)
     node.col_offset = head.column
     node.end_lineno, node.end_col_offset = cell.first, len(cell.line.encode())
+    behind = cell.line[head.column + len(head.name) :]
+    if node.returns is not None and not behind.lstrip().startswith("("):
+        for part in ast.walk(node.returns):  # the line has no parentheses before it
+            if isinstance(part, ast.expr) and part.end_col_offset is not None:
+                part.col_offset -= len("()")
+                part.end_col_offset -= len("()")
     return node
 
 

@@ -8,7 +8,14 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from dsim.diagnostics import CompilationError, Diagnostic, DsimError, GradientError, LaunchTypeError
+from dsim.diagnostics import (
+    CompilationError,
+    Diagnostic,
+    DsimError,
+    GradientError,
+    LaunchTypeError,
+    stopped,
+)
 from dsim.runtime import settings, told
 from dsim.runtime.arrays import Arrays
 from dsim.runtime.contexts import dispatch
@@ -66,6 +73,8 @@ class Kernel:
             return self._instance.launch(*args)
         except DsimError as error:  # what it says stands in the person's lines: dsim's own are left out
             raise error.with_traceback(None) from None
+        except KeyboardInterrupt as stop:
+            raise stopped(stop) from None
 
     def __get__(self, owner: Any, kind: type | None = None) -> Kernel:
         """The kernel as a method of `owner`, which it knows at compile time."""

@@ -13,7 +13,7 @@ from typing import Self
 
 import numpy as np
 
-from dsim.diagnostics import Diagnostic, GradientError
+from dsim.diagnostics import Diagnostic, GradientError, stopped
 from dsim.ir.nodes import MemoryKey
 from dsim.runtime import again as revisit
 from dsim.runtime import changes, contents, cut, told, zeros
@@ -173,6 +173,8 @@ class Tape(Context):
         try:
             if kind is None:
                 self._go_back()
+        except KeyboardInterrupt as stop:
+            raise stopped(stop) from None
         finally:
             self.closed()
 

@@ -302,6 +302,28 @@ def test_numbers_that_were_not_finite_before_are_nobodys_fault(notebook):
     assert [d for d in ran.report["diagnostics"] if d["code"] == "nan"] == []
 
 
+def test_the_place_of_a_result_is_the_lines(notebook):
+    for result in (" -> ds.f64", "() -> ds.f64"):
+        assert underlined(notebook.run(f"%%kernel up{result}\nU[None] = 1").report) == ["ds.f64"]
+
+
+def test_a_loop_that_is_stopped_shows_the_persons_lines_only(notebook, monkeypatch):
+    notebook.good(
+        "class Settings:\n    stop = False\n    @property\n    def c(self):\n        if self.stop:\n"
+        "            raise KeyboardInterrupt\n        return 2.0\ns = Settings()"
+    )
+    notebook.good("%%kernel up\nfor i in y:\n    U[None] += s.c * y[i]\n")
+    notebook.good("up()\ns.stop = True")
+    ran = notebook.run("for n in range(3):\n    up()")
+    assert isinstance(ran.error, KeyboardInterrupt)
+    assert ran.stdout == "KeyboardInterrupt:\ncalled from cell In[6]:2: up()\n"
+    notebook.good("s.stop = False\ndef run(self): raise KeyboardInterrupt")
+    monkeypatch.setattr("dsim.runtime.sweep.Sweep.run", notebook.names["run"])
+    ran = notebook.run("with ds.Tape(U):\n    up()")
+    assert isinstance(ran.error, KeyboardInterrupt)
+    assert ran.stdout == "KeyboardInterrupt:\ncalled from cell In[8]:1: with ds.Tape(U):\n"
+
+
 def test_a_stopped_cell_says_so_in_one_line(notebook):
     notebook.good("def stop():\n    raise KeyboardInterrupt")
     ran = notebook.run("%%kernel\ndef f(a: ds.f64 = stop()):\n    U[None] += a")
