@@ -50,7 +50,10 @@ SECOND_ORDER = (
     Plan(("cpu",), second=True),
     Plan(("strips",), second=True),
 )
-SHOWN = tuple(Plan((backend,), shown=True) for backend in ("exact", "reference", "strips", "cpu"))
+SHOWN = (
+    *(Plan((backend,), shown=True) for backend in ("exact", "reference", "strips", "cpu")),
+    Plan(("exact",), shown=True, arguments=True),
+)
 CELL = Plan(("cpu",), shown=True, cell=True)
 PLANS = (*FIRST_ORDER * 2, *SECOND_ORDER, *SHOWN, CELL)
 
@@ -60,12 +63,12 @@ def check(program: Program, plan: Plan) -> Outcome:
     trial = Trial(program)
     if not trial.near:
         for backend in plan.backends:
-            if plan.arguments:
-                _check_arguments(trial, backend)
-            elif plan.cell:
+            if plan.cell:
                 check_reports(trial)
             elif plan.shown:
-                check_shown(trial, backend)
+                check_shown(trial, with_arguments(program) if plan.arguments else program, backend)
+            elif plan.arguments:
+                _check_arguments(trial, backend)
             else:
                 trial.check(backend)
             if plan.strict:

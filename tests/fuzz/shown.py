@@ -10,7 +10,8 @@ import numpy as np
 
 from dsim.runtime.shown import Watched
 from dsim.runtime.watching import Watching, watch
-from tests.fuzz.assigned import Assigned, assigned
+from tests.fuzz.assigned import Assigned, assigned, places
+from tests.fuzz.program import Program
 from tests.fuzz.trial import TOLERANCE, Built, Trial, Values, WrongNumberError, compare
 
 LOOKS = 3  # at iterations that are drawn
@@ -27,14 +28,18 @@ class Look:
 
 
 class Shown:
-    """The watched kernels of a program on a backend, and what they should show."""
+    """The watched kernels of a program on a backend, and what they should show.
 
-    def __init__(self, trial: Trial, backend: str, record: list[Assigned]) -> None:
+    `program` is that of `trial`, or the same with other names.
+    """
+
+    def __init__(self, trial: Trial, program: Program, backend: str, record: list[Assigned]) -> None:
         self.trial, self.record = trial, record
+        self.places = dict(zip(places(program.text), places(trial.program.text), strict=True))
         self.lines: Lines = defaultdict(list)
         for one in record:
             self.lines[one.kernel, one.place].append(one)
-        self.built = Built(trial.program, backend)
+        self.built = Built(program, backend)
         self.watching: dict[str, Watching] = {}
         for k in trial.program.kernels:
             self.watching[k.name] = self.built.space[k.name] = watch(self.built.space[k.name])
@@ -78,13 +83,13 @@ class Shown:
         sizes = [np.abs(d).max(initial=0.0) for d in derivatives.values() if d is not None]
         self.size = max([1.0, *sizes, *(float(np.abs(one.values).max()) for one in self.record)])
         for name, watching in self.watching.items():
-            places = set()
+            told = set()
             for w in watching.results():
-                place = w.slot.span.line, w.slot.span.column
-                places.add(place)
+                place = self.places[w.slot.span.line, w.slot.span.column]
+                told.add(place)
                 self.line(f"{look}, {name}", w, look, self.lines.get((name, place), []), derivatives)
             for kernel, place in self.lines:
-                if kernel == name and place not in places:
+                if kernel == name and place not in told:
                     raise WrongNumberError(f"{look}: {name} shows nothing at {place}")
 
     def line(self, step: str, w: Watched, look: Look, all: list[Assigned], derivatives) -> None:
@@ -130,12 +135,12 @@ def seen(all: list[Assigned], probe: tuple[int, ...] | None) -> list[Assigned]:
     return [one for one in all if len(one.at) == deepest]
 
 
-def check_shown(trial: Trial, backend: str) -> None:
-    """Looks at a program's lines in a tape and in forward mode."""
+def check_shown(trial: Trial, program: Program, backend: str) -> None:
+    """Looks at the lines of `program`, that of `trial` or the same with other names, in both modes."""
     record = assigned(trial.program)
     if record is None:
         return
-    shown = Shown(trial, backend, record)
+    shown = Shown(trial, program, backend, record)
     for look in shown.looks():
         gradient = trial.attempt(f"{backend}: gradient, watched", lambda look=look: shown.backwards(look))
         if gradient is None:
