@@ -6,6 +6,7 @@ Every text is escaped here, at the one place where markup is made.
 from __future__ import annotations
 
 import html
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
@@ -127,13 +128,18 @@ def _line(number: int, code: str, heat: Mapping[str, Any] | None, brief: str, en
 
 
 def _underlined(line: Pieces, found: Sequence[Mapping[str, Any]]) -> str:
-    """A line in colours, with what diagnostics are about underlined; of several, the most serious one's."""
-    if not found:
-        return _coloured(line)
-    d = min(found, key=lambda d: ("error", "warning", "note").index(d["level"]))
-    start, end = underline(d)
-    inner = f'<span class="dsim-under dsim-{d["level"]}">{_coloured(line, start, end)}</span>'
-    return _coloured(line, 0, start) + inner + _coloured(line, end)
+    """A line in colours, with what diagnostics are about underlined; where some overlap, as the worst."""
+    levels = [""] * sum(len(piece) for _, piece in line)
+    for d in sorted(found, key=lambda d: ("note", "warning", "error").index(d["level"])):
+        start, end = (min(column, len(levels)) for column in underline(d))
+        levels[start:end] = [d["level"]] * (end - start)
+    made, start = "", 0
+    for level, run in itertools.groupby(levels):
+        end = start + len(list(run))
+        text = _coloured(line, start, end)
+        made += f'<span class="dsim-under dsim-{level}">{text}</span>' if level else text
+        start = end
+    return made
 
 
 def _coloured(line: Pieces, start: int = 0, end: int | None = None) -> str:

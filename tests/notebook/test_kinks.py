@@ -1,5 +1,7 @@
 """Kinks in a report: what, why, what dsim takes, and what to do, in all forms."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -59,6 +61,15 @@ def test_text_and_html(notebook):
     assert "`abs(y[i] - 1.0)` has no derivative at 0, and is there 2 of 8 times, first at i = 2" in page
     assert "dsim-note" in page
     assert [text for _, text in listing(ran)] == SIZE.split("\n")
+
+
+def test_all_of_a_line_are_underlined(notebook):
+    ran = notebook.good("%%kernel k --loss U\nfor i in y:\n    U[None] += abs(y[i] - 1.0) + max(1.0, y[i])")
+    assert len(kinks(ran)) == 2
+    under = re.findall(
+        r'<span class="dsim-under dsim-note">((?:<span.*?</span>|[^<])*)</span>', ran.form("html")
+    )
+    assert [re.sub(r"<[^>]*>", "", text) for text in under] == ["abs(y[i] - 1.0)", "max(1.0, y[i])"]
 
 
 def test_forward_mode(notebook):

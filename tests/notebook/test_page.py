@@ -3,6 +3,7 @@
 import re
 from html import unescape
 
+from dsim.notebook.page import _underlined
 from tests.notebook.cells import GRAVITY
 
 
@@ -54,3 +55,30 @@ def test_a_kernel_that_failed_is_listed_whole(notebook):
     broken = OVERWRITING.replace("2.0 * c", "2.0 * absent")
     ran = notebook.run(broken)
     assert [text for _, text in listing(ran)] == broken.split("\n")
+
+
+def test_where_diagnostics_overlap_the_most_serious_one_shows():
+    def d(level, start, end):
+        return {
+            "level": level,
+            "line": 1,
+            "column": start,
+            "end_line": 1,
+            "end_column": end,
+            "text": "ab<defghi",
+        }
+
+    def under(level, text):
+        return f'<span class="dsim-under dsim-{level}">{text}</span>'
+
+    found = [d("error", 2, 3), d("note", 0, 5), d("warning", 7, 99), d("note", 8, 8)]
+    line = [("name", "ab<"), ("", "de"), ("word", "fgh"), ("", "i")]
+    assert _underlined(line, found) == (
+        under("note", "<span class=name>ab</span>")
+        + under("error", "<span class=name>&lt;</span>")
+        + under("note", "de")
+        + "<span class=word>fg</span>"
+        + under("warning", "<span class=word>h</span>i")
+    )
+    assert _underlined([], [d("note", 0, 0)]) == ""
+    assert _underlined([("", "a & b")], []) == "a &amp; b"
