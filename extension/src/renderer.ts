@@ -15,6 +15,7 @@ import { summaryView } from './summaryView.ts';
 import { Tabs } from './tabs.ts';
 import type { Tab } from './tabs.ts';
 import { tapeView } from './tapeView.ts';
+import { explainSliders } from './withoutSliders.ts';
 
 /** Said where there is something to go to: nobody looks for a key. */
 const KEYS = 'F8 in the cell goes from one to the next.';
@@ -25,6 +26,7 @@ class ReportWidget extends Widget implements IRenderMime.IRenderer {
   private readonly tabs = new Tabs();
   private readonly status = html('p', { class: 'dsim-status', role: 'status' });
   private report: Report | null = null;
+  private unexplain: () => void = () => undefined;
   private unpoint: () => void = () => undefined;
 
   constructor(languages: IEditorLanguageRegistry) {
@@ -51,6 +53,14 @@ class ReportWidget extends Widget implements IRenderMime.IRenderer {
     if (focus instanceof HTMLElement && focus !== document.activeElement && this.node.contains(focus)) {
       focus.focus();
     }
+  }
+
+  protected override onAfterAttach(): void {
+    this.unexplain = explainSliders(this.node);
+  }
+
+  protected override onBeforeDetach(): void {
+    this.unexplain();
   }
 
   override dispose(): void {
