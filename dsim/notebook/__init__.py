@@ -24,6 +24,6 @@ def unload_ipython_extension(shell: Any) -> None:
     """``%unload_ext dsim``: the magics go."""
     shell.display_formatter.mimebundle_formatter.pop(Tape, None)
     completing.remove(shell)
-    for kind, names in (("cell", ("kernel",)), ("line", ("tape", "adjoint", "check"))):
+    for kind, names in (("cell", ("kernel",)), ("line", ("tape", "adjoint", "check", "%kernel"))):
         for name in names:
             shell.magics_manager.magics[kind].pop(name, None)

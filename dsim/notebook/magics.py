@@ -51,6 +51,12 @@ class KernelMagics(Magics):
         self._checks[asked.kernel.__name__] = run.check
         self._show(run)
 
+    @no_var_expand
+    @line_magic("%kernel")
+    def misplaced(self, line: str) -> None:
+        """What IPython calls for a `%%kernel` that is not the first line."""
+        raise UsageError("%%kernel must be the first line of its cell; only empty lines may stand before it")
+
     def _show(self, run: ReportRun) -> None:
         """Shows the report, and below it, where somebody can move them, sliders."""
         handle = publish(bundle(run.report, run.tape))

@@ -256,6 +256,21 @@ def test_a_dropped_field_is_told_as_one(notebook):
     )
 
 
+def test_a_magic_that_is_not_the_first_line(notebook):
+    ran = notebook.run("# total energy\n" + GRAVITY)
+    told = "%%kernel must be the first line of its cell; only empty lines may stand before it"
+    assert ran.stderr == f"UsageError: {told}\n"
+    with provisionalcompleter():
+        found = list(notebook.shell.Completer.completions("%%ker", 5))
+    assert [c.text for c in found] == ["%%kernel"]
+
+
+def test_unloading_takes_all_magics_away(notebook):
+    notebook.good("%unload_ext dsim")
+    magics = notebook.shell.magics_manager.magics
+    assert not {"kernel", "tape", "adjoint", "check", "%kernel"} & {*magics["line"], *magics["cell"]}
+
+
 def test_help_has_every_option_and_examples(notebook):
     shown = notebook.good("%%kernel?").stdout
     for option in (
