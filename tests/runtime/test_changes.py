@@ -234,7 +234,7 @@ class Random:
 
 
 def test_random_orders_of_writing_undoing_and_going_back():
-    """A tape that goes back is right; it goes back if its state is there, unless its own trial wrote to it."""
+    """A tape that goes back is right; and it does if its state is there, unless its own trial wrote to it."""
     went = refused = 0
     for seed in range(150):
         made = Random(seed)
