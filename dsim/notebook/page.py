@@ -18,6 +18,7 @@ from dsim.notebook.reading import (
     Report,
     by_line,
     ends,
+    error_below,
     in_cell,
     kind,
     line_text,
@@ -54,6 +55,8 @@ def _text(text: object) -> str:
 def _parts(report: Report, tape: str) -> Iterator[str]:
     state = " dsim-failed" if report["status"] == "failed" else ""
     yield f'<p class="dsim-title{state}">{_text(report["summary"]["text"])}</p>'
+    if error_below(report):
+        return
     if report["source"] is not None:
         yield _listing(report)
         yield _legend(report)
@@ -91,7 +94,7 @@ def _listing(report: Report) -> str:
     below = by_line(report["diagnostics"])
     heat = {h["line"]: h for h in (report["heat"] or {"lines": ()})["lines"]}
     lines = pieces(report["source"])
-    whole = report["status"] == "failed" or heat or any(texts.values())
+    whole = heat or any(texts.values())
     told = range(1, len(lines) + 1) if whole else _concerned(report, len(lines))
     rows = []
     for n in told:

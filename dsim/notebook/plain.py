@@ -10,6 +10,7 @@ from dsim.notebook.reading import (
     Report,
     by_line,
     ends,
+    error_below,
     kind,
     listings_by_name,
     looked_at,
@@ -26,14 +27,10 @@ _WIDEST = 72  # columns of code before the texts at line ends
 
 
 def text(report: Report) -> str:
-    """The whole report; of a failed one, whose error stands below it, only where it failed."""
+    """The whole report; of a cell that failed, whose error stands below it, what became of it."""
     lines = [report["summary"]["text"]]
-    if report["status"] == "failed":
-        found = [d for d in report["diagnostics"] if d["level"] == "error"]
-        if found:
-            lines[0] += f": {_at(report, found[0])}{found[0]['message']}"
-        lines += [f"  {_title(report, d)}" for d in found[1:]]
-        return "\n".join(map(harmless, lines))
+    if error_below(report):
+        return harmless(lines[0])
     lines += _rows(report)
     if report["source"] is not None and (report["heat"] or report["probe"] or report["diagnostics"]):
         lines += ["", *_listing(report)]

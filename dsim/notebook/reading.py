@@ -9,6 +9,11 @@ Report = Mapping[str, Any]
 Row = Mapping[str, str]
 
 
+def error_below(report: Report) -> bool:
+    """Whether the cell failed: then the error below the report tells what is wrong, and nothing else does."""
+    return report["kind"] == "kernel" and report["status"] == "failed"
+
+
 def kind(d: Mapping[str, Any]) -> str:
     """The level and code of a diagnostic."""
     return f"{d['level']}[{d['code']}]"

@@ -37,7 +37,10 @@ def empty(kind: str, source: str | None, kernel: str | None) -> Json:
 
 
 def failed(cell: Cell, kernel: str | None, errors: Iterable[Diagnostic]) -> Json:
-    """The report of a cell that could not be compiled or run: what is wrong, in its lines."""
+    """The report of a cell that could not be compiled or run: what became of it, and its lines' marks.
+
+    What is wrong is the error that stands below it.
+    """
     places, errors = Places(cell), list(errors)
     report = empty("kernel", cell.source.text, kernel)
     # Under `init(strict=True)` it is warnings that a cell fails for.
@@ -46,7 +49,10 @@ def failed(cell: Cell, kernel: str | None, errors: Iterable[Diagnostic]) -> Json
     report["status"] = "failed"
     report["diagnostics"] = found
     report["origins"] = places.origins()
-    what = "not compiled" if kernel is None else f"{kernel}: compiled, but it failed when it ran"
+    if kernel is None:
+        what = "not compiled: the names that this cell gives stay what they were"
+    else:
+        what = f"{kernel}: compiled, but it failed when it ran; every field is as it was"
     report["summary"] = {"text": what, "rows": []}
     return report
 

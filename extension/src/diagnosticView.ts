@@ -60,6 +60,12 @@ export function diagnosticView(diagnostic: Diagnostic, report: Around, go: Go): 
   );
 }
 
+/** What leads to the lines of a place; null for no place. */
+export function placeLink(place: Place, report: Around, go: Go): HTMLElement | null {
+  const name = placeName(place, report);
+  return name === '' ? null : link(name, `Show ${name}`, () => go(place));
+}
+
 /** A line, what is underlined in it, and below that what is there. */
 function placeView(place: Place, name: string, sign: string, go: Go): HTMLElement {
   const { code, before, width } = underlined(place);

@@ -3,7 +3,7 @@ import type { IEditorLanguageRegistry } from '@jupyterlab/codemirror';
 import type { IRenderMime } from '@jupyterlab/rendermime';
 import { Widget } from '@lumino/widgets';
 import { cellOf, cellOfKernel } from './cells.ts';
-import { diagnosticView, lastLine } from './diagnosticView.ts';
+import { diagnosticView, lastLine, placeLink } from './diagnosticView.ts';
 import { html } from './dom.ts';
 import { legend } from './legend.ts';
 import { listingView } from './listingView.ts';
@@ -138,12 +138,16 @@ class ReportWidget extends Widget implements IRenderMime.IRenderer {
 }
 
 function head(report: Report, go: (place: Place) => void): HTMLElement[] {
-  const diagnostics = report.diagnostics.map(each => html('li', {}, diagnosticView(each, report, go)));
+  // Below a cell that failed stands its error, which says all of this in every front end.
+  const failed = report.kind === 'kernel' && report.status === 'failed';
+  const listed = failed ? [] : report.diagnostics;
+  const diagnostics = listed.map(each => html('li', {}, diagnosticView(each, report, go)));
   const parts = [
     html(
       'p',
       {},
       html('span', { class: 'dsim-headline' }, report.summary.text),
+      ...(failed ? report.diagnostics.flatMap(each => [' ', placeLink(each, report, go)]) : []),
       // Shown by the style sheet when the editor above is marked as edited; it has its place from the beginning,
       // so that nothing below jumps at the first key.
       ...(report.source === null ? [] : [' ', html('span', { class: 'dsim-edited' }, 'edited since: run it again')])

@@ -143,7 +143,7 @@ def broken() -> dict:
         OVERWRITING,
         kernel=None,
         status="failed",
-        summary={"text": "step does not compile: 1 error, 1 warning, 1 note", "rows": []},
+        summary={"text": "not compiled: the names that this cell gives stay what they were", "rows": []},
         diagnostics=[
             diagnostic(
                 "error",

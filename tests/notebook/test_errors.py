@@ -1,12 +1,17 @@
 """What is wrong with a cell: where it says so, and what stays as it was."""
 
+import html
 import traceback
 
+import nbformat
 import numpy as np
 import pytest
+from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError
 
 from dsim.diagnostics import BoundsError, CompilationError, KernelSyntaxError
-from tests.notebook.cells import GRAVITY
+from dsim.notebook.report import MIME
+from tests.notebook.cells import BODIES, GRAVITY
 
 WRONG = """%%kernel energy --loss U
 for i in range(3):
@@ -37,14 +42,47 @@ def test_a_mistake_is_told_with_the_persons_line_and_as_a_failed_report(notebook
     assert told[4].startswith("help: ")
     assert "dsim/" not in ran.stdout
     assert "Traceback" not in ran.stdout
-    assert ran.form("plain") == f"not compiled: line 3, column {column + 1}: `nix` is not defined"
+    assert told[5:] == [""]
+    assert ran.form("plain") == "not compiled: the names that this cell gives stay what they were"
 
 
 def test_all_mistakes_are_marked_in_the_order_of_the_text(notebook):
     ran = notebook.run("%%kernel wrong\nfor i in y:\n    a = nix\n    b = 'a' * 1.0\n    c = y[i, i]")
     assert [d["line"] for d in ran.report["diagnostics"]] == [3, 4, 5]
     assert underlined(ran.report) == ["nix", "'a' * 1.0", "y[i, i]"]
-    assert ran.form("plain").count("\n") == 2
+    assert [ran.stdout.count(f"error[{d['code']}]: {d['message']}\n") for d in ran.report["diagnostics"]] == [
+        1
+    ] * 3
+
+
+def test_an_error_is_told_once_and_the_cell_fails():
+    """As front ends get it: a report for the marks, and one error that says everything."""
+    cells = [
+        "%load_ext dsim",
+        BODIES,
+        WRONG,
+        "%%kernel outside --loss U\nfor i in y:\n    U[None] += y[i + 1]",
+        "reached = True",
+    ]
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(c) for c in cells])
+    notebook.cells[2].metadata["tags"] = ["raises-exception"]
+    with pytest.raises(CellExecutionError, match="is outside `y`"):
+        NotebookClient(notebook, timeout=120, kernel_name="python3").execute()
+    assert notebook.cells[4].execution_count is None
+    for cell, name, line, told in (
+        (notebook.cells[2], "CompilationError", 3, "`nix` is not defined"),
+        (notebook.cells[3], "BoundsError", 3, "is outside `y`"),
+    ):
+        report, error = cell.outputs
+        data = report["data"]
+        (found,) = data[MIME]["diagnostics"]
+        assert (data[MIME]["status"], found["line"]) == ("failed", line)
+        assert told in found["message"]
+        assert error["output_type"] == "error"
+        assert error["ename"] == name
+        assert error["evalue"].startswith(f"error[{found['code']}]: {found['message']}")
+        assert "\n".join(error["traceback"]).count(found["message"]) == 1
+        assert found["message"] not in html.unescape(data["text/html"]) + data["text/plain"]
 
 
 @pytest.mark.parametrize(

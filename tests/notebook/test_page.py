@@ -51,12 +51,6 @@ def test_of_a_kernel_that_did_not_run_the_lines_are_listed_that_are_spoken_of(no
     assert ("10", "    y[i] = d * y[i]") in listing(ran)
 
 
-def test_a_kernel_that_failed_is_listed_whole(notebook):
-    broken = OVERWRITING.replace("2.0 * c", "2.0 * absent")
-    ran = notebook.run(broken)
-    assert [text for _, text in listing(ran)] == broken.split("\n")
-
-
 def test_where_diagnostics_overlap_the_most_serious_one_shows():
     def d(level, start, end):
         return {
@@ -82,3 +76,20 @@ def test_where_diagnostics_overlap_the_most_serious_one_shows():
     )
     assert _underlined([], [d("note", 0, 0)]) == ""
     assert _underlined([("", "a & b")], []) == "a &amp; b"
+
+
+def test_a_cell_that_failed_says_what_became_of_it_and_leaves_the_rest_to_the_error(notebook):
+    ran = notebook.run(OVERWRITING.replace("2.0 * c", "2.0 * absent"))
+    assert listing(ran) == []
+    assert "not compiled: the names that this cell gives stay what they were" in ran.form("html")
+    assert "absent" not in ran.form("html")
+    assert ran.stdout.count("`absent` is not defined") == 1
+
+
+def test_a_kernel_that_cannot_be_compiled_and_was_asked_about_is_told_of_in_full(notebook):
+    """There is no error below."""
+    notebook.good("@ds.kernel\ndef wrong():\n    for i in y:\n        y[i] = absent")
+    shown = notebook.good("%check wrong")
+    for form in ("plain", "html"):
+        assert "wrong: cannot be compiled" in shown.form(form)
+        assert "`absent` is not defined" in unescape(shown.form(form))
