@@ -1,6 +1,7 @@
 """The pages of `dsim run`: there a report is HTML, among the rules of nbconvert for tables and code."""
 
 import os
+import re
 import subprocess
 import sys
 
@@ -57,6 +58,31 @@ def test_code_is_aligned_left_on_one_line_each(listing):
 
 def test_a_line_with_a_diagnostic_keeps_its_indentation(listing):
     assert listing.nth(LINES - 1).locator("pre").text_content() == "    x[i] = 0.0"
+
+
+def test_a_line_that_begins_with_what_is_underlined_is_drawn_behind_its_indentation(listing):
+    begin = "e => { const range = document.createRange(); range.selectNodeContents(e); return range; }"
+    underlined = listing.nth(LINES - 1).locator(".dsim-under")
+    edge = listing.nth(LINES - 1).locator("pre").evaluate(f"e => ({begin})(e).getBoundingClientRect().left")
+    letter = underlined.evaluate("e => e.getBoundingClientRect().width / e.textContent.length")
+    assert underlined.evaluate("e => e.getBoundingClientRect().left") == pytest.approx(
+        edge + 4 * letter, abs=1
+    )
+
+
+def test_without_the_styles_of_a_report_its_code_is_still_aligned_left(listing):
+    """As in a notebook that nobody has trusted yet, and in front ends that let no page bring styles along."""
+    page = listing.page
+    page.evaluate("document.querySelectorAll('.dsim-page style').forEach(each => each.disabled = true)")
+    try:
+        page.add_style_tag(content="td { text-align: right }")
+        for k in range(LINES):
+            expect(listing.nth(k).locator("td.dsim-code")).to_have_css("text-align", "left")
+        code = listing.locator("td.dsim-code > pre")
+        expect(code.nth(LINES - 1)).to_have_css("white-space", re.compile("^pre"))
+    finally:
+        page.evaluate("document.querySelectorAll('.dsim-page style').forEach(each => each.disabled = false)")
+        page.evaluate("document.head.lastElementChild.remove()")
 
 
 def test_only_heat_colours_a_row(listing):
