@@ -200,7 +200,9 @@ class _Carrier:
         then, orelse = self.rewritten(s.then, yes, depth), self.rewritten(s.orelse, no, depth)
         results, ys, ns = list(s.results), list(then.yields), list(orelse.yields)
         for e in values:
-            if yes[e] != no[e]:
+            if yes[e] == no[e]:  # a constant, or from before the branches
+                values[e] = yes[e]
+            else:
                 values[e] = result = self.builder.fresh(e[0][0], yes[e].type)
                 self.bind((result,), depth)
                 results.append(result)

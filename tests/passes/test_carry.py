@@ -54,6 +54,21 @@ def test_an_element_is_carried_through_loops_and_branches() -> None:
     assert text.index("= x[]") < text.index("for i") < text.index("x[] =")
 
 
+def test_both_branches_may_store_the_same() -> None:
+    k = Building()
+    x, n = k.field("x"), k.field("n", 4, type=i32)
+    with k.loop("i", 0, 4) as row:
+        old = k.load(x)
+
+        def then(row=row) -> None:
+            k.store(n, row.i, 1)
+            k.store(x, 0.5)
+
+        k.branch(old < 1.0, then, lambda: k.store(x, 0.5))
+    text = carried(k.kernel(), x)
+    assert "    yield 0.5f64" in text
+
+
 def test_a_condition_sees_what_is_carried() -> None:
     k = Building()
     x = k.field("x", 4)

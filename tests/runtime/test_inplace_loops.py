@@ -289,6 +289,33 @@ def test_forward_mode_over_a_tape(dtype):
     _close(dtype, x.grad.dual.to_numpy(), slope(START + 1e-30j).imag / 1e-30)
 
 
+def test_both_branches_store_the_same(dtype):
+    (x,) = _fields(dtype, x=4)
+
+    @ti.kernel
+    def steps():
+        ti.loop_config(serialize=True)
+        for k in range(4):
+            x[1 + k % 2] += ti.sin(x[0]) * x[3]
+            if k % 2 == 0:
+                x[0] = 0.5
+            else:
+                x[1] += x[0] ** 2 * x[3]
+                x[0] = 0.5
+
+    def step(x):
+        x = x.copy()
+        for k in range(4):
+            x[1 + k % 2] += np.sin(x[0]) * x[3]
+            if k % 2 == 1:
+                x[1] += x[0] ** 2 * x[3]
+            x[0] = 0.5
+        return x
+
+    x.from_numpy(START)
+    _close(dtype, _taped(dtype, x, steps), _expected(step))
+
+
 def test_a_kernel_that_a_tape_runs_in_order_says_so(dtype):
     x, y = _fields(dtype, x=4, y=4)
     count = ti.field(int, shape=())
