@@ -18,7 +18,7 @@ from dsim.runtime.contexts import Args, Context, dispatch
 from dsim.runtime.fields import Field
 from dsim.runtime.forms import Form
 from dsim.runtime.mirrors import Mirror
-from dsim.runtime.stack import STACK
+from dsim.runtime.stack import STACK, set_aside
 from dsim.runtime.storage import COMPANIONS
 
 
@@ -104,7 +104,7 @@ class Program(Recorder):
 def undone(recorder: Recorder) -> Iterator[None]:
     """Afterwards all fields are as they are now, their gradients and tangents too, and the random numbers.
 
-    That holds for what the recorder has seen by then.
+    That holds for what the recorder has seen by then. Open tapes and forward modes see nothing of it.
     """
     final = {field: field.require_memory().copy() for field in recorder.entry}
     known = {f: (f.require_memory().copy() if f.touched else None, f.wanted) for f in list(COMPANIONS)}
@@ -125,6 +125,7 @@ def undone(recorder: Recorder) -> Iterator[None]:
 
     trial = Trial()
     try:
-        yield
+        with set_aside():
+            yield
     finally:
         trial.undo({**recorder.changed, **changed}, put_back)

@@ -368,3 +368,28 @@ def test_gradients_of_a_person_are_checked():
     x[None] = 3.0
     with pytest.raises(ti.GradientError, match="does not agree"):
         record()
+
+
+def test_an_open_tape_sees_nothing_of_a_check():
+    x, loss, other = single("x"), single("loss"), single("other")
+
+    @ti.kernel
+    def square():
+        loss[None] += x[None] ** 2
+
+    @ti.kernel
+    def cube():
+        other[None] += x[None] ** 3
+
+    x[None] = 3.0
+    for checked, of in ((cube, other), (square, loss)):
+        with ti.Tape(loss) as tape:
+            square()
+            assert ti.check_grad(checked, x, of)
+            square()
+        assert (x.grad[None], loss[None], len(tape.calls)) == (12.0, 18.0, 2)
+    with ti.ad.FwdMode(loss, x):
+        square()
+        assert ti.check_grad(square, x, loss)
+        square()
+    assert loss.dual[None] == 12.0
