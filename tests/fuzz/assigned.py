@@ -78,10 +78,10 @@ class Recorder:
         return launch
 
     def trip(self, loop: int, *at) -> None:
-        """A trip of a loop begins; the outermost one counts."""
+        """A trip of a loop begins; the outermost one counts. A `while` has no index."""
         if self.loop in (None, loop):
-            (index,) = at if len(at) == 1 else (at,)
-            self.loop, self.at = loop, tuple(map(int, index if isinstance(index, tuple) else (index,)))
+            index = at[0] if at and isinstance(at[0], tuple) else at
+            self.loop, self.at = loop, tuple(map(int, index))
 
     def left(self, loop: int) -> None:
         """A loop has ended."""
@@ -169,9 +169,15 @@ class Rewriting(plain.Rewriting):
         self.generic_visit(node)
         if isinstance(node.iter, ast.Call) and ast.unparse(node.iter.func) == "ti.static":
             return node
+        return self._told(node, ast.parse(ast.unparse(node.target), mode="eval").body)
+
+    def visit_While(self, node: ast.While):
+        self.generic_visit(node)
+        return self._told(node)
+
+    def _told(self, node: ast.For | ast.While, *indices: ast.expr) -> ast.Try:
         number = ast.Constant(next(self.loops))
-        indices = ast.parse(ast.unparse(node.target), mode="eval").body
-        node.body.insert(0, ast.Expr(plain.call("_trip", number, indices)))
+        node.body.insert(0, ast.Expr(plain.call("_trip", number, *indices)))
         return ast.Try([node], [], [], [ast.Expr(plain.call("_left", number))])
 
 
@@ -183,7 +189,7 @@ def _shown(place: ast.expr, target: ast.expr, value: ast.expr) -> ast.Call:
 def _in_field(target: ast.Subscript) -> bool:
     """Whether this is an element of a field, or an entry of one; else it is an entry of a local."""
     base = ast.unparse(target.value)
-    return not re.fullmatch(r"[pq]\d+", base)
+    return not re.fullmatch(r"[pq]\d*", base)
 
 
 def places(text: str) -> list[Place]:

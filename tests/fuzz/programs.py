@@ -115,7 +115,7 @@ class Drawing(Choosing):
     def block(self, writing: Statements, scope: Scope, rich: bool) -> BlockSpec:
         """One top-level loop, or serial statements."""
         if not rich and writing.chance(15):
-            return BlockSpec(tuple(writing.statement(scope.inner(), 1)))
+            return BlockSpec(tuple(writing.statement(scope.inner(), writing.pick(1, 2))))
         head, inner = writing.outermost(scope, self.sizes)
         lines = writing.block(inner, 2, 0 if rich else 1)
         if rich:

@@ -9,7 +9,7 @@ from tests.fuzz.running import FIRST_ORDER, SECOND_ORDER, run
 
 
 def test_random_programs(capsys):
-    tally = run(10, 1, plans=FIRST_ORDER)
+    tally = run(10, 5, plans=FIRST_ORDER)
     with capsys.disabled():
         print("\n" + tally.table())
     assert tally.programs >= 10
