@@ -157,7 +157,7 @@ function repeatCells(number: number, { repeated, levels }: Shared): HTMLElement[
       return cell;
     });
   if (around.length < levels) {
-    const rest = html('td', { class: 'dsim-once' });
+    const rest = html('td');
     rest.colSpan = levels - around.length;
     cells.push(rest);
   }

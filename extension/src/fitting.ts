@@ -4,6 +4,8 @@
 const LEAST = 32;
 /** Longer than this nobody reads, however wide the window. */
 const MOST = 120;
+/** One number, with its name, in so many characters is never cut. */
+const SHORT = 24;
 /** What stands between a value and its gradient, and between the values of one line. */
 const BETWEEN = /( {3}| {2}· {2})/u;
 
@@ -15,7 +17,8 @@ export function fits(text: string, room: number): boolean {
 /**
  * `text` in at most `room` characters, if these are not too few.
  *
- * Values and gradients each give way: the longest first, from their ends, number by number.
+ * Values and gradients each give way: the longest first, from their ends, number by number. One number with a short
+ * name stays: what would be left of it says nothing.
  */
 export function fitted(text: string, room: number): string {
   const pieces = text.split(BETWEEN);
@@ -23,9 +26,15 @@ export function fitted(text: string, room: number): string {
     string[],
     string[]
   ];
-  const left = Math.min(Math.max(Math.floor(room), LEAST), MOST) - total(gaps);
-  const longest = share(values.map(size), left);
-  return pieces.map((piece, index) => (index % 2 === 0 ? cut(piece, longest) : piece)).join('');
+  const long = values.filter(value => !isShort(value));
+  const kept = total(gaps) + total(values.filter(isShort));
+  const left = Math.min(Math.max(Math.floor(room), LEAST), MOST) - kept;
+  const longest = share(long.map(size), left);
+  return pieces.map((piece, index) => (index % 2 === 1 || isShort(piece) ? piece : cut(piece, longest))).join('');
+}
+
+function isShort(value: string): boolean {
+  return size(value) <= SHORT && !value.includes('(');
 }
 
 /** How long each may be so that all fit: what is shorter leaves its room to the others. */

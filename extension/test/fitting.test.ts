@@ -29,6 +29,11 @@ test('what is short stays whole beside what is long', () => {
   assert.equal(fitted(`a = -19.3  ·  ${long}`, 40), 'a = -19.3  ·  d = (0, 1, 2, 3, 4, 5, …');
 });
 
+test('of one number with a short name there is nothing to cut', () => {
+  const text = 'p = 19.3   ∂U/∂p = 407  ·  q = 407   ∂U/∂q = 19.3';
+  assert.equal(fitted(text, 32), text);
+});
+
 test('no number is cut in two, wherever the cut falls', () => {
   const whole = new Set(MATRIX.match(/-?[\d.]+/g));
   for (let room = 0; room <= MATRIX.length; room++) {
