@@ -155,7 +155,7 @@ function head(report: Report, go: (place: Place) => void): HTMLElement[] {
     diagnostics.length === 0
       ? null
       : html('ul', { class: 'dsim-diagnostics', 'aria-label': 'Diagnostics' }, ...diagnostics),
-    diagnostics.length === 0 || report.source === null ? null : html('p', { class: 'dsim-hint' }, KEYS),
+    report.diagnostics.length === 0 || report.source === null ? null : html('p', { class: 'dsim-hint' }, KEYS),
     legend(report)
   ];
   return parts.filter(part => part !== null);
