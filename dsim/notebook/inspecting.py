@@ -15,6 +15,7 @@ from dsim.notebook.report import empty, finished
 from dsim.notebook.request import looked_up
 from dsim.notebook.summary import Summary
 from dsim.runtime.differences import GradientCheck
+from dsim.runtime.findings import NOTHING_FOUND
 from dsim.runtime.forms import Form
 from dsim.runtime.kernel import Kernel, adjoint_of
 from dsim.runtime.tape import Tape
@@ -50,7 +51,7 @@ def check_report(name: str, namespace: Mapping[str, Any]) -> Json:
         return report
     places = _tell(form, summary)
     if not found:
-        summary.parts.append("nothing to say")
+        summary.parts.append(NOTHING_FOUND)
     return finished(report, summary, found, places, (), None)
 
 

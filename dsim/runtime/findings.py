@@ -10,6 +10,8 @@ from dsim.runtime import told
 from dsim.runtime.fields import Field
 from dsim.runtime.forms import Form
 
+NOTHING_FOUND = "no access rule is broken"
+
 
 class Findings(Sequence[Diagnostic]):
     """Diagnostics of one kernel, in the order in which they were found; ``print`` shows them with carets."""
@@ -24,7 +26,7 @@ class Findings(Sequence[Diagnostic]):
         return len(self._found)
 
     def __repr__(self) -> str:
-        return render(self._found) if self._found else "nothing to say"
+        return render(self._found) if self._found else NOTHING_FOUND
 
 
 def overwrites(form: Form) -> list[Diagnostic]:

@@ -145,9 +145,7 @@ def test_kinks_have_a_squiggle_and_a_hover(lab):
     kink.first.hover()
     hover = lab.page.locator(".dsim-hover")
     expect(hover).to_contain_text("note[kink]")
-    expect(hover).to_contain_text(
-        "is there 1 of 16 times, first at i = 3"
-    )
+    expect(hover).to_contain_text("is there 1 of 16 times, first at i = 3")
     expect(hover).to_contain_text("∂U/∂ of it is 2 there")
     expect(hover.locator(".dsim-help")).to_contain_text("start elsewhere, or smooth it")
     lab.shoot("live-kink")

@@ -379,4 +379,4 @@ def test_a_kernel_for_some_arguments_has_to_be_chosen(notebook):
         assert told.endswith("name one, as in `k = kernel.of(…)`\n")
     notebook.good("chosen = total.of(y)")
     assert "f_bar" in notebook.good("%adjoint chosen").form("plain")
-    assert "nothing to say" in notebook.good("%check chosen").form("plain")
+    assert "no access rule is broken" in notebook.good("%check chosen").form("plain")

@@ -23,7 +23,7 @@ def test_a_kernel_that_keeps_the_rules():
         y[None] = x[None] ** 2
 
     assert len(square.check()) == 0
-    assert str(square.check()) == "nothing to say"
+    assert str(square.check()) == "no access rule is broken"
 
 
 def test_an_overwrite_that_a_tape_saves_is_a_note():
