@@ -2,6 +2,9 @@
 import { cellOf } from './cells.ts';
 import { visible } from './text.ts';
 
+/** How often, and after how many milliseconds, the cell is looked for again. */
+const TRIES = 40;
+const PAUSE = 250;
 const WIDGET = 'application/vnd.jupyter.widget-view+json';
 
 /**
@@ -12,8 +15,12 @@ const WIDGET = 'application/vnd.jupyter.widget-view+json';
  */
 export function explainSliders(output: Element): () => void {
   const area = output.closest('.jp-OutputArea');
+  let left = TRIES;
   const explain = () => {
     const outputs = cellOf(output)?.model.outputs;
+    if (outputs === undefined && area !== null && output.isConnected && left-- > 0) {
+      setTimeout(explain, PAUSE); // a notebook draws its outputs before it has its place
+    }
     area?.querySelectorAll(':scope > .jp-OutputArea-child').forEach((child, index) => {
       const data = outputs !== undefined && index < outputs.length ? outputs.get(index).data : {};
       const plain = data['text/plain'];
