@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -79,8 +80,12 @@ def opened() -> Iterator[Notebook]:
     config.HistoryManager.enabled = False
     InteractiveShell.clear_instance()
     shell = InteractiveShell.instance(config=config, colors="nocolor")
-    yield Notebook(shell)
-    InteractiveShell.clear_instance()
+    try:
+        yield Notebook(shell)
+    finally:
+        # At the end of the process it would go through all memory; until then it would keep its fields.
+        atexit.unregister(shell.atexit_operations)
+        InteractiveShell.clear_instance()
 
 
 @pytest.fixture
