@@ -80,7 +80,8 @@ def by_symmetry(adjoint: Kernel, made: Made, active: Keys, label: str) -> Adjoin
     ------
     GradientError
         When the kernel's derivative is not known to be one of which the derivative is symmetric (a func in it
-        brings its own), or when the kernel has to read more to be run again than its adjoint does.
+        brings its own), when `adjoint` reads values as the kernel left them, or when the kernel has to read
+        more to be run again than `adjoint` does.
     """
     # As `reverse` saw it: what it read again is told by the sites of that.
     primal = carry(prepared(made.kernel, distinct=bool(made.entry)), made.entry)
@@ -103,8 +104,7 @@ def by_symmetry(adjoint: Kernel, made: Made, active: Keys, label: str) -> Adjoin
     if not read.of_kernel <= made.needed:
         refuse_journals(adjoint, "more values would be needed for it than are saved")
     needed = (s.site for s in _loads(adjoint.body) if s.memory.key in read.memories)
-    changed = {m.key for m in map(written, statements(adjoint.body)) if m is not None}
-    return Adjoint(kernel, frozenset(needed), (), whole=read.memories & changed)
+    return Adjoint(kernel, frozenset(needed), (), whole=read.memories & _changed(adjoint.body))
 
 
 def _reads_results(adjoint: Kernel, made: Made, along: Keys) -> bool:
