@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from dsim.diagnostics import Diagnostic, LaunchTypeError
+from dsim.runtime import host_orders
 from dsim.runtime.fields import Field, kind_of
 
 
 def parallel_sort(keys: Field, values: Field | None = None) -> None:
     """Sorts `keys` upwards, and `values` along with them; equal keys keep their order.
 
-    In a tape, what becomes of the numbers is no longer known to it, and a warning says so.
+    In a tape and in forward mode derivatives go along with the numbers. Where keys are equal the function
+    has no derivative: what comes out is the one for the order that they kept.
 
     Parameters
     ----------
@@ -37,14 +37,12 @@ def parallel_sort(keys: Field, values: Field | None = None) -> None:
     ([1, 2, 3], [0.1, 0.2, 0.3])
     """
     _check(keys, "keys")
-    order = np.argsort(keys.to_numpy(), kind="stable")
     if values is not None:
         _check(values, "values")
         if values.shape != keys.shape:
             message = f"parallel_sort() got keys of shape {keys.shape} and values of shape {values.shape}"
             raise LaunchTypeError(Diagnostic("shape", message))
-        values.from_numpy(values.to_numpy()[order])
-    keys.from_numpy(keys.to_numpy()[order])
+    host_orders.sort(keys, values)
 
 
 def _check(field: object, what: str) -> None:
@@ -55,7 +53,7 @@ def _check(field: object, what: str) -> None:
 
 
 class PrefixSumExecutor:
-    """Replaces the numbers of fields by their sums from the first one on.
+    """Replaces the numbers of fields by their sums from the first one on; tapes and forward mode see it.
 
     Parameters
     ----------
@@ -81,8 +79,7 @@ class PrefixSumExecutor:
         if input_arr.shape != (self._length,):
             message = f"this PrefixSumExecutor is for {self._length} numbers, got {input_arr.shape[0]}"
             raise LaunchTypeError(Diagnostic("shape", message, help="make one of that length"))
-        numbers = input_arr.to_numpy()
-        input_arr.from_numpy(np.cumsum(numbers, dtype=numbers.dtype))
+        host_orders.prefix_sum(input_arr)
 
 
 __all__ = ["PrefixSumExecutor", "parallel_sort"]

@@ -167,7 +167,7 @@ def out_of_bounds(
     return Diagnostic("out-of-bounds", f"{which} is outside {quoted} of shape {shape}: {where}", help=advice)
 
 
-def fitting_number(field: Field, value: Any) -> Any:
+def fitting_number(field: Field | Component, value: Any) -> Any:
     """`value` as a Python number that the field's type has."""
     if isinstance(value, np.ndarray | Array):
         array = np.asarray(value)

@@ -34,7 +34,8 @@ class Facts:
     Attributes
     ----------
     name : str
-        The kernel's name; of what Python does to a field, ``fill``, ``put`` or ``copy``.
+        The kernel's name; of what Python does to a field, ``fill``, ``put``, ``copy``, ``permute`` or
+        ``prefixsum``.
     span : Span or None
         Where it is defined, from its name to its last line; None for what has no text.
     reads, stores, accumulates : tuple of Field
@@ -62,7 +63,8 @@ class RecordedCall:
     index : int
         Its place among the calls, from 0.
     kernel : str
-        The kernel's name; ``fill``, ``put`` and ``copy`` are what Python did to a field.
+        The kernel's name; ``fill``, ``put``, ``copy``, ``permute`` and ``prefixsum`` are what Python did to
+        a field.
     span : Span or None
         Where the kernel is defined, from its name to its last line.
     reads, stores, accumulates : tuple of str

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from dsim.diagnostics import Diagnostic, LaunchTypeError
 from dsim.ir.types import ScalarType
 from dsim.runtime import access, tensors
 from dsim.runtime.stack import STACK
@@ -74,6 +75,11 @@ class Component:
         return self.whole.derivative
 
     @property
+    def operations(self) -> dict[Any, Any]:
+        """What Python does to its field, as forms."""
+        return self.whole.operations
+
+    @property
     def quoted(self) -> str:
         """What messages call it."""
         return f"component {', '.join(map(str, self.component))} of {self.whole.quoted}"
@@ -119,16 +125,13 @@ class Component:
 
     def from_numpy(self, values: Any) -> None:
         """Sets its numbers to those of an array of the same shape."""
-        self.whole.require()
+        buffer = self.whole.require()
         array = access.fitting_array(self, np.asarray(values))
-        if STACK.open:  # what is recorded is that these numbers were set, and no others
-            first = self.offset or (0,) * len(self.shape)
-            for at in np.ndindex(self.shape):
-                self[tuple(k + o for k, o in zip(at, first, strict=True))] = array[at]
-            return
-        whole = self.whole.require().copy()
-        whole[(..., *self.component)] = array
-        self.whole.from_numpy(whole)
+        if STACK.open:
+            STACK.open[-1].given(self, array)
+        else:
+            buffer[(..., *self.component)] = array
+            self.whole.written_by_python()
 
     def to_torch(self, device: Any = None) -> Any:
         """A copy of its numbers as a PyTorch tensor."""
@@ -140,8 +143,42 @@ class Component:
 
     def fill(self, value: Any) -> None:
         """Sets every number to `value`."""
-        self.from_numpy(np.full(self.shape, value))
+        buffer = self.whole.require()
+        number = access.fitting_number(self, value)
+        if STACK.open:
+            STACK.open[-1].filled(self, (number,))
+        else:
+            buffer[(..., *self.component)] = number
+            self.whole.written_by_python()
 
-    def copy_from(self, other: Any) -> None:
-        """Sets its numbers to those of a field of numbers of the same shape."""
-        self.from_numpy(other.to_numpy())
+    def copy_from(self, other: Storage | Component) -> None:
+        """Sets its numbers to those of a field of numbers, or of a component, of the same shape."""
+        copied(self, other)
+
+
+def copied(target: Any, source: Any) -> None:
+    """Sets the numbers of a field or component to those of another one.
+
+    Raises
+    ------
+    LaunchTypeError
+        When `source` is neither, or of another shape.
+    """
+    if not isinstance(source, Storage | Component):
+        raise LaunchTypeError(Diagnostic("argument", f"copy_from() takes a field, not {kind_of(source)}"))
+    whole: Any = source.whole
+    to, of = target.whole.require(), whole.require()
+    if source.full_shape != target.full_shape:
+        shapes = f"shape {target.full_shape} cannot take the numbers of shape {source.full_shape}"
+        raise LaunchTypeError(Diagnostic("shape", f"{target.quoted} of {shapes}"))
+    whole.looked_at()
+    if STACK.open:
+        STACK.open[-1].copied(target, source)
+    else:
+        to[(..., *target.component)] = of[(..., *source.component)]
+        target.whole.written_by_python()
+
+
+def kind_of(value: object) -> str:
+    """What a value is that is no field, for messages."""
+    return "a NumPy array" if isinstance(value, np.ndarray) else type(value).__name__

@@ -5,10 +5,13 @@ from __future__ import annotations
 from types import TracebackType
 from typing import Any
 
+import numpy as np
+
 from dsim.runtime import hostops
 from dsim.runtime.changes import CLOCK
 from dsim.runtime.fields import Field
 from dsim.runtime.forms import Form
+from dsim.runtime.hostops import HostForm, Operand
 from dsim.runtime.mirrors import Mirrors
 from dsim.runtime.stack import STACK
 
@@ -87,17 +90,39 @@ class Context:
             self.pass_on(hostops.form(hostops.Fill, field), (value,) * field.numbers)
         field.touched = value != 0
 
+    def python_writes(self, form: HostForm, args: Args) -> None:
+        """What becomes of a write of Python's."""
+        self.launch(form, args)
+
     def element_written(self, field: Field, index: tuple[int, ...], value: Any) -> None:
         """Writes one number of `field`'s memory, on behalf of Python."""
-        self.launch(hostops.form(hostops.Put, field), (*index, value))
+        self.python_writes(hostops.form(hostops.Put, field), (*index, value))
 
-    def filled(self, field: Field, values: Args) -> None:
+    def filled(self, field: Operand, values: Args) -> None:
         """Sets every entry of `field` to `values`, on behalf of Python."""
-        self.launch(hostops.form(hostops.Fill, field), values)
+        self.python_writes(hostops.form(hostops.Fill, field), values)
 
-    def copied(self, field: Field, source: Field) -> None:
+    def copied(self, field: Operand, source: Operand) -> None:
         """Sets `field` to `source`, on behalf of Python."""
-        self.launch(hostops.form(hostops.Copy, field, source), ())
+        self.python_writes(hostops.form(hostops.Copy, field, source), ())
+
+    def given(self, field: Operand, array: np.ndarray) -> None:
+        """Sets `field` to the numbers in `array`, on behalf of Python."""
+        staging = self.staging(field)
+        staging.require()[...] = array
+        self.copied(field, staging)
+
+    def staging(self, field: Operand) -> Field:
+        """A field for the numbers that `field` is to get: the same each time.
+
+        Copying is linear, so that nobody reads what it holds again.
+        """
+        key = ("staging", field.component)
+        found = field.operations.get(key)
+        if found is None:
+            found = field.operations[key] = Field(field.dtype, field.entry_shape, "given")
+            found.allocate(field.shape)
+        return found
 
     def element_read(self, field: Field) -> None:
         """Takes notice that Python read values of `field`: nothing, unless a tape is further out."""

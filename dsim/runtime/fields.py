@@ -14,7 +14,7 @@ import numpy as np
 
 from dsim.diagnostics import Diagnostic, LaunchTypeError
 from dsim.runtime import access, tensors
-from dsim.runtime.components import Component
+from dsim.runtime.components import Component, copied, kind_of
 from dsim.runtime.stack import STACK
 from dsim.runtime.storage import BAR, COMPANIONS, DOT, HOLDERS, Storage, newest, owner
 
@@ -150,6 +150,8 @@ class Field(Storage):
     @property
     def array(self) -> np.ndarray:
         """Its numbers as they are and will be: a NumPy view that can be read only."""
+        if STACK.open:
+            STACK.open[-1].element_read(self)
         self.looked_at()
         view = self.require().view()
         view.flags.writeable = False
@@ -221,13 +223,8 @@ class Field(Storage):
         if not STACK.open:
             buffer[...] = array
             self.written_by_python()
-            return
-        staging = self.operations.get("staging")
-        if staging is None:
-            staging = self.operations["staging"] = Field(self.dtype, self.entry_shape, "given")
-            staging.allocate(self.shape)
-        staging.require()[...] = array  # its copying is linear: nobody reads it again
-        STACK.open[-1].copied(self, staging)
+        else:
+            STACK.open[-1].given(self, array)
 
     def to_torch(self, device: Any = None, keep_dims: bool = False) -> Any:
         """A copy of its numbers as a PyTorch tensor, on `device` or the CPU; else as `to_numpy`."""
@@ -237,21 +234,9 @@ class Field(Storage):
         """Sets its numbers to those of a PyTorch tensor of the same shape, wherever that lies."""
         self.from_numpy(tensors.array_of(tensor))
 
-    def copy_from(self, other: Field) -> None:
-        """Sets its numbers to those of a field of the same shape."""
-        if not isinstance(other, Field):
-            raise LaunchTypeError(Diagnostic("argument", f"copy_from() takes a field, not {kind_of(other)}"))
-        buffer, source = self.require(), other.require()
-        if other.full_shape != self.full_shape:
-            shapes = f"shape {self.full_shape} cannot take the numbers of shape {other.full_shape}"
-            message = f"{self.quoted} of {shapes}"
-            raise LaunchTypeError(Diagnostic("shape", message))
-        other.looked_at()
-        if STACK.open:
-            STACK.open[-1].copied(self, other)
-        else:
-            buffer[...] = source
-            self.written_by_python()
+    def copy_from(self, other: Field | Component) -> None:
+        """Sets its numbers to those of a field, or of a component of one, of the same shape."""
+        copied(self, other)
 
     def fill(self, value: Any) -> None:
         """Sets every entry to `value`: a number, or in a field of vectors a vector."""
@@ -273,12 +258,7 @@ def holder(array: np.ndarray) -> Field | None:
     return found if found is not None and found.buffer is not None else None
 
 
-def kind_of(value: object) -> str:
-    """What a value is that is no field, for messages."""
-    return "a NumPy array" if isinstance(value, np.ndarray) else type(value).__name__
-
-
-def youngest(fields: Iterable[Field]) -> Field:
+def youngest(fields: Iterable[Field | Component]) -> Any:
     """The field that was made last.
 
     What concerns several fields is kept with that one: so no field keeps later ones alive.

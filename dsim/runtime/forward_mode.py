@@ -12,6 +12,7 @@ from dsim.runtime import cut, hostops, seeds, zeros
 from dsim.runtime.contexts import Args, Context
 from dsim.runtime.fields import Field, companions_with_memory
 from dsim.runtime.forms import Form
+from dsim.runtime.hostops import HostForm
 from dsim.runtime.notices import warn
 from dsim.runtime.stack import STACK
 
@@ -123,19 +124,9 @@ class ForwardMode(Context):
 
     # -- tangents that a person writes inside
 
-    def element_written(self, field: Field, index: tuple[int, ...], value: Any) -> None:
-        """Writes one number of `field`'s memory; of a tangent of this mode, that is a seed."""
-        self._seeded(field, hostops.form(hostops.Put, field), (*index, value))
-
-    def filled(self, field: Field, values: Args) -> None:
-        """Sets every entry of `field`; of a tangent of this mode, that is a seed."""
-        self._seeded(field, hostops.form(hostops.Fill, field), values)
-
-    def copied(self, field: Field, source: Field) -> None:
-        """Sets `field` to `source`; of a tangent of this mode, that is a seed."""
-        self._seeded(field, hostops.form(hostops.Copy, field, source), ())
-
-    def _seeded(self, field: Field, form: Form, args: Args) -> None:
+    def python_writes(self, form: HostForm, args: Args) -> None:
+        """What becomes of a write of Python's: of a tangent of this mode, that is a seed."""
+        (field,) = form.written
         if field.derivative[-1:] != (self._label,):
             self.launch(form, args)
             return

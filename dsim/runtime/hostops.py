@@ -19,12 +19,15 @@ from dsim.ir.nodes import Accumulate, Atom, Block, Const, For, Kernel, Load, Mem
 from dsim.ir.types import i32
 from dsim.runtime import pipeline
 from dsim.runtime.bound import BoundForm, slot
+from dsim.runtime.components import Component
 from dsim.runtime.fields import Field, youngest
 from dsim.runtime.forms import Form
 from dsim.runtime.reach import Reach
 from dsim.runtime.settings import current
 
 Index = tuple[Atom, ...]
+Parts = tuple[tuple[int, ...], ...]  # of each field the number of every entry that it is about; () for all
+Operand = Field | Component
 
 _MODELS: OrderedDict[Any, Form] = OrderedDict()
 _MOST_MODELS = 512
@@ -38,7 +41,9 @@ class HostForm(BoundForm):
 
     from_python = True
 
-    def __init__(self, field: Field, others: tuple[Field, ...], numpy: Callable[..., None]) -> None:
+    def __init__(
+        self, field: Field, others: tuple[Field, ...], numpy: Callable[..., None], parts: Parts = ()
+    ) -> None:
         self._target = field
         names: dict[Field, str] = {}
         self._memories: dict[Field, Memory] = {}
@@ -47,7 +52,7 @@ class HostForm(BoundForm):
             self._memories[f] = Memory(name, f.dtype, f.full_shape, len(f.entry_shape), f.derivative)
         roots = {name: root for root, name in names.items()}
         memories = tuple(self._memories[f] for f in (field, *others))
-        super().__init__(_model(type(self), memories), roots)
+        super().__init__(_model(type(self), parts, memories), roots)
         self.native = lambda *args: numpy(*args) or ()
 
     @cached_property
@@ -61,27 +66,27 @@ class HostForm(BoundForm):
         return (self._target,)
 
     @staticmethod
-    def body(builder: Builder, target: Memory, *others: Memory) -> tuple[Var, ...]:
+    def body(builder: Builder, parts: Parts, target: Memory, *others: Memory) -> tuple[Var, ...]:
         """Appends what the kernel does; gives its parameters."""
         raise NotImplementedError
 
 
-def _model(kind: type[HostForm], memories: tuple[Memory, ...]) -> Form:
+def _model(kind: type[HostForm], parts: Parts, memories: tuple[Memory, ...]) -> Form:
     """The operation on any fields of such memories."""
     backend = current().backend
-    key = (kind, memories, backend)
+    key = (kind, parts, memories, backend)
     found = _MODELS.get(key)
     if found is None:
         slots = {m.name: slot(m.name, m.type, m.shape, m.entry_axes) for m in memories}
-        found = _MODELS[key] = Form(lambda: _kernel(kind, memories), slots, backend, False)
+        found = _MODELS[key] = Form(lambda: _kernel(kind, parts, memories), slots, backend, False)
         if len(_MODELS) > _MOST_MODELS:
             _MODELS.popitem(last=False)
     return found
 
 
-def _kernel(kind: type[HostForm], memories: tuple[Memory, ...]) -> Kernel:
+def _kernel(kind: type[HostForm], parts: Parts, memories: tuple[Memory, ...]) -> Kernel:
     builder = Builder(Names(m.name for m in memories))
-    params = kind.body(builder, *memories)
+    params = kind.body(builder, parts, *memories)
     made = Kernel(kind.__name__.lower(), params, tuple(dict.fromkeys(memories)), builder.close())
     return pipeline.derived(sites.number(made))
 
@@ -96,7 +101,7 @@ class Put(HostForm):
         super().__init__(field, (), numpy)
 
     @staticmethod
-    def body(builder: Builder, target: Memory, *others: Memory) -> tuple[Var, ...]:
+    def body(builder: Builder, parts: Parts, target: Memory, *others: Memory) -> tuple[Var, ...]:
         """Appends what the kernel does; gives its parameters."""
         at = tuple(builder.fresh(f"i{axis}", i32) for axis in range(len(target.shape)))
         value = builder.fresh("value", target.type)
@@ -105,53 +110,60 @@ class Put(HostForm):
 
 
 class Fill(HostForm):
-    """Every entry of the field becomes the numbers that are its parameters."""
+    """Every entry of the field becomes the numbers that are its parameters; of a component, one number."""
 
-    def __init__(self, field: Field) -> None:
+    def __init__(self, field: Operand) -> None:
+        whole, part = field.whole, field.component
+
         def numpy(*values: Any) -> None:
-            buffer = field.require_memory()
+            buffer = whole.require_memory()
             if len(values) == 1:
-                buffer.fill(values[0])
+                buffer[(..., *part)] = values[0]
             else:
-                buffer[...] = np.array(values, buffer.dtype).reshape(field.entry_shape)
+                buffer[...] = np.array(values, buffer.dtype).reshape(whole.entry_shape)
 
-        super().__init__(field, (), numpy)
+        super().__init__(whole, (), numpy, (part,))
 
     @staticmethod
-    def body(builder: Builder, target: Memory, *others: Memory) -> tuple[Var, ...]:
+    def body(builder: Builder, parts: Parts, target: Memory, *others: Memory) -> tuple[Var, ...]:
         """Appends what the kernel does; gives its parameters."""
         entry = target.shape[len(target.shape) - target.entry_axes :]
-        places = list(np.ndindex(*entry)) if entry else [()]  # type: ignore[arg-type]
+        (part,) = parts
+        places = [part] if part or not entry else list(np.ndindex(*entry))  # type: ignore[arg-type]
         values = tuple(builder.fresh("value", target.type) for _ in places)
 
         def one(at: tuple[Atom, ...]) -> None:
             for place, value in zip(places, values, strict=True):
                 builder.add(Store(target, (*at, *map(index, place)), value))
 
-        _over(builder, _whole(target.shape[: len(target.shape) - target.entry_axes]), one)
+        over(builder, spans_of(target.shape[: len(target.shape) - target.entry_axes]), one)
         return values
 
 
 class Copy(HostForm):
-    """The field becomes a copy of another one of the same shape."""
+    """The field, or a component of it, becomes a copy of another one of the same shape."""
 
-    def __init__(self, field: Field, source: Field) -> None:
+    def __init__(self, field: Operand, source: Operand) -> None:
+        to, of = field.whole, source.whole
+        into, out_of = (..., *field.component), (..., *source.component)
+
         def numpy() -> None:
-            field.require_memory()[...] = source.require_memory()
+            to.require_memory()[into] = of.require_memory()[out_of]
 
-        super().__init__(field, (source,), numpy)
+        super().__init__(to, (of,), numpy, (field.component, source.component))
 
     @staticmethod
-    def body(builder: Builder, target: Memory, *others: Memory) -> tuple[Var, ...]:
+    def body(builder: Builder, parts: Parts, target: Memory, *others: Memory) -> tuple[Var, ...]:
         """Appends what the kernel does; gives its parameters."""
         (source,) = others
+        into, out_of = (tuple(map(index, part)) for part in parts)
 
         def one(at: tuple[Atom, ...]) -> None:
             value = builder.fresh("value", source.type)
-            builder.add(Load(value, source, at))
-            builder.add(Store(target, at, builder.let("cast", value, type=target.type)))
+            builder.add(Load(value, source, (*at, *out_of)))
+            builder.add(Store(target, (*at, *into), builder.let("cast", value, type=target.type)))
 
-        _over(builder, _whole(target.shape), one)
+        over(builder, spans_of(target.shape[: len(target.shape) - len(into)]), one)
         return ()
 
 
@@ -166,7 +178,7 @@ class Add(HostForm):
         super().__init__(field, (other,), numpy)
 
     @staticmethod
-    def body(builder: Builder, target: Memory, *others: Memory) -> tuple[Var, ...]:
+    def body(builder: Builder, parts: Parts, target: Memory, *others: Memory) -> tuple[Var, ...]:
         """Appends what the kernel does; gives its parameters."""
         (other,) = others
 
@@ -175,7 +187,7 @@ class Add(HostForm):
             builder.add(Load(value, other, at))
             builder.add(Accumulate(target, at, value))
 
-        _over(builder, _whole(target.shape), one)
+        over(builder, spans_of(target.shape), one)
         return ()
 
 
@@ -186,7 +198,7 @@ def _each(builder: Builder, axes: int, one: Callable[[Index, Index], None]) -> t
     """
     number = builder.fresh("slot", i32)
     ends = [(builder.fresh(f"low{axis}", i32), builder.fresh(f"high{axis}", i32)) for axis in range(axes)]
-    _over(builder, ends, lambda at: one((number, *at), at))
+    over(builder, ends, lambda at: one((number, *at), at))
     return (number, *(e for pair in ends for e in pair))
 
 
@@ -207,7 +219,7 @@ class Stow(HostForm):
         super().__init__(field, (source,), numpy)
 
     @staticmethod
-    def body(builder: Builder, target: Memory, *others: Memory) -> tuple[Var, ...]:
+    def body(builder: Builder, parts: Parts, target: Memory, *others: Memory) -> tuple[Var, ...]:
         """Appends what the kernel does; gives its parameters."""
         (source,) = others
 
@@ -228,7 +240,7 @@ class Unstow(HostForm):
         super().__init__(field, (source,), numpy)
 
     @staticmethod
-    def body(builder: Builder, target: Memory, *others: Memory) -> tuple[Var, ...]:
+    def body(builder: Builder, parts: Parts, target: Memory, *others: Memory) -> tuple[Var, ...]:
         """Appends what the kernel does; gives its parameters."""
         (source,) = others
 
@@ -254,7 +266,7 @@ class Stop(HostForm):
         return Reach(self, frozenset())
 
     @staticmethod
-    def body(builder: Builder, target: Memory, *others: Memory) -> tuple[Var, ...]:
+    def body(builder: Builder, parts: Parts, target: Memory, *others: Memory) -> tuple[Var, ...]:
         """Appends what the kernel does; gives its parameters."""
 
         def one(at: tuple[Atom, ...]) -> None:
@@ -262,14 +274,14 @@ class Stop(HostForm):
             builder.add(Load(value, target, at))
             builder.add(Store(target, at, builder.let("stop", value)))
 
-        _over(builder, _whole(target.shape), one)
+        over(builder, spans_of(target.shape), one)
         return ()
 
 
-def _over(
+def over(
     builder: Builder, spans: Sequence[tuple[Atom, Atom]], one: Callable[[tuple[Atom, ...]], None]
 ) -> None:
-    """Nested loops over `spans` around what `one` appends for an index."""
+    """Appends nested loops over `spans` around what `one` appends for an index."""
 
     def nest(at: tuple[Atom, ...]) -> None:
         if len(at) == len(spans):
@@ -284,11 +296,12 @@ def _over(
     nest(())
 
 
-def _whole(shape: tuple[int | None, ...]) -> list[tuple[Atom, Atom]]:
+def spans_of(shape: tuple[int | None, ...]) -> list[tuple[Atom, Atom]]:
+    """The spans of all indices of a shape."""
     return [(index(0), Const(n, i32)) for n in shape if n is not None]
 
 
-def form(kind: type[Any], field: Field, *others: Field) -> Any:
+def form(kind: type[Any], field: Operand, *others: Operand) -> Any:
     """The operation `kind` on `field`: one form each, kept with the youngest of the fields."""
     key = (kind, field, *others)
     operations = (youngest(key[1:]) if others else field).operations

@@ -17,6 +17,7 @@ from dsim.runtime.changes import Trial
 from dsim.runtime.contexts import Args, Context, dispatch
 from dsim.runtime.fields import Field
 from dsim.runtime.forms import Form
+from dsim.runtime.hostops import Operand
 from dsim.runtime.mirrors import Mirror
 from dsim.runtime.stack import STACK, set_aside
 from dsim.runtime.storage import COMPANIONS
@@ -48,14 +49,11 @@ class Recorder(Context):
         self.launches.append((form, args))
         return self.pass_on(form, args)
 
-    def copied(self, field: Field, source: Field) -> None:
-        """Sets `field` to `source`; what was given by Python is written over before long, so it is copied."""
-        if source is field.operations.get("staging"):
-            given = Field(source.dtype, source.entry_shape, source.given_name)
-            given.allocate(source.shape)
-            given.require()[...] = source.require()
-            source = given
-        super().copied(field, source)
+    def staging(self, field: Operand) -> Field:
+        """A field for the numbers that `field` is to get, another one each time: they are needed again."""
+        made = Field(field.dtype, field.entry_shape, "given")
+        made.allocate(field.shape)
+        return made
 
     def keep(self, field: Field) -> None:
         """Keeps the values of `field`, which is about to change, if they are not kept already."""

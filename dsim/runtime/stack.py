@@ -14,6 +14,9 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
+    import numpy as np
+
+    from dsim.runtime.components import Component
     from dsim.runtime.fields import Field
 
 
@@ -23,11 +26,14 @@ class Context(Protocol):
     def element_written(self, field: Field, index: tuple[int, ...], value: Any) -> None:
         """Writes one number of `field`'s memory, on behalf of Python."""
 
-    def filled(self, field: Field, values: tuple[Any, ...]) -> None:
+    def filled(self, field: Field | Component, values: tuple[Any, ...]) -> None:
         """Sets every entry of `field` to `values` (its numbers in order), on behalf of Python."""
 
-    def copied(self, field: Field, source: Field) -> None:
+    def copied(self, field: Field | Component, source: Field | Component) -> None:
         """Sets `field` to `source`, on behalf of Python."""
+
+    def given(self, field: Field | Component, array: np.ndarray) -> None:
+        """Sets `field` to the numbers in `array`, on behalf of Python."""
 
     def element_read(self, field: Field) -> None:
         """Takes notice that Python read values of `field`."""

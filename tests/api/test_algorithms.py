@@ -34,25 +34,6 @@ def test_prefix_sums():
     assert x.to_numpy().tolist() == [3, 2, 6, 7, 12]
 
 
-def test_in_a_tape_the_gradient_is_cut_with_a_warning():
-    x, y = ti.field(ti.f32, shape=2, needs_grad=True), ti.field(ti.f32, shape=(), needs_grad=True)
-
-    @ti.kernel
-    def run():
-        y[None] += x[0]
-
-    def taped():
-        with ti.ad.Tape(y):
-            for i in range(2):
-                x[i] = 2.0 - i
-            run()
-            ti.algorithms.parallel_sort(x)
-            run()
-
-    with pytest.warns(ti.GradientWarning):
-        taped()
-
-
 def test_wrong_use():
     x, y = ti.field(ti.i32, shape=3, name="x"), ti.field(ti.i32, shape=4)
     with pytest.raises(TypeError, match="keys must be a field, not a NumPy array"):
