@@ -96,6 +96,14 @@ $(DOCS): $(READY)
 	@$(PIP) -r $(VENV)/docs-requires.txt
 	@touch $@
 
+# A Python that was asked for by name takes the place of one of another version or place.
+ifneq ($(filter command% environment%,$(origin PYTHON)),)
+WHICH := 'import sys; print(sys.version, sys.base_prefix)'
+ifneq ($(shell $(PYTHON) -c $(WHICH) 2>&1),$(shell $(BIN)/python -c $(WHICH) 2>&1))
+.PHONY: $(BIN)/pip $(READY)
+endif
+endif
+
 $(BIN)/pip:
 	@test -n "$(PYTHON)" || { echo 'dsim needs CPython 3.11 or newer: install it, or name it: make PYTHON=...' >&2; exit 1; }
 	@rm -rf $(VENV) # what an interrupted set-up left

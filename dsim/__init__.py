@@ -132,6 +132,32 @@ from dsim.api.options import (
     x64,
     x86_64,
 )
+from dsim.api.primitive_types import (
+    f16,
+    f32,
+    f64,
+    float16,
+    float32,
+    float64,
+    i8,
+    i16,
+    i32,
+    i64,
+    int8,
+    int16,
+    int32,
+    int64,
+    u1,
+    u8,
+    u16,
+    u32,
+    u64,
+    uint1,
+    uint8,
+    uint16,
+    uint32,
+    uint64,
+)
 from dsim.api.structs import Struct, dataclass
 from dsim.api.types import ref
 from dsim.diagnostics import (
@@ -147,7 +173,6 @@ from dsim.diagnostics import (
     LaunchTypeError,
     NonFiniteError,
 )
-from dsim.ir.types import f16, f32, f64, i8, i16, i32, i64, u1, u8, u16, u32, u64
 from dsim.linalg import eig, polar_decompose, solve, svd, sym_eig
 from dsim.runtime.custom import grad_for, grad_replaced, no_grad
 from dsim.runtime.forward_mode import ForwardMode as FwdMode
@@ -163,9 +188,6 @@ if _TYPE_CHECKING:
     from dsim.gui import hex_to_rgb as hex_to_rgb
     from dsim.gui import rgb_to_hex as rgb_to_hex
 
-float16, float32, float64 = f16, f32, f64
-int8, int16, int32, int64 = i8, i16, i32, i64
-uint1, uint8, uint16, uint32, uint64 = u1, u8, u16, u32, u64
 TaichiCompilationError = CompilationError
 TaichiSyntaxError = KernelSyntaxError
 TaichiTypeError = KernelTypeError

@@ -4,15 +4,18 @@ import json
 import re
 import runpy
 import tomllib
-from importlib.metadata import version
+from importlib.metadata import distributions, version
 from pathlib import Path
 
 import numpy as np
+import pytest
 from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
 import dsim.tooling.doctor
 from dsim._version import __version__
+from dsim.tooling.demo import DEMO
 
 ROOT = Path(__file__).parents[1]
 
@@ -59,7 +62,23 @@ def test_lock_file_names_no_registry():
 
 def test_the_demo_is_shipped():
     shipped = project()["tool"]["hatch"]["build"]["targets"]["wheel"]["shared-data"]
-    assert shipped["notebooks"] == "share/dsim/notebooks"
+    notebooks = {source: target for source, target in shipped.items() if source.startswith("notebooks")}
+    paths = [f"notebooks/{name}.ipynb" for name in DEMO]
+    assert notebooks == {path: f"share/dsim/{path}" for path in paths}, "the notebooks, and no tests"
+
+
+@pytest.mark.parametrize("python", ["3.11.2", "3.12.0", "3.13.0"])
+def test_every_installed_version_takes_the_pythons_that_dsim_takes(python):
+    refused = [
+        f"{found.name}=={found.version} wants Python {wanted}"
+        for found in distributions()
+        if (wanted := found.metadata.get("Requires-Python")) and not SpecifierSet(wanted).contains(python)
+    ]
+    assert refused == []
+
+
+def test_type_checkers_read_dsims_own_annotations():
+    assert (ROOT / "dsim" / "py.typed").is_file()
 
 
 def test_the_example_of_the_readme(tmp_path):

@@ -117,11 +117,26 @@ def test_not_a_notebook(content, folder, capsys):
     assert "dsim: error: a.ipynb is not a notebook" in capsys.readouterr().err
 
 
-def test_page_that_cannot_be_written(folder, capsys):
-    write(folder / "empty.ipynb", "# Nothing to run")
+def test_page_that_cannot_be_written_is_told_before_anything_runs(folder, capsys):
+    write(folder / "long.ipynb", "open('ran', 'w').close()")
     (folder / "file").touch()
-    assert cli.main(["run", "empty.ipynb", "--output", "file"]) == 1
-    assert "file/empty.html cannot be written" in capsys.readouterr().err
+    assert cli.main(["run", "long.ipynb", "--output", "file"]) == 1
+    assert "file/long.html cannot be written" in capsys.readouterr().err
+    (folder / "taken" / "long.html").mkdir(parents=True)
+    assert cli.main(["run", "long.ipynb", "--output", "taken"]) == 1
+    assert not (folder / "ran").exists()
+
+
+def test_a_run_that_fails_leaves_the_page_of_an_earlier_one(folder):
+    write(folder / "fails.ipynb", "1 / 0")
+    page = folder / "pages" / "fails.html"
+    page.parent.mkdir()
+    page.write_text("earlier")
+    assert cli.main(["run", "fails.ipynb", "--output", "pages"]) == 1
+    assert page.read_text() == "earlier"
+    page.unlink()
+    assert cli.main(["run", "fails.ipynb", "--output", "pages"]) == 1
+    assert not page.exists()
 
 
 def page_of(folder, *sources):

@@ -7,7 +7,7 @@ from typing import Any
 
 from dsim.frontend.matrices import METHODS
 from dsim.frontend.struct_types import StructType
-from dsim.frontend.types import MatrixType
+from dsim.frontend.types import MatrixType, entry_shape
 from dsim.ir.types import ScalarType, from_numpy
 from dsim.runtime import layout, settings, values
 from dsim.runtime.fields import BAR, DOT, Field
@@ -188,12 +188,12 @@ class Matrix(values.Array, metaclass=_HostKind):
     ) -> Field:
         """A field of `n` × `m` matrices; see `field`."""
         _check_order(order, shape)
-        return made_of(dtype, (int(n), int(m)), shape, name, offset, needs_grad, needs_dual)
+        return made_of(dtype, entry_shape(n, m), shape, name, offset, needs_grad, needs_dual)
 
     @staticmethod
     def ndarray(n: int, m: int, dtype: Any, shape: Any, needs_grad: bool = False) -> Ndarray:
         """An ndarray of `n` × `m` matrices; see `ndarray`."""
-        return _array(dtype, (int(n), int(m)), shape, needs_grad)
+        return _array(dtype, entry_shape(n, m), shape, needs_grad)
 
 
 class Vector(values.Array, metaclass=_HostKind):
@@ -220,12 +220,12 @@ class Vector(values.Array, metaclass=_HostKind):
     ) -> Field:
         """A field of vectors of length `n`; see `field`."""
         _check_order(order, shape)
-        return made_of(dtype, (int(n),), shape, name, offset, needs_grad, needs_dual)
+        return made_of(dtype, entry_shape(n), shape, name, offset, needs_grad, needs_dual)
 
     @staticmethod
     def ndarray(n: int, dtype: Any, shape: Any, needs_grad: bool = False) -> Ndarray:
         """An ndarray of vectors of length `n`; see `ndarray`."""
-        return _array(dtype, (int(n),), shape, needs_grad)
+        return _array(dtype, entry_shape(n), shape, needs_grad)
 
 
 def _mark(kind: str, *names: str) -> None:

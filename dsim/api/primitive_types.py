@@ -1,10 +1,19 @@
-"""The types of numbers, by all their names, and lists of them: ``types.primitive_types``."""
+"""The types of numbers, by all their names, and lists of them: ``types.primitive_types``.
+
+Type checkers want classes in annotations, so to them these names are Python's own types of numbers:
+``n: ds.i32`` takes an int.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from dsim.ir.types import f16, f32, f64, i8, i16, i32, i64, u1, u8, u16, u32, u64
+if TYPE_CHECKING:
+    f16 = f32 = f64 = float
+    i8 = i16 = i32 = i64 = u8 = u16 = u32 = u64 = int
+    u1 = bool
+else:
+    from dsim.ir.types import f16, f32, f64, i8, i16, i32, i64, u1, u8, u16, u32, u64
 
 float16, float32, float64 = f16, f32, f64
 int8, int16, int32, int64 = i8, i16, i32, i64

@@ -35,7 +35,15 @@ from dsim.api.primitive_types import (
 )
 from dsim.api.structs import StructType, struct
 from dsim.frontend.lowered import Settings
-from dsim.frontend.types import ArrayType, MatrixType, Template, array_type, is_template, scalar_type
+from dsim.frontend.types import (
+    ArrayType,
+    MatrixType,
+    Template,
+    array_type,
+    entry_shape,
+    is_template,
+    scalar_type,
+)
 from dsim.runtime import settings
 from dsim.runtime.fields import Field
 from dsim.runtime.ndarrays import Ndarray
@@ -146,12 +154,12 @@ NDArray = ndarray
 
 def vector(n: int, dtype: Any) -> CompoundType:
     """The type of vectors of `n` numbers."""
-    return CompoundType(_checked(dtype), (int(n),))
+    return CompoundType(_checked(dtype), entry_shape(n))
 
 
 def matrix(n: int, m: int, dtype: Any) -> CompoundType:
     """The type of matrices of `n` rows and `m` columns."""
-    return CompoundType(_checked(dtype), (int(n), int(m)))
+    return CompoundType(_checked(dtype), entry_shape(n, m))
 
 
 def _checked(dtype: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +13,25 @@ from dsim.frontend.lowered import Settings
 from dsim.frontend.struct_types import StructType
 from dsim.frontend.values import Opaque, Shape, Value, size
 from dsim.ir.types import ScalarType, from_numpy, u1
+
+
+def entry_shape(*counts: Any) -> Shape:
+    """The checked shape of vectors (one count) or matrices (rows, columns).
+
+    Raises
+    ------
+    TypeError, ValueError
+        When a count is no whole number, or is below 1.
+    """
+    what = "a vector" if len(counts) == 1 else "a matrix"
+    for n in counts:
+        try:
+            whole = operator.index(n)
+        except TypeError:
+            raise TypeError(f"the size of {what} is a whole number, not {n!r}") from None
+        if whole < 1:
+            raise ValueError(f"{what} needs at least one component along every axis, got {whole}")
+    return tuple(map(operator.index, counts))
 
 
 @dataclass(frozen=True, slots=True)

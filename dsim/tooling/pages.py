@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryFile
 
 from dsim.tooling.errors import ToolError
 from dsim.tooling.extras import require
@@ -52,16 +55,43 @@ def write_page(notebook: Notebook, title: str, folder: Path) -> Path:
             cell.source = drawn(cell.source)
     resources = {"metadata": {"name": title}, "formulas": has_formulas(notebook)}
     html, _ = exporter.from_notebook_node(notebook, resources=resources)
-    page = folder / f"{title}.html"
-    try:
+    page = page_path(title, folder)
+    with _writing(page):
         folder.mkdir(parents=True, exist_ok=True)
         page.write_text(html, encoding="utf-8")
+    return page
+
+
+def page_path(title: str, folder: Path) -> Path:
+    """The file that `write_page` writes."""
+    return folder / f"{title}.html"
+
+
+def require_writable(page: Path) -> None:
+    """Ask before a long run whether its page can be written at its end; it leaves nothing behind.
+
+    Raises
+    ------
+    ToolError
+        When the folder cannot be made, or the page cannot be written.
+    """
+    with _writing(page):
+        if page.exists():
+            page.open("ab").close()
+        else:
+            above = next(folder for folder in page.absolute().parents if folder.exists())
+            TemporaryFile(dir=above).close()
+
+
+@contextmanager
+def _writing(page: Path) -> Iterator[None]:
+    try:
+        yield
     except OSError as error:
         raise ToolError(
             f"{page} cannot be written: {error.strerror}",
             help="choose another folder with --output FOLDER",
         ) from error
-    return page
 
 
 def has_formulas(notebook: Notebook) -> bool:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TextIO
 
 from dsim.tooling.notebooks import KERNEL, run_notebook, write_notebook
-from dsim.tooling.pages import write_page
+from dsim.tooling.pages import page_path, require_writable, write_page
 
 
 def run_all(
@@ -45,9 +45,14 @@ def run_all(
     Raises
     ------
     ToolError
-        As soon as one of them fails; the pages before it stay.
+        Before anything runs when a page cannot be written; else as soon as one of them fails, and the
+        pages before it stay.
     """
     out = out or sys.stdout
+    for path in notebooks:
+        require_writable(page_path(path.stem, folder))
+        if keep_outputs:
+            require_writable(path)
     pages: list[Path] = []
     for path in notebooks:
         notebook = run_notebook(path, timeout=timeout, kernel=kernel, out=out)
