@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -84,7 +84,7 @@ def require_writable(page: Path) -> None:
 
 
 @contextmanager
-def _writing(page: Path) -> Iterator[None]:
+def _writing(page: Path) -> Generator[None, None, None]:
     try:
         yield
     except OSError as error:
