@@ -28,7 +28,7 @@ from dsim.backends.cpu_runtime import runtime, thread_count
 from dsim.backends.llvm import Emitted
 from dsim.backends.llvm_kernel import Strides, Wishes
 from dsim.backends.target_cpu import CpuTarget
-from dsim.ir.nodes import Kernel, MemoryKey
+from dsim.ir.nodes import Kernel, MemoryKey, Watch
 from dsim.ir.walk import statements, written
 
 _TARGET = CpuTarget()
@@ -61,11 +61,13 @@ class Compiled:
     written: frozenset[MemoryKey] = field(init=False)
     dtypes: dict[MemoryKey, np.dtype] = field(init=False)
     _variants: dict[bool, Variant] = field(init=False, default_factory=dict)
+    _watched: bool = field(init=False)  # then it is looked at a few times
 
     def __post_init__(self) -> None:
         found = map(written, statements(self.kernel.body))
         self.written = frozenset(m.key for m in found if m is not None)
         self.dtypes = {m.key: m.type.numpy for m in self.kernel.memories}
+        self._watched = any(isinstance(s, Watch) for s in statements(self.kernel.body))
 
     def variant(self, *, checked: bool) -> Variant:
         """One of the two variants, compiled when first asked for."""
@@ -97,7 +99,7 @@ class Compiled:
                 found = llvm.emit_search(self.kernel, _TARGET, wishes, self.facts, statement)
                 return found, _code(found)
 
-        return Variant(self.kernel, emitted, _code(emitted), search)
+        return Variant(self.kernel, emitted, _code(emitted, self._watched), search)
 
     def bind(self, buffers: Mapping[MemoryKey, np.ndarray]) -> Launcher:
         """A launcher that runs on these arrays, which it keeps alive.
@@ -128,11 +130,11 @@ class Compiled:
         return self.variant(checked=False).code.asm
 
 
-def _code(emitted: Emitted) -> MachineCode:
-    """The machine code of a module: that of an equal one when there is one."""
+def _code(emitted: Emitted, quick: bool = False) -> MachineCode:
+    """The machine code of a module: that of an equal one when there is one; `quick` to make."""
     key = hashlib.blake2b(emitted.text.encode()).digest()
     if key not in _CODE:
-        _CODE[key] = MachineCode(emitted.text, emitted.shared)
+        _CODE[key] = MachineCode(emitted.text, emitted.shared, quick)
     return _CODE[key]
 
 

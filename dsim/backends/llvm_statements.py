@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from dsim.backends import llvm_access, llvm_buffers, llvm_journals, llvm_loops
+from dsim.backends import llvm_access, llvm_buffers, llvm_journals, llvm_loops, llvm_watches
 from dsim.backends import llvm_frame as frame
 from dsim.backends.llvm_primitives import EMIT, Use
 from dsim.backends.llvm_writer import Handler, Writer
@@ -23,6 +23,7 @@ from dsim.ir.nodes import (
     Record,
     Rewind,
     Store,
+    Watch,
     While,
 )
 
@@ -72,4 +73,5 @@ HANDLERS: Mapping[type, Handler] = {
     While: llvm_loops.repeat,
     Print: _print,
     Assert: _assert,
+    Watch: llvm_watches.watch,
 }

@@ -1,16 +1,20 @@
-"""Makes ordinary statements of watches: each notes what it sees in its row of the memory that is shown.
+"""What a watch does: it notes what it sees in its row of the memory that is shown.
 
 Where a line runs less often than the trip asked for, it shows its last time.
 A value that is kept says which watch it came by, and which time of that one it was; its derivative is the
 one that comes by at the same watch and time. Adjoints come in the opposite order of the values: the first
 one belongs to the last time. A watch has an adjoint each time or never; those of one line may differ in that.
-Not its job: the order of iterations; kernels with watches run in series.
+
+All watches of one kind do the same, so that is made once: as a function that machine code calls (`routine`),
+since a copy for each would be several times what the kernel itself computes; in the readable form in place of
+each watch (`exposed`). Not its job: the order of iterations; kernels with watches run in series.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cache
 
 import numpy as np
 
@@ -29,186 +33,238 @@ from dsim.ir.nodes import (
     Var,
     Watch,
 )
-from dsim.ir.shown import AXES, Column, Request
-from dsim.ir.types import f64, i64, u1
-from dsim.ir.walk import bound_names, statements, with_blocks
+from dsim.ir.shown import AXES, WIDTH, Column, Request
+from dsim.ir.types import ScalarType, f64, i64, u1
+from dsim.ir.walk import Copier, bound_names, statements, with_blocks
+
+
+@dataclass(frozen=True, slots=True)
+class Routine:
+    """What all watches of one kind do.
+
+    Attributes
+    ----------
+    name : str
+        Of a function that does it.
+    params : tuple of Var
+        What differs from watch to watch; `arguments` gives it.
+    memory : Memory
+        That in which it is noted.
+    block : Block
+        What is done.
+    """
+
+    name: str
+    params: tuple[Var, ...]
+    memory: Memory
+    block: Block
+
+
+def routine(s: Watch) -> Routine:
+    """What `s` does."""
+    at = tuple(a.type for a in s.at[:AXES])
+    return _routine(s.what, s.value.type, at, s.tie is not None, s.over is not None)
+
+
+def arguments(s: Watch) -> tuple[Atom, ...]:
+    """The arguments of its routine."""
+    truths = (a for a in (s.tie, s.over) if a is not None)
+    return (_at(s.slot), _at(s.own), s.value, *s.at[:AXES], *truths)
 
 
 def exposed(kernel: Kernel) -> Kernel:
     """`kernel` without `Watch` nodes; itself when it has none."""
     if not any(isinstance(s, Watch) for s in statements(kernel.body)):
         return kernel
-    return replace(kernel, body=_Exposer(Names(bound_names(kernel))).block(kernel.body))
+    return replace(kernel, body=_exposed(kernel.body, Names(bound_names(kernel))))
 
 
-class _Exposer:
-    def __init__(self, names: Names) -> None:
+def _exposed(block: Block, names: Names) -> Block:
+    out: list[Statement] = []
+    for s in block.statements:
+        if not isinstance(s, Watch):
+            out.append(with_blocks(s, lambda inner: _exposed(inner, names)))
+            continue
+        done, copier = routine(s), Copier(names)
+        copier.memories[done.memory] = s.memory
+        copied = copier.block(done.block, dict(zip(done.params, arguments(s), strict=True)))
+        out.extend(replace(c, origin=s.origin) for c in copied.statements)
+    return Block(tuple(out), block.yields)
+
+
+@cache
+def _routine(what: str, value: ScalarType, at: tuple[ScalarType, ...], tie: bool, over: bool) -> Routine:
+    indices = tuple(Var(f"at_{axis}", t) for axis, t in enumerate(at))
+    row, own, seen = Var("row", i64), Var("own", i64), Var("value", value)
+    truths = tuple(Var(name, u1) for name, there in (("tie", tie), ("over", over)) if there)
+    params = (row, own, seen, *indices, *truths)
+    memory = Memory("shown", f64, (None, WIDTH))
+    made = _Maker(memory, row, own, indices, Names(p.name for p in params))
+    if tie:
+        made.kink(what, seen, truths[0], truths[1] if over else None)
+    elif what == "value":
+        made.value(seen)
+    else:
+        made.derivative(seen, backwards=what == "adjoint")
+    kind = [what, str(value), *map(str, at), *("tie",) * tie, *("over",) * over]
+    return Routine("_".join(("dsim_watch", *kind)), params, memory, made.b.close())
+
+
+class _Maker:
+    """Makes the block of a routine; `at` are the indices of the outermost loops."""
+
+    def __init__(self, memory: Memory, row: Var, own: Var, at: tuple[Var, ...], names: Names) -> None:
+        self.memory, self.row, self.own, self.at = memory, row, own, at
         self.b = Builder(names)
-
-    def block(self, block: Block) -> Block:
-        with self.b.block() as out:
-            for s in block.statements:
-                if isinstance(s, Watch):
-                    with self.b.at(s.origin):
-                        self.watch(s)
-                else:
-                    self.b.add(with_blocks(s, self.block))
-        return Block(tuple(out), block.yields)
 
     # the row
 
-    def load(self, memory: Memory, row: int, column: int) -> Var:
+    def load(self, row: Atom, column: int) -> Var:
         var = self.b.fresh("shown", f64)
-        self.b.add(Load(var, memory, (_at(row), _at(column)), self.b.origin))
+        self.b.add(Load(var, self.memory, (row, _at(column)), self.b.origin))
         return var
 
-    def store(self, s: Watch, column: int, value: Atom) -> None:
-        self.b.add(Store(s.memory, (_at(s.slot), _at(column)), value, self.b.origin))
+    def store(self, column: int, value: Atom) -> None:
+        self.b.add(Store(self.memory, (self.row, _at(column)), value, self.b.origin))
 
-    def add(self, s: Watch, column: int, value: Atom, op: AccumulateOp = "add") -> None:
-        self.b.add(Accumulate(s.memory, (_at(s.slot), _at(column)), value, op, None, self.b.origin))
+    def add(self, column: int, value: Atom, op: AccumulateOp = "add") -> None:
+        self.b.add(Accumulate(self.memory, (self.row, _at(column)), value, op, None, self.b.origin))
 
-    def counted(self, s: Watch, row: int, column: int) -> Var:
+    def counted(self, row: Atom, column: int) -> Var:
         """Counts one more; gives the number before."""
-        before = self.load(s.memory, row, column)
+        before = self.load(row, column)
         after = self.b.let("add", before, _number(1))
-        self.b.add(Store(s.memory, (_at(row), _at(column)), after, self.b.origin))
+        self.b.add(Store(self.memory, (row, _at(column)), after, self.b.origin))
         return before
+
+    def branch(self, cond: Atom, then: Iterable[Statement]) -> None:
+        """Appends `then`, to be run where `cond` holds."""
+        self.b.add(If(cond, Block(tuple(then)), Block(()), origin=self.b.origin))
 
     # one watch
 
-    def watch(self, s: Watch) -> None:
-        if s.tie is not None:
-            self.kink(s, s.tie)
-        elif s.what == "value":
-            self.value(s)
-        else:
-            self.derivative(s)
-
-    def kink(self, s: Watch, tie: Atom) -> None:
+    def kink(self, what: str, value: Var, tie: Var, over: Var | None) -> None:
         b = self.b
-        if s.what == "value":
-            self.add(s, Column.TIMES, _number(1))
-            if s.over is not None:
-                self.extremum(s, tie, s.over)
+        if what == "value":
+            self.add(Column.TIMES, _number(1))
+            if over is not None:
+                self.extremum(tie, over)
             return
-        number = b.let("cast", s.value, type=f64)
+        number = b.let("cast", value, type=f64)
         fine = b.let("eq", self.bad(number), _number(0), type=u1)
         told = b.let("band", fine, b.let("ne", number, _number(0), type=u1), type=u1)
         with b.block() as there:
-            self.add(s, Column.BACK_HITS, _number(1))
-            self.add(s, Column.SQUARES, b.let("mul", number, number))
-            if s.over is None:
-                self.first(s)
-        b.add(If(b.let("band", tie, told, type=u1), Block(tuple(there)), Block(()), origin=b.origin))
+            self.add(Column.BACK_HITS, _number(1))
+            self.add(Column.SQUARES, b.let("mul", number, number))
+            if over is None:
+                self.first()
+        self.branch(b.let("band", tie, told, type=u1), there)
 
-    def extremum(self, s: Watch, tie: Atom, over: Atom) -> None:
+    def extremum(self, tie: Var, over: Var) -> None:
         """Counts what ties with the extremum so far, anew for each new one."""
-        b = self.b
-        with b.block() as alone:
-            self.store(s, Column.HITS, _number(0))
-            self.store(s, Column.FOUND, _number(0))
-        b.add(If(over, Block(tuple(alone)), Block(()), origin=b.origin))
-        with b.block() as equal:
-            self.add(s, Column.HITS, _number(1))
-            self.first(s)
-        b.add(If(tie, Block(tuple(equal)), Block(()), origin=b.origin))
+        with self.b.block() as alone:
+            self.store(Column.HITS, _number(0))
+            self.store(Column.FOUND, _number(0))
+        self.branch(over, alone)
+        with self.b.block() as equal:
+            self.add(Column.HITS, _number(1))
+            self.first()
+        self.branch(tie, equal)
 
-    def first(self, s: Watch) -> None:
+    def first(self) -> None:
         """Notes the iteration if it is the first one so far: an adjoint may meet them in any order."""
         b = self.b
-        here = [b.let("cast", at, type=f64) for at in s.at[:AXES]]
+        here = [b.let("cast", at, type=f64) for at in self.at]
         earlier: Atom = FALSE
         for axis, at in reversed(list(enumerate(here))):
-            known = self.load(s.memory, s.slot, Column.WHERE + axis)
+            known = self.load(self.row, Column.WHERE + axis)
             same = b.let("band", b.let("eq", at, known, type=u1), earlier, type=u1)
             earlier = b.let("bor", b.let("lt", at, known, type=u1), same, type=u1)
-        found = self.load(s.memory, s.slot, Column.FOUND)
+        found = self.load(self.row, Column.FOUND)
         new = b.let("bor", b.let("eq", found, _number(0), type=u1), earlier, type=u1)
         with b.block() as taken:
-            self.store(s, Column.FOUND, _number(1))
+            self.store(Column.FOUND, _number(1))
             for axis, at in enumerate(here):
-                self.store(s, Column.WHERE + axis, at)
-        b.add(If(new, Block(tuple(taken)), Block(()), origin=b.origin))
+                self.store(Column.WHERE + axis, at)
+        self.branch(new, taken)
 
-    def value(self, s: Watch) -> None:
+    def value(self, value: Var) -> None:
         b = self.b
-        self.add(s, Column.TIMES, _number(1))
-        if s.value.type.is_float:
-            number = b.let("cast", s.value, type=f64)
-            self.add(s, Column.BAD_VALUES, self.bad(number))
+        self.add(Column.TIMES, _number(1))
+        if value.type.is_float:
+            number = b.let("cast", value, type=f64)
+            self.add(Column.BAD_VALUES, self.bad(number))
         else:
-            number = b.let("cast", s.value, type=i64) if s.value.type != i64 else s.value
-            whole = b.let("cast", s.value, type=f64)
-            self.add(s, Column.LEAST, whole, "min")
-            self.add(s, Column.GREATEST, whole, "max")
+            number = b.let("cast", value, type=i64) if value.type != i64 else value
+            whole = b.let("cast", value, type=f64)
+            self.add(Column.LEAST, whole, "min")
+            self.add(Column.GREATEST, whole, "max")
         with b.block() as seen:
-            hits = self.counted(s, s.slot, Column.HITS)
-            own = self.counted(s, s.own, Column.HITS)
-            trip = self.load(s.memory, 0, Request.TRIP)
+            hits = self.counted(self.row, Column.HITS)
+            own = self.counted(self.own, Column.HITS)
+            trip = self.load(_at(0), Request.TRIP)
             last = b.let("lt", trip, _number(0), type=u1)
             with b.block() as taken:
-                self.keep(s, number)
-                self.store(s, Column.OWN, _number(s.own))
-                self.store(s, Column.OWN_HIT, own)
-            wanted = b.let("bor", last, b.let("le", hits, trip, type=u1))
-            b.add(If(wanted, Block(tuple(taken)), Block(()), origin=b.origin))
-        self.at_probe(s, seen)
+                self.keep(number)
+                self.store(Column.OWN, b.let("cast", self.own, type=f64))
+                self.store(Column.OWN_HIT, own)
+            self.branch(b.let("bor", last, b.let("le", hits, trip, type=u1)), taken)
+        self.at_probe(seen)
 
-    def keep(self, s: Watch, number: Atom) -> None:
+    def keep(self, number: Atom) -> None:
         b = self.b
         if number.type == i64:
             high = b.let("shr", number, const(32, i64))
             low = b.let("band", number, const(0xFFFFFFFF, i64))
-            self.store(s, Column.VALUE, b.let("cast", high, type=f64))
-            self.store(s, Column.LOW, b.let("cast", low, type=f64))
+            self.store(Column.VALUE, b.let("cast", high, type=f64))
+            self.store(Column.LOW, b.let("cast", low, type=f64))
         else:
-            self.store(s, Column.VALUE, number)
-        self.store(s, Column.FOUND, _number(1))
-        self.store(s, Column.DERIVATIVE, _number(0))
-        for axis, at in enumerate(s.at[:AXES]):
-            self.store(s, Column.WHERE + axis, b.let("cast", at, type=f64))
+            self.store(Column.VALUE, number)
+        self.store(Column.FOUND, _number(1))
+        self.store(Column.DERIVATIVE, _number(0))
+        for axis, at in enumerate(self.at):
+            self.store(Column.WHERE + axis, b.let("cast", at, type=f64))
 
-    def derivative(self, s: Watch) -> None:
+    def derivative(self, value: Var, *, backwards: bool) -> None:
         b = self.b
-        number = b.let("cast", s.value, type=f64)
-        self.add(s, Column.SQUARES, b.let("mul", number, number))
-        self.add(s, Column.BAD_DERIVATIVES, self.bad(number))
+        number = b.let("cast", value, type=f64)
+        self.add(Column.SQUARES, b.let("mul", number, number))
+        self.add(Column.BAD_DERIVATIVES, self.bad(number))
         with b.block() as seen:
-            left = b.let("sub", self.load(s.memory, s.own, Column.HITS), _number(1))
-            if s.what == "adjoint":
-                left = b.let("sub", left, self.counted(s, s.own, Column.BACK_HITS))
-            mine = b.let("eq", self.load(s.memory, s.slot, Column.OWN), _number(s.own), type=u1)
-            same = b.let("eq", self.load(s.memory, s.slot, Column.OWN_HIT), left, type=u1)
-            wanted = b.let("band", mine, same)
+            left: Atom = b.let("sub", self.load(self.own, Column.HITS), _number(1))
+            if backwards:
+                left = b.let("sub", left, self.counted(self.own, Column.BACK_HITS))
+            own = b.let("cast", self.own, type=f64)
+            mine = b.let("eq", self.load(self.row, Column.OWN), own, type=u1)
+            same = b.let("eq", self.load(self.row, Column.OWN_HIT), left, type=u1)
             with b.block() as taken:
-                self.store(s, Column.DERIVATIVE, number)
-                self.store(s, Column.FOUND, _number(3))
-            b.add(If(wanted, Block(tuple(taken)), Block(()), origin=b.origin))
-        self.at_probe(s, seen)
+                self.store(Column.DERIVATIVE, number)
+                self.store(Column.FOUND, _number(3))
+            self.branch(b.let("band", mine, same), taken)
+        self.at_probe(seen)
 
     def bad(self, number: Atom) -> Atom:
         """1.0 when `number` is not finite."""
-        b = self.b
-        size = b.let("abs", number)
-        fine = b.let("le", size, _number(float(np.finfo(np.float64).max)), type=u1)
+        b, most = self.b, float(np.finfo(np.float64).max)
+        below = b.let("le", number, _number(most), type=u1)
+        fine = b.let("band", below, b.let("ge", number, _number(-most), type=u1), type=u1)
         return b.let("select", fine, _number(0), _number(1))
 
-    def at_probe(self, s: Watch, then: Iterable[Statement]) -> None:
+    def at_probe(self, then: Iterable[Statement]) -> None:
         """Appends `then`, to be run in the iteration that is looked for."""
         b = self.b
-        if not s.at:
+        if not self.at:
             for inner in then:
                 b.add(inner)
             return
-        here = b.let("eq", self.load(s.memory, 0, Request.ONE), _number(0), type=u1)
+        here = b.let("eq", self.load(_at(0), Request.ONE), _number(0), type=u1)
         same: Atom | None = None
-        for axis, at in enumerate(s.at[:AXES]):
-            wanted = self.load(s.memory, 0, Request.INDEX + axis)
+        for axis, at in enumerate(self.at):
+            wanted = self.load(_at(0), Request.INDEX + axis)
             one = b.let("eq", wanted, b.let("cast", at, type=f64), type=u1)
             same = one if same is None else b.let("band", same, one)
         assert same is not None
-        b.add(If(b.let("bor", here, same), Block(tuple(then)), Block(()), origin=b.origin))
+        self.branch(b.let("bor", here, same), then)
 
 
 def _at(n: int) -> Atom:

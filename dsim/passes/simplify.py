@@ -34,13 +34,19 @@ def simplify(kernel: Kernel) -> Kernel:
 
 def finish(kernel: Kernel) -> Kernel:
     """A simple kernel with what only the machine likes: no calls, sums in registers."""
-    kernel = inlined(kernel)
+    kernel = without_calls(kernel)
     return _cleaned(kernel, registers(kernel)) if has_inner_loops(kernel) else kernel
 
 
 def inlined(kernel: Kernel) -> Kernel:
-    """A simple kernel without `Call` and `Watch` nodes, simple again: what is run, and read as Python."""
+    """A simple kernel without `Call` and `Watch` nodes, simple again: what is read, and run, as Python."""
     after = exposed(inline(kernel))
+    return kernel if after is kernel else simplify(after)
+
+
+def without_calls(kernel: Kernel) -> Kernel:
+    """A simple kernel without `Call` nodes, simple again."""
+    after = inline(kernel)
     return kernel if after is kernel else simplify(after)
 
 

@@ -28,7 +28,7 @@ from dsim.ir.nodes import Block, For, Kernel, Let, Load, MemoryKey, Statement, V
 from dsim.ir.walk import bound_names, with_blocks
 from dsim.passes.logged import logged
 from dsim.passes.parallel import parallel
-from dsim.passes.simplify import finish, inlined, simplify
+from dsim.passes.simplify import finish, inlined, simplify, without_calls
 from dsim.passes.strips import strips
 from dsim.runtime.agreement import refuse_wrong_rules
 from dsim.runtime.settings import current
@@ -85,8 +85,8 @@ def stopped(kernel: Kernel) -> Kernel:
 
 
 def _cut(kernel: Kernel, threads: int) -> Kernel:
-    """`kernel` as it is run: without calls, and with loops that save no more than they may."""
-    return strips(logged(inlined(kernel)), current().loop_memory, threads)
+    """`kernel`, without calls, as it is run: with loops that save no more than they may."""
+    return strips(logged(kernel), current().loop_memory, threads)
 
 
 class Machine(Protocol):
@@ -105,7 +105,7 @@ class _Interpreted:
     """A kernel in its readable form."""
 
     def __init__(self, kernel: Kernel) -> None:
-        self._run = runner(_cut(kernel, 1))
+        self._run = runner(_cut(inlined(kernel), 1))
 
     def bind(self, buffers: Buffers) -> Launcher:
         def launch(*args: Any) -> tuple[Any, ...]:
@@ -128,7 +128,7 @@ def machine(kernel: Kernel, backend: str, checked: bool) -> Machine:
 
 def _compiled(kernel: Kernel, checked: bool) -> cpu.Compiled:
     chosen = current()
-    kernel = finish(_cut(kernel, 1 if chosen.threads == 1 else thread_count()))
+    kernel = finish(_cut(without_calls(kernel), 1 if chosen.threads == 1 else thread_count()))
     facts = effects(kernel)
     known = bounds(kernel, facts) if checked else None
     return cpu.compile_kernel(
