@@ -15,7 +15,9 @@ def load_ipython_extension(shell: Any) -> None:
 
     A tape that is the last line of a cell, or given to `display`, shows itself like by `%tape`.
     """
-    shell.register_magics(KernelMagics)
+    made = KernelMagics(shell)
+    shell.register_magics(made)
+    made.living.install()
     shell.display_formatter.mimebundle_formatter.for_type(Tape, tape_bundle)
     completing.install(shell)
 
@@ -24,6 +26,9 @@ def unload_ipython_extension(shell: Any) -> None:
     """``%unload_ext dsim``: the magics go."""
     shell.display_formatter.mimebundle_formatter.pop(Tape, None)
     completing.remove(shell)
+    made = shell.magics_manager.registry.pop(KernelMagics.__name__, None)
+    if made is not None:
+        made.living.remove()
     for kind, names in (("cell", ("kernel",)), ("line", ("tape", "adjoint", "check", "%kernel"))):
         for name in names:
             shell.magics_manager.magics[kind].pop(name, None)

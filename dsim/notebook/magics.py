@@ -6,15 +6,14 @@ from typing import Any
 
 from IPython.core.error import UsageError
 from IPython.core.magic import Magics, cell_magic, line_magic, magics_class, no_var_expand
-from IPython.display import display
 
 from dsim.notebook.cells import cell_of, from_cell, header_of
 from dsim.notebook.errors import reported
 from dsim.notebook.inspecting import adjoint_report, check_report, checked, named_tape
+from dsim.notebook.living import Living
 from dsim.notebook.options import usage
 from dsim.notebook.reporting import ReportRun, compile_cell
 from dsim.notebook.request import made, request
-from dsim.notebook.scrubber import Scrubber
 from dsim.notebook.showing import bundle, publish, tape_bundle
 from dsim.runtime.differences import GradientCheck
 from dsim.runtime.tape import Tape
@@ -22,11 +21,17 @@ from dsim.runtime.tape import Tape
 
 @magics_class
 class KernelMagics(Magics):
-    """dsim's magics."""
+    """dsim's magics.
+
+    Attributes
+    ----------
+    living : Living
+        The reports that they showed.
+    """
 
     def __init__(self, shell: Any) -> None:
         super().__init__(shell)
-        self._scrubbers: dict[str, Scrubber] = {}  # by the kernel's name
+        self.living = Living(shell)
         self._last: Tape | None = None
         self._checks: dict[str, GradientCheck | None] = {}  # by the kernel's name
 
@@ -49,26 +54,13 @@ class KernelMagics(Magics):
             run = from_cell(this, lambda: ReportRun(this, asked, compiled))
         self._last = run.recorded or self._last
         self._checks[asked.kernel.__name__] = run.check
-        self._show(run)
+        self.living.show(run)
 
     @no_var_expand
     @line_magic("%kernel")
     def misplaced(self, line: str) -> None:
         """What IPython calls for a `%%kernel` that is not the first line."""
         raise UsageError("%%kernel must be the first line of its cell; only empty lines may stand before it")
-
-    def _show(self, run: ReportRun) -> None:
-        """Shows the report, and below it, where somebody can move them, sliders."""
-        handle = publish(bundle(run.report, run.tape))
-        before = self._scrubbers.pop(run.report["kernel"], None)
-        if before is not None:
-            before.close()
-        if getattr(self.shell, "kernel", None) is not None and Scrubber.useful(run.report):
-            made = Scrubber(
-                run.report, run.look, lambda report: handle.update(bundle(report, run.tape), raw=True)
-            )
-            self._scrubbers[run.report["kernel"]] = made
-            display(made.widget)
 
     @line_magic
     def tape(self, line: str) -> None:

@@ -40,7 +40,8 @@ _LEFT = ' style="text-align: left"'  # for where a report's own styles are taken
 def page(report: Report, tape: str = "") -> str:
     """The whole report, as one element; `tape` is its tape as markup."""
     parts = [f"<style>{_style()}</style>", *_parts(report, tape)]
-    return f'<div class="dsim-page">{"".join(parts)}</div>'
+    state = " dsim-stale" if "stale" in report else ""
+    return f'<div class="dsim-page{state}">{"".join(parts)}</div>'
 
 
 @cache
@@ -57,6 +58,8 @@ def _parts(report: Report, tape: str) -> Iterator[str]:
     yield f'<p class="dsim-title{state}">{_text(report["summary"]["text"])}</p>'
     if error_below(report):
         return
+    if "stale" in report:
+        yield f'<p class="dsim-outdated">Out of date: {_text(report["stale"])}. Run this cell again.</p>'
     if report["source"] is not None:
         yield _listing(report)
         yield _legend(report)

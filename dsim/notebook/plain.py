@@ -31,6 +31,7 @@ def text(report: Report) -> str:
     lines = [report["summary"]["text"]]
     if error_below(report):
         return harmless(lines[0])
+    lines += [f"out of date: {outdated}"] if (outdated := report.get("stale")) else []
     lines += _rows(report)
     if report["source"] is not None and (report["heat"] or report["probe"] or report["diagnostics"]):
         lines += ["", *_listing(report)]

@@ -163,6 +163,21 @@ def looked_up(
     return found
 
 
+def leads_to(text: str, namespace: Mapping[str, Any]) -> Any:
+    """What `text`, a name or a path of attributes, leads to in the notebook.
+
+    Raises
+    ------
+    LookupError, AttributeError
+        When it leads nowhere.
+    """
+    first, *rest = text.split(".")
+    found = namespace[first]
+    for name in rest:
+        found = getattr(found, name)
+    return found
+
+
 def _refuse_as_loss(text: str, loss: Field) -> None:
     if loss.full_shape:
         raise UsageError(f"--loss takes a field of shape (), and {text} has shape {loss.full_shape}")
@@ -170,6 +185,12 @@ def _refuse_as_loss(text: str, loss: Field) -> None:
         raise UsageError(f"--loss takes a float field, and {text} holds {loss.dtype}")
     if not loss.needs_grad:
         raise UsageError(f"--loss {text}: {text} has no gradient, declare it with needs_grad=True")
+
+
+def borrowed(kernel: Kernel) -> list[str]:
+    """The parameters of `kernel` without a default: a run takes what the notebook has by their names."""
+    signature = inspect.signature(kernel.function)
+    return [name for name, p in signature.parameters.items() if p.default is p.empty]
 
 
 def arguments(kernel: Kernel, namespace: Mapping[str, Any]) -> tuple[Any, ...]:

@@ -41,6 +41,8 @@ class Scrubber:
         Gives the report of another iteration and trip (None for the last one).
     show : callable
         Shows it in the place of the other.
+    outdated : callable
+        Says what the report depends on that has changed since; empty when nothing has.
 
     Attributes
     ----------
@@ -52,8 +54,14 @@ class Scrubber:
         Of the loops inside; hidden where there is only one trip.
     """
 
-    def __init__(self, report: Json, look: Look, show: Callable[[Json], None]) -> None:
-        self._look, self._show = look, show
+    def __init__(
+        self,
+        report: Json,
+        look: Look,
+        show: Callable[[Json], None],
+        outdated: Callable[[], str] = lambda: "",
+    ) -> None:
+        self._look, self._show, self._outdated = look, show, outdated
         self._timer: asyncio.TimerHandle | None = None
         self._last_trip = True
         self._following = False  # the trip's slider moves, but nobody moves it
@@ -86,6 +94,12 @@ class Scrubber:
         for w in (*self.indices, self.trip, self.said, self.widget):
             w.close()
 
+    def stop(self, why: str) -> None:
+        """Lets nobody move the sliders, and says why; moves them again when there is no reason any more."""
+        for s in (*self.indices, self.trip):
+            s.disabled = bool(why)
+        self.said.value = why
+
     # -- moving
 
     def _trip_moved(self, change: Any) -> None:
@@ -105,6 +119,8 @@ class Scrubber:
 
     def _update(self) -> None:
         self._timer = None
+        if self._outdated():
+            return  # it would be another program's values
         at = tuple(s.value for s in self.indices)
         try:
             report = self._look(at, None if self._last_trip else self.trip.value)

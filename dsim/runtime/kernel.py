@@ -16,6 +16,7 @@ from dsim.diagnostics import (
     LaunchTypeError,
     stopped,
 )
+from dsim.frontend.lowered import Capture
 from dsim.runtime import settings, told
 from dsim.runtime.arrays import Arrays
 from dsim.runtime.contexts import dispatch
@@ -221,6 +222,17 @@ class Kernel:
         else:
             version = self._instance.version()
             yield version.form, version.arguments(args)
+
+    def captured(self, *args: Any) -> tuple[tuple[Capture, ...], tuple[Capture, ...]]:
+        """What is compiled into the version for these arguments: objects, and numbers as they are now.
+
+        Only of a `generic` kernel arguments are needed.
+        """
+        kernel, rest = self._chosen(self._signature.complete(args, {})) if self.generic else (self, ())
+        instance = kernel._instance if kernel._arrays is None else kernel._arrays.taken(rest)[0].instance
+        lowered = instance.version().lowered
+        numbers = (Capture(c.name, c.read(), c.read) for c in (*lowered.captures, *lowered.hidden))
+        return lowered.objects, tuple(numbers)
 
     def _with_gradient(self, form: Form) -> Keys:
         """The memories that `grad` differentiates with respect to."""

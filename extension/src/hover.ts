@@ -7,6 +7,7 @@ import { diagnosticView, lastLine, spoken } from './diagnosticView.ts';
 import { html } from './dom.ts';
 import { diagnosticsIn, marks } from './marks.ts';
 import type { Place } from './marks.ts';
+import { outdated } from './report.ts';
 import { revealPlace } from './reveal.ts';
 
 /** A tooltip with all diagnostics of one place: above it, unless it would hide the lines that it speaks of. */
@@ -29,6 +30,7 @@ function content(view: EditorView, found: Place[]): HTMLElement {
     'div',
     { class: 'dsim-hover' },
     fresh ? null : html('p', { class: 'dsim-edited' }, 'From before the cell was edited.'),
+    report?.stale === undefined ? null : html('p', { class: 'dsim-outdated' }, outdated(report.stale)),
     ...found.map(({ diagnostic }) =>
       diagnosticView(diagnostic, report ?? NOTHING, place => {
         if (report !== null) {

@@ -65,9 +65,10 @@ export const marks = StateField.define<Marks>({
   provide: field => [
     EditorView.decorations.from(field, value => value.onLines),
     EditorView.decorations.from(field, value => value.diagnostics),
-    EditorView.editorAttributes.from(field, (value): Record<string, string> =>
-      value.fresh ? {} : { class: 'dsim-stale' }
-    )
+    EditorView.editorAttributes.from(field, ({ fresh, report }): Record<string, string> => {
+      const old = fresh && report?.stale === undefined ? [] : ['dsim-stale'];
+      return { class: [...old, ...(fresh ? [] : ['dsim-altered'])].join(' ') };
+    })
   ]
 });
 

@@ -8,13 +8,14 @@ import { html } from './dom.ts';
 import { legend } from './legend.ts';
 import { listingView } from './listingView.ts';
 import type { PersonsLine } from './listingView.ts';
-import { plainText, readReport, REPORT_MIME, timings } from './report.ts';
+import { outdated, plainText, readReport, REPORT_MIME, timings } from './report.ts';
 import type { Call, Listing, Place, Report } from './report.ts';
 import { pointAtPlace, revealInCell, revealPlace } from './reveal.ts';
 import { summaryView } from './summaryView.ts';
 import { Tabs } from './tabs.ts';
 import type { Tab } from './tabs.ts';
 import { tapeView } from './tapeView.ts';
+import { visible } from './text.ts';
 import { explainSliders } from './withoutSliders.ts';
 
 /** Said where there is something to go to: nobody looks for a key. */
@@ -24,7 +25,11 @@ const LABELS = { adjoint: 'Adjoint', ir: 'IR', python: 'Python', llvm: 'LLVM' };
 class ReportWidget extends Widget implements IRenderMime.IRenderer {
   private readonly languages: IEditorLanguageRegistry;
   private readonly tabs = new Tabs();
+  private readonly headline = html('div', { class: 'dsim-part' });
+  /** What changes in these is said by screen readers: so they stay on the page. */
+  private readonly outdated = html('p', { class: 'dsim-outdated', role: 'status' });
   private readonly status = html('p', { class: 'dsim-status', role: 'status' });
+  private readonly body = html('div', { class: 'dsim-part' });
   private report: Report | null = null;
   private unexplain: () => void = () => undefined;
   private unpoint: () => void = () => undefined;
@@ -48,7 +53,15 @@ class ReportWidget extends Widget implements IRenderMime.IRenderer {
     this.node.setAttribute('aria-label', report.kernel === null ? 'Report' : `Report on ${report.kernel}`);
     const go = (place: Place) => void this.revealPlace(place);
     this.status.textContent = '';
-    this.node.replaceChildren(...head(report, go), this.status, this.tabs.element);
+    this.headline.replaceChildren(headline(report, go));
+    const changes = report.stale === undefined ? '' : outdated(report.stale);
+    if (this.outdated.textContent !== visible(changes)) {
+      this.outdated.replaceChildren(html('span', {}, changes));
+    }
+    this.body.replaceChildren(...body(report, go));
+    if (this.tabs.element.parentNode !== this.node) {
+      this.node.replaceChildren(this.headline, this.outdated, this.body, this.status, this.tabs.element);
+    }
     this.tabs.update(this.tabsOf(report), report.open);
     if (focus instanceof HTMLElement && focus !== document.activeElement && this.node.contains(focus)) {
       focus.focus();
@@ -137,21 +150,29 @@ class ReportWidget extends Widget implements IRenderMime.IRenderer {
   }
 }
 
-function head(report: Report, go: (place: Place) => void): HTMLElement[] {
-  // Below a cell that failed stands its error, which says all of this in every front end.
-  const failed = report.kind === 'kernel' && report.status === 'failed';
-  const listed = failed ? [] : report.diagnostics;
+type Go = (place: Place) => void;
+
+/** Below a cell that failed stands its error, which says what is wrong in every front end. */
+function failed({ kind, status }: Report): boolean {
+  return kind === 'kernel' && status === 'failed';
+}
+
+function headline(report: Report, go: Go): HTMLElement {
+  return html(
+    'p',
+    {},
+    html('span', { class: 'dsim-headline' }, report.summary.text),
+    ...(failed(report) ? report.diagnostics.flatMap(each => [' ', placeLink(each, report, go)]) : []),
+    // Shown by the style sheet when the editor above is marked as edited; it has its place from the beginning,
+    // so that nothing below jumps at the first key.
+    ...(report.source === null ? [] : [' ', html('span', { class: 'dsim-edited' }, 'edited since: run it again')])
+  );
+}
+
+function body(report: Report, go: Go): HTMLElement[] {
+  const listed = failed(report) ? [] : report.diagnostics;
   const diagnostics = listed.map(each => html('li', {}, diagnosticView(each, report, go)));
   const parts = [
-    html(
-      'p',
-      {},
-      html('span', { class: 'dsim-headline' }, report.summary.text),
-      ...(failed ? report.diagnostics.flatMap(each => [' ', placeLink(each, report, go)]) : []),
-      // Shown by the style sheet when the editor above is marked as edited; it has its place from the beginning,
-      // so that nothing below jumps at the first key.
-      ...(report.source === null ? [] : [' ', html('span', { class: 'dsim-edited' }, 'edited since: run it again')])
-    ),
     diagnostics.length === 0
       ? null
       : html('ul', { class: 'dsim-diagnostics', 'aria-label': 'Diagnostics' }, ...diagnostics),

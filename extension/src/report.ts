@@ -99,6 +99,8 @@ const report = record({
   origins: listOf(origin),
   kernel: orNull(text),
   status: oneOf('ok', 'failed'),
+  /** What it depends on that has changed since. */
+  stale: optional(text),
   open: text,
   summary: record({ text, rows: listOf(record({ kernel: text, label: text, value: text })) }),
   heat: orNull(heat),
@@ -138,6 +140,11 @@ export function readReport(data: Readonly<Record<string, unknown>>): Report | nu
     known.set(value, read);
   }
   return read;
+}
+
+/** What a report says that is out of date. */
+export function outdated(changes: string): string {
+  return `Out of date: ${changes}. Run this cell again.`;
 }
 
 /** What marks an editor: the last report that has a source. One of a tape alone says nothing about lines. */

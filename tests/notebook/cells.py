@@ -60,15 +60,16 @@ class Notebook:
     def names(self) -> dict[str, Any]:
         return self.shell.user_ns
 
-    def run(self, cell: str) -> Ran:
+    def run(self, cell: str, id: str | None = None) -> Ran:
+        """Runs a cell; `id` is what a front end calls it."""
         with capture_output() as caught:
-            result = self.shell.run_cell(cell, store_history=True)
+            result = self.shell.run_cell(cell, store_history=True, cell_id=id)
         error = result.error_before_exec or result.error_in_exec
         return Ran([o.data for o in caught.outputs], caught.stdout, caught.stderr, error)
 
-    def good(self, cell: str) -> Ran:
+    def good(self, cell: str, id: str | None = None) -> Ran:
         """A cell that must not fail."""
-        ran = self.run(cell)
+        ran = self.run(cell, id)
         assert ran.error is None, ran.stdout + ran.stderr
         return ran
 

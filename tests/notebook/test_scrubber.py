@@ -8,7 +8,9 @@ import pytest
 from IPython.utils.capture import capture_output
 from ipywidgets.widgets import widget as registry
 
+from dsim.diagnostics import Diagnostic, LaunchError
 from dsim.notebook.report import MIME
+from dsim.notebook.scrubber import Scrubber
 from tests.notebook.cells import GRAVITY
 from tests.notebook.test_reports import STEP, validated
 
@@ -121,16 +123,20 @@ def test_moves_in_quick_succession_count_as_one(live):
     assert report["probe"]["indices"][0]["value"] == 5
 
 
-def test_a_run_that_fails_is_told_beside_the_sliders(live):
-    live.good("limit = 3.0")
-    ran = live.good("%%kernel careful --loss U\nfor i in y:\n    assert limit > 1.0\n    U[None] += y[i]")
-    live.good("limit = 0.0")
-    row = registry._instances[ran.bundles[-1][VIEW]["model_id"]]
-    assert moved(row.children[0], 3) == []
-    assert "an assertion failed" in row.children[-1].value
-    live.good("limit = 2.0")
-    assert len(moved(row.children[0], 4)) == 1
-    assert row.children[-1].value == ""
+def test_what_cannot_be_looked_into_is_told_beside_the_sliders(live):
+    report = live.good(GRAVITY).report
+    shown = []
+
+    def look(at, trip):
+        if at[0] == 3:
+            raise LaunchError(Diagnostic("assertion", "an assertion <failed>"))
+        return report
+
+    scrubber = Scrubber(report, look, shown.append)
+    scrubber.indices[0].value = 3
+    assert (shown, scrubber.said.value) == ([], "an assertion <failed>")
+    scrubber.indices[0].value = 4
+    assert (shown, scrubber.said.value) == ([report], "")
 
 
 def test_running_the_cell_again_takes_the_old_sliders_away(live):

@@ -1,0 +1,176 @@
+"""What a report depends on beside the text of its cell, and what of that is no longer what it was.
+
+Values of fields are not among it: a report is about the run that it saw. Not its job: what becomes of the
+report (`living.py`).
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from dsim.frontend.captures import MISSING, is_host_matrix, is_host_struct, plain
+from dsim.notebook.places import harmless
+from dsim.notebook.request import Request, borrowed, leads_to
+from dsim.runtime import settings
+from dsim.runtime.arguments import changed
+from dsim.runtime.fields import Field
+from dsim.runtime.kernel import Kernel
+from dsim.runtime.struct_fields import StructField
+
+_LONGEST = 24  # characters of a value that is told
+_MOST = 3  # changes that are told
+
+
+@dataclass(frozen=True)
+class Dependency:
+    """Something that a report depends on.
+
+    Attributes
+    ----------
+    name : str
+        How the person reaches it.
+    then : object
+        What it was.
+    read : callable
+        What it is now.
+    by_value : bool
+        Whether something equal is the same; else only the very object is.
+    code : CodeType or None
+        Of a function its code then.
+    """
+
+    name: str
+    then: Any
+    read: Callable[[], Any]
+    by_value: bool = False
+    code: types.CodeType | None = None
+
+    def told(self) -> str:
+        """What has changed, in words; empty when nothing has."""
+        try:
+            now = self.read()
+        except (LookupError, AttributeError, TypeError):  # what the path leads through is gone
+            now = MISSING
+        if now is self.then and not _dropped(now) and (self.code is None or _code(now) is self.code):
+            return ""
+        if now is MISSING:
+            return f"`{self.name}` is not defined any more"
+        if now is self.then and _dropped(now):
+            return f"`{self.name}` was dropped by `reset()`"
+        if self.by_value:
+            return self._number(now) if changed(now, self.then) else ""
+        return "" if self._repeated(now) else f"`{self.name}` was redefined"
+
+    def _number(self, now: Any) -> str:
+        """Another value, in words."""
+        both = [repr(v) for v in (now, self.then) if isinstance(v, int | float | str)]
+        if len(both) == 2 and max(map(len, both)) <= _LONGEST:
+            return f"`{self.name}` is {both[0]}, and was {both[1]}"
+        return f"`{self.name}` has another value"
+
+    def _repeated(self, now: Any) -> bool:
+        """Whether `now` is a function that the same text made, because its cell ran again."""
+        then, found = _function(self.then), _function(now)
+        if then is None or found is None or self.code is None:
+            return False
+        return (
+            found.__code__ == self.code
+            and found.__globals__ is then.__globals__
+            and (found.__defaults__, found.__kwdefaults__) == (then.__defaults__, then.__kwdefaults__)
+            and found.__annotations__ == then.__annotations__
+            and found.__closure__ is then.__closure__ is None
+        )
+
+
+def _dropped(value: object) -> bool:
+    if isinstance(value, StructField):
+        return any(_dropped(value.get_member_field(key)) for key in value.keys)
+    return isinstance(value, Field) and value.root.dropped
+
+
+def _function(value: Any) -> types.FunctionType | None:
+    """The Python function of a kernel, or of what is one itself."""
+    found = value.function if isinstance(value, Kernel) else value
+    found = getattr(found, "__func__", found)
+    return found if isinstance(found, types.FunctionType) else None
+
+
+def _code(value: Any) -> types.CodeType | None:
+    """Of a function what it does: reloading may give it another one in place."""
+    function = _function(value)
+    return None if function is None else function.__code__
+
+
+# ------------------------------------------------------------------ of a cell
+
+
+class Dependencies:
+    """What the report on `asked` depends on, as it is now.
+
+    Parameters
+    ----------
+    asked : Request
+        What the cell asked for; it has been compiled.
+    namespace : mapping of str to object
+        The names of the notebook.
+    """
+
+    def __init__(self, asked: Request, namespace: Mapping[str, Any]) -> None:
+        kernels = {n: k for k in asked.kernels if namespace.get(n := k.__name__) is k}
+        self._kernels = [_object(name, k, _reader(name, namespace)) for name, k in kernels.items()]
+        self._others: dict[str, Dependency] = {}
+        for d in (*_captured(asked), *_named(asked, namespace)):
+            self._others.setdefault(d.name, d)
+        self._settings = settings.current()
+
+    @property
+    def replaced(self) -> bool:
+        """Whether the notebook has another kernel by the name of one of these, or none."""
+        return any(d.told() for d in self._kernels)
+
+    def told(self) -> str:
+        """What has changed, in words; empty when nothing has."""
+        found = [t for t in (d.told() for d in (*self._kernels, *self._others.values())) if t]
+        if settings.current() != self._settings:
+            found.insert(0, "`init()` has chosen other settings")
+        more = [f"and {len(found) - _MOST} more"] if len(found) > _MOST else []
+        return harmless(", ".join([*found[:_MOST], *more]))
+
+
+def _object(name: str, value: Any, read: Callable[[], Any]) -> Dependency:
+    return Dependency(name, value, read, code=_code(value))
+
+
+def _reader(name: str, namespace: Mapping[str, Any]) -> Callable[[], Any]:
+    return lambda: leads_to(name, namespace)
+
+
+def _captured(asked: Request) -> Iterator[Dependency]:
+    """What is compiled into the kernels; the last one is what ran, on arguments that it may depend on."""
+    for k in asked.kernels:
+        ran = k is asked.kernel and asked.options.runs
+        if k.generic and not ran:
+            continue  # nothing is compiled
+        objects, values = k.captured(*asked.args) if ran else k.captured()
+        yield from (_object(c.name, c.value, c.read) for c in objects)
+        yield from (Dependency(c.name, c.value, c.read, by_value=True) for c in values)
+
+
+def _named(asked: Request, namespace: Mapping[str, Any]) -> Iterator[Dependency]:
+    """What the options, and parameters without a default, take from the notebook."""
+    options = asked.options
+    names = [*((options.loss,) if options.loss else ()), *options.wrt, *options.forward]
+    yield from (_object(n, leads_to(n, namespace), _reader(n, namespace)) for n in names)
+    for name in borrowed(asked.kernel) if options.runs else ():
+        read, value = _reader(name, namespace), namespace[name]
+        if (
+            isinstance(value, int | float | str | list | tuple)
+            or is_host_matrix(value)
+            or is_host_struct(value)
+        ):
+            yield Dependency(name, plain(value), lambda read=read: plain(read()), by_value=True)
+        else:
+            yield _object(name, value, read)

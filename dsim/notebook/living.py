@@ -1,0 +1,118 @@
+"""The reports on the page of a live notebook: their sliders, and what they say when they are out of date.
+
+After each cell the reports of the others are asked whether what they depend on is still what it was. Not its
+job: what that is (`dependencies.py`).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from IPython.display import display
+
+from dsim.notebook.dependencies import Dependencies
+from dsim.notebook.reporting import ReportRun
+from dsim.notebook.scrubber import Scrubber
+from dsim.notebook.showing import bundle, publish
+
+_AGAIN = "run this cell again"
+
+
+class Shown:
+    """One report on the page.
+
+    Parameters
+    ----------
+    run : ReportRun
+        What it shows.
+    dependencies : Dependencies
+        What it depends on.
+    movable : bool
+        Whether there is somebody to move sliders.
+    """
+
+    def __init__(self, run: ReportRun, dependencies: Dependencies, movable: bool) -> None:
+        self._run = run
+        self._dependencies = dependencies
+        self._handle = publish(bundle(run.report, run.tape))
+        self._scrubber: Scrubber | None = None
+        if movable and Scrubber.useful(run.report):
+            self._scrubber = Scrubber(run.report, run.look, lambda _: self._show(), self.outdated)
+            display(self._scrubber.widget)
+
+    @property
+    def replaced(self) -> bool:
+        """Whether its kernel is another one by now, or gone."""
+        return self._dependencies.replaced
+
+    def outdated(self) -> str:
+        """What it depends on that has changed, in words; empty when nothing has. It says so from now on."""
+        told = self._dependencies.told()
+        if told != self._run.report.get("stale", ""):
+            self._run.report.pop("stale", None)
+            if told:
+                self._run.report["stale"] = told
+            if self._scrubber is not None:
+                self._scrubber.stop(f"{told}: {_AGAIN}" if told else "")
+            self._show()
+        return told
+
+    def close(self) -> None:
+        """Takes its sliders away, and what they keep."""
+        if self._scrubber is not None:
+            self._scrubber.close()
+
+    def _show(self) -> None:
+        """Shows it in the place of what is shown of it."""
+        self._handle.update(bundle(self._run.report, self._run.tape), raw=True)
+
+
+class Living:
+    """The reports on the page, by their cells; by their kernels where the front end does not name its cells.
+
+    Only front ends name cells. What runs a notebook from its first cell to its last keeps each report as it
+    was when its cell had run.
+    """
+
+    def __init__(self, shell: Any) -> None:
+        self._shell = shell
+        self._cell: str | None = None  # that runs
+        self._shown: dict[tuple[str | None, str], Shown] = {}  # by the cell and the kernel
+
+    def install(self) -> None:
+        """Hears from now on which cells run."""
+        self._shell.events.register("pre_run_cell", self._begins)
+        self._shell.events.register("post_run_cell", self._ended)
+
+    def remove(self) -> None:
+        """Hears of no more cells; all sliders go."""
+        self._shell.events.unregister("pre_run_cell", self._begins)
+        self._shell.events.unregister("post_run_cell", self._ended)
+        for key in list(self._shown):
+            self._forget(key)
+
+    def show(self, run: ReportRun) -> None:
+        """Shows a report, and below it, where somebody can move them, sliders."""
+        key = self._cell, run.report["kernel"]
+        self._forget(key)
+        movable = getattr(self._shell, "kernel", None) is not None
+        self._shown[key] = Shown(run, Dependencies(run.asked, self._shell.user_ns), movable)
+
+    def _begins(self, info: Any) -> None:
+        if info.cell_id is not None:  # not a cell of a notebook that a cell runs
+            self._cell = info.cell_id
+            for key in [k for k in self._shown if k[0] == info.cell_id]:
+                self._forget(key)  # the outputs go, whatever the cell is by now
+
+    def _ended(self, result: Any) -> None:
+        if result.info.cell_id is None:
+            return
+        self._cell = None
+        for key, shown in list(self._shown.items()):
+            if shown.outdated() and shown.replaced:
+                self._forget(key)
+
+    def _forget(self, key: tuple[str | None, str]) -> None:
+        shown = self._shown.pop(key, None)
+        if shown is not None:
+            shown.close()
