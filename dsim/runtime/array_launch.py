@@ -166,7 +166,8 @@ class ArrayLaunch:
     # -- inside a context
 
     def _inside(self, values: Sequence[Value], args: Args) -> Args:
-        form = self.on(values, STACK.open[0].mirrors)
+        mirrors = STACK.open[0].mirrors
+        form = self.on(values, mirrors)
         arrays = [(n, v) for n, v in enumerate(values) if n in self._written and isinstance(v, np.ndarray)]
         fields = [form.fields[self._names[n]] for n, _ in arrays]
         try:
@@ -174,6 +175,7 @@ class ArrayLaunch:
         finally:
             for (_, array), field in zip(arrays, fields, strict=True):
                 array[...] = field.require()
+            mirrors.written(fields, form.kernel.name)
         for field in fields:
             STACK.open[-1].element_read(field)
         return result
@@ -184,7 +186,7 @@ class ArrayLaunch:
         for n, name in self._names.items():
             value, place = values[n], self.places[n]
             if not isinstance(value, Field):
-                value = mirrors.of(value, place.entry_axes, place.name)
+                value = mirrors.of(value, place.entry_axes, place.name, self.form.kernel.name)
             roots[name] = value
         for key, n in self._moving:
             if key[1]:

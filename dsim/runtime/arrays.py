@@ -20,8 +20,9 @@ from dsim.ir.types import from_numpy
 from dsim.runtime import settings
 from dsim.runtime.array_launch import Place, Value
 from dsim.runtime.bound import slot
-from dsim.runtime.fields import BAR, Field, holder
+from dsim.runtime.fields import BAR, Field
 from dsim.runtime.forms import Form
+from dsim.runtime.holders import holder
 from dsim.runtime.mirrors import Mirrors, memory_of
 from dsim.runtime.ndarrays import Ndarray
 from dsim.runtime.notices import warn

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Any
 
@@ -139,6 +141,17 @@ def dispatch(form: Form, args: Args) -> Args:
 class Stopped(Context):
     """Inside it launches happen, and nothing that they write depends on anything (`no_grad`)."""
 
+    _stops = True
+
     def launch(self, form: Form, args: Args) -> Args:
         """The same launch without derivatives."""
-        return self.pass_on(form.stopped(), args)
+        return self.pass_on(form.stopped() if self._stops else form, args)
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """In the block, launches are passed on as they are."""
+        self._stops = False
+        try:
+            yield
+        finally:
+            self._stops = True

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from dsim.diagnostics import Diagnostic, GradientError
@@ -36,10 +37,11 @@ class Replaced:
             return self._function(*args, **named)
         self._refuse(tapes)
         call, done = Custom(functools.partial(self.grad, *args, **named), self.__name__), False
-        for tape in tapes:
-            tape.begin(call)
         try:
-            result = self._function(*args, **named)
+            with STACK.open[0].mirrors.undifferentiated(functools.partial(_paused, tapes, call)):
+                for tape in tapes:
+                    tape.begin(call)
+                result = self._function(*args, **named)
             done = True
         finally:
             for tape in tapes:
@@ -76,6 +78,17 @@ class Replaced:
     def give(self, grad: Function) -> None:
         """Makes `grad` the backward pass."""
         self._grad = grad
+
+
+@contextmanager
+def _paused(tapes: list[Tape], call: Custom) -> Iterator[None]:
+    """In the block, `tapes` record as if `call` had not begun."""
+    belonging = [tape for tape in tapes if tape.end(call, False)]
+    try:
+        yield
+    finally:
+        for tape in belonging:
+            tape.begin(call)
 
 
 def grad_replaced(function: Function) -> Replaced:
@@ -131,7 +144,8 @@ class Undifferentiated:
         """Calls it; what it writes stops gradients and tangents."""
         if not STACK.open:
             return self._function(*args, **named)
-        with Stopped():
+        stopped = Stopped()
+        with STACK.open[0].mirrors.undifferentiated(stopped.paused), stopped:
             return self._function(*args, **named)
 
     def __get__(self, owner: object, kind: type | None = None) -> Undifferentiated:

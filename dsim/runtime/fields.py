@@ -16,10 +16,10 @@ from dsim.diagnostics import Diagnostic, LaunchTypeError
 from dsim.runtime import access, tensors
 from dsim.runtime.components import Component, copied, kind_of
 from dsim.runtime.stack import STACK
-from dsim.runtime.storage import BAR, COMPANIONS, DOT, HOLDERS, Storage, newest, owner
+from dsim.runtime.storage import BAR, COMPANIONS, DOT, Storage, newest
 
 __all__ = [
-    "BAR", "DOT", "Field", "companions_with_memory", "holder", "kind_of", "newest", "owner", "youngest",
+    "BAR", "DOT", "Field", "companions_with_memory", "kind_of", "newest", "youngest",
 ]  # fmt: skip
 
 # What completion offers; the rest is for the runtime.
@@ -153,9 +153,7 @@ class Field(Storage):
         if STACK.open:
             STACK.open[-1].element_read(self)
         self.looked_at()
-        view = self.require().view()
-        view.flags.writeable = False
-        return view
+        return np.asarray(self.require().data.toreadonly())  # and nobody can make that writeable
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         view = self.array
@@ -250,12 +248,6 @@ class Field(Storage):
         else:
             buffer[...] = np.array(values, buffer.dtype).reshape(self.entry_shape)
             self.written_by_python()
-
-
-def holder(array: np.ndarray) -> Field | None:
-    """The field of whose memory `array` is a part, if it is."""
-    found = HOLDERS.get(id(owner(array)))
-    return found if found is not None and found.buffer is not None else None
 
 
 def youngest(fields: Iterable[Field | Component]) -> Any:

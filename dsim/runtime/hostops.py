@@ -202,7 +202,8 @@ def _each(builder: Builder, axes: int, one: Callable[[Index, Index], None]) -> t
     return (number, *(e for pair in ends for e in pair))
 
 
-def _copied(builder: Builder, target: Memory, at: Index, source: Memory, source_at: Index) -> None:
+def copied(builder: Builder, target: Memory, at: Index, source: Memory, source_at: Index) -> None:
+    """Appends ``target[at] = source[source_at]``."""
     value = builder.fresh("value", source.type)
     builder.add(Load(value, source, source_at))
     builder.add(Store(target, at, value))
@@ -224,7 +225,7 @@ class Stow(HostForm):
         (source,) = others
 
         def one(wide: Index, at: Index) -> None:
-            _copied(builder, target, wide, source, at)
+            copied(builder, target, wide, source, at)
 
         return _each(builder, len(source.shape), one)
 
@@ -245,7 +246,7 @@ class Unstow(HostForm):
         (source,) = others
 
         def one(wide: Index, at: Index) -> None:
-            _copied(builder, target, at, source, wide)
+            copied(builder, target, at, source, wide)
 
         return _each(builder, len(target.shape), one)
 

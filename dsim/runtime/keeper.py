@@ -124,10 +124,11 @@ class Keeper:
             call.own = self._own(call, call.adjoint)
         call.before = self._for_others(call)
 
-    def need(self, region: Field, box: Box, call: Any) -> None:
-        """Notes that `call` will read `box` of a field when it goes backwards."""
+    def need(self, call: Any) -> None:
+        """Notes that `call`, of a person's function, will read what it touched when it goes backwards."""
         self._work_out()
-        self._needs.add(region, box, call)
+        for region, box in call.regions(self.saves):
+            self._needs.add(region, box, call)
 
     def _work_out(self) -> None:
         for call in self.noted:

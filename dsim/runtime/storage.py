@@ -16,6 +16,7 @@ import numpy as np
 
 from dsim.diagnostics import Diagnostic, GradientError, LaunchError
 from dsim.ir.types import ScalarType
+from dsim.runtime import holders
 from dsim.runtime.changes import CLOCK
 
 BAR: tuple[str, ...] = ("bar",)
@@ -98,7 +99,7 @@ class Storage:
         if self.buffer is None:
             self.shape = shape
             self.buffer = _zeros(shape + self.entry_shape, self.dtype.numpy)
-            HOLDERS[id(owner(self.buffer))] = self
+            holders.note(self)
             if self.derivative:
                 COMPANIONS.add(self)
 
@@ -240,14 +241,6 @@ def drop_all() -> None:
 
 GIVEN: weakref.WeakSet[Any] = weakref.WeakSet()  # roots that people placed
 COMPANIONS: weakref.WeakSet[Any] = weakref.WeakSet()
-HOLDERS: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()  # by what owns the memory
-
-
-def owner(array: np.ndarray) -> Any:
-    """The object whose memory an array is a view of, or the array itself."""
-    while isinstance(array, np.ndarray) and array.base is not None:
-        array = array.base
-    return array
 
 
 def _zeros(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:

@@ -371,14 +371,15 @@ class Tape(Context):
         if self._custom is None:
             self._custom = call
 
-    def end(self, call: Custom, done: bool) -> None:
-        """Records `call`, which is over, if it is `done`."""
-        if self._custom is call:
+    def end(self, call: Custom, done: bool) -> bool:
+        """Records `call`, which is over, if it is `done`; gives whether launches belonged to it."""
+        mine = self._custom is call
+        if mine:
             self._custom = None
-            if done:
-                self.entries.append(call)
-                for field, box in call.regions(self._keeper.saves):
-                    self._keeper.need(field, box, call)
+        if mine and done:
+            self.entries.append(call)
+            self._keeper.need(call)
+        return mine
 
     # -- what was saved
 

@@ -260,3 +260,22 @@ def test_fields_and_ndarrays_without_a_name():
         ti.ad.Tape(ti.field(ti.f32, shape=()))
     with pytest.raises(TypeError, match=r"\]: `a` holds f32: got dict"):
         ti.types.struct(a=ti.f32)({"a": 2})
+
+
+@pytest.mark.parametrize("dtype", [ti.f16, ti.f32, ti.f64, ti.i8, ti.u16, ti.i64, ti.u1])
+def test_nobody_can_make_a_view_of_a_field_writeable(dtype):
+    x = ti.field(dtype, shape=(2, 3))
+    single = ti.field(dtype, shape=())
+    vectors = ti.Vector.ndarray(2, dtype, shape=4)
+    for f in (x, single, vectors):
+        for view in (f.array, np.asarray(f), f.array.T, f.array[..., :1] if f is not single else f.array):
+            assert view.dtype == dtype.numpy
+            assert np.shares_memory(view, f.array)
+            with pytest.raises(ValueError, match="cannot set WRITEABLE flag"):
+                view.setflags(write=True)
+            with pytest.raises(ValueError, match="read-only"):
+                view[...] = 1
+        assert f.array.shape == f.shape + f.entry_shape
+    x[1, 2] = 1
+    assert x.array[1, 2] == 1
+    assert x.array.__array_interface__["data"][1]  # that it can be read only

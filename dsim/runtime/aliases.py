@@ -1,0 +1,113 @@
+"""Which arrays share memory, and which of their elements are the same numbers.
+
+What counts is addresses, whatever objects led to them: views of views, tensors and buffers are alike.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+import numpy as np
+
+_SEARCH = 1_000  # steps in which overlapping arrays are told from interleaved ones
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, eq=False)
+class Shared:
+    """The elements that one array shares with another, by their indices in both: a row for each element.
+
+    Attributes
+    ----------
+    to, of : ndarray
+        The indices in the one and in the other. An array without axes has one column, of zeros.
+    exact : bool
+        Whether the two hold nothing else in common: no number of the one lies across numbers of the other,
+        and none is read as another type.
+    """
+
+    to: np.ndarray
+    of: np.ndarray
+    exact: bool
+
+
+def address(array: np.ndarray) -> int:
+    """Where the first element of `array` lies."""
+    return array.__array_interface__["data"][0]
+
+
+def extent(array: np.ndarray) -> tuple[int, int]:
+    """The addresses of the first byte of `array` and of the one behind the last; twice the same if empty."""
+    low = high = address(array)
+    if not array.size:
+        return low, low
+    for stride, length in zip(array.strides, array.shape, strict=True):
+        if stride < 0:
+            low += stride * (length - 1)
+        else:
+            high += stride * (length - 1)
+    return low, high + array.itemsize
+
+
+def apart(a: np.ndarray, b: np.ndarray, work: int = _SEARCH) -> bool:
+    """Whether two arrays share no byte, as far as that can be told in short time."""
+    if not np.may_share_memory(a, b):
+        return True
+    try:
+        return not np.shares_memory(a, b, max_work=work)  # type: ignore[arg-type]
+    except np.exceptions.TooHardError:
+        return False
+
+
+def shared(to: np.ndarray, of: np.ndarray) -> Shared:
+    """What `to` shares with `of`, of which no two elements lie in one place."""
+    wanted, known = _addresses(to), _addresses(of)
+    order = np.argsort(known, kind="stable")
+    known = known[order]
+    behind = np.searchsorted(known, wanted, side="right")  # the number of elements that begin no later
+    before = np.maximum(behind - 1, 0)
+    same = (behind > 0) & (known[before] == wanted)
+    across = ~same & (behind > 0) & (known[before] + of.itemsize > wanted)
+    after = np.minimum(behind, len(known) - 1)
+    across |= ~same & (behind < len(known)) & (wanted + to.itemsize > known[after])
+    exact = not across.any() and (to.dtype == of.dtype or not same.any())
+    return Shared(_indices(np.flatnonzero(same), to.shape), _indices(order[before[same]], of.shape), exact)
+
+
+def _addresses(array: np.ndarray) -> np.ndarray:
+    """The address of each element, in the order of a flat array."""
+    found = np.array(address(array), np.int64)
+    for stride, length in zip(array.strides, array.shape, strict=True):
+        found = found[..., None] + np.arange(length, dtype=np.int64) * stride
+    return found.reshape(-1)
+
+
+def _indices(flat: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    if not shape:
+        return np.zeros((len(flat), 1), np.int32)
+    return np.stack(np.unravel_index(flat, shape), axis=1).astype(np.int32)
+
+
+class Extents(Generic[T]):
+    """Things that take room in memory, to be asked which of them meet another one's extent."""
+
+    def __init__(self) -> None:
+        self._lows: list[int] = []  # of groups that share no byte, in order
+        self._groups: list[tuple[int, list[tuple[int, int, T]]]] = []  # the end, and what is in it
+
+    def add(self, thing: T, low: int, high: int) -> list[T]:
+        """Adds `thing`, which lies from `low` to before `high`; gives those known that it meets."""
+        if low == high:
+            return []
+        first = bisect_right(self._lows, low)
+        if first and self._groups[first - 1][0] > low:
+            first -= 1
+        last = bisect_left(self._lows, high)
+        joined = self._groups[first:last]
+        members = [m for _, group in joined for m in group]
+        members.append((low, high, thing))
+        self._lows[first:last] = [min([low, *self._lows[first:last]])]
+        self._groups[first:last] = [(max([high, *(end for end, _ in joined)]), members)]
+        return [t for start, end, t in members[:-1] if start < high and low < end]

@@ -1,0 +1,39 @@
+"""Which field an address belongs to, whatever object led there: a view, a buffer, a tensor."""
+
+from __future__ import annotations
+
+import weakref
+from bisect import bisect_right, insort
+from typing import Any
+
+import numpy as np
+
+from dsim.runtime.aliases import extent
+
+_FIELDS: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()  # by where their memory begins
+_BEGINS: list[int] = []  # in order; also of fields that are gone
+
+
+def note(field: Any) -> None:
+    """Notes that `field` has memory of its own now."""
+    begin, end = extent(field.buffer)
+    if begin == end:
+        return
+    if begin not in _FIELDS:
+        at = bisect_right(_BEGINS, begin)
+        if not at or _BEGINS[at - 1] != begin:
+            insort(_BEGINS, begin)
+    _FIELDS[begin] = field
+
+
+def holder(array: np.ndarray) -> Any:
+    """The field in whose memory `array` lies; None if that is no field's."""
+    low, high = extent(array)
+    at = bisect_right(_BEGINS, low)
+    while at and low < high:
+        field = _FIELDS.get(_BEGINS[at - 1])
+        if field is not None and field.buffer is not None:
+            return field if low < extent(field.buffer)[1] else None
+        del _BEGINS[at - 1]
+        at -= 1
+    return None
