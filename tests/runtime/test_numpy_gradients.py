@@ -159,8 +159,9 @@ def test_a_kernel_that_counts_in_an_array(loss):
 def test_the_view_of_a_field_inside_a_tape(loss):
     x = ti.field(ti.f64, shape=3, needs_grad=True, name="x")
     x.from_numpy(np.array([1.0, 2.0, 3.0]))
+    view = x.array
     with ti.Tape(loss):
-        total(x.array, loss)
+        total(view, loss)
     assert x.grad.to_numpy().tolist() == [1.0, 1.0, 1.0]
     with pytest.warns(ti.GradientWarning, match="`x` is read into Python"):
         taped(loss, lambda: weigh(x, x, loss), lambda: total(x.array[1:], loss))
