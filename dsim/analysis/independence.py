@@ -10,7 +10,7 @@ loop keeps its order.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from dsim.analysis.effects import Access, Effects, effects, is_write, shown
 from dsim.analysis.meeting import Meetings, apart
@@ -65,8 +65,15 @@ class _Judge:
         self.meetings = Meetings(facts)
         self.reductions = Reductions(facts.kernel)
         self.watched = any(isinstance(s, Watch) for s in statements(facts.kernel.body))
+        self.known: dict[int, Verdict] = {}
 
     def verdict(self, loop: Loop) -> Verdict:
+        found = self.known.get(id(loop))
+        if found is None:
+            found = self.known[id(loop)] = self._verdict(loop)
+        return found
+
+    def _verdict(self, loop: Loop) -> Verdict:
         s = loop.statement
         assert isinstance(s, For)
         if self.watched:  # what is shown last depends on the order
@@ -80,8 +87,29 @@ class _Judge:
             found[carried] = op
         clash = self._clash(loop)
         if clash is not None:
-            return Verdict(False, _clashing(s, *clash))
+            return Verdict(False, self._told(s, *clash))
         return Verdict(True, None, found)
+
+    def _told(self, s: For, a: Access, b: Access) -> Diagnostic:
+        """Why the iterations of `s` depend on one another, and what to do about it."""
+        place = next((p for x in (a, b) if (p := self._handed_out(x)) is not None), None)
+        if place is not None and a.kind == b.kind == "store":
+            return _places(s, a, place)
+        said = _clashing(s, a, b)
+        return replace(said, help=_STEPS) if self._steps(s) else said
+
+    def _handed_out(self, a: Access) -> Accumulate | None:
+        """The `atomic_add` whose returned value is an index of `a`."""
+        if not isinstance(a.statement, Store):
+            return None
+        names = {i.name for i in a.statement.index if isinstance(i, Var)}
+        counters = (c for c in statements(self.facts.kernel.body) if isinstance(c, Accumulate))
+        return next((c for c in counters if c.old is not None and c.old.name in names), None)
+
+    def _steps(self, s: For) -> bool:
+        """Whether `s` goes through time: in each trip it runs loops whose own iterations are independent."""
+        loops = [self.facts.loops.get(t.index.name) for t in s.body.statements if isinstance(t, For)]
+        return any(inner is not None and self.verdict(inner).independent for inner in loops)
 
     def _clash(self, loop: Loop) -> tuple[Access, Access] | None:
         """Two accesses that make iterations of `loop` dependent."""
@@ -112,6 +140,26 @@ class _Judge:
             return True
         home = self.facts.integers.home.get(value.name)
         return home is None or home.depth < loop.depth
+
+
+_STEPS = (
+    "launch the loops inside it from Python, once in each trip: each then runs on all threads, and its "
+    "gradient takes less time"
+)
+
+
+def _places(s: For, a: Access, counter: Accumulate) -> Diagnostic:
+    """Iterations store to places that `counter` hands out, in the order in which they ask."""
+    name, handed = shown(a.memory), shown(counter.memory)
+    label = () if (at := _span(counter)) is None else (Label(at, "the place is taken here"),)
+    return Diagnostic(
+        "serial",
+        f"this loop runs serially: `{handed}` hands out the places in `{name}` in the order of iterations",
+        _span(a.statement) or s.origin.span,
+        "stored here",
+        label,
+        "where their order does not matter, say `loop_config(parallel=True)`",
+    )
 
 
 def _pairs(accesses: Iterable[Access]) -> Iterable[tuple[Access, Access]]:

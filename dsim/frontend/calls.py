@@ -9,6 +9,7 @@ from collections.abc import Callable, Sized
 from typing import Any
 
 from dsim.frontend import (
+    advice,
     elementary,
     field_methods,
     hints,
@@ -380,7 +381,8 @@ def _refuse_callee(f: Frame, value: Any, node: ast.Call) -> Value:
             node,
             help="decorate it with `@ds.func`",
         )
-    help = suggestion(name, [*elementary.FUNCTIONS, *_BY_VALUE]) or "write it as a func: `@ds.func`"
+    help = advice.instead_of(value) or suggestion(name, [*elementary.FUNCTIONS, *_BY_VALUE])
+    help = help or "write it as a func: `@ds.func`"
     f.refuse("unknown-function", f"kernels do not know `{name}`", node.func, help=help)
 
 

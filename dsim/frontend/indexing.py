@@ -90,7 +90,7 @@ def _constant(e: Emitter, given: slice) -> slice:
 
 def _inside(e: Emitter, at: int, length: int, shape: Shape, what: str) -> None:
     if not 0 <= at < length:
-        note = "write the index from the start" if at < 0 else ""
+        note = "write the index from the start" if at < 0 else f"the last one is {length - 1}"
         e.refuse("index", f"index {at} is outside {what}, {describe_shape(shape)}", help=note)
 
 

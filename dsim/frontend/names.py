@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from dsim.frontend import advice
 from dsim.frontend.builtins import PYTHON
 from dsim.frontend.captures import (
     MISSING,
@@ -189,7 +190,8 @@ def attribute(f: Frame, owner: Opaque, attr: str, node: ast.Attribute) -> Value:
         value = getattr(owner.value, attr)
     except AttributeError as error:
         what = getattr(owner.value, "__name__", type(owner.value).__name__)
-        help = getattr(error, "help", "") or suggestion(attr, dir(owner.value))
+        help = getattr(error, "help", "") or advice.missing(owner.value, attr)
+        help = help or suggestion(attr, dir(owner.value))
         f.refuse("unknown-attribute", f"`{what}` has no `{attr}`", node, help=help)
     path = None if constant_module(owner.value) else owner.path
     return imported(f, value, None if path is None else path.attribute(attr), node)

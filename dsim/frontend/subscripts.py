@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from types import UnionType
 from typing import NoReturn
 
-from dsim.frontend import indexing, names, structs
+import numpy as np
+
+from dsim.frontend import advice, indexing, names, structs
 from dsim.frontend.elements import member, store
 from dsim.frontend.frame import Frame
 from dsim.frontend.indexing import Part, integer, part
@@ -24,6 +26,7 @@ from dsim.frontend.values import (
     StructField,
     Value,
     describe,
+    describe_shape,
     is_scalar,
     size,
 )
@@ -50,7 +53,7 @@ def subscript(f: Frame, node: ast.Subscript, hint: str = "t") -> Value:
         return of_element(f, owner, keys, node)
     owner = f.load(owner)
     if isinstance(owner, Opaque):
-        return names.item(f, owner, _static_key(f, keys, node), node)
+        return names.item(f, owner, _static_key(f, owner, keys, node), node)
     if isinstance(owner, tuple | list):
         return _of_sequence(f, owner, keys, node, hint)
     if isinstance(owner, Mat):
@@ -191,19 +194,20 @@ def guard(f: Frame, shape: tuple[int, ...], p: Part) -> None:
         if indexing.in_range(at, length, f.c.ranges):
             continue
         low, high = e.let("ge", at, Const(0, at.type)), e.let("lt", at, Const(length, at.type))
-        message = ("index ", at, f" is outside a vector or matrix of {length} along axis {axis}")
-        e.builder.add(Assert(e.let("band", low, high), message, e.builder.origin))
+        along = f" along axis {axis}" if len(shape) > 1 else ""
+        message = ("index ", at, f" is out of bounds for {describe_shape(shape)}{along}")
+        inside = e.let("band", low, high)
+        e.builder.add(Assert(inside, message, e.builder.origin, code="out-of-bounds"))
 
 
-def _static_key(f: Frame, keys: list[Value], node: ast.Subscript) -> object:
+def _static_key(f: Frame, owner: Opaque, keys: list[Value], node: ast.Subscript) -> object:
     plain = [k.value if isinstance(k, Const) else k for k in keys]
     if not all(isinstance(k, int | str | slice) for k in plain):
-        f.refuse(
-            "static",
-            "a Python container can only be indexed at compile time",
-            node,
-            help="copy it to a field",
-        )
+        what, help = "a Python container", "copy it to a field"
+        if isinstance(owner.value, np.ndarray):
+            name = ast.unparse(node.value)
+            what, help = f"the NumPy array `{name}` from outside", advice.array_outside(name, owner.value)
+        f.refuse("static", f"{what} can only be indexed at compile time", node, help=help)
     return plain[0] if len(plain) == 1 else tuple(plain)
 
 

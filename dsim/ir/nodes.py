@@ -228,12 +228,17 @@ class Print:
 
 @dataclass(frozen=True, slots=True)
 class Assert:
-    """Reports a fault when `cond` is false: `parts` are its message, in `formats` as those of `Print`."""
+    """Reports a fault when `cond` is false: `parts` are its message, in `formats` as those of `Print`.
+
+    `code` is that of the diagnostic: ``"assertion"`` for a person's own, ``"out-of-bounds"`` for an index
+    into a local vector or matrix.
+    """
 
     cond: Atom
     parts: tuple[str | Atom, ...] = ()
     origin: Origin = _origin()
     formats: tuple[str, ...] = ()
+    code: str = "assertion"
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from dsim.diagnostics import Diagnostic, GradientError
 from dsim.runtime import hostops
 from dsim.runtime.changes import CLOCK
 from dsim.runtime.fields import Field
@@ -41,7 +42,11 @@ class Context:
     def push(self) -> None:
         """Makes this the innermost context."""
         if self._open:
-            raise RuntimeError("this context is open already")
+            message, advice = (
+                "this tape or forward mode is open already",
+                "make a second one for a block inside",
+            )
+            raise GradientError(Diagnostic("argument", message, help=advice))
         self.outer = STACK.open[-1] if STACK.open else None
         STACK.open.append(self)
         self._open = True
@@ -52,7 +57,8 @@ class Context:
             message = (
                 "a tape or forward mode around this one ended first: it has not seen all that came after"
             )
-            raise RuntimeError(message)
+            advice = "leave the blocks in the order of `with` statements, the innermost first"
+            raise GradientError(Diagnostic("argument", message, help=advice))
         while STACK.open:
             top = STACK.open.pop()
             top._open = False

@@ -18,7 +18,8 @@ def raised(fault: Fault, fields: Mapping[str, Field]) -> DsimError:
     if fault.kind == "bounds":
         return BoundsError(_outside(fault, fields))
     if fault.kind == "assertion":
-        return KernelAssertionError(_assertion(fault))
+        assert isinstance(fault.statement, Assert)
+        return _untrue(fault, fault.statement)
     lengths = "×".join(map(str, fault.values))
     message = f"there is no memory for a local array of {lengths} numbers"
     if isinstance(fault.statement, Record):
@@ -45,14 +46,15 @@ def _outside(fault: Fault, fields: Mapping[str, Field]) -> Diagnostic:
     return _at(out_of_bounds(quoted, at, shape, axis, first[axis]), s.origin, "here")
 
 
-def _assertion(fault: Fault) -> Diagnostic:
-    s = fault.statement
-    assert isinstance(s, Assert)
+def _untrue(fault: Fault, s: Assert) -> DsimError:
+    """The exception for what `s` holds to be true, and is not."""
     values, given = iter(fault.values), iter(s.formats)
     text = "".join(p if isinstance(p, str) else _shown(next(values, "…"), next(given, "")) for p in s.parts)
-    return _at(
-        Diagnostic("assertion", f"an assertion failed{': ' + text if text else ''}"), s.origin, "is false"
-    )
+    if s.code == "out-of-bounds":
+        help = "compare the loop's range with the size of the vector or matrix"
+        return BoundsError(_at(Diagnostic(s.code, text, help=help), s.origin, "here"))
+    message = f"an assertion failed{': ' + text if text else ''}"
+    return KernelAssertionError(_at(Diagnostic(s.code, message), s.origin, "is false"))
 
 
 def _shown(value: Any, given: str) -> str:

@@ -151,9 +151,12 @@ class Tape(Context):
 
     def __enter__(self) -> Self:
         if self.entries:
-            raise RuntimeError("a tape can be used once: make a new one")
+            message, advice = "a tape can be used once", "make a new one: `with ds.Tape(loss) as tape:`"
+            raise GradientError(Diagnostic("argument", message, help=advice)) from None
         if self._recorder is not None and STACK.open:
-            raise RuntimeError("grad_check is for a tape that is in no other `with` block")
+            message = "`grad_check` is for a tape that is in no other `with` block"
+            advice = "check the inner program on its own: `ds.check_grad(run, wrt=, loss=)`"
+            raise GradientError(Diagnostic("argument", message, help=advice))
         self.push()
         zeros.forget("bar")
         if self.clears:

@@ -57,7 +57,7 @@ def _own(read: Statement, write: Statement, certain: bool, saved: bool) -> Diagn
 
 def _advice(read: Statement, write: Statement) -> str:
     if isinstance(read, Load) and isinstance(write, Store) and read.origin.span == write.origin.span:
-        return "of what changes an element in place only `+=` may be used: compute in a local, store it once"
+        return "in place only `+=` can be taken back: compute in a local variable, and store that once"
     return "write to a second field, or to another element in each step"
 
 
@@ -84,9 +84,9 @@ def in_series(ordered: Iterable[Accumulate]) -> list[Diagnostic]:
 def _in_series(by: Accumulate) -> Diagnostic:
     return Diagnostic(
         "serial",
-        f"inside a tape this loop runs serially: the backward pass counts `{_named(by)}` again in its order",
+        "inside a tape this loop runs serially: the backward pass repeats this atomic, in the same order",
         by.origin.span,
-        "the value before is used",
+        f"the value of `{_named(by)}` before it is used",
         help="take the place from the loop's index, so that no iteration waits for another",
     )
 

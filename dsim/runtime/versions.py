@@ -110,7 +110,7 @@ class Instance:
         if self._current is None or not arguments.up_to_date(self._current.lowered):
             found = self.unsaid()
             if not found.said:
-                _say(found.diagnostics, settings.current().strict)
+                _say(found.diagnostics, self._function, settings.current().strict)
                 found.said = True
             self._current, self.launch = found, found.launch
         return self._current
@@ -166,9 +166,16 @@ class Instance:
         return Version(self, lowered, form, (*lowered.diagnostics, *diagnostics))
 
 
-def _say(diagnostics: tuple[Diagnostic, ...], strict: bool) -> None:
-    """Warns, or under ``init(strict=True)`` refuses the kernel."""
+def _say(diagnostics: tuple[Diagnostic, ...], function: Any, strict: bool) -> None:
+    """Warns, or under ``init(strict=True)`` refuses the kernel.
+
+    A function has a version for each field that it is given, each type and each setting: what was said of
+    one version is not said again of the next.
+    """
     warnings = [d for d in diagnostics if d.level is Level.WARNING]
     if strict and warnings:
         raise CompilationError(*warnings)
-    warn(warnings)
+    kept = getattr(function, "__func__", function).__dict__  # a method's are its function's
+    said: set[Diagnostic] = kept.setdefault("__dsim_said__", set())
+    warn(d for d in warnings if d not in said)
+    said.update(warnings)

@@ -257,7 +257,7 @@ def test_places_handed_out_in_order(dtype):
 
     queue()
     assert count[None] == 2
-    with pytest.warns(ti.DsimWarning, match=r"counts `count\[None\]` again in its order"):
+    with pytest.warns(ti.DsimWarning, match="repeats this atomic, in the same order"):
         actual = _taped(dtype, x, run)
     _close(dtype, actual, _expected(twin))
 

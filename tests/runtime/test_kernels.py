@@ -289,7 +289,7 @@ def test_forms_can_be_looked_at():
 
 
 def test_decorating_something_else():
-    with pytest.raises(TypeError, match="@kernel decorates a function, not int"):
+    with pytest.raises(TypeError, match="`@kernel` decorates a function, not int"):
         ti.kernel(3)
     with pytest.raises(TypeError, match="takes a func"):
         ti.forward(lambda x: x)
@@ -345,3 +345,16 @@ def test_gradients_that_a_kernel_cannot_read():
         assert f"the field `{name}` has no `grad`" in str(error.value)
         assert f"return {name}.grad[0]" in str(error.value)
         assert "needs_grad=True" in str(error.value)
+
+
+def test_decorating_twice():
+    def one():
+        pass
+
+    with pytest.raises(
+        TypeError, match=r"`@kernel` decorates a function, and `one` is a func already"
+    ) as error:
+        ti.kernel(ti.func(one))
+    assert "ti.kernel(ti.func(one))" in str(error.value), "the line that did it"
+    with pytest.raises(TypeError, match=r"`@func` decorates a function, and `one` is a kernel already"):
+        ti.func(ti.kernel(one))
