@@ -77,7 +77,7 @@ def _side(f: Frame, before: dict[str, Value], run: Callable[[], None]) -> Side:
     side = Side()
     f.scope.values = dict(before)
     try:
-        with f.emit.builder.block(side.statements):
+        with f.emit.block(side.statements):
             run()
         side.values = f.scope.values
     finally:

@@ -59,7 +59,7 @@ def body(f: Frame, names: list[str], go: str, draws: Atom | None, run: Callable[
         f.scope.values = dict(before)
         c = _begin(f, names, go, draws)
         try:
-            with f.emit.builder.block(c.statements):
+            with f.emit.block(c.statements):
                 run()
                 c.end = f.scope.values
                 missed = [n for n, v in before.items() if _changed(n, v, c, names)]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import NoReturn
 
 from dsim.diagnostics import Diagnostic, Label, Span
@@ -11,8 +12,11 @@ from dsim.frontend.lowered import Settings
 from dsim.frontend.problems import Problems
 from dsim.frontend.values import Scalar, Weak, is_number
 from dsim.ir.build import Builder, const
-from dsim.ir.nodes import Atom, Const, Var
+from dsim.ir.nodes import Atom, Const, Statement, Var
 from dsim.ir.types import ScalarType, i32, i64, promote, u1, u64
+
+DEEPEST = 200  # nesting: derivatives and machine code walk through it by recursion
+_SHALLOWER = "halve a long chain, `if n < 100: … else: …`, or look the values up in a field"
 
 
 class Emitter:
@@ -32,6 +36,14 @@ class Emitter:
         self.builder = Builder()
         self.settings = settings
         self.problems = Problems()
+
+    @contextmanager
+    def block(self, statements: list[Statement]) -> Iterator[None]:
+        """Inside, what is emitted goes to `statements`, the block of a branch or a loop."""
+        if self.builder.depth >= DEEPEST:
+            self.refuse("limit", f"branches and loops are nested more than {DEEPEST} deep", help=_SHALLOWER)
+        with self.builder.block(statements):
+            yield
 
     # refusals
 
@@ -79,7 +91,12 @@ class Emitter:
             low, high = (-(1 << t.bits - 1), 1 << t.bits - 1) if t.kind == "int" else (0, 1 << t.bits)
             if low <= value < high:
                 return t
-        self.refuse("type", f"{value} is too large for an integer of 64 bits", help="write it as a float")
+        digits = (
+            f"{value:,}".replace(",", "_")
+            if abs(value) < 10**30
+            else f"this integer of {value.bit_length()} bits"
+        )
+        self.refuse("type", f"{digits} is too large for an integer of 64 bits", help="write it as a float")
 
     def common(self, scalars: Iterable[Scalar]) -> ScalarType:
         """The type in which an operation on all of `scalars` is done; truth values alone stay u1."""

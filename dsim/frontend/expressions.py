@@ -9,7 +9,7 @@ from dsim.frontend import branches, items, logic, names, structs, subscripts, te
 from dsim.frontend.elements import load
 from dsim.frontend.frame import Frame
 from dsim.frontend.linear import matmul
-from dsim.frontend.operators import COMPARISONS, EXACT, SIGNS, binary, condition, unary
+from dsim.frontend.operators import COMPARISONS, SIGNS, binary, condition, exact, unary
 from dsim.frontend.static import compile_time
 from dsim.frontend.values import Mat, Opaque, Value, describe, is_scalar
 from dsim.ir.nodes import Const
@@ -77,7 +77,7 @@ def operate(f: Frame, sign: str, a: Value, b: Value, hint: str = "t") -> Value:
     if f.static and (isinstance(a, _PYTHON) or isinstance(b, _PYTHON)):
         return _in_python(f, sign, a, b)
     if sign in ("+", "*") and _is_sequence_arithmetic(sign, a, b):
-        return EXACT[sign](a, b)
+        return exact(f.emit, sign, a, b)
     if sign == "@":
         return matmul(f.emit, a, b, hint)
     if sign == "%" and isinstance(a, str):
@@ -101,7 +101,7 @@ def _in_python(f: Frame, sign: str, a: Value, b: Value) -> Value:
     """``a sign b`` of Python objects, at compile time."""
     node = f.text.node
     try:
-        result = EXACT[sign](compile_time(f, a, node), compile_time(f, b, node))
+        result = exact(f.emit, sign, compile_time(f, a, node), compile_time(f, b, node))
     except TypeError:
         f.emit.refuse("type", f"`{sign}` does not work on {describe(a)} and {describe(b)}")
     return names.imported(f, result, None, node)

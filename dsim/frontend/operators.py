@@ -155,9 +155,35 @@ def scalar(e: Emitter, sign: str, a: Scalar, b: Scalar, hint: str = "t") -> Scal
     return _bitwise(e, sign, a, b, hint)
 
 
+MOST_BITS = 4096  # of an integer at compile time
+MOST_ITEMS = 100_000  # of a repeated list or text
+
+
+def exact(e: Emitter, sign: str, a: Any, b: Any) -> Any:
+    """``a sign b`` of Python objects, at compile time; refused when the result would fill the memory."""
+    bits = 0
+    if isinstance(a, int) and isinstance(b, int) and b > 0 and a != 0:
+        if sign == "**" and abs(a) > 1:
+            bits = (a.bit_length() - 1) * b
+        elif sign == "<<":
+            bits = a.bit_length() + b
+    if bits > MOST_BITS:
+        message = f"this number would have more than {MOST_BITS} bits"
+        e.refuse("limit", message, help="compute it in floats: `2.0 ** 100`, or leave out what does not fit")
+    for items, times in ((a, b), (b, a)) if sign == "*" else ():
+        if (
+            isinstance(times, int)
+            and isinstance(items, tuple | list | str)
+            and len(items) * times > MOST_ITEMS
+        ):
+            message = f"this would have {len(items) * times} items; {MOST_ITEMS} is the most"
+            e.refuse("limit", message, help="keep many numbers in a field")
+    return EXACT[sign](a, b)
+
+
 def _fold(e: Emitter, sign: str, a: Any, b: Any) -> Scalar:
     try:
-        result = EXACT[sign](a, b)
+        result = exact(e, sign, a, b)
     except ZeroDivisionError:
         e.refuse("type", "this divides by zero", help="guard it by an `if` on the divisor")
     except (TypeError, OverflowError, ValueError) as error:

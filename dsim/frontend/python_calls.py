@@ -16,6 +16,7 @@ from itertools import pairwise
 
 from dsim.frontend.frame import Frame
 from dsim.frontend.names import imported
+from dsim.frontend.operators import exact
 from dsim.frontend.static import compile_time
 from dsim.frontend.values import Mat, Opaque, Value
 from dsim.ir.nodes import Const
@@ -37,7 +38,10 @@ def call(f: Frame, callee: Opaque, args: list[Value], keywords: dict[str, Value]
     if not f.static and callee.path is not None and isinstance(callee.value, types.FunctionType):
         f.c.captures.function(callee.path, callee.value)
     try:
-        result = callee.value(*plain, **named)
+        if callee.value is pow and len(plain) == 2 and not named:
+            result = exact(f.emit, "**", *plain)
+        else:
+            result = callee.value(*plain, **named)
     except (TypeError, ValueError, AttributeError, LookupError, ArithmeticError) as error:
         f.refuse("argument", str(error), node)
     return _as_written(f, result, node)

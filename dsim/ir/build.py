@@ -53,6 +53,11 @@ class Builder:
         self.origin: Origin = NOWHERE
         self._open: list[list[Statement]] = [[]]
 
+    @property
+    def depth(self) -> int:
+        """How many blocks are open inside one another."""
+        return len(self._open)
+
     @contextmanager
     def block(self, statements: list[Statement] | None = None) -> Iterator[list[Statement]]:
         """Opens an inner block: the list that statements go to until the ``with`` ends.
