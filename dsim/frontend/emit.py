@@ -91,12 +91,8 @@ class Emitter:
             low, high = (-(1 << t.bits - 1), 1 << t.bits - 1) if t.kind == "int" else (0, 1 << t.bits)
             if low <= value < high:
                 return t
-        digits = (
-            f"{value:,}".replace(",", "_")
-            if abs(value) < 10**30
-            else f"this integer of {value.bit_length()} bits"
-        )
-        self.refuse("type", f"{digits} is too large for an integer of 64 bits", help="write it as a float")
+        shown = str(value) if abs(value) < 10**30 else f"this integer of {value.bit_length()} bits"
+        self.refuse("type", f"{shown} is too large for an integer of 64 bits", help="write it as a float")
 
     def common(self, scalars: Iterable[Scalar]) -> ScalarType:
         """The type in which an operation on all of `scalars` is done; truth values alone stay u1."""

@@ -171,12 +171,9 @@ def exact(e: Emitter, sign: str, a: Any, b: Any) -> Any:
         message = f"this number would have more than {MOST_BITS} bits"
         e.refuse("limit", message, help="compute it in floats: `2.0 ** 100`, or leave out what does not fit")
     for items, times in ((a, b), (b, a)) if sign == "*" else ():
-        if (
-            isinstance(times, int)
-            and isinstance(items, tuple | list | str)
-            and len(items) * times > MOST_ITEMS
-        ):
-            message = f"this would have {len(items) * times} items; {MOST_ITEMS} is the most"
+        count = len(items) * times if isinstance(items, tuple | list | str) and isinstance(times, int) else 0
+        if count > MOST_ITEMS:
+            message = f"this would have {count} items; {MOST_ITEMS} is the most"
             e.refuse("limit", message, help="keep many numbers in a field")
     return EXACT[sign](a, b)
 
