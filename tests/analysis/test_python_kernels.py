@@ -144,7 +144,7 @@ def test_compaction_is_serial() -> None:
             j = ti.atomic_add(count[None], 1)
             x[j] = i * 1.0
 
-    assert "two iterations may store" in warning(compact)
+    assert "hands out the places in `x`" in warning(compact)
 
 
 def test_wave_step_needs_no_old_values() -> None:
