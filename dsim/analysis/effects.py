@@ -160,32 +160,14 @@ class _Walk:
         self._guards: tuple[Guard, ...] = ()
         self._written: frozenset[MemoryKey] | None = None
         self._forms: dict[tuple[object, ...], int] = {}
-        self._handlers: dict[type, Callable[..., None]] = {
-            Let: self._let,
-            Load: self._load,
-            Store: self._write,
-            Accumulate: self._write,
-            Alloc: self._alloc,
-            Journal: self._journal,
-            Record: self._record,
-            Mark: self._turn,
-            Rewind: self._turn,
-            Forget: self._turn,
-            If: self._if,
-            For: self._for,
-            While: self._while,
-            Derive: self._derive,
-            Call: self._call,
-        }
 
     def block(self, block: Block) -> None:
         """Notes all of `block`."""
-        handlers = self._handlers
         for s in block.statements:
             self._position += 1
-            handler = handlers.get(type(s))
+            handler = _HANDLERS.get(type(s))
             if handler is not None:
-                handler(s)
+                handler(self, s)
 
     def _bind(self, variables: tuple[Var, ...]) -> None:
         here = self._path[-1] if self._path else None
@@ -302,6 +284,25 @@ class _Walk:
         for var, y in zip(s.results, s.body.yields, strict=True):
             if var.type.is_integer:
                 self.integers.merged(var, (self.integers.form(y),))
+
+
+_HANDLERS: dict[type, Callable[..., None]] = {
+    Let: _Walk._let,
+    Load: _Walk._load,
+    Store: _Walk._write,
+    Accumulate: _Walk._write,
+    Alloc: _Walk._alloc,
+    Journal: _Walk._journal,
+    Record: _Walk._record,
+    Mark: _Walk._turn,
+    Rewind: _Walk._turn,
+    Forget: _Walk._turn,
+    If: _Walk._if,
+    For: _Walk._for,
+    While: _Walk._while,
+    Derive: _Walk._derive,
+    Call: _Walk._call,
+}
 
 
 def _trips(start: Affine, stop: Affine, step: int) -> int | None:

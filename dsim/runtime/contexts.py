@@ -64,6 +64,7 @@ class Context:
             top._open = False
             if top is self:
                 break
+            top.closed()
 
     def __enter__(self) -> Any:
         self.push()

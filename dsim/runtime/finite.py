@@ -6,6 +6,7 @@ of it.
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -68,7 +69,7 @@ class Finder:
     """
 
     def __init__(self, tape: Tape) -> None:
-        self._tape = tape
+        self._tape: Tape = weakref.proxy(tape)  # which owns this one
         self._known: set[Field] = set()
         self._before: set[Field] = set()  # fields that had such numbers before they were first touched
         self._source = ""

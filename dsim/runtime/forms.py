@@ -7,6 +7,7 @@ and derived again. Forms made from one another are kept, so each is made and com
 from __future__ import annotations
 
 import sys
+import weakref
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from typing import Any
@@ -324,7 +325,7 @@ class Recording:
     """
 
     def __init__(self, form: Form, keys: Keys) -> None:
-        self._form = form
+        self._form: Form = weakref.proxy(form)  # which owns this
         self.active = form.spread(keys)
         self.reached = tuple(form.field(k) for k in sorted(self.active - keys))
         self.written = frozenset(form.field(k) for k in self.active).intersection(form.written)

@@ -37,3 +37,8 @@ def holder(array: np.ndarray) -> Any:
         del _BEGINS[at - 1]
         at -= 1
     return None
+
+
+def in_use() -> int:
+    """How many bytes the memory of all fields has."""
+    return sum(f.buffer.nbytes for f in list(_FIELDS.values()) if f.buffer is not None)

@@ -141,10 +141,11 @@ class Keeper:
 
     def _own(self, call: Call, adjoint: AdjointForm) -> list[Saved]:
         found: list[Saved] = []
+        reader = Call(call.form, call.args, adjoint)  # the call itself would be a reference cycle
         for region, boxes in adjoint.replaced(call.args).items():
             for box in boxes:
                 self._needs.take(region, box)  # earlier calls find it there, too
-                found.append(self._save(region, box, call, (call,)))
+                found.append(self._save(region, box, call, (reader,)))
         return found
 
     def _for_others(self, call: Call) -> Sequence[Saved]:

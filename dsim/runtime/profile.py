@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -15,9 +15,6 @@ from dsim.runtime.keeper import Call
 from dsim.runtime.overlaps import Box, distinct
 from dsim.runtime.reach import Reach
 from dsim.runtime.sweep import Entry, Plan
-
-if TYPE_CHECKING:
-    from dsim.runtime.tape import Tape
 
 _MOST = 64  # different calls whose regions are kept: mostly calls are alike, or all different
 
@@ -50,6 +47,11 @@ class Profile:
     def __len__(self) -> int:
         return len(self.seconds)
 
+    def unreached(self) -> None:
+        """Notes that no call wrote the loss: there is nothing on the way back."""
+        for column in (self.backward_seconds, self.gradient_norm, self.gradient_norm_before):
+            column[:] = 0.0
+
     def of(self, call: int) -> tuple[float | None, ...]:
         """The four numbers of one call; None where one was not measured."""
         times = (float(column[call]) for column in (self.seconds, self.backward_seconds))
@@ -78,10 +80,10 @@ def _time(seconds: float) -> str:
 
 
 class Timer:
-    """Takes the time of each call that `tape` records."""
+    """Takes the time of each call that a tape adds to `entries`."""
 
-    def __init__(self, tape: Tape) -> None:
-        self._tape = tape
+    def __init__(self, entries: Sequence[Entry]) -> None:
+        self._entries = entries
         self.seconds: list[float] = []
         self._start = 0.0
 
@@ -92,7 +94,7 @@ class Timer:
     def after(self, call: Call) -> None:
         """It is over; its time counts if it was recorded."""
         now = perf_counter()
-        entries = self._tape.entries
+        entries = self._entries
         if entries and entries[-1] is call:
             missing = len(entries) - 1 - len(self.seconds)  # functions with gradients of their own
             self.seconds += [*[math.nan] * missing, now - self._start]

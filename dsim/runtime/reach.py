@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Iterator
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
@@ -24,7 +25,8 @@ class Reach:
     Parameters
     ----------
     form : Form
-        Whose accesses they are.
+        Whose accesses they are. It owns this, directly or through its adjoints, and is referred to weakly: a
+        form that is no longer used goes at once.
     sites : frozenset of int or None
         Which; None for everything that it stores or accumulates to.
     model : Reach, optional
@@ -32,7 +34,7 @@ class Reach:
     """
 
     def __init__(self, form: Form, sites: frozenset[int] | None, model: Reach | None = None) -> None:
-        self._form = form
+        self._form: Form = weakref.proxy(form)
         self._sites = sites
         self._model = model
         self._always: tuple[Region, ...] | None = None

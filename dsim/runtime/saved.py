@@ -6,6 +6,7 @@ putting back are launches like any other, so that an outer tape or forward mode 
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -70,11 +71,12 @@ class Vault:
     Parameters
     ----------
     context : Context
-        The tape.
+        The tape. It owns the vault, which refers to it weakly: with its last name all that it has saved
+        goes at once.
     """
 
     def __init__(self, context: Context) -> None:
-        self._context = context
+        self._context: Context = weakref.proxy(context)
         self._blocks: dict[Field, list[_Block]] = {}
         self.all: list[Saved] = []
         self.bytes = 0

@@ -18,6 +18,7 @@ from dsim.diagnostics import Diagnostic, GradientError, LaunchError
 from dsim.ir.types import ScalarType
 from dsim.runtime import holders
 from dsim.runtime.changes import CLOCK
+from dsim.runtime.pressure import PRESSURE
 
 BAR: tuple[str, ...] = ("bar",)
 DOT: tuple[str, ...] = ("dot",)
@@ -98,6 +99,7 @@ class Storage:
         """Gives it memory, of zeros, if it has none."""
         if self.buffer is None:
             self.shape = shape
+            PRESSURE.add(math.prod(shape) * self.numbers * self.dtype.numpy.itemsize, holders.in_use)
             self.buffer = _zeros(shape + self.entry_shape, self.dtype.numpy)
             holders.note(self)
             if self.derivative:

@@ -146,7 +146,6 @@ class Sweep:
                 self._tape.set_all(bar, 0.0)
             raise
         finally:
-            self._tape.vault.release()
             for bar, kept in aside:
                 self._tape.pass_on(hostops.Add(bar, kept), ())
         if plan.label != "bar":

@@ -138,11 +138,10 @@ class Tape(Context):
         self.lost: set[Field] = set()  # put back since as they were before calls of the block
         self.not_finite: NotFinite | None = None
         self.profiled: Profile | None = None
-        self._timer = Timer(self) if profile else None
+        self._timer = Timer(self.entries) if profile else None
         self._finder = Finder(self) if find_nan else None
         self._probes = [p for p in (self._timer, self._finder) if p is not None]
-        if self._probes:
-            self._record = self._record_probed
+        self._recorded = Tape._record_probed if self._probes else Tape._record
         self._checked = (grad_check,) if isinstance(grad_check, Field) else tuple(grad_check or ())
         self._recorder = Recorder() if self._checked else None
         self.check: GradientCheck | None = None
@@ -179,7 +178,13 @@ class Tape(Context):
         except KeyboardInterrupt as stop:
             raise stopped(stop) from None
         finally:
+            self._recorder = None  # it knows this tape as the one around it
             self.closed()
+
+    def closed(self) -> None:
+        """Gives back what it needed while it was open, and going backwards after."""
+        self.vault.release()
+        super().closed()
 
     def _go_back(self) -> None:
         if self._failed:
@@ -197,7 +202,10 @@ class Tape(Context):
             observers.append(Profiler(self.profiled, self.calls))
         if self._finder is not None:
             observers.append(self._finder)
-        self.left = Sweep(self, 1.0, observers).run()
+        sweep = Sweep(self, 1.0, observers)
+        self.left = sweep.run()
+        if self.profiled is not None and not sweep.reaches:
+            self.profiled.unreached()
         if self._recorder is not None:
             self.check = check_tape(self, self._recorder, self._checked)
 
@@ -287,7 +295,7 @@ class Tape(Context):
         except KeyError:
             watched = self._watch(form)
         if self._custom is not None:
-            result = self._record(watched, Call(form, args, None))
+            result = self._recorded(self, watched, Call(form, args, None))
             self._custom.used(form, args)
             return result
         if watched.parts:
@@ -298,7 +306,7 @@ class Tape(Context):
         adjoint = watched.adjoint
         if adjoint is not None and not adjoint.keeps:
             raise told.own(adjoint.conflicts, adjoint.lost)
-        return self._record(watched, Call(form, args, adjoint))
+        return self._recorded(self, watched, Call(form, args, adjoint))
 
     def _record(self, watched: Watched, call: Call) -> Args:
         adjoint, args = call.adjoint, call.args
@@ -317,7 +325,7 @@ class Tape(Context):
     def _record_probed(self, watched: Watched, call: Call) -> Args:
         for probe in self._probes:
             probe.before(call)
-        result = Tape._record(self, watched, call)
+        result = self._record(watched, call)
         for probe in self._probes:
             probe.after(call)
         return result

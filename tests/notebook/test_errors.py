@@ -297,6 +297,8 @@ def test_what_takes_no_part_is_marked_in_the_magic_line(notebook):
     (found,) = ran.report["diagnostics"]
     assert (found["level"], found["code"], underlined(ran.report)) == ("warning", "unreached", ["y"])
     assert found["message"] == "the gradient of `y` is 0: `up` does not read `y`"
+    ran = notebook.good("%%kernel up --loss U --wrt y\nfor i in y:\n    y[i] = ds.sin(y[i])")  # in place
+    assert {d["code"] for d in ran.report["diagnostics"]} == {"cut", "overwritten"}
     ran = notebook.good("%%kernel up --loss U\nfor i in x:\n    y[i] = x[i].x")
     (found,) = ran.report["diagnostics"]
     assert (found["level"], found["code"], underlined(ran.report)) == ("warning", "cut", ["U"])
