@@ -9,7 +9,7 @@ from typing import Any
 from dsim.ir.types import ScalarType
 from dsim.runtime import layout, randomness, settings
 from dsim.runtime.settings import LOOP_MEMORY, Settings
-from dsim.runtime.stack import STACK
+from dsim.runtime.stack import opened
 from dsim.runtime.storage import drop_all
 
 
@@ -237,7 +237,7 @@ def reset() -> None:
     >>> x.shape, x.placed
     ((3,), False)
     """
-    if STACK.open:
+    if opened():
         raise RuntimeError("`reset()` inside of a tape or of forward mode: its fields are still needed")
     layout.root.forget()
     drop_all()

@@ -13,7 +13,6 @@ which the rest is in bounds, that checks that as well.
 from __future__ import annotations
 
 import hashlib
-import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -27,13 +26,13 @@ from dsim.backends.cpu_launch import Launch, Launcher, Variant, roaming
 from dsim.backends.cpu_runtime import runtime, thread_count
 from dsim.backends.llvm import Emitted
 from dsim.backends.llvm_kernel import Strides, Wishes
+from dsim.backends.locks import COMPILING
 from dsim.backends.target_cpu import CpuTarget
 from dsim.ir.nodes import Kernel, MemoryKey, Watch
 from dsim.ir.walk import statements, written
 
 _TARGET = CpuTarget()
 _CODE: dict[bytes, MachineCode] = {}  # by a hash of the module's text
-_LOCK = threading.RLock()
 
 
 @dataclass(eq=False)
@@ -71,7 +70,7 @@ class Compiled:
 
     def variant(self, *, checked: bool) -> Variant:
         """One of the two variants, compiled when first asked for."""
-        with _LOCK:
+        with COMPILING:
             if checked not in self._variants:
                 self._variants[checked] = self._compile(checked)
             return self._variants[checked]
@@ -95,7 +94,7 @@ class Compiled:
             runtime().start_threads()
 
         def search(statement: int) -> tuple[Emitted, MachineCode]:
-            with _LOCK:
+            with COMPILING:
                 found = llvm.emit_search(self.kernel, _TARGET, wishes, self.facts, statement)
                 return found, _code(found)
 

@@ -49,6 +49,7 @@ CODES: dict[str, Level] = {
     "cut": Level.WARNING,
     "unreached": Level.WARNING,
     "cleared": Level.WARNING,
+    "overtaken": Level.WARNING,  # a gradient that another thread has changed since
     "recompiled": Level.WARNING,  # a kernel, for arrays of ever new shapes
     "type-change": Level.WARNING,
     "nan": Level.WARNING,  # a number that is not finite, where it was born

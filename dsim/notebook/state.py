@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from dsim.notebook.interrupts import held
-from dsim.runtime import randomness
+from dsim.runtime import randomness, turns
 from dsim.runtime.changes import Trial
-from dsim.runtime.fields import Field, companions_with_memory
+from dsim.runtime.fields import Field, companions_with_memory, foreign
 from dsim.runtime.forms import Form
 from dsim.runtime.stack import set_aside
 
@@ -34,16 +34,18 @@ class Snapshot:
 
     def __init__(self, what: Iterable[Field | np.ndarray]) -> None:
         self._random = randomness.place()
-        self._kept = [(w, _memory(w).copy(), isinstance(w, Field) and w.touched) for w in what]
+        self._kept = [(w, _memory(w).copy(), isinstance(w, Field) and bool(w.touched)) for w in what]
         self.changed = {w: w.changed for w, _, _ in self._kept if isinstance(w, Field)}
 
     def put_back(self) -> None:
         """Makes all of them what they were, without a note."""
         randomness.return_to(self._random)
         for what, values, marked in self._kept:
+            if isinstance(what, Field) and what.derivative and foreign(what):
+                continue  # another thread has written to it since
             _memory(what)[...] = values
             if isinstance(what, Field):
-                what.touched = marked
+                what.touched = turns.current() if marked else 0
 
 
 def _memory(what: Field | np.ndarray) -> np.ndarray:
@@ -66,16 +68,19 @@ def kept(what: Iterable[Field | np.ndarray]) -> Iterator[None]:
 
 @contextmanager
 def gradients_kept(*, on_error: bool = False) -> Iterator[None]:
-    """All gradients and tangents are afterwards what they were, new ones 0; or only if there is an error."""
+    """All gradients and tangents are afterwards what they were, new ones 0; or only if there is an error.
+
+    Those of other threads are left alone.
+    """
     before, trial = Snapshot(_gradients()), Trial()
 
     def put_back() -> None:
         before.put_back()
         for f in _gradients():
-            if f not in before.changed:
+            if f not in before.changed and f.touched:
                 f.require_memory().fill(0)
                 f.written_by_python()
-                f.touched = False
+                f.touched = 0
 
     try:
         yield
@@ -99,7 +104,8 @@ def alone() -> Iterator[None]:
 
 
 def _gradients() -> list[Field]:
-    return [f for last in ("bar", "dot") for f in companions_with_memory(last)]
+    found = (f for last in ("bar", "dot") for f in companions_with_memory(last))
+    return [f for f in found if not foreign(f)]
 
 
 @contextmanager

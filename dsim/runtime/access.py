@@ -15,7 +15,7 @@ import numpy as np
 
 from dsim.diagnostics import BoundsError, Diagnostic, LaunchTypeError
 from dsim.ir.types import ScalarType
-from dsim.runtime.stack import STACK
+from dsim.runtime.stack import opened
 from dsim.runtime.values import Array
 
 if TYPE_CHECKING:
@@ -34,8 +34,8 @@ class Element(Array):
     @property
     def _a(self) -> np.ndarray:
         """Its numbers as they were when it was got; who asks for them has read the field."""
-        if STACK.open:
-            STACK.open[-1].element_read(self._field)
+        if opened():
+            opened()[-1].element_read(self._field)
         self._field.looked_at()
         return self._kept
 
@@ -54,8 +54,8 @@ def get(field: Field, key: Any) -> Any:
     buffer = field.require()
     at = position(field, key)
     if not field.entry_shape:
-        if STACK.open:
-            STACK.open[-1].element_read(field)
+        if opened():
+            opened()[-1].element_read(field)
         field.looked_at()
         return buffer.item(at)
     element = Element.__new__(Element)
@@ -71,9 +71,9 @@ def put(field: Field, key: Any, value: Any) -> None:
         _put_number(field, at, value)
         return
     numbers = entry_numbers(field, value, spread=False)
-    if STACK.open:
+    if opened():
         for inner, number in zip(np.ndindex(field.entry_shape), numbers, strict=True):
-            STACK.open[-1].element_written(field, at + inner, number)
+            opened()[-1].element_written(field, at + inner, number)
     else:
         buffer[at] = np.array(numbers, buffer.dtype).reshape(field.entry_shape)
         field.written_by_python()
@@ -82,8 +82,8 @@ def put(field: Field, key: Any, value: Any) -> None:
 def _put_number(field: Field, at: tuple[int, ...], value: Any) -> None:
     """Sets one number of the field's memory."""
     number = value if type(value) is float and field.dtype.is_float else fitting_number(field, value)
-    if STACK.open:
-        STACK.open[-1].element_written(field, at, number)
+    if opened():
+        opened()[-1].element_written(field, at, number)
     else:
         field.require()[at] = number
         field.written_by_python()

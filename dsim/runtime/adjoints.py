@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from dsim.analysis.effects import Effects, effects, is_write
@@ -13,6 +12,7 @@ from dsim.autodiff import Lost, writes_again
 from dsim.ir.nodes import Accumulate, Block, Load, MemoryKey, Watch
 from dsim.ir.walk import accesses, statements
 from dsim.runtime.fields import Field, youngest
+from dsim.runtime.once import once
 from dsim.runtime.overlaps import Box, distinct, meet
 from dsim.runtime.reach import Reach
 
@@ -70,13 +70,13 @@ class AdjointForm:
         self.fields = tuple(active.values())
         self.outputs = tuple(f for f in active.values() if f in written)
 
-    @cached_property
+    @once
     def targets(self) -> tuple[Field, ...]:
         """The active fields whose adjoint it may change."""
         changed = set(self.form.written)
         return tuple(f for f in self.fields if f.companion((*f.derivative, self.label)) in changed)
 
-    @cached_property
+    @once
     def youngest(self) -> Field:
         """The field of all that it works with which was made last."""
         return youngest(self.primal.fields.values())
@@ -85,7 +85,7 @@ class AdjointForm:
         """The same for a form that is like `primal` but for its fields, and whose adjoint is `form`."""
         made = copy.copy(self)
         for name, member in vars(type(self)).items():
-            if isinstance(member, cached_property):
+            if isinstance(member, once):
                 made.__dict__.pop(name, None)
         made.primal, made.form, made._model = primal, form, self
         made.reads = self.reads.on(primal)
@@ -152,12 +152,12 @@ class AdjointForm:
         more = self.primal.adjoint(self.active, self.label, self.entry | results)
         return more.from_entry().differentiable()
 
-    @cached_property
+    @once
     def launched(self) -> Form:
         """What to launch in the place of `primal`."""
         return self.primal.in_series() if self.ordered else self.primal
 
-    @cached_property
+    @once
     def _own(self) -> tuple[Reach, Reach]:
         """What it reads, and what the primal writes, of the memories `entry`."""
         if self._model is not None:

@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dsim.diagnostics import Diagnostic, GradientError
-from dsim.runtime import changes
+from dsim.runtime import changes, turns
 from dsim.runtime.adjoints import AdjointForm
 from dsim.runtime.calls import RecordedCall
-from dsim.runtime.fields import Field, kind_of
+from dsim.runtime.fields import Field, foreign, kind_of
 from dsim.runtime.forms import Form
 from dsim.runtime.keeper import Call
 from dsim.runtime.mirrors import Mirror
 from dsim.runtime.profile import Profile, Profiler
-from dsim.runtime.stack import STACK
+from dsim.runtime.stack import opened
 from dsim.runtime.sweep import Custom, Observer, Plan, Sweep
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def backward(tape: Tape, seed: float) -> None:
     if tape.clears:
         for bar, kept in tape.left:
             np.add(bar.require_memory(), kept.require_memory(), out=bar.require_memory())
-            bar.touched = True
+            bar.touched = turns.current()
     for field, bar in sweep.plan.bars.items() if sweep.reaches else ():
         if isinstance(field.root, Mirror):  # it was given back, with zeros beside it
             tape.set_all(bar, 0.0)
@@ -117,8 +117,10 @@ def swept(tape: Tape, observers: Sequence[Observer] = (), to: int = 0) -> Iterat
         yield plan
     finally:
         for f, values, touched in kept:
+            if foreign(f):  # another thread has written to it meanwhile
+                continue
             f.require_memory()[...] = 0 if values is None else values
-            f.touched = touched
+            f.touched = turns.current() if touched else 0
 
 
 def _gradients(plan: Plan) -> Iterator[Field]:
@@ -135,9 +137,9 @@ def _values(field: Field) -> np.ndarray | None:
 
 def _zero(plan: Plan) -> None:
     for bar in plan.bars.values():
-        if bar.touched:
+        if bar.touched and not foreign(bar):
             bar.require_memory().fill(0)
-            bar.touched = False
+            bar.touched = 0
 
 
 # -- whether it can be done
@@ -166,7 +168,7 @@ def _problem(tape: Tape) -> tuple[str, str] | None:
     if tape.outer is not None:
         advice = "take the gradient again inside of the outer one's block"
         return "a tape inside of another `with` block goes backwards with that", advice
-    if STACK.open:
+    if opened():
         advice = "leave that block first, or record the calls in it"
         return "an open `with` block would not see what this tape does", advice
     replaced = (f for e in tape.entries if isinstance(e, Custom) for f in e.fields())

@@ -26,7 +26,7 @@ from dsim.frontend.lowered import (
 )
 from dsim.frontend.values import describe_shape
 from dsim.ir.types import ScalarType
-from dsim.runtime import access, pipeline
+from dsim.runtime import access, pipeline, turns
 from dsim.runtime.array_launch import ArrayLaunch
 from dsim.runtime.changes import CLOCK
 from dsim.runtime.faults import raised
@@ -147,7 +147,8 @@ def launcher(
         Is called with the arguments when one of the arrays is a field that the kernel captured.
     """
     scope: dict[str, Any] = {
-        "STACK": STACK, "FAULTS": pipeline.FAULTS, "raised": raised, "form": form, "fields": form.fields,
+        "contexts_here": STACK.get, "turn": turns.current,
+        "FAULTS": pipeline.FAULTS, "raised": raised, "form": form, "fields": form.fields,
         "stale": stale, "remember": remember, "next_launch": next_launch,
         "result_of": _results(lowered.returns),
     }  # fmt: skip
@@ -233,12 +234,12 @@ def _hidden(lowered: Lowered, scope: dict[str, Any]) -> list[str]:
 
 def _launching(form: Form, values: str, scope: dict[str, Any]) -> list[str]:
     scope["marks"], scope["clock"] = form.marks, CLOCK
-    marking = ["    for f in marks: f.touched = True"] if form.marks else []
+    marking = ["    for f in marks: f.touched = turn()"] if form.marks else []
     scope["gradients"] = form.gradients
     asking = ["for f in gradients: f.looked_at()"] if form.gradients else []
     return [
         *asking,
-        "contexts = STACK.open",
+        "contexts = contexts_here()",
         "if contexts:",
         f"    result = contexts[-1].launch(form, ({values}{',' if values else ''}))",
         "else:",

@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from dsim.backends.locks import COMPILING
 from dsim.diagnostics import Diagnostic, GradientError, LaunchTypeError, Span
 from dsim.ir.nodes import MemoryKey
-from dsim.runtime import pipeline
+from dsim.runtime import pipeline, turns
 from dsim.runtime.bound import Slot, bound
 from dsim.runtime.changes import CLOCK
 from dsim.runtime.contexts import Args
@@ -23,7 +24,7 @@ from dsim.runtime.faults import raised
 from dsim.runtime.fields import Field
 from dsim.runtime.forms import Form
 from dsim.runtime.mirrors import Mirrors
-from dsim.runtime.stack import STACK
+from dsim.runtime.stack import opened
 
 Value = np.ndarray | Field
 _SEARCH = 10_000  # steps in which overlapping arrays are told from interleaved ones
@@ -95,7 +96,8 @@ class ArrayLaunch:
         moving = [key for key, _ in self._moving]
         own = {m.key for m in self.form.kernel.memories}.difference(moving)
         buffers = {key: self.form.field(key).scratch(key[1]).require_memory() for key in own}
-        self._native = self.form.machine.roam(buffers, moving)
+        with COMPILING:
+            self._native = self.form.machine.roam(buffers, moving)
         return self._native(*args)
 
     def run(self, values: Sequence[Value], args: Args) -> Args:
@@ -103,13 +105,13 @@ class ArrayLaunch:
         odd = self._checked(values)
         if self._read or self._read_given:
             self._look_at_gradients(values)
-        if STACK.open:
+        if opened():
             return self._inside(values, args)
         copies = self._copies(values) if odd else {}
         given = [copies.get(n, v) for n, v in enumerate(values)] if copies else values
         buffers = [self._buffer(given[n], n, key) for key, n in self._moving]
         for f in self._marks:
-            f.touched = True
+            f.touched = turns.current()
         self._note(values)
         try:
             return self._native(*buffers, *args)
@@ -166,18 +168,18 @@ class ArrayLaunch:
     # -- inside a context
 
     def _inside(self, values: Sequence[Value], args: Args) -> Args:
-        mirrors = STACK.open[0].mirrors
+        mirrors = opened()[0].mirrors
         form = self.on(values, mirrors)
         arrays = [(n, v) for n, v in enumerate(values) if n in self._written and isinstance(v, np.ndarray)]
         fields = [form.fields[self._names[n]] for n, _ in arrays]
         try:
-            result = STACK.open[-1].launch(form, args)
+            result = opened()[-1].launch(form, args)
         finally:
             for (_, array), field in zip(arrays, fields, strict=True):
                 array[...] = field.require()
             mirrors.written(fields, form.kernel.name)
         for field in fields:
-            STACK.open[-1].element_read(field)
+            opened()[-1].element_read(field)
         return result
 
     def on(self, values: Sequence[Value], mirrors: Mirrors) -> Form:

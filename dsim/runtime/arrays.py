@@ -26,9 +26,10 @@ from dsim.runtime.holders import holder
 from dsim.runtime.mirrors import Mirrors, memory_of
 from dsim.runtime.ndarrays import Ndarray
 from dsim.runtime.notices import warn
+from dsim.runtime.once import kept
 from dsim.runtime.shown import Looking
 from dsim.runtime.signatures import Signature
-from dsim.runtime.stack import STACK
+from dsim.runtime.stack import opened
 from dsim.runtime.versions import Instance
 
 MOST = 128  # combinations that stay compiled
@@ -173,8 +174,8 @@ class Arrays:
             return
         version = found.instance.version()
         assert version.arrays is not None
-        if STACK.open:
-            yield version.arrays.on(memories, STACK.open[0].mirrors), version.arguments(others)
+        if opened():
+            yield version.arrays.on(memories, opened()[0].mirrors), version.arguments(others)
             return
         mirrors = Mirrors()
         try:
@@ -204,9 +205,7 @@ class Arrays:
             parts.append(part)
         same = self._same(values) if len(values) > 1 else [0]
         key = (*parts, *same) if len(values) > 1 else parts[0]
-        found = self.known.get(key)
-        if found is None:
-            found = self._made(key, values, parts, same)
+        found = kept(self.known, key, lambda: self._made(values, parts, same))
         return found, values, tuple([args[n] for n in self._others_at])
 
     def _array(self, n: int, value: Any) -> tuple[Value, Any]:
@@ -229,7 +228,7 @@ class Arrays:
             for n, v in enumerate(values)
         ]
 
-    def _made(self, key: Key, values: list[Value], parts: list[Any], same: list[int]) -> Combination:
+    def _made(self, values: list[Value], parts: list[Any], same: list[int]) -> Combination:
         given = [self._given(n, v, parts[n][-1] == "read-only") for n, v in enumerate(values)]
         made = Combination(self, given, same)
         if len(self.known) >= MOST:
@@ -237,7 +236,6 @@ class Arrays:
             if not self._full:
                 self._full = True
                 warn([_many(self.function.__name__)])
-        self.known[key] = made
         return made
 
     def _given(self, n: int, value: Value, read_only: bool) -> Given:
@@ -309,6 +307,6 @@ def as_numpy(value: Any) -> np.ndarray:
         raise TypeError(f"got an object of type `{type(value).__name__}`")
     if value.device.type != "cpu":
         raise TypeError(f"got a tensor on the device {value.device}")
-    if value.requires_grad and STACK.open:
+    if value.requires_grad and opened():
         raise TypeError("got a tensor that requires a gradient, which no tape gives: pass `.detach()`")
     return value.detach().numpy()

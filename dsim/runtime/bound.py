@@ -8,13 +8,14 @@ a tape asks which fields a launch reads and writes; all that costs time is the m
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cached_property
 from typing import Any
 
+from dsim.backends.locks import COMPILING
 from dsim.ir.types import ScalarType
 from dsim.runtime.adjoints import AdjointForm
 from dsim.runtime.fields import Field, youngest
 from dsim.runtime.forms import Form, Keys
+from dsim.runtime.once import kept, once
 from dsim.runtime.reach import Reach
 from dsim.runtime.shown import Looking
 
@@ -37,7 +38,8 @@ class BoundForm(Form):
         self._roots = roots
 
     def _compile_and_launch(self, *args: Any) -> tuple[Any, ...]:
-        self.native = self._model.machine.bind(self.buffers())
+        with COMPILING:
+            self.native = self._model.machine.bind(self.buffers())
         return self.native(*args)
 
     def _on(self, model: Form) -> BoundForm:
@@ -48,17 +50,17 @@ class BoundForm(Form):
         """The fields that the kernel knows by itself; a message calls an array as its parameter."""
         return {name: f for name, f in self.fields.items() if name not in self._roots}
 
-    @cached_property
+    @once
     def writes(self) -> Reach:
         """The regions that it stores or accumulates to."""
         return self._model.writes.on(self)
 
-    @cached_property
+    @once
     def loads(self) -> Reach:
         """The regions that it reads."""
         return self._model.loads.on(self)
 
-    @cached_property
+    @once
     def stores(self) -> Reach:
         """The regions that it stores to."""
         return self._model.stores.on(self)
@@ -118,11 +120,7 @@ def bound(model: Form, roots: dict[str, Field]) -> Form:
     if not roots:
         return model
     forms = youngest(roots.values()).operations
-    key = ("bound", model, *roots.values())
-    found = forms.get(key)
-    if found is None:
-        found = forms[key] = BoundForm(model, roots)
-    return found
+    return kept(forms, ("bound", model, *roots.values()), lambda: BoundForm(model, roots))
 
 
 class Slot(Field):

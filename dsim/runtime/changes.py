@@ -7,9 +7,11 @@ the notes.
 
 from __future__ import annotations
 
-import weakref
+import threading
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
+
+from dsim.runtime.registry import Registry
 
 if TYPE_CHECKING:
     from dsim.runtime.forms import Form
@@ -19,25 +21,27 @@ if TYPE_CHECKING:
 class _Clock:
     """Counts the ends of tapes."""
 
-    __slots__ = ("now",)
+    __slots__ = ("_lock", "now")
 
     def __init__(self) -> None:
         self.now = 0
+        self._lock = threading.Lock()
 
     def tick(self) -> int:
         """Goes on; what is written from now on has this time, or a later one."""
-        self.now += 1
-        return self.now
+        with self._lock:  # or it could go back
+            self.now += 1
+            return self.now
 
 
 CLOCK = _Clock()
-FORMS: weakref.WeakSet[Form] = weakref.WeakSet()
+FORMS: Registry[Form] = Registry()
 _OPEN: list[Trial] = []
 
 
 def ended(tape: Tape) -> int:
     """Notes that the block of `tape` has come to its end, and gives the time of that."""
-    for trial in _OPEN:
+    for trial in tuple(_OPEN):
         trial.tapes.add(tape)
     return CLOCK.tick()
 
@@ -50,13 +54,13 @@ class Trial:
 
     Attributes
     ----------
-    tapes : set of Tape
+    tapes : Registry of Tape
         Those that ended since.
     """
 
     def __init__(self) -> None:
-        self.tapes: weakref.WeakSet[Tape] = weakref.WeakSet()
-        self._ran = {form: form.ran for form in list(FORMS)}
+        self.tapes: Registry[Tape] = Registry()
+        self._ran = {form: form.ran for form in FORMS}
         self._begin = CLOCK.tick()
         _OPEN.append(self)
 
@@ -78,7 +82,7 @@ class Trial:
         """
         self.close()
         written = {f for f in changed if f.changed >= self._begin}
-        for form in [f for f in list(FORMS) if f.ran >= self._begin]:
+        for form in [f for f in FORMS if f.ran >= self._begin]:
             for f in form.written:
                 if f in changed:
                     written.add(f)

@@ -9,7 +9,7 @@ import numpy as np
 from dsim.diagnostics import Diagnostic, LaunchTypeError
 from dsim.ir.types import ScalarType
 from dsim.runtime import access, tensors
-from dsim.runtime.stack import STACK
+from dsim.runtime.stack import opened
 from dsim.runtime.storage import Storage
 
 
@@ -127,8 +127,8 @@ class Component:
         """Sets its numbers to those of an array of the same shape."""
         buffer = self.whole.require()
         array = access.fitting_array(self, np.asarray(values))
-        if STACK.open:
-            STACK.open[-1].given(self, array)
+        if opened():
+            opened()[-1].given(self, array)
         else:
             buffer[(..., *self.component)] = array
             self.whole.written_by_python()
@@ -145,8 +145,8 @@ class Component:
         """Sets every number to `value`."""
         buffer = self.whole.require()
         number = access.fitting_number(self, value)
-        if STACK.open:
-            STACK.open[-1].filled(self, (number,))
+        if opened():
+            opened()[-1].filled(self, (number,))
         else:
             buffer[(..., *self.component)] = number
             self.whole.written_by_python()
@@ -172,8 +172,8 @@ def copied(target: Any, source: Any) -> None:
         shapes = f"shape {target.full_shape} cannot take the numbers of shape {source.full_shape}"
         raise LaunchTypeError(Diagnostic("shape", f"{target.quoted} of {shapes}"))
     whole.looked_at()
-    if STACK.open:
-        STACK.open[-1].copied(target, source)
+    if opened():
+        opened()[-1].copied(target, source)
     else:
         to[(..., *target.component)] = of[(..., *source.component)]
         target.whole.written_by_python()

@@ -4,21 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from threading import get_ident
 from types import TracebackType
 from typing import Any
 
 import numpy as np
 
 from dsim.diagnostics import Diagnostic, GradientError
-from dsim.runtime import hostops
+from dsim.diagnostics.places import caller
+from dsim.runtime import hostops, turns
 from dsim.runtime.changes import CLOCK
 from dsim.runtime.fields import Field
 from dsim.runtime.forms import Form
 from dsim.runtime.hostops import HostForm, Operand
 from dsim.runtime.mirrors import Mirrors
-from dsim.runtime.stack import STACK
+from dsim.runtime.once import kept
+from dsim.runtime.stack import STACK, leave, left, opened
 
 Args = tuple[Any, ...]
+
+
+OPENED: dict[Context, None] = {}  # in all threads
 
 
 class Context:
@@ -30,41 +36,88 @@ class Context:
         The context that was innermost when this one was entered.
     mirrors : Mirrors
         Of the outermost context, the fields of the NumPy arrays that launches inside were given.
+    is_open : bool
+        Whether it is on a stack.
+    claimed : set of Field
+        The roots of those whose derivatives are its own (claims.py).
     """
 
     def __init__(self) -> None:
         self.outer: Context | None = None
         self.mirrors = Mirrors()
-        self._open = False
+        self.is_open = False
+        self.claimed: set[Field] = set()
+        self._thread = 0
 
     # -- on the stack
 
     def push(self) -> None:
         """Makes this the innermost context."""
-        if self._open:
+        if self.is_open:
             message, advice = (
                 "this tape or forward mode is open already",
                 "make a second one for a block inside",
             )
             raise GradientError(Diagnostic("argument", message, help=advice))
-        self.outer = STACK.open[-1] if STACK.open else None
-        STACK.open.append(self)
-        self._open = True
+        around = opened()
+        self.outer = around[-1] if around else None
+        if self.outer is not None and self.outer._thread != get_ident():
+            message = "a tape or forward mode of another thread is open here, and it sees this thread only"
+            advice = "begin the thread outside of that block, or without its context variables"
+            raise GradientError(Diagnostic("not-differentiable", message, caller(), help=advice))
+        STACK.set((*around, self))
+        self.is_open, self._thread = True, get_ident()
+        OPENED[self] = None
+
+    def related(self, other: Context) -> bool:
+        """Whether one of the two is inside of the other one, or both are the same."""
+        return any(other is c for c in self._around()) or any(self is c for c in other._around())
+
+    def _around(self) -> Iterator[Context]:
+        """This context and those around it."""
+        context: Context | None = self
+        while context is not None:
+            yield context
+            context = context.outer
 
     def pop(self) -> None:
         """Takes it off the stack again, with what was left open inside it."""
-        if not self._open:
+        was_open = self.is_open and (self.outer is None or self.outer.is_open)
+        around = STACK.get()
+        inside = around[around.index(self) :] if self in around else (self,)
+        STACK.set(around[: len(around) - len(inside)] if self in around else around)
+        for context in inside:
+            context.over()
+            if context is not self:
+                context.closed()
+        if was_open:
+            OPENED[self] = None  # what is its own stays so until `closed`
+            leave(self)
+        else:
             message = (
                 "a tape or forward mode around this one ended first: it has not seen all that came after"
             )
             advice = "leave the blocks in the order of `with` statements, the innermost first"
             raise GradientError(Diagnostic("argument", message, help=advice))
-        while STACK.open:
-            top = STACK.open.pop()
-            top._open = False
-            if top is self:
-                break
-            top.closed()
+
+    def over(self) -> None:
+        """It has ended. Tasks that began inside it may still hold it."""
+        self.is_open, self._thread = False, 0
+        OPENED.pop(self, None)
+
+    def elsewhere(self, form: Form, args: Args) -> Args:
+        """A launch that is not of the thread which opened this, or that comes after its end.
+
+        Raises
+        ------
+        GradientError
+            When it is open: calls that come at once have no order to go back in.
+        """
+        if self.is_open:
+            message = f"`{form.kernel.name}` is launched in a tape or forward mode of another thread"
+            advice = "launch it in the thread that opened that, or open one here"
+            raise GradientError(Diagnostic("not-differentiable", message, caller(), help=advice))
+        return self.pass_on(form, args)
 
     def __enter__(self) -> Any:
         self.push()
@@ -78,6 +131,8 @@ class Context:
 
     def closed(self) -> None:
         """Gives back what it needed while it was open, and going backwards after."""
+        OPENED.pop(self, None)
+        left(self)
         self.mirrors.release()
 
     # -- what happens inside it
@@ -97,7 +152,10 @@ class Context:
             field.changed = CLOCK.now
         else:
             self.pass_on(hostops.form(hostops.Fill, field), (value,) * field.numbers)
-        field.touched = value != 0
+        if value:
+            field.touched = turns.current()
+        elif field.touched:
+            field.touched, field.cleared = 0, turns.current()
 
     def python_writes(self, form: HostForm, args: Args) -> None:
         """What becomes of a write of Python's."""
@@ -126,22 +184,23 @@ class Context:
 
         Copying is linear, so that nobody reads what it holds again.
         """
-        key = ("staging", field.component)
-        found = field.operations.get(key)
-        if found is None:
-            found = field.operations[key] = Field(field.dtype, field.entry_shape, "given")
-            found.allocate(field.shape)
-        return found
+
+        def make() -> Field:
+            made = Field(field.dtype, field.entry_shape, "given")
+            made.allocate(field.shape)
+            return made
+
+        return kept(field.operations, ("staging", field.component), make)
 
     def element_read(self, field: Field) -> None:
         """Takes notice that Python read values of `field`: nothing, unless a tape is further out."""
-        if self.outer is not None:
+        if self.outer is not None and self.outer.is_open:
             self.outer.element_read(field)
 
 
 def dispatch(form: Form, args: Args) -> Args:
     """Launches `form` in whatever context is innermost."""
-    contexts = STACK.open
+    contexts = opened()
     return contexts[-1].launch(form, args) if contexts else form.run(args)
 
 
@@ -152,6 +211,8 @@ class Stopped(Context):
 
     def launch(self, form: Form, args: Args) -> Args:
         """The same launch without derivatives."""
+        if get_ident() != self._thread:
+            return self.elsewhere(form, args)
         return self.pass_on(form.stopped() if self._stops else form, args)
 
     @contextmanager

@@ -12,7 +12,7 @@ from dsim.runtime import hostops
 from dsim.runtime.contexts import Stopped, dispatch
 from dsim.runtime.fields import Field
 from dsim.runtime.forward_mode import ForwardMode
-from dsim.runtime.stack import STACK
+from dsim.runtime.stack import opened
 from dsim.runtime.struct_fields import StructField
 from dsim.runtime.sweep import Custom
 from dsim.runtime.tape import Tape
@@ -32,13 +32,13 @@ class Replaced:
 
     def __call__(self, *args: Any, **named: Any) -> Any:
         """Calls the function; under a tape, records it as one call with its own gradient."""
-        tapes = [c for c in STACK.open if isinstance(c, Tape)]
+        tapes = [c for c in opened() if isinstance(c, Tape)]
         if not tapes:
             return self._function(*args, **named)
         self._refuse(tapes)
         call, done = Custom(functools.partial(self.grad, *args, **named), self.__name__), False
         try:
-            with STACK.open[0].mirrors.undifferentiated(functools.partial(_paused, tapes, call)):
+            with opened()[0].mirrors.undifferentiated(functools.partial(_paused, tapes, call)):
                 for tape in tapes:
                     tape.begin(call)
                 result = self._function(*args, **named)
@@ -61,8 +61,8 @@ class Replaced:
             message = f"`{self.__name__}` replaces its gradient, and none was given"
             advice = f"write one under `@ad.grad_for({self.__name__})`"
             raise GradientError(Diagnostic("not-differentiable", message, help=advice))
-        first = STACK.open.index(tapes[0])
-        if any(isinstance(c, ForwardMode) for c in STACK.open[first:]):
+        first = opened().index(tapes[0])
+        if any(isinstance(c, ForwardMode) for c in opened()[first:]):
             name = self.__name__
             message = f"`{name}` has a gradient of its own, and no tangent that a tape could go back through"
             raise GradientError(Diagnostic("not-differentiable", message))
@@ -142,10 +142,10 @@ class Undifferentiated:
 
     def __call__(self, *args: Any, **named: Any) -> Any:
         """Calls it; what it writes stops gradients and tangents."""
-        if not STACK.open:
+        if not opened():
             return self._function(*args, **named)
         stopped = Stopped()
-        with STACK.open[0].mirrors.undifferentiated(stopped.paused), stopped:
+        with opened()[0].mirrors.undifferentiated(stopped.paused), stopped:
             return self._function(*args, **named)
 
     def __get__(self, owner: object, kind: type | None = None) -> Undifferentiated:
@@ -169,7 +169,7 @@ def stop_grad(field: Any) -> Any:
     if isinstance(field, StructField):
         for member in field.__dsim_struct_field__.values():
             stop_grad(member)
-    elif isinstance(field, Field) and STACK.open and field.dtype.is_float:
+    elif isinstance(field, Field) and opened() and field.dtype.is_float:
         field.require()
         dispatch(hostops.form(hostops.Stop, field), ())
     return field

@@ -12,14 +12,17 @@ from typing import Any
 
 import numpy as np
 
+from dsim.backends.locks import COMPILING
 from dsim.diagnostics import Diagnostic, LaunchTypeError
-from dsim.runtime import access, tensors
+from dsim.runtime import access, tensors, turns
 from dsim.runtime.components import Component, copied, kind_of
-from dsim.runtime.stack import STACK
+from dsim.runtime.once import kept
+from dsim.runtime.overtaken import say_cleared
+from dsim.runtime.stack import explanation, opened
 from dsim.runtime.storage import BAR, COMPANIONS, DOT, Storage, newest
 
 __all__ = [
-    "BAR", "DOT", "Field", "companions_with_memory", "kind_of", "newest", "youngest",
+    "BAR", "DOT", "Field", "begin_turn", "companions_with_memory", "foreign", "kind_of", "newest", "youngest",
 ]  # fmt: skip
 
 # What completion offers; the rest is for the runtime.
@@ -117,18 +120,18 @@ class Field(Storage):
             message = f"{self.quoted} has entries of shape {shape}, and so no component {given}"
             raise LaunchTypeError(Diagnostic("index", message))
         if self.components is None:
-            self.components = weakref.WeakValueDictionary()
-        found = self.components.get(indices)
-        if found is None:
-            found = self.components[indices] = Component(self, indices)
-        return found
+            with COMPILING:
+                self.components = self.components or weakref.WeakValueDictionary()
+        return kept(self.components, indices, lambda: Component(self, indices))
 
     # -- the numbers from Python
 
     def looked_at(self) -> None:
         """Says why its numbers are zero, if that is known: a person wants to see them."""
-        if self.derivative and STACK.explain:
-            explain = STACK.explain.get(self.derivative[-1])
+        if self.derivative:
+            if self.cleared and not self.touched:
+                say_cleared(self)
+            explain = explanation(self.derivative[-1])
             if explain is not None:
                 explain(self)
 
@@ -150,8 +153,8 @@ class Field(Storage):
     @property
     def array(self) -> np.ndarray:
         """Its numbers as they are and will be: a NumPy view that can be read only."""
-        if STACK.open:
-            STACK.open[-1].element_read(self)
+        if opened():
+            opened()[-1].element_read(self)
         self.looked_at()
         return np.asarray(self.require().data.toreadonly())  # and nobody can make that writeable
 
@@ -166,7 +169,7 @@ class Field(Storage):
             key is None
             and self.buffer is not None
             and self.wanted
-            and not (self.shape or self.entry_shape or self.derivative or STACK.open)
+            and not (self.shape or self.entry_shape or self.derivative or opened())
         ):
             return self.buffer.item()  # the loss, mostly
         return access.get(self, key)
@@ -192,8 +195,8 @@ class Field(Storage):
         """
         if not isinstance(keep_dims, bool):  # a type, as in Taichi's fields of numbers
             keep_dims, dtype = False, keep_dims
-        if STACK.open:
-            STACK.open[-1].element_read(self)
+        if opened():
+            opened()[-1].element_read(self)
         self.looked_at()
         made = self.require().astype(self.dtype.numpy if dtype is None else dtype)
         return made.reshape(self.shape + self._columns(keep_dims))
@@ -218,11 +221,11 @@ class Field(Storage):
         if array.shape in (self.shape + self._columns(True), self.shape + self._columns(False)):
             array = array.reshape(self.full_shape)
         array = access.fitting_array(self, array)
-        if not STACK.open:
+        if not opened():
             buffer[...] = array
             self.written_by_python()
         else:
-            STACK.open[-1].given(self, array)
+            opened()[-1].given(self, array)
 
     def to_torch(self, device: Any = None, keep_dims: bool = False) -> Any:
         """A copy of its numbers as a PyTorch tensor, on `device` or the CPU; else as `to_numpy`."""
@@ -240,8 +243,8 @@ class Field(Storage):
         """Sets every entry to `value`: a number, or in a field of vectors a vector."""
         buffer = self.require()
         values = access.entry_numbers(self, value)
-        if STACK.open:
-            STACK.open[-1].filled(self, values)
+        if opened():
+            opened()[-1].filled(self, values)
         elif len(values) == 1:
             buffer.fill(values[0])
             self.written_by_python()
@@ -260,4 +263,16 @@ def youngest(fields: Iterable[Field | Component]) -> Any:
 
 def companions_with_memory(last: str) -> list[Field]:
     """All fields with memory that are the `last` (``bar`` or ``dot``) of something."""
-    return [f for f in list(COMPANIONS) if f.derivative[-1] == last]
+    return [f for f in COMPANIONS if f.derivative[-1] == last]
+
+
+def begin_turn(last: str) -> list[Field]:
+    """Begins a turn (turns.py); gives those that may be other than 0 and were written in earlier ones."""
+    turns.begin(lambda: [n for f in COMPANIONS for n in (f.touched, f.cleared)])
+    found = [f for f in COMPANIONS if f.touched and f.derivative[-1] == last]
+    return [f for f in found if turns.own(f.touched)] if turns.several() else found
+
+
+def foreign(field: Field) -> bool:
+    """Whether another thread or task has written to `field`, a gradient or tangent, last."""
+    return field.touched != 0 and not turns.own(field.touched)

@@ -9,22 +9,23 @@ from __future__ import annotations
 import sys
 import weakref
 from collections.abc import Callable, Iterable, Mapping
-from functools import cached_property
 from typing import Any
 
 from dsim.analysis.activity import of_kernel, spread
 from dsim.autodiff import Made, by_symmetry, forward, reverse, writes_again
+from dsim.backends.locks import COMPILING
 from dsim.ir import sites
 from dsim.ir.nodes import Accumulate, Call, Kernel, Let, Load, Memory, MemoryKey, Origin, Store
 from dsim.ir.show import lines, show
 from dsim.ir.walk import accesses, statements
 from dsim.passes.parallel import in_series
 from dsim.passes.split import split
-from dsim.runtime import changes, pipeline
+from dsim.runtime import changes, pipeline, turns
 from dsim.runtime.adjoints import AdjointForm
 from dsim.runtime.changes import CLOCK, FORMS
 from dsim.runtime.faults import raised
 from dsim.runtime.fields import Field
+from dsim.runtime.once import kept, once
 from dsim.runtime.reach import Reach
 from dsim.runtime.shown import Looking
 
@@ -73,9 +74,11 @@ class Form:
 
     def __del__(self) -> None:
         if getattr(self, "ran", -1) >= 0 and not sys.is_finalizing():
-            changes.note_ran(self.ran, self.written)
+            # Known since it first ran; here nothing is computed, since that takes a lock, and the collector
+            # comes at any time.
+            changes.note_ran(self.ran, self.__dict__["written"])
 
-    @cached_property
+    @once
     def kernel(self) -> Kernel:
         """The kernel."""
         return self._given if isinstance(self._given, Kernel) else self._given()
@@ -85,7 +88,7 @@ class Form:
     def run(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
         """Runs it now, outside every context; gives what it returns."""
         for f in self.marks:
-            f.touched = True
+            f.touched = turns.current()
         self.ran = CLOCK.now
         try:
             return self.native(*args)
@@ -98,10 +101,11 @@ class Form:
 
     def compile(self) -> None:
         """Makes its machine code, unless it is made already; the first launch does so too."""
-        if self.native == self._compile_and_launch:
-            self.native = self.machine.bind(self.buffers())
+        with COMPILING:
+            if self.native == self._compile_and_launch:
+                self.native = self.machine.bind(self.buffers())
 
-    @cached_property
+    @once
     def machine(self) -> pipeline.Machine:
         """The kernel, compiled."""
         return pipeline.machine(self.kernel, self.backend, self.checked)
@@ -121,19 +125,24 @@ class Form:
 
     # -- facts
 
-    @cached_property
+    @once
     def floats(self) -> tuple[tuple[Memory, Field], ...]:
         """The memories that can carry derivatives, with their fields."""
         return tuple((m, self.field(m.key)) for m in self.kernel.memories if m.type.is_float)
 
-    @cached_property
+    @once
+    def roots(self) -> tuple[Field, ...]:
+        """The fields of its memories, each once."""
+        return tuple(dict.fromkeys(f.root for f in self.fields.values()))
+
+    @once
     def written(self) -> tuple[Field, ...]:
         """The fields that it stores or accumulates to."""
         body = statements(self.kernel.body)
         found = (s.memory for s in body if isinstance(s, Store | Accumulate) and not s.memory.private)
         return tuple(dict.fromkeys(self.field(m.key) for m in found))
 
-    @cached_property
+    @once
     def touching(self) -> dict[Field, set[type]]:
         """The fields that it touches, each with the kinds of statement that do."""
         found: dict[Field, set[type]] = {}
@@ -142,28 +151,28 @@ class Form:
                 found.setdefault(self.field(s.memory.key), set()).add(type(s))
         return found
 
-    @cached_property
+    @once
     def marks(self) -> tuple[Field, ...]:
         """The gradients and tangents that are no longer known to be zero after it ran."""
         return tuple(f for f in self.written if f.derivative)
 
-    @cached_property
+    @once
     def gradients(self) -> tuple[Field, ...]:
         """The gradients and tangents that it reads."""
         read = (s.memory for s in accesses(self.kernel.body) if isinstance(s, Load) and not s.memory.private)
         return tuple(dict.fromkeys(self.field(m.key) for m in read if m.derivative))
 
-    @cached_property
+    @once
     def writes(self) -> Reach:
         """The regions that it stores or accumulates to."""
         return Reach(self, None)
 
-    @cached_property
+    @once
     def loads(self) -> Reach:
         """The regions that it reads."""
         return Reach(self, self._sites(Load))
 
-    @cached_property
+    @once
     def stores(self) -> Reach:
         """The regions that it stores to."""
         return Reach(self, self._sites(Store))
@@ -261,9 +270,7 @@ class Form:
 
     def _keep(self, key: Any, make: Callable[[], Any]) -> Any:
         found = self._derived.get(key)
-        if found is None:
-            found = self._derived[key] = make()
-        return found
+        return kept(self._derived, key, make) if found is None else found
 
     # -- to look at
 
@@ -316,6 +323,8 @@ class Recording:
         Those, and what is written from values that vary with them.
     reached : tuple of Field
         The fields that are active only because of this form.
+    roots : tuple of Field
+        The roots of all of them.
     written : frozenset of Field
         The active fields that it writes.
     returns : bool
@@ -328,6 +337,7 @@ class Recording:
         self._form: Form = weakref.proxy(form)  # which owns this
         self.active = form.spread(keys)
         self.reached = tuple(form.field(k) for k in sorted(self.active - keys))
+        self.roots = tuple({form.field(k).root for k in self.active})
         self.written = frozenset(form.field(k) for k in self.active).intersection(form.written)
         body = form.kernel.body
         casts = [s for s in statements(body) if isinstance(s, Let) and s.op == "bit_cast"]
@@ -335,14 +345,14 @@ class Recording:
         self.returns = varies is not None and any(map(varies, body.yields))
         self.bits = next((s for s in casts if varies is not None and varies(s.args[0])), None)
 
-    @cached_property
+    @once
     def adjoint(self) -> AdjointForm | None:
         """The adjoint, or None when nothing is active."""
         if not self.active:
             return None
         return self._form.adjoint(self.active, label_apart(self._form, self.active, "bar"))
 
-    @cached_property
+    @once
     def saving(self) -> AdjointForm | tuple[Form, ...] | None:
         """What to record where overwritten values are saved: the adjoint, or parts to launch instead.
 

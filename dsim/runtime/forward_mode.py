@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from threading import get_ident
 from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
 
 from dsim.ir.nodes import MemoryKey
-from dsim.runtime import cut, hostops, seeds, zeros
+from dsim.runtime import cut, hostops, seeds, turns, zeros
+from dsim.runtime.claims import claim, clear_foreign
 from dsim.runtime.contexts import Args, Context
-from dsim.runtime.fields import Field, companions_with_memory
+from dsim.runtime.fields import Field, begin_turn
 from dsim.runtime.forms import Form
 from dsim.runtime.hostops import HostForm
 from dsim.runtime.notices import warn
-from dsim.runtime.stack import STACK
+from dsim.runtime.stack import opened
 
 
 class ForwardMode(Context):
@@ -72,15 +75,14 @@ class ForwardMode(Context):
     def __enter__(self) -> Self:
         self.push()
         zeros.forget("dot")
+        left = begin_turn("dot")
+        self._claim((*self.params, *self.losses))
         if self._clear:
-            for f in companions_with_memory("dot"):
-                if f.touched:
-                    self._set(f, (0.0,) * f.numbers)
-                    f.touched = False
+            for f in left:
+                self._set(f, (0.0,) * f.numbers)
+                f.touched, f.cleared = 0, turns.current()
         else:
-            self._active = {
-                f.companion(f.derivative[:-1]) for f in companions_with_memory("dot") if f.touched
-            }
+            self._active = {f.companion(f.derivative[:-1]) for f in left}
         for f in self.losses:
             f.want((*f.derivative, "dot"))
         for f, seed in zip(self.params, self._seeds, strict=True):
@@ -97,7 +99,7 @@ class ForwardMode(Context):
             given.allocate(dual.shape)
             given.require()[...] = seed
             self.pass_on(hostops.Copy(dual, given), ())
-        dual.touched = True
+        dual.touched = turns.current()
 
     def _set(self, field: Field, values: Args) -> None:
         self.pass_on(hostops.form(hostops.Fill, field), values)
@@ -106,15 +108,21 @@ class ForwardMode(Context):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.pop()
-        if kind is None and self._label != "dot":
+        try:
+            if kind is None:
+                self._leave()
+        finally:
+            self.closed()
+
+    def _leave(self) -> None:
+        """Puts tangents where a person looks for them."""
+        if self._label != "dot":
             for f in sorted(self._active, key=lambda f: f.name):
                 self._publish(f)
-        if kind is None:
-            self._give_tangents()
-            losses = [f for f in self.losses if f not in self._active]
-            read = [f for f in self._cut if isinstance(f, Field)]
-            zeros.note_tangents(losses, self.params[0], self._forms, read)
-        self.closed()
+        self._give_tangents()
+        losses = [f for f in self.losses if f not in self._active]
+        read = [f for f in self._cut if isinstance(f, Field)]
+        zeros.note_tangents(losses, self.params[0], self._forms, read)
 
     def _give_tangents(self) -> None:
         """Gradients and tangents that were left inside have tangents, also 0 (all was linear)."""
@@ -146,6 +154,8 @@ class ForwardMode(Context):
 
     def launch(self, form: Form, args: Args) -> Args:
         """Launches the form that carries tangents along, if anything in it has one."""
+        if get_ident() != self._thread:
+            return self.elsewhere(form, args)
         found = self._tangents.get(form)
         if found is None:
             found = self._tangents[form] = self._tangent(form)
@@ -157,18 +167,26 @@ class ForwardMode(Context):
         self._forms[form] = None
         keys = self._keys(form)
         reached = form.spread(keys)
+        self._claim(map(form.field, reached))
         fresh = {form.field(k) for k in reached - keys}
         if fresh:
             self._active |= fresh
             self._tangents.clear()
         if not reached:
             return form
-        if STACK.open[-1] is self and form not in self._cut:
+        if opened()[-1] is self and form not in self._cut:
             self._cut.add(form)
             warn(cut.inside(form, form.recording(keys), "tangent"))
         for f in (form.field(k) for k in reached):
             self._companion(f)
         return form.tangent(reached, self._label)
+
+    def _claim(self, fields: Iterable[Field]) -> None:
+        """Takes fields into its care, whose tangents nobody else's may be."""
+        roots = tuple({f.root for f in fields})
+        claim(self, roots, "dot")
+        if self._clear:
+            clear_foreign(self, roots, "dot")
 
     def _keys(self, form: Form) -> frozenset[MemoryKey]:
         return frozenset(m.key for m, f in form.floats if f in self._active)
@@ -196,11 +214,11 @@ class ForwardMode(Context):
             if old.buffer is not None:
                 new = f.scratch((*f.derivative, label))
                 self.pass_on(hostops.form(hostops.Copy, new, old), ())
-                new.touched = True
+                new.touched = turns.current()
 
     def _publish(self, field: Field) -> None:
         kept = field.companion((*field.derivative, self._label))
         if kept.buffer is not None:
             public = field.want((*field.derivative, "dot"))
             self.pass_on(hostops.form(hostops.Copy, public, kept), ())
-            public.touched = True
+            public.touched = turns.current()

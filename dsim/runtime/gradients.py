@@ -15,4 +15,4 @@ def clear_all_gradients(which: Literal["bar", "dot"] = "bar") -> None:
     for f in companions_with_memory(which):
         if f.touched:
             dispatch(hostops.form(hostops.Fill, f), (0.0,) * f.numbers)
-            f.touched = False
+            f.touched = 0

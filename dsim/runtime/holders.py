@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import weakref
 from bisect import bisect_right, insort
 from typing import Any
@@ -11,6 +12,7 @@ import numpy as np
 from dsim.runtime.aliases import extent
 
 _FIELDS: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()  # by where their memory begins
+_LOCK = threading.Lock()
 _BEGINS: list[int] = []  # in order; also of fields that are gone
 
 
@@ -19,26 +21,29 @@ def note(field: Any) -> None:
     begin, end = extent(field.buffer)
     if begin == end:
         return
-    if begin not in _FIELDS:
-        at = bisect_right(_BEGINS, begin)
-        if not at or _BEGINS[at - 1] != begin:
-            insort(_BEGINS, begin)
-    _FIELDS[begin] = field
+    with _LOCK:
+        if begin not in _FIELDS:
+            at = bisect_right(_BEGINS, begin)
+            if not at or _BEGINS[at - 1] != begin:
+                insort(_BEGINS, begin)
+        _FIELDS[begin] = field
 
 
 def holder(array: np.ndarray) -> Any:
     """The field in whose memory `array` lies; None if that is no field's."""
     low, high = extent(array)
-    at = bisect_right(_BEGINS, low)
-    while at and low < high:
-        field = _FIELDS.get(_BEGINS[at - 1])
-        if field is not None and field.buffer is not None:
-            return field if low < extent(field.buffer)[1] else None
-        del _BEGINS[at - 1]
-        at -= 1
-    return None
+    with _LOCK:
+        at = bisect_right(_BEGINS, low)
+        while at and low < high:
+            field = _FIELDS.get(_BEGINS[at - 1])
+            if field is not None and field.buffer is not None:
+                return field if low < extent(field.buffer)[1] else None
+            del _BEGINS[at - 1]
+            at -= 1
+        return None
 
 
 def in_use() -> int:
     """How many bytes the memory of all fields has."""
-    return sum(f.buffer.nbytes for f in list(_FIELDS.values()) if f.buffer is not None)
+    fields = [ref() for ref in _FIELDS.valuerefs()]  # the references in one step, as threads see it
+    return sum(f.buffer.nbytes for f in fields if f is not None and f.buffer is not None)

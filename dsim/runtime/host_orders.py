@@ -9,7 +9,7 @@ from dsim.ir.nodes import Accumulate, Atom, Load, Memory, Store, Var
 from dsim.ir.types import i32
 from dsim.runtime.fields import Field
 from dsim.runtime.hostops import HostForm, Parts, form, over, spans_of
-from dsim.runtime.stack import STACK
+from dsim.runtime.stack import opened
 
 
 class Permute(HostForm):
@@ -68,7 +68,7 @@ def sort(keys: Field, values: Field | None) -> None:
     keys.looked_at()
     order = np.argsort(keys.require(), kind="stable")
     fields = (keys,) if values is None or values is keys else (keys, values)
-    if not STACK.open:
+    if not opened():
         for field in fields:
             field.from_numpy(field.require()[order])
         return
@@ -77,8 +77,8 @@ def sort(keys: Field, values: Field | None) -> None:
     places.require()[...] = order
     for field in fields:
         before = _unsorted(field)
-        STACK.open[-1].copied(before, field)
-        STACK.open[-1].python_writes(Permute(field, before, places), ())
+        opened()[-1].copied(before, field)
+        opened()[-1].python_writes(Permute(field, before, places), ())
 
 
 def _unsorted(field: Field) -> Field:
@@ -92,8 +92,8 @@ def _unsorted(field: Field) -> Field:
 
 def prefix_sum(field: Field) -> None:
     """Replaces the numbers of `field` by their sums from the first one on."""
-    if STACK.open:
-        STACK.open[-1].python_writes(form(PrefixSum, field), ())
+    if opened():
+        opened()[-1].python_writes(form(PrefixSum, field), ())
     else:
         numbers = field.require()
         np.cumsum(numbers, dtype=numbers.dtype, out=numbers)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -22,6 +21,7 @@ from dsim.runtime.bound import BoundForm, slot
 from dsim.runtime.components import Component
 from dsim.runtime.fields import Field, youngest
 from dsim.runtime.forms import Form
+from dsim.runtime.once import kept, once
 from dsim.runtime.reach import Reach
 from dsim.runtime.settings import current
 
@@ -55,12 +55,12 @@ class HostForm(BoundForm):
         super().__init__(_model(type(self), parts, memories), roots)
         self.native = lambda *args: numpy(*args) or ()
 
-    @cached_property
+    @once
     def floats(self) -> tuple[tuple[Memory, Field], ...]:
         """The memories that can carry derivatives, with their fields."""
         return tuple((m, f) for f, m in self._memories.items() if m.type.is_float)
 
-    @cached_property
+    @once
     def written(self) -> tuple[Field, ...]:
         """The field that it changes."""
         return (self._target,)
@@ -74,14 +74,14 @@ class HostForm(BoundForm):
 def _model(kind: type[HostForm], parts: Parts, memories: tuple[Memory, ...]) -> Form:
     """The operation on any fields of such memories."""
     backend = current().backend
-    key = (kind, parts, memories, backend)
-    found = _MODELS.get(key)
-    if found is None:
-        slots = {m.name: slot(m.name, m.type, m.shape, m.entry_axes) for m in memories}
-        found = _MODELS[key] = Form(lambda: _kernel(kind, parts, memories), slots, backend, False)
-        if len(_MODELS) > _MOST_MODELS:
+
+    def make() -> Form:
+        while len(_MODELS) >= _MOST_MODELS:
             _MODELS.popitem(last=False)
-    return found
+        slots = {m.name: slot(m.name, m.type, m.shape, m.entry_axes) for m in memories}
+        return Form(lambda: _kernel(kind, parts, memories), slots, backend, False)
+
+    return kept(_MODELS, (kind, parts, memories, backend), make)
 
 
 def _kernel(kind: type[HostForm], parts: Parts, memories: tuple[Memory, ...]) -> Kernel:
@@ -261,7 +261,7 @@ class Stop(HostForm):
     def __init__(self, field: Field) -> None:
         super().__init__(field, (), lambda: None)
 
-    @cached_property
+    @once
     def writes(self) -> Reach:
         """Nothing: the numbers stay."""
         return Reach(self, frozenset())
@@ -306,7 +306,4 @@ def form(kind: type[Any], field: Operand, *others: Operand) -> Any:
     """The operation `kind` on `field`: one form each, kept with the youngest of the fields."""
     key = (kind, field, *others)
     operations = (youngest(key[1:]) if others else field).operations
-    found = operations.get(key)
-    if found is None:
-        found = operations[key] = kind(field, *others)
-    return found
+    return kept(operations, key, lambda: kind(field, *others))

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+from dsim.backends.locks import COMPILING
 from dsim.diagnostics import (
     CompilationError,
     Diagnostic,
@@ -24,9 +25,10 @@ from dsim.runtime.fields import Field
 from dsim.runtime.findings import Findings, overwrites
 from dsim.runtime.forms import Form, Keys, label_apart
 from dsim.runtime.mirrors import Mirror
+from dsim.runtime.once import kept
 from dsim.runtime.shown import Looking
 from dsim.runtime.signatures import Signature
-from dsim.runtime.stack import STACK
+from dsim.runtime.stack import opened
 from dsim.runtime.tensor_gradients import as_ndarrays, requires_gradient
 from dsim.runtime.versions import Instance
 
@@ -106,11 +108,12 @@ class Kernel:
                 message = f"`{self.__name__}.of` takes a field or an ndarray as `{name}`"
                 raise LaunchTypeError(Diagnostic("argument", message))
         key = (chosen, *map(_identity, values))
-        found = self._kernels.get(key)
-        if found is None:
+
+        def make() -> Kernel:
             more = dict(zip(names, values, strict=True))
-            found = self._kernels[key] = Kernel(self.function, {**self._bound, **more}, self._looking)
-        return found
+            return Kernel(self.function, {**self._bound, **more}, self._looking)
+
+        return kept(self._kernels, key, make)
 
     @property
     def generic(self) -> bool:
@@ -120,10 +123,7 @@ class Kernel:
     def _with_fields(self, fields: dict[str, Any]) -> Kernel:
         """The kernel for which these parameters are known fields, because it names them itself."""
         key = tuple((name, id(f)) for name, f in fields.items())
-        found = self._named.get(key)
-        if found is None:
-            found = self._named[key] = Kernel(self.function, {**self._bound, **fields}, self._looking)
-        return found
+        return kept(self._named, key, lambda: Kernel(self.function, {**self._bound, **fields}, self._looking))
 
     def _chosen(self, args: tuple[Any, ...]) -> tuple[Kernel, tuple[Any, ...]]:
         """The kernel for the compile-time arguments among `args`, and the others."""
@@ -196,7 +196,7 @@ class Kernel:
             When no field of the kernel, or not every one that it needs, has a gradient.
         """
         args, arrays = self._signature.complete(args, named), self._signature.arrays
-        if not STACK.open and any(requires_gradient(args[n]) for n in arrays):
+        if not opened() and any(requires_gradient(args[n]) for n in arrays):
             with as_ndarrays(args, arrays) as given:
                 self.grad(*given)
             return
@@ -324,10 +324,16 @@ def bound_once(method: Any, owner: Any) -> Any:
         message = f"`{type(owner).__name__}` has no room for kernels: its class has `__slots__`"
         raise LaunchTypeError(Diagnostic("argument", message)) from None
     found = known.get(method.__name__)
-    if (
-        found is None
-        or found.function.__self__ is not owner
-        or found.function.__func__ is not method.function
-    ):
-        found = known[method.__name__] = type(method)(types.MethodType(method.function, owner))
+    if not _is_of(found, method, owner):
+        with COMPILING:
+            found = known.get(method.__name__)
+            if not _is_of(found, method, owner):
+                found = known[method.__name__] = type(method)(types.MethodType(method.function, owner))
     return found
+
+
+def _is_of(found: Any, method: Any, owner: Any) -> bool:
+    """Whether `found` is `method` bound to `owner`."""
+    return (
+        found is not None and found.function.__self__ is owner and found.function.__func__ is method.function
+    )

@@ -8,7 +8,6 @@ advice on memory order that this machine code does not need.
 from __future__ import annotations
 
 import operator
-import weakref
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +15,7 @@ from typing import Any
 from dsim.diagnostics import Diagnostic, LaunchError, LaunchTypeError
 from dsim.runtime.components import Component
 from dsim.runtime.fields import BAR, DOT, Field
+from dsim.runtime.registry import Registry
 from dsim.runtime.struct_fields import StructField
 
 
@@ -69,7 +69,7 @@ class Builder(Node):
 
     def __init__(self, above: Builder | None, lengths: dict[int, int]) -> None:
         super().__init__(above, lengths)
-        self.fields: weakref.WeakSet[Field] = weakref.WeakSet()  # placed here and below
+        self.fields: Registry[Field] = Registry()  # placed here and below
         self.finalized = False
 
     def _around(self) -> Iterator[Builder]:
@@ -153,7 +153,7 @@ class Builder(Node):
         self._lazy(DOT)
 
     def _lazy(self, derivative: tuple[str, ...]) -> None:
-        for f in list(self.fields):
+        for f in self.fields:
             if f.dtype.is_float:
                 f.want(derivative)
 

@@ -22,7 +22,7 @@ from dsim.runtime.fields import Field
 from dsim.runtime.forms import Form
 from dsim.runtime.holders import holder
 from dsim.runtime.host_elements import Renew, Take
-from dsim.runtime.stack import STACK
+from dsim.runtime.stack import opened
 
 Pause = Callable[[], AbstractContextManager[Any]]
 _TURNS = 3
@@ -126,8 +126,8 @@ class Mirrors:
             if found.relatives:
                 self._catch_up(found, f"`{name}` of `{kernel}`")
             found.seen = self._writes
-        if found.field is not None and STACK.open:
-            STACK.open[-1].element_read(found.field)
+        if found.field is not None and opened():
+            opened()[-1].element_read(found.field)
         if not _equal(mirror.require(), array):
             self._renew(found)
         return mirror
@@ -165,7 +165,7 @@ class Mirrors:
                 with ExitStack() as seen:
                     for pause in self._hidden if other.wrote <= self._before else ():
                         seen.enter_context(pause())
-                    STACK.open[-1].launch(_kept(known.mirror, Take, other.mirror, *rows), ())
+                    opened()[-1].launch(_kept(known.mirror, Take, other.mirror, *rows), ())
 
     def _renew(self, known: Known) -> None:
         """Brings to a mirror what Python changed in its array."""
@@ -177,7 +177,7 @@ class Mirrors:
         given, where = _beside(mirror, "given", mirror.dtype), _beside(mirror, "changed", i8)
         given.from_numpy(array)
         where.from_numpy(changed)
-        STACK.open[-1].launch(_kept(mirror, Renew, given, where), ())
+        opened()[-1].launch(_kept(mirror, Renew, given, where), ())
 
     @contextmanager
     def undifferentiated(self, pause: Pause) -> Iterator[None]:
@@ -340,7 +340,7 @@ class _Pool(threading.local):
         for companion in mirror.companions.values():
             if companion.touched:
                 companion.require_memory().fill(0)
-                companion.touched = False
+                companion.touched = 0
         mirror.recent.end_turn()
         self._bytes += size
         self._idle.setdefault((mirror.dtype, mirror.shape, mirror.entry_shape), []).append(mirror)

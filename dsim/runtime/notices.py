@@ -26,7 +26,7 @@ class GradientWarning(DsimWarning):
     """A gradient that is right, and perhaps not the one that was meant."""
 
 
-_GRADIENT = {"cut", "cleared", "unreached"}
+_GRADIENT = {"cut", "cleared", "unreached", "overtaken"}
 
 
 def warn(diagnostics: Iterable[Diagnostic]) -> None:

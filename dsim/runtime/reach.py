@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterator
-from functools import cached_property, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from dsim.analysis.regions import Regions, regions, written
 from dsim.ir.nodes import Accumulate, Load, Store
 from dsim.ir.walk import accesses
 from dsim.runtime.fields import Field
+from dsim.runtime.once import once
 from dsim.runtime.overlaps import Box, Needs, meet
 
 if TYPE_CHECKING:
@@ -39,14 +40,14 @@ class Reach:
         self._model = model
         self._always: tuple[Region, ...] | None = None
 
-    @cached_property
+    @once
     def _regions(self) -> Regions:
         if self._model is not None:
             return self._model._regions
         kernel = self._form.kernel
         return written(kernel) if self._sites is None else regions(kernel, self._sites)
 
-    @cached_property
+    @once
     def fields(self) -> tuple[Field, ...]:
         """The field of each region."""
         return tuple(map(self._form.field, self._regions.keys))

@@ -7,19 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from threading import get_ident
 from typing import Any
 
 import numpy as np
 
 from dsim.diagnostics import Diagnostic, GradientError
-from dsim.runtime import randomness
+from dsim.runtime import randomness, turns
 from dsim.runtime.changes import Trial
 from dsim.runtime.contexts import Args, Context, dispatch
-from dsim.runtime.fields import Field
+from dsim.runtime.fields import Field, foreign
 from dsim.runtime.forms import Form
 from dsim.runtime.hostops import Operand
 from dsim.runtime.mirrors import Mirror
-from dsim.runtime.stack import STACK, set_aside
+from dsim.runtime.stack import explain, explanation, set_aside
 from dsim.runtime.storage import COMPANIONS
 
 
@@ -34,6 +35,8 @@ class Recorder(Context):
         What was written, with its values before.
     changed : dict of Field to int
         When Python had written to these before, on the clock of changes.py.
+    seen : set of Field
+        The roots of all that was launched on.
     """
 
     def __init__(self) -> None:
@@ -41,11 +44,15 @@ class Recorder(Context):
         self.launches: list[tuple[Form, Args]] = []
         self.entry: dict[Field, np.ndarray] = {}
         self.changed: dict[Field, int] = {}
+        self.seen: set[Field] = set()
 
     def launch(self, form: Form, args: Args) -> Args:
         """Notes the launch and passes it on."""
+        if get_ident() != self._thread:
+            return self.elsewhere(form, args)
         for field in form.written:
             self.keep(field)
+        self.seen.update(f.root for f in form.fields.values())
         self.launches.append((form, args))
         return self.pass_on(form, args)
 
@@ -60,6 +67,7 @@ class Recorder(Context):
         if field not in self.entry:
             self.entry[field] = field.scratch(field.derivative).require_memory().copy()
             self.changed[field] = field.changed
+            self.seen.add(field.root)
 
     def restore(self) -> None:
         """Gives everything that was written the values from before."""
@@ -105,20 +113,24 @@ def undone(recorder: Recorder) -> Iterator[None]:
     That holds for what the recorder has seen by then. Open tapes and forward modes see nothing of it.
     """
     final = {field: field.require_memory().copy() for field in recorder.entry}
-    known = {f: (f.require_memory().copy() if f.touched else None, f.wanted) for f in list(COMPANIONS)}
+    here = [f for f in COMPANIONS if not foreign(f)]
+    known = {f: (f.require_memory().copy() if f.touched else None, f.wanted) for f in here}
     changed = {f: f.changed for f in (*final, *known)}
-    explain, random = dict(STACK.explain), randomness.place()
+    explained = {last: explanation(last) for last in ("bar", "dot")}
+    random = randomness.place()
 
     def put_back() -> None:
         for field, before in recorder.entry.items():
             field.require_memory()[...] = final.get(field, before)
-        for f in list(COMPANIONS):
-            values, f.wanted = known.get(f, (None, False))
+        for f in COMPANIONS:
+            values, wanted = known.get(f, (None, False))
+            if foreign(f) or (values is None and f.root not in recorder.seen):
+                continue  # another thread's, or as it was
             if f.touched or values is not None:
                 f.require_memory()[...] = 0 if values is None else values
-            f.touched = values is not None
-        STACK.explain.clear()
-        STACK.explain.update(explain)
+            f.touched, f.wanted = turns.current() if values is not None else 0, wanted
+        for last, who in explained.items():
+            explain(last, who)
         randomness.return_to(random)
 
     trial = Trial()

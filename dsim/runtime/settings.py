@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from dsim.backends.locks import COMPILING
 from dsim.ir.types import ScalarType, f32, i32
+from dsim.runtime.registry import Registry
 
 LOOP_MEMORY = 1 << 28  # bytes
 
@@ -55,7 +56,7 @@ class Settings:
 
 class _State:
     current = Settings()
-    listeners: ClassVar[weakref.WeakSet[Any]] = weakref.WeakSet()
+    listeners: ClassVar[Registry[Any]] = Registry()
 
 
 def current() -> Settings:
@@ -64,10 +65,14 @@ def current() -> Settings:
 
 
 def change(settings: Settings) -> None:
-    """Puts `settings` in force; whoever compiled under others forgets what it compiled."""
-    _State.current = settings
-    for listener in list(_State.listeners):
-        listener.settings_changed()
+    """Puts `settings` in force; whoever compiled under others forgets what it compiled.
+
+    A thread that compiles meanwhile finishes what it does, under the settings with which it began.
+    """
+    with COMPILING:
+        _State.current = settings
+        for listener in _State.listeners:
+            listener.settings_changed()
 
 
 def listen(listener: object) -> None:

@@ -1,16 +1,19 @@
-"""The differentiating contexts that are open in this thread, innermost last.
+"""The differentiating contexts that are open where this runs, innermost last.
 
 What happens to a field (a launch, a write from Python) is offered to the innermost context, which
 passes what it makes of it on to the next outer one; with none open it just happens. Tapes inside
 forward modes, forward modes inside tapes and tapes inside tapes are right because each context treats
 what reaches it alike, whether a person or an inner context sent it.
+
+Each thread and each task of asyncio has contexts of its own. A task begins with those that were open where
+it was made, and sees them until they end.
 """
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
@@ -22,6 +25,8 @@ if TYPE_CHECKING:
 
 class Context(Protocol):
     """What the fields need of an open context; `contexts.Context` is the whole of it."""
+
+    is_open: bool
 
     def element_written(self, field: Field, index: tuple[int, ...], value: Any) -> None:
         """Writes one number of `field`'s memory, on behalf of Python."""
@@ -39,26 +44,59 @@ class Context(Protocol):
         """Takes notice that Python read values of `field`."""
 
 
-class _Stack(threading.local):
-    def __init__(self) -> None:
-        self.open: list[Any] = []
-        self.explain: dict[str, Callable[[Field], None]] = {}  # who says why a gradient or tangent is zero
+Explanation = Callable[["Field"], None]
+
+# A context that ended elsewhere may still be in it: it passes everything on.
+STACK: ContextVar[tuple[Any, ...]] = ContextVar("dsim_contexts", default=())
+_ASIDE: ContextVar[tuple[Any, ...]] = ContextVar("dsim_contexts_aside", default=())
+_EXPLAIN: dict[str, ContextVar[Explanation | None]] = {
+    last: ContextVar(f"dsim_explains_{last}", default=None) for last in ("bar", "dot")
+}
 
 
-STACK = _Stack()
+def opened() -> tuple[Any, ...]:
+    """The open contexts, innermost last."""
+    found = STACK.get()
+    if found and not all(c.is_open for c in found):
+        found = tuple(c for c in found if c.is_open)
+        STACK.set(found)
+    return found
 
 
-def innermost() -> Any:
-    """The innermost open context of this thread, or None."""
-    contexts = STACK.open
-    return contexts[-1] if contexts else None
+def explanation(last: str) -> Explanation | None:
+    """Who says why a gradient (``bar``) or tangent (``dot``) is zero."""
+    who = _EXPLAIN.get(last)
+    return None if who is None else who.get()
+
+
+def explain(last: str, who: Explanation | None) -> None:
+    """From now on `who` says why a gradient or tangent is zero."""
+    _EXPLAIN[last].set(who)
 
 
 @contextmanager
 def set_aside() -> Iterator[bool]:
     """Inside it no context is open, and what happens is offered to none; gives whether there were any."""
-    open_before, STACK.open = STACK.open, []
+    before, aside = opened(), _ASIDE.get()
+    STACK.set(())
+    _ASIDE.set((*aside, *before))
     try:
-        yield bool(open_before)
+        yield bool(before)
     finally:
-        STACK.open = open_before
+        STACK.set(before)
+        _ASIDE.set(aside)
+
+
+def leave(context: Any) -> None:
+    """Notes that `context`, which is no longer open, is still at work: a tape going backwards."""
+    _ASIDE.set((*_ASIDE.get(), context))
+
+
+def left(context: Any) -> None:
+    """Notes that it has done its work."""
+    _ASIDE.set(tuple(c for c in _ASIDE.get() if c is not context))
+
+
+def is_aside(context: Any) -> bool:
+    """Whether `context` is open here and set aside, or at work around what happens here."""
+    return any(context is c for c in _ASIDE.get())

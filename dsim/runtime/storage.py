@@ -9,16 +9,17 @@ from __future__ import annotations
 
 import itertools
 import math
-import weakref
+import threading
 from typing import Any, Self
 
 import numpy as np
 
 from dsim.diagnostics import Diagnostic, GradientError, LaunchError
 from dsim.ir.types import ScalarType
-from dsim.runtime import holders
+from dsim.runtime import holders, turns
 from dsim.runtime.changes import CLOCK
 from dsim.runtime.pressure import PRESSURE
+from dsim.runtime.registry import Registry
 
 BAR: tuple[str, ...] = ("bar",)
 DOT: tuple[str, ...] = ("dot",)
@@ -43,7 +44,8 @@ class Storage:
         self.buffer: np.ndarray | None = None
         self.wanted = True  # by a person; scratch companions of a tape are not
         self.dropped = False  # of a root: by `reset`
-        self.touched = False  # a gradient or tangent that may be other than zero
+        self.touched = 0  # of a gradient or tangent: the turn in which it was written; 0: it is zero
+        self.cleared = 0  # the turn in which a tape or forward mode has set it to zero
         self.changed = 0  # when Python last wrote to it, on the clock of changes.py
         self.shape: tuple[int, ...] = ()
         self.first: tuple[int, ...] = ()  # of a root: its first indices, when they are not 0
@@ -98,12 +100,19 @@ class Storage:
     def allocate(self, shape: tuple[int, ...]) -> None:
         """Gives it memory, of zeros, if it has none."""
         if self.buffer is None:
-            self.shape = shape
             PRESSURE.add(math.prod(shape) * self.numbers * self.dtype.numpy.itemsize, holders.in_use)
-            self.buffer = _zeros(shape + self.entry_shape, self.dtype.numpy)
-            holders.note(self)
-            if self.derivative:
-                COMPANIONS.add(self)
+            with _ALLOCATING:
+                self._allocate(shape)
+
+    def _allocate(self, shape: tuple[int, ...]) -> None:
+        if self.buffer is not None:  # another thread came first
+            return
+        self.shape = shape
+        buffer = _zeros(shape + self.entry_shape, self.dtype.numpy)
+        self.buffer = buffer
+        holders.note(self)
+        if self.derivative:
+            COMPANIONS.add(self)
 
     def give(self, shape: tuple[int, ...]) -> None:
         """Gives it memory, of zeros, until `drop_all` takes it back: a person placed it.
@@ -122,7 +131,7 @@ class Storage:
         """Takes its memory back for good, and that of its companions."""
         self.dropped = True
         for f in (self, *self.companions.values()):
-            f.buffer, f.touched = None, False
+            f.buffer, f.touched = None, 0
             COMPANIONS.discard(f)
             f.operations.clear()
 
@@ -136,7 +145,7 @@ class Storage:
             found = type(root)(self.dtype, self.entry_shape, "")
             found._root, found.derivative, found.companions = root, derivative, root.companions
             found.shape, found.wanted = root.shape, False
-            root.companions[derivative] = found
+            found = root.companions.setdefault(derivative, found)  # another thread may have come first
         return found
 
     def want(self, derivative: tuple[str, ...]) -> Self:
@@ -190,7 +199,7 @@ class Storage:
 
     def written_by_python(self) -> None:
         """Notes that its numbers were changed directly."""
-        self.touched = True
+        self.touched = turns.current()
         self.changed = CLOCK.now
 
     def require(self) -> np.ndarray:
@@ -236,13 +245,14 @@ def newest() -> int:
 
 def drop_all() -> None:
     """Takes back the memory of all that people placed."""
-    for f in list(GIVEN):
+    for f in GIVEN:
         f.drop()
     GIVEN.clear()
 
 
-GIVEN: weakref.WeakSet[Any] = weakref.WeakSet()  # roots that people placed
-COMPANIONS: weakref.WeakSet[Any] = weakref.WeakSet()
+_ALLOCATING = threading.Lock()
+GIVEN: Registry[Any] = Registry()  # roots that people placed
+COMPANIONS: Registry[Any] = Registry()
 
 
 def _zeros(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from functools import cached_property
 from types import MappingProxyType
 from typing import Any, NoReturn
 
@@ -16,6 +15,7 @@ from dsim.diagnostics import Diagnostic, LaunchTypeError
 from dsim.frontend.struct_types import StructType
 from dsim.runtime import access
 from dsim.runtime.fields import Field
+from dsim.runtime.once import once
 from dsim.runtime.structs import HostStruct, fitting, members_of, no_member
 
 FOR_PEOPLE = (
@@ -91,12 +91,12 @@ class StructField:
             m.placed and (m.shape, m.offset) == (self.shape, self.offset) for m in self._members.values()
         )
 
-    @cached_property
+    @once
     def grad(self) -> StructField:
         """The gradients of the members that are floats: a struct field of their ``.grad``."""
         return self._companion("grad")
 
-    @cached_property
+    @once
     def dual(self) -> StructField:
         """The tangents of the members that are floats: a struct field of their ``.dual``."""
         return self._companion("dual")

@@ -9,17 +9,17 @@ differentiated again.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
 from dsim.diagnostics import Diagnostic, NonFiniteError
-from dsim.runtime import hostops, zeros
+from dsim.runtime import hostops, turns, zeros
 from dsim.runtime.adjoints import AdjointForm
 from dsim.runtime.contexts import Args, Context
-from dsim.runtime.fields import Field, companions_with_memory, youngest
+from dsim.runtime.fields import Field, companions_with_memory, foreign, youngest
 from dsim.runtime.forms import Form
 from dsim.runtime.keeper import Call
 from dsim.runtime.notices import warn
+from dsim.runtime.once import kept, once
 from dsim.runtime.overlaps import Box
 from dsim.runtime.saved import Saved
 
@@ -143,7 +143,8 @@ class Sweep:
             self.down()
         except NonFiniteError:  # what stands there is no gradient
             for bar in plan.bars.values():
-                self._tape.set_all(bar, 0.0)
+                if not foreign(bar):
+                    self._tape.set_all(bar, 0.0)
             raise
         finally:
             for bar, kept in aside:
@@ -180,20 +181,16 @@ class Sweep:
         for observer in self._observers:
             observer.leaving(number, entry, plan)
 
-    @cached_property
+    @once
     def plan(self) -> Plan:
         """The plan for what was recorded, which is kept: the same is recorded again and again."""
         if self._custom:  # a person's function may use the gradient of any field
-            seen = (f for f in companions_with_memory("bar") if f.wanted)
+            seen = (f for f in companions_with_memory("bar") if f.wanted and not foreign(f))
             others = [f.companion(f.derivative[:-1]) for f in seen]
             return Plan(self._tape.loss, self._adjoints, others)
         loss = self._tape.loss
-        key = ("plan", loss, *self._adjoints)
         operations = youngest((loss, *(a.youngest for a in self._adjoints))).operations
-        found = operations.get(key)
-        if found is None:
-            found = operations[key] = Plan(loss, self._adjoints, ())
-        return found
+        return kept(operations, ("plan", loss, *self._adjoints), lambda: Plan(loss, self._adjoints, ()))
 
     def _backward(self, call: Call, label: str) -> None:
         """The adjoint of `call`, on the values that it needs."""
@@ -248,12 +245,14 @@ class Sweep:
 
     def _copy(self, target: Field, source: Field) -> None:
         self._tape.pass_on(hostops.Copy(target, source), ())
-        target.touched = True
+        target.touched = turns.current()
 
     def _put_aside(self, plan: Plan) -> list[tuple[Field, Field]]:
         """Makes all adjoints zero; gives those that a person may see and that were not, with a copy."""
         aside: list[tuple[Field, Field]] = []
         for bar in plan.bars.values():
+            if self._custom and foreign(bar):
+                continue
             if bar.touched and bar.wanted and not self._is_inner_result(bar):
                 aside.append((bar, self._copied(bar)))
             if bar.touched:
@@ -268,10 +267,10 @@ class Sweep:
         """Puts the result where a person looks for it."""
         for field, bar in plan.bars.items():
             public = field.companion((*field.derivative, "bar"))
-            if public.wanted:
+            if public.wanted and bar.touched:
                 kind = hostops.Copy if self._is_inner_result(public) else hostops.Add
                 self._tape.pass_on(hostops.form(kind, public, bar), ())
-                public.touched = True
+                public.touched = turns.current()
 
 
 def _unwritten(loss: Field) -> Diagnostic:

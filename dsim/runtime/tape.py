@@ -8,6 +8,7 @@ read: then the values are saved first (`saved.py`), or the call is refused. Goin
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from threading import get_ident
 from types import TracebackType
 from typing import Self
 
@@ -19,9 +20,10 @@ from dsim.runtime import again as revisit
 from dsim.runtime import changes, contents, cut, told, zeros
 from dsim.runtime.adjoints import AdjointForm
 from dsim.runtime.calls import Calls, RecordedCall
+from dsim.runtime.claims import claim, clear_foreign
 from dsim.runtime.contexts import Args, Context
 from dsim.runtime.differences import GradientCheck, check_tape
-from dsim.runtime.fields import Field, companions_with_memory
+from dsim.runtime.fields import Field, begin_turn
 from dsim.runtime.finite import Finder, NotFinite
 from dsim.runtime.forms import Form
 from dsim.runtime.keeper import Call, Keeper, Watched
@@ -30,7 +32,7 @@ from dsim.runtime.notices import warn
 from dsim.runtime.profile import Profile, Profiler, Timer
 from dsim.runtime.replays import Recorder
 from dsim.runtime.saved import Report, Vault
-from dsim.runtime.stack import STACK
+from dsim.runtime.stack import opened
 from dsim.runtime.sweep import Custom, Entry, Observer, Sweep
 
 
@@ -152,14 +154,14 @@ class Tape(Context):
         if self.entries:
             message, advice = "a tape can be used once", "make a new one: `with ds.Tape(loss) as tape:`"
             raise GradientError(Diagnostic("argument", message, help=advice)) from None
-        if self._recorder is not None and STACK.open:
+        if self._recorder is not None and opened():
             message = "`grad_check` is for a tape that is in no other `with` block"
             advice = "check the inner program on its own: `ds.check_grad(run, wrt=, loss=)`"
             raise GradientError(Diagnostic("argument", message, help=advice))
         self.push()
         zeros.forget("bar")
+        cleared = begin_turn("bar")
         if self.clears:
-            cleared = [f for f in companions_with_memory("bar") if f.touched]
             for f in cleared:
                 self.set_all(f, 0.0)
             zeros.note_cleared(cleared)
@@ -290,6 +292,8 @@ class Tape(Context):
 
     def launch(self, form: Form, args: Args) -> Args:
         """Records the launch and passes it on."""
+        if get_ident() != self._thread:
+            return self.elsewhere(form, args)
         try:
             watched = self._watched[form]
         except KeyError:
@@ -332,8 +336,11 @@ class Tape(Context):
 
     def _watch(self, form: Form) -> Watched:
         """How to record `form` for what is active now."""
+        if self.clears:
+            clear_foreign(self, form.roots, "bar")
         keys = self.active_keys(form)
         known = form.recording(keys)
+        claim(self, known.roots, "bar")
         self._written |= known.written
         if known.reached:
             self._active.update(known.reached)

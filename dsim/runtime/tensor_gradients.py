@@ -14,6 +14,7 @@ import numpy as np
 
 from dsim.frontend.types import ArrayType
 from dsim.ir.types import from_numpy
+from dsim.runtime import turns
 from dsim.runtime.fields import BAR
 from dsim.runtime.ndarrays import Ndarray
 from dsim.runtime.tensors import array_of, tensor_of
@@ -50,7 +51,7 @@ def _ndarray(tensor: Any, kind: ArrayType) -> Ndarray:
     made.want(BAR)
     if tensor.grad is not None:
         made.grad.require()[...] = array_of(tensor.grad)
-        made.grad.touched = True
+        made.grad.touched = turns.current()
     return made
 
 

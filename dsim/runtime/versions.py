@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from dsim import frontend
+from dsim.backends.locks import COMPILING
 from dsim.diagnostics import CompilationError, Diagnostic, Level
 from dsim.frontend.lowered import Lowered, Param
 from dsim.frontend.lowered import Settings as Types
@@ -107,13 +108,16 @@ class Instance:
         CompilationError
             When it cannot be compiled, or under ``init(strict=True)`` when there is a warning.
         """
-        if self._current is None or not arguments.up_to_date(self._current.lowered):
+        current = self._current
+        if current is not None and arguments.up_to_date(current.lowered):
+            return current
+        with COMPILING:
             found = self.unsaid()
             if not found.said:
                 _say(found.diagnostics, self._function, settings.current().strict)
                 found.said = True
             self._current, self.launch = found, found.launch
-        return self._current
+            return found
 
     def unsaid(self) -> Version:
         """The compilation for what is captured now, without a word.
@@ -121,16 +125,19 @@ class Instance:
         A number that changed becomes a parameter from then on; what cannot (it decides about the
         program's text) has a version for each value.
         """
-        for v in self._versions:
-            if arguments.up_to_date(v.lowered):
-                return v
-        if self._current is not None:
-            captures = self._current.lowered.captures
-            moved = (c for c in captures if arguments.changed(c.read(), c.value) and arguments.promotable(c))
-            self._promoted |= {c.name for c in moved}
-        made = self._compile()
-        self._versions.append(made)
-        return made
+        with COMPILING:
+            for v in self._versions:
+                if arguments.up_to_date(v.lowered):
+                    return v
+            if self._current is not None:
+                captures = self._current.lowered.captures
+                moved = (
+                    c for c in captures if arguments.changed(c.read(), c.value) and arguments.promotable(c)
+                )
+                self._promoted |= {c.name for c in moved}
+            made = self._compile()
+            self._versions.append(made)
+            return made
 
     def watched_by(self, looking: Looking) -> Form:
         """The compilation that shows `looking` what its lines assign, with the same parameters."""

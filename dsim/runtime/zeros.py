@@ -13,10 +13,11 @@ from collections.abc import Iterable
 from dsim.diagnostics import Diagnostic
 from dsim.diagnostics.places import caller
 from dsim.ir.nodes import Store
-from dsim.runtime.fields import Field, newest
+from dsim.runtime.fields import Field, foreign, newest
 from dsim.runtime.forms import Form
 from dsim.runtime.notices import warn
-from dsim.runtime.stack import STACK
+from dsim.runtime.overtaken import say_written
+from dsim.runtime.stack import explain
 from dsim.runtime.unreached import Unreached
 
 
@@ -35,6 +36,10 @@ class _Left:
         """Whether `field` was there, and is looked at for the first time."""
         return field.root.number <= self._newest and field not in self._told
 
+    def told(self, field: Field) -> None:
+        """Notes that nothing more is to be said of `field`."""
+        self._told.add(field)
+
     def forms(self) -> list[Form]:
         """The kernels, as far as they still exist."""
         return [form for ref in self._forms if (form := ref()) is not None]
@@ -52,7 +57,11 @@ class _Gradients(_Left):
     def __call__(self, bar: Field) -> None:
         if len(bar.derivative) != 1 or not bar.wanted or not self.first_look(bar):
             return
-        if not bar.touched:
+        if foreign(bar):
+            if self._worked_with(bar.root):
+                self.told(bar)
+                say_written(bar)
+        elif not bar.touched:
             reasons = self.reasons(bar)
             if reasons is not None:
                 reasons.gradient(bar.root)
@@ -60,6 +69,9 @@ class _Gradients(_Left):
             reasons = self.reasons(bar)
             if reasons is not None and not bar.require_memory().any():
                 reasons.overwritten(bar.root)
+
+    def _worked_with(self, field: Field) -> bool:
+        return any(field in form.touching for form in self.forms())
 
     def _replaced(self, field: Field) -> bool:
         """Whether the first kernel that touches `field` stores to it, and does nothing else with it."""
@@ -73,7 +85,12 @@ class _Tangents:
 
     def __call__(self, dual: Field) -> None:
         left, source = self._left.get(dual), self._source()
-        if left is not None and source is not None and not dual.touched and left.first_look(dual):
+        if left is None or source is None or not left.first_look(dual):
+            return
+        if foreign(dual):
+            left.told(dual)
+            say_written(dual)
+        elif not dual.touched:
             reasons = left.reasons(dual)
             if reasons is not None:
                 reasons.tangent(source)
@@ -96,17 +113,17 @@ class _Cleared:
 
 def forget(last: str) -> None:
     """No gradient (``bar``) or tangent (``dot``) explains itself: what is known of them is out of date."""
-    STACK.explain.pop(last, None)
+    explain(last, None)
 
 
 def note_gradients(goal: Field, forms: Iterable[Form], read: Iterable[Field]) -> None:
     """Makes the gradients that a tape has left zero explain themselves when they are looked at."""
-    STACK.explain["bar"] = _Gradients(goal, forms, read, "the tape")
+    explain("bar", _Gradients(goal, forms, read, "the tape"))
 
 
 def note_cleared(bars: Iterable[Field]) -> None:
     """Makes gradients that a tape has set to 0 on entry say so when they are looked at in its block."""
-    STACK.explain["bar"] = _Cleared(bars)
+    explain("bar", _Cleared(bars))
 
 
 def note_tangents(
@@ -115,4 +132,4 @@ def note_tangents(
     """Makes the tangents of `goals`, which a forward mode has not touched, explain themselves."""
     known, seen = tuple(forms), tuple(read)
     left = {g.companion((*g.derivative, "dot")): _Left(g, known, seen, "the forward mode") for g in goals}
-    STACK.explain["dot"] = _Tangents(left, source)
+    explain("dot", _Tangents(left, source))

@@ -12,7 +12,7 @@ from dsim.autodiff import compares_final_values
 from dsim.passes.parallel import parallel
 from dsim.passes.simplify import simplify
 from dsim.runtime.forms import Form
-from dsim.runtime.stack import innermost
+from dsim.runtime.stack import opened
 from tests.autodiff.random_kernels import InPlace
 
 STEP = 1e-6
@@ -58,7 +58,7 @@ class Sequence:
 
     def run(self) -> None:
         for call in self.calls:
-            context = innermost()
+            context = (opened() or (None,))[-1]
             if context is None:
                 call.run(())
             else:

@@ -1,0 +1,53 @@
+"""Which open tape or forward mode the derivatives of a field belong to.
+
+The gradients of a tape lie in the fields' own ``.grad``. Two tapes that are open at once, in two threads or
+tasks, and work with one field would write there at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dsim.diagnostics import Diagnostic, GradientError
+from dsim.diagnostics.places import caller
+from dsim.runtime import hostops, turns
+from dsim.runtime.contexts import OPENED, Context
+from dsim.runtime.fields import Field, foreign
+from dsim.runtime.stack import is_aside
+
+_WORDS = {"bar": "gradient", "dot": "tangent"}
+
+
+def claim(context: Context, roots: Sequence[Field], last: str) -> None:
+    """Notes that the gradients (``bar``) or tangents (``dot``) of fields, given by their roots, are its own.
+
+    Raises
+    ------
+    GradientError
+        When another thread or task works with one of them in the same way.
+    """
+    context.claimed.update(roots)  # before it looks at the others, who do the same
+    if not turns.several():
+        return
+    for other in tuple(OPENED):
+        if type(other) is not type(context) or other.related(context) or is_aside(other):
+            continue
+        shared = next((r for r in roots if r in other.claimed), None)
+        if shared is not None:
+            raise _taken(shared, _WORDS[last])
+
+
+def clear_foreign(context: Context, roots: Sequence[Field], last: str) -> None:
+    """Sets to 0 what other threads or tasks have left in the gradients or tangents of these fields."""
+    if not turns.several():
+        return
+    for f in [f for root in roots for f in list(root.companions.values())]:
+        if f.derivative[-1] == last and foreign(f):
+            context.pass_on(hostops.form(hostops.Fill, f), (0.0,) * f.numbers)
+            f.touched, f.cleared = 0, turns.current()
+
+
+def _taken(root: Field, what: str) -> GradientError:
+    message = f"{root.quoted} carries a {what} in a block that is open in another thread or task"
+    advice = "give each its own fields, or let one block end before the other begins"
+    return GradientError(Diagnostic("not-differentiable", message, caller(), help=advice))

@@ -1,0 +1,37 @@
+"""Objects as long as they live, from all threads: in a `weakref.WeakSet` no other may add while one loops."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterator
+from typing import Any, Generic, TypeVar
+
+T = TypeVar("T")
+
+
+class Registry(Generic[T]):
+    """Objects that compare by identity, in the order in which they were added; it keeps none alive."""
+
+    def __init__(self) -> None:
+        refs: dict[weakref.ref[Any], None] = {}
+        self._refs = refs
+        self._gone = lambda ref: refs.pop(ref, None)
+
+    def add(self, item: T) -> None:
+        """Adds an object; nothing if it is there."""
+        self._refs[weakref.ref(item, self._gone)] = None
+
+    def discard(self, item: T) -> None:
+        """Takes an object away if it is there."""
+        self._refs.pop(weakref.ref(item), None)
+
+    def clear(self) -> None:
+        """Takes all away."""
+        self._refs.clear()
+
+    def __iter__(self) -> Iterator[T]:
+        refs = list(self._refs)  # in one step, as threads see it
+        return iter([item for ref in refs if (item := ref()) is not None])
+
+    def __bool__(self) -> bool:
+        return any(True for _ in self)

@@ -1,0 +1,73 @@
+"""Who wrote a gradient or tangent, so that a tape clears those of its own thread or task and no others.
+
+Each tape and forward mode begins a new *turn*. A field notes in which turn it was written; a turn knows
+those before it in its thread. A task of asyncio goes on from the turn in which it was made: what was written
+until then is its own, and what other tasks write from then on is not.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable
+from contextvars import ContextVar
+from threading import get_ident
+
+_numbers = itertools.count(1)
+
+
+# Its number; up to which number all turns came before it, because there was one thread; the numbers of others
+# that did; the thread.
+_Turn = tuple[int, int, frozenset[int], int]
+
+
+class _State:
+    last = 0  # the turn that was begun last
+    several = False  # whether any turn does not follow the one that was begun before it
+
+
+_TURN: ContextVar[_Turn | None] = ContextVar("dsim_turn", default=None)
+
+
+def _current() -> _Turn:
+    turn = _TURN.get()
+    if turn is None or turn[3] != get_ident():  # a thread may inherit another one's
+        _State.several = _State.several or _State.last != 0
+        turn = _begun(0, frozenset())
+    return turn
+
+
+def _begun(base: int, before: frozenset[int]) -> _Turn:
+    turn = next(_numbers), base, before, get_ident()
+    _State.last = turn[0]
+    _TURN.set(turn)
+    return turn
+
+
+def current() -> int:
+    """The number of this turn, which is not 0: what is written now is noted with it."""
+    turn = _TURN.get()
+    return turn[0] if turn is not None and turn[3] == get_ident() else _current()[0]
+
+
+def own(number: int) -> bool:
+    """Whether what was written in turn `number` was written in this turn or in one before it."""
+    if not _State.several:
+        return True
+    now, base, before, _ = _current()
+    return number == now or number <= base or number in before
+
+
+def begin(noted: Callable[[], Iterable[int]]) -> None:
+    """Begins a new turn; `noted` gives the numbers that fields have."""
+    number, base, before, _ = _current()
+    if number != _State.last:
+        _State.several = True
+    if _State.several:
+        _begun(base, (before | {number}).intersection(noted()))
+    else:
+        _begun(number, before)
+
+
+def several() -> bool:
+    """Whether there has ever been a second thread or task."""
+    return _State.several
