@@ -10,6 +10,7 @@ from typing import Any
 from dsim.api import rules
 from dsim.api.rules import rules_of
 from dsim.diagnostics import Diagnostic, LaunchTypeError
+from dsim.frontend import callables, source
 from dsim.frontend.own import Rules
 from dsim.frontend.types import Template
 from dsim.runtime.kernel import Kernel, bound_once
@@ -37,6 +38,7 @@ def kernel(function: Callable[..., Any]) -> Kernel:
     [0.0, 0.5, 1.0, 1.5]
     """
     _refuse_other(function, "kernel")
+    source.remember(function)
     return Kernel(function)
 
 
@@ -155,6 +157,7 @@ class Func:
 def func(function: Callable[..., Any]) -> Func:
     """Decorator: the function can be called in kernels and in other funcs."""
     _refuse_other(function, "func")
+    source.remember(function)
     return Func(function)
 
 
@@ -192,7 +195,8 @@ class Derivative:
 
     def __init__(self, mode: str, function: Any) -> None:
         self.__dsim_derivative__ = (mode, function)
-        self.__name__ = f"{'forward' if mode == 'jvp' else 'grad'}({function.__name__})"
+        name = getattr(function, "__name__", type(function).__name__)
+        self.__name__ = f"{'forward' if mode == 'jvp' else 'grad'}({name})"
 
     def __call__(self, *_: Any) -> Any:
         """Refuses: there is nothing to run outside kernels."""
@@ -221,9 +225,9 @@ def grad(function: Any) -> Derivative:
 
 
 def _derivative(mode: str, function: Any, name: str) -> Derivative:
-    if not isinstance(function, Func | Derivative):
+    if callables.of(function) is None:
         kind = "a kernel" if isinstance(function, Kernel) else type(function).__name__
-        raise TypeError(f"{name}() takes a func (a function under @func), not {kind}")
+        raise TypeError(f"{name}() takes a func or a plain Python function, not {kind}")
     return Derivative(mode, function)
 
 

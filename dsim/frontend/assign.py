@@ -19,6 +19,7 @@ from dsim.frontend.values import (
     StructField,
     Value,
     describe,
+    is_number,
 )
 from dsim.ir.types import ScalarType
 
@@ -71,7 +72,7 @@ def assign_name(
         return
     if old is not None and scalars(old) and not is_open(old):
         value = shown(f, name, converted(f, name, value, old), target)
-    else:
+    elif not (f.plain and is_number(value) and type is None):  # to Python, a name has no type
         value = shown(f, name, fixed(f, name, value, target, type), target)
         if isinstance(value, Mat) and (f.name, name) in f.c.buffered:
             value = buffered(f, name, value)

@@ -3,33 +3,32 @@
 from __future__ import annotations
 
 import ast
+import functools
 import inspect
-import types
-from collections.abc import Callable, Sized
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, NoReturn
 
 from dsim.frontend import (
     advice,
+    by_value,
     elementary,
     field_methods,
     hints,
     loop_ranges,
     loops,
     matrices,
+    names,
     python_calls,
-    python_operators,
-    randomness,
     references,
     struct_methods,
     structs,
     updates,
 )
 from dsim.frontend.builtins import builtin
+from dsim.frontend.callables import callable_of, given_to
 from dsim.frontend.captures import is_function, is_kernel, is_layout_node
-from dsim.frontend.derive import Derivative
 from dsim.frontend.elements import store
 from dsim.frontend.frame import Frame
-from dsim.frontend.funcs import LocalFunc
 from dsim.frontend.items import items
 from dsim.frontend.messages import report_print
 from dsim.frontend.names import suggestion
@@ -40,17 +39,18 @@ from dsim.frontend.types import matrix_type, scalar_type, struct_type
 from dsim.frontend.values import (
     Element,
     Field,
+    Keywords,
+    LocalFunc,
     Mat,
     Method,
     Opaque,
+    Partial,
     Struct,
     StructElement,
     StructField,
     Value,
     describe,
-    is_number,
     is_scalar,
-    listed,
 )
 
 
@@ -59,7 +59,7 @@ def call(f: Frame, node: ast.Call, used: bool, hint: str = "t") -> Value:
     callee = f.place(node.func)
     if isinstance(callee, Method):
         return _method(f, callee, node, hint)
-    if isinstance(callee, LocalFunc):
+    if isinstance(callee, LocalFunc | Partial):
         return f.c.language.invoke(f, callee, *arguments(f, node), node, hint)
     if not isinstance(callee, Opaque):
         f.refuse("unknown-function", f"{describe(callee)} cannot be called", node.func)
@@ -86,10 +86,22 @@ def arguments(f: Frame, node: ast.Call) -> tuple[list[Value], dict[str, Value]]:
             args.append(f.value(n))
     keywords: dict[str, Value] = {}
     for k in node.keywords:
-        if k.arg is None:
-            f.refuse("syntax", "kernels have no `**` in calls", k.value, help="write the arguments out")
-        keywords[k.arg] = f.value(k.value)
+        given = _opened(f, k.value) if k.arg is None else {k.arg: f.value(k.value)}
+        for name, value in given.items():
+            if name in keywords:
+                f.refuse("argument", f"the argument `{name}` is given twice", k.value)
+            keywords[name] = value
     return args, keywords
+
+
+def _opened(f: Frame, node: ast.expr) -> Mapping[str, Value]:
+    """The arguments that ``**node`` stands for."""
+    value = f.value(node)
+    if isinstance(value, Keywords | Struct):
+        return value.members
+    if isinstance(value, Opaque) and isinstance(value.value, Mapping):
+        return {str(key): names.item(f, value, key, node) for key in value.value}
+    f.refuse("argument", f"{describe(value)} holds no arguments by name", node, help="write them out")
 
 
 # ------------------------------------------------------------------ builtins
@@ -102,8 +114,8 @@ def _builtin(
         return structs.literal(f, args, keywords, node)
     if name in matrices.MAKERS:
         return _checked(f, name, node, matrices.MAKERS[name], *args, **keywords)
-    if name in _BY_VALUE:
-        return _checked(f, name, node, _BY_VALUE[name], hint, *args, **keywords)
+    if name in by_value.FUNCTIONS:
+        return _checked(f, name, node, by_value.FUNCTIONS[name], hint, *args, **keywords)
     if name in matrices.METHODS and name not in elementary.FUNCTIONS and args:
         owner = operand(f.emit, args[0])
         if not isinstance(owner, Mat):
@@ -140,107 +152,6 @@ def _checked(
     return run(f, *args, **keywords)
 
 
-def _cast(f: Frame, hint: str, value: Value, dtype: Value) -> Value:
-    to = matrices.dtype(f, dtype)
-    assert to is not None
-    return elementary.cast(f.emit, value, to, hint)
-
-
-def _bit_cast(f: Frame, hint: str, value: Value, dtype: Value) -> Value:
-    to = matrices.dtype(f, dtype)
-    assert to is not None
-    atom = f.emit.number(value)
-    if to.bits != atom.type.bits:
-        f.emit.refuse("type", f"`bit_cast` needs types of one width, got {atom.type} and {to}")
-    return f.emit.let("bit_cast", atom, type=to, hint=hint)
-
-
-def _to(kind: type) -> Callable[..., Value]:
-    def convert(f: Frame, hint: str, value: Value = 0) -> Value:
-        if is_number(value) or (isinstance(value, str) and kind is float):  # float("inf")
-            return kind(value)
-        to = scalar_type(kind, f.emit.settings)
-        assert to is not None
-        return elementary.cast(f.emit, value, to, hint)
-
-    return convert
-
-
-def _rounded(step: str) -> Callable[..., Value]:
-    """Python's `round`, `math.floor`, `math.ceil`: integers come out."""
-
-    def convert(f: Frame, hint: str, value: Value) -> Value:
-        return elementary.cast(
-            f.emit, elementary.FUNCTIONS[step](f.emit, value), f.emit.settings.default_ip, hint
-        )
-
-    return convert
-
-
-def _len(f: Frame, hint: str, value: Value) -> Value:
-    if isinstance(value, Mat):
-        return value.shape[0]
-    if isinstance(value, tuple | list):
-        return len(value)
-    if isinstance(value, Struct):
-        return len(value.members)
-    if isinstance(value, Opaque) and isinstance(value.value, Sized):
-        if value.path is not None:
-            f.c.captures.length(value.path, value.value)
-        return len(value.value)
-    help = "use its `shape`" if type(value).__name__ == "Field" else ""
-    f.emit.refuse("type", f"{describe(value)} has no length", help=help)
-
-
-def _random(f: Frame, hint: str, dtype: Value = None) -> Value:
-    return randomness.random(f, matrices.dtype(f, dtype) or f.emit.settings.default_fp, hint)
-
-
-def _randn(f: Frame, hint: str, dtype: Value = None) -> Value:
-    return randomness.normal(f, matrices.dtype(f, dtype) or f.emit.settings.default_fp, hint)
-
-
-def _zip(f: Frame, hint: str, *args: Value, strict: Value = False) -> Value:
-    columns = [items(f, a, ast.Constant(None)) for a in args]
-    lengths = sorted({len(c) for c in columns})
-    if strict is True and len(lengths) > 1:
-        f.emit.refuse(
-            "argument", f"`zip` is to be strict, but goes through {listed(map(str, lengths))} items"
-        )
-    return [tuple(row) for row in zip(*columns, strict=False)]
-
-
-def _enumerate(f: Frame, hint: str, value: Value, start: Value = 0) -> Value:
-    return [(i, v) for i, v in enumerate(items(f, value, ast.Constant(None)), start)]
-
-
-def _reversed(f: Frame, hint: str, value: Value) -> Value:
-    return items(f, value, ast.Constant(None))[::-1]
-
-
-_BY_VALUE: dict[str, Callable[..., Value]] = {
-    "cast": _cast,
-    "bit_cast": _bit_cast,
-    "int": _to(int),
-    "float": _to(float),
-    "bool": _to(bool),
-    "int_round": _rounded("round"),
-    "int_floor": _rounded("floor"),
-    "int_ceil": _rounded("ceil"),
-    "len": _len,
-    "random": _random,
-    "randn": _randn,
-    "zip": _zip,
-    "enumerate": _enumerate,
-    "reversed": _reversed,
-    "range": loop_ranges.counted,
-    "ndrange": loop_ranges.grid,
-    "grouped": loop_ranges.grouped,
-    "assume_in_range": hints.assume_in_range,
-    "loop_unique": hints.loop_unique,
-}
-
-
 def _static(f: Frame, name: str, node: ast.Call, used: bool) -> Value:
     return evaluate(f, node)
 
@@ -259,22 +170,6 @@ def _loop_config(f: Frame, name: str, node: ast.Call, used: bool) -> Value:
 
 def _atomic(f: Frame, name: str, node: ast.Call, used: bool) -> Value:
     return updates.atomic(f, name, node, used)
-
-
-def _derivative(mode: str) -> Callable[..., Value]:
-    """``forward(f)`` and ``grad(f)`` inside a kernel."""
-
-    def make(f: Frame, hint: str, function: Value) -> Value:
-        value = function.value if isinstance(function, Opaque) else None
-        if not is_function(value):
-            name = "forward" if mode == "jvp" else "grad"
-            f.emit.refuse("argument", f"`{name}` takes a func, got {describe(function)}")
-        return Opaque(Derivative((mode, value)))
-
-    return make
-
-
-_BY_VALUE |= {"forward": _derivative("jvp"), "grad": _derivative("vjp"), **python_operators.FUNCTIONS}
 
 
 _BY_SYNTAX: dict[str, Callable[[Frame, str, ast.Call, bool], Value]] = {
@@ -309,7 +204,7 @@ def _method(f: Frame, method: Method, node: ast.Call, hint: str) -> Value:
     owner = f.load(method.owner)
     if not isinstance(owner, Mat):
         if method.name == "cast":
-            return _checked(f, "cast", node, _cast, hint, owner, *args)
+            return _checked(f, "cast", node, by_value.cast, hint, owner, *args)
         f.refuse("unknown-attribute", f"{describe(owner)} has no method `{method.name}`", node)
     return _checked(f, method.name, node, known, owner, hint, *args, **keywords)
 
@@ -369,21 +264,33 @@ def _object(
         or python_calls.always_the_same(callee.value, args, keywords)
     ):
         return python_calls.call(f, callee, args, keywords, node)
-    _refuse_callee(f, callee.value, node)
+    function = callable_of(f, callee, node)
+    if function is None and isinstance(callee.value, functools.partial):
+        return _partial(f, callee, args, keywords, node, hint)
+    if function is None:
+        _refuse_callee(f, callee.value, node)
+    return f.c.language.invoke(f, function, args, keywords, node, hint)
 
 
-def _refuse_callee(f: Frame, value: Any, node: ast.Call) -> Value:
+def _partial(
+    f: Frame, callee: Opaque, args: list[Value], keywords: dict[str, Value], node: ast.Call, hint: str
+) -> Value:
+    """A call of ``functools.partial(builtin, …)``."""
+    name = builtin(callee.value.func)
+    if name is None or name in _BY_SYNTAX:
+        _refuse_callee(f, callee.value.func, node)
+    if callee.path is not None:
+        f.c.captures.function(callee.path, callee.value)
+    given = given_to(f, callee.value, callee.path, node)
+    return _builtin(f, name, [*given[0], *args], {**given[1], **keywords}, node, hint)
+
+
+def _refuse_callee(f: Frame, value: Any, node: ast.Call) -> NoReturn:
     name = getattr(value, "__name__", type(value).__name__)
-    if isinstance(value, types.FunctionType) and value.__module__.split(".")[0] not in _LIBRARIES:
-        f.refuse(
-            "unknown-function",
-            f"`{name}` is a plain Python function",
-            node,
-            help="decorate it with `@ds.func`",
-        )
-    help = advice.instead_of(value) or suggestion(name, [*elementary.FUNCTIONS, *_BY_VALUE])
-    help = help or "write it as a func: `@ds.func`"
+    advised = advice.instead_of(value)
+    if isinstance(value, type) and not advised:
+        help = "make it a struct: `@ds.dataclass`"
+        f.refuse("unknown-function", f"kernels cannot make a `{name}`", node.func, help=help)
+    help = advised or suggestion(name, [*elementary.FUNCTIONS, *by_value.FUNCTIONS])
+    help = help or "write it as a function of your own, or have Python call it once: `ds.static(…)`"
     f.refuse("unknown-function", f"kernels do not know `{name}`", node.func, help=help)
-
-
-_LIBRARIES = {"numpy", "scipy", "torch", "jax"}

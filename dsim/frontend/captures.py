@@ -16,6 +16,7 @@ from typing import Any, Protocol, cast
 
 import numpy as np
 
+from dsim.frontend import snapshots
 from dsim.frontend.lowered import Capture
 from dsim.frontend.struct_types import StructType, is_host_struct
 from dsim.ir.types import ScalarType
@@ -182,10 +183,14 @@ class Path:
 
 
 class Surroundings:
-    """The names around a function: its closure, its module, Python's builtins."""
+    """The names around a function: its closure, its module, Python's builtins.
 
-    def __init__(self, function: types.FunctionType) -> None:
+    `path` leads to the function, when another one made by the same `def` may come to stand there.
+    """
+
+    def __init__(self, function: types.FunctionType, path: Path | None = None) -> None:
         code = function.__code__
+        self.path = path
         self.cells = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
         self.module: dict[str, Any] = function.__globals__
         self.local = frozenset(code.co_varnames) | frozenset(code.co_cellvars)
@@ -193,8 +198,11 @@ class Surroundings:
     def find(self, name: str) -> tuple[Path, int] | None:
         """Where `name` leads, and the identity of the scope that holds it; None when nowhere."""
         if name in self.cells:
-            cell = self.cells[name]
-            return Path(name, lambda: _content(cell)), id(cell)
+            cell, path = self.cells[name], self.path
+            if path is None:
+                return Path(name, lambda: _content(cell)), id(cell)
+            read, place = path.read, list(self.cells).index(name)
+            return Path(name, lambda: _content(read().__closure__[place])), id(cell)
         if name in self.module:
             module = self.module
             return Path(name, lambda: module.get(name, MISSING)), id(module)
@@ -272,22 +280,13 @@ class Captures:
         self.objects.setdefault(path.text, Capture(path.text, value, path.read))
 
     def function(self, path: Path, value: object) -> None:
-        """The func `value` is compiled in; a method counts as its function, whatever object binds it."""
-        read = path.read
-        self.objects.setdefault(path.text, Capture(path.text, _code(value), lambda: _code(read())))
+        """The func or plain function `value` is compiled in: its code, and of a method its owner."""
+        now = snapshots.watch(path.read, value, MISSING)
+        self.objects.setdefault(path.text, Capture(path.text, value, now))
 
 
 def _length(value: object) -> object:
     return len(value) if isinstance(value, Sized) else MISSING
-
-
-def _code(function: object) -> object:
-    """What a func is made of: its rules, or its Python function, or itself when it is a derivative."""
-    rules = getattr(function, "__dsim_rules__", None)
-    if rules is not None:
-        return rules  # given to one function only
-    python = getattr(function, "__dsim_func__", function)
-    return getattr(python, "__func__", python)
 
 
 _PLAIN = {int, float, bool, str}

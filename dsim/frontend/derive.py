@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import ast
+import functools
 import itertools
 from dataclasses import dataclass
 from typing import Any
 
+from dsim.frontend import callables
 from dsim.frontend.frame import Frame
 from dsim.frontend.operators import operand
 from dsim.frontend.own import is_floating
 from dsim.frontend.problems import RefusedError
 from dsim.frontend.scope import DRAWS
 from dsim.frontend.structure import fits, labels, rebuilt, same, scalars
-from dsim.frontend.values import Struct, Value, describe, is_scalar
+from dsim.frontend.values import LocalFunc, Partial, Struct, Value, describe, is_scalar
 from dsim.ir.build import const
 from dsim.ir.nodes import Accumulate, Atom, Block, Const, Derive, Print, Statement, Store, Var
 from dsim.ir.walk import statements
@@ -49,6 +51,14 @@ def _floating(f: Frame, value: Value, alone: bool) -> Value:
 
 def arities(function: Any) -> set[int]:
     """How many arguments a func, or a derivative, may take (its tangents counted)."""
+    if isinstance(function, LocalFunc):
+        spec = function.node.args
+        most = len(spec.posonlyargs) + len(spec.args)
+        return set(range(most - len(spec.defaults), most + 1))
+    if isinstance(function, Partial | functools.partial):
+        inner = function.function if isinstance(function, Partial) else function.func
+        return {n - len(function.args) for n in arities(inner) if n >= len(function.args)}
+    function = callables.of(function)
     mode = getattr(function, "__dsim_derivative__", None)
     if mode is None:
         python = function.__dsim_func__

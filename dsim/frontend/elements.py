@@ -88,6 +88,9 @@ def cast(f: Frame, s: Scalar, to: ScalarType, name: str) -> Atom:
 def cast_local(f: Frame, s: Scalar, to: ScalarType, name: str, label: str) -> Atom:
     """`s` as the local `name`, a `to`, takes it, with a warning when digits are lost."""
     if f.emit.rounds(s, to):
+        if f.plain:  # where Python would go on with the float
+            message = f"`{name}` becomes a float here, and was an integer before"
+            f.emit.refuse("type", message, help=f"start `{name}` as a float")
         f.emit.warn(
             "type-change",
             f"a float becomes an integer here: `{name}` is an {to} since its first assignment",

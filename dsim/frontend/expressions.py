@@ -8,10 +8,11 @@ from collections.abc import Callable
 from dsim.frontend import branches, items, logic, names, structs, subscripts, text
 from dsim.frontend.elements import load
 from dsim.frontend.frame import Frame
+from dsim.frontend.lambdas import as_def
 from dsim.frontend.linear import matmul
 from dsim.frontend.operators import COMPARISONS, SIGNS, binary, condition, exact, unary
 from dsim.frontend.static import compile_time
-from dsim.frontend.values import Mat, Opaque, Value, describe, is_scalar
+from dsim.frontend.values import LocalFunc, Mat, Opaque, Value, describe, is_scalar
 from dsim.ir.nodes import Const
 
 Evaluate = Callable[[Frame, ast.expr, str], Value]
@@ -30,7 +31,6 @@ def place(f: Frame, node: ast.expr, hint: str = "t") -> Value:
 
 
 _UNSUPPORTED: dict[type, tuple[str, str]] = {
-    ast.Lambda: ("lambda", "write a func: `@ds.func def f(…): …`"),
     ast.Yield: ("yield", "store the values in a field"),
     ast.YieldFrom: ("yield", "store the values in a field"),
     ast.Await: ("await", "kernels run at once"),
@@ -224,6 +224,11 @@ def _call(f: Frame, node: ast.expr, hint: str) -> Value:
     return f.c.language.call(f, node, True, hint)
 
 
+def _lambda(f: Frame, node: ast.expr, hint: str) -> Value:
+    assert isinstance(node, ast.Lambda)
+    return LocalFunc(as_def(node), f)
+
+
 def _comprehension(f: Frame, node: ast.expr, hint: str) -> Value:
     assert isinstance(node, ast.ListComp)
     return items.comprehension(f, node)
@@ -259,6 +264,7 @@ _BY_NODE: dict[type, Evaluate] = {
     ast.Dict: _dictionary,
     ast.ListComp: _comprehension,
     ast.JoinedStr: _formatted,
+    ast.Lambda: _lambda,
     ast.NamedExpr: _named,
 }
 

@@ -105,6 +105,7 @@ class Frame:
         self.loops: list[str] = []  # the ``#go`` of the loops around this place, outermost first
         self.static = 0  # > 0 inside `static(...)`
         self.kind = "kernel"
+        self.plain = False  # a Python function without a decorator, which goes by Python's rules
         self.outer: Frame | None = None  # of a func defined inside another function
         self.returns: Value = None  # the annotation
         self.result_hint = "result"  # a name for what is returned

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import ast
 import copy
+import functools
 import types
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, get_args, get_origin
 
-from dsim.frontend import derive, elementary, own, recursion
+from dsim.diagnostics import KernelSyntaxError
+from dsim.frontend import callables, derive, elementary, own, recursion
+from dsim.frontend.callables import Plain
 from dsim.frontend.captures import Path, Surroundings
 from dsim.frontend.exits import assigned
 from dsim.frontend.frame import Frame
@@ -30,31 +33,50 @@ from dsim.frontend.types import (
     scalar_type,
     struct_type,
 )
-from dsim.frontend.values import Field, Mat, Opaque, Poison, Value, describe, is_scalar
+from dsim.frontend.values import (
+    Field,
+    Keywords,
+    LocalFunc,
+    Mat,
+    Opaque,
+    Partial,
+    Poison,
+    Value,
+    describe,
+    is_scalar,
+)
 from dsim.ir.build import TRUE
-
-
-@dataclass(frozen=True, eq=False)
-class LocalFunc:
-    """A func defined inside a kernel or func; it sees the locals around it as they are at the call."""
-
-    node: ast.FunctionDef
-    frame: Frame
 
 
 def invoke(
     f: Frame, function: Any, args: list[Value], keywords: dict[str, Value], node: ast.AST, hint: str = "t"
 ) -> Value:
     """The value of ``function(*args, **keywords)``, its body lowered here."""
-    mode = getattr(function, "__dsim_derivative__", None)
-    if mode is not None:
-        return derive.call(f, mode, args, keywords, node)
+    if isinstance(function, functools.partial):
+        function = callables.partial(f, function, None, node)
+    if isinstance(function, Partial):
+        given = {**function.keywords, **keywords}
+        return invoke(f, function.function, [*function.args, *args], given, node, hint)
     if isinstance(function, LocalFunc):
         inner = _local_frame(f, function, node)
         inner.result_hint = hint if hint != "t" else "result"
         return _inlined(f, inner, function.node, {}, args, keywords, node)
+    function = callables.of(function)  # what Python itself made a derivative of may be plain
+    mode = getattr(function, "__dsim_derivative__", None)
+    if mode is not None:
+        return derive.call(f, mode, args, keywords, node)
+    return _of_python(f, function, args, keywords, node, hint)
+
+
+def _of_python(
+    f: Frame, function: Any, args: list[Value], keywords: dict[str, Value], node: ast.AST, hint: str
+) -> Value:
+    """The value of a call of a func or a plain function."""
     python, owner = _unbound(f, function)
-    inner = _frame(f, python, node, hint)
+    inner = _frame(f, python, node, hint, getattr(function, "path", None))
+    if isinstance(function, Plain):
+        inner.plain = True
+        return _inlined(f, inner, python, {}, [*owner, *args], keywords, node)
     types_, args = annotated(inner, python), [*owner, *args]
     rules = getattr(function, "__dsim_rules__", None)
     if rules is None:
@@ -101,8 +123,9 @@ def invoke_keeping(
     """The value of a call, and what the parameters `kept` stand for after it."""
     python, owner = _unbound(f, function)
     inner = _frame(f, python, node, hint)
-    inner.kept = kept
-    value = _inlined(f, inner, python, annotated(inner, python), [*owner, *args], keywords, node)
+    inner.kept, inner.plain = kept, isinstance(function, Plain)
+    types_ = {} if inner.plain else annotated(inner, python)
+    value = _inlined(f, inner, python, types_, [*owner, *args], keywords, node)
     return value, {name: inner.scope.values[name] for name in kept}
 
 
@@ -116,9 +139,14 @@ def _unbound(f: Frame, function: Any) -> tuple[types.FunctionType, list[Value]]:
     return python.__func__, [Opaque(held, path)]
 
 
-def _frame(f: Frame, python: types.FunctionType, node: ast.AST, hint: str) -> Frame:
+def _frame(f: Frame, python: types.FunctionType, node: ast.AST, hint: str, path: Path | None = None) -> Frame:
     """Where the body of `python`, called at `node`, is lowered."""
-    inner = Frame(f.c, text_of(f, python), Surroundings(python), (*f.inlined, f.span(node)))
+    try:
+        text = text_of(f, python)
+    except KernelSyntaxError as error:
+        found = error.diagnostics[0]
+        f.refuse(found.code, found.message, node, help=found.help)
+    inner = Frame(f.c, text, Surroundings(python, path), (*f.inlined, f.span(node)))
     inner.result_hint = hint if hint != "t" else "result"
     return inner
 
@@ -134,9 +162,9 @@ def _local_frame(f: Frame, function: LocalFunc, node: ast.AST) -> Frame:
     outer = function.frame
     text = FunctionText(outer.text.source, function.node, outer.text.shift)
     around = copy.copy(outer.surroundings)
-    around.local = frozenset(assigned(function.node.body)) | {a.arg for a in function.node.args.args}
+    around.local = frozenset(assigned(function.node.body)) | {a.arg for a in every(function.node.args)}
     inner = Frame(f.c, text, around, (*f.inlined, f.span(node)))
-    inner.outer = outer
+    inner.outer, inner.plain = outer, outer.plain
     return inner
 
 
@@ -158,10 +186,13 @@ def _inlined(
     try:
         _bind(f, inner, key, types_, args, keywords, node)
         inner.scope.values[DRAWS] = f.scope.values[DRAWS]
+        before = callables.changeable(inner)
+        inner.kept |= before.keys()
         inner.run(inner.text.node.body, inner.kept)
     finally:
         f.c.active = f.c.active[:-1]
     f.scope.values[DRAWS] = inner.scope.values[DRAWS]
+    callables.refuse_changed(f, inner, before, node)
     return _result(f, inner, node)
 
 
@@ -239,23 +270,36 @@ def _given(
 ) -> dict[str, Value]:
     """The value of every parameter, in the order of the signature."""
     spec = inner.text.node.args
-    if spec.vararg or spec.kwarg:
-        f.refuse("syntax", f"the func `{inner.name}` takes `*` arguments", node, help="name every parameter")
     names = [a.arg for a in (*spec.posonlyargs, *spec.args)]
-    every = [*names, *(a.arg for a in spec.kwonlyargs)]
+    named = {a.arg for a in (*spec.args, *spec.kwonlyargs)}
     given = dict(zip(names, args, strict=False))
-    if len(args) > len(names):
+    more: dict[str, Value] = {}
+    if len(args) > len(names) and spec.vararg is None:
         f.refuse("argument", f"`{inner.name}` takes {_many(len(names))}, got {len(args)}", node)
     for name, value in keywords.items():
-        if name not in every or name in given:
+        if name in named and name not in given:
+            given[name] = value
+        elif spec.kwarg is not None and name not in named:
+            more[name] = value
+        else:
             f.refuse("argument", f"`{inner.name}` got an unexpected or repeated argument `{name}`", node)
-        given[name] = value
     for name, value in _defaults(inner, python, names).items():
         given.setdefault(name, value)
-    missing = [n for n in every if n not in given]
+    if spec.vararg is not None:
+        given[spec.vararg.arg] = tuple(args[len(names) :])
+    if spec.kwarg is not None:
+        given[spec.kwarg.arg] = Keywords(more)
+    order = [a.arg for a in every(spec)]
+    missing = [n for n in order if n not in given]
     if missing:
         f.refuse("argument", f"`{inner.name}` misses the argument `{missing[0]}`", node)
-    return {name: given[name] for name in every}
+    return {name: given[name] for name in order}
+
+
+def every(spec: ast.arguments) -> list[ast.arg]:
+    """All parameters, in the order of the signature."""
+    found = (*spec.posonlyargs, *spec.args, spec.vararg, *spec.kwonlyargs, spec.kwarg)
+    return [a for a in found if a is not None]
 
 
 def _bind(
@@ -278,12 +322,19 @@ def _many(count: int) -> str:
 
 def _defaults(inner: Frame, python: Any, names: list[str]) -> dict[str, Value]:
     if isinstance(python, ast.FunctionDef):
-        nodes = python.args.defaults
-        assert inner.outer is not None
-        return dict(zip(names[len(names) - len(nodes) :], map(inner.outer.value, nodes), strict=True))
+        spec, outer = python.args, inner.outer
+        assert outer is not None
+        found = dict(zip(names[len(names) - len(spec.defaults) :], spec.defaults, strict=True))
+        found |= {a.arg: d for a, d in zip(spec.kwonlyargs, spec.kw_defaults, strict=True) if d is not None}
+        return {name: outer.value(n) for name, n in found.items()}
     values = python.__defaults__ or ()
     found = dict(zip(names[len(names) - len(values) :], values, strict=True)) | (python.__kwdefaults__ or {})
-    return {name: imported(inner, value, None, inner.text.node) for name, value in found.items()}
+    return {name: imported(inner, v, _default_path(python, v), inner.text.node) for name, v in found.items()}
+
+
+def _default_path(python: types.FunctionType, value: object) -> Path | None:
+    """How a default is looked at again at each launch: a list may change by itself, a number cannot."""
+    return None if isinstance(value, int | float | str | None) else Path(python.__name__, lambda: value)
 
 
 def _parameter(

@@ -13,9 +13,12 @@ from dsim.frontend.values import (
     Element,
     Field,
     Grid,
+    Keywords,
+    LocalFunc,
     Mat,
     Method,
     Opaque,
+    Partial,
     Range,
     Struct,
     StructField,
@@ -29,6 +32,8 @@ from dsim.frontend.values import (
 )
 from dsim.ir.nodes import Const
 from dsim.ir.types import ScalarType
+
+_KNOWN = (Field, StructField, Opaque, Unrolled, Grid, Range, Method, Keywords, LocalFunc, Partial)
 
 
 def buffered(f: Frame, name: str, value: Mat) -> Element:
@@ -76,7 +81,7 @@ def fixed(f: Frame, name: str, value: Value, node: ast.AST, type: ScalarType | N
             node,
             help="number the cases, or decide outside the kernel",
         )
-    if isinstance(value, Field | StructField | Opaque | Unrolled | Grid | Range | Method) or callable(value):
+    if isinstance(value, _KNOWN):
         return value
     f.refuse("type", f"{describe(value)} cannot be kept in a local", node)
 

@@ -11,7 +11,7 @@ from dsim.frontend.branches import choose, fork
 from dsim.frontend.elements import store
 from dsim.frontend.exits import assigned, breaks
 from dsim.frontend.frame import Frame, Nest
-from dsim.frontend.items import bind_target, known
+from dsim.frontend.items import bind_target, items, known
 from dsim.frontend.names import member_field
 from dsim.frontend.scope import DRAWS, LIVE, RETURNED
 from dsim.frontend.structure import same
@@ -50,6 +50,9 @@ def counted(f: Frame, s: ast.For) -> None:
     _no_else(f, s)
     value = f.place(s.iter)
     grid = loop_ranges.of_value(f, value)
+    if grid is None and f.plain:
+        written_out(f, s, items(f, value, s.iter), isinstance(value, tuple | list | Mat | Opaque))
+        return
     if grid is None:
         _refuse_iterable(f, value, s.iter)
     labels = _labels(f, s.target, grid, s)

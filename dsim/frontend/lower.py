@@ -10,13 +10,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
-from dsim.diagnostics import CompilationError, Diagnostic, Source
+from dsim.diagnostics import CompilationError, Diagnostic, KernelSyntaxError, Source
 from dsim.frontend import calls, elements, expressions, funcs, statements
 from dsim.frontend.assign import assign
 from dsim.frontend.captures import Captures, Path, Surroundings, is_host_matrix
 from dsim.frontend.emit import Emitter
 from dsim.frontend.frame import Compilation, Frame, Language, RestartError
 from dsim.frontend.kinks import with_kinks
+from dsim.frontend.lambdas import NAME as LAMBDA
 from dsim.frontend.local_values import buffered
 from dsim.frontend.lowered import AnyReturn, Lowered, Param, Returns, Settings, StructParam
 from dsim.frontend.memories import Memories
@@ -72,7 +73,11 @@ def lower(
         With every error that was found, in the order of the text.
     """
     python, known = _unbound(function, dict(bound or {}))
-    attempt = _Attempt(python, read(python), settings or Settings(), kind, known)
+    text = read(python)
+    if text.node.name == LAMBDA:
+        message, help = f"a {kind} is not written as a `lambda`", "write it as a function with `def`"
+        raise KernelSyntaxError(Diagnostic("syntax", message, text.name_span(), help=help))
+    attempt = _Attempt(python, text, settings or Settings(), kind, known)
     with _room_for_nesting():
         try:
             return attempt.lowered(promoted)

@@ -18,7 +18,7 @@ from dsim.frontend.frame import Frame
 from dsim.frontend.names import imported
 from dsim.frontend.operators import exact
 from dsim.frontend.static import compile_time
-from dsim.frontend.values import Mat, Opaque, Value
+from dsim.frontend.values import Opaque, Value
 from dsim.ir.nodes import Const
 
 _STEADY = {
@@ -62,9 +62,10 @@ def always_the_same(function: object, args: list[Value], keywords: dict[str, Val
 
 
 def _known(value: Value) -> bool:
-    """Whether `value` is a number, a text, or numbers in brackets, known at compile time."""
-    if isinstance(value, Mat):
-        return all(_known(v) for v in value.entries)
+    """Whether `value` is a number, a text, or numbers in brackets, known at compile time.
+
+    No vector is: Python would get a list for it, which it multiplies in another way.
+    """
     if isinstance(value, tuple | list):
         return all(_known(v) for v in value)
     return isinstance(value, int | float | str | Const | None)

@@ -10,7 +10,6 @@ from dsim.frontend import assign, exits, loops, updates
 from dsim.frontend.branches import fork
 from dsim.frontend.carrying import revived
 from dsim.frontend.frame import Frame
-from dsim.frontend.funcs import LocalFunc
 from dsim.frontend.logic import of_value, truth
 from dsim.frontend.messages import report_assert
 from dsim.frontend.problems import RefusedError
@@ -18,7 +17,7 @@ from dsim.frontend.scope import LIVE, RETURNED
 from dsim.frontend.static import is_static_call, unrolled
 from dsim.frontend.structs import as_type
 from dsim.frontend.types import scalar_type, struct_type
-from dsim.frontend.values import POISON
+from dsim.frontend.values import POISON, LocalFunc
 from dsim.ir.build import FALSE, TRUE
 from dsim.ir.nodes import Const, Var
 

@@ -10,8 +10,7 @@ import ast
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from dsim.frontend import funcs, local_parts
-from dsim.frontend.captures import is_function
+from dsim.frontend import callables, funcs, local_parts
 from dsim.frontend.exits import assigned
 from dsim.frontend.frame import Frame
 from dsim.frontend.struct_types import StructType
@@ -28,14 +27,10 @@ def call(
     owner: Struct | StructElement = method.owner
     kind = owner.kind if isinstance(owner, Struct) else owner.field.kind
     assert kind is not None
-    function = kind.method(method.name)
-    if not is_function(function):
-        f.refuse(
-            "unknown-function",
-            f"`{method.name}` is a plain Python function",
-            node,
-            help="decorate it with `@ds.func`",
-        )
+    function = callables.of(kind.method(method.name))
+    if function is None:
+        message = f"`{method.name}` of {describe(owner)} is no function that kernels can call"
+        f.refuse("unknown-function", message, node, help="write it with `def` in the class")
     name = root_local(f, method.node, Struct)
     if name is not None and name not in f.scope.items:  # an argument may have changed it
         owner = local_parts.read(f, local_parts.find(f, name, method.node))
@@ -93,7 +88,8 @@ def _methods(kind: StructType | None, name: str) -> Iterator[tuple[StructType, A
 
 def _changes_owner(f: Frame, function: Any, kind: StructType, around: tuple[Any, ...]) -> bool:
     """Whether `function`, a method of `kind`, assigns to its first parameter or calls one that does."""
-    if function in around or not is_function(function) or not hasattr(function, "__dsim_func__"):
+    function = callables.of(function)
+    if function in around or not hasattr(function, "__dsim_func__"):
         return False
     python = function.__dsim_func__
     body, owner = funcs.text_of(f, python).node.body, python.__code__.co_varnames[0]

@@ -17,6 +17,7 @@ from dsim.frontend.operators import matrix
 from dsim.frontend.values import (
     Element,
     Field,
+    Keywords,
     Mat,
     Method,
     Opaque,
@@ -28,6 +29,7 @@ from dsim.frontend.values import (
     describe,
     describe_shape,
     is_scalar,
+    listed,
     size,
 )
 from dsim.ir.nodes import Assert, Atom, Const
@@ -45,10 +47,8 @@ def subscript(f: Frame, node: ast.Subscript, hint: str = "t") -> Value:
     if isinstance(owner, Field | StructField):
         return element(f, owner, field_index(f, node.slice, owner, node), node)
     keys = indices(f, node.slice)
-    if isinstance(owner, Struct | StructElement):
-        if len(keys) != 1 or not isinstance(keys[0], str):
-            f.refuse("index", f"{describe(owner)} has no elements", node, help="name a member: `p.x`")
-        return struct_member(f, owner, keys[0], node)
+    if isinstance(owner, Struct | StructElement | Keywords):
+        return _by_name(f, owner, keys, node)
     if isinstance(owner, Element) and owner.shape:
         return of_element(f, owner, keys, node)
     owner = f.load(owner)
@@ -59,6 +59,18 @@ def subscript(f: Frame, node: ast.Subscript, hint: str = "t") -> Value:
     if isinstance(owner, Mat):
         return of_matrix(f, owner, keys, node, hint)
     f.refuse("index", f"{describe(owner)} cannot be indexed", node)
+
+
+def _by_name(f: Frame, owner: Struct | StructElement | Keywords, keys: list[Value], node: ast.expr) -> Value:
+    """A member of a struct, or one of the arguments of a ``**`` parameter."""
+    if len(keys) != 1 or not isinstance(keys[0], str):
+        f.refuse("index", f"{describe(owner)} has no elements", node, help="name a member: `p.x`")
+    if not isinstance(owner, Keywords):
+        return struct_member(f, owner, keys[0], node)
+    if keys[0] not in owner.members:
+        given = listed(owner.members) or "none"
+        f.refuse("index", f"there is no argument `{keys[0]}`: those given are {given}", node)
+    return owner.members[keys[0]]
 
 
 def indices(f: Frame, node: ast.expr) -> list[Value]:

@@ -8,6 +8,7 @@ in memories, not loaded yet), a Python tuple or list of values, or something kno
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
@@ -149,6 +150,30 @@ class Unrolled:
     items: tuple[Any, ...]
 
 
+@dataclass(frozen=True, eq=False)
+class LocalFunc:
+    """A function defined inside a kernel or func; it sees the locals around it as they are at the call."""
+
+    node: ast.FunctionDef
+    frame: Any  # that of the function around
+
+
+@dataclass(frozen=True, eq=False)
+class Partial:
+    """A function some of whose arguments are given already, as by `functools.partial`."""
+
+    function: Any
+    args: tuple[Value, ...]
+    keywords: Mapping[str, Value]
+
+
+@dataclass(frozen=True, slots=True)
+class Keywords:
+    """What a ``**`` parameter stands for: arguments by their names, to be passed on or taken one by one."""
+
+    members: Mapping[str, Any]
+
+
 class Poison:
     """The value of a name whose assignment was refused; using it is not reported again."""
 
@@ -243,9 +268,17 @@ def _describe_object(value: Value) -> str:
         return f"the struct field `{of.name}`" if of is value else f"an element of `{of.name}`"
     if isinstance(value, Opaque):
         return f"a Python object of type `{type(value.value).__name__}`"
-    if isinstance(value, Range | Grid | Unrolled):
-        return "a range"
-    return {str: "a string", type(None): "None"}.get(type(value), f"a `{type(value).__name__}`")
+    if isinstance(value, Keywords):
+        return f"the arguments {listed(value.members)}"
+    return _KINDS.get(type(value), f"a `{type(value).__name__}`")
+
+
+_KINDS: dict[type, str] = {
+    str: "a string",
+    type(None): "None",
+    **dict.fromkeys((Range, Grid, Unrolled), "a range"),
+    **dict.fromkeys((LocalFunc, Partial), "a function"),
+}
 
 
 def describe_shape(shape: Shape) -> str:

@@ -156,6 +156,7 @@ class Instance:
             looking is not None and looking.kinks,
         )
         lowered = frontend.lower(self._function, types, self._promoted, bound=self.bound)
+        _refuse_restless(lowered)
         fields: dict[str, Field] = {}
         for name, field in lowered.fields.items():
             assert isinstance(field, Field)
@@ -171,6 +172,16 @@ class Instance:
         form = Form(kernel, fields, chosen.backend, chosen.check_bounds)
         form.watched_by = self.watched_by
         return Version(self, lowered, form, (*lowered.diagnostics, *diagnostics))
+
+
+def _refuse_restless(lowered: Lowered) -> None:
+    """Refuses what is another object each time it is looked at: it would be compiled in anew without end."""
+    for c in lowered.objects:
+        if c.read() is not c.value:
+            message = f"`{c.name}` is another object each time that it is looked at"
+            raise CompilationError(
+                Diagnostic("static", message, help="make it once, and keep it under a name")
+            )
 
 
 def _say(diagnostics: tuple[Diagnostic, ...], function: Any, strict: bool) -> None:

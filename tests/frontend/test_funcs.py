@@ -205,13 +205,6 @@ def test_errors_of_calls() -> None:
     def scalar(a: float):
         return a
 
-    @ti.func
-    def starred(*a):
-        return 1.0
-
-    def plain(a):
-        return a
-
     def recursion():
         x[0] = again(1.0)
 
@@ -236,9 +229,6 @@ def test_errors_of_calls() -> None:
     def kernel_in_kernel():
         step()
 
-    def plain_python():
-        x[0] = plain(x[0])
-
     def unknown():
         x[0] = one(1.0) + oen(1.0)
 
@@ -247,9 +237,6 @@ def test_errors_of_calls() -> None:
 
     def vector():
         x[0] = scalar(x.shape)
-
-    def star():
-        x[0] = starred(1.0)
 
     def number(a: float):
         x[0] = a(1.0)
@@ -265,11 +252,9 @@ def test_errors_of_calls() -> None:
     assert "return: `half` does not return a value on every way" in refused(half_way)
     assert "return: one `return` gives a float, another a vector of 2" in refused(two_kinds)
     assert "a kernel cannot call a kernel\nhelp: make the called one a func" in refused(kernel_in_kernel)
-    assert "`plain` is a plain Python function\nhelp: decorate it with `@ds.func`" in refused(plain_python)
     assert "unknown-name: `oen` is not defined\nhelp: did you mean `one`?" in refused(unknown)
     assert "`keeps` assigns to its template parameter `a`" in refused(template)
     assert "`scalar` takes a scalar `a`, got a tuple of 1" in refused(vector)
-    assert "the func `starred` takes `*` arguments" in refused(star)
     assert "unknown-function: an f64 cannot be called" in refused(number)
     assert refused(host).startswith("unknown-function: kernels do not know `norm`")
 

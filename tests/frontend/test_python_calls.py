@@ -7,9 +7,8 @@ import random
 
 import pytest
 
-from dsim.diagnostics import CompilationError
 from dsim.frontend.python_calls import closed
-from tests.frontend.dialect import f, lowered, run
+from tests.frontend.dialect import f, lowered, run, ti
 
 calls = 0
 side = 3
@@ -116,19 +115,31 @@ def test_one_that_sees_a_variable_is_not_closed():
     scale = 3.0
 
 
-def test_refused_where_what_they_give_may_change():
-    y = f(1)
+def test_inlined_where_what_they_give_may_change():
+    y = f(2)
 
-    def number():
+    def k():
         y[0] = of_a_number()
+        y[1] = root(y[1], power=1)
 
-    def at_run_time():
-        y[0] = root(y[0])
+    y.values[1] = 5.0
+    run(k)
+    assert y.values.tolist() == [6.0, 5.0]
+    assert [c.name for c in lowered(k).captures] == ["side"]
 
-    for k in (number, at_run_time):
-        with pytest.raises(CompilationError, match="is a plain Python function") as error:
-            lowered(k)
-        assert "help: decorate it with `@ds.func`" in str(error.value)
+
+def test_vectors_are_no_lists():
+    y = f(2)
+
+    def twice(v):
+        return v * 2
+
+    def k():
+        w = twice(ti.Vector([1.0, 2.0]))
+        y[0], y[1] = w[0], w[1]
+
+    run(k)
+    assert y.values.tolist() == [2.0, 4.0]
 
 
 def test_lists_of_pythons_are_vectors_and_matrices():

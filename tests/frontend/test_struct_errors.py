@@ -157,12 +157,6 @@ def test_two_branches_of_different_kinds() -> None:
 
 
 def test_methods_that_cannot_change_their_struct() -> None:
-    def plain_function(b: Ball) -> float:
-        return Odd().twice()
-
-    Odd = ti.types.struct(a=ti.f64)
-    Odd = type(Odd)(Odd.members, (("twice", lambda self: 2 * self.a),), "Odd")
-
     def through_a_local_func(b: Ball):
         @ti.func
         def g():
@@ -189,7 +183,6 @@ def test_methods_that_cannot_change_their_struct() -> None:
         while b.bounce(0.0) > 0.0:
             pass
 
-    assert said(plain_function)[1:] == ("`twice` is a plain Python function", "decorate it with `@ds.func`")
     assert said(through_a_local_func)[:2] == (
         "b.push(1.0)", "`push` changes its struct, and a `Ball` cannot be changed here",
     )  # fmt: skip

@@ -1,0 +1,56 @@
+"""Functions written as `lambda`: which of those in a text a function is, and the same as a `def`."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import types
+
+NAME = "<lambda>"  # what Python calls all of them
+
+
+def find(code: types.CodeType, lines: list[str]) -> list[ast.Lambda]:
+    """The lambdas in `lines` that `code` may be that of.
+
+    It is one when Python kept the columns of its instructions; else all that begin in its line.
+    """
+    try:
+        tree = _parsed("".join(lines))
+    except SyntaxError:
+        return []
+    nodes = (n for n in ast.walk(tree) if isinstance(n, ast.Lambda))
+    here = [n for n in nodes if n.lineno == code.co_firstlineno]
+    places = set(code.co_positions())
+    exact = [n for n in here if _place(n.body) in places and _within(n.body, places)]
+    return exact if any(p[2] for p in places if p[2] is not None) else here
+
+
+@functools.lru_cache(maxsize=8)
+def _parsed(text: str) -> ast.Module:
+    return ast.parse(text)
+
+
+_Place = tuple[int | None, int | None, int | None, int | None]
+
+
+def _place(node: ast.expr) -> _Place:
+    return node.lineno, node.end_lineno, node.col_offset, node.end_col_offset
+
+
+def _within(node: ast.expr, places: set[_Place]) -> bool:
+    """Whether all `places` lie in `node`, but those at the beginning of a line: they mean nothing."""
+    first, last, start, end = _place(node)
+    for a, b, c, d in places:
+        if a is None or b is None or c is None or d is None or c == d == 0:
+            continue
+        if (a, c) < (first, start) or (b, d) > (last, end):
+            return False
+    return True
+
+
+def as_def(node: ast.Lambda) -> ast.FunctionDef:
+    """``lambda a: e`` as a function that returns `e`, with the places of the lambda."""
+    result = ast.copy_location(ast.Return(node.body), node.body)
+    return ast.copy_location(
+        ast.FunctionDef(name=NAME, args=node.args, body=[result], decorator_list=[], returns=None), node
+    )

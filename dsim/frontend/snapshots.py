@@ -1,0 +1,116 @@
+"""Whether a function that was compiled into a kernel is still the same one."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import types
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Same:
+    """An object, equal to itself only."""
+
+    held: object
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and other.held is self.held
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+_NUMBERS = {bool, int, float}
+
+
+def snapshot(function: object) -> object:
+    """What `function` is made of, to be compared with ``==``.
+
+    Its code, the owner of a method, the rules of a func, and what it sees of the functions around it; of
+    numbers there only the type, because their values are looked at by themselves. Two functions that one
+    `def`, run twice, has made are equal if they see the same.
+    """
+    return _of(function, ())
+
+
+def _of(value: object, around: tuple[object, ...]) -> object:
+    if any(value is outer for outer in around):
+        return len(around)  # a function that sees itself
+    inner = (*around, value)
+    if isinstance(value, types.FunctionType):
+        return _of_function(value, inner)
+    if isinstance(value, types.MethodType):
+        return (_of(value.__func__, inner), _Same(value.__self__))
+    if isinstance(value, functools.partial):
+        keywords = tuple((k, _content(v, inner)) for k, v in value.keywords.items())
+        return (_of(value.func, inner), tuple(_content(a, inner) for a in value.args), keywords)
+    return _of_object(value, inner)
+
+
+def _of_object(value: object, around: tuple[object, ...]) -> object:
+    """A func, a derivative of one, a function that remembers, or any object that can be called."""
+    derivative = getattr(value, "__dsim_derivative__", None)
+    if derivative is not None:
+        return (derivative[0], _of(derivative[1], around))
+    if isinstance(value, functools._lru_cache_wrapper):
+        return _of(value.__wrapped__, around)
+    python = getattr(value, "__dsim_func__", None)
+    if python is not None and not isinstance(value, type):
+        return (_of(python, around), _Same(getattr(value, "__dsim_rules__", None)))
+    called = inspect.getattr_static(type(value), "__call__", None)
+    if isinstance(called, types.FunctionType):
+        return (_Same(value), _of(called, around))
+    return _Same(value)
+
+
+def _of_function(function: types.FunctionType, around: tuple[object, ...]) -> object:
+    seen = tuple(_content(_cell(c), around) for c in function.__closure__ or ())
+    defaults = (function.__defaults__ or (), tuple((function.__kwdefaults__ or {}).items()))
+    held = tuple(v if type(v) in _NUMBERS else _Same(v) for v in defaults[0])
+    named = tuple((k, v if type(v) in _NUMBERS else _Same(v)) for k, v in defaults[1])
+    return (_Same(function.__code__), _Same(function.__globals__), seen, held, named)
+
+
+def _cell(cell: types.CellType) -> object:
+    try:
+        return cell.cell_contents
+    except ValueError:  # not assigned yet
+        return None
+
+
+def _content(value: object, around: tuple[object, ...]) -> object:
+    if type(value) in _NUMBERS:
+        return type(value)
+    return _of(value, around) if callable(value) and len(around) < 8 else _Same(value)
+
+
+def watch(read: Callable[[], Any], value: Any, gone: object) -> Callable[[], Any]:
+    """A function that gives `value` as long as what `read` gives is the same, and else `gone`."""
+    before = snapshot(value)
+    python = _python(value)
+    code, rules = getattr(python, "__code__", None), getattr(value, "__dsim_rules__", None)
+
+    def now() -> Any:
+        found = read()  # at every launch: the common cases first
+        if (
+            (found is value or _same_method(found, value))
+            and getattr(python, "__code__", None) is code
+            and getattr(found, "__dsim_rules__", None) is rules
+        ):
+            return value
+        return value if snapshot(found) == before else gone
+
+    return now
+
+
+def _python(value: Any) -> Any:
+    python = getattr(value, "__dsim_func__", value)
+    return getattr(python, "__func__", python)
+
+
+def _same_method(a: object, b: object) -> bool:
+    return (
+        type(a) is type(b) is types.MethodType and a.__func__ is b.__func__ and a.__self__ is b.__self__  # type: ignore[attr-defined]
+    )
