@@ -1,8 +1,8 @@
 """What kernels can call besides builtins: funcs, derivatives, plain Python functions, and parts of a call.
 
 A plain function is inlined as a func is, but by Python's rules: its annotations do nothing, and a name that
-stands for a Python number may stand for any other value later. Functions of Python's own library and of others
-are none of them: they are not written in the kernel language.
+stands for a Python number may stand for any other value later. Functions of Python's own library and of other
+libraries are none of them: they are not written in the kernel language.
 """
 
 from __future__ import annotations

@@ -10,19 +10,14 @@ NAME = "<lambda>"  # what Python calls all of them
 
 
 def find(code: types.CodeType, lines: list[str]) -> list[ast.Lambda]:
-    """The lambdas in `lines` that `code` may be that of.
-
-    It is one when Python kept the columns of its instructions; else all that begin in its line.
-    """
+    """The lambdas in `lines` that begin in the line of `code`, by its columns the likely ones first."""
     try:
         tree = _parsed("".join(lines))
     except SyntaxError:
         return []
-    nodes = (n for n in ast.walk(tree) if isinstance(n, ast.Lambda))
-    here = [n for n in nodes if n.lineno == code.co_firstlineno]
     places = set(code.co_positions())
-    exact = [n for n in here if _place(n.body) in places and _within(n.body, places)]
-    return exact if any(p[2] for p in places if p[2] is not None) else here
+    nodes = (n for n in ast.walk(tree) if isinstance(n, ast.Lambda) and n.lineno == code.co_firstlineno)
+    return sorted(nodes, key=lambda n: (_place(n.body) not in places, not _within(n.body, places)))
 
 
 @functools.lru_cache(maxsize=8)

@@ -87,30 +87,58 @@ def _content(value: object, around: tuple[object, ...]) -> object:
 
 
 def watch(read: Callable[[], Any], value: Any, gone: object) -> Callable[[], Any]:
-    """A function that gives `value` as long as what `read` gives is the same, and else `gone`."""
+    """A function that gives `value` as long as what `read` gives is the same, and else `gone`.
+
+    It is called at every launch, so the common cases come first.
+    """
     before = snapshot(value)
-    python = _python(value)
-    code, rules = getattr(python, "__code__", None), getattr(value, "__dsim_rules__", None)
+
+    def compared(found: Any) -> Any:
+        return value if snapshot(found) == before else gone
+
+    if isinstance(value, types.FunctionType):
+        return _of_plain(read, value, compared)
+    if isinstance(value, types.MethodType):
+        return _of_method(read, value, compared)
+    python = getattr(value, "__dsim_func__", None)
+    python = getattr(python, "__func__", python)
+    if not isinstance(python, types.FunctionType) or not hasattr(value, "__dsim_rules__"):
+        return lambda: compared(read())
+    code, rules = python.__code__, value.__dsim_rules__
 
     def now() -> Any:
-        found = read()  # at every launch: the common cases first
-        if (
-            (found is value or _same_method(found, value))
-            and getattr(python, "__code__", None) is code
-            and getattr(found, "__dsim_rules__", None) is rules
-        ):
-            return value
-        return value if snapshot(found) == before else gone
+        found = read()
+        same = found is value and found.__dsim_rules__ is rules and python.__code__ is code
+        return value if same else compared(found)
 
     return now
 
 
-def _python(value: Any) -> Any:
-    python = getattr(value, "__dsim_func__", value)
-    return getattr(python, "__func__", python)
+def _of_plain(
+    read: Callable[[], Any], value: types.FunctionType, compared: Callable[[Any], Any]
+) -> Callable[[], Any]:
+    code = value.__code__
+
+    def now() -> Any:
+        found = read()
+        return value if found is value and value.__code__ is code else compared(found)
+
+    return now
 
 
-def _same_method(a: object, b: object) -> bool:
-    return (
-        type(a) is type(b) is types.MethodType and a.__func__ is b.__func__ and a.__self__ is b.__self__  # type: ignore[attr-defined]
-    )
+def _of_method(
+    read: Callable[[], Any], value: types.MethodType, compared: Callable[[Any], Any]
+) -> Callable[[], Any]:
+    owner, python, code = value.__self__, value.__func__, getattr(value.__func__, "__code__", None)
+
+    def now() -> Any:
+        found = read()
+        same = (
+            type(found) is types.MethodType
+            and found.__self__ is owner
+            and found.__func__ is python
+            and getattr(python, "__code__", None) is code
+        )
+        return value if same else compared(found)
+
+    return now

@@ -165,7 +165,7 @@ def parse(source: Source, name: str) -> FunctionText:
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef) and node.name == name:
             return FunctionText(source, node, shift)
-    first = next(ast.walk(tree.body[0]))
+    first = tree.body[0] if tree.body else tree
     line = getattr(first, "lineno", 1) + shift
     span = Span(source, line, 0, line, len(source.line(line)))
     raise KernelSyntaxError(
