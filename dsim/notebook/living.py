@@ -34,7 +34,9 @@ class Shown:
     def __init__(self, run: ReportRun, dependencies: Dependencies, movable: bool) -> None:
         self._run = run
         self._dependencies = dependencies
-        self._handle = publish(bundle(run.report, run.tape))
+        made = bundle(run.report, run.tape)
+        run.timed()
+        self._handle = publish(made)
         self._scrubber: Scrubber | None = None
         if movable and Scrubber.useful(run.report):
             self._scrubber = Scrubber(run.report, run.look, lambda _: self._show(), self.outdated)

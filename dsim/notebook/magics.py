@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 from IPython.core.error import UsageError
@@ -44,6 +45,7 @@ class KernelMagics(Magics):
     @cell_magic
     def kernel(self, line: str, cell: str) -> None:
         """Help is `_HELP`."""
+        begin = time.perf_counter()
         this = cell_of(self.shell, line, cell)
         head = header_of(this)
         with reported(this, self.shell) as state:
@@ -51,7 +53,7 @@ class KernelMagics(Magics):
                 asked = request(kernels, head.options, self._names)
                 compiled = compile_cell(asked)
             state.compiled = asked.kernel.__name__
-            run = from_cell(this, lambda: ReportRun(this, asked, compiled))
+            run = from_cell(this, lambda: ReportRun(this, asked, compiled, begin))
         self._last = run.recorded or self._last
         self._checks[asked.kernel.__name__] = run.check
         self.living.show(run)

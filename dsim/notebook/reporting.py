@@ -78,6 +78,13 @@ def _compiled(kernel: Kernel, asked: Request | None) -> Form | None:
 class ReportRun:
     """A report, and the run behind it, which can be looked into again.
 
+    Parameters
+    ----------
+    cell, asked, compiled
+        What there is to report about.
+    begin : float
+        When the cell began, by `time.perf_counter`.
+
     Attributes
     ----------
     report : dict
@@ -90,7 +97,8 @@ class ReportRun:
         How its gradient compares with differences, if that was asked for.
     """
 
-    def __init__(self, cell: Cell, asked: Request, compiled: Compiled) -> None:
+    def __init__(self, cell: Cell, asked: Request, compiled: Compiled, begin: float) -> None:
+        self._begin = begin
         self.cell, self.asked = cell, asked
         self.places = Places(cell)
         self.report = empty("kernel", cell.source.text, asked.kernel.__name__)
@@ -99,7 +107,8 @@ class ReportRun:
         self._probe: watched.Probe | None = None
         self._ran: runs.Ran | None = None
         self.tape, self.recorded, self.check = "", None, None
-        self.report["timings"]["compile_s"] = compiled.seconds
+        self._times = self.report["timings"]
+        self._times["compile_s"] = compiled.seconds
         texts: list[Json] = []
         for name, form in compiled.forms.items():
             self._describe(name, form)
@@ -107,6 +116,10 @@ class ReportRun:
         if compiled.form is not None and asked.options.runs:
             self._overheard(compiled.form)
         finished(self.report, self._summary, self._found, self.places, texts, self._shown)
+
+    def timed(self) -> None:
+        """Its cell is through: it takes the time since the cell began."""
+        self._times["total_s"] = time.perf_counter() - self._begin
 
     @property
     def _shown(self) -> str | None:
@@ -140,6 +153,7 @@ class ReportRun:
             found = runs.tangents(asked.kernel, asked.args, asked.forward, what, written)
             self._summary.tangents(", ".join(asked.forward), found)
         self._probe = watched.Probe(form, asked.kernel, asked.args, asked.loss, list(asked.forward.values()))
+        begin = time.perf_counter()
         try:
             seen = self._look(asked.options.probe)
         except (
@@ -147,6 +161,7 @@ class ReportRun:
         ) as error:  # the run succeeded: lines that cannot be looked into are no reason to fail
             self._probe, self._found = None, [*self._found, *error.diagnostics]
             return
+        self._times["lines_s"] = time.perf_counter() - begin
         self._found += [*self._births(seen), *kinks.told(seen.kinks, asked.options.loss)]
 
     def _births(self, seen: watched.Seen) -> list[Diagnostic]:
@@ -171,12 +186,14 @@ class ReportRun:
         self.report["tape"] = tape_json(ran.tape, self.cell.source.name)
         self.tape, self.recorded = tape_html(ran.tape), ran.tape
         timings = {"launch_s": ran.launch_s, "gradient_s": ran.gradient_s, **tape_timings(ran.tape)}
-        self.report["timings"].update(timings)
+        self._times.update(timings)
         if asked.options.check:
+            begin = time.perf_counter()
             made = checking.compared(asked.kernel, asked.args, loss, name, wrt)
             self.check = made.check
             self._summary.check(made.result, made.numbers)
             self._found += made.found
+            self._times["check_s"] = time.perf_counter() - begin
 
     # -- looking into an iteration
 

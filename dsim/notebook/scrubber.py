@@ -51,7 +51,7 @@ class Scrubber:
     indices : list of IntSlider
         One for each index.
     trip : IntSlider
-        Of the loops inside; hidden where there is only one trip.
+        Of the loops inside, counted from 1 as in the report's text; hidden where there is only one trip.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class Scrubber:
             _slider(i["name"], i["value"], i["low"], i["high"] - 1, "look into another iteration")
             for i in probe["indices"]
         ]
-        self.trip = _slider("trip", 0, 0, 0, "look at another trip of the loops inside")
+        self.trip = _slider("trip", 1, 1, 1, "look at another trip of the loops inside")
         self.said = widgets.Label()
         self.widget = _Row([*self.indices, self.trip, self.said], layout=widgets.Layout(flex_flow="row wrap"))
         self.widget.add_class("dsim-scrubber")  # the extension lets its sliders have the arrow keys
@@ -123,7 +123,7 @@ class Scrubber:
             return  # it would be another program's values
         at = tuple(s.value for s in self.indices)
         try:
-            report = self._look(at, None if self._last_trip else self.trip.value)
+            report = self._look(at, None if self._last_trip else self.trip.value - 1)
         except DsimError as error:
             self.said.value = harmless(error.diagnostics[0].message if error.diagnostics else str(error))
             return
@@ -138,8 +138,8 @@ class Scrubber:
         if trip is None:
             return
         self._following = True
-        self.trip.max = trip["count"] - 1
-        self.trip.value = trip["value"]
+        self.trip.max = trip["count"]
+        self.trip.value = trip["value"] + 1
         self._following = False
 
 

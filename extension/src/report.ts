@@ -157,6 +157,9 @@ export interface Timings {
   compile: number | null;
   launch: number | null;
   gradient: number | null;
+  lines: number | null;
+  check: number | null;
+  total: number | null;
   /** Of each folded call, all repeats together: forward, and its adjoint. */
   calls: Real[];
   backward: Real[];
@@ -175,6 +178,9 @@ export function timings(data: Report): Timings {
     compile: time('compile_s'),
     launch: time('launch_s'),
     gradient: time('gradient_s'),
+    lines: time('lines_s'),
+    check: time('check_s'),
+    total: time('total_s'),
     calls: list('calls_s'),
     backward: list('backward_s'),
     series: list('series_s'),

@@ -28,14 +28,23 @@ function kernelTables(report: Report): HTMLElement[] {
   });
 }
 
+/** How long the cell took, and what for: the parts add up to the whole. */
 function timeRows(report: Report): string[][] {
-  const { compile, launch, gradient } = timings(report);
-  const parts = [
+  const { compile, launch, gradient, lines, check, total } = timings(report);
+  const parts: [string, number | null][] = [
     ['compiled in', compile],
     ['launch', launch],
-    ['gradient', gradient]
-  ].flatMap(([name, time]) => (typeof time === 'number' ? [`${name} ${seconds(time)}`] : []));
-  return parts.length === 0 ? [] : [['time', parts.join(' · ')]];
+    ['gradient', gradient],
+    ['gradient check', check],
+    ['values and heat of lines', lines]
+  ];
+  if (total !== null) {
+    const rest = parts.reduce((left, [, time]) => left - (time ?? 0), total);
+    parts.push(['everything else', Math.max(rest, 0)]);
+  }
+  const told = parts.flatMap(([name, time]) => (time === null ? [] : [`${name} ${seconds(time)}`]));
+  const whole = total === null ? '' : `${seconds(total)} in all: `;
+  return told.length === 0 ? [] : [['time', whole + told.join(' · ')]];
 }
 
 /** What the editor shows line by line, for those who do not see it there. */

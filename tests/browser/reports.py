@@ -44,7 +44,14 @@ def report(source: str | None = GRAVITY, **changes) -> dict:
         "diagnostics": [],
         "listings": [],
         "tape": None,
-        "timings": {"compile_s": 0.031, "launch_s": 1.2e-5, "gradient_s": 2.1e-5, "calls_s": []},
+        "timings": {
+            "compile_s": 0.031,
+            "launch_s": 1.2e-5,
+            "gradient_s": 2.1e-5,
+            "lines_s": 0.05,
+            "total_s": 0.1,
+            "calls_s": [],
+        },
         **changes,
     }
 

@@ -30,7 +30,10 @@ def test_summary(lab):
     row = drawn.get_by_role("row").filter(has_text="accumulates")
     expect(row.get_by_role("rowheader")).to_have_text("accumulates")
     expect(row.get_by_role("cell")).to_have_text("U")
-    expect(drawn).to_contain_text("compiled in 31 ms · launch 12 µs · gradient 21 µs")
+    expect(drawn).to_contain_text(
+        "100 ms in all: compiled in 31 ms · launch 12 µs · gradient 21 µs · values and heat of lines 50 ms"
+        " · everything else 19 ms"
+    )
     expect(drawn.locator(".dsim-legend")).to_contain_text("how U reacts to a line: 0.05")
     expect(drawn.locator(".dsim-legend")).to_contain_text("values at i = 3, j = 0")
     drawn.get_by_text("Line by line").click()

@@ -127,6 +127,9 @@ def test_gravity(notebook):
     assert timings["compile_s"] > 0
     assert timings["launch_s"] >= timings["calls_s"][0] > 0
     assert timings["gradient_s"] == timings["backward_s"][0] > 0
+    parts = [timings[f"{part}_s"] for part in ("compile", "launch", "gradient", "lines")]
+    assert min(parts) > 0
+    assert timings["total_s"] > sum(parts)
     assert [len(timings[f"series{way}_s"]) for way in ("", "_backward")] == [1, 1]
 
 

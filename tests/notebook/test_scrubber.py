@@ -9,6 +9,8 @@ from IPython.utils.capture import capture_output
 from ipywidgets.widgets import widget as registry
 
 from dsim.diagnostics import Diagnostic, LaunchError
+from dsim.notebook.page import page
+from dsim.notebook.plain import text
 from dsim.notebook.report import MIME
 from dsim.notebook.scrubber import Scrubber
 from tests.notebook.cells import GRAVITY
@@ -45,7 +47,7 @@ def texts(report):
 def test_there_is_a_slider_for_each_index(live):
     found = sliders(live.good(GRAVITY))
     assert list(found) == ["i", "j", "trip"]
-    assert [(s.min, s.max, s.value) for s in found.values()] == [(0, 7, 0), (0, 7, 1), (0, 0, 0)]
+    assert [(s.min, s.max, s.value) for s in found.values()] == [(0, 7, 0), (0, 7, 1), (1, 1, 1)]
     assert found["trip"].layout.display == "none"
 
 
@@ -85,13 +87,21 @@ def test_trips_of_an_inner_loop(live):
     found = sliders(live.good(STEP))
     trip = found["trip"]
     assert trip.layout.display == ""
-    assert (trip.min, trip.max, trip.value) == (0, 9, 9)
-    (report,) = moved(trip, 0)
+    assert (trip.min, trip.max, trip.value) == (1, 10, 10)
+    (report,) = moved(trip, 1)
     p = live.names["x"].to_numpy()[3] * 0.9
     assert texts(report)[6, "p"].startswith(f"p = ({p[0]:.3g}, {p[1]:.3g})")
     assert report["probe"]["trip"] == {"value": 0, "count": 10}
     (report,) = moved(found["i"], 4)  # the trip stays the one that was chosen
     assert report["probe"]["trip"] == {"value": 0, "count": 10}
+
+
+def test_the_slider_and_the_texts_count_trips_alike(live):
+    trip = sliders(live.good(STEP))["trip"]
+    for chosen in (10, 1, 4):
+        (report,) = moved(trip, chosen) if trip.value != chosen else [live.good(STEP).report]
+        assert f"trip {chosen} of 10" in text(report)
+        assert f"trip {chosen} of 10" in page(report)
 
 
 def test_an_iteration_with_fewer_trips_shows_its_last_one(live):
@@ -100,11 +110,11 @@ def test_an_iteration_with_fewer_trips_shows_its_last_one(live):
         "    for j in range(i + 1):\n        s += y[j]\n    U[None] += s"
     )
     found = sliders(live.good(cell))
-    assert found["trip"].max == 7
-    moved(found["trip"], 5)
+    assert found["trip"].max == 8
+    moved(found["trip"], 6)
     (report,) = moved(found["i"], 2)
     assert report["probe"]["trip"] == {"value": 2, "count": 3}
-    assert found["trip"].max == 2
+    assert (found["trip"].max, found["trip"].value) == (3, 3)
     s = live.names["y"].to_numpy()[:3].sum()
     assert texts(report)[5, "s"].startswith(f"s = {s:.3g}")
 
