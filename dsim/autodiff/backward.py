@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial, reduce
 from typing import Literal
 
 from dsim.analysis.activity import Activity
@@ -152,6 +153,8 @@ def _statement(  # noqa: C901, PLR0912 (one case a node)
             restore(sweep, kept)
         case Call():
             _call(sweep, s, env, bars)
+        case Watch(what="value", source=source) if source:
+            sweep.births.setdefault(s.value, []).append(s)
         case Watch(what="value"):
             bar = bars.of(s.value)
             if bar is not None and (s.tie is None or any(map(sweep.reached.varies, s.across))):
@@ -182,10 +185,16 @@ def _let(sweep: Sweep, s: Let, env: Env, bars: Bars) -> None:
     terms = [b.term(swap(a, env)) for a in s.args]
     strong = s.var in sweep.unchosen and s.op not in _PASSED_ON
     result, factor = b.term(env[s.var]), b.term(const(1, s.var.type) if strong else bar)
+    products: list[Atom] = []
     for times, arg in zip(TABLE[s.op].times, s.args, strict=True):
         if times is not None and sweep.activity.varies(arg):
             product = times(*terms, result, factor).atom
-            bars.add(arg, b.let("mul_strong", product, bar) if strong else product)
+            products.append(b.let("mul_strong", product, bar) if strong else product)
+            bars.add(arg, products[-1])
+    watches = sweep.births.get(s.var, ()) if products else ()
+    for watch in watches:  # of a sum, since it is not finite where one of its terms is not
+        total = reduce(partial(b.let, "add"), products)
+        b.add(replace(watch, value=total, what="adjoint", source=(bar,), origin=b.origin))
 
 
 def _reacts(sweep: Sweep, s: If | For | While, bars: Bars) -> bool:

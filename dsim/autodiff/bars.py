@@ -10,7 +10,7 @@ from dsim.analysis.activity import Activity
 from dsim.autodiff.again import Again, Span
 from dsim.autodiff.names import ADJOINT, companion, zero
 from dsim.ir.build import Builder
-from dsim.ir.nodes import Accumulate, Atom, Memory, Statement, Var
+from dsim.ir.nodes import Accumulate, Atom, Memory, Statement, Var, Watch
 from dsim.ir.walk import Copier
 
 Env = dict[Var, Atom]  # a variable of the primal → its value in the adjoint kernel, in one block
@@ -82,6 +82,8 @@ class Sweep:
     forward : dict
         Names of variables of the adjoint kernel that only a forward run binds whose writes nobody sees
         later, and the number of the branch or loop that it runs.
+    births : dict
+        Of results of primitives, the watches for what is not finite and is made of what is.
     """
 
     builder: Builder
@@ -100,6 +102,7 @@ class Sweep:
     journals: dict[Memory, Memory] = field(default_factory=dict)
     loaded: dict[str, int] = field(default_factory=dict)
     forward: dict[str, int] = field(default_factory=dict)
+    births: dict[Atom, list[Watch]] = field(default_factory=dict)
 
     def memory(self, memory: Memory) -> Memory:
         """The memory that stands for the primal's `memory`."""

@@ -156,6 +156,12 @@ class Tangents:
 
     def _watch(self, s: Watch) -> None:
         self.builder.add(s)
+        if s.source:
+            tangent, source = self.of(s.value), tuple(t for a in s.source if (t := self.of(a)) is not None)
+            if tangent is not None and source:
+                made = replace(s, value=tangent, source=source, what="tangent", origin=self.builder.origin)
+                self.builder.add(made)
+            return
         tangent = self.of(s.value) if s.tie is None else self._crossing(s)
         if tangent is not None:
             made = replace(s, value=tangent, across=(), what="tangent", origin=self.builder.origin)

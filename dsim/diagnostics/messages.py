@@ -53,6 +53,7 @@ CODES: dict[str, Level] = {
     "recompiled": Level.WARNING,  # a kernel, for arrays of ever new shapes
     "type-change": Level.WARNING,
     "nan": Level.WARNING,  # a number that is not finite, where it was born
+    "infinite-slope": Level.WARNING,  # an infinite gradient comes to a point without a derivative
     "kink": Level.NOTE,  # a gradient comes through a point at which there is no derivative
     "overwrites": Level.NOTE,  # what a gradient needs; a tape saves it
 }

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial, reduce
 
 from dsim.diagnostics.places import outside
 from dsim.frontend.watches import Watches
@@ -20,6 +21,7 @@ from dsim.ir.nodes import (
     Call,
     Const,
     Derive,
+    If,
     Let,
     Load,
     Memory,
@@ -30,6 +32,9 @@ from dsim.ir.nodes import (
 from dsim.ir.primitives import TABLE
 from dsim.ir.types import f64
 from dsim.ir.walk import with_blocks
+
+_COMPARISONS = frozenset(("lt", "le", "gt", "ge"))
+_LOGIC = frozenset(("band", "bor", "bnot"))
 
 
 def with_kinks(block: Block, watches: Watches, builder: Builder) -> Block:
@@ -57,20 +62,37 @@ class _Marker:
         match s:
             case Let():
                 self.made[s.var] = s
-                kink = TABLE[s.op].kink
-                if kink is None or not s.var.type.is_float or s.origin.span is None:
-                    self.b.add(s)
-                else:
-                    self.mark(s, kink)
+                self.let(s)
             case Accumulate(op="min" | "max") if _shared(s) and s.origin.span is not None:
                 self.extremum(s)
             case Watch() if s.slot in self.indices:
                 self.at, self.loops = s.at, (*self.loops, self.indices[s.slot].name)
                 self.b.add(s)
+            case If():
+                compared = tuple(self.compared(s.cond))
+                raw = {r: self.b.fresh(r.name, r.type) for r in s.results if compared and r.type.is_float}
+                self.b.add(
+                    replace(with_blocks(s, self.block), results=tuple(raw.get(r, r) for r in s.results))
+                )
+                for r, one in raw.items():
+                    self.border(compared, one, r)
             case Derive() | Call():
                 self.b.add(s)
             case _:
                 self.b.add(with_blocks(s, self.block))
+
+    def let(self, s: Let) -> None:
+        """Appends `s`, with a watch if it is a primitive of floats with kinks, or a choice between floats."""
+        kink = TABLE[s.op].kink
+        compared = tuple(self.compared(s.args[0])) if s.op == "select" else ()
+        if not s.var.type.is_float or s.origin.span is None or not (kink or compared):
+            self.b.add(s)
+        elif kink is not None:
+            self.mark(s, kink)
+        else:
+            raw = self.b.fresh(s.var.name, s.var.type)
+            self.b.add(replace(s, var=raw))
+            self.border(compared, raw, s.var)
 
     def mark(self, s: Let, kink: Kink) -> None:
         """Appends `s` with its watch; its value is a copy, whose adjoint is that of this place alone."""
@@ -85,6 +107,25 @@ class _Marker:
                 across = tuple(a for one in across for a in self.squared(one))
             across = tuple(a for a in across if isinstance(a, Var))
             self.watch(s, s.var, tie, across)
+
+    def border(self, compared: tuple[Let, ...], raw: Var, value: Var) -> None:
+        """Appends the copy `value` of a choice's result, with a watch where both sides of it are equal."""
+        b, first = self.b, compared[0]
+        with b.at(first.origin):
+            b.add(Let(value, "copy", (raw,), b.origin))
+            tie = reduce(partial(b.let, "bor"), [b.let("eq", *c.args) for c in compared])
+            self.watch(replace(first, op="select"), value, tie, (raw,))
+
+    def compared(self, a: Atom) -> Iterator[Let]:
+        """The comparisons of floats that the truth value `a` is made of."""
+        made = self.made.get(a) if isinstance(a, Var) else None
+        if made is None:
+            return
+        if made.op in _COMPARISONS and made.args[0].type.is_float and made.origin.span is not None:
+            yield made
+        elif made.op in _LOGIC:
+            for part in made.args:
+                yield from self.compared(part)
 
     def extremum(self, s: Accumulate) -> None:
         """Appends `s`, and before it a watch of what comes in, beside the extremum so far."""

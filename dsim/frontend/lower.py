@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 from dsim.diagnostics import CompilationError, Diagnostic, KernelSyntaxError, Source
 from dsim.frontend import calls, elements, expressions, funcs, statements
 from dsim.frontend.assign import assign
+from dsim.frontend.births import with_births
 from dsim.frontend.captures import Captures, Path, Surroundings, is_host_matrix
 from dsim.frontend.emit import Emitter
 from dsim.frontend.frame import Compilation, Frame, Language, RestartError
@@ -275,7 +276,9 @@ class _Lowering:
         shown: Memory | None = None
         if self.emit.settings.kinks:
             body = with_kinks(body, c.watches, self.emit.builder)
-        if c.watches.slots or c.watches.kinks:
+        if self.emit.settings.births:
+            body = with_births(body, c.watches)
+        if c.watches.rows > 1:
             name = self.emit.builder.names.fresh("shown")
             body, shown = c.watches.placed(body, name)
             memories = (*memories, shown)
@@ -300,6 +303,7 @@ class _Lowering:
             dict(c.loops),
             tuple(c.watches.slots.values()),
             tuple(c.watches.kinks.values()),
+            tuple(c.watches.births.values()),
             shown,
         )
 

@@ -8,7 +8,9 @@ from dataclasses import dataclass, field
 
 from dsim.diagnostics import Diagnostic, Span
 from dsim.frontend.struct_types import StructType
+from dsim.ir.kinks import BORDER, Kink
 from dsim.ir.nodes import AccumulateOp, Kernel, Memory, Var
+from dsim.ir.primitives import TABLE
 from dsim.ir.types import ScalarType, f32, i32
 
 
@@ -26,6 +28,8 @@ class Settings:
         Whether the kernel shows what its lines assign.
     kinks : bool
         Whether it shows then, too, where it is at points without a derivative.
+    births : bool
+        Whether it shows then, too, which primitives make of finite numbers others that are not.
     """
 
     default_fp: ScalarType = f32
@@ -33,6 +37,7 @@ class Settings:
     debug: bool = False
     watch: bool = False
     kinks: bool = False
+    births: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +127,7 @@ class KinkSlot:
     Attributes
     ----------
     op : str
-        The primitive.
+        The primitive; ``select`` also of an ``if``.
     span : Span
         Where a person wrote it, or what calls a func of dsim's that has it.
     calls : tuple of Span
@@ -141,6 +146,30 @@ class KinkSlot:
     row: int
     loops: tuple[str, ...] = ()
     of_many: bool = False
+
+    @property
+    def kink(self) -> Kink:
+        """What is to say of it."""
+        return TABLE[self.op].kink or BORDER
+
+
+@dataclass(frozen=True, slots=True)
+class BirthSlot:
+    """What a watched kernel shows of one primitive of floats: whether it makes what is not finite.
+
+    Attributes
+    ----------
+    span : Span
+        Where a person wrote it, or what calls a func of dsim's that has it.
+    calls : tuple of Span
+        The calls of the person's funcs that it stands in, outermost first.
+    row : int
+        Where it is shown.
+    """
+
+    span: Span
+    calls: tuple[Span, ...]
+    row: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,6 +248,8 @@ class Lowered:
         What it shows, when it is watched.
     kinks : tuple of KinkSlot
         Where it may be at points without a derivative, when it is watched for that.
+    births : tuple of BirthSlot
+        What may make numbers that are not finite, when it is watched for that.
     shown : Memory or None
         Where it shows that (see `ir.shown`).
     """
@@ -236,4 +267,5 @@ class Lowered:
     loops: Mapping[Var, LoopConfig] = field(default_factory=dict)
     slots: tuple[Slot, ...] = ()
     kinks: tuple[KinkSlot, ...] = ()
+    births: tuple[BirthSlot, ...] = ()
     shown: Memory | None = None

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from dsim.diagnostics import Span
-from dsim.frontend.lowered import KinkSlot, Slot
+from dsim.frontend.lowered import BirthSlot, KinkSlot, Slot
 from dsim.frontend.structure import rebuilt, scalars
 from dsim.frontend.values import Element, Mat, Struct, Value, is_scalar
 from dsim.ir.build import Builder
@@ -30,6 +30,7 @@ class Watches:
 
     slots: dict[tuple[object, ...], Slot] = field(default_factory=dict)
     kinks: dict[tuple[object, ...], KinkSlot] = field(default_factory=dict)
+    births: dict[tuple[object, ...], BirthSlot] = field(default_factory=dict)
     rows: int = 1  # the first one says what to look for
     paused: int = 0
     at: tuple[Atom, ...] = ()
@@ -76,6 +77,15 @@ class Watches:
         found = self.kinks.get(key)
         if found is None:
             found = self.kinks[key] = KinkSlot(op, span, calls, self.rows, loops, of_many)
+            self.rows += 1
+        return found
+
+    def birth(self, span: Span, calls: tuple[Span, ...]) -> BirthSlot:
+        """The slot of a primitive of floats; the same one for all that one place makes of it."""
+        key = (span.source.name, span.line, span.column, span.end_line, span.end_column, calls)
+        found = self.births.get(key)
+        if found is None:
+            found = self.births[key] = BirthSlot(span, calls, self.rows)
             self.rows += 1
         return found
 

@@ -264,6 +264,7 @@ class _Checker:
         if s.tie is not None:
             self.types("tie", (s.tie, s.over or s.tie), (u1, u1))
             self.demand(all(a.type.is_float for a in s.across), "a kink is crossed by floats")
+        self.demand(all(a.type.is_float for a in s.source), "what is not finite comes from floats")
 
     def derive(self, s: Derive) -> None:
         self.types("arguments", s.args, (p.type for p in s.params))

@@ -76,6 +76,16 @@ POINT = Kink(
     (0.0,),
     lambda x, z: z.equals(0),
 )
+BORDER = Kink(
+    "where both sides are equal",
+    "dsim takes that of the branch that is chosen",
+    "each branch has a derivative of its own",
+    "start elsewhere, or take one function that is smooth there",
+    (0.0, 0.0),
+    lambda x, y, z: x.equals(y),
+)
+"""Of a comparison that chooses: no row has it, since most choices have equal derivatives there."""
+
 _JUMP = "the value jumps there"
 _STAY = "no gradient tells of a jump: stay off it, or take a smooth function in its place"
 

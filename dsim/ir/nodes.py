@@ -255,6 +255,9 @@ class Watch:
     what is shown is how often that was so and a derivative came by. The kink is left where one of `across`
     changes; the tangent shown is theirs. With `over`, it is what goes into a minimum or maximum of many: when
     `over` holds it is the only extremum so far, when `tie` does another one.
+
+    With `source` what is shown is how often `value` was not finite while all of `source` was: in the primal a
+    primitive's result and its arguments, in a derivative what the primitive hands on and what came to it.
     """
 
     memory: Memory
@@ -266,6 +269,7 @@ class Watch:
     tie: Atom | None = None
     across: tuple[Atom, ...] = ()
     over: Atom | None = None
+    source: tuple[Atom, ...] = ()
     origin: Origin = _origin()
 
 

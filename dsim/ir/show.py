@@ -209,7 +209,8 @@ def _plain(s: Let | Load | Store | Accumulate | Alloc | Watch) -> str:
             tie = f" where {atom(s.tie)}" if s.tie is not None else ""
             over = f" over {atom(s.over)}" if s.over is not None else ""
             across = f" across {_list(s.across)}" if s.across else ""
-            return f"watch {s.slot} {s.what} {atom(s.value)}{at}{tie}{over}{across}"
+            source = f" from {_list(s.source)}" if s.source else ""
+            return f"watch {s.slot} {s.what} {atom(s.value)}{at}{tie}{over}{across}{source}"
 
 
 def _logging(s: Logging) -> str:

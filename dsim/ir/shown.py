@@ -33,6 +33,8 @@ class Column(IntEnum):
     # Of a row of a kink: TIMES; BACK_HITS, how often it was there and a derivative came by; the SQUARES of
     # these; when FOUND, WHERE the first iteration in which that was so. Of a minimum or maximum of many HITS
     # and WHERE are of the ties with the extremum so far, and BACK_HITS of the derivatives alone.
+    # Derivatives that are not finite count as BAD_DERIVATIVES there, and as nothing else.
+    # Of a row of a birth: TIMES; BAD_VALUES and BAD_DERIVATIVES, how often one was born.
 
 
 class Request(IntEnum):

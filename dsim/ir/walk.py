@@ -65,8 +65,8 @@ def operands(s: Statement) -> tuple[Atom, ...]:  # noqa: C901, PLR0911, PLR0912 
             return tuple(p for p in parts if not isinstance(p, str))
         case Assert(cond=cond, parts=parts):
             return (cond, *(p for p in parts if not isinstance(p, str)))
-        case Watch(value=value, at=at, tie=tie, across=across, over=over):
-            return (value, *at, *(a for a in (tie, over) if a is not None), *across)
+        case Watch(value=value, at=at, tie=tie, across=across, over=over, source=source):
+            return (value, *at, *(a for a in (tie, over) if a is not None), *across, *source)
         case Derive(args=args, seeds=seeds):
             return (*args, *seeds)
         case Call(args=args):
@@ -272,7 +272,8 @@ def with_operands(s: Statement, f: Callable[[Atom], Atom]) -> Statement:  # noqa
             return replace(s, cond=f(s.cond), parts=parts(s.parts))
         case Watch():
             tie, over = (None if a is None else f(a) for a in (s.tie, s.over))
-            return replace(s, value=f(s.value), at=many(s.at), tie=tie, across=many(s.across), over=over)
+            made = replace(s, value=f(s.value), at=many(s.at), tie=tie, across=many(s.across), over=over)
+            return replace(made, source=many(s.source))
         case Derive():
             return replace(s, args=many(s.args), seeds=many(s.seeds))
         case Call():

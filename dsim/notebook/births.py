@@ -1,34 +1,135 @@
-"""Where numbers that are not finite come from, as far as one look at the lines of a kernel tells."""
+"""Where numbers that are not finite come from, as far as looks at the lines of a kernel tell."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Mapping, Sequence
-
-import numpy as np
+from collections.abc import Callable, Sequence
+from functools import cached_property
 
 from dsim.diagnostics import Diagnostic, Label, Span
-from dsim.notebook import figures
+from dsim.notebook import figures, kinks
 from dsim.notebook.cells import Cell, place
+from dsim.notebook.runs import NotFinite
 from dsim.notebook.watched import Seen
-from dsim.runtime.shown import Watched
+from dsim.runtime.shown import Born, Watched
 
 _LINES = 20  # of a statement that is looked at
+_OTHERS = 3  # places that are told beside the first one
 _STEEP = "a slope is infinite where it is used, as of a root or a norm at 0: add a small number inside"
+_VALUE = "look for a division by 0, a root or logarithm of what is not positive, or an overflow"
 
 
-def of_lines(seen: Seen, loss: str | None, spoilt: Iterable[str]) -> list[Diagnostic]:
-    """Where values, and where adjoints, first were not finite.
+class Births:
+    """Says where what is not finite comes from.
 
-    Values: the first line whose result is not finite although what it uses is. Adjoints: the last one, as
-    they are computed backwards. `spoilt` are fields that held such numbers before.
+    A number that nothing uses, as that of a branch which is not taken, is no fault.
+
+    Parameters
+    ----------
+    cell : Cell
+        The cell that is reported about.
+    seen : Seen
+        A look at all lines.
+    fields : NotFinite
+        What the run left in fields.
+    loss : str or None
+        What gradients are of; None in forward mode.
+    look : callable
+        Looks again, at each primitive: that is for when there is something to find.
     """
-    bad = [w for w in seen.results if w.nonfinite[0]]
-    if bad:
-        from_before = [name for name in spoilt if any(name in _used(w) for w in bad)]
-        return [] if from_before else [_of_value(_first(bad))]
-    back = [w for w in seen.results if w.nonfinite[1]]
-    return [_of_adjoint(back[-1], loss)] if back and loss is not None else []
+
+    def __init__(
+        self,
+        cell: Cell,
+        seen: Seen,
+        fields: NotFinite,
+        loss: str | None,
+        look: Callable[[], list[Born]],
+    ) -> None:
+        self._cell, self._seen, self._fields = cell, seen, fields
+        self._of = "the tangent" if loss is None else f"the gradient ∂{loss}/∂"  # and behind it, of what
+        self._loss = loss
+        self._look = look
+
+    @cached_property
+    def _born(self) -> list[Born]:
+        return self._look()
+
+    @cached_property
+    def _steep(self) -> list[Born]:
+        return [b for b in self._born if b.derivatives]
+
+    def told(self) -> list[Diagnostic]:
+        """The first place of values; without one, that of gradients, as they are computed backwards."""
+        if not (self._fields.born or self._fields.derivatives):
+            return []
+        bad = [w for w in self._seen.results if w.nonfinite[0]]
+        if any(name in _used(w) for name in self._fields.before for w in bad):
+            return []  # they were there before
+        made = [b for b in self._born if b.values]
+        if made or bad:
+            return [self._of_value(made, _first(bad) if bad else None)]
+        return self._of_slopes()
+
+    def ended(self) -> list[Diagnostic]:
+        """Where such gradients come to points without a derivative, and perhaps go no further."""
+        if self._fields.born or not any(k.infinite for k in self._seen.kinks):
+            return []
+        return kinks.infinite(self._seen.kinks, self._steep, not self._fields.derivatives)
+
+    def _of_value(self, made: Sequence[Born], w: Watched | None) -> Diagnostic:
+        inside = [b for b in made if w is None or _stands_in(b, w.slot.span)]
+        if inside:
+            b = inside[0]
+            message = f"`{kinks.short(b.slot.span)}` is not finite here, although what it is computed from is"
+            return _diagnostic(b, message, b.values, _VALUE, made)
+        assert w is not None
+        message = f"`{w.slot.name}` is not finite here, although what it is computed from is"
+        here = f"{figures.count(w.nonfinite[0], 'value')} of {w.times * max(1, w.slot.size)}"
+        return Diagnostic("nan", message, w.slot.span, here, help=_VALUE)
+
+    def _of_slopes(self) -> list[Diagnostic]:
+        if self._steep:
+            b = self._steep[0 if self._loss is None else -1]
+            text = f"`{kinks.short(b.slot.span)}`"
+            message = f"{self._of} of {text} is finite, and that of what it is computed from is not"
+            if self._loss is None:
+                message = f"{self._of} of what {text} is computed from is finite, and that of it is not"
+            return [_diagnostic(b, message, b.derivatives, _STEEP, self._steep)]
+        lines = [w for w in self._seen.results if w.nonfinite[1]]
+        return [self._of_line(lines[-1])] if lines else self._of_fields()
+
+    def _of_line(self, w: Watched) -> Diagnostic:
+        message = f"{self._of} of `{w.slot.name}` is not finite here, although the value is"
+        here = f"{figures.count(w.nonfinite[1], 'gradient')} of {w.times * max(1, w.slot.size)}"
+        return Diagnostic("nan", message, w.slot.span, here, help=_STEEP)
+
+    def _of_fields(self) -> list[Diagnostic]:
+        """At the lines that read the fields: nothing between was seen."""
+        found = []
+        for name, (bad, size) in self._fields.derivatives.items():
+            message = f"{self._of} of `{name}` is not finite"
+            *others, span = _readers(self._cell, name) or [self._cell.whole_line(self._cell.first)]
+            labels = tuple(Label(s, "read here, too") for s in others)
+            here = f"`{name}` is read here: {bad} of {size}"
+            found.append(Diagnostic("nan", message, span, here, labels, _STEEP))
+        return found
+
+
+def _diagnostic(b: Born, message: str, count: int, advice: str, every: Sequence[Born]) -> Diagnostic:
+    """What is to say of `b`; of `every` one of its kind the next ones are shown, too."""
+    labels = [Label(call, "called here") for call in reversed(b.slot.calls)]
+    others = dict.fromkeys(other.slot.span for other in every if other.slot.span != b.slot.span)
+    labels += [Label(span, "the same here") for span in list(others)[:_OTHERS]]
+    return Diagnostic("nan", message, b.slot.span, f"{count} of {b.times} times", tuple(labels), advice)
+
+
+def _stands_in(b: Born, line: Span) -> bool:
+    """Whether a primitive stands in the statement that begins in `line`, or is called there."""
+    statement = _statement(line)
+    last = line.end_line if statement is None else line.line + (statement.end_lineno or 1) - 1
+    places = (s for s in (b.slot.span, *b.slot.calls) if s.source.name == line.source.name)
+    return any(line.line <= s.line <= last for s in places)
 
 
 def _first(bad: Sequence[Watched]) -> Watched:
@@ -59,33 +160,6 @@ def _statement(span: Span) -> ast.stmt | None:
         except (SyntaxError, IndexError):
             continue
     return None
-
-
-def _of_value(w: Watched) -> Diagnostic:
-    message = f"`{w.slot.name}` is not finite here, although what it is computed from is"
-    here = f"{figures.count(w.nonfinite[0], 'value')} of {w.times * max(1, w.slot.size)}"
-    advice = "look for a division by 0, a root or logarithm of what is not positive, or an overflow"
-    return Diagnostic("nan", message, w.slot.span, here, help=advice)
-
-
-def _of_adjoint(w: Watched, loss: str | None) -> Diagnostic:
-    message = f"the gradient ∂{loss}/∂{w.slot.name} is not finite here, although the value is"
-    here = f"{figures.count(w.nonfinite[1], 'gradient')} of {w.times * max(1, w.slot.size)}"
-    return Diagnostic("nan", message, w.slot.span, here, help=_STEEP)
-
-
-def of_gradients(cell: Cell, gradients: Mapping[str, np.ndarray], loss: str) -> list[Diagnostic]:
-    """The gradients of fields that are not finite, at the lines that read these: nothing between was seen."""
-    found = []
-    for name, gradient in gradients.items():
-        bad = int(np.count_nonzero(~np.isfinite(gradient)))
-        if bad:
-            message = f"the gradient ∂{loss}/∂{name} is not finite"
-            here = f"`{name}` is read here: {bad} of {gradient.size}"
-            *others, span = _readers(cell, name) or [cell.whole_line(cell.first)]
-            labels = tuple(Label(s, "read here, too") for s in others)
-            found.append(Diagnostic("nan", message, span, here, labels, _STEEP))
-    return found
 
 
 def _readers(cell: Cell, name: str) -> list[Span]:

@@ -7,10 +7,9 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 
 from dsim.diagnostics import Diagnostic, Label, Span
-from dsim.ir.kinks import TIE
-from dsim.ir.primitives import TABLE
+from dsim.ir.kinks import BORDER, TIE
 from dsim.notebook import figures
-from dsim.runtime.shown import Kinked
+from dsim.runtime.shown import Born, Kinked
 
 _LONGEST = 60  # of an expression that is quoted
 _OF_TWO = ("max", "min", "maximum", "minimum", "fmax", "fmin", "atomic_max", "atomic_min")
@@ -19,34 +18,66 @@ _CLAMPS = ("clamp", "clip")
 
 def told(kinks: Iterable[Kinked], loss: str | None) -> list[Diagnostic]:
     """One diagnostic for each place and kind of kink; `loss` is what the gradient is of."""
+    # In most programs both branches of a choice meet where what it compares is equal.
+    met = (k for k in kinks if k.met and not k.infinite and k.slot.kink is not BORDER)
+    return [_told(group, loss) for group in _groups(met)]
+
+
+def _groups(kinks: Iterable[Kinked]) -> list[list[Kinked]]:
     groups: dict[tuple[object, ...], list[Kinked]] = {}
     for k in kinks:
-        groups.setdefault((k.slot.span, TABLE[k.slot.op].kink, k.slot.of_many), []).append(k)
-    return [_told(group, loss) for group in groups.values()]
+        groups.setdefault((k.slot.span, k.slot.kink, k.slot.of_many), []).append(k)
+    return list(groups.values())
 
 
 def _told(found: Sequence[Kinked], loss: str | None) -> Diagnostic:
-    span, kink = found[0].slot.span, TABLE[found[0].slot.op].kink
-    assert kink is not None
-    times = {k.slot.calls: 0 for k in found}
-    for k in found:  # two primitives in one call, as in `clamp`, run equally often
-        times[k.slot.calls] = max(times[k.slot.calls], k.times)
-    met = sum(k.met for k in found)
-    taken = kink.taken
-    if kink is TIE:
-        taken = "dsim takes that of the last one" if found[0].slot.of_many else _right(span)
-    message = (
-        f"`{_short(span)}` has no derivative {kink.where}, and is there {_often(met, sum(times.values()))}"
-    )
-    message += _first(found)
-    here = f"{kink.why}; {taken}"
+    kink, met = found[0].slot.kink, sum(k.met for k in found)
+    span = found[0].slot.span
+    often = _often(met, _times(found)) + _first(found)
+    message = f"`{short(span)}` has no derivative {kink.where}, and is there {often}"
+    here = f"{kink.why}; {_taken(found[0])}"
     if loss is not None:
         rms = math.sqrt(sum(k.met * k.rms**2 for k in found) / met)
         here += f"; ∂{loss}/∂ of it is {figures.short(rms)} there"
     return Diagnostic("kink", message, span, here, labels=tuple(_calls(found)), help=kink.remedy)
 
 
-def _short(span: Span) -> str:
+def infinite(kinks: Iterable[Kinked], steep: Iterable[Born], lost: bool) -> list[Diagnostic]:
+    """One diagnostic for each place to which a gradient comes that is not finite, though there is none there.
+
+    `steep` are the primitives that made them. If none is `lost`, they are told of where they are seen.
+    """
+    found = (k for k in kinks if k.infinite and (lost or k.slot.kink is not BORDER))
+    return [_infinite(group, tuple(steep)) for group in _groups(found)]
+
+
+def _infinite(found: Sequence[Kinked], steep: Sequence[Born]) -> Diagnostic:
+    kink, span = found[0].slot.kink, found[0].slot.span
+    often = _often(sum(k.infinite for k in found), _times(found)) + _first(found)
+    what = f"`{short(span)}`, which has no derivative"
+    if kink is BORDER:
+        what = f"what `{short(span)}` decides,"
+    message = f"an infinite gradient comes to {what} {kink.where}: {often}"
+    slopes = (Label(b.slot.span, "from a slope that is not finite here") for b in steep)
+    labels = (*_calls(found), *dict.fromkeys(slopes))
+    return Diagnostic("infinite-slope", message, span, f"{kink.why}; {_taken(found[0])}", labels, kink.remedy)
+
+
+def _times(found: Iterable[Kinked]) -> int:
+    times: dict[tuple[Span, ...], int] = {}
+    for k in found:  # two primitives in one call, as in `clamp`, run equally often
+        times[k.slot.calls] = max(times.get(k.slot.calls, 0), k.times)
+    return sum(times.values())
+
+
+def _taken(k: Kinked) -> str:
+    if k.slot.kink is not TIE:
+        return k.slot.kink.taken
+    return "dsim takes that of the last one" if k.slot.of_many else _right(k.slot.span)
+
+
+def short(span: Span) -> str:
+    """The text at `span`, or its beginning."""
     text = span.text
     return text if len(text) <= _LONGEST and span.line == span.end_line else f"{text[:_LONGEST].rstrip()} …"
 

@@ -105,7 +105,7 @@ class ReportRun:
         self._found = list(compiled.found)
         self._summary = Summary(asked.kernel.__name__, tuple(compiled.forms))
         self._probe: watched.Probe | None = None
-        self._ran: runs.Ran | None = None
+        self._not_finite = runs.NotFinite({}, {}, {})
         self.tape, self.recorded, self.check = "", None, None
         self._times = self.report["timings"]
         self._times["compile_s"] = compiled.seconds
@@ -150,7 +150,7 @@ class ReportRun:
             self._taped(form, asked.loss, what)
         if asked.forward:
             written = [f for f in form.written if not f.derivative and f.dtype.is_float]
-            found = runs.tangents(asked.kernel, asked.args, asked.forward, what, written)
+            found, self._not_finite = runs.tangents(asked.kernel, asked.args, asked.forward, what, written)
             self._summary.tangents(", ".join(asked.forward), found)
         self._probe = watched.Probe(form, asked.kernel, asked.args, asked.loss, list(asked.forward.values()))
         begin = time.perf_counter()
@@ -162,22 +162,19 @@ class ReportRun:
             self._probe, self._found = None, [*self._found, *error.diagnostics]
             return
         self._times["lines_s"] = time.perf_counter() - begin
-        self._found += [*self._births(seen), *kinks.told(seen.kinks, asked.options.loss)]
+        self._found += [*self._births(seen, self._probe), *kinks.told(seen.kinks, asked.options.loss)]
 
-    def _births(self, seen: watched.Seen) -> list[Diagnostic]:
-        """Where numbers that are not finite come from."""
-        name, ran = self.asked.options.loss, self._ran
-        found = births.of_lines(seen, name, () if ran is None else ran.spoilt)
-        if found or name is None or ran is None or ran.spoilt:
-            return found
-        return births.of_gradients(self.cell, ran.gradients, name)
+    def _births(self, seen: watched.Seen, probe: watched.Probe) -> list[Diagnostic]:
+        """Where numbers that are not finite come from, and where such gradients end."""
+        made = births.Births(self.cell, seen, self._not_finite, self.asked.options.loss, probe.born)
+        return [*made.told(), *made.ended()]
 
     def _taped(self, form: Form, loss: Field, what: runs.Touched) -> None:
         asked = self.asked
         name = asked.options.loss or loss.name
         wrt = asked.wrt or _with_gradient(form, loss)
         ran = runs.taped(asked.kernel, asked.args, loss, wrt, what)
-        self._ran = ran
+        self._not_finite = ran.not_finite
         for f in wrt.values():
             if unused.reads(form, f):
                 f.grad.looked_at()  # where it is 0, the tape may know why

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,28 @@ from dsim.runtime.tape import Tape
 Touched = Sequence[Field | np.ndarray]
 
 
+@dataclass(frozen=True)
+class NotFinite:
+    """Numbers of fields that are not finite.
+
+    Attributes
+    ----------
+    before, after : dict of str to int
+        How many a field held before and after the run.
+    derivatives : dict of str to (int, int)
+        How many of a field's gradient, or tangent, and of how many; those fields alone that have any.
+    """
+
+    before: Mapping[str, int]
+    after: Mapping[str, int]
+    derivatives: Mapping[str, tuple[int, int]]
+
+    @property
+    def born(self) -> bool:
+        """Whether the run has made such values."""
+        return any(n > self.before.get(name, 0) for name, n in self.after.items())
+
+
 @dataclass
 class Ran:
     """What a run under a tape left, beside the gradients.
@@ -32,14 +54,14 @@ class Ran:
         The loss.
     gradients : dict of Field to ndarray
         Of the fields that were asked for.
-    spoilt : dict of str to int
-        How many numbers of a field were not finite before the run.
+    not_finite : NotFinite
+        Numbers that are not.
     """
 
     tape: Tape
     value: float
     gradients: dict[str, np.ndarray]
-    spoilt: dict[str, int] = field(default_factory=dict)
+    not_finite: NotFinite
     launch_s: float = 0.0
     gradient_s: float = 0.0
 
@@ -52,7 +74,7 @@ def touched(form: Form, loss: Field | None, args: Sequence[Any]) -> Touched:
 
 def taped(kernel: Kernel, args: Sequence[Any], loss: Field, wrt: Mapping[str, Field], what: Touched) -> Ran:
     """Launches `kernel` under a tape; the gradients stay."""
-    spoilt = _spoilt(what)
+    before = _not_finite(what)
     with state.kept(what), state.gradients_kept(on_error=True):
         tape = Tape(loss, profile=True)
         with tape:
@@ -60,25 +82,41 @@ def taped(kernel: Kernel, args: Sequence[Any], loss: Field, wrt: Mapping[str, Fi
             kernel(*args)
             launched = time.perf_counter()
             heard()
-            value = float(loss.require_memory().item())
+            value, after = float(loss.require_memory().item()), _not_finite(what)
     profile = tape.profile()
     profile.timed = False  # nobody asked: elsewhere than among its timings, a report is the same in each run
     gradients = {name: np.array(f.grad.require_memory()) for name, f in wrt.items()}
-    return Ran(tape, value, gradients, spoilt, launched - begin, float(np.nansum(profile.backward_seconds)))
+    found = NotFinite(before, after, _of_derivatives({f.name: f.grad for f in _floats(what) if f.needs_grad}))
+    return Ran(tape, value, gradients, found, launched - begin, float(np.nansum(profile.backward_seconds)))
 
 
-def _spoilt(what: Touched) -> dict[str, int]:
-    floats = [w for w in what if isinstance(w, Field) and w.dtype.is_float]
-    counts = {f.name: int(np.count_nonzero(~np.isfinite(f.require_memory()))) for f in floats}
+def _floats(what: Touched) -> list[Field]:
+    return [w for w in what if isinstance(w, Field) and w.dtype.is_float]
+
+
+def _not_finite(what: Touched) -> dict[str, int]:
+    counts = {f.name: _bad(f) for f in _floats(what)}
     return {name: n for name, n in counts.items() if n}
+
+
+def _of_derivatives(fields: Mapping[str, Field]) -> dict[str, tuple[int, int]]:
+    return {name: (_bad(f), f.require_memory().size) for name, f in fields.items() if _bad(f)}
+
+
+def _bad(f: Field) -> int:
+    return int(np.count_nonzero(~np.isfinite(f.require_memory())))
 
 
 def tangents(
     kernel: Kernel, args: Sequence[Any], params: Mapping[str, Field], what: Touched, written: Sequence[Field]
-) -> dict[str, np.ndarray]:
+) -> tuple[dict[str, np.ndarray], NotFinite]:
     """The tangents of the fields `written`, along 1 in every number of `params`; they stay in ``.dual``."""
+    before = _not_finite(what)
     seeds = [np.ones(f.full_shape) if f.full_shape else 1.0 for f in params.values()]
     mode = ForwardMode(loss=list(written) or None, param=list(params.values()), seed=seeds)
     with state.kept(what), mode:
         kernel(*args)
-    return {f.name: np.array(f.dual.require_memory()) for f in written}
+        after = _not_finite(what)
+    duals = {f.name: f.dual for f in written}
+    found = {name: np.array(dual.require_memory()) for name, dual in duals.items()}
+    return found, NotFinite(before, after, _of_derivatives(duals))

@@ -20,7 +20,7 @@ from dsim.runtime.fields import Field
 from dsim.runtime.forms import Form
 from dsim.runtime.forward_mode import ForwardMode
 from dsim.runtime.kernel import Kernel
-from dsim.runtime.shown import Kinked, Watched
+from dsim.runtime.shown import Born, Kinked, Watched
 from dsim.runtime.tape import Tape
 from dsim.runtime.watching import Watching, watch
 
@@ -60,6 +60,7 @@ class Probe:
     def __init__(
         self, form: Form, kernel: Kernel, args: Sequence[Any], loss: Field | None, params: Sequence[Field]
     ) -> None:
+        self._kernel = kernel
         self._watching: Watching = watch(kernel)
         self._args, self._loss, self._params = args, loss, params
         self._what = touched(form, loss, args)
@@ -94,11 +95,20 @@ class Probe:
     def _run(self, probe: tuple[int, ...] | None, trip: int | None) -> None:
         self._watching.clear()
         self._watching.probe, self._watching.trip = probe, trip
+        self._launch(self._watching)
+
+    def born(self) -> list[Born]:
+        """The primitives that make numbers which are not finite."""
+        watching = watch(self._kernel, births=True)
+        self._launch(watching)
+        return watching.born()
+
+    def _launch(self, watching: Watching) -> None:
         with state.kept(self._what), state.gradients_kept(), state.silent():
             self._then.put_back()
             heard()
             with self._context():
-                self._watching(*self._args)
+                watching(*self._args)
                 heard()
 
     def _context(self) -> Tape | ForwardMode:

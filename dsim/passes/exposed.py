@@ -63,13 +63,14 @@ class Routine:
 def routine(s: Watch) -> Routine:
     """What `s` does."""
     at = tuple(a.type for a in s.at[:AXES])
-    return _routine(s.what, s.value.type, at, s.tie is not None, s.over is not None)
+    source = tuple(a.type for a in s.source)
+    return _routine(s.what, s.value.type, at, s.tie is not None, s.over is not None, source)
 
 
 def arguments(s: Watch) -> tuple[Atom, ...]:
     """The arguments of its routine."""
     truths = (a for a in (s.tie, s.over) if a is not None)
-    return (_at(s.slot), _at(s.own), s.value, *s.at[:AXES], *truths)
+    return (_at(s.slot), _at(s.own), s.value, *s.at[:AXES], *truths, *s.source)
 
 
 def exposed(kernel: Kernel) -> Kernel:
@@ -93,20 +94,31 @@ def _exposed(block: Block, names: Names) -> Block:
 
 
 @cache
-def _routine(what: str, value: ScalarType, at: tuple[ScalarType, ...], tie: bool, over: bool) -> Routine:
+def _routine(
+    what: str,
+    value: ScalarType,
+    at: tuple[ScalarType, ...],
+    tie: bool,
+    over: bool,
+    source: tuple[ScalarType, ...],
+) -> Routine:
     indices = tuple(Var(f"at_{axis}", t) for axis, t in enumerate(at))
     row, own, seen = Var("row", i64), Var("own", i64), Var("value", value)
     truths = tuple(Var(name, u1) for name, there in (("tie", tie), ("over", over)) if there)
-    params = (row, own, seen, *indices, *truths)
+    sources = tuple(Var(f"source_{n}", t) for n, t in enumerate(source))
+    params = (row, own, seen, *indices, *truths, *sources)
     memory = Memory("shown", f64, (None, WIDTH))
     made = _Maker(memory, row, own, indices, Names(p.name for p in params))
-    if tie:
+    if source:
+        made.birth(what, seen, sources)
+    elif tie:
         made.kink(what, seen, truths[0], truths[1] if over else None)
     elif what == "value":
         made.value(seen)
     else:
         made.derivative(seen, backwards=what == "adjoint")
     kind = [what, str(value), *map(str, at), *("tie",) * tie, *("over",) * over]
+    kind += ["from", *map(str, source)] if source else []
     return Routine("_".join(("dsim_watch", *kind)), params, memory, made.b.close())
 
 
@@ -151,14 +163,16 @@ class _Maker:
                 self.extremum(tie, over)
             return
         number = b.let("cast", value, type=f64)
-        fine = b.let("eq", self.bad(number), _number(0), type=u1)
-        told = b.let("band", fine, b.let("ne", number, _number(0), type=u1), type=u1)
+        bad = self.bad(number)
         with b.block() as there:
-            self.add(Column.BACK_HITS, _number(1))
-            self.add(Column.SQUARES, b.let("mul", number, number))
+            self.add(Column.BAD_DERIVATIVES, bad)
+            with b.block() as finite:
+                self.add(Column.BACK_HITS, _number(1))
+                self.add(Column.SQUARES, b.let("mul", number, number))
+            self.branch(b.let("eq", bad, _number(0), type=u1), finite)
             if over is None:
                 self.first()
-        self.branch(b.let("band", tie, told, type=u1), there)
+        self.branch(b.let("band", tie, b.let("ne", number, _number(0), type=u1), type=u1), there)
 
     def extremum(self, tie: Var, over: Var) -> None:
         """Counts what ties with the extremum so far, anew for each new one."""
@@ -170,6 +184,17 @@ class _Maker:
             self.add(Column.HITS, _number(1))
             self.first()
         self.branch(tie, equal)
+
+    def birth(self, what: str, value: Var, sources: tuple[Var, ...]) -> None:
+        """Counts values that are not finite and are made of finite ones."""
+        b = self.b
+        born: Atom = self.bad(b.let("cast", value, type=f64))
+        for s in sources:
+            fine = b.let("eq", self.bad(b.let("cast", s, type=f64)), _number(0), type=u1)
+            born = b.let("select", fine, born, _number(0))
+        if what == "value":
+            self.add(Column.TIMES, _number(1))
+        self.add(Column.BAD_VALUES if what == "value" else Column.BAD_DERIVATIVES, born)
 
     def first(self) -> None:
         """Notes the iteration if it is the first one so far: an adjoint may meet them in any order."""

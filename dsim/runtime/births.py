@@ -1,21 +1,23 @@
-"""Which lines of a kernel make numbers that are not finite: a launch, or its adjoint, again with watches.
+"""What in a kernel makes numbers that are not finite: a launch, or its adjoint, again with watches.
 
 It starts from what the launch started from, and leaves everything as it is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import dataclasses
+from collections.abc import Iterable
+from dataclasses import dataclass
 
 import numpy as np
 
-from dsim.diagnostics import Label
+from dsim.diagnostics import Label, Span
 from dsim.runtime.adjoints import AdjointForm
 from dsim.runtime.calls import whole
 from dsim.runtime.fields import Field
 from dsim.runtime.keeper import Call
 from dsim.runtime.overlaps import Box
-from dsim.runtime.shown import Looking, Watched
+from dsim.runtime.shown import Born, Looking, Watched
 
 
 class Before:
@@ -48,26 +50,53 @@ def of_adjoint(call: Call, adjoint: AdjointForm) -> Before:
     return Before((*adjoint.form.writes.of(call.args), *saved))
 
 
-def forward(call: Call, before: Before) -> list[Watched]:
-    """The lines of a launch that assigned numbers which are not finite, in the order of the text."""
-    looking = Looking()
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What made them, the first one first.
+
+    Attributes
+    ----------
+    lines : list of Watched
+        Lines that assigned such numbers, or whose results have such gradients.
+    born : list of Born
+        Primitives that made them of finite ones.
+    """
+
+    lines: list[Watched] = dataclasses.field(default_factory=list)
+    born: list[Born] = dataclasses.field(default_factory=list)
+
+    def first(self, near: Span | None) -> Born | None:
+        """The first of these primitives, if possible one in the line of `near`."""
+        there = [b for b in self.born if near is not None and same_line(b.slot.span, near)]
+        return next(iter([*there, *self.born]), None)
+
+
+def same_line(a: Span, b: Span) -> bool:
+    """Whether both places begin in one line."""
+    return (a.source.name, a.line) == (b.source.name, b.line)
+
+
+def forward(call: Call, before: Before) -> Found:
+    """What in a launch made numbers that are not finite."""
+    looking = Looking(births=True)
     form = whole(call.form).watched(looking)
     if form is None:
-        return []
+        return Found()
     now = before.put_back()
     try:
         form.run(call.args)
     finally:
         now.put_back()
-    return [w for w in looking.results() if w.nonfinite[0]]
+    lines = [w for w in looking.results() if w.nonfinite[0]]
+    return Found(lines, [b for b in looking.born() if b.values])
 
 
-def backward(call: Call, adjoint: AdjointForm, before: Before) -> list[Watched]:
-    """The lines of a launch whose results have gradients that are not finite, the last one first."""
-    looking = Looking()
+def backward(call: Call, adjoint: AdjointForm, before: Before) -> Found:
+    """What in the adjoint of a launch made numbers that are not finite: it begins at the end of the text."""
+    looking = Looking(births=True)
     form = None if call.form.part else call.form.watched(looking)
     if form is None:
-        return []
+        return Found()
     now = before.put_back()
     try:
         for s in call.own:
@@ -75,14 +104,19 @@ def backward(call: Call, adjoint: AdjointForm, before: Before) -> list[Watched]:
         form.adjoint(adjoint.active, adjoint.label, adjoint.entry).form.run(call.args)
     finally:
         now.put_back()
-    return [w for w in reversed(looking.results()) if w.nonfinite[1]]
+    lines = [w for w in reversed(looking.results()) if w.nonfinite[1]]
+    return Found(lines, [b for b in reversed(looking.born()) if b.derivatives])
 
 
-def told(lines: Sequence[Watched], which: int, text: str) -> tuple[Label, ...]:
-    """A label at the first of these lines that says how many of its numbers are not finite."""
-    if not lines:
+def told(found: Found, which: int, text: str) -> tuple[Label, ...]:
+    """A label at the first line that says how many of its numbers are not finite."""
+    if not found.lines:
         return ()
-    first = lines[0]
-    bad, every = first.nonfinite[which], first.times * max(1, first.slot.size)  # which an adjoint counts not
-    often = f"{bad:,} of {every:,}" if every else "once" if bad == 1 else f"{bad:,} times"
-    return (Label(first.slot.span, f"{text}, {often}"),)
+    first = found.lines[0]
+    every = first.times * max(1, first.slot.size)
+    return (Label(first.slot.span, f"{text}, {often(first.nonfinite[which], every)}"),)
+
+
+def often(bad: int, every: int) -> str:
+    """How often something was not finite, of how many times, which an adjoint does not count."""
+    return f"{bad:,} of {every:,}" if every else "once" if bad == 1 else f"{bad:,} times"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from dsim.runtime.fields import Field
 from dsim.runtime.forms import Form
 from dsim.runtime.keeper import Call
 from dsim.runtime.overlaps import Box, number
+from dsim.runtime.shown import Born
 from dsim.runtime.sweep import Entry, Plan
 
 if TYPE_CHECKING:
@@ -118,8 +119,12 @@ class Finder:
         found = list(call.form.writes.touching(call.args, field, _box(at)))
         what = _found(number, call.name, field, at, found)
         text = f"`{what.element}` becomes {what.value} in {_call(what)}{self._source}"
-        lines = births.forward(call, self._start) if self._tape.outer is None else []
-        labels = births.told(lines, 0, "not finite")
+        made = births.forward(call, self._start) if self._tape.outer is None else births.Found()
+        first = made.first(what.span)
+        if first is not None:
+            here = f"not finite here, {births.often(first.values, first.times)}"
+            self._raise_at(what, text, first, here, "stored here", _FORWARD)
+        labels = births.told(made, 0, "not finite")
         self._raise(what, text, call.form, found, "stored here", _FORWARD, labels)
 
     # -- backward
@@ -142,18 +147,33 @@ class Finder:
         self, number: int, entry: Entry, plan: Plan, field: Field, at: tuple[int, ...]
     ) -> None:
         found: list[Statement] = []
-        labels: tuple[Label, ...] = ()
+        made = births.Found()
         adjoint = _adjoint(entry, plan)
         if isinstance(entry, Call):
             found += entry.form.loads.touching(entry.args, field, _box(at))
         if isinstance(entry, Call) and adjoint is not None and self._tape.outer is None:
-            lines = births.backward(entry, adjoint, self._start)
-            labels = births.told(lines, 1, "the gradient of this is not finite")
+            made = births.backward(entry, adjoint, self._start)
         call = self._tape.calls.holding(number)
         what = _found(call, entry.name, plan.bars[field], at, found)
         text = f"`{what.element}` becomes {what.value} on the way back through {_call(what)}"
         form = entry.form if isinstance(entry, Call) else None
+        first = made.first(what.span)
+        if first is not None:
+            here = f"its slope is not finite here, {births.often(first.derivatives, first.times)}"
+            self._raise_at(what, text, first, here, "the gradient of this", _BACKWARD)
+        labels = births.told(made, 1, "the gradient of this is not finite")
         self._raise(what, text, form, found, "the gradient of this", _BACKWARD, labels)
+
+    def _raise_at(
+        self, what: NotFinite, text: str, first: Born, here: str, ends: str, advice: str
+    ) -> NoReturn:
+        """Raises the error at the primitive that made the number; `ends` is what to say of `what`."""
+        self._tape.not_finite = what
+        labels = [Label(call, "called here") for call in reversed(first.slot.calls)]
+        if what.span is not None and not births.same_line(what.span, first.slot.span):
+            labels.append(Label(what.span, ends))
+        span = first.slot.span
+        raise NonFiniteError(Diagnostic("not-finite", text, span, here, tuple(labels), advice))
 
     def _raise(
         self,

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dsim.diagnostics import Span
-from dsim.frontend.lowered import KinkSlot, Lowered, Slot
+from dsim.frontend.lowered import BirthSlot, KinkSlot, Lowered, Slot
 from dsim.ir.shown import AXES, Column, Request
 from dsim.runtime.fields import Field
 
@@ -71,7 +71,9 @@ class Kinked:
     rms : float
         The root mean square of these gradients.
     where : tuple of int
-        The first iteration of the outermost loops in which that was so.
+        The first iteration of the outermost loops in which that, or what `infinite` counts, was so.
+    infinite : int
+        How often it was there and a gradient came to it that is not finite.
     """
 
     slot: KinkSlot
@@ -79,6 +81,30 @@ class Kinked:
     met: int
     rms: float
     where: tuple[int, ...]
+    infinite: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Born:
+    """A primitive of a watched kernel that made of finite numbers others that are not.
+
+    Attributes
+    ----------
+    slot : BirthSlot
+        Its place.
+    times : int
+        How often it ran; unknown, 0, of a kernel of which only the adjoint ran.
+    values : int
+        How often its result was not finite although its arguments were.
+    derivatives : int
+        How often an adjoint (in forward mode the tangent) that it handed on was not finite although the one
+        that came to it was.
+    """
+
+    slot: BirthSlot
+    times: int
+    values: int
+    derivatives: int
 
 
 class Looking:
@@ -89,6 +115,8 @@ class Looking:
     kinks : bool
         Whether kinks are looked for, too. The adjoint then reads all that says where they are, also where the
         gradient has no need of it.
+    births : bool
+        Whether it is looked for which primitives make numbers that are not finite.
 
     Attributes
     ----------
@@ -98,8 +126,8 @@ class Looking:
         Which of the times that a line runs in this iteration; None for the last one.
     """
 
-    def __init__(self, kinks: bool = False) -> None:
-        self.kinks = kinks
+    def __init__(self, kinks: bool = False, births: bool = False) -> None:
+        self.kinks, self.births = kinks, births
         self.probe: tuple[int, ...] | None = None
         self.trip: int | None = None
         self._shown: list[tuple[Lowered, Field]] = []
@@ -166,7 +194,16 @@ class Looking:
             for lowered, field in self._shown
             for slot in lowered.kinks
         ]
-        return sorted((k for k in found if k.met), key=lambda k: _place(k.slot.span))
+        return sorted((k for k in found if k.met or k.infinite), key=lambda k: _place(k.slot.span))
+
+    def born(self) -> list[Born]:
+        """The primitives that made numbers which are not finite, in the order of the text."""
+        found = [
+            _born(slot, field.require_memory()[slot.row])
+            for lowered, field in self._shown
+            for slot in lowered.births
+        ]
+        return sorted((b for b in found if b.values or b.derivatives), key=lambda b: _place(b.slot.span))
 
     @property
     def loops(self) -> list[tuple[str, int, int]]:
@@ -194,15 +231,23 @@ def _place(s: Span) -> tuple[str, int, int]:
 
 
 def _kinked(slot: KinkSlot, row: np.ndarray) -> Kinked:
-    came = int(row[Column.BACK_HITS])
-    met = int(row[Column.HITS]) if slot.of_many and came else came
+    came, infinite = int(row[Column.BACK_HITS]), int(row[Column.BAD_DERIVATIVES])
+    met = came
+    if slot.of_many:  # the primal has counted how many tie
+        met, infinite = (int(row[Column.HITS]) if n else 0 for n in (came, infinite))
     return Kinked(
         slot,
         int(row[Column.TIMES]),
         met,
         float(np.sqrt(row[Column.SQUARES] / came)) if came else 0.0,
         tuple(int(at) for at in row[Column.WHERE : Column.WHERE + len(slot.loops)]),
+        infinite,
     )
+
+
+def _born(slot: BirthSlot, row: np.ndarray) -> Born:
+    times, values, derivatives = row[[Column.TIMES, Column.BAD_VALUES, Column.BAD_DERIVATIVES]]
+    return Born(slot, int(times), int(values), int(derivatives))
 
 
 def _watched(slot: Slot, rows: np.ndarray) -> Watched:

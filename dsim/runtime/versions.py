@@ -154,6 +154,7 @@ class Instance:
             chosen.debug,
             looking is not None,
             looking is not None and looking.kinks,
+            looking is not None and looking.births,
         )
         lowered = frontend.lower(self._function, types, self._promoted, bound=self.bound)
         _refuse_restless(lowered)

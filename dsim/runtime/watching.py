@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dsim.runtime.kernel import Kernel
-from dsim.runtime.shown import Kinked, Looking, Watched
+from dsim.runtime.shown import Born, Kinked, Looking, Watched
 
 
 class Watching:
@@ -18,6 +18,8 @@ class Watching:
     ----------
     kernel : Kernel
         What to watch.
+    births : bool
+        Whether to look for the primitives that make numbers which are not finite, too.
 
     Attributes
     ----------
@@ -25,8 +27,8 @@ class Watching:
         The kernel with its watches.
     """
 
-    def __init__(self, kernel: Kernel) -> None:
-        self._looking = Looking(kinks=True)
+    def __init__(self, kernel: Kernel, births: bool = False) -> None:
+        self._looking = Looking(kinks=True, births=births)
         self.kernel = kernel.watched_by(self._looking)
 
     def __call__(self, *args: Any, **named: Any) -> Any:
@@ -66,6 +68,10 @@ class Watching:
         """Where it was at points without a derivative since the last `clear`, in the order of the text."""
         return self._looking.kinked()
 
+    def born(self) -> list[Born]:
+        """What made numbers that are not finite since the last `clear`, in the order of the text."""
+        return self._looking.born()
+
     @property
     def loops(self) -> list[tuple[str, int, int]]:
         """The indices of the outermost loops: name, least value, greatest value plus one."""
@@ -83,13 +89,15 @@ class Watching:
         return min((w for w in reached if w.slot.axes == deepest), key=lambda w: w.times).where
 
 
-def watch(kernel: Kernel) -> Watching:
+def watch(kernel: Kernel, births: bool = False) -> Watching:
     """`kernel` as one that shows what its lines assign.
 
     Parameters
     ----------
     kernel : Kernel
         Any kernel.
+    births : bool
+        Whether it shows, too, which primitives make of finite numbers others that are not.
 
     Returns
     -------
@@ -116,4 +124,4 @@ def watch(kernel: Kernel) -> Watching:
     y 2.0 4.0
     loss[None] 4.0 1.0
     """
-    return Watching(kernel)
+    return Watching(kernel, births)

@@ -62,7 +62,7 @@ def test_forward():
     assert text == (
         "error[not-finite]: `y[2]` becomes nan in `root`, call 1 of the tape\n"
         " │             y[i] = ti.sqrt(x[i])\n"
-        "   │             ^^^^ stored here\n"
+        "   │                    ^^^^^^^^^^^^^ not finite here, 1 of 4\n"
         "help: look for a division by 0, a `log` or `sqrt` of what is not positive, a step that is too large"
     )
     what = tape.not_finite
@@ -79,7 +79,7 @@ def test_backward():
     assert text == (
         "error[not-finite]: `x.grad[1]` becomes inf on the way back through `root`, call 0 of the tape\n"
         " │             y[i] = ti.sqrt(x[i])\n"
-        "   │                            ^^^^ the gradient of this\n"
+        "   │                    ^^^^^^^^^^^^^ its slope is not finite here, once\n"
         "help: the slope is infinite there, or 0 times that: keep away from the point, as in "
         "`sqrt(x + 1e-12)`"
     )
@@ -118,8 +118,7 @@ def test_a_statement_that_is_not_certain():
     x.from_numpy(np.array([1.0, 2.0, 0.0, 4.0]))
     text, tape = found(loss, either)
     assert "`v[2][0]` becomes -inf in `either`, call 0 of the tape" in text
-    assert "^^^^^^ one of its statements" in text
-    assert text.count("---- stored here") == 2
+    assert marked(text) == [("v[i] = ti.Vector([ti.log(x[i]), 1.0])", "^^^^^^^^^^^^ not finite here, 1 of 2")]
     assert tape.not_finite.span is None
 
 
@@ -221,7 +220,10 @@ def test_the_line_inside_of_a_kernel():
 
     x.from_numpy(np.array([1.0, 2.0, 3.0, 4.0]))
     text, tape = found(loss, inverse)
-    assert marked(text) == [("q += 1 / d", "- not finite, 3 of 12"), ("y[i] = q", "^^^^ stored here")]
+    assert marked(text) == [
+        ("q += 1 / d", "^^^^^ not finite here, 3 of 12"),
+        ("y[i] = q", "---- stored here"),
+    ]
     assert y.to_numpy().tolist() == [1.5, 3.0, np.inf, 3.0]
     assert tape.not_finite.span.text == "y[i]"
 
@@ -242,8 +244,8 @@ def test_the_line_on_the_way_back():
     text, _ = found(loss, distance, total)
     assert "`x.grad[1]` becomes nan on the way back through `distance`, call 0" in text
     assert marked(text) == [
-        ("r = x[i] - 2.0", "^^^^ the gradient of this"),
-        ("s = r * r", "- the gradient of this is not finite, once"),
+        ("r = x[i] - 2.0", "---- the gradient of this"),
+        ("d = ti.sqrt(s)", "^^^^^^^^^^ its slope is not finite here, once"),
     ]
     assert (x.to_numpy() == before).all()
     assert y.to_numpy().tolist() == [3.0, 0.0, 3.0, 6.0]
@@ -262,7 +264,7 @@ def test_the_line_of_a_kernel_that_changes_its_state_in_place():
     x.from_numpy(np.array([2.0, 1.0, 3.0, 4.0]))
     text, _ = found(loss, lambda: step(1.0), lambda: step(2.0))
     assert "`x[1]` becomes -inf in `step`, call 1 of the tape" in text
-    assert marked(text)[0] == ("s = ti.log(x[i])", "- not finite, 1 of 4")
+    assert marked(text)[0] == ("s = ti.log(x[i])", "^^^^^^^^^^^^ not finite here, 1 of 4")
     expected = 2.0 * np.log(np.log(np.array([2.0, 3.0, 4.0])))
     np.testing.assert_allclose(x.to_numpy()[[0, 2, 3]], expected, rtol=1e-14)
 
@@ -279,7 +281,7 @@ def test_the_line_of_a_kernel_that_is_recorded_in_parts():
     x[None] = 2.0
     text, _ = found(loss, step, step)
     assert "`x[None]` becomes inf in `step`, call 1 of the tape" in text
-    assert marked(text)[0] == ("b = 1.0 / a", "- not finite, 1 of 1")
+    assert marked(text)[0] == ("b = 1.0 / a", "^^^^^^^ not finite here, 1 of 1")
 
 
 def test_the_line_of_a_kernel_that_takes_arrays():
@@ -293,7 +295,7 @@ def test_the_line_of_a_kernel_that_takes_arrays():
 
     w.from_numpy(np.array([1.0, 0.0, 2.0]))
     text, _ = found(loss, lambda: weigh(w, np.ones(3)))
-    assert marked(text)[0] == ("t = data[i] / w[i]", "- not finite, 1 of 3")
+    assert marked(text)[0] == ("t = data[i] / w[i]", "^^^^^^^^^^^^^^ not finite here, 1 of 3")
 
 
 def test_the_line_with_a_number_that_was_captured_and_changed():
@@ -317,4 +319,4 @@ def test_the_line_with_a_number_that_was_captured_and_changed():
     scaled()
     scene.scale = 0.0
     text, _ = found(loss, scaled)
-    assert marked(text)[0] == ("a = x[i] / scene.scale", "- not finite, 4 of 4")
+    assert marked(text)[0] == ("a = x[i] / scene.scale", "^^^^^^^^^^^^^^^^^^ not finite here, 4 of 4")
