@@ -20,6 +20,7 @@ from dsim.ir.types import from_numpy
 from dsim.runtime import settings
 from dsim.runtime.array_launch import Place, Value
 from dsim.runtime.bound import slot
+from dsim.runtime.brought import as_numpy
 from dsim.runtime.fields import BAR, Field
 from dsim.runtime.forms import Form
 from dsim.runtime.holders import holder
@@ -289,24 +290,3 @@ def _is_same(a: Value, kind: ArrayType, b: Value, other: ArrayType) -> bool:
     if kind.entry_axes != other.entry_axes:
         return False  # numbers here, vectors there: what is to be said of that, launches say
     return a is b or ((a.base is not None or b.base is not None) and memory_of(a) == memory_of(b))
-
-
-def as_numpy(value: Any) -> np.ndarray:
-    """A NumPy array, or PyTorch's tensor on the CPU, as a NumPy array of the same memory.
-
-    Raises
-    ------
-    TypeError
-        When it is none, or has parts that NumPy does not see.
-    """
-    if isinstance(value, np.ndarray):
-        if isinstance(value, np.ma.MaskedArray):
-            raise TypeError("got an array with a mask, which kernels do not see")
-        return value
-    if not hasattr(value, "__dlpack__") or not hasattr(value, "requires_grad"):
-        raise TypeError(f"got an object of type `{type(value).__name__}`")
-    if value.device.type != "cpu":
-        raise TypeError(f"got a tensor on the device {value.device}")
-    if value.requires_grad and opened():
-        raise TypeError("got a tensor that requires a gradient, which no tape gives: pass `.detach()`")
-    return value.detach().numpy()

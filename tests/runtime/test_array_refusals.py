@@ -1,5 +1,10 @@
 """Arrays that do not fit the parameters of a kernel: each is refused, with what was asked for and given."""
 
+import array
+import contextlib
+import mmap
+import os
+
 import numpy as np
 import pytest
 
@@ -94,3 +99,62 @@ def test_an_index_outside_names_the_parameter():
 def test_an_unplaced_field():
     with pytest.raises(ti.LaunchError, match="has not been placed"):
         scale(ti.field(ti.f64), 1.0)
+
+
+class Boaster(np.ndarray):
+    """An array that lies about itself."""
+
+    shape = (10**9,)
+    strides = (8,)
+    base = None
+
+
+def test_an_array_is_what_numpy_knows_of_it():
+    whole = np.arange(4.0)
+    scale(whole.view(Boaster), 2.0)
+    assert whole.tolist() == [0.0, 2.0, 4.0, 6.0]
+    with ti.ad.FwdMode(param=ti.ndarray(ti.f64, ())):
+        scale(whole[::-1].view(Boaster), 2.0)
+    assert whole.tolist() == [0.0, 4.0, 8.0, 12.0]
+
+
+@pytest.mark.parametrize(
+    "beyond",
+    [
+        lambda: np.lib.stride_tricks.as_strided(np.zeros(4), (10**9,), (8,)),
+        lambda: np.lib.stride_tricks.as_strided(np.zeros(4), (4,), (-(10**9),)),
+        lambda: np.lib.stride_tricks.as_strided(np.zeros(4), (3, 4), (8, 8))[1:],
+        lambda: np.lib.stride_tricks.as_strided(np.zeros(8)[:4].view(Boaster), (9,), (8,)),
+        lambda: np.lib.stride_tricks.as_strided(np.frombuffer(bytearray(32)), (5,), (8,)),
+        lambda: np.lib.stride_tricks.as_strided(np.frombuffer(array.array("d", [1.0] * 4)), (5,), (8,)),
+        lambda: np.lib.stride_tricks.as_strided(np.asarray(memoryview(np.zeros(4))), (5,), (8,)),
+    ],
+)
+def test_views_beyond_their_memory(beyond):
+    given = beyond()
+    for block in (contextlib.nullcontext(), ti.ad.FwdMode(param=ti.ndarray(ti.f64, ()))):
+        with pytest.raises(ti.LaunchTypeError, match="argument `a` of `scale` .* beyond the memory"), block:
+            scale(given, 2.0)
+
+
+def test_views_inside_their_memory():
+    whole = np.ones(4)
+    scale(np.lib.stride_tricks.as_strided(whole[1:], (2,), (16,)), 2.0)
+    assert whole.tolist() == [1.0, 2.0, 1.0, 2.0]
+    scale(np.lib.stride_tricks.as_strided(whole, (0, 9), (800, 8)), 2.0)
+    buffer = bytearray(whole.tobytes())
+    scale(np.frombuffer(buffer), 3.0)
+    assert np.frombuffer(buffer).tolist() == [3.0, 6.0, 3.0, 6.0]
+
+
+def test_files_in_memory(tmp_path):
+    np.arange(1024.0).tofile(tmp_path / "numbers")
+    mapped = np.memmap(tmp_path / "numbers", np.float64, "r+", offset=4096)
+    scale(mapped[::2], -1.0)
+    assert mapped[:3].tolist() == [-512.0, 513.0, -514.0]
+    whole = np.memmap(tmp_path / "numbers", np.float64, "r+")
+    os.truncate(tmp_path / "numbers", 512)
+    with pytest.raises(ti.LaunchTypeError, match="beyond the memory"):
+        scale(whole, 2.0)
+    anonymous = mmap.mmap(-1, 4096)
+    scale(np.frombuffer(anonymous), 2.0)

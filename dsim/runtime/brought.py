@@ -1,0 +1,77 @@
+"""Arrays as people bring them: what they are in truth, and whether their elements lie in memory that is theirs."""
+
+from __future__ import annotations
+
+import mmap
+from typing import Any
+
+import numpy as np
+
+from dsim.runtime.aliases import extent
+from dsim.runtime.stack import opened
+
+
+def as_numpy(value: Any) -> np.ndarray:
+    """A NumPy array, or PyTorch's tensor on the CPU, as a plain NumPy array of the same memory.
+
+    Raises
+    ------
+    TypeError
+        When it is none, has parts that NumPy does not see, or elements outside of the memory that it is a
+        view of.
+    """
+    if isinstance(value, np.ndarray):
+        if isinstance(value, np.ma.MaskedArray):
+            raise TypeError("got an array with a mask, which kernels do not see")
+        array = np.asarray(value)  # a subclass may say of its shape what it likes
+        if not _is_inside(array):
+            raise TypeError("got a view that reaches beyond the memory of what it is a view of")
+        return array
+    if not hasattr(value, "__dlpack__") or not hasattr(value, "requires_grad"):
+        raise TypeError(f"got an object of type `{type(value).__name__}`")
+    if value.device.type != "cpu":
+        raise TypeError(f"got a tensor on the device {value.device}")
+    if value.requires_grad and opened():
+        raise TypeError("got a tensor that requires a gradient, which no tape gives: pass `.detach()`")
+    return value.detach().numpy()
+
+
+def _is_inside(array: np.ndarray) -> bool:
+    """Whether all elements lie in the memory that `array` is a view of; True where that is not known."""
+    base: Any = array.base
+    if base is None or (type(base) is np.ndarray and base.base is None):
+        return True  # NumPy's own views are
+    while base is not None:
+        if isinstance(base, np.ndarray):
+            if np.ndarray.flags.__get__(base).owndata:  # type: ignore[attr-defined]
+                break
+            base = np.ndarray.base.__get__(base)  # type: ignore[attr-defined]
+        elif isinstance(base, memoryview):
+            base = base.obj
+        elif type(base).__module__.startswith("numpy."):  # what as_strided() puts in between
+            base = getattr(base, "base", None)
+        else:
+            break
+    return _reaches(base, *extent(array))
+
+
+def _reaches(owner: Any, low: int, high: int) -> bool:
+    """Whether the memory of `owner` goes at least from one address to before another one, if it says so."""
+    if isinstance(owner, np.ndarray):
+        begin, end = extent(np.asarray(owner))
+    else:
+        try:
+            begin, end = extent(np.frombuffer(owner, np.uint8))
+        except (TypeError, ValueError, BufferError):
+            return True
+    if isinstance(owner, mmap.mmap):
+        end = min(end, begin + _length(owner))
+    return low == high or (begin <= low and high <= end)
+
+
+def _length(owner: mmap.mmap) -> int:
+    """How many bytes of a mapped file there are: it may have become shorter."""
+    try:
+        return owner.size()
+    except OSError:  # no file
+        return len(owner)
