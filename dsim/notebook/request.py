@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import inspect
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -179,8 +180,8 @@ def leads_to(text: str, namespace: Mapping[str, Any]) -> Any:
 
 
 def _refuse_as_loss(text: str, loss: Field) -> None:
-    if loss.full_shape:
-        raise UsageError(f"--loss takes a field of shape (), and {text} has shape {loss.full_shape}")
+    if math.prod(loss.full_shape) != 1:
+        raise UsageError(f"--loss takes a field of a single number, and {text} has shape {loss.full_shape}")
     if not loss.dtype.is_float:
         raise UsageError(f"--loss takes a float field, and {text} holds {loss.dtype}")
     if not loss.needs_grad:

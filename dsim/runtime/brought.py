@@ -1,4 +1,4 @@
-"""Arrays as people bring them: what they are in truth, and whether their elements lie in memory that is theirs."""
+"""Arrays as people bring them: what they are in truth, and whether their elements lie in their memory."""
 
 from __future__ import annotations
 

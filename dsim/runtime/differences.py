@@ -181,7 +181,7 @@ class Differences:
         """The loss for these numbers in `field`."""
         self.set(field, values)
         self.program.replay()
-        return self.loss.require_memory().astype(np.float64)
+        return self.loss.require_memory().astype(np.float64).reshape(())
 
     # -- comparing
 

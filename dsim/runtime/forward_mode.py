@@ -32,15 +32,17 @@ class ForwardMode(Context):
     seed : number, sequence, array or dictionary, optional
         The direction, of `param`'s shape; for several params a sequence of seeds; for a struct field a
         dictionary of seeds for its members, 0 for those that are left out. None means 1, for a `param` that
-        is a single number.
+        is a single number, of whatever shape.
     clear_gradients : bool, default True
-        Whether all tangents are set to 0 on entry.
+        Whether all tangents are set to 0 on entry; otherwise what stands in them counts as seeds, too.
 
     Notes
     -----
     Every float field that a kernel inside writes from values that depend on `param` has a `.dual`
-    afterwards, asked for or not. The tangent of a gradient that a tape inside computed stands at
-    ``x.grad.dual``, the derivative of ``y.dual`` along a second direction at ``y.dual.dual``.
+    afterwards, asked for or not. Seeds end with the block: the ``.dual`` of a `param` is 0 afterwards, or, if
+    it was written inside, the tangent of what was written. The tangent of a gradient that a tape inside
+    computed stands at ``x.grad.dual``, the derivative of ``y.dual`` along a second direction at
+    ``y.dual.dual``.
 
     Examples
     --------
@@ -68,6 +70,7 @@ class ForwardMode(Context):
         self._clear = clear_gradients
         self._label = "dot"
         self._active: set[Field] = set()
+        self._seeded = dict.fromkeys(self.params)  # in order
         self._tangents: dict[Form, Form] = {}
         self._forms: dict[Form, None] = {}  # all that was launched
         self._cut: set[Field | Form] = set()  # what was told to be read into Python, or returned to it
@@ -111,6 +114,7 @@ class ForwardMode(Context):
         try:
             if kind is None:
                 self._leave()
+            self._clear_seeds()
         finally:
             self.closed()
 
@@ -123,6 +127,14 @@ class ForwardMode(Context):
         losses = [f for f in self.losses if f not in self._active]
         read = [f for f in self._cut if isinstance(f, Field)]
         zeros.note_tangents(losses, self.params[0], self._forms, read)
+
+    def _clear_seeds(self) -> None:
+        """Sets seeds to 0: what comes after is not differentiated along them. Results stay."""
+        results = {f for form in self._forms for f in form.written}.union(self.losses)
+        for dual in [f.companion((*f.derivative, "dot")) for f in self._seeded if f not in results]:
+            if dual.buffer is not None:
+                self._set(dual, (0.0,) * dual.numbers)
+                dual.touched, dual.cleared = 0, turns.current()
 
     def _give_tangents(self) -> None:
         """Gradients and tangents that were left inside have tangents, also 0 (all was linear)."""
@@ -139,7 +151,9 @@ class ForwardMode(Context):
             self.launch(form, args)
             return
         self.pass_on(form, args)
-        self._active.add(field.companion(field.derivative[:-1]))
+        seeded = field.companion(field.derivative[:-1])
+        self._active.add(seeded)
+        self._seeded[seeded] = None
         self._tangents.clear()
 
     def element_read(self, field: Field) -> None:

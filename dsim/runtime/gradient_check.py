@@ -35,7 +35,7 @@ def check_grad(
     wrt : Field or sequence of Field
         What to differentiate by.
     loss : Field
-        A single number. It is set to 0 before each run.
+        A single number, of whatever shape. It is set to 0 before each run.
     modes : sequence of {"reverse", "forward"}
         Which derivatives are compared.
     order : {1, 2}
@@ -79,7 +79,7 @@ def check_grad(
         check = _Check(program, loss, tolerance)
         for f in (loss, *fields):
             program.keep(differentiable(f))
-        check.value(loss, np.zeros(()))  # what cannot be run is said of the program itself
+        check.value(loss, np.zeros(loss.full_shape))  # what cannot be run is said of the program itself
         return GradientCheck(c for f in fields for c in check.all(f, modes, order))
 
 
@@ -111,7 +111,7 @@ class _Check(Differences):
         self.set(field, values)
         with ForwardMode(self.loss, field, seed=direction):
             self.program.replay()
-        return self.loss.dual.require().astype(np.float64)
+        return self.loss.dual.require().astype(np.float64).reshape(())
 
     def _second(self, field: Field, values: np.ndarray, direction: np.ndarray) -> np.ndarray:
         self.set(field, values)

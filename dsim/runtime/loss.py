@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from dsim.diagnostics import Diagnostic, GradientError
@@ -9,7 +10,7 @@ from dsim.runtime.fields import Field, kind_of
 
 
 def check(loss: Any) -> None:
-    """Refuses what is no single float with a gradient."""
+    """Refuses what is no single float with a gradient, of whatever shape."""
     if not isinstance(loss, Field):
         raise GradientError(
             Diagnostic(
@@ -19,13 +20,13 @@ def check(loss: Any) -> None:
             )
         )
     loss.require()
-    if loss.shape or loss.entry_shape:
+    if math.prod(loss.full_shape) != 1:
         of = f" of vectors of shape {loss.entry_shape}" if loss.entry_shape else ""
         raise GradientError(
             Diagnostic(
                 "argument",
-                f"the loss must be a single number (a 0-D field), {loss.quoted} has shape {loss.shape}{of}",
-                help="sum into a field of shape (), or use kernel.grad() for several outputs",
+                f"the loss must be a single number, {loss.quoted} has shape {loss.shape}{of}",
+                help="sum into a field of shape () or (1,), or use kernel.grad() for several outputs",
             )
         )
     if not loss.dtype.is_float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -93,11 +94,11 @@ def _of_struct(param: StructField, seed: Any) -> Iterator[Direction]:
 
 def _one(field: Field, seed: Any) -> np.ndarray:
     if seed is None:
-        if field.full_shape:
+        if math.prod(field.full_shape) != 1:
             message = f"{field.quoted} has shape {field.full_shape}: say in which direction to differentiate"
             raise GradientError(Diagnostic("argument", message, help="give `seed=` an array of that shape"))
         return np.array(1.0)
     array = seed.to_numpy().reshape(seed.full_shape) if isinstance(seed, Field) else np.asarray(seed)
-    if array.shape == (1,) and not field.full_shape:
-        array = array.reshape(())
+    if array.size == 1 and math.prod(field.full_shape) == 1:
+        array = array.reshape(field.full_shape)
     return access.fitting_array(field, array)

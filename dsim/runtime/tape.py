@@ -42,7 +42,7 @@ class Tape(Context):
     Parameters
     ----------
     loss : Field
-        A single number (0-D) with ``needs_grad=True``. It is set to 0 on entry.
+        A single number, of shape ``()`` or ``(1,)``, with ``needs_grad=True``. It is set to 0 on entry.
     clear_gradients : bool, default True
         Whether all gradients are set to 0 on entry; otherwise the tape's result is added to them.
     validation : bool, default False
@@ -79,7 +79,7 @@ class Tape(Context):
     Raises
     ------
     GradientError
-        When `loss` is no 0-D field with a gradient; inside the block, when the budget is spent.
+        When `loss` is no single number with a gradient; inside the block, when the budget is spent.
     GradientError
         At the end, when a gradient of `grad_check` does not agree with differences.
     AccessRuleError

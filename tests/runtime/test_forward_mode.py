@@ -120,9 +120,77 @@ def test_tangents_that_are_kept_are_seeds():
 
     with ti.ad.FwdMode(loss=y, param=w):
         product()
+    w.dual[None] = 1.0
     with ti.ad.FwdMode(loss=y, param=x, clear_gradients=False):
         product()
     assert y.dual[None] == 5.0 + 2.0
+
+
+def test_seeds_end_with_their_block():
+    x, w, y = map(_single, "xwy")
+    x[None], w[None] = 2.0, 5.0
+
+    @ti.kernel
+    def product():
+        y[None] = x[None] * w[None]
+
+    @ti.kernel
+    def double():
+        w[None] = 2.0 * w[None]
+
+    with ti.ad.FwdMode(loss=y, param=[x, w]):
+        product()
+    for param, other, derivative in ((w, x, 2.0), (x, w, 5.0), (w, x, 2.0)):
+        with ti.ad.FwdMode(loss=y, param=param, clear_gradients=False):
+            product()
+        assert (y.dual[None], param.dual[None], other.dual[None]) == (derivative, 0.0, 0.0)
+    with ti.ad.FwdMode(loss=y, clear_gradients=False, param=x, seed=0.0):
+        w.dual[None] = 10.0
+        product()
+    assert (y.dual[None], w.dual[None]) == (20.0, 0.0)
+    with ti.ad.FwdMode(loss=x, param=[x, w]):  # what is asked for and what is written stays
+        double()
+    assert (x.dual[None], w.dual[None]) == (1.0, 2.0)
+    with pytest.raises(ZeroDivisionError), ti.ad.FwdMode(param=x):
+        _ = 1 / 0
+    assert x.dual[None] == 0.0
+
+
+def test_seeds_of_modes_inside_one_another():
+    x, y = _single("x"), _single("y")
+    x[None] = 2.0
+
+    @ti.kernel
+    def cube():
+        y[None] = x[None] ** 3
+
+    for _ in range(2):
+        with ti.ad.FwdMode(loss=y, param=x, clear_gradients=False):
+            with ti.ad.FwdMode(loss=y, param=x, clear_gradients=False):
+                cube()
+            cube()
+        assert (y.dual.dual[None], y.dual[None], x.dual[None]) == (12.0, 12.0, 0.0)
+
+
+@pytest.mark.parametrize("shape", [(1,), (1, 1)])
+def test_a_param_of_one_element_needs_no_seed(shape):
+    x, y = ti.ndarray(ti.f64, shape), _single("y")
+    v = ti.Vector.field(1, ti.f64, shape=(), name="v")
+    x.fill(3.0)
+    v.fill(4.0)
+
+    @ti.kernel
+    def product(x: ti.types.ndarray()):
+        for at in ti.grouped(x):
+            y[None] = x[at] ** 2 * v[None][0]
+
+    for seed, derivative in ((None, 24.0), (0.5, 12.0), (np.ones(shape), 24.0), ([2.0], 48.0)):
+        with ti.ad.FwdMode(loss=y, param=x, seed=seed):
+            product(x)
+        assert y.dual[None] == derivative
+    with ti.ad.FwdMode(loss=y, param=v):
+        product(x)
+    assert y.dual[None] == 9.0
 
 
 def test_an_intermediate_field_has_a_tangent():

@@ -75,6 +75,37 @@ def test_an_exception_leaves_everything():
     assert x.grad[None] == 12.0
 
 
+def test_a_loss_of_one_element():
+    w = ti.ndarray(ti.f64, 3, needs_grad=True)
+    w.from_numpy(np.array([1.0, 2.0, 3.0]))
+
+    @ti.kernel
+    def squares(w: ti.types.ndarray(), loss: ti.types.ndarray()):
+        for i in w:
+            for at in ti.grouped(loss):
+                loss[at] += w[i] ** 2
+
+    losses = [ti.ndarray(ti.f64, (1,), needs_grad=True), ti.field(ti.f64, (1, 1), needs_grad=True, name="s")]
+    for loss in losses:
+        for _ in range(2):
+            with ti.Tape(loss) as tape:
+                squares(w, loss)
+            assert w.grad.to_numpy().tolist() == [2.0, 4.0, 6.0]
+        assert (loss.array.item(), loss.grad.array.item()) == (14.0, 1.0)
+        tape.backward(seed=3.0)
+        assert w.grad.to_numpy().tolist() == [6.0, 12.0, 18.0]
+        assert tape.gradient(w).tolist() == [2.0, 4.0, 6.0]
+        with ti.ad.FwdMode(loss=loss, param=w, seed=[1.0, 0.0, 1.0]):
+            squares(w, loss)
+        assert loss.dual.array.item() == 8.0
+        with ti.ad.FwdMode(param=w, seed=[1.0, 0.0, 1.0]), ti.Tape(loss):
+            squares(w, loss)
+        assert w.grad.dual.to_numpy().tolist() == [2.0, 0.0, 2.0]
+        assert ti.check_grad(lambda: squares(w, loss), wrt=w, loss=loss, order=2)  # noqa: B023
+        with ti.Tape(loss, grad_check=[w]):
+            squares(w, loss)
+
+
 def test_a_loss_that_is_none():
     n, v = ti.field(ti.i32, shape=(), name="n"), ti.field(ti.f32, shape=3, needs_grad=True, name="v")
     plain, unplaced = single("plain", needs_grad=False), ti.field(ti.f32, needs_grad=True, name="u")
@@ -83,7 +114,7 @@ def test_a_loss_that_is_none():
         (3.0, "the loss must be a field, not float"),
         (None, "the loss must be a field, not NoneType"),
         (n, "the loss must be a float field, `n` holds i32"),
-        (v, r"a 0-D field\), `v` has shape \(3,\)"),
+        (v, r"must be a single number, `v` has shape \(3,\)"),
         (w, r"`w` has shape \(\) of vectors of shape \(2,\)"),
         (plain, "the loss `plain` has no gradient"),
     ):
