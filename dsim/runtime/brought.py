@@ -43,9 +43,9 @@ def _is_inside(array: np.ndarray) -> bool:
         return True  # NumPy's own views are
     while base is not None:
         if isinstance(base, np.ndarray):
-            if np.ndarray.flags.__get__(base).owndata:  # type: ignore[attr-defined]
+            if np.ndarray.flags.__get__(base).owndata:
                 break
-            base = np.ndarray.base.__get__(base)  # type: ignore[attr-defined]
+            base = np.ndarray.base.__get__(base)
         elif isinstance(base, memoryview):
             base = base.obj
         elif type(base).__module__.startswith("numpy."):  # what as_strided() puts in between
