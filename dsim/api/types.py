@@ -108,7 +108,8 @@ class ndarray(ArrayType):
     element_dim, element_shape : int, tuple of int, optional
         Taichi's older way to say that elements are vectors or matrices.
     needs_grad : bool, optional
-        Whether only arrays with a gradient may be passed.
+        With True, only arrays with a gradient may be passed. With False, derivatives of both modes end at
+        the array, also at one that has a gradient.
     field_dim : int, optional
         Taichi's older word for `ndim`.
     boundary : str, optional

@@ -362,6 +362,11 @@ def _check_array(f: Frame, inner: Frame, name: str, value: Value, wanted: ArrayT
     if not isinstance(value, Field):
         f.emit.refuse("type", f"{takes}, got {describe(value)}")
     given = value.field
+    if wanted.needs_grad is False and not getattr(given.root, "constant", False):
+        advice = f"write `needs_grad=False` where the kernel takes `{value.name}`, or use `stop_grad`"
+        f.emit.refuse(
+            "type", f"{takes} with `needs_grad=False`, and `{value.name}` is none such", help=advice
+        )
     if not wanted.fits(given.dtype, tuple(given.shape), tuple(given.entry_shape), settings):
         f.emit.refuse("type", f"{takes}, got {describe_array(given.dtype, given.shape, given.entry_shape)}")
 

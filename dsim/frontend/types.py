@@ -76,8 +76,8 @@ class ArrayType:
     entry : tuple or None
         The shape of an element, None in it for any length; None for any, which is a number in arrays that
         do not tell.
-    needs_grad : bool
-        Whether the array must have a gradient.
+    needs_grad : bool or None
+        True where the array must have a gradient, False where derivatives end at it.
     clamped : bool
         Whether an index outside means the nearest element.
     """
@@ -102,7 +102,7 @@ class ArrayType:
         self.dtype = dtype
         self.ndim = None if ndim is None else int(ndim)
         self.entry = _entry(dtype, element_dim, element_shape)
-        self.needs_grad = bool(needs_grad)
+        self.needs_grad = needs_grad
         self.clamped = clamped
 
     @property

@@ -43,6 +43,7 @@ class Given:
     def __init__(self, name: str, kind: ArrayType, value: Value, read_only: bool) -> None:
         self.name = name
         self.read_only = read_only
+        self.constant = kind.needs_grad is False
         self.has_gradient = isinstance(value, Field) and value.root.needs_grad
         if isinstance(value, Field):
             self.dtype, self.shape, self.entry = value.dtype, value.shape, value.entry_shape
@@ -55,6 +56,7 @@ class Given:
     def place(self, read_only: bool) -> Place:
         """A memory like it."""
         made = slot(self.name, self.dtype, (*self.shape, *self.entry), len(self.entry))
+        made.constant = self.constant
         if self.has_gradient:
             made.want(BAR)
         return Place(made, self.name, len(self.entry), read_only)
@@ -105,6 +107,8 @@ class Combination:
         for g, at in zip(self._given, self._at, strict=True):
             memory = memories[at]
             if isinstance(memory, Field) and memory in launch.captured:
+                if g.constant:
+                    raise self._owner.refused_as_constant(g.name, memory.quoted)
                 found[g.name] = memory.companion(g.derivative)
         return found
 
@@ -231,6 +235,10 @@ class Arrays:
 
     def _made(self, values: list[Value], parts: list[Any], same: list[int]) -> Combination:
         given = [self._given(n, v, parts[n][-1] == "read-only") for n, v in enumerate(values)]
+        for g, first in zip(given, same, strict=True):
+            if g.constant != given[first].constant:
+                constant, other = (g, given[first]) if g.constant else (given[first], g)
+                raise self.refused_as_constant(constant.name, f"`{other.name}`")
         made = Combination(self, given, same)
         if len(self.known) >= MOST:
             self.known.popitem(last=False)
@@ -260,6 +268,13 @@ class Arrays:
         if kind.needs_grad and not (isinstance(value, Field) and value.needs_grad):
             raise self._refused(n, "got one without a gradient", "make it with `needs_grad=True`")
         return given
+
+    def refused_as_constant(self, name: str, other: str) -> LaunchTypeError:
+        """An array that is to be a constant is passed, and is the kernel's by another name."""
+        why = f"has `needs_grad=False`, and is the same array as {other}, which has not"
+        message = f"argument `{name}` of `{self.function.__name__}` {why}"
+        advice = "pass a copy for one of them, or annotate both alike"
+        return LaunchTypeError(Diagnostic("argument", message, help=advice))
 
     def _refused(self, n: int, why: str, advice: str) -> LaunchTypeError:
         chosen = settings.current()

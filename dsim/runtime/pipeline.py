@@ -6,7 +6,7 @@ knows nothing of fields.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -24,8 +24,8 @@ from dsim.backends.python_source import runner
 from dsim.diagnostics import Diagnostic
 from dsim.frontend.lowered import LoopConfig
 from dsim.ir.build import Names
-from dsim.ir.nodes import Block, For, Kernel, Let, Load, MemoryKey, Statement, Var
-from dsim.ir.walk import bound_names, with_blocks
+from dsim.ir.nodes import Accumulate, Block, For, Kernel, Let, Load, Memory, MemoryKey, Statement, Store, Var
+from dsim.ir.walk import bound_names, memory_of, with_blocks
 from dsim.passes.logged import logged
 from dsim.passes.parallel import parallel
 from dsim.passes.simplify import finish, inlined, simplify, without_calls
@@ -70,16 +70,39 @@ def derived(kernel: Kernel) -> Kernel:
 
 def stopped(kernel: Kernel) -> Kernel:
     """`kernel` with all that it reads from memory cut off from derivatives."""
+    return _stopped(kernel, lambda _: True, False)
+
+
+def constant(kernel: Kernel, memories: Container[str]) -> Kernel:
+    """`kernel` with all that it reads from these memories, and writes to them, cut off from derivatives."""
+    return _stopped(kernel, lambda m: m.name in memories, True)
+
+
+def _stopped(kernel: Kernel, meant: Callable[[Memory], bool], writes: bool) -> Kernel:
     names = Names(bound_names(kernel))
 
     def block(b: Block) -> Block:
         return Block(tuple(s for old in b.statements for s in statement(old)), b.yields)
 
+    def raw(var: Var) -> Var:
+        return Var(names.fresh(f"{var.name}_raw"), var.type)
+
     def statement(s: Statement) -> tuple[Statement, ...]:
-        if isinstance(s, Load) and s.var.type.is_float and not s.memory.private:
-            raw = Var(names.fresh(f"{s.var.name}_raw"), s.var.type)
-            return replace(s, var=raw), Let(s.var, "stop", (raw,), s.origin)
-        return (with_blocks(s, block),)
+        memory = memory_of(s)
+        if memory is None or memory.private or not memory.type.is_float or not meant(memory):
+            return (with_blocks(s, block),)
+        before: tuple[Statement, ...] = ()
+        after: tuple[Statement, ...] = ()
+        if writes and isinstance(s, Store | Accumulate):
+            value = Var(names.fresh("written"), memory.type)
+            before, s = (Let(value, "stop", (s.value,), s.origin),), replace(s, value=value)
+        if isinstance(s, Load):
+            read = raw(s.var)
+            after, s = (Let(s.var, "stop", (read,), s.origin),), replace(s, var=read)
+        elif isinstance(s, Accumulate) and s.old is not None:
+            read = raw(s.old)
+            after, s = (Let(s.old, "stop", (read,), s.origin),), replace(s, old=read)
+        return (*before, s, *after)
 
     return replace(kernel, body=block(kernel.body))
 

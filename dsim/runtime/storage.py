@@ -32,6 +32,7 @@ class Storage:
 
     __dsim_field__ = True
     word = "field"  # what messages call it without a name of its own
+    constant = False  # whether kernels take it for one: of a slot
 
     def __init__(self, dtype: ScalarType, entry_shape: tuple[int, ...], name: str) -> None:
         self.dtype = dtype

@@ -18,7 +18,7 @@ from dsim.runtime.forms import Form
 from dsim.runtime.notices import warn
 
 _ENDS = {
-    "stop": ("cut off here", "leave out `stop_grad` or `no_grad` if it is to count"),
+    "stop": ("cut off here", "leave out `stop_grad`, `no_grad` or `needs_grad=False` if it is to count"),
     "cast": ("an integer from here on", "keep the number a float where its change is to count"),
     **dict.fromkeys(
         ("floor", "ceil", "round", "floordiv"), ("rounded here", "rounding has derivative 0: leave it out")

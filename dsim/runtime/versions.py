@@ -165,7 +165,9 @@ class Instance:
             called = lowered.called[name]
             if called.split(".")[0] not in self.bound:
                 field.root.given_name = field.root.given_name or called
-        kernel, diagnostics = pipeline.prepared(lowered.kernel, lowered.loops)
+        constants = [name for name, field in fields.items() if field.constant]
+        whole = pipeline.constant(lowered.kernel, constants) if constants else lowered.kernel
+        kernel, diagnostics = pipeline.prepared(whole, lowered.loops)
         if self._looking is not None:  # what there is to say is said of the kernel itself
             fields |= self._looking.shown_by(lowered)
             form = Form(in_series(kernel), fields, chosen.backend, chosen.check_bounds, serial=True)

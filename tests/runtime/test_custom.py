@@ -211,3 +211,19 @@ def test_methods():
     assert other.ahead.__name__ == "ahead"
     Doubling.ahead(one, 1)
     assert one.y[None] == 18.0
+
+
+def test_what_an_atomic_returns_is_cut_by_no_grad():
+    x, y = single("x"), single("y")
+    x[None] = 3.0
+
+    @ti.ad.no_grad
+    @ti.kernel
+    def take():
+        y[None] = ti.atomic_add(x[None], 1.0)
+
+    with ti.Tape(y):
+        take()
+    assert y[None] == 3.0
+    with pytest.warns(ti.GradientWarning, match="is 0"):
+        assert x.grad[None] == 0.0

@@ -79,7 +79,7 @@ def test_a_way_that_ends_in_stop_grad():
 
     message = ends(f, stopped)
     assert "^^^^^^^^^^^^^^^^^^ cut off here" in message
-    assert "help: leave out `stop_grad` or `no_grad`" in message
+    assert "help: leave out `stop_grad`, `no_grad` or `needs_grad=False`" in message
 
 
 def test_a_way_that_ends_in_no_grad():
