@@ -133,8 +133,7 @@ class ForwardMode(Context):
         results = {f for form in self._forms for f in form.written}.union(self.losses)
         for dual in [f.companion((*f.derivative, "dot")) for f in self._seeded if f not in results]:
             if dual.buffer is not None:
-                self._set(dual, (0.0,) * dual.numbers)
-                dual.touched, dual.cleared = 0, turns.current()
+                self.set_all(dual, 0.0)
 
     def _give_tangents(self) -> None:
         """Gradients and tangents that were left inside have tangents, also 0 (all was linear)."""
