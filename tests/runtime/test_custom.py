@@ -3,6 +3,7 @@
 import pytest
 
 import dsim as ti
+from tests.runtime.taping import single
 
 
 @pytest.fixture(autouse=True)
