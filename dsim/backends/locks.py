@@ -6,11 +6,48 @@ It is taken before Numba's own lock, never after it. A child of `os.fork` finds 
 from __future__ import annotations
 
 import os
+import sys
 import threading
+from types import TracebackType
 
 from numba.core.compiler_lock import global_compiler_lock
 
-COMPILING = threading.RLock()
+_FRAMES = 20_000  # of Python's: passes walk through nested loops and branches by recursion
+
+
+class _Compiling:
+    """A re-entrant lock. Who holds it may go deeper than Python's recursion limit, which is every thread's."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._held = 0
+        self._limit = 0
+
+    def acquire(self) -> None:
+        """Waits until no other thread holds it."""
+        self._lock.acquire()
+        self._held += 1
+        if self._held == 1:
+            self._limit = sys.getrecursionlimit()
+            sys.setrecursionlimit(max(self._limit, _FRAMES))
+
+    def release(self) -> None:
+        """Lets others have it, once it was released as often as it was acquired."""
+        self._held -= 1
+        if self._held == 0:
+            sys.setrecursionlimit(self._limit)
+        self._lock.release()
+
+    def __enter__(self) -> None:
+        self.acquire()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.release()
+
+
+COMPILING = _Compiling()
 
 
 def _before_fork() -> None:
