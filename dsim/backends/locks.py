@@ -16,7 +16,7 @@ _FRAMES = 20_000  # of Python's: passes walk through nested loops and branches b
 
 
 class _Compiling:
-    """A re-entrant lock; who holds it may go deeper than Python's recursion limit, which all threads share."""
+    """A re-entrant lock; who holds it may go deeper than the recursion limit, which all threads share."""
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
