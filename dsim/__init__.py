@@ -160,6 +160,7 @@ from dsim.api.primitive_types import (
 )
 from dsim.api.structs import Struct, dataclass
 from dsim.api.types import ref
+from dsim.backends.cpu_stop import stop_launch
 from dsim.diagnostics import (
     AccessRuleError,
     BoundsError,
@@ -367,6 +368,7 @@ __all__ = [
     "static_assert",
     "static_print",
     "stop_grad",
+    "stop_launch",
     "svd",
     "sym_eig",
     "sync",

@@ -1,4 +1,4 @@
-"""Kernels as reverse mode wants them: conditions of `While` without effects, no journals."""
+"""Kernels as reverse mode wants them: conditions of `While` without effects, no journals, loops that end."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ def prepared(kernel: Kernel, distinct: bool) -> Kernel:
     """`kernel` with conditions that write moved into the bodies of their loops.
 
     ``while c: b`` becomes ``go = true; while go: go = c; if go: b``, so that what `c` writes is part of a
-    trip. If they are to be `distinct`, no two statements of the result are one object.
+    trip. Every loop ends: the adjoint runs when the kernel has. If they are to be `distinct`, no two
+    statements of the result are one object.
     """
-    loops = (s for s in statements(kernel.body) if isinstance(s, While))
-    if not distinct and not any(map(_writes, loops)):
+    if not distinct and not any(isinstance(s, While) for s in statements(kernel.body)):
         return kernel
     names = Names(bound_names(kernel))
 
@@ -27,7 +27,9 @@ def prepared(kernel: Kernel, distinct: bool) -> Kernel:
 
     def statement(s: Statement) -> Statement:
         s = with_blocks(replace(s), block)
-        return _plain(s, names) if isinstance(s, While) and _writes(s) else s
+        if not isinstance(s, While):
+            return s
+        return replace(_plain(s, names) if _writes(s) else s, ends=True)
 
     return replace(kernel, body=block(kernel.body))
 

@@ -335,7 +335,7 @@ def _count(sweep: Sweep, s: While, env: Env) -> Atom:
     body = Block((*body.statements, *tail), (*body.yields, after))
     results = tuple(b.fresh(r.name, r.type) for r in s.results)
     init = (*(swap(i, env) for i in s.init), const(0, i32))
-    b.add(While(condition, body, (*carried, trip), init, (*results, count), s.origin))
+    b.add(While(condition, body, (*carried, trip), init, (*results, count), s.origin, s.ends))
     return count
 
 

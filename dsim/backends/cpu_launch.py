@@ -13,9 +13,11 @@ import numpy as np
 from dsim.backends import llvm_frame as frame
 from dsim.backends.cpu_code import MachineCode
 from dsim.backends.cpu_runtime import decode, runtime
+from dsim.backends.cpu_stop import LAUNCHES, listen
 from dsim.backends.faults import Fault, FaultKind
 from dsim.backends.llvm import Emitted
 from dsim.backends.llvm_writer import Messages
+from dsim.diagnostics import stopped
 from dsim.ir.nodes import Alloc, Assert, Const, Kernel, Memory, MemoryKey
 from dsim.ir.types import ScalarType, i64
 
@@ -55,6 +57,8 @@ class Variant:
         self.results_at = emitted.layout.returns * 8
         prints = emitted.messages.prints
         self.owner = runtime().prints(prints) if prints else -1
+        if emitted.asks:
+            listen()
 
     def frame(self, addresses: Mapping[MemoryKey, int]) -> Frame:
         """A new frame for buffers at these addresses."""
@@ -77,16 +81,25 @@ class Variant:
         interrupted = runtime().interrupted
         if interrupted:
             raise interrupted.pop()
+        if status == frame.STOPPED:
+            raise self.stopped()
         if status == frame.CLAMPED:
             raise self._found_again(held)
         if status:
             raise _fault(self.emitted.messages, held)
 
+    def stopped(self) -> KeyboardInterrupt:
+        """What a launch raises that was stopped."""
+        return stopped(KeyboardInterrupt(f"`{self.kernel.name}` was stopped before its end"))
+
     def _found_again(self, held: Frame) -> Fault:
         """The first fault in a loop that only said that it had one: the loop runs again, without effects."""
         emitted, code = self.search(held.slots[frame.FAULT])
-        if _Entry(code.entry)(held.address) == frame.FAULTY:
+        status = _Entry(code.entry)(held.address)
+        if status == frame.FAULTY:
             return _fault(emitted.messages, held)
+        if status == frame.STOPPED:
+            raise self.stopped()
         raise RuntimeError(f"{self.kernel.name}: an index was out of bounds, and then was not")
 
 
@@ -236,13 +249,19 @@ def _launch(variant: Variant, addresses: Mapping[MemoryKey, int], moving: tuple[
                 pack(held.slots, params_at, *args)
             except (struct.error, OverflowError, TypeError) as e:
                 pack(held.slots, params_at, *_converted(variant.kernel, args, e))
-        status = call(held.address)
+        try:
+            status = call(held.address)
+        except KeyboardInterrupt:  # as soon as machine code was back; `held` is not used again
+            if held.slots[frame.STATUS] == frame.STOPPED:
+                raise variant.stopped() from None
+            raise
         if status or reports:
             variant.report(status, held)
         results = variant.read(held) if yields else ()
         give(held)
         return results
 
+    LAUNCHES.add(launch.__code__)
     return launch
 
 

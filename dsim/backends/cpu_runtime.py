@@ -22,6 +22,7 @@ import numpy as np
 from numba.np.ufunc import parallel
 
 from dsim.backends import llvm_frame as frame
+from dsim.backends.cpu_stop import stop_own
 from dsim.ir.nodes import Print
 from dsim.ir.types import ScalarType
 
@@ -76,11 +77,12 @@ class Runtime:
         return number
 
     def _print(self, owner: int, which: int, values: ctypes._Pointer[ctypes.c_int64]) -> None:
-        """Called by machine code, from any thread. An exception cannot pass through it: it waits."""
+        """Called by machine code, from any thread. An exception cannot pass through it: it stops the launch."""
         try:
             sys.stdout.write(_line(self._printers[owner][which], values))
         except BaseException as e:  # noqa: BLE001 (an interrupt, or whatever stands for standard output)
             self.interrupted.append(e)
+            stop_own()
 
 
 def _line(s: Print, values: ctypes._Pointer[ctypes.c_int64]) -> str:

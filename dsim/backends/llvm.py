@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from dsim.analysis.effects import Effects, effects
 from dsim.analysis.writes import write_plan
-from dsim.backends import llvm_checks
+from dsim.backends import llvm_checks, llvm_stops
 from dsim.backends import llvm_frame as frame
 from dsim.backends.llvm_frame import Layout
 from dsim.backends.llvm_kernel import KernelWriter, Task, Wishes, write_buffer, write_returns, write_serial
@@ -41,6 +41,8 @@ class Emitted:
         What the machine code may report.
     parallel : bool
         Whether it may use several threads.
+    asks : bool
+        Whether it may take long, and asks whether to stop.
     """
 
     text: str
@@ -48,6 +50,7 @@ class Emitted:
     layout: Layout
     messages: Messages
     parallel: bool
+    asks: bool
 
 
 def emit(kernel: Kernel, target: Target, wishes: Wishes, facts: Effects | None = None) -> Emitted:
@@ -55,7 +58,7 @@ def emit(kernel: Kernel, target: Target, wishes: Wishes, facts: Effects | None =
     plans, k, entry = _start(kernel, target, wishes, facts)
     for task in k.tasks:
         if task.kind == "serial":
-            write_serial(k, entry.f, task)
+            write_serial(k, entry, task)
         elif task.kind == "buffer":
             write_buffer(k, entry, task)
         else:
@@ -76,7 +79,9 @@ def emit_search(
     """
     _, k, entry = _start(kernel, target, wishes, facts)
     k.dry = True
-    write_serial(k, entry.f, Task("search", "serial", (kernel.body.statements[statement],)))
+    write_serial(k, entry, Task("search", "serial", (kernel.body.statements[statement],)))
+    entry.f.jump("leave")
+    entry.f.open("leave")
     entry.f.do(f"ret i64 {frame.read(entry.f, frame.STATUS, 'i64')}")
     return _finish(k, False)
 
@@ -96,12 +101,13 @@ def _start(
     entry = Writer(f, target, HANDLERS, wishes.unchecked, k.messages)
     entry.leave = "leave"
     frame.write(f, frame.STATUS, "i64", "0")
+    llvm_stops.start(f)
     return plans, k, entry
 
 
 def _finish(k: KernelWriter, parallel: bool) -> Emitted:
     k.target.finish(k.module)
-    return Emitted(k.module.text(k.target.header()), k.module.shared, k.layout, k.messages, parallel)
+    return Emitted(k.module.text(k.target.header()), k.module.shared, k.layout, k.messages, parallel, k.module.asks)
 
 
 class _Schedules:

@@ -14,13 +14,14 @@ from dsim.ir.nodes import MemoryKey, Var
 from dsim.ir.types import ScalarType
 
 STATUS, FAULT, VALUES = 0, 1, 2  # see below; the fault's number; up to MAX_VALUES numbers
-FAULTY, CLAMPED = 1, 2  # a status: a fault is recorded; or only the loop that clamped an index
+FAULTY, CLAMPED, STOPPED = 1, 2, 3  # a status: a fault is recorded; or only the loop that clamped; `STOP` was
 MAX_VALUES = 16
 RUNTIME = VALUES + MAX_VALUES  # address of the runtime block
 TASK, COUNT, FIRST, NEXT = RUNTIME + 1, RUNTIME + 2, RUNTIME + 3, RUNTIME + 4  # the parallel task at work
 SCRATCH, SCRATCH_SIZE = RUNTIME + 5, RUNTIME + 6  # memory for private copies, kept between launches
 OWNER = RUNTIME + 7  # whose prints these are
-FIXED = RUNTIME + 8
+STOP, INTERRUPTS = RUNTIME + 8, RUNTIME + 9  # whether the launch is to stop; how often Ctrl-C came meanwhile
+FIXED = RUNTIME + 10
 
 # the runtime block, in slots as well
 PARALLEL_FOR, THREADS, BUSY, PRINTER, MEMORY_LEFT = range(5)

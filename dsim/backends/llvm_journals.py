@@ -72,6 +72,41 @@ entry:
   ret void
 }}"""
 
+_UNDO = f"""define void @dsim_undoBITS(ptr %journal, ptr %base) {PLAIN} {{
+entry:
+  %entries = load ptr, ptr %journal, align 8
+  %length_at = getelementptr inbounds i64, ptr %journal, i64 {LENGTH}
+  %length = load i64, ptr %length_at, align 8
+  br label %test
+test:
+  %n = phi i64 [ %length, %entry ], [ %last, %back ]
+  %some = icmp sgt i64 %n, 0
+  br i1 %some, label %back, label %end
+back:
+  %last = sub i64 %n, 1
+  %at = getelementptr inbounds [2 x i64], ptr %entries, i64 %last
+  %offset = load i64, ptr %at, align 8
+  %value_at = getelementptr inbounds i64, ptr %at, i64 1
+  %value = load iBITS, ptr %value_at, align WIDTH
+  %target = getelementptr inbounds i8, ptr %base, i64 %offset
+  store iBITS %value, ptr %target, align WIDTH
+  br label %test
+end:
+  store i64 0, ptr %length_at, align 8
+  ret void
+}}"""
+
+
+def _undo(w: Writer, s: Journal, slot: str) -> str:
+    """The instruction that puts all that a journal holds back into its field."""
+    place = w.places.get(s.memory.key)
+    if place is None or s.memory.private or w.dry:
+        return ""
+    bits = 8 * WIDTH[place.memory.type]
+    text = _UNDO.replace("BITS", str(bits)).replace("WIDTH", str(bits // 8))
+    name = w.f.module.share(f"dsim_undo{bits}", text)
+    return f"call void @{name}(ptr {slot}, ptr {place.base})"
+
 
 def hoist(w: Writer, found: list[Journal]) -> None:
     """Makes, at a function's start, the journals `found` in it."""
@@ -85,7 +120,7 @@ def hoist(w: Writer, found: list[Journal]) -> None:
         for word in (ENTRIES, LENGTH, ROOM, MARKED):
             f.do(f"store i64 0, ptr {_word(f, slot, word)}, align 8")
         w.journals[s.journal.key] = slot
-        w.held.append(Held(slot, f"call void @dsim_discard(ptr %frame, ptr {slot})"))
+        w.held.append(Held(slot, f"call void @dsim_discard(ptr %frame, ptr {slot})", _undo(w, s, slot)))
     for s in found:
         if s.beside is not None:
             w.beside.setdefault(s.beside.key, []).append(w.journals[s.journal.key])

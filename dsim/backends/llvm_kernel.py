@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from dsim.backends import llvm_buffers
+from dsim.backends import llvm_buffers, llvm_stops
 from dsim.backends import llvm_frame as frame
 from dsim.backends.llvm_frame import Layout
 from dsim.backends.llvm_memory import Place, dense_strides
@@ -238,8 +238,8 @@ def close_body(w: Writer) -> None:
     w.f.do("ret void")
 
 
-def write_serial(k: KernelWriter, entry: Function, task: Task) -> None:
-    """Writes the function of a task that runs on one thread, and its call in `entry`."""
+def write_serial(k: KernelWriter, entry: Writer, task: Task) -> None:
+    """Writes the function of a task that runs on one thread, and its call in the entry."""
     f = k.function(task.name, f"ptr noalias %frame{k.memory_params(task)}")
     w = k.writer(f, task)
     llvm_buffers.hoist(w, task.block)
@@ -249,8 +249,9 @@ def write_serial(k: KernelWriter, entry: Function, task: Task) -> None:
             if v in k.layout.values:
                 frame.write_scalar(f, k.layout.value(v), v.type, w.env[v])
     close_body(w)
-    args = ", ".join(["ptr %frame", *k.memory_args(entry, task)])
-    entry.do(f"call void @{task.name}({args})")
+    args = ", ".join(["ptr %frame", *k.memory_args(entry.f, task)])
+    entry.f.do(f"call void @{task.name}({args})")
+    llvm_stops.end_if_stopped(entry)
 
 
 def write_returns(k: KernelWriter, entry: Function) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
-from dsim.backends import llvm_windows
+from dsim.backends import llvm_stops, llvm_windows
 from dsim.backends.llvm_text import TYPE, Function
 from dsim.backends.llvm_windows import Windows
 from dsim.backends.llvm_wrapping import wraps
@@ -52,21 +53,32 @@ class _Carried:
 def count(w: Writer, s: For) -> None:
     """A `For`."""
     start, stop = w.exact(s.start), w.exact(s.stop)
-    results = counted(w, s, start, stop, w.values(s.init))
+    results = counted(w, s, start, stop, w.values(s.init), llvm_stops.every(s))
     for var, value in zip(s.results, results, strict=True):
         w.env[var] = value
 
 
-def counted(w: Writer, s: For, start: Length, stop: Length, init: tuple[str, ...]) -> tuple[str, ...]:
+def counted(
+    w: Writer, s: For, start: Length, stop: Length, init: tuple[str, ...], every: int
+) -> tuple[str, ...]:
     """Writes the loop from `start` to `stop`, carrying `init`; what its carried values are after it.
 
-    Where the order of iterations does not matter they go upwards, as vectors like it: it does matter to what
-    is carried where floating point is done as written.
+    It asks after `every` so many trips whether to stop; never if that is 0. Where the order of iterations
+    does not matter they go upwards, as vectors like it: it does matter to what is carried where floating point
+    is done as written.
     """
+    free = s.parallel and not (w.f.module.exact and s.carried)
+    if s.step == -1 and free and s.goes_on is None:
+        s, start, stop = replace(s, step=1), w.plus(stop, 1), w.plus(start, 1)
+    if every > 1:
+        return llvm_stops.in_blocks(w, s, every, (start, stop), init, lambda *some: _trips(w, s, *some))
+    return _trips(w, s, start, stop, init, asks=every == 1)
+
+
+def _trips(
+    w: Writer, s: For, start: Length, stop: Length, init: tuple[str, ...], *, asks: bool = False
+) -> tuple[str, ...]:
     f, step = w.f, s.step
-    free = s.parallel and not (f.module.exact and s.carried)
-    if step == -1 and free and s.goes_on is None:
-        start, stop, step = w.plus(stop, 1), w.plus(start, 1), 1
     windows = llvm_windows.find(w, s)
     if windows is not None:
         return _windowed(w, s, windows, start, stop, init)
@@ -82,6 +94,8 @@ def counted(w: Writer, s: For, start: Length, stop: Length, init: tuple[str, ...
         goes_on = f.let(f"select i1 {goes_on}, i1 {w.env[s.goes_on]}, i1 false")
     f.fork(goes_on, body, end)
     f.open(body)
+    if asks:
+        llvm_stops.ask(w)
     _bind_index(w, s.index, index)
     values = w.block(s.body)
     carried.close(values, f.block)
@@ -154,6 +168,7 @@ def repeat(w: Writer, s: While) -> None:
     (goes_on,) = w.block(s.condition)
     f.fork(goes_on, body, end)
     f.open(body)
+    llvm_stops.ask(w)
     values = w.block(s.body)
     carried.close(values, f.block)
     f.jump(test, _hint(w, s))

@@ -7,10 +7,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from dsim.analysis.affine import Affine
-from dsim.backends import llvm_buffers, llvm_dispatch, llvm_loops, llvm_partials
+from dsim.backends import llvm_buffers, llvm_dispatch, llvm_loops, llvm_partials, llvm_stops
 from dsim.backends import llvm_frame as frame
 from dsim.backends.llvm_cost import known_trips
 from dsim.backends.llvm_kernel import KernelWriter, Task, close_body
@@ -76,7 +77,7 @@ def _write_body(k: KernelWriter, task: Task, s: Schedule, name: str, *, shared: 
     later = loop.index in k.wishes.deferred
     if later:
         w.start_flag()
-    carried = llvm_loops.counted(w, loop, first, last, init)
+    carried = llvm_loops.counted(w, loop, first, last, init, int(llvm_stops.every(loop) == 1))
     if later:
         w.look_at_flag(k.number(loop))
     llvm_partials.stop(w, s.partials, carried)
@@ -101,6 +102,7 @@ class _Chunk:
 def _write_chunk(k: KernelWriter, task: Task, s: Schedule, slots: _Slots) -> None:
     f = k.function(f"{task.name}_chunk", "ptr %frame, i64 %c", PLAIN)
     w = Writer(f, k.target, {}, k.wishes.unchecked, k.messages)
+    w.leave = "leave"
     trips = frame.read(f, slots.trips, "i64")
     chunk = _chunk(f, s, trips, frame.read(f, slots.chunks, "i64"))
     memories = k.memory_args(f, task)
@@ -109,11 +111,14 @@ def _write_chunk(k: KernelWriter, task: Task, s: Schedule, slots: _Slots) -> Non
     if s.atomic:
         alone = f.let(f"icmp eq i64 {chunk.count}, 1")
         callee = f.let(f"select i1 {alone}, ptr @{task.name}, ptr @{task.name}_shared")
+    length = llvm_stops.every(task.loop)
     if s.partials:
-        _sum_blocks(w, chunk, s, slots, callee, memories + own)
+        _sum_blocks(w, chunk, s, slots, callee, memories + own, asks=length > 0)
+    elif length:
+        _in_pieces(w, chunk, length, lambda *edges: _call(f, callee, edges, "null", memories + own))
     else:
         _call(f, callee, (chunk.lo, chunk.hi), "null", memories + own)
-    f.do("ret void")
+    close_body(w)
 
 
 def _call(f: Function, callee: str, edges: tuple[str, str], partial: str, memories: list[str]) -> None:
@@ -181,7 +186,7 @@ def _copy_bytes(c: PrivateCopy) -> int:
 
 
 def _sum_blocks(
-    w: Writer, chunk: _Chunk, s: Schedule, slots: _Slots, callee: str, memories: list[str]
+    w: Writer, chunk: _Chunk, s: Schedule, slots: _Slots, callee: str, memories: list[str], *, asks: bool
 ) -> None:
     """Runs a chunk block by block, adding the sums of each to the chunk's."""
     f = w.f
@@ -190,15 +195,28 @@ def _sum_blocks(
     total = f.let(f"getelementptr inbounds i8, ptr {frame.address(f, slots.partials)}, i64 {offset}")
     llvm_partials.clear(w, s.partials, total)
 
-    def block(start: str) -> None:
+    def block(start: str, end: str) -> None:
         llvm_partials.clear(w, s.partials, here)
-        after = f.let(f"add nsw i64 {start}, {s.block}")
-        whole = f.let(f"icmp slt i64 {after}, {chunk.hi}")
-        end = f.let(f"select i1 {whole}, i64 {after}, i64 {chunk.hi}")
         _call(f, callee, (start, end), here, memories)
         llvm_partials.join(w, s.partials, total, here)
 
-    llvm_loops.plain(f, chunk.lo, chunk.hi, s.block, block)
+    _in_pieces(w, chunk, s.block, block, asks=asks)
+
+
+def _in_pieces(
+    w: Writer, chunk: _Chunk, length: int, run: Callable[[str, str], None], *, asks: bool = True
+) -> None:
+    """Runs a chunk piece by piece, by ``run(first, last)``; before each it asks whether to stop."""
+    f = w.f
+
+    def piece(start: str) -> None:
+        if asks:
+            llvm_stops.ask(w)
+        after = f.let(f"add nsw i64 {start}, {length}")
+        whole = f.let(f"icmp slt i64 {after}, {chunk.hi}")
+        run(start, f.let(f"select i1 {whole}, i64 {after}, i64 {chunk.hi}"))
+
+    llvm_loops.plain(f, chunk.lo, chunk.hi, length, piece)
 
 
 # the whole --------------------------------------------------------------------------------------
@@ -220,6 +238,7 @@ def _write_run(k: KernelWriter, entry: Writer, task: Task, s: Schedule, slots: _
         own = frame.address(f, slots.runs + phase * llvm_dispatch.MEMORY)
         numbers = f"i64 {first}, i64 {chunks}, ptr {own}, i64 {trips}"
         f.do(f"call void @{run}(ptr %frame, ptr @{task.name}_chunk, {numbers})")
+        llvm_stops.end_if_stopped(entry)
     for i, c in enumerate(s.private):
         _add_copies(k, entry, s, c, i, chunks, slots)
     if s.partials:

@@ -63,6 +63,7 @@ class Module:
         self.functions: list[Function] = []
         self.metadata: list[str] = []
         self.vectors: list[str] = []  # declared functions that only the vectoriser will call
+        self.asks = False  # whether anything so far asks whether the launch is to stop
 
     def declare(self, name: str, text: str) -> str:
         """Declares the function or global `name` by `text`, once; gives back `name`."""

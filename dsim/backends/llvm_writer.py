@@ -52,10 +52,14 @@ class Messages:
 
 @dataclass(slots=True)
 class Held:
-    """A private buffer or journal that is to be freed: its address, and the instruction that frees it."""
+    """A private buffer or journal that is to be freed: its address, and the instruction that frees it.
+
+    Where the function ends early, `undo` comes before that, if there is one.
+    """
 
     address: str
     free: str
+    undo: str = ""
 
 
 class Writer:
@@ -203,7 +207,13 @@ class Writer:
         del self.held[down_to:]
 
     def free_all(self) -> None:
-        """Frees all private buffers on a way out of the function; the other ways still hold them."""
+        """Frees all private buffers on an early way out of the function; the other ways still hold them.
+
+        What it has written again to fields, it takes back.
+        """
+        for h in reversed(self.held):
+            if h.undo:
+                self.f.do(h.undo)
         self._free(self.held)
 
     def _free(self, held: list[Held]) -> None:
@@ -231,12 +241,18 @@ class Writer:
         s: Load | Store | Accumulate | Record | Forget | Assert | Alloc,
         values: tuple[Length, ...],
     ) -> None:
-        """Records a fault with up to 16 numbers, unless one is recorded already."""
+        """Records a fault with up to 16 numbers, unless one is recorded already.
+
+        What comes after one that lacks memory would need what it has not done: all of the launch stops.
+        """
         self.messages.faults.append((kind, s))
         values = values[: frame.MAX_VALUES]
         name = _record_helper(self.f, frame.FAULTY, len(values))
         args = "".join(f", i64 {v}" for v in values)
         self.f.do(f"call void @{name}(ptr %frame, i64 {len(self.messages.faults) - 1}{args})")
+        if kind == "memory":
+            self.f.module.asks = True
+            self.f.do(f"store volatile i64 1, ptr {frame.address(self.f, frame.STOP)}, align 8")
 
     def start_flag(self) -> None:
         """From here on checked indices are clamped and noted where that is possible."""

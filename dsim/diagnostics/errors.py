@@ -33,7 +33,7 @@ class DsimError(Exception):
 
 def stopped(error: KeyboardInterrupt) -> KeyboardInterrupt:
     """`error` without dsim's frames; IPython shows the lines of the person that led to it."""
-    lines = ["KeyboardInterrupt:"]
+    lines = [f"KeyboardInterrupt: {error}".rstrip()]
     error._render_traceback_ = lambda: [*lines, *_called_from(error, ())]  # type: ignore[attr-defined]
     return error.with_traceback(None)
 

@@ -202,7 +202,11 @@ class For:
 
 @dataclass(frozen=True, slots=True)
 class While:
-    """Runs `body` while `condition` yields true; both see `carried`; the rest is as in `For`."""
+    """Runs `body` while `condition` yields true; both see `carried`; the rest is as in `For`.
+
+    It may never end, and so it stays where nobody reads what it computes, unless it `ends`: an adjoint repeats
+    loops of a launch that is over.
+    """
 
     condition: Block
     body: Block
@@ -210,6 +214,7 @@ class While:
     init: tuple[Atom, ...] = ()
     results: tuple[Var, ...] = ()
     origin: Origin = _origin()
+    ends: bool = field(default=False, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,8 @@ them), carried values and results of branches that are not needed, and loops and
 effect. What stays is what the kernel's effects and return values depend on: stores and accumulations
 to fields, rewinding a field, prints and asserts are effects. It marks from there, so that a cycle of
 values that need only each other (a counter that nobody reads) goes too; time is linear in the kernel's
-size.
+size. A `While` that may never end is an effect as well: a launch that would go on for ever must not come back
+with the work behind it done.
 
 Not its job: finding out that two values are equal (`reuse`), or constants (`fold`).
 """
@@ -83,9 +84,18 @@ class _Marks:
         self._work: list[tuple[int, int]] = []  # slots to revive
         self._need(kernel.body.yields)
         for n, s in enumerate(self.nodes):
-            if not isinstance(s, Let | Load) and _has_effect(s):
+            if not isinstance(s, Let | Load) and (_has_effect(s) or self._may_never_end(n)):
                 self._revive(n)
         self._settle()
+
+    def _may_never_end(self, n: int) -> bool:
+        """Whether statement `n` is a loop that may never end, in what runs: not in a call, which is a value."""
+        s = self.nodes[n]
+        if not isinstance(s, While) or s.ends:
+            return False
+        while n >= 0 and not isinstance(self.nodes[n], Call | Derive):
+            n = self.holder[n]
+        return n < 0
 
     def _number(self, block: Block, holder: int) -> None:
         for s in block.statements:
