@@ -15,7 +15,7 @@ from dsim.notebook import showing
 from dsim.notebook.cells import Cell
 from dsim.notebook.report import failed
 
-_STOPPED = "the cell was stopped; a launch that was under way ran to its end"
+_STOPPED = "the cell was stopped"
 
 
 @dataclass

@@ -1,7 +1,7 @@
 """Interrupts (Ctrl-C, the square in the toolbar) at moments at which nothing is half done.
 
 Python hears them between any two instructions, also between those that put fields back. Inside of `held` they
-are kept, and heard at `heard`, which stands between launches, and at its end.
+are kept, and heard at `heard`, which stands between launches, and at its end. A launch that is under way stops.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+
+from dsim.backends.cpu_stop import stops
 
 
 class _Held:
@@ -25,6 +27,7 @@ class _Held:
 
 
 _STATE = _Held()
+stops(_STATE.note)
 
 
 @contextmanager

@@ -316,9 +316,11 @@ class Tape(Context):
         adjoint, args = call.adjoint, call.args
         if watched.clashes(args):
             self._keeper.save(call)
-        self._failed = True
-        result = self.pass_on(call.form if adjoint is None else adjoint.launched, args)
-        self._failed = False
+        try:
+            result = self.pass_on(call.form if adjoint is None else adjoint.launched, args)
+        except BaseException:
+            self._failed = True
+            raise
         if adjoint is not None or call.before:
             self.entries.append(call)
         if adjoint is not None and watched.noted is not None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from dsim.ir.check import check
-from dsim.ir.nodes import Kernel
+from dsim.ir.nodes import Block, Kernel, Statement, While
 from dsim.ir.show import show
 from dsim.ir.types import i32, u1
+from dsim.ir.walk import with_blocks
 from dsim.passes.drop_dead import drop_dead
 from tests.building import Building
 
@@ -78,9 +81,40 @@ def test_loops_and_branches_without_effect_go() -> None:
         k.load(x, loop.i)
         loop.then(a=loop.a * 2.0)
     k.branch(p > 0.0, lambda: (p * 2.0,), lambda: (p,))
-    with k.repeat(lambda w: w.a < 10.0, a=p) as w:
-        w.then(a=w.a * 2.0)
     assert lean(k.kernel()) == "kernel k(p: f64):\n  pass"
+
+
+def doubling(above: float) -> Building:
+    """A loop of which nobody reads the result, and which never ends for a number that is not positive."""
+    k = Building()
+    p = k.param("p")
+
+    def loop() -> None:
+        with k.repeat(lambda w: w.a < 10.0, a=p) as w:
+            w.then(a=w.a * 2.0)
+
+    k.branch(p > above, loop)
+    return k
+
+
+def test_a_loop_that_may_never_end_stays_with_the_branches_around_it() -> None:
+    text = lean(doubling(0.5).kernel())
+    assert "while carrying" in text
+    assert "if" in text
+
+
+def test_it_goes_from_an_adjoint_whose_kernel_has_ended() -> None:
+    kernel = doubling(0.5).kernel()
+    ended = replace(kernel, body=_ended(kernel.body))
+    assert show(drop_dead(ended)) == "kernel k(p: f64):\n  pass"
+
+
+def _ended(block: Block) -> Block:
+    def one(s: Statement) -> Statement:
+        s = with_blocks(s, _ended)
+        return replace(s, ends=True) if isinstance(s, While) else s
+
+    return Block(tuple(map(one, block.statements)), block.yields)
 
 
 def test_an_effect_keeps_the_loops_and_branches_around_it() -> None:
