@@ -40,7 +40,7 @@ def press() -> None:
 
 @contextmanager
 def ctrl_c(times: int = 1, act: Callable[[], object] = press) -> Iterator[None]:
-    """Presses Ctrl-C (or acts otherwise) when the main thread is inside of a launch that was begun in the block."""
+    """Presses Ctrl-C (or acts otherwise) when the main thread is inside of a launch."""
 
     def work() -> None:
         wait_for_launch(_MAIN)

@@ -50,15 +50,21 @@ class Variant:
         self.search = search
         self.emitted = emitted
         self.code = code
-        self.call = _Entry(code.entry)
+        self.entry = self.call = _Entry(code.entry)
         self.params = _packing([p.type for p in kernel.params])
         self.results = _packing([a.type for a in kernel.body.yields])
         self.params_at = emitted.layout.params * 8
         self.results_at = emitted.layout.returns * 8
         prints = emitted.messages.prints
         self.owner = runtime().prints(prints) if prints else -1
+        if prints:
+            self.call = self._call_and_hear
         if emitted.asks:
             listen()
+
+    def _call_and_hear(self, address: int) -> int:
+        with runtime().hearing():
+            return self.entry(address)
 
     def frame(self, addresses: Mapping[MemoryKey, int]) -> Frame:
         """A new frame for buffers at these addresses."""
@@ -79,10 +85,14 @@ class Variant:
     def report(self, status: int, held: Frame) -> None:
         """Raises what went wrong in a launch, or in its prints."""
         interrupted = runtime().interrupted
-        if interrupted:
-            raise interrupted.pop()
+        error = interrupted[0] if interrupted else None
+        interrupted.clear()
+        if error is not None and not isinstance(error, KeyboardInterrupt):
+            raise error
         if status == frame.STOPPED:
             raise self.stopped()
+        if error is not None:
+            raise error
         if status == frame.CLAMPED:
             raise self._found_again(held)
         if status:

@@ -12,9 +12,11 @@ import itertools
 import os
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import llvmlite.binding as llvm
 import numba
@@ -76,13 +78,37 @@ class Runtime:
         self._printers[number] = statements
         return number
 
+    @contextmanager
+    def hearing(self) -> Iterator[None]:
+        """Around a launch that prints.
+
+        Python hears Ctrl-C as soon as it is called, when nothing can catch that yet: ctypes tells it as an
+        exception that it ignores.
+        """
+        before = sys.unraisablehook
+
+        def tell(ignored: Any) -> None:
+            if isinstance(ignored.exc_value, KeyboardInterrupt) and "ctypes" in (ignored.err_msg or ""):
+                self._stop(ignored.exc_value)
+            else:
+                before(ignored)
+
+        sys.unraisablehook = tell
+        try:
+            yield
+        finally:
+            sys.unraisablehook = before
+
+    def _stop(self, error: BaseException) -> None:
+        self.interrupted.append(error)
+        stop_own()
+
     def _print(self, owner: int, which: int, values: ctypes._Pointer[ctypes.c_int64]) -> None:
-        """Called by machine code, from any thread. An exception cannot pass through it: it stops the launch."""
+        """Called by machine code, from any thread. An exception, which cannot pass, stops the launch."""
         try:
             sys.stdout.write(_line(self._printers[owner][which], values))
         except BaseException as e:  # noqa: BLE001 (an interrupt, or whatever stands for standard output)
-            self.interrupted.append(e)
-            stop_own()
+            self._stop(e)
 
 
 def _line(s: Print, values: ctypes._Pointer[ctypes.c_int64]) -> str:

@@ -107,7 +107,9 @@ def _start(
 
 def _finish(k: KernelWriter, parallel: bool) -> Emitted:
     k.target.finish(k.module)
-    return Emitted(k.module.text(k.target.header()), k.module.shared, k.layout, k.messages, parallel, k.module.asks)
+    return Emitted(
+        k.module.text(k.target.header()), k.module.shared, k.layout, k.messages, parallel, k.module.asks
+    )
 
 
 class _Schedules:

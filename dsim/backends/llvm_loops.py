@@ -64,8 +64,8 @@ def counted(
     """Writes the loop from `start` to `stop`, carrying `init`; what its carried values are after it.
 
     It asks after `every` so many trips whether to stop; never if that is 0. Where the order of iterations
-    does not matter they go upwards, as vectors like it: it does matter to what is carried where floating point
-    is done as written.
+    does not matter they go upwards, as vectors like it: it does matter to what is carried where floating
+    point is done as written.
     """
     free = s.parallel and not (w.f.module.exact and s.carried)
     if s.step == -1 and free and s.goes_on is None:

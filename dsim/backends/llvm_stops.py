@@ -1,10 +1,10 @@
 """Where machine code asks whether its launch is to stop, and how it leaves then.
 
 The flag is a slot of the launch's frame. A question is a load, a comparison and a branch that is never
-taken; in a loop that becomes vectors it would cost the vectors. So loops that are short for certain do not ask,
-innermost ones ask between blocks of trips, those around a loop that asks and those that repeat while a
-condition holds ask in each trip. Who asked and is to stop leaves its function at once, as one that lacks memory
-does: what it holds is freed, and fields that an adjoint has written again are put back.
+taken; in a loop that becomes vectors it would cost the vectors. So loops that are short for certain do not
+ask, innermost ones ask between blocks of trips, those around a loop that asks and those that repeat while a
+condition holds ask in each trip. Who asked and is to stop leaves its function at once, as one that lacks
+memory does: what it holds is freed, and fields that an adjoint has written again are put back.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _UNROLLED = 1 << 11  # simple instructions of an inner loop from which LLVM does
 
 
 def every(s: For) -> int:
-    """After how many trips `s` asks: a power of two; 0 when it never does, being short with all of its trips."""
+    """After how many trips `s` asks: a power of two; 0 when it never does, being short."""
     each = _quiet(s.body)
     if each is None:
         return 1

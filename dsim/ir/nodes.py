@@ -204,8 +204,8 @@ class For:
 class While:
     """Runs `body` while `condition` yields true; both see `carried`; the rest is as in `For`.
 
-    It may never end, and so it stays where nobody reads what it computes, unless it `ends`: an adjoint repeats
-    loops of a launch that is over.
+    It may never end, and so it stays where nobody reads what it computes, unless it `ends`: an adjoint
+    repeats loops of a launch that is over.
     """
 
     condition: Block

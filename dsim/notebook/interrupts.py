@@ -1,7 +1,7 @@
 """Interrupts (Ctrl-C, the square in the toolbar) at moments at which nothing is half done.
 
 Python hears them between any two instructions, also between those that put fields back. Inside of `held` they
-are kept, and heard at `heard`, which stands between launches, and at its end. A launch that is under way stops.
+are kept, and heard at `heard`, which stands between launches, and at its end. A launch under way stops.
 """
 
 from __future__ import annotations

@@ -89,7 +89,7 @@ class _Marks:
         self._settle()
 
     def _may_never_end(self, n: int) -> bool:
-        """Whether statement `n` is a loop that may never end, in what runs: not in a call, which is a value."""
+        """Whether statement `n` is a loop that may never end, and not in a call, which is a value."""
         s = self.nodes[n]
         if not isinstance(s, While) or s.ends:
             return False

@@ -195,10 +195,16 @@ class Kernel:
         GradientError
             When no field of the kernel, or not every one that it needs, has a gradient.
         """
-        args, arrays = self._signature.complete(args, named), self._signature.arrays
+        try:
+            self._grad(self._signature.complete(args, named))
+        except KeyboardInterrupt as stop:
+            raise stopped(stop) from None
+
+    def _grad(self, args: tuple[Any, ...]) -> None:
+        arrays = self._signature.arrays
         if not opened() and any(requires_gradient(args[n]) for n in arrays):
             with as_ndarrays(args, arrays) as given:
-                self.grad(*given)
+                self._grad(given)
             return
         with self.at(*args) as (form, values):
             adjoint = form.adjoint(self._with_gradient(form), "bar")

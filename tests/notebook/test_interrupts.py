@@ -11,6 +11,7 @@ from dsim.notebook.watched import Probe
 from dsim.runtime.changes import Trial
 from dsim.runtime.kernel import Kernel
 from dsim.runtime.watching import Watching
+from tests.stopping import ctrl_c
 
 BEND = """%%kernel bend --loss U --wrt y --check
 for i in y:
@@ -153,3 +154,29 @@ def test_other_threads_hear_no_interrupts():
         thread.start()
         thread.join()
     assert found == ["done"]
+
+
+@pytest.mark.parametrize(
+    "ends", ["U[None] += y[0]", "while y[0] > 0:\n    y[0] = 0.5 + y[0] / 2\nU[None] += y[0]"]
+)
+def test_a_report_is_stopped_inside_of_a_launch(notebook, state, ends):
+    before = state()
+    cell = f"%%kernel forever --loss U --wrt y\nfor i in y:\n    y[i] = 2 * y[i]\n{ends}"
+    if "while" not in ends:
+        cell += "\nfor i in y:\n    while y[i] > 0:\n        y[i] = 0.5 + y[i] / 2"
+    with ctrl_c():
+        ran = notebook.run(cell)
+    assert isinstance(ran.error, KeyboardInterrupt)
+    assert ran.stdout.strip() == "KeyboardInterrupt: the cell was stopped"
+    assert state() == before
+    notebook.good(BEND)
+    assert state(gradients=False) == before[:4]
+
+
+def test_a_launch_that_is_stopped_shows_the_persons_line(notebook):
+    notebook.good("@ds.kernel\ndef up():\n    while U[None] >= 0:\n        U[None] = 1 - U[None]")
+    with ctrl_c():
+        ran = notebook.run("n = 1\nup()")
+    assert isinstance(ran.error, KeyboardInterrupt)
+    told = "KeyboardInterrupt: `up` was stopped before its end\ncalled from cell In[4]:2: up()\n"
+    assert ran.stdout == told
