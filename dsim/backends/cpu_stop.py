@@ -1,7 +1,7 @@
 """Stops launches that are under way: Ctrl-C, and `stop_launch` from another thread.
 
 While machine code runs, Python's own handler of SIGINT has to wait, but not the C function in front of it,
-which writes a byte to the file descriptor of `signal.set_wakeup_fd`. A thread reads there, finds the launch that
+which writes a byte to the descriptor of `signal.set_wakeup_fd`. A thread reads there, finds the launch that
 the main thread is in, on its Python stack, and sets the flag that the machine code asks for. So a launch does
 nothing to be found. Who had that descriptor before gets the bytes, too.
 
