@@ -24,6 +24,7 @@ import numpy as np
 from numba.np.ufunc import parallel
 
 from dsim.backends import llvm_frame as frame
+from dsim.backends.cpu_prints import PRINTS
 from dsim.backends.cpu_stop import stop_own
 from dsim.ir.nodes import Print
 from dsim.ir.types import ScalarType
@@ -106,7 +107,8 @@ class Runtime:
     def _print(self, owner: int, which: int, values: ctypes._Pointer[ctypes.c_int64]) -> None:
         """Called by machine code, from any thread. An exception, which cannot pass, stops the launch."""
         try:
-            sys.stdout.write(_line(self._printers[owner][which], values))
+            if PRINTS.wanted():
+                sys.stdout.write(_line(self._printers[owner][which], values))
         except BaseException as e:  # noqa: BLE001 (an interrupt, or whatever stands for standard output)
             self._stop(e)
 

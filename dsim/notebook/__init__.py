@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dsim.notebook import completing
+from dsim.notebook import completing, printing
 from dsim.notebook.magics import KernelMagics
 from dsim.notebook.showing import tape_bundle
 from dsim.runtime.tape import Tape
@@ -20,12 +20,14 @@ def load_ipython_extension(shell: Any) -> None:
     made.living.install()
     shell.display_formatter.mimebundle_formatter.for_type(Tape, tape_bundle)
     completing.install(shell)
+    printing.install(shell)
 
 
 def unload_ipython_extension(shell: Any) -> None:
     """``%unload_ext dsim``: the magics go."""
     shell.display_formatter.mimebundle_formatter.pop(Tape, None)
     completing.remove(shell)
+    printing.remove(shell)
     made = shell.magics_manager.registry.pop(KernelMagics.__name__, None)
     if made is not None:
         made.living.remove()

@@ -8,6 +8,7 @@ from typing import Any
 from IPython.core.error import UsageError
 from IPython.core.magic import Magics, cell_magic, line_magic, magics_class, no_var_expand
 
+from dsim.backends.cpu_prints import PRINTS
 from dsim.notebook.cells import cell_of, from_cell, header_of
 from dsim.notebook.errors import reported
 from dsim.notebook.inspecting import adjoint_report, check_report, checked, named_tape
@@ -53,7 +54,8 @@ class KernelMagics(Magics):
                 asked = request(kernels, head.options, self._names)
                 compiled = compile_cell(asked)
             state.compiled = asked.kernel.__name__
-            run = from_cell(this, lambda: ReportRun(this, asked, compiled, begin))
+            with PRINTS.capped():
+                run = from_cell(this, lambda: ReportRun(this, asked, compiled, begin))
         self._last = run.recorded or self._last
         self._checks[asked.kernel.__name__] = run.check
         self.living.show(run)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from dsim.backends.cpu_prints import PRINTS
 from dsim.notebook.interrupts import held
 from dsim.runtime import randomness, turns
 from dsim.runtime.changes import Trial
@@ -111,5 +112,5 @@ def _gradients() -> list[Field]:
 @contextmanager
 def silent() -> Iterator[None]:
     """What kernels print inside was printed before."""
-    with redirect_stdout(io.StringIO()):
+    with redirect_stdout(io.StringIO()), PRINTS.uncounted():
         yield

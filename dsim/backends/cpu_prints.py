@@ -1,0 +1,64 @@
+"""How much kernels print: everything, or under a cap the first lines of it, and how many more there are.
+
+A page with a million lines freezes. Not its job: what a line says (`cpu_runtime`).
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+LINES = 1000  # that a cell's kernels print before the rest is counted only
+
+
+class Prints:
+    """Counts lines while there is a cap."""
+
+    def __init__(self) -> None:
+        self._caps = 0
+        self._left = 0
+        self._more = 0
+        self._aside = False
+
+    def wanted(self) -> bool:
+        """Whether the line that comes now is to be printed; counts it."""
+        if not self._caps or self._aside:
+            return True
+        self._left -= 1
+        self._more += self._left < 0
+        return self._left >= 0
+
+    def begin(self) -> None:
+        """From here to its `end` there is a cap; one inside of another is part of that."""
+        self._caps += 1
+        if self._caps == 1:
+            self._left, self._more = LINES, 0
+
+    def end(self) -> None:
+        """Tells how many lines were left out."""
+        self._caps = max(0, self._caps - 1)
+        if not self._caps and self._more:
+            sys.stdout.write(f"… {self._more:,} more\n")
+            self._more = 0
+
+    @contextmanager
+    def capped(self) -> Iterator[None]:
+        """From `begin` to `end`."""
+        self.begin()
+        try:
+            yield
+        finally:
+            self.end()
+
+    @contextmanager
+    def uncounted(self) -> Iterator[None]:
+        """What is printed inside goes somewhere else."""
+        before, self._aside = self._aside, True
+        try:
+            yield
+        finally:
+            self._aside = before
+
+
+PRINTS = Prints()

@@ -1,0 +1,38 @@
+"""In a notebook's page, what the kernels of a cell print is capped; and a cell may be stopped in a launch.
+
+In a terminal and in scripts everything is printed.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dsim.backends.cpu_prints import PRINTS
+from dsim.backends.cpu_stop import listen
+
+
+def install(shell: Any) -> None:
+    """From the next cell on."""
+    shell.events.register("pre_run_cell", _listen)
+    if getattr(shell, "kernel", None) is not None:
+        shell.events.register("pre_run_cell", _begin)
+        shell.events.register("post_run_cell", _end)
+
+
+def remove(shell: Any) -> None:
+    """No more."""
+    for event, callback in (("pre_run_cell", _listen), ("pre_run_cell", _begin), ("post_run_cell", _end)):
+        if callback in shell.events.callbacks[event]:
+            shell.events.unregister(event, callback)
+
+
+def _listen(_: Any) -> None:
+    listen()  # something else may have taken the place meanwhile
+
+
+def _begin(_: Any) -> None:
+    PRINTS.begin()
+
+
+def _end(_: Any) -> None:
+    PRINTS.end()
