@@ -10,6 +10,7 @@ import ast
 import inspect
 import linecache
 import re
+import sys
 import tokenize
 import types
 import weakref
@@ -116,12 +117,26 @@ def read(function: Callable[..., Any]) -> FunctionText:
             found = _in_lines(function, lines)
             if found is not None:
                 return found
+    found = _on_the_command_line(function)
+    if found is not None:
+        return found
     if not seen:
-        message, help = "the source of {} cannot be found", "define it in a file or in a notebook cell"
+        message = "the source of {} cannot be found"
+        if function.__code__.co_filename.startswith("<"):
+            message += ": Python keeps no text of what is typed at its prompt or given to `exec`"
+        help = "define it in a file or in a notebook cell"
     else:
         message = "the source of {} was changed after it had been defined"
         help = "define it again: run its cell, or restart Python"
     raise KernelSyntaxError(Diagnostic("syntax", message.format(_called(function)), help=help))
+
+
+def _on_the_command_line(function: types.FunctionType) -> FunctionText | None:
+    """The text of `function` in what ``python -c`` was given; before 3.13 Python itself does not keep it."""
+    if function.__code__.co_filename != "<string>":
+        return None
+    texts = (_in_lines(function, text.splitlines(keepends=True)) for text in sys.orig_argv[1:])
+    return next((text for text in texts if text is not None), None)
 
 
 def _called(function: types.FunctionType) -> str:

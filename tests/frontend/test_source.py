@@ -5,8 +5,10 @@ from __future__ import annotations
 import functools
 import importlib
 import linecache
+import subprocess
 import sys
 import types
+from pathlib import Path
 
 import pytest
 
@@ -227,3 +229,42 @@ def test_code_is_not_that_of_another_text():
     for other in (lambda v: v + 1, lambda v: v - 1.0, lambda w: w + 1.0, lambda v: v + GAIN):
         assert not is_code_of(other, node)
     assert is_code_of(f, node)
+
+
+def run(*arguments):
+    return subprocess.run(
+        [sys.executable, *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=Path(ds.__file__).parents[1],
+    )
+
+
+COMMAND = """
+import dsim as ds
+@ds.kernel
+def k(n: int) -> float:
+    return {value}
+print(k(2))
+"""
+
+
+def test_a_program_on_the_command_line():
+    done = run("-W", "ignore", "-c", COMMAND.format(value="1.5 * n"))
+    assert done.stdout == "3.0\n", done.stderr
+
+
+def test_an_error_of_a_program_on_the_command_line_has_its_line():
+    done = run("-c", COMMAND.format(value="missing * n"))
+    assert "`missing` is not defined" in done.stderr
+    assert "5 │     return missing * n" in done.stderr
+
+
+def test_text_given_to_exec_is_not_there_to_be_read():
+    names = {}
+    exec("def k(n: int) -> float:\n    return 1.0 * n\n", names)
+    with pytest.raises(
+        KernelSyntaxError, match="keeps no text of what is typed at its prompt or given to `exec`"
+    ):
+        read(names["k"])
