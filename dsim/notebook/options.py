@@ -40,10 +40,11 @@ TABLE = (
     Option("--loss", "FIELD", "run it under a tape, with the 0-D field FIELD as the loss, and report"),
     Option("--wrt", "FIELDS", "the fields whose gradient is reported: x or x,v; all of them by default"),
     Option("--forward", "FIELDS", "run it in forward mode: tangents of 1 in these fields"),
+    Option("--run", "", "run it once, without derivatives, and report the values of its lines"),
     Option(
         "--probe",
         "I,J",
-        "the iteration of the outermost loop to look into; else one that reaches many lines",
+        "run it, and look into this iteration of the outermost loop; else one that reaches many lines",
     ),
     Option("--check", "", "compare the gradient with differences of the loss"),
     Option("--show", "WHICH", "open with a listing: adjoint, ir, python or llvm", SHOWN),
@@ -57,6 +58,7 @@ class Options:
     loss: str | None = None
     wrt: tuple[str, ...] = ()
     forward: tuple[str, ...] = ()
+    run: bool = False
     probe: tuple[int, ...] | None = None
     check: bool = False
     show: str | None = None
@@ -64,7 +66,7 @@ class Options:
     @property
     def runs(self) -> bool:
         """Whether the kernel is run for the report."""
-        return self.loss is not None or bool(self.forward)
+        return self.run or self.probe is not None or self.loss is not None or bool(self.forward)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +158,7 @@ def options(text: str, named: bool = True) -> Options:
         given.loss,
         _names(given.wrt, "--wrt"),
         _names(given.forward, "--forward"),
+        given.run,
         _numbers(given.probe),
         given.check,
         given.show,
@@ -192,8 +195,6 @@ def _refuse_lonely(o: Options) -> None:
     if needs_loss and o.loss is None:
         advice = "add `--loss U`, with a field of shape () that it writes"
         raise UsageError(f"{needs_loss[0]} needs a loss: {advice}")
-    if o.probe is not None and not o.runs:
-        raise UsageError("--probe looks into a run: add `--loss U` or `--forward x`")
 
 
 def _names(text: str | None, option: str) -> tuple[str, ...]:

@@ -153,6 +153,8 @@ class ReportRun:
             found, self._not_finite = runs.tangents(asked.kernel, asked.args, asked.forward, what, written)
             self._summary.tangents(", ".join(asked.forward), found)
         self._probe = watched.Probe(form, asked.kernel, asked.args, asked.loss, list(asked.forward.values()))
+        if asked.loss is None and not asked.forward:
+            self._times["launch_s"], self._not_finite = runs.plain(asked.kernel, asked.args, what)
         begin = time.perf_counter()
         try:
             seen = self._look(asked.options.probe)
@@ -161,8 +163,8 @@ class ReportRun:
         ) as error:  # the run succeeded: lines that cannot be looked into are no reason to fail
             self._probe, self._found = None, [*self._found, *error.diagnostics]
             return
-        self._times["lines_s"] = time.perf_counter() - begin
         self._found += [*self._births(seen, self._probe), *kinks.told(seen.kinks, asked.options.loss)]
+        self._times["lines_s"] = time.perf_counter() - begin
 
     def _births(self, seen: watched.Seen, probe: watched.Probe) -> list[Diagnostic]:
         """Where numbers that are not finite come from, and where such gradients end."""

@@ -90,6 +90,17 @@ def taped(kernel: Kernel, args: Sequence[Any], loss: Field, wrt: Mapping[str, Fi
     return Ran(tape, value, gradients, found, launched - begin, float(np.nansum(profile.backward_seconds)))
 
 
+def plain(kernel: Kernel, args: Sequence[Any], what: Touched) -> tuple[float, NotFinite]:
+    """Launches `kernel` without derivatives; gives how long that took, too."""
+    before = _not_finite(what)
+    with state.kept(what):
+        begin = time.perf_counter()
+        kernel(*args)
+        seconds = time.perf_counter() - begin
+        heard()
+        return seconds, NotFinite(before, _not_finite(what), {})
+
+
 def _floats(what: Touched) -> list[Field]:
     return [w for w in what if isinstance(w, Field) and w.dtype.is_float]
 

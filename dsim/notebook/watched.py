@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -54,7 +55,7 @@ class Probe:
     loss : Field or None
         Of the tape that it is launched under.
     params : sequence of Field
-        Without a loss, what forward mode differentiates by.
+        Without a loss, what forward mode differentiates by; if nothing, there are no derivatives.
     """
 
     def __init__(
@@ -111,9 +112,11 @@ class Probe:
                 watching(*self._args)
                 heard()
 
-    def _context(self) -> Tape | ForwardMode:
+    def _context(self) -> AbstractContextManager[Any]:
         if self._loss is not None:
             return Tape(self._loss)
+        if not self._params:
+            return nullcontext()
         seeds = [np.ones(f.full_shape) if f.full_shape else 1.0 for f in self._params]
         return ForwardMode(param=list(self._params), seed=seeds)
 

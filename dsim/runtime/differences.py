@@ -101,7 +101,8 @@ class GradientCheck(Sequence[Comparison]):
         """
         import matplotlib.pyplot as plt  # noqa: PLC0415 (takes long)
 
-        axes = axes or plt.subplots(layout="constrained")[1]
+        own = axes is None
+        axes = plt.subplots(layout="constrained", facecolor="none")[1] if own else axes
         for c in self._all:
             good = np.isfinite(c.errors)
             label = f"{c.mode}: {printable(c.field)}".replace(
@@ -111,8 +112,25 @@ class GradientCheck(Sequence[Comparison]):
         for tolerance in sorted({c.tolerance for c in self._all}):
             axes.axhline(tolerance, color="gray", linestyle="--", linewidth=1)
         axes.set(xlabel="step", ylabel="relative error", title="gradient against differences")
-        axes.legend()
+        legend = axes.legend(framealpha=0.0 if own else None)
+        if own:
+            _on_any_page(axes, legend)
         return axes
+
+
+# As far from a white page as from a dark one. Jupyter puts a light sheet below transparent ones whose ticks
+# are all dark, a dark one if they are all light: those of one axis count as light here, the others as dark.
+_LIGHT, _DARK = "#808080", "#7f7f7f"
+
+
+def _on_any_page(axes: Any, legend: Any) -> None:
+    """Lets the page show through, whether it is light or dark."""
+    axes.set_facecolor("none")
+    for text in (axes.title, axes.xaxis.label, axes.yaxis.label, *legend.get_texts()):
+        text.set_color(_DARK)
+    axes.tick_params(axis="x", which="both", colors=_LIGHT)
+    axes.tick_params(axis="y", which="both", colors=_DARK)
+    axes.spines[:].set_color(_DARK)
 
 
 def check_tape(tape: Tape, recorder: Recorder, fields: Sequence[Field]) -> GradientCheck:

@@ -11,6 +11,7 @@ from IPython.core.completer import provisionalcompleter
 
 from dsim.runtime.kernel import Kernel
 from tests.notebook.cells import GRAVITY, closed_form
+from tests.notebook.test_reports import validated
 
 
 def test_importing_dsim_does_not_import_ipython():
@@ -120,6 +121,31 @@ def test_forward_mode_leaves_tangents(notebook):
     assert ran.report["probe"]["values"][0]["text"] == "v[i][0] = 0.25   tangent of v[i][0] = 1"
 
 
+@pytest.mark.parametrize(("option", "at"), [("--run", 0), ("--probe 3", 3)])
+def test_a_run_without_derivatives_shows_values_and_leaves_no_trace(notebook, option, at):
+    y, gradient = notebook.names["y"].to_numpy(), notebook.names["y"].grad.to_numpy()
+    ran = notebook.good(
+        f"%%kernel up {option}\nfor i in y:\n    a = 2.0 * y[i]\n    y[i] = a + 1.0\n    print(i)"
+    )
+    assert sorted(ran.stdout.split()) == [str(i) for i in range(8)]
+    report = validated(ran.report)
+    assert [v["text"] for v in report["probe"]["values"]] == [
+        f"a = {2 * y[at]:.3g}",
+        f"y[i] = {2 * y[at] + 1:.3g}",
+    ]
+    assert report["probe"]["indices"] == [{"name": "i", "value": at, "low": 0, "high": 8}]
+    assert (report["heat"], report["tape"]) == (None, None)
+    assert {"launch_s", "lines_s"} <= set(report["timings"])
+    np.testing.assert_array_equal(notebook.names["y"].to_numpy(), y)
+    np.testing.assert_array_equal(notebook.names["y"].grad.to_numpy(), gradient)
+
+
+def test_a_run_without_derivatives_finds_what_is_not_finite(notebook):
+    cell = "%%kernel up --run\nfor i in y:\n    v[i][0] = 1.0 + ds.log(y[i] - 0.5)"
+    (d,) = notebook.good(cell).report["diagnostics"]
+    assert (d["code"], d["text"][d["column"] : d["end_column"]]) == ("nan", "ds.log(y[i] - 0.5)")
+
+
 def test_forward_mode_of_what_has_no_tangent(notebook):
     report = notebook.good("%%kernel up -> ds.f64 --forward y\nreturn y[0]").report
     assert report["summary"]["text"] == "up: reads y"
@@ -186,14 +212,13 @@ USAGE = {
     "--loss U --wrt x,": "--wrt takes fields with commas between them: --wrt x,v",
     "--wrt x": "--wrt needs a loss: add `--loss U`, with a field of shape () that it writes",
     "--check": "--check needs a loss: add `--loss U`, with a field of shape () that it writes",
-    "--probe 1": "--probe looks into a run: add `--loss U` or `--forward x`",
     "--loss U --probe 1,1,1,1,1,1,1,1,1": (
         "--probe takes at most 8 numbers, one for each index of the outermost loop"
     ),
     "--loss U --probe a": "--probe takes numbers with commas between them, not 'a': --probe 3,5",
     "--loss U --probe 1": "--probe 1: the outermost loop has the indices i from 0 to 7, j from 0 to 7",
     "--loss U --probe 1,8": "--probe 1,8 is outside of the loop: it runs over i from 0 to 7, j from 0 to 7",
-    "--nix": "there is no option --nix; there are --loss, --wrt, --forward, --probe, --check, --show",
+    "--nix": "there is no option --nix; there are --loss, --wrt, --forward, --run, --probe, --check, --show",
     "--los U": "there is no option --los, did you mean --loss?",
     "--loss U --wrt x v": "`v` belongs to no option: lists are written with commas, as in --wrt x,v",
     "--loss U --wrt sumx": "--wrt sumx: there is no sumx in this notebook",
@@ -277,6 +302,7 @@ def test_help_has_every_option_and_examples(notebook):
         "--loss FIELD",
         "--wrt FIELDS",
         "--forward FIELDS",
+        "--run",
         "--probe I,J",
         "--check",
         "--show WHICH",

@@ -264,6 +264,38 @@ def test_the_table_and_the_plot():
     plt.close("all")
 
 
+def test_a_plot_lets_a_light_or_a_dark_page_show_through():
+    import matplotlib as mpl
+
+    mpl.use("agg")
+    from matplotlib import pyplot as plt
+    from matplotlib.colors import to_rgb
+
+    def luminance(color):
+        linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in to_rgb(color)]
+        return float(np.dot([0.2126, 0.7152, 0.0722], linear))
+
+    x, loss, run = wrong_square(1.0)
+    axes = ti.check_grad(run, wrt=x, loss=loss, modes=["reverse"]).plot()
+    figure = axes.figure
+    figure.canvas.draw()
+    assert np.asarray(figure.canvas.buffer_rgba())[0, 0, 3] == 0
+    labels = [*axes.get_xticklabels(), *axes.get_yticklabels(), axes.title, axes.xaxis.label]
+    for text in (*labels, *axes.get_legend().get_texts()):
+        for page in ("#ffffff", "#111111"):  # those of JupyterLab
+            light, dark = sorted((luminance(text.get_color()), luminance(page)), reverse=True)
+            assert (light + 0.05) / (dark + 0.05) > 3.9
+    # Jupyter puts a sheet below a transparent figure whose ticks are all light, or all dark, by this.
+    ticks = (*axes.get_xticklabels(), *axes.get_yticklabels())
+    assert {float(np.dot([0.299, 0.587, 0.114], to_rgb(t.get_color()))) > 0.5 for t in ticks} == {True, False}
+    own = plt.subplots()[1]
+    ti.check_grad(run, wrt=x, loss=loss, modes=["reverse"]).plot(own)
+    assert own.title.get_color() == plt.rcParams["axes.titlecolor"].replace(
+        "auto", plt.rcParams["text.color"]
+    )
+    plt.close("all")
+
+
 def test_names_that_are_no_formulas():
     import matplotlib as mpl
 
