@@ -6,7 +6,7 @@ Not its job: markup and the colours themselves (`page.py`, `page.css`).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import lru_cache
+from functools import cache, lru_cache
 
 from pygments.lexers.python import PythonLexer
 from pygments.token import Comment, Keyword, Literal, Name, Operator, _TokenType
@@ -60,6 +60,7 @@ def _tokens(text: str) -> Iterator[tuple[str, str]]:
         yield _class(kind), piece
 
 
+@cache
 def _class(kind: _TokenType) -> str:
     return next((klass for parent, klass in _CLASSES if kind in parent), "")
 
