@@ -102,6 +102,7 @@ from dsim.api.kernels import (
     template,
 )
 from dsim.api.kinds import Field, MatrixField, MatrixNdarray, ScalarField, ScalarNdarray, VectorNdarray
+from dsim.api.notebooks import offer as _offer_magics
 from dsim.api.options import (
     CRITICAL,
     DEBUG,
@@ -419,3 +420,6 @@ def __getattr__(name: str) -> object:
 
 def __dir__() -> list[str]:
     return sorted({*__all__, "__version__"})
+
+
+_offer_magics()

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from IPython.core.error import UsageError
 
 from dsim.diagnostics import CompilationError, LaunchTypeError
+from dsim.notebook.cells import Cell
+from dsim.notebook.figures import listed
 from dsim.notebook.listings import listings
-from dsim.notebook.places import Json, Places, in_order
+from dsim.notebook.places import Json, Places, harmless, in_order
 from dsim.notebook.report import empty, finished
 from dsim.notebook.request import looked_up
 from dsim.notebook.summary import Summary
@@ -53,6 +55,16 @@ def check_report(name: str, namespace: Mapping[str, Any]) -> Json:
     if not found:
         summary.parts.append(NOTHING_FOUND)
     return finished(report, summary, found, places, (), None)
+
+
+def funcs_report(cell: Cell, funcs: Sequence[str]) -> Json:
+    """What there is to say of a cell that defines funcs and no kernel."""
+    report = empty("kernel", cell.source.text, None)
+    what = "a func, compiled in each kernel that calls it"
+    if len(funcs) > 1:
+        what = "funcs, compiled in each kernel that calls them"
+    report["summary"]["text"] = harmless(f"{listed(funcs)}: {what}")
+    return report
 
 
 def _tell(form: Form, summary: Summary) -> Places:

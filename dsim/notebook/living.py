@@ -13,7 +13,7 @@ from IPython.display import display
 from dsim.notebook.dependencies import Dependencies
 from dsim.notebook.reporting import ReportRun
 from dsim.notebook.scrubber import Scrubber
-from dsim.notebook.showing import bundle, publish
+from dsim.notebook.showing import bundle, naming, publish
 
 _AGAIN = "run this cell again"
 
@@ -29,14 +29,17 @@ class Shown:
         What it depends on.
     movable : bool
         Whether there is somebody to move sliders.
+    cell : str or None
+        What the front end calls its cell.
     """
 
-    def __init__(self, run: ReportRun, dependencies: Dependencies, movable: bool) -> None:
+    def __init__(self, run: ReportRun, dependencies: Dependencies, movable: bool, cell: str | None) -> None:
         self._run = run
+        self._cell = cell
         self._dependencies = dependencies
         made = bundle(run.report, run.tape)
         run.timed()
-        self._handle = publish(made)
+        self._handle = publish(made, cell)
         self._scrubber: Scrubber | None = None
         if movable and Scrubber.useful(run.report):
             self._scrubber = Scrubber(run.report, run.look, lambda _: self._show(), self.outdated)
@@ -66,7 +69,8 @@ class Shown:
 
     def _show(self) -> None:
         """Shows it in the place of what is shown of it."""
-        self._handle.update(bundle(self._run.report, self._run.tape), raw=True)
+        shown = bundle(self._run.report, self._run.tape)
+        self._handle.update(shown, raw=True, metadata=naming(self._cell))
 
 
 class Living:
@@ -82,7 +86,9 @@ class Living:
         self._shown: dict[tuple[str | None, str], Shown] = {}  # by the cell and the kernel
 
     def install(self) -> None:
-        """Hears from now on which cells run."""
+        """Hears from now on which cells run; one runs already."""
+        parent = getattr(self._shell, "get_parent", dict)()  # of ipykernel's shells
+        self._cell = parent.get("metadata", {}).get("cellId")
         self._shell.events.register("pre_run_cell", self._begins)
         self._shell.events.register("post_run_cell", self._ended)
 
@@ -98,7 +104,8 @@ class Living:
         key = self._cell, run.report["kernel"]
         self._forget(key)
         movable = getattr(self._shell, "kernel", None) is not None
-        self._shown[key] = Shown(run, Dependencies(run.asked, self._shell.user_ns), movable)
+        dependencies = Dependencies(run.asked, self._shell.user_ns)
+        self._shown[key] = Shown(run, dependencies, movable, self._cell)
 
     def _begins(self, info: Any) -> None:
         if info.cell_id is not None:  # not a cell of a notebook that a cell runs

@@ -11,7 +11,7 @@ from IPython.core.magic import Magics, cell_magic, line_magic, magics_class, no_
 from dsim.backends.cpu_prints import PRINTS
 from dsim.notebook.cells import cell_of, from_cell, header_of
 from dsim.notebook.errors import reported
-from dsim.notebook.inspecting import adjoint_report, check_report, checked, named_tape
+from dsim.notebook.inspecting import adjoint_report, check_report, checked, funcs_report, named_tape
 from dsim.notebook.living import Living
 from dsim.notebook.options import usage
 from dsim.notebook.reporting import ReportRun, compile_cell
@@ -50,7 +50,10 @@ class KernelMagics(Magics):
         this = cell_of(self.shell, line, cell)
         head = header_of(this)
         with reported(this, self.shell) as state:
-            with made(this, head, self.shell) as kernels:
+            with made(this, head, self.shell) as (kernels, funcs):
+                if not kernels:
+                    publish(bundle(funcs_report(this, funcs)))
+                    return
                 asked = request(kernels, head.options, self._names)
                 compiled = compile_cell(asked)
             state.compiled = asked.kernel.__name__

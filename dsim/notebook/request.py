@@ -12,12 +12,13 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from IPython.core.error import UsageError
 
 from dsim.api.kernels import kernel as decorator
 from dsim.diagnostics import Diagnostic, KernelSyntaxError
+from dsim.frontend.captures import is_function
 from dsim.notebook.cells import Cell, body_function, definitions, run
 from dsim.notebook.options import Header, Options
 from dsim.runtime.fields import Field
@@ -52,26 +53,43 @@ class Request:
         return self.kernels[-1]
 
 
+class Made(NamedTuple):
+    """What a cell defines: kernels, of which only a cell of funcs has none, and the names of its funcs."""
+
+    kernels: tuple[Kernel, ...]
+    funcs: tuple[str, ...]
+
+
 @contextmanager
-def made(cell: Cell, head: Header, shell: Any) -> Iterator[tuple[Kernel, ...]]:
+def made(cell: Cell, head: Header, shell: Any) -> Iterator[Made]:
     """Puts what the cell defines into the notebook; after an exception it is as before."""
     namespace: dict[str, Any] = shell.user_ns
     if head.name is not None:
         found = {head.name: decorator(body_function(cell, head, shell))}
         with _restored(namespace, [head.name]):
             namespace.update(found)
-            yield tuple(found.values())
+            yield Made(tuple(found.values()), ())
         return
     tree, names, plain = definitions(cell, shell)
     with _restored(namespace, names):
         run(cell, tree, shell)
         namespace.update({name: decorator(namespace[name]) for name in plain})
         kernels = tuple(v for v in (namespace[n] for n in dict.fromkeys(names)) if isinstance(v, Kernel))
+        funcs = tuple(n for n in dict.fromkeys(names) if is_function(namespace[n]))
         if not kernels:
-            message = "the cell defines no kernel"
-            help = "write `def step(): …`, or name the kernel whose body this is: `%%kernel step`"
-            raise KernelSyntaxError(Diagnostic("syntax", message, cell.whole_line(cell.first), help=help))
-        yield kernels
+            _refuse_without(cell, head, funcs)
+        yield Made(kernels, funcs)
+
+
+def _refuse_without(cell: Cell, head: Header, funcs: tuple[str, ...]) -> None:
+    """Refuses a cell without a kernel, if it has no funcs either, or options that are about a kernel."""
+    message = "the cell defines no kernel"
+    help = "write `def step(): …`, or name the kernel whose body this is: `%%kernel step`"
+    if funcs:
+        message += ", only funcs, and the options are about a kernel"
+        help = "leave the options out, or write the kernel: `def step(): …`"
+    if not funcs or head.options != Options():
+        raise KernelSyntaxError(Diagnostic("syntax", message, cell.whole_line(cell.first), help=help))
 
 
 @contextmanager

@@ -32,8 +32,13 @@ def tape_bundle(tape: Tape) -> Bundle:
     return {MIME: report, "text/html": tape_html(tape), "text/plain": harmless(tape_text(tape))}
 
 
-def publish(shown: Bundle) -> DisplayHandle:
-    """Shows a bundle; what is returned can show another one in its place."""
-    handle = display(shown, raw=True, display_id=True)
+def naming(cell: str | None) -> dict[str, Any]:
+    """The metadata of an output of this cell: other pages, and copies of the cell, know by it whose it is."""
+    return {} if cell is None else {"dsim": {"cell": cell}}
+
+
+def publish(shown: Bundle, cell: str | None = None) -> DisplayHandle:
+    """Shows a bundle in a cell; what is returned can show another one in its place."""
+    handle = display(shown, raw=True, display_id=True, metadata=naming(cell))
     assert handle is not None
     return handle

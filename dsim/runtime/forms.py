@@ -30,6 +30,7 @@ from dsim.runtime.reach import Reach
 from dsim.runtime.shown import Looking
 
 Keys = frozenset[MemoryKey]
+_FOR_PEOPLE = frozenset(["ir", "llvm", "python"])
 
 
 class Form:
@@ -77,6 +78,9 @@ class Form:
             # Known since it first ran; here nothing is computed, since that takes a lock, and the collector
             # comes at any time.
             changes.note_ran(self.ran, self.__dict__["written"])
+
+    def __dir__(self) -> list[str]:
+        return [n for n in object.__dir__(self) if n.startswith("__") or n in _FOR_PEOPLE]
 
     @once
     def kernel(self) -> Kernel:

@@ -32,6 +32,8 @@ from dsim.runtime.stack import opened
 from dsim.runtime.tensor_gradients import as_ndarrays, requires_gradient
 from dsim.runtime.versions import Instance
 
+_FOR_PEOPLE = frozenset(["adjoint", "check", "function", "grad", "of", "primal", "tangent"])
+
 
 class Kernel:
     """A function in the kernel language; calling it launches it.
@@ -82,6 +84,9 @@ class Kernel:
     def __get__(self, owner: Any, kind: type | None = None) -> Kernel:
         """The kernel as a method of `owner`, which it knows at compile time."""
         return self if owner is None else bound_once(self, owner)
+
+    def __dir__(self) -> list[str]:
+        return [n for n in object.__dir__(self) if n.startswith("__") or n in _FOR_PEOPLE]
 
     def __repr__(self) -> str:
         templates = ", ".join(self._signature.names[n] for n in self._signature.templates)

@@ -11,6 +11,29 @@ import { visible } from './text.ts';
 type Shell = JupyterFrontEnd['shell'];
 type Outputs = ICodeCellModel['outputs'];
 
+/** A message of the kernel's that shows something. */
+export interface Message {
+  header: { msg_type: string };
+  content: { data?: Record<string, unknown>; metadata?: Record<string, unknown> };
+}
+
+interface Signal<T> {
+  connect: (hear: (sender: unknown, told: T) => void) => boolean;
+  disconnect: (hear: (sender: unknown, told: T) => void) => boolean;
+}
+
+/** As much of a notebook's session as is needed here. */
+interface Session {
+  iopubMessage: Signal<Message>;
+  /** What the kernel does: `idle`, `restarting`, … */
+  statusChanged: Signal<string>;
+  kernelChanged: Signal<{ oldValue: unknown }>;
+}
+
+interface WithSession {
+  sessionContext?: Session;
+}
+
 /** As much of a notebook's widget as is needed here. */
 interface Notebook {
   node: HTMLElement;
@@ -58,6 +81,63 @@ function cellsAround(output: Element): CodeCell[] {
 /** The cell that an output belongs to; null outside of a notebook, as in a new view of an output. */
 export function cellOf(output: Element): CodeCell | null {
   return cellsAround(output).find(({ node }) => node.contains(output)) ?? null;
+}
+
+/** How often, and after how many milliseconds, the cell of an output is looked for again. */
+const TRIES = 40;
+const AGAIN = 250;
+
+/**
+ * Do something with the cell of an output once there is one: a notebook draws outputs before it has its place.
+ *
+ * What is done returns how to end it, and so does this.
+ */
+export function whenPlaced(output: Element, act: (cell: CodeCell) => () => void): () => void {
+  let left = TRIES;
+  let timer: number | undefined;
+  let end = () => undefined as void;
+  const look = () => {
+    const cell = cellOf(output);
+    if (cell !== null) {
+      end = act(cell);
+    } else if (left-- > 0) {
+      timer = setTimeout(look, AGAIN);
+    }
+  };
+  look();
+  return () => {
+    clearTimeout(timer);
+    end();
+  };
+}
+
+/** The session of the notebook that an output belongs to. */
+export function sessionOf(output: Element): Session | undefined {
+  for (const widget of shell?.widgets('main') ?? []) {
+    if (widget.node.contains(output)) {
+      const { console, sessionContext } = widget as { console?: WithSession } & WithSession;
+      return (console ?? { sessionContext }).sessionContext;
+    }
+  }
+  return undefined;
+}
+
+/** The cell that an output came to first, where the kernel has said so. */
+export function cellNamed(metadata: Readonly<Record<string, unknown>> | undefined): string | null {
+  const named = metadata?.dsim;
+  const cell = typeof named === 'object' && named !== null ? (named as { cell?: unknown }).cell : null;
+  return typeof cell === 'string' ? cell : null;
+}
+
+/** Whether the outputs of a cell are copies of another one's. */
+export function isCopy({ model }: CodeCell): boolean {
+  for (let index = 0; index < model.outputs.length; index++) {
+    const cell = cellNamed(model.outputs.get(index).metadata);
+    if (cell !== null && cell !== model.id) {
+      return true;
+    }
+  }
+  return false;
 }
 
 /**

@@ -1,4 +1,4 @@
-/** What has the focus in a report, or in the sliders below it: its keys are its own, and it has a name. */
+/** What has the focus in a report, or in the sliders below it: its keys are its own. */
 
 const PLACES = '.dsim-report, .dsim-hover, .dsim-scrubber';
 const TAKEN = new Set([
@@ -26,7 +26,6 @@ const PASS = 'data-lm-suppress-shortcuts';
 export function watchFocus(): void {
   // JupyterLab listens on the document, in the capturing phase; only the window comes before that.
   window.addEventListener('keydown', keepKey, { capture: true });
-  window.addEventListener('focusin', nameSlider, { capture: true });
 }
 
 function keepKey(event: KeyboardEvent): void {
@@ -35,13 +34,5 @@ function keepKey(event: KeyboardEvent): void {
   if (plain && TAKEN.has(event.key) && target instanceof HTMLElement && target.closest(PLACES)) {
     target.setAttribute(PASS, '');
     setTimeout(() => target.removeAttribute(PASS));
-  }
-}
-
-/** The handle of a slider of ipywidgets has no name: its label stands beside it, and only looks as if it belonged. */
-function nameSlider({ target }: FocusEvent): void {
-  if (target instanceof HTMLElement && target.matches('.dsim-scrubber [role=slider]:not([aria-label])')) {
-    const name = target.closest('.widget-slider')?.querySelector('.widget-label')?.textContent;
-    target.setAttribute('aria-label', name ? `iteration, ${name}` : 'iteration');
   }
 }

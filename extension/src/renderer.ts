@@ -2,7 +2,7 @@
 import type { IEditorLanguageRegistry } from '@jupyterlab/codemirror';
 import type { IRenderMime } from '@jupyterlab/rendermime';
 import { Widget } from '@lumino/widgets';
-import { cellOf, cellOfKernel } from './cells.ts';
+import { cellOf, cellOfKernel, whenPlaced } from './cells.ts';
 import { diagnosticView, lastLine, placeLink } from './diagnosticView.ts';
 import { html } from './dom.ts';
 import { legend } from './legend.ts';
@@ -11,12 +11,13 @@ import type { PersonsLine } from './listingView.ts';
 import { outdated, plainText, readReport, REPORT_MIME, timings } from './report.ts';
 import type { Call, Listing, Place, Report } from './report.ts';
 import { pointAtPlace, revealInCell, revealPlace } from './reveal.ts';
+import { attendSliders } from './sliders.ts';
 import { summaryView } from './summaryView.ts';
 import { Tabs } from './tabs.ts';
 import type { Tab } from './tabs.ts';
 import { tapeView } from './tapeView.ts';
 import { visible } from './text.ts';
-import { explainSliders } from './withoutSliders.ts';
+import { followUpdates } from './updates.ts';
 
 /** Said where there is something to go to: nobody looks for a key. */
 const KEYS = 'F8 in the cell goes from one to the next.';
@@ -31,7 +32,7 @@ class ReportWidget extends Widget implements IRenderMime.IRenderer {
   private readonly status = html('p', { class: 'dsim-status', role: 'status' });
   private readonly body = html('div', { class: 'dsim-part' });
   private report: Report | null = null;
-  private unexplain: () => void = () => undefined;
+  private leave: () => void = () => undefined;
   private unpoint: () => void = () => undefined;
 
   constructor(languages: IEditorLanguageRegistry) {
@@ -69,11 +70,14 @@ class ReportWidget extends Widget implements IRenderMime.IRenderer {
   }
 
   protected override onAfterAttach(): void {
-    this.unexplain = explainSliders(this.node);
+    this.leave = whenPlaced(this.node, cell => {
+      const ends = [attendSliders(this.node, cell), followUpdates(this.node, cell)];
+      return () => ends.forEach(end => end());
+    });
   }
 
   protected override onBeforeDetach(): void {
-    this.unexplain();
+    this.leave();
   }
 
   override dispose(): void {

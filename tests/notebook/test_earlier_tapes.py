@@ -71,7 +71,7 @@ def test_looking_into_another_iteration_leaves_it_alone(earlier):
 
     cell = cell_of(earlier.shell, "bend --loss U", BEND)
     head = header_of(cell)
-    with made(cell, head, earlier.shell) as kernels:
+    with made(cell, head, earlier.shell) as (kernels, _):
         asked = request(kernels, head.options, earlier.names)
         run = ReportRun(cell, asked, compile_cell(asked))
     for at in (3, 5):

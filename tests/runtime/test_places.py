@@ -45,6 +45,15 @@ def test_completions_are_what_a_person_may_use():
     offered = [n for n in dir(ti.field(ti.f32, shape=1)) if not n.startswith("_")]
     assert {"grad", "fill", "to_numpy"} <= set(offered)
     assert "scratch" not in offered
+
+    @ti.kernel
+    def nothing():
+        pass
+
+    assert [n for n in dir(nothing) if not n.startswith("_")] == [
+        "adjoint", "check", "function", "grad", "of", "primal", "tangent",
+    ]  # fmt: skip
+    assert [n for n in dir(nothing.primal) if not n.startswith("_")] == ["ir", "llvm", "python"]
     names = dir(ti)
     assert {"field", "kernel", "ad", "GUI", "__version__"} <= set(names)
     assert not {"analysis", "frontend", "runtime", "ir"} & set(names)
