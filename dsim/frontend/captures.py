@@ -282,7 +282,7 @@ class Captures:
     def function(self, path: Path, value: object) -> None:
         """The func or plain function `value` is compiled in: its code, and of a method its owner."""
         now = snapshots.watch(path.read, value, MISSING)
-        self.objects.setdefault(path.text, Capture(path.text, value, now))
+        self.objects.setdefault(path.text, Capture(path.text, value, now, path.read))
 
 
 def _length(value: object) -> object:

@@ -174,11 +174,15 @@ class BirthSlot:
 
 @dataclass(frozen=True, slots=True)
 class Capture:
-    """A Python value that was compiled in; the kernel is stale once ``read() != value``."""
+    """A Python value that was compiled in; the kernel is stale once ``read() != value``.
+
+    Of a function `found` gives what stands there now, where `read` only says that it is another one.
+    """
 
     name: str
     value: object
     read: Callable[[], object] = field(compare=False)
+    found: Callable[[], object] | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

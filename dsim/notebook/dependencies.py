@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import types
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from dsim.frontend.captures import MISSING, is_host_matrix, is_host_struct, plain
@@ -40,6 +40,8 @@ class Dependency:
         Whether something equal is the same; else only the very object is.
     code : CodeType or None
         Of a function its code then.
+    found : callable or None
+        What stands there now, where `read` only says that it is another one.
     """
 
     name: str
@@ -47,15 +49,15 @@ class Dependency:
     read: Callable[[], Any]
     by_value: bool = False
     code: types.CodeType | None = None
+    found: Callable[[], Any] | None = None
 
     def told(self) -> str:
         """What has changed, in words; empty when nothing has."""
-        try:
-            now = self.read()
-        except (LookupError, AttributeError, TypeError):  # what the path leads through is gone
-            now = MISSING
+        now = _safely(self.read)
         if now is self.then and not _dropped(now) and (self.code is None or _code(now) is self.code):
             return ""
+        if self.found is not None:
+            now = _safely(self.found)
         if now is MISSING:
             return f"`{self.name}` is not defined any more"
         if now is self.then and _dropped(now):
@@ -74,7 +76,7 @@ class Dependency:
     def _repeated(self, now: Any) -> bool:
         """Whether `now` is a function that the same text made, because its cell ran again."""
         then, found = _function(self.then), _function(now)
-        if then is None or found is None or self.code is None:
+        if then is None or found is None or _owner(now) is not _owner(self.then):
             return False
         return (
             found.__code__ == self.code
@@ -91,11 +93,25 @@ def _dropped(value: object) -> bool:
     return isinstance(value, Field) and value.root.dropped
 
 
+def _safely(read: Callable[[], Any]) -> Any:
+    try:
+        return read()
+    except (LookupError, AttributeError, TypeError):  # what the path leads through is gone
+        return MISSING
+
+
 def _function(value: Any) -> types.FunctionType | None:
-    """The Python function of a kernel, or of what is one itself."""
-    found = value.function if isinstance(value, Kernel) else value
+    """The Python function of a kernel or func, or of what is one itself; None with rules of its own."""
+    if getattr(value, "__dsim_rules__", None) is not None:
+        return None
+    found = value.function if isinstance(value, Kernel) else getattr(value, "__dsim_func__", value)
     found = getattr(found, "__func__", found)
     return found if isinstance(found, types.FunctionType) else None
+
+
+def _owner(value: Any) -> Any:
+    """The object that a method belongs to."""
+    return getattr(getattr(value, "__dsim_func__", value), "__self__", None)
 
 
 def _code(value: Any) -> types.CodeType | None:
@@ -155,7 +171,7 @@ def _captured(asked: Request) -> Iterator[Dependency]:
         if k.generic and not ran:
             continue  # nothing is compiled
         objects, values = k.captured(*asked.args) if ran else k.captured()
-        yield from (_object(c.name, c.value, c.read) for c in objects)
+        yield from (replace(_object(c.name, c.value, c.read), found=c.found) for c in objects)
         yield from (Dependency(c.name, c.value, c.read, by_value=True) for c in values)
 
 
