@@ -60,11 +60,11 @@ from dsim.api.motions import (
     translate,
 )
 from dsim.api.types import matrix, vector
-from dsim.ir.types import u32
+from dsim.frontend.types import DefaultUnsigned
 
 vec2, vec3, vec4 = (vector(n, float) for n in (2, 3, 4))
 ivec2, ivec3, ivec4 = (vector(n, int) for n in (2, 3, 4))
-uvec2, uvec3, uvec4 = (vector(n, u32) for n in (2, 3, 4))
+uvec2, uvec3, uvec4 = (vector(n, DefaultUnsigned) for n in (2, 3, 4))
 mat2, mat3, mat4 = (matrix(n, n, float) for n in (2, 3, 4))
 
 __all__ = [

@@ -93,7 +93,7 @@ def cast(f: Function, target: Target, a: str, source: ScalarType, to: ScalarType
         test = "fcmp une" if source.is_float else "icmp ne"
         return f.let(f"{test} {TYPE[source]} {a}, {number(0, source)}")
     if source.is_float:
-        return _resized(f, a, source, to) if to.is_float else _truncated(f, target, a, source, to)
+        return resized(f, a, source, to) if to.is_float else _truncated(f, target, a, source, to)
     if to.is_float:
         name = "sitofp" if source.kind == "int" else "uitofp"
         return f.let(f"{name} {TYPE[source]} {a} to {TYPE[to]}")
@@ -110,11 +110,12 @@ def widened(f: Function, a: str, source: ScalarType, to: ScalarType) -> str:
 
 def _truncated(f: Function, target: Target, a: str, source: ScalarType, to: ScalarType) -> str:
     if source == f16:  # where processors convert halves themselves, LLVM's conversion of NaN gives -32768
-        a, source = _resized(f, a, source, f32), f32
+        a, source = resized(f, a, source, f32), f32
     return target.saturate(f, a, source, to)
 
 
-def _resized(f: Function, a: str, source: ScalarType, to: ScalarType) -> str:
+def resized(f: Function, a: str, source: ScalarType, to: ScalarType) -> str:
+    """The float `a` as a float of another width, rounded once."""
     if source.bits == 64 and to.bits == 16:
         return f.let(f"fptrunc float {_odd(f, a)} to half")
     name = "fptrunc" if source.bits > to.bits else "fpext"

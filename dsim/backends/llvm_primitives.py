@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from dsim.backends import llvm_integers, llvm_powers
+from dsim.backends import llvm_integers, llvm_powers, llvm_remainders
 from dsim.backends.llvm_text import TYPE, Function, number
 from dsim.backends.target import Target
 from dsim.ir.nodes import Atom, Const, Var
@@ -66,7 +66,7 @@ def _floordiv(u: Use) -> str:
     a, b = u.args
     if not u.type.is_float:
         return llvm_integers.divide(u.f, u.type, a, b, u.known(1), remainder=False)
-    return u.target.math(u.f, "floor", u.type, (u.f.let(f"fdiv {TYPE[u.type]} {a}, {b}"),))
+    return llvm_remainders.divide(u.f, u.target, u.type, a, b, remainder=False)
 
 
 def _mod(u: Use) -> str:
@@ -76,9 +76,7 @@ def _mod(u: Use) -> str:
         if u.dividend is not None and divisor is not None:
             return llvm_integers.near_remainder(u.f, u.type, a, divisor, u.dividend)
         return llvm_integers.divide(u.f, u.type, a, b, divisor, remainder=True)
-    ty = TYPE[u.type]
-    turns = u.f.let(f"fmul {ty} {b}, {_floordiv(u)}")
-    return u.f.let(f"fsub {ty} {a}, {turns}")
+    return llvm_remainders.divide(u.f, u.target, u.type, a, b, remainder=True)
 
 
 def _mul_strong(u: Use) -> str:

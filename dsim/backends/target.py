@@ -35,6 +35,10 @@ class Target(Protocol):
         """The value of the mathematical primitive `op` (roots, powers, transcendentals, rounding)."""
         ...
 
+    def lanes(self, t: ScalarType) -> tuple[int, ...]:
+        """How many numbers of the float type `t` its vectors may hold; none where there are no vectors."""
+        ...
+
     def negate(self, f: Function, t: ScalarType, a: str) -> str:
         """``-a`` of a float."""
         ...

@@ -105,6 +105,10 @@ class CpuTarget:
         args = ", ".join([ty] * arity)
         module.declare(name, f"declare {ty} @{name}({args}) memory(none) nounwind willreturn{attribute}")
 
+    def lanes(self, t: ScalarType) -> tuple[int, ...]:
+        """Those of its registers, for functions of dsim's own that the vectoriser may call."""
+        return tuple(width * 8 // t.bits for _, width in _widths())
+
     def negate(self, f: Function, t: ScalarType, a: str) -> str:
         """`fneg`."""
         return f.let(f"fneg {TYPE[t]} {a}")

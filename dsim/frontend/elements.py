@@ -82,6 +82,7 @@ def cast(f: Frame, s: Scalar, to: ScalarType, name: str) -> Atom:
             f"a float becomes an integer here: `{name}` holds values of type {to}",
             help="cast it yourself with `int(…)`, or make the left side a float",
         )
+    f.emit.warn_unfit(s, to, f"`{name}`" if "result" not in name else name)
     return f.emit.atom(s, to)
 
 
@@ -104,6 +105,7 @@ def cast_local(f: Frame, s: Scalar, to: ScalarType, name: str, label: str) -> At
             f"an {wide} {loses} here: `{name}` is an {to} since its first assignment",
             help=f"start `{name}` as an {wide}: `ds.{wide}(…)`, or set `ds.init(default_{kind}=ds.{wide})`",
         )
+    f.emit.warn_unfit(s, to, f"`{name}`")
     return f.emit.atom(s, to, label)
 
 

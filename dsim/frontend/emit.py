@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import NoReturn
@@ -154,6 +155,21 @@ class Emitter:
         if isinstance(s, Const):
             return s.type.is_float and s.value != int(s.value)
         return self.type_of(s).is_float
+
+    def unfit(self, s: Scalar, to: ScalarType) -> int | None:
+        """`s` as an integer, where it is a Python number that the integer type `to` does not hold."""
+        if not is_number(s) or not to.is_integer or to == u1 or not math.isfinite(s):  # type: ignore[arg-type]
+            return None
+        low, high = (-(1 << to.bits - 1), 1 << to.bits - 1) if to.kind == "int" else (0, 1 << to.bits)
+        whole = int(s)  # type: ignore[arg-type]
+        return None if low <= whole < high else whole
+
+    def warn_unfit(self, s: Scalar, to: ScalarType, name: str) -> None:
+        """Warns where the Python number `s` becomes another one as a `to`."""
+        value = self.unfit(s, to)
+        if value is not None:
+            message = f"{value} does not fit into {name} of type {to}: it becomes {const(value, to).value}"
+            self.warn("type-change", message, help=f"take a wider type, or write `ds.{to}(…)` if it is meant")
 
     def narrows(self, s: Scalar, to: ScalarType) -> bool:
         """Whether `s` is of a wider type than the default one `to`, which literals have, and loses digits."""

@@ -381,6 +381,7 @@ def _typed(f: Frame, inner: Frame, name: str, value: Value, annotation: Any) -> 
     if to is not None:
         if not is_scalar(value):
             f.emit.refuse("type", f"`{inner.name}` takes a scalar `{name}`, got {describe(value)}")
+        f.emit.warn_unfit(value, to, f"`{name}` of `{inner.name}`")
         return f.emit.atom(value, to, name)
     if vector is not None:
         given = operand(f.emit, value)

@@ -53,6 +53,8 @@ def is_open(value: Value) -> bool:
 def fixed(f: Frame, name: str, value: Value, node: ast.AST, type: ScalarType | None = None) -> Value:
     """`value` as a new local holds it: numbers get types, lists become vectors."""
     if is_scalar(value):
+        if type is not None:
+            f.emit.warn_unfit(value, type, f"`{name}`")
         return f.emit.atom(value, type, name)
     if (
         isinstance(value, list)

@@ -6,20 +6,24 @@ import ast
 from collections.abc import Callable, Sequence
 from functools import partial
 
+from dsim.diagnostics import Label
 from dsim.frontend import assign, exits, loops, updates
 from dsim.frontend.branches import fork
 from dsim.frontend.carrying import revived
 from dsim.frontend.frame import Frame
 from dsim.frontend.logic import of_value, truth
 from dsim.frontend.messages import report_assert
+from dsim.frontend.operators import operand
 from dsim.frontend.problems import RefusedError
 from dsim.frontend.scope import LIVE, RETURNED
 from dsim.frontend.static import is_static_call, unrolled
 from dsim.frontend.structs import as_type
-from dsim.frontend.types import scalar_type, struct_type
-from dsim.frontend.values import POISON, LocalFunc
+from dsim.frontend.structure import scalars
+from dsim.frontend.types import MatrixType, matrix_type, scalar_type, struct_type
+from dsim.frontend.values import POISON, LocalFunc, Mat, Value, describe
 from dsim.ir.build import FALSE, TRUE
 from dsim.ir.nodes import Const, Var
+from dsim.ir.types import ScalarType
 
 Lower = Callable[[Frame, ast.stmt, "frozenset[str] | None"], None]
 
@@ -110,14 +114,47 @@ def _assign(f: Frame, s: ast.stmt, needed: frozenset[str] | None) -> None:
 
 def _annotated(f: Frame, s: ast.stmt, needed: frozenset[str] | None) -> None:
     assert isinstance(s, ast.AnnAssign)
-    annotation = f.value(s.annotation)
+    with f.statically():
+        annotation = f.value(s.annotation)
     type_, kind = scalar_type(annotation, f.emit.settings), struct_type(annotation)
+    vector = matrix_type(annotation)
     if s.value is None or not isinstance(s.target, ast.Name):
         f.refuse("syntax", "an annotated name needs a value", s, help="write `a: ds.f32 = 0.0`")
     value = f.value(s.value, s.target.id)
     if kind is not None:
         value = as_type(f, value, kind, s.target.id)
-    assign.assign_name(f, s.target, value, s, type_)
+    if vector is not None:
+        value, type_ = _as_vector(f, value, vector, s), scalar_type(vector.dtype, f.emit.settings)
+    if type_ is not None and not f.plain:
+        _check_annotated_before(f, s.target, type_)
+    assign.assign_name(f, s.target, value, s, None if f.plain else type_)
+
+
+def _as_vector(f: Frame, value: Value, vector: MatrixType, s: ast.AnnAssign) -> Value:
+    given = operand(f.emit, value)
+    if not isinstance(given, Mat) or given.shape != vector.shape:
+        wanted = describe(Mat(vector.shape, ()))
+        f.refuse("shape", f"this is annotated as {wanted}, and the value is {describe(value)}", s)
+    return given
+
+
+def _check_annotated_before(f: Frame, target: ast.Name, type_: ScalarType) -> None:
+    """A local keeps its type: another annotation cannot give it a second one."""
+    old = f.scope.values.get(target.id)
+    entries = scalars(old) if old is not None else []
+    if not entries or isinstance(entries[0], int | float) or f.emit.type_of(entries[0]) == type_:
+        return
+    first = f.scope.first.get(target.id)
+    labels = () if first is None else (Label(first, "its type comes from here"),)
+    was = f.emit.type_of(entries[0])
+    article = "a" if was.kind == "uint" else "an"
+    f.emit.refuse(
+        "type",
+        f"`{target.id}` is {article} {was} already, and stays one",
+        help="give the new value a name of its own",
+        span=f.span(target),
+        labels=labels,
+    )
 
 
 def _augmented(f: Frame, s: ast.stmt, needed: frozenset[str] | None) -> None:

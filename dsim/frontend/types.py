@@ -12,7 +12,7 @@ import numpy as np
 from dsim.frontend.lowered import Settings
 from dsim.frontend.struct_types import StructType
 from dsim.frontend.values import Opaque, Shape, Value, size
-from dsim.ir.types import ScalarType, from_numpy, u1
+from dsim.ir.types import BY_NAME, ScalarType, from_numpy, u1
 
 
 def entry_shape(*counts: Any) -> Shape:
@@ -51,11 +51,20 @@ class MatrixType:
 
     def __call__(self, *values: Any) -> np.ndarray:
         """A host array of this type (outside kernels; inside it makes a local vector or matrix)."""
-        dtype = self.dtype.numpy if isinstance(self.dtype, ScalarType) else np.dtype(self.dtype)
+        dtype = self.dtype.numpy if isinstance(self.dtype, ScalarType) else _host_dtype(self.dtype)
         flat = np.concatenate([np.ravel(v) for v in values]) if values else np.zeros(1)
         if flat.size == 1:
             flat = np.full(size(self.shape), flat[0])
         return flat.reshape(self.shape).astype(dtype)
+
+
+def _host_dtype(dtype: Any) -> np.dtype:
+    """The widest that the open type `dtype` may come to mean."""
+    return np.dtype(np.uint64 if dtype is DefaultUnsigned else dtype)
+
+
+class DefaultUnsigned:
+    """Stands for the unsigned integer as wide as `default_ip`, as Python's ``int`` does for that one."""
 
 
 class Template:
@@ -178,6 +187,8 @@ def scalar_type(value: Any, settings: Settings) -> ScalarType | None:
     if isinstance(value, ScalarType):
         return value
     known: dict[Any, ScalarType] = {float: settings.default_fp, int: settings.default_ip, bool: u1}
+    if value is DefaultUnsigned:
+        return unsigned(settings.default_ip)
     if isinstance(value, type) and value in known:
         return known[value]
     if isinstance(value, np.dtype) or (isinstance(value, type) and issubclass(value, np.generic)):
@@ -186,6 +197,11 @@ def scalar_type(value: Any, settings: Settings) -> ScalarType | None:
         except (KeyError, TypeError):
             return None
     return None
+
+
+def unsigned(t: ScalarType) -> ScalarType:
+    """The unsigned integer as wide as the integer `t`."""
+    return BY_NAME[f"u{t.bits}"]
 
 
 def matrix_type(value: Value) -> MatrixType | None:

@@ -17,17 +17,22 @@ Number = Any  # a NumPy scalar
 
 
 def floordiv(a: Number, b: Number) -> Number:
-    """``a // b`` rounded towards minus infinity; 0 for an integer divided by 0."""
+    """``a // b`` rounded towards minus infinity, of floats as Python does; 0 for an integer divided by 0."""
     if isinstance(a, np.floating):
-        return np.floor(a / b)
+        return _wide(a) // _wide(b) if a.dtype != np.float16 else np.float16(_wide(a) // _wide(b))
     return a.dtype.type(0) if b == 0 else a // b
 
 
 def mod(a: Number, b: Number) -> Number:
-    """``a % b`` with the sign of `b`; for floats ``a - b * floor(a / b)``; 0 for an integer by 0."""
+    """``a % b`` with the sign of `b`, of floats as Python does it; 0 for an integer divided by 0."""
     if isinstance(a, np.floating):
-        return a - b * np.floor(a / b)
+        return _wide(a) % _wide(b) if a.dtype != np.float16 else np.float16(_wide(a) % _wide(b))
     return a.dtype.type(0) if b == 0 else a % b
+
+
+def _wide(a: Number) -> Number:
+    """`a`, of which a half is a double: NumPy's own remainder of halves is rounded twice."""
+    return np.float64(a) if a.dtype == np.float16 else a
 
 
 def maximum(a: Number, b: Number) -> Number:

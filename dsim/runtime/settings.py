@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from dsim.backends.locks import COMPILING
+from dsim.frontend.types import DefaultUnsigned, unsigned
 from dsim.ir.types import ScalarType, f32, i32
 from dsim.runtime.registry import Registry
 
@@ -87,6 +88,7 @@ def default_type(dtype: object) -> ScalarType | None:
     chosen: dict[object, Callable[[], ScalarType]] = {
         float: lambda: current().default_fp,
         int: lambda: current().default_ip,
+        DefaultUnsigned: lambda: unsigned(current().default_ip),
     }
     found = chosen.get(dtype) if isinstance(dtype, type) else None
     return found() if found else None

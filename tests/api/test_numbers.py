@@ -1,0 +1,150 @@
+"""Numbers of the language where they meet types: constants that do not fit, annotations, unsigned vectors."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import dsim as ds
+from dsim.diagnostics import KernelTypeError
+from dsim.runtime.notices import DsimWarning
+
+BIG = 3_000_000_000
+
+
+@ds.func
+def narrow(a: ds.i32):
+    return a
+
+
+def stored():
+    x = ds.field(ds.i32, shape=1)
+
+    @ds.kernel
+    def k():
+        x[0] = 3_000_000_000
+
+    k()
+    return x[0]
+
+
+def returned():
+    @ds.kernel
+    def k() -> ds.i32:
+        return 3_000_000_000
+
+    return k()
+
+
+def passed():
+    @ds.kernel
+    def k() -> ds.i64:
+        return narrow(3_000_000_000)
+
+    return k()
+
+
+def annotated():
+    @ds.kernel
+    def k() -> ds.i64:
+        a: ds.i32 = 3_000_000_000
+        return a
+
+    return k()
+
+
+@pytest.mark.parametrize("function", [stored, returned, passed, annotated])
+def test_a_constant_that_does_not_fit_is_said(function):
+    with pytest.warns(DsimWarning, match="3000000000 does not fit into .* of type i32: it becomes -"):
+        assert function() == BIG - 2**32
+
+
+def test_what_is_meant_is_not_said():
+    @ds.kernel
+    def k() -> ds.i64:
+        a = ds.i32(3_000_000_000)
+        b: ds.u32 = 3_000_000_000
+        return ds.i64(a) + b
+
+    assert k() == 2 * BIG - 2**32
+
+
+@pytest.mark.parametrize(("value", "dtype"), [(-1, ds.u8), (256, ds.u8), (128, ds.i8), (2**63, ds.i64)])
+def test_limits_of_each_width(value, dtype):
+    x = ds.field(dtype, shape=())
+
+    @ds.kernel
+    def k(n: ds.template()):
+        x[None] = n
+
+    with pytest.warns(DsimWarning, match=f"{value} does not fit"):
+        k(value)
+    assert x[None] == value - (2**dtype.bits if value > 0 else -(2**dtype.bits))
+
+
+def test_a_second_annotation_cannot_give_another_type():
+    @ds.kernel
+    def k() -> ds.f64:
+        d: ds.i32 = 2
+        d: ds.f32 = 2.5
+        return d
+
+    with pytest.raises(KernelTypeError, match="`d` is an i32 already, and stays one") as error:
+        k()
+    (label,) = error.value.diagnostics[0].labels
+    assert label.text == "its type comes from here"
+    assert label.span.line == error.value.diagnostics[0].span.line - 1
+
+
+def test_annotations_that_agree():
+    @ds.kernel
+    def k(n: ds.i32) -> ds.f64:
+        s: ds.f64 = 0
+        for i in range(n):
+            d: ds.f64 = i
+            s += d
+        for i in range(n):
+            d: ds.i32 = i
+            s += d
+        s: ds.f64 = s + 0.5
+        return s
+
+    assert k(3) == 6.5
+
+
+def test_annotations_with_types_of_vectors():
+    ds.init(default_fp=ds.f32)
+
+    @ds.kernel
+    def k(v: ds.types.vector(2, ds.f64)) -> ds.f64:
+        w: ds.math.vec2 = v
+        u: ds.types.vector(2, ds.i32) = [1.0, 2.0]
+        return w.x + u.y // 2
+
+    assert k([0.1, 1.0]) == np.float32(0.1) + np.float32(1.0)
+
+    @ds.kernel
+    def wrong() -> ds.f64:
+        w: ds.math.vec3 = ds.Vector([1.0, 2.0])
+        return w.x
+
+    with pytest.raises(KernelTypeError, match="annotated as a vector of 3, and the value is a vector of 2"):
+        wrong()
+
+
+@pytest.mark.parametrize(("default_ip", "wanted"), [(ds.i32, 5_000_000_000 % 2**32), (ds.i64, 5_000_000_000)])
+def test_unsigned_vectors_are_as_wide_as_the_default(default_ip, wanted):
+    ds.init(default_ip=default_ip)
+    unsigned = ds.u32 if default_ip == ds.i32 else ds.u64
+    x = ds.math.uvec2.field(shape=1)
+
+    @ds.kernel
+    def k(n: ds.u64) -> ds.u64:
+        v = ds.math.uvec2(n, 1)
+        x[0] = v
+        return v.x + v.y
+
+    assert x.dtype == unsigned
+    assert k(5_000_000_000) == wanted + 1
+    assert x[0][0] == wanted
+    assert ds.math.uvec2(7, 1).to_numpy().tolist() == [7, 1]
