@@ -142,6 +142,10 @@ class ndarray(ArrayType):
     ) -> None:
         if boundary not in ("unsafe", "clamp"):
             raise ValueError(f"boundary is 'unsafe' or 'clamp', got {boundary!r}")
+        if isinstance(dtype, OpenType):
+            if element_dim is not None or element_shape is not None:
+                raise TypeError("the element's shape is given twice: by `dtype` and by `element_…`")
+            dtype, element_dim, element_shape = dtype.dtype, dtype.element_dim, dtype.element_shape
         ndim, clamped = field_dim if ndim is None else ndim, boundary == "clamp"
         super().__init__(dtype, ndim, element_dim, element_shape, needs_grad, clamped)
 
@@ -153,13 +157,42 @@ class ndarray(ArrayType):
 NDArray = ndarray
 
 
-def vector(n: int, dtype: Any) -> CompoundType:
-    """The type of vectors of `n` numbers."""
+class OpenType:
+    """The type of vectors or matrices of which something is left open: what an array may hold."""
+
+    def __init__(self, dtype: Any, counts: tuple[int | None, ...]) -> None:
+        self.dtype = None if dtype is None else _checked(dtype)
+        self.element_dim = len(counts)
+        self.element_shape = None if None in counts else entry_shape(*counts)
+        if self.element_shape is None and counts != (None,) * len(counts):
+            raise TypeError("give rows and columns, or neither of them")
+
+
+def vector(n: int | None = None, dtype: Any = None) -> Any:
+    """The type of vectors of `n` numbers.
+
+    What is left out may be anything; such a type says which elements an array has that a kernel takes.
+
+    Examples
+    --------
+    >>> import dsim as ti
+    >>> ti.types.vector(3, ti.f32).to_string()
+    'VectorType[3, f32]'
+    >>> @ti.kernel
+    ... def first(x: ti.types.ndarray(dtype=ti.types.vector(), ndim=1)) -> ti.f64:
+    ...     return x[0][0]
+    >>> first(ti.Vector.ndarray(3, ti.f64, shape=2))
+    0.0
+    """
+    if n is None or dtype is None:
+        return OpenType(dtype, (n,))
     return CompoundType(_checked(dtype), entry_shape(n))
 
 
-def matrix(n: int, m: int, dtype: Any) -> CompoundType:
-    """The type of matrices of `n` rows and `m` columns."""
+def matrix(n: int | None = None, m: int | None = None, dtype: Any = None) -> Any:
+    """The type of matrices of `n` rows and `m` columns; what is left out, as of `vector`."""
+    if n is None or m is None or dtype is None:
+        return OpenType(dtype, (n, m))
     return CompoundType(_checked(dtype), entry_shape(n, m))
 
 

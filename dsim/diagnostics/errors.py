@@ -82,11 +82,11 @@ class BoundsError(LaunchError, IndexError):
     """An index outside its field."""
 
 
-class KernelAssertionError(DsimError, AssertionError):
+class KernelAssertionError(DsimError, RuntimeError, AssertionError):
     """An `assert` of a kernel that failed."""
 
 
-class AccessRuleError(DsimError, AssertionError):
+class AccessRuleError(KernelAssertionError):
     """A value that a gradient needs was overwritten."""
 
 

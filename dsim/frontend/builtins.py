@@ -31,7 +31,7 @@ _NUMPY = {
 PYTHON = {
     **{name: name for name in (
         "abs", "min", "max", "pow", "sum", "all", "any", "int", "float", "bool", "len", "print", "range",
-        "zip", "enumerate", "reversed",
+        "zip", "enumerate", "reversed", "isinstance",
     )},
     "round": "int_round",
 }  # fmt: skip

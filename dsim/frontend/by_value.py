@@ -6,12 +6,25 @@ import ast
 from collections.abc import Callable, Sized
 
 from dsim.frontend import elementary, hints, loop_ranges, matrices, python_operators, randomness
+from dsim.frontend.builtins import builtin
 from dsim.frontend.callables import callable_of
 from dsim.frontend.derive import Derivative
 from dsim.frontend.frame import Frame
 from dsim.frontend.items import items
+from dsim.frontend.static import compile_time
 from dsim.frontend.types import scalar_type
-from dsim.frontend.values import Mat, Opaque, Struct, Value, describe, is_number, listed
+from dsim.frontend.values import (
+    Element,
+    Mat,
+    Opaque,
+    Struct,
+    Value,
+    Weak,
+    describe,
+    is_number,
+    is_scalar,
+    listed,
+)
 
 
 def cast(f: Frame, hint: str, value: Value, dtype: Value) -> Value:
@@ -93,6 +106,28 @@ def _reversed(f: Frame, hint: str, value: Value) -> Value:
     return items(f, value, ast.Constant(None))[::-1]
 
 
+_EXAMPLES = {"bool": False, "int": 0, "uint": 0, "float": 0.0}
+
+
+def _isinstance(f: Frame, hint: str, value: Value, kinds: Value) -> Value:
+    """Python's `isinstance`, known when compiling: a number of run time counts as Python's of its kind."""
+    given = kinds if isinstance(kinds, tuple) else (kinds,)
+    found = [kind.value if isinstance(kind, Opaque) else kind for kind in given]
+    found = [k for kind in found for k in (kind if isinstance(kind, tuple) else (kind,))]
+    if not all(isinstance(kind, type) for kind in found):
+        f.emit.refuse("argument", f"`isinstance` takes classes, got {describe(kinds)}")
+    if isinstance(value, Mat):
+        names = {"Matrix"} if len(value.shape) == 2 else {"Vector", "Matrix"}
+        return any(builtin(kind) in names for kind in found)
+    if isinstance(value, Struct | Element):
+        f.emit.refuse("type", f"`isinstance` does not work on {describe(value)}")
+    if is_scalar(value) and not is_number(value):
+        held: object = value.kind(0) if isinstance(value, Weak) else _EXAMPLES[value.type.kind]
+    else:
+        held = compile_time(f, value, ast.Constant(None))
+    return isinstance(held, tuple(found))
+
+
 def _derivative(mode: str) -> Callable[..., Value]:
     """``forward(f)`` and ``grad(f)`` inside a kernel."""
 
@@ -116,6 +151,7 @@ FUNCTIONS: dict[str, Callable[..., Value]] = {
     "int_floor": _rounded("floor"),
     "int_ceil": _rounded("ceil"),
     "len": _len,
+    "isinstance": _isinstance,
     "random": _random,
     "randn": _randn,
     "zip": _zip,

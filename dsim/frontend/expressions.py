@@ -12,6 +12,7 @@ from dsim.frontend.lambdas import as_def
 from dsim.frontend.linear import matmul
 from dsim.frontend.operators import COMPARISONS, SIGNS, binary, condition, exact, unary
 from dsim.frontend.static import compile_time
+from dsim.frontend.types import matrix_type, scalar_type
 from dsim.frontend.values import LocalFunc, Mat, Opaque, Value, describe, is_scalar
 from dsim.ir.nodes import Const
 
@@ -126,6 +127,10 @@ def _compare(f: Frame, node: ast.expr, hint: str) -> Value:
 
 
 def _comparison(f: Frame, op: ast.cmpop, a: Value, b: Value, node: ast.Compare, hint: str) -> Value:
+    if isinstance(op, ast.Eq | ast.NotEq | ast.Is | ast.IsNot):
+        alike = _same_type(f, a, b)
+        if alike is not None:
+            return alike == isinstance(op, ast.Eq | ast.Is)
     if isinstance(op, ast.Is | ast.IsNot):
         if a is None or b is None or f.static:
             return (_plain(a) is _plain(b)) == isinstance(op, ast.Is)
@@ -144,6 +149,17 @@ def _comparison(f: Frame, op: ast.cmpop, a: Value, b: Value, node: ast.Compare, 
     return binary(f.emit, sign, a, b, hint)
 
 
+def _same_type(f: Frame, a: Value, b: Value) -> bool | None:
+    """Whether `a` and `b` are one type of numbers, vectors or matrices; None when they are no types.
+
+    Python's ``float`` is the type that it means.
+    """
+    if not isinstance(a, Opaque) or not isinstance(b, Opaque):
+        return None
+    known = [scalar_type(v, f.emit.settings) or matrix_type(v) for v in (a, b)]
+    return None if None in known else known[0] == known[1]
+
+
 def _plain(value: Value) -> Value:
     return value.value if isinstance(value, Opaque | Const) else value
 
@@ -152,6 +168,9 @@ def _member(f: Frame, op: ast.cmpop, a: Value, b: Value, node: ast.Compare) -> V
     group = b.value if isinstance(b, Opaque) else b
     if not isinstance(group, list | tuple | set | frozenset | dict | range):
         f.refuse("type", f"`in` does not work on {describe(b)}", node, help="compare with `==`")
+    types = [_same_type(f, a, names.imported(f, i, None, node) if b is not group else i) for i in group]
+    if types and None not in types:
+        return any(types) == isinstance(op, ast.In)
     known = _plain(a)
     if not isinstance(known, int | float | str) or not all(
         isinstance(_plain(i), int | float | str) for i in group
