@@ -72,17 +72,19 @@ class MachineCode:
                 _SHARED.update(new)
             text = text.replace("@dsim_entry(", f"@{name}(")
             self._library = _compile(name, text, _QUICK if quick else _SPEED)
-        self.entry: int = self._library.get_pointer_to_function(name)
+            self.entry: int = self._library.get_pointer_to_function(name)
 
     @property
     def llvm(self) -> str:
         """The optimised module."""
-        return self._library.get_llvm_str()
+        with global_compiler_lock:
+            return self._library.get_llvm_str()
 
     @property
     def asm(self) -> str:
         """The machine code as assembly."""
-        return self._library.get_asm_str()
+        with global_compiler_lock:
+            return self._library.get_asm_str()
 
 
 def _compile(name: str, text: str, speed: int = _SPEED) -> _Library:

@@ -72,6 +72,8 @@ class Runtime:
         self._lock = threading.Lock()
         self._started = True  # and without threads: the parent's do not exist here
         self._block[frame.THREADS] = 1
+        self._block[frame.BUSY] = 0  # launches of the parent's other threads are not here
+        self._block[frame.MEMORY_LEFT] = memory_limit()
 
     def prints(self, statements: Sequence[Print]) -> int:
         """A number by which machine code names these print statements' list."""

@@ -2,34 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
-from dsim.diagnostics import Diagnostic
 from dsim.runtime.adjoints import AdjointForm
 from dsim.runtime.fields import Field
 from dsim.runtime.forms import Form
-from dsim.runtime.notices import DsimWarning
-
-
-@contextmanager
-def overheard() -> Iterator[list[Diagnostic]]:
-    """What dsim warns of inside, as diagnostics instead; other warnings go where they always go."""
-    found: list[Diagnostic] = []
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", DsimWarning)
-        try:
-            yield found
-        finally:
-            heard = list(caught)
-    for w in heard:
-        said = w.message.diagnostic if isinstance(w.message, DsimWarning) else None
-        if said is not None:
-            found.append(said)
-        else:
-            warnings.warn_explicit(w.message, w.category, w.filename, w.lineno)
 
 
 def machine_code(form: Form, loss: Field | None) -> None:

@@ -10,7 +10,7 @@ from IPython.core.error import UsageError
 from dsim.diagnostics import Diagnostic, GradientError
 from dsim.notebook import births, checking, kinks, runs, state, unused, watched
 from dsim.notebook.cells import Cell, from_cell
-from dsim.notebook.compiling import machine_code, overheard
+from dsim.notebook.compiling import machine_code
 from dsim.notebook.listings import listings
 from dsim.notebook.places import Json, Places
 from dsim.notebook.report import empty, finished
@@ -21,6 +21,7 @@ from dsim.runtime.fields import Field
 from dsim.runtime.findings import overwrites
 from dsim.runtime.forms import Form
 from dsim.runtime.kernel import Kernel
+from dsim.runtime.notices import overheard
 
 
 @dataclass

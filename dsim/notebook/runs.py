@@ -75,7 +75,7 @@ def touched(form: Form, loss: Field | None, args: Sequence[Any]) -> Touched:
 def taped(kernel: Kernel, args: Sequence[Any], loss: Field, wrt: Mapping[str, Field], what: Touched) -> Ran:
     """Launches `kernel` under a tape; the gradients stay."""
     before = _not_finite(what)
-    with state.kept(what), state.gradients_kept(on_error=True):
+    with state.kept(what), state.gradients_kept(what, on_error=True):
         tape = Tape(loss, profile=True)
         with tape:
             begin = time.perf_counter()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager, nullcontext, redirect_stdout
 from typing import Any
 
@@ -35,18 +35,20 @@ class Snapshot:
 
     def __init__(self, what: Iterable[Field | np.ndarray]) -> None:
         self._random = randomness.place()
-        self._kept = [(w, _memory(w).copy(), isinstance(w, Field) and bool(w.touched)) for w in what]
+        self._kept = [
+            (w, _memory(w).copy(), turns.whose(w.touched) if isinstance(w, Field) else 0) for w in what
+        ]
         self.changed = {w: w.changed for w, _, _ in self._kept if isinstance(w, Field)}
 
     def put_back(self) -> None:
         """Makes all of them what they were, without a note."""
         randomness.return_to(self._random)
-        for what, values, marked in self._kept:
+        for what, values, turn in self._kept:
             if isinstance(what, Field) and what.derivative and foreign(what):
                 continue  # another thread has written to it since
             _memory(what)[...] = values
             if isinstance(what, Field):
-                what.touched = turns.current() if marked else 0
+                what.touched = turns.again(turn)
 
 
 def _memory(what: Field | np.ndarray) -> np.ndarray:
@@ -59,7 +61,7 @@ def kept(what: Iterable[Field | np.ndarray]) -> Iterator[None]:
 
     Interrupts are held (`interrupts.heard` hears them).
     """
-    with held():
+    with held(), randomness.apart():
         before, trial = Snapshot(what), Trial()
         try:
             yield
@@ -68,16 +70,17 @@ def kept(what: Iterable[Field | np.ndarray]) -> Iterator[None]:
 
 
 @contextmanager
-def gradients_kept(*, on_error: bool = False) -> Iterator[None]:
+def gradients_kept(of: Iterable[Field | np.ndarray] = (), *, on_error: bool = False) -> Iterator[None]:
     """All gradients and tangents are afterwards what they were, new ones 0; or only if there is an error.
 
-    Those of other threads are left alone.
+    What other threads have left is left alone, but in the fields among `of`.
     """
-    before, trial = Snapshot(_gradients()), Trial()
+    roots = {f.root for f in of if isinstance(f, Field)}
+    before, trial = Snapshot(_gradients(roots)), Trial()
 
     def put_back() -> None:
         before.put_back()
-        for f in _gradients():
+        for f in _gradients(roots):
             if f not in before.changed and f.touched:
                 f.require_memory().fill(0)
                 f.written_by_python()
@@ -104,9 +107,9 @@ def alone() -> Iterator[None]:
         yield
 
 
-def _gradients() -> list[Field]:
+def _gradients(roots: Collection[Field]) -> list[Field]:
     found = (f for last in ("bar", "dot") for f in companions_with_memory(last))
-    return [f for f in found if not foreign(f)]
+    return [f for f in found if f.root in roots or not foreign(f)]
 
 
 @contextmanager

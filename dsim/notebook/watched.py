@@ -105,7 +105,7 @@ class Probe:
         return watching.born()
 
     def _launch(self, watching: Watching) -> None:
-        with state.kept(self._what), state.gradients_kept(), state.silent():
+        with state.kept(self._what), state.gradients_kept(self._what), state.silent():
             self._then.put_back()
             heard()
             with self._context():

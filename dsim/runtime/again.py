@@ -110,7 +110,7 @@ def swept(tape: Tape, observers: Sequence[Observer] = (), to: int = 0) -> Iterat
         yield None
         return
     plan = sweep.plan
-    kept = [(f, _values(f), f.touched) for f in _gradients(plan)]
+    kept = [(f, _values(f), turns.whose(f.touched)) for f in _gradients(plan)]
     try:
         _zero(plan)
         sweep.down(to)
@@ -120,7 +120,7 @@ def swept(tape: Tape, observers: Sequence[Observer] = (), to: int = 0) -> Iterat
             if foreign(f):  # another thread has written to it meanwhile
                 continue
             f.require_memory()[...] = 0 if values is None else values
-            f.touched = turns.current() if touched else 0
+            f.touched = turns.again(touched)
 
 
 def _gradients(plan: Plan) -> Iterator[Field]:

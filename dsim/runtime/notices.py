@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 
 from dsim.diagnostics import Diagnostic, Level, render
@@ -29,10 +31,27 @@ class GradientWarning(DsimWarning):
 _GRADIENT = {"cut", "cleared", "unreached", "overtaken"}
 
 
+_HEARD: ContextVar[list[Diagnostic] | None] = ContextVar("dsim_heard", default=None)
+
+
+@contextmanager
+def overheard() -> Iterator[list[Diagnostic]]:
+    """What dsim warns of inside, in this thread, as diagnostics instead."""
+    found: list[Diagnostic] = []
+    token = _HEARD.set(found)
+    try:
+        yield found
+    finally:
+        _HEARD.reset(token)
+
+
 def warn(diagnostics: Iterable[Diagnostic]) -> None:
     """Gives the warnings among `diagnostics` to Python's warnings, one by one."""
+    heard = _HEARD.get()
     for d in diagnostics:
-        if d.level is Level.WARNING:
+        if d.level is Level.WARNING and heard is not None:
+            heard.append(d)
+        elif d.level is Level.WARNING:
             kind = GradientWarning if d.code in _GRADIENT else DsimWarning
             warning = kind(render([d]))
             warning.diagnostic = d

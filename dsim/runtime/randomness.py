@@ -2,20 +2,43 @@
 
 from __future__ import annotations
 
-import itertools
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 _MASK = (1 << 64) - 1
 
 
+class _Sequence:
+    """The numbers of launches that draw, one after the other, in whichever threads."""
+
+    def __init__(self, seed: int, number: int) -> None:
+        self.seed = seed
+        self.number = number  # of the next launch
+        self._lock = threading.Lock()
+
+    def draw(self) -> int:
+        """The number of this launch."""
+        with self._lock:
+            number, self.number = self.number, self.number + 1
+            return number
+
+
 class _State:
-    seed = 0
-    numbers = itertools.count(1)
+    everybodys = _Sequence(0, 1)
+
+
+_APART: ContextVar[_Sequence | None] = ContextVar("dsim_random_sequence", default=None)
+
+
+def _here() -> _Sequence:
+    return _APART.get() or _State.everybodys
 
 
 def restart(seed: int) -> None:
     """Starts the sequence that `seed` chooses from its beginning."""
-    _State.seed = _mixed(seed & _MASK) & _MASK
-    _State.numbers = itertools.count(1)
+    _State.everybodys = _Sequence(_mixed(seed & _MASK) & _MASK, 1)
 
 
 def next_launch() -> int:
@@ -23,20 +46,30 @@ def next_launch() -> int:
 
     The generator mixes the draw's number into the upper half: two launches must differ in the lower.
     """
-    return _State.seed & ~0xFFFFFFFF | (next(_State.numbers) & 0xFFFFFFFF)
+    sequence = _here()
+    return sequence.seed & ~0xFFFFFFFF | (sequence.draw() & 0xFFFFFFFF)
 
 
 def place() -> tuple[int, int]:
     """Where the sequence stands, for `return_to`."""
-    number = next(_State.numbers)
-    _State.numbers = itertools.count(number)
-    return _State.seed, number
+    sequence = _here()
+    return sequence.seed, sequence.number
+
+
+@contextmanager
+def apart() -> Iterator[None]:
+    """Inside it, launches of this thread draw what would be next, and the others notice nothing."""
+    token = _APART.set(_Sequence(*place()))
+    try:
+        yield
+    finally:
+        _APART.reset(token)
 
 
 def return_to(where: tuple[int, int]) -> None:
-    """Goes on with the sequence from there."""
-    _State.seed, number = where
-    _State.numbers = itertools.count(number)
+    """Goes on with the sequence from there; only inside of `apart`, for others may draw outside."""
+    if _APART.get() is not None:
+        _APART.set(_Sequence(*where))
 
 
 def _mixed(z: int) -> int:

@@ -117,7 +117,6 @@ def undone(recorder: Recorder) -> Iterator[None]:
     known = {f: (f.require_memory().copy() if f.touched else None, f.wanted) for f in here}
     changed = {f: f.changed for f in (*final, *known)}
     explained = {last: explanation(last) for last in ("bar", "dot")}
-    random = randomness.place()
 
     def put_back() -> None:
         for field, before in recorder.entry.items():
@@ -131,11 +130,10 @@ def undone(recorder: Recorder) -> Iterator[None]:
             f.touched, f.wanted = turns.current() if values is not None else 0, wanted
         for last, who in explained.items():
             explain(last, who)
-        randomness.return_to(random)
 
     trial = Trial()
     try:
-        with set_aside():
+        with set_aside(), randomness.apart():
             yield
     finally:
         trial.undo({**recorder.changed, **changed}, put_back)

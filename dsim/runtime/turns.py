@@ -8,16 +8,21 @@ until then is its own, and what other tasks write from then on is not.
 from __future__ import annotations
 
 import itertools
+import threading
 from collections.abc import Callable, Iterable
 from contextvars import ContextVar
 from threading import get_ident
 
 _numbers = itertools.count(1)
+_FIRST = threading.Lock()  # of two threads that begin at once, one comes first
 
 
 # Its number; up to which number all turns came before it, because there was one thread; the numbers of others
 # that did; the thread.
 _Turn = tuple[int, int, frozenset[int], int]
+
+
+_OWN = -1
 
 
 class _State:
@@ -31,8 +36,10 @@ _TURN: ContextVar[_Turn | None] = ContextVar("dsim_turn", default=None)
 def _current() -> _Turn:
     turn = _TURN.get()
     if turn is None or turn[3] != get_ident():  # a thread may inherit another one's
-        _State.several = _State.several or _State.last != 0
-        turn = _begun(0, frozenset())
+        with _FIRST:
+            if _State.last:
+                _State.several = True
+            turn = _begun(0, frozenset())
     return turn
 
 
@@ -51,10 +58,20 @@ def current() -> int:
 
 def own(number: int) -> bool:
     """Whether what was written in turn `number` was written in this turn or in one before it."""
-    if not _State.several:
-        return True
     now, base, before, _ = _current()
+    if now == _State.last and not _State.several:
+        return True
     return number == now or number <= base or number in before
+
+
+def whose(number: int) -> int:
+    """What to keep of a note with `number` beside values that are put back some turns later."""
+    return _OWN if number and own(number) else number
+
+
+def again(kept: int) -> int:
+    """What to note where values are put back of whose note that was kept."""
+    return current() if kept == _OWN else kept
 
 
 def begin(noted: Callable[[], Iterable[int]]) -> None:

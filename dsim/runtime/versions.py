@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -30,7 +31,7 @@ class Version:
         self.form = form
         self.diagnostics = diagnostics
         self.parameters = Parameters(lowered.kernel.name, lowered.params, lowered.kernel.origin.span)
-        self.last_random = 0
+        self._drawn = threading.local()
         self.said = False
         self.arrays: ArrayLaunch | None = None
         if owner.places is not None:
@@ -40,15 +41,15 @@ class Version:
         )
 
     def _remember(self, number: int) -> None:
-        self.last_random = number
+        self._drawn.number = number
 
     def arguments(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
-        """All of the kernel's arguments for a person's, those of the last launch's random numbers too."""
+        """All of the kernel's arguments for a person's; random ones are of this thread's last launch."""
         values: list[Any] = []
         for n, (p, a) in enumerate(zip(self.lowered.params, args, strict=True)):
             one = isinstance(p, Param) and not p.shape
             values += [self.parameters.number(n)(a)] if one else self.parameters.entries(n)(a)
-        random = (self.last_random,) if self.lowered.random else ()
+        random = (getattr(self._drawn, "number", 0),) if self.lowered.random else ()
         return (*values, *arguments.own_values(self.lowered), *random)
 
 

@@ -1,6 +1,7 @@
 """The sliders below a report, without a browser: they look into other iterations, live."""
 
 import asyncio
+import contextvars
 
 import ipywidgets
 import numpy as np
@@ -71,6 +72,16 @@ def test_moving_leaves_no_trace(live):
     moved(sliders(ran)["j"], 2)
     assert {n: names[n].to_numpy().tobytes() for n in before} == before
     assert names["x"].grad.to_numpy().tobytes() == gradient
+
+
+def test_moving_in_another_context_leaves_the_gradients_of_the_cells(live):
+    """A front end may call widgets in a task of their own."""
+    ran = live.good(GRAVITY)
+    gradient = live.names["x"].grad
+    before = gradient.to_numpy()
+    assert before.any()
+    assert len(contextvars.Context().run(moved, sliders(ran)["i"], 5)) == 1
+    assert np.array_equal(gradient.to_numpy(), before)
 
 
 def test_the_run_that_was_reported_is_looked_into_whatever_became_of_the_fields(live):

@@ -1,0 +1,130 @@
+"""Launches in several threads: what they draw and warn of, and processes that begin meanwhile."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import threading
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dsim as ti
+from dsim.runtime import randomness
+from dsim.runtime.notices import overheard
+from tests.runtime.threading_together import aside, together
+
+
+def test_warnings_are_overheard_in_their_own_thread() -> None:
+    x = ti.field(ti.f64, shape=3)
+
+    def serial() -> Any:
+        @ti.kernel
+        def chain():
+            for i in range(1, 3):
+                x[i] = x[i - 1]
+
+        return chain
+
+    with overheard() as heard:
+        with pytest.warns(ti.DsimWarning, match="serial"):
+            aside(serial())
+        assert not heard
+        serial()()
+    assert [d.code for d in heard] == ["serial"]
+
+
+def test_a_gradient_goes_back_through_the_numbers_that_its_own_thread_drew() -> None:
+    @ti.kernel
+    def draw(x: ti.template(), y: ti.template()):
+        y[None] = ti.random(ti.f64) * x[None]
+
+    def fields() -> tuple[Any, Any]:
+        return tuple(ti.field(ti.f64, shape=(), needs_grad=True) for _ in range(2))  # type: ignore[return-value]
+
+    shared = fields()
+
+    def work(n: int) -> None:
+        x, y = fields() if n else shared
+        for _ in range(100):
+            x[None] = 1.0
+            draw(x, y)
+            y.grad[None] = 1.0
+            x.grad[None] = 0.0
+            draw.grad(x, y)
+            assert x.grad[None] == y[None]
+
+    together(3, work)
+
+    x, y = shared
+    draw(x, y)
+    drawn = y[None] / x[None]
+    aside(lambda: draw(x, y))
+    y.grad[None], x.grad[None] = 1.0, 0.0
+    draw.grad(x, y)
+    assert x.grad[None] == pytest.approx(drawn, rel=1e-15)
+
+
+def test_numbers_are_drawn_once() -> None:
+    drawn = together(4, lambda _: [randomness.next_launch() for _ in range(500)])
+    assert len({n for numbers in drawn for n in numbers}) == 2000
+
+
+def test_what_is_drawn_apart_is_not_missing_elsewhere() -> None:
+    ti.init(random_seed=3)
+    first = [randomness.next_launch() for _ in range(4)]
+    ti.init(random_seed=3)
+    with randomness.apart():
+        where = randomness.place()
+        assert [randomness.next_launch() for _ in range(2)] == first[:2]
+        assert aside(lambda: [randomness.next_launch() for _ in range(2)]) == first[:2]
+        randomness.return_to(where)
+        assert randomness.next_launch() == first[0]
+    assert randomness.next_launch() == first[2]
+
+
+# ------------------------------------------------------------------ processes
+
+
+def _gradient() -> float:
+    x = ti.field(ti.f64, shape=64, needs_grad=True)
+    loss = ti.field(ti.f64, shape=(), needs_grad=True)
+
+    @ti.kernel
+    def squares():
+        for i in x:
+            loss[None] += x[i] ** 2
+
+    x.fill(3.0)
+    with ti.ad.Tape(loss):
+        squares()
+    return float(np.mean(x.grad.to_numpy()))
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
+def test_a_child_that_is_forked_while_others_compile() -> None:
+    """The child finds no lock taken, whatever its parent's threads were at."""
+    stop = threading.Event()
+
+    def compiles() -> None:
+        while not stop.is_set():
+            _gradient()
+
+    thread = threading.Thread(target=compiles, daemon=True)
+    thread.start()
+    try:
+        for _ in range(3):
+            child = os.fork()
+            if child == 0:
+                os._exit(0 if _gradient() == 6.0 else 1)
+            assert os.waitpid(child, 0)[1] == 0
+    finally:
+        stop.set()
+        thread.join(60)
+
+
+def test_a_process_that_is_spawned() -> None:
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        assert pool.apply_async(_gradient).get(120) == 6.0
