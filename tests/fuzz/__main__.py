@@ -1,9 +1,9 @@
 """``make fuzz``: random programs for some minutes, until one is at fault.
 
 Options: ``--minutes 5``, ``--seed 1``, ``--backend strips`` for the plans of one backend only, ``--shown``
-for those that look at what watched kernels and reports show. The smallest program at fault is left in
-``build/fuzz``, to be run by Python; one that ends the process, or never ends, is found there as
-``running.py``.
+for those that look at what watched kernels and reports show, ``--kind structs`` for programs of one kind. The
+smallest program at fault is left in ``build/fuzz``, to be run by Python; one that ends the process, or never
+ends, is found there as ``running.py``.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ import traceback
 from pathlib import Path
 
 from tests.fuzz.program import Program
-from tests.fuzz.running import PLANS, Plan, check, run, script
+from tests.fuzz.running import KINDS, PLANS, Plan, check, run, script
 from tests.fuzz.shrinking import shrunk
 from tests.fuzz.tally import Tally
 
 FOLDER = Path("build/fuzz")
-BATCH = 50
+BATCH = 20
 
 
 def main() -> int:
@@ -31,8 +31,10 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--backend", choices=sorted({b for p in PLANS for b in p.backends}))
     parser.add_argument("--shown", action="store_true")
+    parser.add_argument("--kind", choices=KINDS)
     options = parser.parse_args()
-    plans = tuple(p for p in PLANS if options.backend in (None, *p.backends) and p.shown >= options.shown)
+    chosen = KINDS.get(options.kind, PLANS)
+    plans = tuple(p for p in chosen if options.backend in (None, *p.backends) and p.shown >= options.shown)
     FOLDER.mkdir(parents=True, exist_ok=True)
     begun, total = time.monotonic(), Tally()
     for seed in itertools.count(options.seed):
@@ -62,7 +64,7 @@ def main() -> int:
 def _fault(program: Program, plan: Plan, error: Exception, seed: int) -> int:
     """Tells of a program at fault, and keeps it as small as it can be made."""
     path = FOLDER / f"seed_{seed}.py"
-    head = f"A random program at fault, from seed {seed}."
+    head = f"A random program at fault, from seed {seed}: {plan.kind}, {', '.join(plan.backends)}."
     path.write_text(script(program, head), encoding="utf-8")
     print(f"seed {seed}: {_kind(error)}\nkept in {path}; a smaller one is looked for", flush=True)
 

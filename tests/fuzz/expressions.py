@@ -5,8 +5,10 @@ A `Scope` says what may be read at a place. Statements are `statements.py`'s.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from random import Random
+from typing import Any
 
 from tests.fuzz.program import FieldSpec
 
@@ -21,6 +23,8 @@ class Scope:
         Names of locals and parameters.
     mutable_floats, mutable_integers, vectors, matrices : list of str
         Those that may be assigned to; local vectors of three entries, matrices of two rows and columns.
+    structs : list of str
+        Local structs, which may be assigned to.
     below : dict
         Of some integers, such as loop indices, the number that they are below; they are not negative.
     above : dict
@@ -37,6 +41,7 @@ class Scope:
     mutable_integers: list[str] = field(default_factory=list)
     vectors: list[str] = field(default_factory=list)
     matrices: list[str] = field(default_factory=list)
+    structs: list[str] = field(default_factory=list)
     below: dict[str, int] = field(default_factory=dict)
     above: dict[str, int] = field(default_factory=dict)
     breaks: bool = False
@@ -44,7 +49,7 @@ class Scope:
 
     def inner(self, **changed) -> Scope:
         """The scope of a block inside this one: what is new there is not seen outside."""
-        lists = ("floats", "integers", "mutable_floats", "mutable_integers", "vectors", "matrices")
+        lists = ("floats", "integers", "mutable_floats", "mutable_integers", "vectors", "matrices", "structs")
         copies = {name: [*getattr(self, name)] for name in lists}
         return replace(self, **copies, below={**self.below}, above={**self.above}, **changed)
 
@@ -68,6 +73,29 @@ class Choosing:
         return self.random.randint(low, high)
 
 
+class Feature:
+    """What programs of one kind have beside what all have.
+
+    Each method is given what writes a kernel, and the scope at a place of it.
+    """
+
+    def atoms(self, writing: Expressions, scope: Scope) -> list[str]:
+        """Floats without an operator."""
+        return []
+
+    def integers(self, writing: Expressions, scope: Scope) -> list[str]:
+        """Integers without an operator."""
+        return []
+
+    def numbers(self, writing: Expressions, scope: Scope, depth: int) -> list[str]:
+        """Floats."""
+        return []
+
+    def statements(self, writing: Any, scope: Scope) -> list[Callable[[Scope, int], list[str]]]:
+        """What writes further statements."""
+        return []
+
+
 class Expressions(Choosing):
     """Writes expressions that read the fields `sources`."""
 
@@ -77,8 +105,10 @@ class Expressions(Choosing):
         sources: tuple[FieldSpec, ...],
         funcs: tuple[str, ...] = (),
         vector_funcs: tuple[str, ...] = (),
+        features: tuple[Feature, ...] = (),
     ) -> None:
         super().__init__(random)
+        self.features = features
         self.sources, self.funcs, self.vector_funcs = sources, funcs, vector_funcs
         self.stops = self.chance(10)  # whether some values are cut off from derivatives
         self.steered = bool(integers_of(sources))
@@ -110,7 +140,8 @@ class Expressions(Choosing):
         """An element of the field, as it is read or written."""
         if not of.shape:
             return f"{of.name}[None]"
-        return f"{of.name}[{', '.join(self.index(n, scope) for n in of.shape)}]"
+        at = ", ".join(self.index(n, scope) for n in of.shape)
+        return of.element(at, of.is_part and self.chance(60))
 
     def integer_element(self, scope: Scope) -> str:
         """An element of an integer field."""
@@ -141,7 +172,11 @@ class Expressions(Choosing):
     def integer_atom(self, scope: Scope) -> str:
         """An integer without an operator."""
         kinds = ["literal", *["name"] * 3 * bool(scope.integers), *["element"] * 2 * self.steered]
+        more = [] if scope.indexing else [a for f in self.features for a in f.integers(self, scope)]
+        kinds += ["more"] * 2 * bool(more)
         kind = self.pick(*kinds)
+        if kind == "more":
+            return self.pick(*more)
         if kind == "name":
             return self.pick(*scope.integers)
         return self.integer_element(scope) if kind == "element" else str(self.pick(0, 1, 2, 3))
@@ -188,7 +223,11 @@ class Expressions(Choosing):
         kinds += ["of matrix"] * 2 * bool(self.matrices(scope))
         guarded = self.guarded(scope)
         kinds += ["guarded"] * bool(guarded)
+        more = [a for f in self.features for a in f.atoms(self, scope)]
+        kinds += ["more"] * 4 * bool(more)
         kind = self.pick(*kinds)
+        if kind == "more":
+            return self.pick(*more)
         if kind == "name":
             return self.pick(*scope.floats)
         if kind == "literal":
@@ -239,7 +278,11 @@ class Expressions(Choosing):
     def number(self, scope: Scope, depth: int = 2) -> str:
         """A float."""
         kinds = ["atom", *["binary"] * 3 * bool(depth), *["unary"] * 2 * bool(depth), "call", "from integer"]
+        more = [a for f in self.features for a in f.numbers(self, scope, depth)] if depth else []
+        kinds += ["more"] * 3 * bool(more)
         kind = self.pick(*kinds)
+        if kind == "more":
+            return self.pick(*more)
         if kind == "from integer":
             return f"(0.3 * ({self.integer_atom(scope)} % 5) - 0.17)"
         if kind == "call" and self.funcs and depth:

@@ -17,7 +17,11 @@ import numpy as np
 
 @dataclass(frozen=True, eq=False)
 class FieldSpec:
-    """A field and what it holds before each run; `entry` is the shape of its vectors or matrices."""
+    """A field and what it holds before each run.
+
+    `entry` is the shape of its vectors or matrices, `bits` the size of its numbers where it is not 64 for
+    floats and 32 for integers.
+    """
 
     name: str
     shape: tuple[int, ...]
@@ -25,14 +29,33 @@ class FieldSpec:
     integers: bool = False
     entry: tuple[int, ...] = ()
     needs_grad: bool = True
+    bits: int = 0
+
+    @property
+    def dtype(self) -> str:
+        """The type of its numbers."""
+        return f"i{self.bits or 32}" if self.integers else f"f{self.bits or 64}"
+
+    @property
+    def is_array(self) -> bool:
+        """Whether it is a NumPy array, which has no derivative of its own."""
+        return False
+
+    @property
+    def is_part(self) -> bool:
+        """Whether it is a part of something that the program declares elsewhere."""
+        return False
 
     def text(self, name: str = "") -> str:
         """Its declaration."""
         grad = ", needs_grad=True" if self.needs_grad and not self.integers else ""
-        dtype = "ti.i32" if self.integers else "ti.f64"
         sizes = "".join(f"{n}, " for n in self.entry)
-        made = f"{('', 'Vector.', 'Matrix.')[len(self.entry)]}field({sizes}{dtype}"
+        made = f"{('', 'Vector.', 'Matrix.')[len(self.entry)]}field({sizes}ti.{self.dtype}"
         return f"{name or self.name} = ti.{made}, shape={self.shape}{grad})"
+
+    def element(self, at: str, other: bool = False) -> str:
+        """How a kernel names an element, or how it may name it, too."""
+        return f"{self.name}[{at}]"
 
 
 @dataclass(frozen=True)
@@ -110,22 +133,35 @@ Action = Launch | HostWrite
 
 @dataclass(frozen=True)
 class Program:
-    """Fields, funcs (as text), kernels, and what is run. The 0-D field ``loss`` is what is differentiated."""
+    """Fields, funcs (as text), kernels, and what is run. The 0-D field ``loss`` is what is differentiated.
+
+    `head` is declared before the fields; `resets` are what `run` begins with. Floats without a type have
+    `default_bits`.
+    """
 
     fields: tuple[FieldSpec, ...]
     funcs: tuple[str, ...]
     kernels: tuple[KernelSpec, ...]
     actions: tuple[Action, ...]
+    head: str = ""
+    resets: tuple[str, ...] = ()
+    default_bits: int = 64
 
     @property
     def inputs(self) -> tuple[str, ...]:
         """The fields that the loss is differentiated by."""
-        return tuple(f.name for f in self.fields if f.needs_grad and not f.integers and f.name != "loss")
+        wanted = (f for f in self.fields if f.needs_grad and not f.integers and not f.is_array)
+        return tuple(f.name for f in wanted if f.name != "loss")
 
     @property
     def floats(self) -> tuple[str, ...]:
-        """The fields of floats."""
-        return tuple(f.name for f in self.fields if not f.integers)
+        """The fields of floats that may have derivatives."""
+        return tuple(f.name for f in self.fields if not f.integers and not f.is_array)
+
+    @property
+    def mixed(self) -> bool:
+        """Whether it has floats of 32 bits."""
+        return self.default_bits == 32 or any(f.dtype == "f32" for f in self.fields)
 
     @property
     def start(self) -> dict[str, np.ndarray]:
@@ -143,8 +179,11 @@ class Program:
     @functools.cached_property
     def text(self) -> str:
         """The definitions, and a function `run`, as Python reads them; `ti` and `np` are imported before."""
-        run = ["def run():", *(f"    {action.text()}" for action in self.actions or (HostWrite("", "pass"),))]
-        parts = ["\n".join(f.text() for f in self.fields), *self.funcs, *(k.text() for k in self.kernels)]
+        lines = [*self.resets, *(action.text() for action in self.actions)] or ["pass"]
+        run = ["def run():", *(f"    {line}" for line in lines)]
+        heads = [self.head] if self.head else []
+        declared = "\n".join(f.text() for f in self.fields)
+        parts = [*heads, declared, *self.funcs, *(k.text() for k in self.kernels)]
         return "\n\n\n".join([*parts, "\n".join(run)]) + "\n"
 
 

@@ -2,26 +2,42 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 
 import numpy as np
 from hypothesis import strategies as st
 
-from tests.fuzz.expressions import Choosing, Scope
+from tests.fuzz import captures, casts, rules, structs
+from tests.fuzz.captures import Captured
+from tests.fuzz.casts import Casts
+from tests.fuzz.expressions import Choosing, Feature, Scope
 from tests.fuzz.program import (
     Action,
     BlockSpec,
     FieldSpec,
     Head,
-    HostWrite,
     KernelSpec,
     Launch,
     Program,
+    mentioned,
+    written,
 )
+from tests.fuzz.rules import Ruled
 from tests.fuzz.statements import Statements, indented
+from tests.fuzz.structs import Structs
+from tests.fuzz.views import Views, as_arrays, bases
+from tests.fuzz.writes import HostWrites
 
 _NAMES = ("f0", "f1")
 _VECTORS = ("g0",)
+
+# What programs may have beside what all have: structs; floats and integers of several sizes; funcs with
+# derivatives of their own; names that Python gives other meanings; arrays and views as arguments; more writes
+# by Python; one launch of each kernel, of which none overwrites what an earlier one names; few statements.
+STRUCTS, MIXED, RULES, CAPTURES, VIEWS, WRITES, ONCE, SMALL = (
+    "structs", "mixed types", "own derivatives", "redefinitions", "views", "writes", "launched once", "small",
+)  # fmt: skip
 
 
 def _fields(choosing: Choosing, sizes: tuple[int, int]) -> tuple[FieldSpec, ...]:
@@ -45,31 +61,103 @@ def _fields(choosing: Choosing, sizes: tuple[int, int]) -> tuple[FieldSpec, ...]
 
 
 class Drawing(Choosing):
-    """Draws one program."""
+    """Draws one program, with what `has` says."""
 
-    def __init__(self, random: Random) -> None:
+    def __init__(self, random: Random, has: frozenset[str] = frozenset()) -> None:
         super().__init__(random)
+        self.has = has
         self.sizes = self.pick(16, 24, 32) if self.chance(4) else self.pick(2, 3, 4), self.pick(2, 3)
         self.fields = _fields(self, self.sizes)
-        self.rich = self.chance(70)
+        self.rich = SMALL not in has and self.chance(30 if has else 70)
+        self.features: tuple[Feature, ...] = ()
+        self.heads: list[str] = []
+        self.views: Views | None = None
+        if has:
+            self.more()
+        self.writes = HostWrites(self, self.fields)
+
+    def more(self) -> None:
+        """What the program has beside what all have."""
+        n, m = self.sizes
+        rng = np.random.default_rng(self.some(0, 9999))
+        *fields, loss = self.fields
+        found = {RULES: Ruled(), STRUCTS: Structs(n), MIXED: Casts(), CAPTURES: Captured()}
+        self.features = tuple(found[name] for name in found if name in self.has)
+        if MIXED in self.has:
+            fields = [*casts.mixed(self, tuple(fields))]
+        if STRUCTS in self.has:
+            fields += structs.members(rng, n)
+            self.heads.append(structs.head(self, n))
+        if CAPTURES in self.has:
+            self.heads.append(captures.declared())
+        if VIEWS in self.has:
+            fields = [*as_arrays(self, tuple(fields)), *bases(rng, n, m)]
+            self.views = Views(self, self.sizes, tuple(fields))
+        if ONCE in self.has and self.chance(90):
+            fields = [f if f.integers else replace(f, needs_grad=True) for f in fields]
+        self.fields = (*fields, loss)
 
     def program(self) -> Program:
         """The program."""
         kernels = [self.kernel(f"k{number}", self.rich and number == 0) for number in range(self.some(1, 2))]
         actions: list[Action] = [self.launch(k) for k in kernels]
-        for _ in range(self.some(0, 4)):
-            action = self.host_write() if self.chance(40) else self.launch(self.pick(*kernels))
-            actions.insert(self.some(0, len(actions)), action)
+        for _ in range(0 if ONCE in self.has else self.some(3, 9) if WRITES in self.has else self.some(0, 4)):
+            actions.insert(self.some(0, len(actions)), self.action(kernels))
+        if CAPTURES in self.has:
+            for kernel in self.random.choices(kernels, k=self.some(1, 3)):
+                actions += [captures.change(self, kernel.text()), self.launch(kernel)]
+        if ONCE in self.has:
+            kernels, actions = self.once(kernels, actions)
         measure = KernelSpec("measure", (), tuple(self.measures()))
-        funcs = *map(self.func, _NAMES), *map(self.vector_func, _VECTORS)
         actions.append(Launch("measure", ()))
-        if self.chance(10):  # the loss does not depend on all that runs
+        if self.views:
+            measure = self.views.measured(measure)
+            actions[-1] = self.views.measure()
+        if ONCE not in self.has and self.chance(10):  # the loss does not depend on all that runs
             actions.append(self.launch(self.pick(*kernels)))
-        return Program(self.fields, funcs, (*kernels, measure), tuple(actions))
+        resets = captures.resets() if CAPTURES in self.has else ()
+        bits = self.pick(32, 64) if MIXED in self.has else 64
+        head, all = "\n\n\n".join(self.heads), (*kernels, measure)
+        return Program(self.fields, self.funcs(), all, tuple(actions), head, resets, bits)
 
-    def func(self, name: str) -> str:
+    def action(self, kernels: list[KernelSpec]) -> Action:
+        """A launch, or what Python does between launches."""
+        if not self.chance(60 if WRITES in self.has or CAPTURES in self.has else 40):
+            return self.launch(self.pick(*kernels))
+        if CAPTURES in self.has and self.chance(75):
+            return captures.change(self, "\n".join(k.text() for k in kernels))
+        if self.views and self.chance(60):
+            return self.views.host_write()
+        return self.writes.any() if WRITES in self.has else self.writes.simple()
+
+    def once(self, kernels: list[KernelSpec], actions: list[Action]) -> tuple[list[KernelSpec], list[Action]]:
+        """The launches that overwrite nothing that an earlier one names."""
+        names = tuple(f.name for f in self.fields if f.name != "loss")
+        first, *others = kernels
+        seen = mentioned(names, first.text())
+        kept = [k for k in others if not seen & written(names, k.text())]
+        return [first, *kept], actions[: 1 + len(kept)]
+
+    def funcs(self) -> tuple[str, ...]:
+        """The funcs that kernels call."""
+        if CAPTURES in self.has:
+            numbers = [text for name in _NAMES for text in self.versions(name)]
+        else:
+            numbers = [*map(self.func, _NAMES)]
+        found = [*numbers, *map(self.vector_func, _VECTORS)]
+        if RULES in self.has:
+            found += rules.funcs(self)
+        if STRUCTS in self.has:
+            found.append(structs.func(self, self.sizes[0]))
+        return tuple(found)
+
+    def versions(self, name: str) -> list[str]:
+        """Two funcs, of which a name means the one or the other."""
+        return [self.func(f"{name}_{end}", _NAMES[:1] if name == "f1" else ()) for end in "ab"]
+
+    def func(self, name: str, funcs: tuple[str, ...] = ()) -> str:
         """A func of two numbers, with ways out."""
-        writing, scope = Statements(self.random, (), ()), Scope(floats=["a", "b"])
+        writing, scope = Statements(self.random, (), (), funcs), Scope(floats=["a", "b"])
         writing.left, writing.answers = 3, True
         lines = [*writing.block(scope, 1), f"return {writing.bounded(scope)}"]
         return "\n".join(["@ti.func", f"def {name}(a, b):", *indented(lines)])
@@ -97,20 +185,36 @@ class Drawing(Choosing):
             together = True
             scope.mutable_floats += scope.floats
             blocks.append(BlockSpec(tuple(writing.local(scope, 0) + writing.integer_local(scope, 0))))
-        count = writing.pick(1, 2, 3)
+        count = 1 if SMALL in self.has else writing.pick(1, 2, 3)
         blocks += [self.block(writing, scope, rich and number == 0) for number in range(count)]
-        return KernelSpec(name, tuple(params), tuple(blocks), together)
+        kernel = KernelSpec(name, tuple(params), tuple(blocks), together)
+        return self.views.taking(kernel) if self.views else kernel
 
     def writing(self, in_place: bool) -> Statements:
         """What writes a kernel's statements: in place, or from some fields to others."""
-        usable = tuple(f for f in self.fields if f.name != "loss")
-        if in_place or self.chance(50):
-            return Statements(self.random, usable, usable, _NAMES, _VECTORS)
+        usable = tuple(f for f in self.fields if f.name != "loss" and not f.is_array)
+        if self.views:
+            usable += self.views.specs() * 2
+        if in_place or self.chance(20 if ONCE in self.has else 50):
+            return self.limited(Statements(self.random, usable, usable, _NAMES, _VECTORS, self.features))
         targets = self.pick(("y", "s"), ("u", "v"), ("x", "k", "m"), ("s",), ("y", "c", "v"))
+        if self.has & {STRUCTS, MIXED, VIEWS}:
+            more = (
+                ("b_q", "b_p", "h", "A0"),
+                ("b_t_a", "b_t_c", "l", "h"),
+                ("A0", "P0"),
+                ("b_p", "b_n", "A1", "s"),
+            )
+            known = {f.name for f in usable}
+            targets = self.pick(targets, *(t for t in more if known & {*t} - {"l", "b_n"}))
         written = tuple(f for f in usable if f.name in targets)
-        return Statements(
-            self.random, tuple(f for f in usable if f not in written), written, _NAMES, _VECTORS
-        )
+        sources = tuple(f for f in usable if f.name not in targets)
+        return self.limited(Statements(self.random, sources, written, _NAMES, _VECTORS, self.features))
+
+    def limited(self, writing: Statements) -> Statements:
+        """What writes a kernel of a certain size."""
+        writing.left = 4 if SMALL in self.has else writing.left
+        return writing
 
     def block(self, writing: Statements, scope: Scope, rich: bool) -> BlockSpec:
         """One top-level loop, or serial statements."""
@@ -131,27 +235,8 @@ class Drawing(Choosing):
     def launch(self, kernel: KernelSpec) -> Launch:
         """A launch, with arguments."""
         drawn = {"ti.i32": lambda: self.some(0, self.sizes[1] - 1), "float": lambda: self.some(-2, 3) * 0.25}
-        return Launch(kernel.name, tuple(drawn[kind]() for _, kind in kernel.params))
-
-    def host_write(self) -> Action:
-        """Python writes an element or a whole field."""
-        which = self.pick(*(f for f in self.fields if f.name not in ("v", "m", "loss")))
-        value = self.some(0, 3) if which.integers else self.some(-3, 4) * 0.25
-        at = ", ".join(str(self.some(0, n - 1)) for n in which.shape) or "None"
-        kind = self.pick("put", "put", "fill", "array", "copy")
-        if kind == "copy" and which.name in ("x", "y"):
-            return HostWrite(which.name, "{0}.copy_from({1})", ("y" if which.name == "x" else "x",))
-        if kind == "array":
-            values = [
-                self.some(0, 3) if which.integers else self.some(-3, 4) * 0.25
-                for _ in range(which.start.size)
-            ]
-            dtype = ", dtype=np.int32" if which.integers else ""
-            array = np.array(values).reshape(which.start.shape).tolist()
-            return HostWrite(which.name, "{0}.from_numpy(np.array(" + f"{array}{dtype}))")
-        if kind == "fill":
-            return HostWrite(which.name, "{0}.fill(" + f"{value})")
-        return HostWrite(which.name, "{0}[" + f"{at}] = {value}")
+        launch = Launch(kernel.name, tuple(drawn[k]() for _, k in kernel.params if k in drawn))
+        return self.views.launch(kernel, launch) if self.views else launch
 
     def measures(self):
         """What adds everything to the loss, so that nothing is without effect."""
@@ -171,6 +256,16 @@ class Drawing(Choosing):
             )
             yield BlockSpec((line,), head)
         yield BlockSpec(("loss[None] += s[None] * 0.9",))
+        yield from self.further_measures()
+
+    def further_measures(self):
+        """The same of fields that not all programs have."""
+        head = _head(("i",), (self.sizes[0],))
+        for f in self.fields:
+            if f.name in ("h", "b_q", "b_t_a", "b_t_c"):
+                yield BlockSpec((f"loss[None] += (0.5 - 0.3 * i) * {f.name}[i]",), head)
+            if f.name == "b_p":
+                yield BlockSpec(("loss[None] += b[i].p[0] * 0.4 - (0.2 + i) * b[i].p[1] * b[i].q",), head)
 
 
 def _head(names: tuple[str, ...], sizes: tuple[int, ...]) -> Head:
@@ -180,10 +275,10 @@ def _head(names: tuple[str, ...], sizes: tuple[int, ...]) -> Head:
 
 
 @st.composite
-def programs(draw) -> Program:
-    """Random programs, each one drawn anew.
+def programs(draw, has: frozenset[str] = frozenset()) -> Program:
+    """Random programs with what `has` says, each one drawn anew.
 
     Made of Hypothesis's own choices they would be variations of one another, and `shrinking.py` knows what is
     smaller better than it does.
     """
-    return Drawing(draw(st.randoms(use_true_random=True))).program()
+    return Drawing(draw(st.randoms(use_true_random=True)), has).program()

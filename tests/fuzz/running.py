@@ -15,23 +15,52 @@ from tests.fuzz.arguments import with_arguments
 from tests.fuzz.cells import check_reports
 from tests.fuzz.fresh import fresh
 from tests.fuzz.program import Program
-from tests.fuzz.programs import programs
+from tests.fuzz.programs import (
+    CAPTURES,
+    MIXED,
+    ONCE,
+    RULES,
+    SMALL,
+    STRUCTS,
+    VIEWS,
+    WRITES,
+    programs,
+)
 from tests.fuzz.shown import check_shown
 from tests.fuzz.tally import Tally
 from tests.fuzz.trial import Outcome, Trial, compare
+from tests.fuzz.ways import by_hand, in_threads, transposed
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What is done with a program, beside looking at what it gives on some backends."""
+    """What a program has, and what is done with it beside looking at what it gives on some backends."""
 
     backends: tuple[str, ...]
+    has: frozenset[str] = frozenset()
+    way: Callable[[Trial, str], None] | None = None
     fresh: bool = False
     strict: bool = False
     second: bool = False
     arguments: bool = False
     shown: bool = False
     cell: bool = False
+
+    @property
+    def kind(self) -> str:
+        """What it is counted as."""
+        ways = {by_hand: "gradient by hand", in_threads: "threads", transposed: "forward and back"}
+        if self.way:
+            return " + ".join([ways[self.way], *sorted(self.has - {ONCE, SMALL})])
+        if self.has - {SMALL}:
+            return " + ".join(sorted(self.has - {SMALL}))
+        named = ("cell", "shown", "arguments", "fresh", "strict", "second")
+        return next((name for name in named if getattr(self, name)), "plain")
+
+    @property
+    def small(self) -> Plan:
+        """The same for programs of few statements."""
+        return dataclasses.replace(self, has=self.has | {SMALL})
 
 
 ARGUMENTS = Plan(("exact",), arguments=True)
@@ -55,7 +84,33 @@ SHOWN = (
     Plan(("exact",), shown=True, arguments=True),
 )
 CELL = Plan(("cpu",), shown=True, cell=True)
-PLANS = (*FIRST_ORDER * 2, *SECOND_ORDER, *SHOWN, CELL)
+
+
+def _having(*has: str, way: Callable[[Trial, str], None] | None = None) -> tuple[Plan, ...]:
+    """Plans for the programs of a kind, on several backends."""
+    return tuple(
+        Plan(backends, frozenset(has), way) for backends in (("exact",), ("cpu", "reference"), ("strips",))
+    )
+
+
+KINDS = {
+    "structs": _having(STRUCTS),
+    "mixed": _having(MIXED),
+    "rules": _having(RULES),
+    "views": _having(VIEWS),
+    "redefined": _having(CAPTURES),
+    "writes": (*_having(WRITES, STRUCTS)[:2], *_having(WRITES)),
+    "hand": (*_having(ONCE, way=by_hand), *_having(ONCE, RULES, way=by_hand)[:1]),
+    "threads": (*_having(way=in_threads), *_having(VIEWS, way=in_threads)[:1]),
+    "forward": (
+        *_having(way=transposed), *(_having(has, way=transposed)[0] for has in (STRUCTS, RULES, VIEWS)),
+    ),
+    "together": (Plan(("exact",), frozenset({STRUCTS, RULES, CAPTURES, WRITES})),
+        Plan(("cpu",), frozenset({STRUCTS, VIEWS, WRITES, CAPTURES})),
+        Plan(("reference",), frozenset({STRUCTS, MIXED, CAPTURES, WRITES}))),
+}  # fmt: skip
+FURTHER = tuple(plan for plans in KINDS.values() for plan in plans)
+PLANS = (*FIRST_ORDER, *SECOND_ORDER, *SHOWN[:3], CELL, *FURTHER)
 
 
 def check(program: Program, plan: Plan) -> Outcome:
@@ -69,6 +124,8 @@ def check(program: Program, plan: Plan) -> Outcome:
                 check_shown(trial, with_arguments(program) if plan.arguments else program, backend)
             elif plan.arguments:
                 _check_arguments(trial, backend)
+            elif plan.way:
+                plan.way(trial, backend)
             else:
                 trial.check(backend)
             if plan.strict:
@@ -120,10 +177,11 @@ def run(
         report_multiple_bugs=False,
         suppress_health_check=list(HealthCheck),
     )
-    @given(programs(), st.sampled_from(plans))
-    def one(program: Program, plan: Plan) -> None:
+    @given(st.data(), st.sampled_from(plans))
+    def one(data: st.DataObject, plan: Plan) -> None:
+        program = data.draw(programs(plan.has))
         before(program, plan)
-        tally.add(program, checking(program, plan))
+        tally.add(program, checking(program, plan), plan.kind)
 
     one()
     return tally
@@ -135,7 +193,7 @@ import numpy as np
 
 import dsim as ti
 
-ti.init(default_fp=ti.f64)
+ti.init(default_fp=ti.f{bits})
 
 {text}
 
@@ -145,10 +203,13 @@ INPUTS = {inputs}
 
 def begin(changed=None, step=0.0):
     for name, values in START.items():
-        values = np.array(values, globals()[name].dtype.numpy)
+        values = np.array(values, getattr(dtype := globals()[name].dtype, "numpy", dtype))
         if changed and changed[0] == name:
             values[changed[1]] += step
-        globals()[name].from_numpy(values)
+        if isinstance(globals()[name], np.ndarray):
+            globals()[name][...] = values
+        else:
+            globals()[name].from_numpy(values)
 
 
 def value(*changed):
@@ -172,4 +233,5 @@ for name in INPUTS:
 def script(program: Program, head: str = "") -> str:
     """The program as one that Python runs: it prints the gradient beside differences."""
     start = {name: np.asarray(values).tolist() for name, values in program.start.items()}
-    return SCRIPT.format(head=head, text=program.text, start=start, inputs=program.inputs)
+    bits = program.default_bits
+    return SCRIPT.format(head=head, bits=bits, text=program.text, start=start, inputs=program.inputs)

@@ -61,12 +61,20 @@ def _tidied(program: Program) -> Program:
     """`program` without kernels, funcs and fields that nothing uses."""
     launched = {a.kernel for a in program.actions if isinstance(a, Launch)}
     kernels = tuple(k for k in program.kernels if k.name in launched)
-    used = "\n".join([*(k.text() for k in kernels), *(a.text() for a in program.actions)])
-    funcs = tuple(f for f in program.funcs if f.split("(")[0].split()[-1] + "(" in used)
+    used = "\n".join([*(k.text() for k in kernels), *(a.text() for a in program.actions), *program.resets])
+    funcs = tuple(f for f in program.funcs if mentioned((_name(f),), _beside(program, f, used)))
     names = mentioned(tuple(f.name for f in program.fields), used) | {"loss"}
-    return replace(
-        program, kernels=kernels, funcs=funcs, fields=tuple(f for f in program.fields if f.name in names)
-    )
+    fields = tuple(f for f in program.fields if f.name in names or f.is_part)
+    return replace(program, kernels=kernels, funcs=funcs, fields=fields)
+
+
+def _name(func: str) -> str:
+    return func.split("(", maxsplit=1)[0].rsplit(maxsplit=1)[-1]
+
+
+def _beside(program: Program, func: str, used: str) -> str:
+    """What may call `func`."""
+    return "\n".join([used, *(f for f in program.funcs if f is not func)])
 
 
 def _shorter(lines: tuple[str, ...]) -> Iterator[tuple[str, ...]]:

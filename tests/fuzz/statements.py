@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import count
 from random import Random
 
-from tests.fuzz.expressions import Expressions, Scope, floats_of, integers_of
+from tests.fuzz.expressions import Expressions, Feature, Scope, floats_of, integers_of
 from tests.fuzz.program import FieldSpec, Head
 
 Lines = list[str]
@@ -30,8 +30,9 @@ class Statements(Expressions):
         targets: tuple[FieldSpec, ...],
         funcs: tuple[str, ...] = (),
         vector_funcs: tuple[str, ...] = (),
+        features: tuple[Feature, ...] = (),
     ) -> None:
-        super().__init__(random, sources, funcs, vector_funcs)
+        super().__init__(random, sources, funcs, vector_funcs, features)
         self.targets = targets
         self.in_place = sources is targets
         self.numbers = count()
@@ -63,7 +64,9 @@ class Statements(Expressions):
         if depth and self.left > 0:
             kinds += ["branch"] * 6 + ["repeat"] * 4 + ["pairs", "unrolled", "while_", "while_"]
         kinds += ["leave"] * 2 * scope.breaks
-        return getattr(self, self.pick(*kinds))(scope, depth)
+        ways = [getattr(self, kind) for kind in kinds]
+        ways += [way for f in self.features for way in f.statements(self, scope)]
+        return self.pick(*ways)(scope, depth)
 
     # -- locals
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 
 from tests.fuzz.program import HostWrite, Launch, Program
@@ -112,10 +112,12 @@ class Tally:
     shown: int = 0
     features: Counter[str] = field(default_factory=Counter)
     refused: Counter[tuple[str, str, str]] = field(default_factory=Counter)
+    kinds: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
 
-    def add(self, program: Program, outcome: Outcome) -> None:
+    def add(self, program: Program, outcome: Outcome, kind: str) -> None:
         """Counts one program."""
         self.programs += 1
+        self.kinds[kind].update(_outcomes(outcome))
         self.features.update(features(program, outcome.oracle))
         self.near += outcome.near
         self.watched += outcome.shown > 0
@@ -133,6 +135,8 @@ class Tally:
         self.shown += other.shown
         self.features += other.features
         self.refused += other.refused
+        for kind, counts in other.kinds.items():
+            self.kinds[kind] += counts
 
     def share(self, feature: str) -> float:
         """How many of the programs have a feature, from 0 to 1."""
@@ -150,4 +154,20 @@ class Tally:
             f"watched: {self.watched}, of which {self.shown} numbers that lines show were compared",
         ]
         lines += [f"  {count:5} × {' '.join(what)}" for what, count in self.refused.most_common()]
-        return "\n".join(lines)
+        return "\n".join([*lines, "of each kind:", *self.by_kind()])
+
+    def by_kind(self) -> list[str]:
+        """Of each kind of program, how many there were, and what came of them."""
+        width = max(map(len, self.kinds), default=0) + 2
+        return [
+            f"  {kind:{width}}" + ", ".join(f"{count} {what}" for what, count in sorted(counts.items()))
+            for kind, counts in sorted(self.kinds.items())
+        ]
+
+
+def _outcomes(outcome: Outcome) -> list[str]:
+    """What came of one program; all that it was refused for."""
+    if outcome.near:
+        return ["not compared"]
+    codes = dict.fromkeys(code for r in outcome.refusals for code in r.codes)
+    return [f"refused ({code})" for code in codes] or ["agreed"]

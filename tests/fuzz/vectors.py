@@ -6,7 +6,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterable
 
-from tests.fuzz.numbers import Dual, dual
+from tests.fuzz.numbers import Dual, cast, dual
 
 
 class Array:
@@ -21,7 +21,8 @@ class Array:
         return self.entries[self._place(at)]
 
     def __setitem__(self, at, value) -> None:
-        self.entries[self._place(at)] = dual(value)
+        place = self._place(at)
+        self.entries[place] = cast(dual(value), self.entries[place].bits)
 
     def _place(self, at) -> int:
         number = 0

@@ -1,0 +1,83 @@
+"""Faults that are put into dsim on purpose are found by random programs of the kind that meets them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from dsim.api.kernels import Func
+from dsim.autodiff.forward import Tangents
+from dsim.frontend import struct_methods
+from dsim.ir.primitives import TABLE
+from dsim.runtime import arguments, mirrors
+from dsim.runtime.components import Component
+from dsim.runtime.contexts import dispatch
+from dsim.runtime.kernel import Kernel
+from tests.fuzz.running import KINDS, run
+from tests.fuzz.trial import WrongNumberError
+
+PROGRAMS = 40  # within which each fault must be found
+
+Patch = pytest.MonkeyPatch
+
+
+def _changes_of_methods_are_lost(patch: Patch) -> None:
+    patch.setattr(struct_methods, "_give_back", lambda *args: None)
+
+
+def _casts_change_derivatives(patch: Patch) -> None:
+    (right,) = TABLE["cast"].times
+    patch.setitem(TABLE, "cast", replace(TABLE["cast"], times=(lambda x, z, t: right(x, z, t) * 1.001,)))
+
+
+def _rules_are_not_taken(patch: Patch) -> None:
+    patch.setattr(Func, "derivative", lambda func, **rules: func)
+
+
+def _new_numbers_are_not_seen(patch: Patch) -> None:
+    patch.setattr(arguments, "changed", lambda now, before: False)
+
+
+def _views_share_nothing(patch: Patch) -> None:
+    patch.setattr(mirrors, "_shared", lambda known, other: ())
+
+
+def _a_write_is_not_recorded(patch: Patch) -> None:
+    def fill(self: Component, value: float) -> None:
+        self.whole.require()[(..., *self.component)] = value
+
+    patch.setattr(Component, "fill", fill)
+
+
+def _nothing_is_refused(patch: Patch) -> None:
+    def grad(self: Kernel, *args: object) -> None:
+        with self.at(*args) as (form, values):
+            dispatch(form.adjoint(self._with_gradient(form), "bar").form.guarded(), values)
+
+    patch.setattr(Kernel, "grad", grad)
+
+
+def _tangents_of_minima_are_wrong(patch: Patch) -> None:
+    patch.setattr(Tangents, "_combined", lambda self, s, before, old, tangent: tangent or old)
+
+
+FAULTS: dict[str, tuple[Callable[[Patch], None], int]] = {
+    "structs": (_changes_of_methods_are_lost, 1),
+    "mixed": (_casts_change_derivatives, 1),
+    "rules": (_rules_are_not_taken, 1),
+    "redefined": (_new_numbers_are_not_seen, 2),
+    "views": (_views_share_nothing, 1),
+    "writes": (_a_write_is_not_recorded, 1),
+    "hand": (_nothing_is_refused, 2),
+    "forward": (_tangents_of_minima_are_wrong, 1),
+}
+
+
+@pytest.mark.parametrize("kind", FAULTS)
+def test_a_planted_fault_is_found(kind, monkeypatch):
+    plant, seed = FAULTS[kind]
+    plant(monkeypatch)
+    with pytest.raises(WrongNumberError):
+        run(PROGRAMS, seed, plans=(KINDS[kind][0].small,))

@@ -1,0 +1,138 @@
+"""Further ways to the derivatives of a program: by hand, forwards and back, and in several Python threads."""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from collections.abc import Callable
+from concurrent.futures import Future
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+import dsim as ds
+from tests.fuzz.arguments import with_arguments
+from tests.fuzz.program import Launch, Program
+from tests.fuzz.trial import TOLERANCE, Built, Trial, Values, WrongNumberError
+
+TIMES = 3  # that each thread runs its program
+PATIENCE = 120.0  # seconds until threads count as stuck
+
+# What is added to a program's text: the sum of all that it gives, weighted.
+WEIGHED = """
+weighed = ti.field(ti.f64, shape=(), needs_grad=True)
+
+
+@ti.kernel
+def weigh():
+"""
+
+
+def by_hand(trial: Trial, backend: str) -> None:
+    """The gradient by ``kernel.grad()`` of each launch, last one first."""
+    built = Built(trial.program, backend)
+    launches = [a for a in trial.program.actions if isinstance(a, Launch)]
+
+    def gradient() -> Values:
+        built.begin()
+        for launch in launches:
+            built.space[launch.kernel](*launch.args)
+        built.space["loss"].grad[None] = 1.0
+        for launch in reversed(launches):
+            built.space[launch.kernel].grad(*launch.args)
+        return {name: built.space[name].grad.to_numpy() for name in trial.program.inputs}
+
+    found = trial.attempt(f"{backend}: gradient by hand", gradient)
+    if found is not None:
+        trial.agrees(f"{backend}: gradient by hand", found, trial.expected_gradient)
+
+
+def transposed(trial: Trial, backend: str) -> None:
+    """The tangents along each input alone, and ⟨Jv, w⟩ = ⟨v, Jᵀw⟩ for all that the program gives."""
+    program = trial.program
+    built = Built(program, backend, _weighed_text(program))
+    for name in program.inputs:
+        direction = {name: trial.direction[name]}
+        step = f"{backend}: tangents by {name}"
+        found = trial.attempt(step, lambda direction=direction: built.tangents(direction))
+        if found is None:
+            return
+        trial.agrees(step, found, lambda oracle, d=direction: trial.expected_tangents(oracle, d))
+    rng = np.random.default_rng(7)
+    weights = {name: rng.uniform(-1, 1, program.start[name].shape) for name in program.floats}
+    forwards = trial.attempt(f"{backend}: tangents", lambda: built.tangents(trial.direction))
+    backwards = trial.attempt(f"{backend}: weighed gradient", lambda: _weighed(built, weights))
+    if forwards is None or backwards is None:
+        return
+    right = sum(float((forwards[name] * weights[name]).sum()) for name in weights)
+    found = sum(float((backwards[name] * trial.direction[name]).sum()) for name in program.inputs)
+    size = 1.0 + sum(float(np.abs(forwards[name]).sum()) for name in weights)
+    if abs(found - right) > TOLERANCE * size:
+        raise WrongNumberError(f"{backend}: products: ⟨v, Jᵀw⟩ is {found}, and ⟨Jv, w⟩ is {right}")
+
+
+def _weighed_text(program: Program) -> str:
+    lines, declared = [], []
+    for f in program.fields:
+        if f.name not in program.floats:
+            continue
+        declared.append(f.text(f"{f.name}_weight").replace(", needs_grad=True", ""))
+        at = "I" if f.shape else "None"
+        value = f"{f.name}_weight[{at}] * {f.name}[{at}]"
+        line = f"weighed[None] += {f'({value}).sum()' if f.entry else value}"
+        lines += [f"    for I in ti.grouped({f.name}):", f"        {line}"] if f.shape else [f"    {line}"]
+    return "\n".join([program.text, *declared, WEIGHED, *lines, ""])
+
+
+def _weighed(built: Built, weights: Values) -> Values:
+    built.begin()
+    for name, values in weights.items():
+        built.space[f"{name}_weight"].from_numpy(values)
+    with ds.ad.Tape(loss=built.space["weighed"]):
+        built.space["run"]()
+        built.space["weigh"]()
+    return {name: built.space[name].grad.to_numpy() for name in built.program.inputs}
+
+
+def in_threads(trial: Trial, backend: str) -> None:
+    """Two to four threads run the program at once, each with fields of its own.
+
+    Half of the programs get all their fields as arguments; the threads share the kernels of these.
+    """
+    count, shared = 2 + len(trial.program.text) % 3, len(trial.program.text) % 2 and not trial.program.head
+    program = with_arguments(trial.program) if shared else trial.program
+    builts = [Built(program, backend) for _ in range(count)]
+    alone = trial.attempt(f"{backend}: gradient", builts[0].gradient)
+    if alone is None:
+        return
+    for built in builts[1:] if shared else ():
+        built.space.update((k.name, builts[0].space[k.name]) for k in program.kernels)
+    start = threading.Barrier(count)
+
+    def work(built: Built) -> list[tuple[Values, Values]]:
+        start.wait(PATIENCE)
+        return [(built.gradient(), built.tangents(trial.direction)) for _ in range(TIMES)]
+
+    for number, results in enumerate(_together([partial(work, built) for built in builts])):
+        for gradient, tangents in results:
+            step = f"{backend}: thread {number} of {count}"
+            trial.agrees(f"{step}, gradient", gradient, trial.expected_gradient)
+            trial.agrees(f"{step}, tangents", tangents, trial.expected_tangents)
+
+
+def _together(works: list[Callable[[], Any]]) -> list[Any]:
+    """What the functions give when they run at once, each in a thread of its own."""
+    futures: list[Future] = [Future() for _ in works]
+
+    def run(work: Callable[[], Any], future: Future) -> None:
+        try:
+            future.set_result(work())
+        except BaseException as error:  # noqa: BLE001, it is raised where the result is asked for
+            future.set_exception(error)
+
+    with warnings.catch_warnings():  # of the whole process, so not in the threads
+        warnings.simplefilter("ignore", ds.DsimWarning)
+        for pair in zip(works, futures, strict=True):
+            threading.Thread(target=run, args=pair, daemon=True).start()
+        return [future.result(PATIENCE) for future in futures]
