@@ -234,11 +234,20 @@ def entry_numbers(field: Field, value: Any, spread: bool = True) -> tuple[Any, .
     return tuple(fitting_number(field, v) for v in array.ravel().tolist())
 
 
+def _to_shape(wanted: tuple[int, ...], given: tuple[int, ...]) -> str:
+    """What to write so that an array has the shape that is wanted."""
+    if not given:
+        return f"`np.full({wanted}, number)` has one number in all places"
+    if math.prod(given) == math.prod(wanted):
+        return f"write `.reshape({wanted})` behind the array"
+    return f"give it an array of that shape, as `np.zeros({wanted})` is one"
+
+
 def fitting_array(field: Field | Component, array: np.ndarray) -> np.ndarray:
     """`array` if its shape is the field's and its numbers can be numbers of the field's type."""
     if array.shape != field.full_shape:
         message = f"{field.quoted} takes an array of shape {field.full_shape}, got {array.shape}"
-        raise LaunchTypeError(Diagnostic("shape", message))
+        raise LaunchTypeError(Diagnostic("shape", message, help=_to_shape(field.full_shape, array.shape)))
     kind, dtype = array.dtype.kind, field.dtype
     fits = kind in ("fiub" if dtype.is_float else "iub") or (kind == "f" and _is_whole(array))
     if not fits:

@@ -55,6 +55,8 @@ class Parameters:
         def convert(value: Any) -> Any:
             if isinstance(value, np.ndarray | Array) and np.asarray(value).ndim:
                 raise self._refused(param, f"got an array of shape {np.asarray(value).shape}")
+            if isinstance(value, np.ndarray | np.bool_):
+                value = value.item()
             try:
                 return strict_scalar(param.type, value)
             except (TypeError, ValueError, OverflowError) as wrong:

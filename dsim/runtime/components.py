@@ -170,7 +170,8 @@ def copied(target: Any, source: Any) -> None:
     to, of = target.whole.require(), whole.require()
     if source.full_shape != target.full_shape:
         shapes = f"shape {target.full_shape} cannot take the numbers of shape {source.full_shape}"
-        raise LaunchTypeError(Diagnostic("shape", f"{target.quoted} of {shapes}"))
+        advice = "both need the same shape, an entry's among it; a kernel copies parts"
+        raise LaunchTypeError(Diagnostic("shape", f"{target.quoted} of {shapes}", help=advice))
     whole.looked_at()
     if opened():
         opened()[-1].copied(target, source)

@@ -279,3 +279,21 @@ def test_nobody_can_make_a_view_of_a_field_writeable(dtype):
     x[1, 2] = 1
     assert x.array[1, 2] == 1
     assert x.array.__array_interface__["data"][1]  # that it can be read only
+
+
+@pytest.mark.parametrize(
+    ("given", "advice"),
+    [
+        (np.zeros(6), r"write `\.reshape\(\(3, 2\)\)` behind the array"),
+        (np.zeros((2, 2)), r"as `np\.zeros\(\(3, 2\)\)` is one"),
+        (1.0, r"`np\.full\(\(3, 2\), number\)`"),
+    ],
+)
+def test_what_to_write_for_another_shape(given, advice):
+    v = ti.Vector.field(2, ti.f32, shape=3, name="v")
+    with pytest.raises(ti.LaunchTypeError, match=rf"(?s)`v` takes an array of shape \(3, 2\).*{advice}"):
+        v.from_numpy(given)
+    with pytest.raises(
+        ti.LaunchTypeError, match=r"(?s)of shape \(3, 2\) cannot take .* of shape \(3,\).*help: both"
+    ):
+        v.copy_from(ti.field(ti.f32, shape=3))

@@ -358,3 +358,21 @@ def test_decorating_twice():
     assert "ti.kernel(ti.func(one))" in str(error.value), "the line that did it"
     with pytest.raises(TypeError, match=r"`@func` decorates a function, and `one` is a kernel already"):
         ti.func(ti.kernel(one))
+
+
+def test_numbers_of_numpys_as_arguments():
+    @ti.kernel
+    def real(a: ti.f64) -> ti.f64:
+        return 2 * a
+
+    @ti.kernel
+    def whole(a: ti.i32) -> ti.i32:
+        return 2 * a
+
+    for three in (np.array(3.0), np.float32(3), np.float16(3), np.array(3), np.uint8(3)):
+        assert real(three) == 6.0
+    for one in (np.bool_(True), np.array(True), np.array(1), np.int64(1)):
+        assert (whole(one), real(one)) == (2, 2.0)
+    for three in (np.array(3.0), np.float32(3)):
+        with pytest.raises(ti.LaunchTypeError, match=r"`a` of `whole` is an i32: got the float 3\.0"):
+            whole(three)
