@@ -20,7 +20,7 @@ from dsim.ir.types import from_numpy
 from dsim.runtime import settings
 from dsim.runtime.array_launch import Place, Value
 from dsim.runtime.bound import slot
-from dsim.runtime.brought import as_numpy
+from dsim.runtime.brought import as_numpy, is_plain
 from dsim.runtime.fields import BAR, Field
 from dsim.runtime.forms import Form
 from dsim.runtime.holders import holder
@@ -219,7 +219,7 @@ class Arrays:
             array = as_numpy(value)
         except TypeError as wrong:
             raise self._refused(n, str(wrong), "pass an `ndarray` or a NumPy array") from None
-        field = holder(array)
+        field = None if is_plain(array) else holder(array)  # a field's memory is seen through a buffer
         if field is not None and field.wanted and memory_of(array) == memory_of(field.require()):
             known = (field.dtype, field.shape, field.entry_shape, field.derivative, field.needs_grad)
             return field, (*known, "read-only")

@@ -36,11 +36,17 @@ def as_numpy(value: Any) -> np.ndarray:
     return value.detach().numpy()
 
 
+def is_plain(array: np.ndarray) -> bool:
+    """Whether an array has memory of its own, or is NumPy's own view of one that has: most are."""
+    base = array.base
+    return base is None or (type(base) is np.ndarray and base.base is None)
+
+
 def _is_inside(array: np.ndarray) -> bool:
     """Whether all elements lie in the memory that `array` is a view of; True where that is not known."""
+    if is_plain(array):
+        return True
     base: Any = array.base
-    if base is None or (type(base) is np.ndarray and base.base is None):
-        return True  # NumPy's own views are
     while base is not None:
         if isinstance(base, np.ndarray):
             if np.ndarray.flags.__get__(base).owndata:
