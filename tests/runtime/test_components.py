@@ -67,7 +67,7 @@ def test_gradients():
         a[0] = 1.0
     assert a.grad.to_numpy().tolist() == [30.0] * 3
     assert b.grad.to_numpy().tolist() == [0.0] * 3  # overwritten before it was read
-    with ti.ad.FwdMode(loss=y, param=v, seed=np.eye(3, 2)):
+    with ti.ad.FwdMode(loss=[y, v], param=v, seed=np.eye(3, 2)):
         run()
     assert y.dual[None] == 2 * 1.0 * 5.0 + 3.0**2
     assert v.get_scalar_field(1).dual.to_numpy().tolist() == [0.0, 1.0, 0.0]
