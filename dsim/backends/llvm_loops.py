@@ -168,7 +168,8 @@ def repeat(w: Writer, s: While) -> None:
     (goes_on,) = w.block(s.condition)
     f.fork(goes_on, body, end)
     f.open(body)
-    llvm_stops.ask(w)
+    if not llvm_stops.short(s):
+        llvm_stops.ask(w)
     values = w.block(s.body)
     carried.close(values, f.block)
     f.jump(test, _hint(w, s))

@@ -15,7 +15,7 @@ from dsim.backends import llvm_frame as frame
 from dsim.backends.llvm_cost import cost, known_trips, one
 from dsim.backends.llvm_text import TYPE, Function
 from dsim.backends.llvm_writer import Length, Writer
-from dsim.ir.nodes import Block, For, If, While
+from dsim.ir.nodes import Block, Const, For, If, Let, Var, While
 
 _QUIET = 1 << 20  # simple instructions between two questions: a few milliseconds, if they wait for memory too
 _UNROLLED = 1 << 11  # simple instructions of an inner loop from which LLVM does not write it out
@@ -49,7 +49,32 @@ def _inside(s: For | While | If) -> int | None:
     if isinstance(s, If):
         then, orelse = _quiet(s.then), _quiet(s.orelse)
         return None if then is None or orelse is None else then + orelse
-    return None if isinstance(s, While) or every(s) else _whole(s)
+    if isinstance(s, While):
+        return counted(s) if short(s) else None
+    return None if every(s) else _whole(s)
+
+
+def short(s: While) -> bool:
+    """Whether `s` counts up to a number, ``while n < 10: …; n += 1``, and is short with all of its trips."""
+    most = counted(s)
+    return most is not None and most <= _QUIET
+
+
+def counted(s: While) -> int | None:
+    """Simple instructions of all trips of such a loop; None for any other."""
+    match s.condition:
+        case Block((Let(var=go, op="lt", args=(Var() as n, Const(value=bound))),), (after,)) if after == go:
+            pass
+        case _:
+            return None
+    k = s.carried.index(n) if n in s.carried else -1
+    first, each = s.init[k] if k >= 0 else None, _quiet(s.body)
+    if not isinstance(first, Const) or not n.type.is_integer or each is None:
+        return None
+    made = next((i for i in s.body.statements if isinstance(i, Let) and i.var == s.body.yields[k]), None)
+    if made is None or made.op != "add" or made.args[0] != n or made.args[1] != Const(1, n.type):
+        return None
+    return max(0, int(bound) - int(first.value)) * (each + 2)
 
 
 def _whole(s: For) -> int:

@@ -519,3 +519,19 @@ def test_who_listened_to_signals_before_still_does():
         cpu_stop._LISTENER._before = -1
         os.close(mine)
         os.close(theirs)
+
+
+@pytest.mark.parametrize(("to", "asks"), [(10, False), (10**9, True)])
+def test_a_short_counter_does_not_ask(to, asks):
+    x = vector(8)
+
+    @ti.kernel
+    def roots():
+        for i in x:
+            a, n = 1.0, 0
+            while n < to:
+                a = 0.5 * (a + 2.0 / a)
+                n += 1
+            x[i] = a
+
+    assert roots.primal.llvm.count("load volatile") == asks
