@@ -13,8 +13,10 @@ which the rest is in bounds, that checks that as well.
 from __future__ import annotations
 
 import hashlib
+from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from weakref import WeakValueDictionary
 
 import numpy as np
 
@@ -32,7 +34,8 @@ from dsim.ir.nodes import Kernel, MemoryKey, Watch
 from dsim.ir.walk import statements, written
 
 _TARGET = CpuTarget()
-_CODE: dict[bytes, MachineCode] = {}  # by a hash of the module's text
+_CODE: WeakValueDictionary[bytes, MachineCode] = WeakValueDictionary()  # by a hash of the module's text
+_RECENT: deque[MachineCode] = deque(maxlen=256)  # a cell that runs again finds its kernels' code here
 
 
 @dataclass(eq=False)
@@ -98,7 +101,8 @@ class Compiled:
                 found = llvm.emit_search(self.kernel, _TARGET, wishes, self.facts, statement)
                 return found, _code(found)
 
-        return Variant(self.kernel, emitted, _code(emitted, self._watched), search)
+        code = _code(emitted, self._watched)
+        return Variant(self.kernel, replace(emitted, text="", shared={}), code, search)
 
     def bind(self, buffers: Mapping[MemoryKey, np.ndarray]) -> Launcher:
         """A launcher that runs on these arrays, which it keeps alive.
@@ -132,9 +136,11 @@ class Compiled:
 def _code(emitted: Emitted, quick: bool = False) -> MachineCode:
     """The machine code of a module: that of an equal one when there is one; `quick` to make."""
     key = hashlib.blake2b(emitted.text.encode()).digest()
-    if key not in _CODE:
-        _CODE[key] = MachineCode(emitted.text, emitted.shared, quick)
-    return _CODE[key]
+    found = _CODE.get(key)
+    if found is None:
+        found = _CODE[key] = MachineCode(emitted.text, emitted.shared, quick)
+        _RECENT.append(found)
+    return found
 
 
 def compile_kernel(

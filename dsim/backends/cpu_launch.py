@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import itertools
 import struct
+import weakref
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -59,6 +60,7 @@ class Variant:
         self.owner = runtime().prints(prints) if prints else -1
         if prints:
             self.call = self._call_and_hear
+            weakref.finalize(self, runtime().forget, self.owner).atexit = False
         if emitted.asks:
             listen()
 

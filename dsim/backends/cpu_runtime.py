@@ -81,6 +81,10 @@ class Runtime:
         self._printers[number] = statements
         return number
 
+    def forget(self, number: int) -> None:
+        """Takes back a number that `prints` gave: its machine code is gone."""
+        del self._printers[number]
+
     @contextmanager
     def hearing(self) -> Iterator[None]:
         """Around a launch that prints.

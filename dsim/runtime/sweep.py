@@ -8,6 +8,7 @@ differentiated again.
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -90,6 +91,23 @@ class Plan:
             number += 1
             self.label = f"bar{number}"
         self.bars = {f: f.scratch((*f.derivative, self.label)) for f in fields}
+
+
+class Plans:
+    """Plans by loss and adjoints. They keep no kernel: what is for one that is gone goes with the next."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[Any, ...], Plan] = {}
+
+    def plan(self, loss: Field, adjoints: Sequence[AdjointForm]) -> Plan:
+        """The plan for a sweep over these adjoints."""
+        key = (loss, *map(weakref.ref, adjoints))
+        return kept(self._known, key, lambda: self._made(loss, adjoints))
+
+    def _made(self, loss: Field, adjoints: Sequence[AdjointForm]) -> Plan:
+        for old in [k for k in self._known if any(ref() is None for ref in k[1:])]:
+            del self._known[old]
+        return Plan(loss, adjoints, ())
 
 
 class Observer(Protocol):
@@ -190,7 +208,7 @@ class Sweep:
             return Plan(self._tape.loss, self._adjoints, others)
         loss = self._tape.loss
         operations = youngest((loss, *(a.youngest for a in self._adjoints))).operations
-        return kept(operations, ("plan", loss, *self._adjoints), lambda: Plan(loss, self._adjoints, ()))
+        return kept(operations, "plans", Plans).plan(loss, self._adjoints)
 
     def _backward(self, call: Call, label: str) -> None:
         """The adjoint of `call`, on the values that it needs."""

@@ -1,0 +1,105 @@
+"""Machine code goes when nobody can launch it any more."""
+
+import gc
+import weakref
+from collections import deque
+
+import numpy as np
+import pytest
+
+import dsim as ti
+from dsim.backends import cpu
+from dsim.backends.cpu import compile_kernel
+from dsim.backends.cpu_runtime import runtime
+from dsim.ir.nodes import Kernel
+from tests.building import Building
+
+
+@pytest.fixture(autouse=True)
+def _forgetful(monkeypatch):
+    monkeypatch.setattr(cpu, "_RECENT", deque(maxlen=2))
+
+
+def _times(factor: float) -> Kernel:
+    k = Building()
+    a = k.param("a")
+    return k.kernel(a * factor)
+
+
+def test_code_goes_with_the_last_that_can_launch_it() -> None:
+    first, second = compile_kernel(_times(1.25)), compile_kernel(_times(1.25))
+    code = weakref.ref(first.variant(checked=False).code)
+    launch = second.bind({}).launch
+    cpu._RECENT.clear()
+    del first, second
+    gc.collect()
+    assert code() is not None
+    assert launch(4.0) == (5.0,)
+    del launch
+    gc.collect()
+    assert code() is None
+
+
+def test_of_many_kernels_the_last_ones_are_kept() -> None:
+    gc.collect()
+    before = len(cpu._CODE)
+    for n in range(12):
+        assert compile_kernel(_times(n + 0.125)).bind({})(8.0) == (8 * n + 1.0,)
+    gc.collect()
+    assert len(cpu._CODE) <= before + 2
+    assert compile_kernel(_times(11.125)).variant(checked=False).code is cpu._RECENT[-1]
+
+
+def test_the_code_of_a_kernel_and_its_derivatives_goes_with_the_kernel() -> None:
+    ti.init(default_fp=ti.f64)
+    x, y = ti.field(ti.f64, shape=8, needs_grad=True), ti.field(ti.f64, shape=(), needs_grad=True)
+    x.from_numpy(np.arange(8.0))
+
+    def run(factor: int) -> list[weakref.ref]:
+        before = set(cpu._CODE.values())
+
+        @ti.kernel
+        def energy():
+            for i in x:
+                y[None] += ti.static(factor) * x[i] ** 3
+
+        with ti.Tape(y):
+            energy()
+        with ti.ad.FwdMode(loss=y, param=x, seed=np.ones(8)):
+            energy()
+        assert x.grad.to_numpy().tolist() == (3.0 * factor * np.arange(8.0) ** 2).tolist()
+        assert y.dual[None] == np.sum(3.0 * factor * np.arange(8.0) ** 2)
+        return [weakref.ref(code) for code in set(cpu._CODE.values()) - before]
+
+    found = [code for factor in range(3, 9) for code in run(factor)]
+    run(2)
+    gc.collect()
+    assert len(found) >= 3 * 6
+    assert sum(code() is not None for code in found) <= 2
+
+
+def test_what_a_dropped_kernel_prints_is_forgotten(capsys) -> None:
+    ti.init()
+
+    def run() -> None:
+        @ti.kernel
+        def say():
+            print("said once")
+
+        say()
+
+    run()
+    gc.collect()
+    before = len(runtime()._printers)
+    for _ in range(5):
+        run()
+        gc.collect()
+    assert len(runtime()._printers) <= before
+    assert capsys.readouterr().out == "said once\n" * 6
+
+
+def test_the_listings_of_machine_code_are_made_when_asked_for() -> None:
+    compiled = compile_kernel(_times(3.5))
+    assert compiled.bind({})(2.0) == (7.0,)
+    assert "define" in compiled.llvm
+    assert "ret" in compiled.asm
