@@ -205,7 +205,7 @@ def test_a_listing_can_be_opened(notebook, name):
 USAGE = {
     "--loss": "--loss needs a value: --loss FIELD",
     "--loss W": "--loss W: there is no W in this notebook",
-    "--loss x": "--loss takes a field of shape (), and x has shape (8, 2)",
+    "--loss x": "--loss takes a field of a single number, and x has shape (8, 2)",
     "--loss N": "--loss takes a field, and N is of type int",
     "--loss U --wrt v": "--wrt v: v has no gradient, declare it with needs_grad=True",
     "--loss U --wrt n": "--wrt n: n holds i32, and integers have no gradient",
