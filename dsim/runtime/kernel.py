@@ -18,13 +18,11 @@ from dsim.diagnostics import (
     stopped,
 )
 from dsim.frontend.lowered import Capture
-from dsim.runtime import settings, told
+from dsim.runtime import by_hand, settings
 from dsim.runtime.arrays import Arrays
-from dsim.runtime.contexts import dispatch
 from dsim.runtime.fields import Field
 from dsim.runtime.findings import Findings, overwrites
-from dsim.runtime.forms import Form, Keys, label_apart
-from dsim.runtime.mirrors import Mirror
+from dsim.runtime.forms import Form, label_apart
 from dsim.runtime.once import kept
 from dsim.runtime.shown import Looking
 from dsim.runtime.signatures import Signature
@@ -191,14 +189,16 @@ class Kernel:
         """Runs the adjoint at the current state: from the outputs' ``.grad`` to the inputs'.
 
         Call the kernel first. The adjoints of what it stored are used up (set to 0), those of what it
-        read are added to. Of a PyTorch tensor that requires a gradient, the adjoint is its own ``.grad``.
+        read are added to. What it writes from values with gradients and has none itself counts as having a
+        gradient of 0, with a warning. Of a PyTorch tensor that requires a gradient, the adjoint is its own
+        ``.grad``.
 
         Raises
         ------
         AccessRuleError
             When the kernel overwrites values that its adjoint reads.
         GradientError
-            When no field of the kernel, or not every one that it needs, has a gradient.
+            When no field of the kernel has a gradient, or a NumPy array would need one.
         """
         try:
             self._grad(self._signature.complete(args, named))
@@ -212,10 +212,7 @@ class Kernel:
                 self._grad(given)
             return
         with self.at(*args) as (form, values):
-            adjoint = form.adjoint(self._with_gradient(form), "bar")
-            if adjoint.conflicts or adjoint.lost:
-                raise told.own(adjoint.conflicts, adjoint.lost)
-            dispatch(adjoint.form.guarded(), values)
+            by_hand.backward(form, values)
 
     @contextmanager
     def at(self, *args: Any, **named: Any) -> Iterator[tuple[Form, tuple[Any, ...]]]:
@@ -244,28 +241,6 @@ class Kernel:
         lowered = instance.version().lowered
         numbers = (Capture(c.name, c.read(), c.read) for c in (*lowered.captures, *lowered.hidden))
         return lowered.objects, tuple(numbers)
-
-    def _with_gradient(self, form: Form) -> Keys:
-        """The memories that `grad` differentiates with respect to."""
-        keys = frozenset(m.key for m, f in form.floats if f.needs_grad)
-        if not keys:
-            message = f"no field of `{self.__name__}` has a gradient"
-            advice = "declare fields with `needs_grad=True`"
-            raise GradientError(Diagnostic("missing-gradient", message, help=advice))
-        reached = form.spread(keys)
-        for key in sorted(reached - keys):
-            f = form.field(key)
-            message = (
-                f"`{self.__name__}` writes {f.quoted} from values with gradients, but it has none itself"
-            )
-            advice = f"declare `{f.name}` with `needs_grad=True`"
-            if isinstance(f, Mirror):
-                advice = "a NumPy array has no gradient: pass an `ndarray` with `needs_grad=True`"
-            raise GradientError(Diagnostic("missing-gradient", message, help=advice))
-        if label_apart(form, reached, "bar") != "bar":
-            message = f"`{self.__name__}` works with gradients itself: its adjoint has no place beside them"
-            raise GradientError(Diagnostic("not-differentiable", message, help="use `ad.Tape`"))
-        return reached
 
     @property
     def primal(self) -> Form:

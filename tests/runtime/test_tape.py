@@ -324,21 +324,55 @@ def test_gradients_by_hand():
     assert a.grad[None] == 0.0
 
 
-def test_gradients_by_hand_that_cannot_be():
-    x, y = single("x"), single("y", needs_grad=False)
+def test_by_hand_what_has_no_gradient_counts_as_one_of_zero():
+    x, loss, between = single("x"), single("loss"), single("between", needs_grad=False)
+    last = ti.field(ti.f64, shape=2, name="last")
 
     @ti.kernel
-    def square():
-        y[None] = x[None] ** 2
+    def run():
+        between[None] = x[None] ** 2
+        last[0] += 5.0 * x[None]
+        loss[None] += 3.0 * between[None]  # what goes through a field inside of the kernel counts
+
+    x[None] = 2.0
+    loss.grad[None] = 1.0
+    with ti.Tape(loss):  # it leaves gradients of `between` and `last` that nobody sees
+        run()
+    for _ in range(2):
+        x.grad[None], loss.grad[None] = 0.0, 1.0
+        with pytest.warns(ti.GradientWarning) as said:
+            run.grad()
+        assert x.grad[None] == 12.0
+        messages = [str(w.message) for w in said]
+        assert len(messages) == 2
+        for name, message in zip(("between", "last"), messages, strict=True):
+            assert (
+                f"`run` writes `{name}` from values with gradients, but it has none itself: that counts as 0"
+                in (message)
+            )
+            assert f"help: declare `{name}` with `needs_grad=True` if the loss depends on it" in message
+    assert not between.needs_grad
+
+
+def test_by_hand_a_numpy_array_would_need_a_gradient():
+    x = single("x")
+
+    @ti.kernel
+    def square(a: ti.types.ndarray()):
+        a[0] = x[None] ** 2
+
+    with pytest.raises(ti.GradientError, match="`square` writes `a` from values with gradients") as error:
+        square.grad(np.zeros(1))
+    assert "help: a NumPy array has no gradient: pass an `ndarray`" in str(error.value)
+
+
+def test_gradients_by_hand_that_cannot_be():
+    x, y = single("x"), single("y", needs_grad=False)
 
     @ti.kernel
     def nothing():
         y[None] = 2.0
 
-    with pytest.raises(
-        ti.GradientError, match="`square` writes `y` from values with gradients, but it has none"
-    ):
-        square.grad()
     with pytest.raises(ti.GradientError, match="no field of `nothing` has a gradient"):
         nothing.grad()
 
