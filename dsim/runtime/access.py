@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dsim.diagnostics import BoundsError, Diagnostic, LaunchTypeError
+from dsim.diagnostics.places import caller
 from dsim.ir.types import ScalarType
+from dsim.runtime.notices import warn
 from dsim.runtime.stack import opened
 from dsim.runtime.values import Array
 
@@ -168,7 +170,10 @@ def out_of_bounds(
 
 
 def fitting_number(field: Field | Component, value: Any) -> Any:
-    """`value` as a Python number that the field's type has."""
+    """`value` as a Python number that the field's type has.
+
+    An integer beyond its range wraps around, with a warning.
+    """
     if isinstance(value, np.ndarray | Array):
         array = np.asarray(value)
         if array.size != 1:
@@ -178,6 +183,10 @@ def fitting_number(field: Field | Component, value: Any) -> Any:
     try:
         return scalar(field.dtype, value)
     except (TypeError, ValueError, OverflowError) as wrong:
+        if isinstance(wrong, OverflowError) and field.dtype.is_integer:
+            wrapped = _wrapped(int(value), field.dtype)
+            _say_wraps(field, f"{value} does not fit into {field.dtype}: it becomes {wrapped}")
+            return wrapped
         raise LaunchTypeError(Diagnostic("type", f"{field.quoted} holds {field.dtype}: {wrong}")) from None
 
 
@@ -204,6 +213,18 @@ def scalar(dtype: ScalarType, value: Any) -> Any:
     if not low <= whole <= high:
         raise OverflowError(f"{whole} is outside {low} … {high}")
     return whole
+
+
+def _wrapped(whole: int, dtype: ScalarType) -> int:
+    """What a machine keeps of an integer: its lowest bits."""
+    low, _ = integer_limits(dtype)
+    return (whole - low) % (1 << dtype.bits) + low
+
+
+def _say_wraps(field: Field | Component, message: str) -> None:
+    wider = "ds.i64" if field.dtype.bits < 64 else "ds.f64"
+    advice = f"give {field.quoted} a wider type, such as `{wider}`, or reduce the number first"
+    warn([Diagnostic("type-change", message, caller(), help=advice)])
 
 
 def _is_whole(array: np.ndarray) -> bool:
@@ -258,6 +279,10 @@ def fitting_array(field: Field | Component, array: np.ndarray) -> np.ndarray:
     if dtype.is_integer and array.size:
         low, high = integer_limits(dtype)
         if int(array.min()) < low or int(array.max()) > high:
-            message = f"{field.quoted} holds {dtype}: the array has numbers outside {low} … {high}"
-            raise LaunchTypeError(Diagnostic("type", message))
+            numbers = f"numbers of the array are outside {low} … {high}"
+            if kind == "f":
+                message = f"{field.quoted} holds {dtype}: {numbers}"
+                raise LaunchTypeError(Diagnostic("type", message))
+            _say_wraps(field, f"{numbers}, what {dtype} holds: they wrap around")
+            return array.astype(dtype.numpy)
     return array

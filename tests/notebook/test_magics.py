@@ -218,7 +218,7 @@ USAGE = {
     "--loss U --probe a": "--probe takes numbers with commas between them, not 'a': --probe 3,5",
     "--loss U --probe 1": "--probe 1: the outermost loop has the indices i from 0 to 7, j from 0 to 7",
     "--loss U --probe 1,8": "--probe 1,8 is outside of the loop: it runs over i from 0 to 7, j from 0 to 7",
-    "--nix": "there is no option --nix; there are --loss, --wrt, --forward, --run, --probe, --check, --show",
+    "--nix": "there is no option --nix, did you mean --run?",
     "--los U": "there is no option --los, did you mean --loss?",
     "--loss U --wrt x v": "`v` belongs to no option: lists are written with commas, as in --wrt x,v",
     "--loss U --wrt sumx": "--wrt sumx: there is no sumx in this notebook",

@@ -147,10 +147,51 @@ def test_a_value_that_an_integer_type_does_not_have():
     n = ti.field(ti.u8, shape=(), name="n")
     n[None] = 2.0
     assert n[None] == 2
-    with pytest.raises(TypeError, match=r"`n` holds u8: 300 is outside 0 … 255"):
+    with pytest.warns(ti.DsimWarning, match="300 does not fit into u8: it becomes 44"):
         n[None] = 300
+    assert n[None] == 44
     with pytest.raises(TypeError, match=r"2.5 is not an integer"):
         n[None] = 2.5
+
+
+@pytest.mark.parametrize(
+    ("dtype", "value"),
+    [
+        (ti.u8, -1),
+        (ti.i8, 128),
+        (ti.i32, 2**31),
+        (ti.i32, -(2**31) - 1),
+        (ti.u32, 2**40 + 5),
+        (ti.i64, 2**63),
+    ],
+)
+def test_integers_from_python_wrap_with_a_warning(dtype, value):
+    n = ti.field(dtype, shape=3)
+    wrapped = value % 2**dtype.bits
+    wrapped -= 2**dtype.bits if dtype.kind == "int" and wrapped >= 2 ** (dtype.bits - 1) else 0
+    with pytest.warns(ti.DsimWarning, match=f"it becomes {wrapped}"):
+        n[1] = value
+    with pytest.warns(ti.DsimWarning, match=f"it becomes {wrapped}"):
+        n.fill(value)
+    assert n.to_numpy().tolist() == [wrapped] * 3
+    n.fill(0)
+    if -(2**63) <= value < 2**63:
+        with pytest.warns(ti.DsimWarning, match="they wrap around"):
+            n.from_numpy(np.array([0, value, 1]))
+        assert n.to_numpy().tolist() == [0, wrapped, 1]
+
+
+def test_vectors_of_integers_from_python_wrap_with_a_warning():
+    n = ti.Vector.field(2, ti.u8, shape=2)
+    with pytest.warns(ti.DsimWarning, match="257 does not fit into u8: it becomes 1"):
+        n[0] = [257, 2]
+    assert n.to_numpy().tolist() == [[1, 2], [0, 0]]
+
+
+def test_numbers_too_large_for_a_float_field_are_refused():
+    x = ti.field(ti.f64, shape=(), name="x")
+    with pytest.raises(TypeError, match="`x` holds f64: int too large"):
+        x[None] = 10**400
 
 
 def test_a_vector_of_another_length():
@@ -173,7 +214,7 @@ def test_arrays_that_do_not_fit():
         n.from_numpy(np.array([1.0, np.nan]))
     n.from_numpy(np.array([1.0, -2.0]))
     assert n.to_numpy().tolist() == [1, -2]
-    with pytest.raises(TypeError, match="numbers outside -128 … 127"):
+    with pytest.warns(ti.DsimWarning, match="outside -128 … 127, what i8 holds: they wrap around"):
         n.from_numpy(np.array([1, 500]))
     x.from_numpy(np.array([1, 2, 3, 4]))
     assert x[3] == 4.0

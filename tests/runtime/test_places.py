@@ -37,7 +37,7 @@ def test_an_element_changed_in_place():
     def scale():
         loss[None] *= x[None]
 
-    with pytest.raises(ti.AccessRuleError, match="compute in a local, store it once"):
+    with pytest.raises(ti.AccessRuleError, match="compute in a local variable, and store that once"):
         scale.grad()
 
 
