@@ -22,7 +22,7 @@ PROGRAMS = 60  # within which each planted fault must be found
 
 
 def test_random_programs():
-    tally = run(4, 3, plans=SHOWN)
+    tally = run(4, 6, plans=SHOWN)
     assert tally.watched >= 3
     assert tally.shown > 500
 

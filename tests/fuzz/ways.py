@@ -100,7 +100,7 @@ def in_threads(trial: Trial, backend: str) -> None:
 
     Half of the programs get all their fields as arguments; the threads share the kernels of these.
     """
-    count, shared = 2 + len(trial.program.text) % 3, len(trial.program.text) % 2 and not trial.program.head
+    count, shared = 2 + len(trial.program.text) % 3, len(trial.program.text) % 2 and _plain(trial.program)
     program = with_arguments(trial.program) if shared else trial.program
     builts = [Built(program, backend) for _ in range(count)]
     alone = trial.attempt(f"{backend}: gradient", builts[0].gradient)
@@ -119,6 +119,11 @@ def in_threads(trial: Trial, backend: str) -> None:
             step = f"{backend}: thread {number} of {count}"
             trial.agrees(f"{step}, gradient", gradient, trial.expected_gradient)
             trial.agrees(f"{step}, tangents", tangents, trial.expected_tangents)
+
+
+def _plain(program: Program) -> bool:
+    """Whether it has fields alone, which may become arguments."""
+    return not program.head and not any(f.is_array for f in program.fields)
 
 
 def _together(works: list[Callable[[], Any]]) -> list[Any]:
