@@ -92,8 +92,7 @@ class Emitter:
             low, high = (-(1 << t.bits - 1), 1 << t.bits - 1) if t.kind == "int" else (0, 1 << t.bits)
             if low <= value < high:
                 return t
-        shown = str(value) if abs(value) < 10**30 else f"this integer of {value.bit_length()} bits"
-        self.refuse("type", f"{shown} is too large for an integer of 64 bits", help="write it as a float")
+        self.refuse("type", f"{shortly(value)} is too large for an integer of 64 bits", help="write it as a float")
 
     def common(self, scalars: Iterable[Scalar]) -> ScalarType:
         """The type in which an operation on all of `scalars` is done; truth values alone stay u1."""
@@ -116,13 +115,21 @@ class Emitter:
         if isinstance(s, Weak):
             return self.let("cast", s.var, type=type or self.type_of(s), hint=hint)
         if is_number(s):
-            return const(s, type or self.type_of(s))  # type: ignore[arg-type]
+            return self._constant(s, type or self.type_of(s))  # type: ignore[arg-type]
         assert isinstance(s, Var | Const)
         if type is None or s.type == type:
             return s
         if type == u1:
             return self.let("ne", s, const(0, s.type), hint=hint)
         return self.let("cast", s, type=type, hint=hint)
+
+    def _constant(self, value: float, to: ScalarType) -> Const:
+        """The Python number `value` as a `to`; a finite one that only infinity could stand for is warned of."""
+        made = const(value, to)
+        if to.is_float and math.isinf(made.value) and not (isinstance(value, float) and math.isinf(value)):
+            message = f"{shortly(value)} is beyond what an {to} holds: it becomes {made.value}"
+            self.warn("type-change", message, help="take a wider type, or write `math.inf` if it is meant")
+        return made
 
     def number(self, s: Scalar, type: ScalarType | None = None) -> Atom:
         """`s` in the IR as a number: truth values become i32."""
@@ -150,7 +157,7 @@ class Emitter:
 
     def rounds(self, s: Scalar, to: ScalarType) -> bool:
         """Whether `s` loses its fraction as a `to`, as far as can be seen."""
-        if not to.is_integer or (is_number(s) and float(s) == int(s)):  # type: ignore[arg-type]
+        if not to.is_integer or isinstance(s, int) or (isinstance(s, float) and s.is_integer()):
             return False
         if isinstance(s, Const):
             return s.type.is_float and s.value != int(s.value)
@@ -177,3 +184,10 @@ class Emitter:
             return False
         of = self.type_of(s)
         return of.is_float == to.is_float and of.bits > to.bits
+
+
+def shortly(value: float) -> str:
+    """A number for messages."""
+    long = isinstance(value, int) and abs(value) >= 10**30
+    return f"this integer of {value.bit_length()} bits" if long else str(value)
+

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import math
 from collections.abc import Callable
 
 from dsim.frontend import branches, items, logic, names, structs, subscripts, text
@@ -46,6 +47,10 @@ _UNSUPPORTED: dict[type, tuple[str, str]] = {
 def _constant(f: Frame, node: ast.expr, hint: str) -> Value:
     assert isinstance(node, ast.Constant)
     value = node.value
+    if isinstance(value, float) and math.isinf(value):  # Python reads `1e400` so, without a word
+        with f.at(node):
+            message = "this number is beyond what any float holds: it is infinity"
+            f.emit.warn("type-change", message, help="write `math.inf` if it is meant")
     if value is None or isinstance(value, bool | int | float | str):
         return value
     what = {complex: "complex numbers", bytes: "bytes"}.get(type(value), "`...`")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import operator
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,9 +51,18 @@ class MatrixType:
     shape: Shape
 
     def __call__(self, *values: Any) -> np.ndarray:
-        """A host array of this type (outside kernels; inside it makes a local vector or matrix)."""
+        """A host array of this type (outside kernels; inside it makes a local vector or matrix).
+
+        Raises
+        ------
+        OverflowError
+            When an integer of this type does not hold one of `values`.
+        """
         dtype = self.dtype.numpy if isinstance(self.dtype, ScalarType) else _host_dtype(self.dtype)
-        flat = np.concatenate([np.ravel(v) for v in values]) if values else np.zeros(1)
+        if dtype.kind in "iu":
+            flat = _integers(values or (0,), dtype)
+        else:
+            flat = np.concatenate([np.ravel(v) for v in values]) if values else np.zeros(1)
         if flat.size == 1:
             flat = np.full(size(self.shape), flat[0])
         return flat.reshape(self.shape).astype(dtype)
@@ -61,6 +71,16 @@ class MatrixType:
 def _host_dtype(dtype: Any) -> np.dtype:
     """The widest that the open type `dtype` may come to mean."""
     return np.dtype(np.uint64 if dtype is DefaultUnsigned else dtype)
+
+
+def _integers(values: Iterable[Any], dtype: np.dtype) -> np.ndarray:
+    """All numbers of `values`, without their fractions."""
+    limits = np.iinfo(dtype)
+    numbers = [n for v in values for n in np.ravel(v).tolist()]
+    for n in numbers:
+        if not math.isfinite(n) or not limits.min <= int(n) <= limits.max:
+            raise OverflowError(f"{n} is outside {limits.min} … {limits.max}, the range of {dtype.name}")
+    return np.array([int(n) for n in numbers], dtype)
 
 
 class DefaultUnsigned:

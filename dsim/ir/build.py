@@ -6,6 +6,7 @@ that looks at more than one statement is a pass.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
@@ -137,8 +138,15 @@ def const(value: float, type: ScalarType) -> Const:
         if type.kind == "bool":
             return Const(bool(value), type)
         if type.is_float:
-            return Const(float(type.numpy.type(value)), type)
+            return Const(float(type.numpy.type(_float(value))), type)
         return Const(int(arithmetic.cast(np.float64(value), type.name)), type)
+
+
+def _float(value: float) -> float:
+    try:
+        return float(value)
+    except OverflowError:  # an integer beyond all doubles
+        return math.copysign(math.inf, value > 0 or -1)
 
 
 def scalar(c: Const) -> np.generic:

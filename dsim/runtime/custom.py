@@ -148,6 +148,9 @@ class Undifferentiated:
         with opened()[0].mirrors.undifferentiated(stopped.paused), stopped:
             return self._function(*args, **named)
 
+    def grad(self, *args: Any, **named: Any) -> None:
+        """Does nothing, as in Taichi: what is constant passes no gradient on."""
+
     def __get__(self, owner: object, kind: type | None = None) -> Undifferentiated:
         """A method of `owner`, when it stands in a class."""
         return self if owner is None else Undifferentiated(self._function.__get__(owner, kind))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
@@ -80,6 +82,65 @@ def test_limits_of_each_width(value, dtype):
     with pytest.warns(DsimWarning, match=f"{value} does not fit"):
         k(value)
     assert x[None] == value - (2**dtype.bits if value > 0 else -(2**dtype.bits))
+
+
+def test_floats_beyond_a_type_are_said():
+    x = ds.field(ds.f32, shape=3)
+
+    @ds.kernel
+    def k():
+        x[0] = 1e39
+        x[1] = -1e200 * x[2]
+        x[2] = ds.f32(10**400)
+
+    with pytest.warns(DsimWarning, match="type-change") as said:
+        k()
+    texts = [str(w.message) for w in said]
+    assert "1e+39 is beyond what an f32 holds: it becomes inf" in texts[0]
+    assert "help: take a wider type, or write `math.inf` if it is meant" in texts[0]
+    assert "1e+200 is beyond" in texts[1]
+    assert "this integer of 1329 bits is beyond what an f32 holds" in texts[2]
+    assert len(texts) == 3
+    assert x.to_numpy()[[0, 2]].tolist() == [math.inf, math.inf]
+
+
+def test_a_literal_beyond_all_floats_is_said():
+    x = ds.field(ds.f64, shape=())
+
+    @ds.kernel
+    def k():
+        x[None] = 1e400
+
+    with pytest.warns(DsimWarning, match="this number is beyond what any float holds") as said:
+        k()
+    assert len(said) == 1
+    assert "x[None] = 1e400" in str(said[0].message)
+
+
+def test_infinity_by_its_name_and_numbers_that_fit_are_not_said():
+    x = ds.field(ds.f32, shape=3)
+    largest = float(np.finfo(np.float32).max)
+
+    @ds.kernel
+    def k():
+        x[0] = math.inf
+        x[1] = largest
+        x[2] = ds.f64(1e39) * ds.f64(0.0)
+
+    k()
+    assert x.to_numpy().tolist() == [math.inf, largest, 0.0]
+
+
+@pytest.mark.parametrize("numbers", [(-1, 2), (2**64, 0), (math.nan, 1.0), ([0, 1e30],)])
+def test_vectors_of_integers_refuse_on_the_host_what_they_do_not_hold(numbers):
+    with pytest.raises(OverflowError, match="is outside 0 … 18446744073709551615, the range of uint64"):
+        ds.math.uvec2(*numbers)
+
+
+def test_vectors_of_integers_on_the_host_hold_their_whole_range():
+    assert ds.math.uvec2(2**64 - 1, 0).to_list() == [2**64 - 1, 0]
+    assert ds.math.ivec2(-(2**63), 1.5).to_list() == [-(2**63), 1]
+    assert ds.types.vector(2, ds.u8)(255).to_list() == [255, 255]
 
 
 def test_a_second_annotation_cannot_give_another_type():
