@@ -57,7 +57,14 @@ def _load(f: Frame, x: Element, at: tuple[Atom, ...], label: str) -> Atom:
     builder = f.emit.builder
     var = builder.fresh(label, x.memory.type)
     builder.add(Load(var, x.memory, (*x.index, *at), builder.origin))
-    return var
+    return _cut(f, x, var, label)
+
+
+def _cut(f: Frame, x: Element, read: Atom, label: str) -> Atom:
+    """What is read of `x`, without its derivative where ``stop_grad`` was said of the field."""
+    if x.memory.key not in f.emit.stopped or not x.memory.type.is_float:
+        return read
+    return f.emit.let("stop", read, hint=label)
 
 
 def entries(f: Frame, x: Element, value: Value, sign: str) -> list[Scalar]:
@@ -154,6 +161,10 @@ def accumulate(
     `target` is where `x` stands when that is not the current place.
     """
     builder = f.emit.builder
+    if op in ("mul", "min", "max") and x.memory.key in f.emit.stopped:
+        name = f"`{x.memory.name}`"
+        message = f"this works on what {name} holds, which `stop_grad` has cut off from derivatives"
+        f.emit.refuse("type", message, help="assign instead: `x[i] = max(x[i], a)`, `x[i] *= a`", span=target)
     atoms = [cast(f, s, x.memory.type, x.memory.name) for s in entries(f, x, value, sign)]
     if f.shows is not None:
         atoms = f.shows.stored(x.memory.name, atoms, x, builder.origin.span, op, target)
@@ -162,7 +173,7 @@ def accumulate(
         old = builder.fresh("old", x.memory.type) if used else None
         builder.add(Accumulate(x.memory, (*x.index, *at), atom, op, old, builder.origin))
         if old is not None:
-            olds.append(old)
+            olds.append(_cut(f, x, old, "old"))
     if not used:
         return None
     return Mat(x.shape, tuple(olds)) if x.shape else olds[0]

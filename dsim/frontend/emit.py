@@ -13,7 +13,7 @@ from dsim.frontend.lowered import Settings
 from dsim.frontend.problems import Problems
 from dsim.frontend.values import Scalar, Weak, is_number
 from dsim.ir.build import Builder, const
-from dsim.ir.nodes import Atom, Const, Statement, Var
+from dsim.ir.nodes import Atom, Const, MemoryKey, Statement, Var
 from dsim.ir.types import ScalarType, i32, i64, promote, u1, u64
 
 DEEPEST = 200  # nesting: derivatives and machine code walk through it by recursion
@@ -31,20 +31,27 @@ class Emitter:
         The default types.
     problems : Problems
         Where refusals go.
+    stopped : frozenset of MemoryKey
+        The memories whose values are constants to derivatives where they are read now.
     """
 
     def __init__(self, settings: Settings) -> None:
         self.builder = Builder()
         self.settings = settings
         self.problems = Problems()
+        self.stopped: frozenset[MemoryKey] = frozenset()
 
     @contextmanager
     def block(self, statements: list[Statement]) -> Iterator[None]:
         """Inside, what is emitted goes to `statements`, the block of a branch or a loop."""
         if self.builder.depth >= DEEPEST:
             self.refuse("limit", f"branches and loops are nested more than {DEEPEST} deep", help=_SHALLOWER)
-        with self.builder.block(statements):
-            yield
+        stopped = self.stopped
+        try:
+            with self.builder.block(statements):
+                yield
+        finally:
+            self.stopped = stopped
 
     # refusals
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from dsim.diagnostics import Label
-from dsim.frontend import assign, exits, loops, updates
+from dsim.frontend import assign, exits, loops, stops, updates
 from dsim.frontend.branches import fork
 from dsim.frontend.carrying import revived
 from dsim.frontend.frame import Frame
@@ -199,13 +199,14 @@ def _if(f: Frame, s: ast.If, needed: frozenset[str] | None, rest: Sequence[ast.s
     """An ``if``; `rest`, what follows it, goes on in the branch that does not leave."""
     then, orelse = list(s.body), list(s.orelse)
     if rest:
-        (orelse if exits.leaves(s.body) else then).extend(rest)
+        (orelse if exits.leaves(s.body) else then).extend((stops.Reset(f, s), *rest))
     test = _static_condition(f, s.test)
     if test is not None:
         run(f, then if test else orelse, needed)
         return
-    cond = truth(f, s.test)
+    cond, stopped = truth(f, s.test), f.emit.stopped
     fork(f, cond, lambda: run(f, then, needed), lambda: run(f, orelse, needed), needed)
+    f.emit.stopped = stopped  # also where the condition is known, and there is no block of its own
 
 
 def _static_condition(f: Frame, test: ast.expr) -> bool | None:
@@ -250,6 +251,7 @@ _BY_NODE: dict[type, Lower] = {
     ast.AugAssign: _augmented,
     ast.Expr: _expression,
     ast.Pass: _pass,
+    stops.Reset: stops.reset,
     ast.Assert: _assert,
     ast.FunctionDef: _function,
     ast.If: _if_alone,

@@ -214,6 +214,14 @@ def test_methods():
     assert one.y[None] == 18.0
 
 
+def test_grad_of_what_has_none_does_nothing(program):
+    x, y, double, _ = program
+    y.grad[None] = 1.0
+    ti.ad.no_grad(double).grad()
+    ti.ad.no_grad(lambda factor: double()).grad(2.0)
+    assert (x.grad[None], y.grad[None]) == (0.0, 1.0)
+
+
 def test_what_an_atomic_returns_is_cut_by_no_grad():
     x, y = single("x"), single("y")
     x[None] = 3.0

@@ -1,0 +1,36 @@
+"""``stop_grad(x)`` of a field, as a statement: from there to the end of the block, reads of `x` are constants."""
+
+from __future__ import annotations
+
+import ast
+
+from dsim.frontend.frame import Frame
+from dsim.frontend.names import member_field
+from dsim.frontend.values import Field, StructField
+
+
+class Reset(ast.Pass):
+    """Where a block goes on after another one that was joined to it: what was cut off before that one is."""
+
+    def __init__(self, f: Frame, after: ast.stmt) -> None:
+        super().__init__()
+        self.stopped = f.emit.stopped
+        ast.copy_location(self, after)
+
+
+def reset(f: Frame, s: ast.stmt, needed: frozenset[str] | None) -> None:
+    """Takes back what the block before `s` has cut off."""
+    assert isinstance(s, Reset)
+    f.emit.stopped = s.stopped
+
+
+def stop(f: Frame, field: Field | StructField, node: ast.AST) -> None:
+    """Cuts off what is read of `field` from here on."""
+    if isinstance(field, StructField):
+        for name in field.keys:
+            stop(f, member_field(f, field, name, node), node)
+        return
+    if field.field.component:
+        message = f"`{field.name}` is a component of a field, and its field is cut off as a whole"
+        f.refuse("argument", message, node, help="write `stop_grad(…)` around what is read of it")
+    f.emit.stopped |= {f.c.memories.of(field).key}
