@@ -99,7 +99,9 @@ class Emitter:
             low, high = (-(1 << t.bits - 1), 1 << t.bits - 1) if t.kind == "int" else (0, 1 << t.bits)
             if low <= value < high:
                 return t
-        self.refuse("type", f"{shortly(value)} is too large for an integer of 64 bits", help="write it as a float")
+        self.refuse(
+            "type", f"{shortly(value)} is too large for an integer of 64 bits", help="write it as a float"
+        )
 
     def common(self, scalars: Iterable[Scalar]) -> ScalarType:
         """The type in which an operation on all of `scalars` is done; truth values alone stay u1."""
@@ -131,7 +133,7 @@ class Emitter:
         return self.let("cast", s, type=type, hint=hint)
 
     def _constant(self, value: float, to: ScalarType) -> Const:
-        """The Python number `value` as a `to`; a finite one that only infinity could stand for is warned of."""
+        """The Python number `value` as a `to`; warns where it becomes infinite."""
         made = const(value, to)
         if to.is_float and math.isinf(made.value) and not (isinstance(value, float) and math.isinf(value)):
             message = f"{shortly(value)} is beyond what an {to} holds: it becomes {made.value}"
@@ -197,4 +199,3 @@ def shortly(value: float) -> str:
     """A number for messages."""
     long = isinstance(value, int) and abs(value) >= 10**30
     return f"this integer of {value.bit_length()} bits" if long else str(value)
-

@@ -1,4 +1,4 @@
-"""``stop_grad(x)`` of a field, as a statement: from there to the end of the block, reads of `x` are constants."""
+"""``stop_grad(x)`` of a field, as a statement: reads of `x` from there to the end of the block are constants."""
 
 from __future__ import annotations
 

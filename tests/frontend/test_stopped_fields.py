@@ -121,11 +121,11 @@ def test_a_branch_that_what_follows_is_joined_to(x, loss):
     @ti.kernel
     def k():
         for i in x:
-            if x[i] > 2.5:
-                continue
-            else:
+            if x[i] < 2.5:
                 ti.stop_grad(x)
                 loss[None] += x[i] ** 2
+            else:
+                continue
             loss[None] += x[i]
 
     assert slope(loss, x, k) == [1.0, 1.0, 0.0]
