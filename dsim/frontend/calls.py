@@ -20,7 +20,6 @@ from dsim.frontend import (
     names,
     python_calls,
     references,
-    stops,
     struct_methods,
     structs,
     updates,
@@ -72,11 +71,9 @@ def call(f: Frame, node: ast.Call, used: bool, hint: str = "t") -> Value:
             f.c.captures.function(callee.path, callee.value)
         return references.call(f, callee.value, node, hint, arguments)
     args, keywords = arguments(f, node)
-    if name is None:
-        return _object(f, callee, args, keywords, node, hint)
-    if name == "stop_grad" and not used and len(args) == 1 and isinstance(args[0], Field | StructField):
-        return stops.stop(f, args[0], node)
-    return _builtin(f, name, args, keywords, node, hint)
+    if name is not None:
+        return _builtin(f, name, args, keywords, node, hint)
+    return _object(f, callee, args, keywords, node, hint)
 
 
 def arguments(f: Frame, node: ast.Call) -> tuple[list[Value], dict[str, Value]]:

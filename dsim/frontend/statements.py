@@ -168,7 +168,8 @@ def _expression(f: Frame, s: ast.stmt, needed: frozenset[str] | None) -> None:
         return  # a docstring
     if isinstance(s.value, ast.Call):
         with f.at(s.value):
-            f.c.language.call(f, s.value, False, "t")
+            if not stops.said(f, s.value):
+                f.c.language.call(f, s.value, False, "t")
         return
     f.value(s.value)
 

@@ -1,12 +1,13 @@
-"""``stop_grad(x)`` of a field, as a statement: reads of `x` from there to the end of the block are constants."""
+"""``stop_grad(x)`` of a field, as a statement: reads of `x` from there to the block's end are constants."""
 
 from __future__ import annotations
 
 import ast
 
+from dsim.frontend.builtins import builtin
 from dsim.frontend.frame import Frame
 from dsim.frontend.names import member_field
-from dsim.frontend.values import Field, StructField
+from dsim.frontend.values import Field, Opaque, StructField
 
 
 class Reset(ast.Pass):
@@ -24,11 +25,32 @@ def reset(f: Frame, s: ast.stmt, needed: frozenset[str] | None) -> None:
     f.emit.stopped = s.stopped
 
 
-def stop(f: Frame, field: Field | StructField, node: ast.AST) -> None:
+def said(f: Frame, node: ast.Call) -> bool:
+    """Whether `node`, a statement, cuts off a field; if so, that is done."""
+    if len(node.args) != 1 or node.keywords or not _is_name(node.func) or not _is_name(node.args[0]):
+        return False
+    called = f.place(node.func)
+    if not isinstance(called, Opaque) or builtin(called.value) != "stop_grad":
+        return False
+    given = f.place(node.args[0])
+    if not isinstance(given, Field | StructField):
+        return False
+    _stop(f, given, node)
+    return True
+
+
+def _is_name(node: ast.expr) -> bool:
+    """Whether `node` is a name, or an attribute of one: what may be looked at twice."""
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return isinstance(node, ast.Name)
+
+
+def _stop(f: Frame, field: Field | StructField, node: ast.AST) -> None:
     """Cuts off what is read of `field` from here on."""
     if isinstance(field, StructField):
         for name in field.keys:
-            stop(f, member_field(f, field, name, node), node)
+            _stop(f, member_field(f, field, name, node), node)
         return
     if field.field.component:
         message = f"`{field.name}` is a component of a field, and its field is cut off as a whole"
