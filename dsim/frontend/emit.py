@@ -197,5 +197,6 @@ class Emitter:
 
 def shortly(value: float) -> str:
     """A number for messages."""
-    long = isinstance(value, int) and abs(value) >= 10**30
-    return f"this integer of {value.bit_length()} bits" if long else str(value)
+    if isinstance(value, int) and abs(value) >= 10**30:
+        return f"this integer of {value.bit_length()} bits"
+    return str(value)
