@@ -34,9 +34,11 @@ _VECTORS = ("g0",)
 
 # What programs may have beside what all have: structs; floats and integers of several sizes; funcs with
 # derivatives of their own; names that Python gives other meanings; arrays and views as arguments; more writes
-# by Python; one launch of each kernel, of which none overwrites what an earlier one names; few statements.
-STRUCTS, MIXED, RULES, CAPTURES, VIEWS, WRITES, ONCE, SMALL = (
+# by Python; one launch of each kernel, of which none overwrites what an earlier one names; few statements;
+# functions of Python in the place of funcs.
+STRUCTS, MIXED, RULES, CAPTURES, VIEWS, WRITES, ONCE, SMALL, FUNCTIONS = (
     "structs", "mixed types", "own derivatives", "redefinitions", "views", "writes", "launched once", "small",
+    "plain functions",
 )  # fmt: skip
 
 
@@ -145,11 +147,18 @@ class Drawing(Choosing):
         else:
             numbers = [*map(self.func, _NAMES)]
         found = [*numbers, *map(self.vector_func, _VECTORS)]
+        if FUNCTIONS in self.has:
+            found = [text.removeprefix("@ti.func\n") for text in (found[0], self.function(), *found[2:])]
         if RULES in self.has:
             found += rules.funcs(self)
         if STRUCTS in self.has:
             found.append(structs.func(self, self.sizes[0]))
         return tuple(found)
+
+    def function(self) -> str:
+        """A lambda."""
+        writing, scope = Statements(self.random, (), (), _NAMES[:1]), Scope(floats=["a", "b"])
+        return f"f1 = lambda a, b: {writing.bounded(scope)}"
 
     def versions(self, name: str) -> list[str]:
         """Two funcs, of which a name means the one or the other."""

@@ -17,6 +17,7 @@ from tests.fuzz.fresh import fresh
 from tests.fuzz.program import Program
 from tests.fuzz.programs import (
     CAPTURES,
+    FUNCTIONS,
     MIXED,
     ONCE,
     RULES,
@@ -97,6 +98,7 @@ KINDS = {
     "structs": _having(STRUCTS),
     "mixed": _having(MIXED),
     "rules": _having(RULES),
+    "functions": _having(FUNCTIONS),
     "views": _having(VIEWS),
     "redefined": _having(CAPTURES),
     "writes": (*_having(WRITES, STRUCTS)[:2], *_having(WRITES)),

@@ -69,7 +69,7 @@ def _tidied(program: Program) -> Program:
 
 
 def _name(func: str) -> str:
-    return func.split("(", maxsplit=1)[0].rsplit(maxsplit=1)[-1]
+    return func.removeprefix("@ti.func\n").removeprefix("def ").replace("(", " ").split()[0]
 
 
 def _beside(program: Program, func: str, used: str) -> str:

@@ -68,8 +68,8 @@ FAULTS: dict[str, tuple[Callable[[Patch], None], int]] = {
     "mixed": (_casts_change_derivatives, 1),
     "rules": (_rules_are_not_taken, 1),
     "redefined": (_new_numbers_are_not_seen, 2),
-    "views": (_views_share_nothing, 1),
-    "writes": (_a_write_is_not_recorded, 1),
+    "views": (_views_share_nothing, 3),
+    "writes": (_a_write_is_not_recorded, 3),
     "hand": (_nothing_is_refused, 2),
     "forward": (_tangents_of_minima_are_wrong, 1),
 }
