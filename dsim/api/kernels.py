@@ -14,6 +14,7 @@ from dsim.frontend import callables, source
 from dsim.frontend.own import Rules
 from dsim.frontend.types import Template
 from dsim.runtime.kernel import Kernel, bound_once
+from dsim.runtime.references import ByName
 
 template = Template
 
@@ -42,10 +43,10 @@ def kernel(function: Callable[..., Any]) -> Kernel:
     return Kernel(function)
 
 
-class Func:
+class Func(ByName):
     """A function that kernels call: its body becomes part of theirs. Outside kernels it is plain Python."""
 
-    __name__: str
+    word = "func"
 
     def __init__(self, function: Callable[..., Any]) -> None:
         functools.update_wrapper(self, function)

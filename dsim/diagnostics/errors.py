@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container
 from dataclasses import replace
+from typing import Any
 
 from dsim.diagnostics.messages import Diagnostic
 from dsim.diagnostics.places import caller, calls
@@ -24,6 +25,9 @@ class DsimError(Exception):
     def __init__(self, *diagnostics: Diagnostic) -> None:
         self.diagnostics = diagnostics
         super().__init__(render(diagnostics))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restored, (type(self), self.diagnostics, self.__dict__)
 
     def _render_traceback_(self) -> list[str]:
         """What IPython prints instead of a traceback: the diagnostics, and the lines that led here."""
@@ -48,6 +52,14 @@ def _called_from(error: BaseException, told: Container[tuple[str, int]]) -> list
     if len(lines) > _CALLS:
         lines[_CALLS // 2 : -_CALLS // 2] = ["…"]
     return [f"{'called from' if n == 0 else '':<11} {line}" for n, line in enumerate(lines)]
+
+
+def _restored(kind: type[DsimError], diagnostics: tuple[Diagnostic, ...], known: dict[str, Any]) -> DsimError:
+    """An error that another process raised, say: its places are those of then."""
+    made = kind.__new__(kind)
+    DsimError.__init__(made, *diagnostics)
+    made.__dict__.update(known)
+    return made
 
 
 class CompilationError(DsimError):

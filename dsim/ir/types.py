@@ -42,6 +42,9 @@ class ScalarType:
     def __str__(self) -> str:
         return self.name
 
+    def __reduce__(self) -> str:
+        return self.name  # each type is one object, in copies too
+
     def __hash__(self) -> int:
         return hash(self.name)  # types are keys everywhere, and a string remembers its hash
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,12 @@ class Component:
 
     def __repr__(self) -> str:
         return f"<component {list(self.component)} of {self.whole!r}>"
+
+    def __copy__(self) -> Component:
+        return copy.deepcopy(self)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _component, (self.whole, self.component)
 
     # -- what it has of its field
 
@@ -154,6 +161,10 @@ class Component:
     def copy_from(self, other: Storage | Component) -> None:
         """Sets its numbers to those of a field of numbers, or of a component, of the same shape."""
         copied(self, other)
+
+
+def _component(whole: Any, component: tuple[int, ...]) -> Component:
+    return whole.get_scalar_field(*component)
 
 
 def copied(target: Any, source: Any) -> None:

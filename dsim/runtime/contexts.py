@@ -19,6 +19,7 @@ from dsim.runtime.forms import Form
 from dsim.runtime.hostops import HostForm, Operand
 from dsim.runtime.mirrors import Mirrors
 from dsim.runtime.once import kept
+from dsim.runtime.references import uncopied
 from dsim.runtime.stack import STACK, leave, left, opened
 
 Args = tuple[Any, ...]
@@ -48,6 +49,9 @@ class Context:
         self.is_open = False
         self.claimed: set[Field] = set()
         self._thread = 0
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        uncopied("a tape or forward mode", "copy what it gave: `x.grad.to_numpy()`, `print(tape)`")
 
     # -- on the stack
 

@@ -12,6 +12,7 @@ from dsim.runtime import hostops
 from dsim.runtime.contexts import Stopped, dispatch
 from dsim.runtime.fields import Field
 from dsim.runtime.forward_mode import ForwardMode
+from dsim.runtime.references import ByName
 from dsim.runtime.stack import opened
 from dsim.runtime.struct_fields import StructField
 from dsim.runtime.sweep import Custom
@@ -20,28 +21,26 @@ from dsim.runtime.tape import Tape
 Function = Callable[..., Any]
 
 
-class Replaced:
+class Replaced(ByName):
     """A function whose backward pass is another function, given by `grad_for`."""
 
     def __init__(self, function: Function) -> None:
         functools.update_wrapper(self, function)
-        self._function = function
+        self.function = function
         self._grad: Function | None = None
-
-    __name__: str
 
     def __call__(self, *args: Any, **named: Any) -> Any:
         """Calls the function; under a tape, records it as one call with its own gradient."""
         tapes = [c for c in opened() if isinstance(c, Tape)]
         if not tapes:
-            return self._function(*args, **named)
+            return self.function(*args, **named)
         self._refuse(tapes)
         call, done = Custom(functools.partial(self.grad, *args, **named), self.__name__), False
         try:
             with opened()[0].mirrors.undifferentiated(functools.partial(_paused, tapes, call)):
                 for tape in tapes:
                     tape.begin(call)
-                result = self._function(*args, **named)
+                result = self.function(*args, **named)
             done = True
         finally:
             for tape in tapes:
@@ -138,22 +137,22 @@ class Undifferentiated:
 
     def __init__(self, function: Function) -> None:
         functools.update_wrapper(self, function)
-        self._function = function
+        self.function = function
 
     def __call__(self, *args: Any, **named: Any) -> Any:
         """Calls it; what it writes stops gradients and tangents."""
         if not opened():
-            return self._function(*args, **named)
+            return self.function(*args, **named)
         stopped = Stopped()
         with opened()[0].mirrors.undifferentiated(stopped.paused), stopped:
-            return self._function(*args, **named)
+            return self.function(*args, **named)
 
     def grad(self, *args: Any, **named: Any) -> None:
         """Does nothing, as in Taichi: what is constant passes no gradient on."""
 
     def __get__(self, owner: object, kind: type | None = None) -> Undifferentiated:
         """A method of `owner`, when it stands in a class."""
-        return self if owner is None else Undifferentiated(self._function.__get__(owner, kind))
+        return self if owner is None else Undifferentiated(self.function.__get__(owner, kind))
 
 
 def no_grad(function: Function) -> Function:

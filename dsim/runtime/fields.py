@@ -6,15 +6,16 @@ where a field gets its shape `layout.py`'s, getting at single elements `access.p
 
 from __future__ import annotations
 
+import copy
 import weakref
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from dsim.backends.locks import COMPILING
 from dsim.diagnostics import Diagnostic, LaunchTypeError
-from dsim.runtime import access, tensors, turns
+from dsim.runtime import access, copies, tensors, turns
 from dsim.runtime.components import Component, copied, kind_of
 from dsim.runtime.once import kept
 from dsim.runtime.overtaken import say_cleared
@@ -81,6 +82,15 @@ class Field(Storage):
         where = f"shape {self.shape}" if self.buffer is not None else "not placed"
         called = f" {self.name}" if self.root.given_name else ""
         return f"<{kind}{called}{of}: {self.dtype}, {where}>"
+
+    def __copy__(self) -> Self:
+        return copy.deepcopy(self)  # as NumPy's arrays: with memory of its own
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return copies.deep(self, memo)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return copies.reduced(self)
 
     def __dir__(self) -> list[str]:
         return [n for n in object.__dir__(self) if n.startswith("__") or n in _FOR_PEOPLE]

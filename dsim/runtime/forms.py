@@ -27,6 +27,7 @@ from dsim.runtime.faults import raised
 from dsim.runtime.fields import Field
 from dsim.runtime.once import kept, once
 from dsim.runtime.reach import Reach
+from dsim.runtime.references import uncopied
 from dsim.runtime.shown import Looking
 
 Keys = frozenset[MemoryKey]
@@ -81,6 +82,9 @@ class Form:
 
     def __dir__(self) -> list[str]:
         return [n for n in object.__dir__(self) if n.startswith("__") or n in _FOR_PEOPLE]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        uncopied("a form of a kernel", "copy what it shows: `k.adjoint.ir`, `k.adjoint.python`")
 
     @once
     def kernel(self) -> Kernel:

@@ -24,6 +24,7 @@ from dsim.runtime.fields import Field
 from dsim.runtime.findings import Findings, overwrites
 from dsim.runtime.forms import Form, label_apart
 from dsim.runtime.once import kept
+from dsim.runtime.references import ByName
 from dsim.runtime.shown import Looking
 from dsim.runtime.signatures import Signature
 from dsim.runtime.stack import opened
@@ -33,7 +34,7 @@ from dsim.runtime.versions import Instance
 _FOR_PEOPLE = frozenset(["adjoint", "check", "function", "grad", "of", "primal", "tangent"])
 
 
-class Kernel:
+class Kernel(ByName):
     """A function in the kernel language; calling it launches it.
 
     Made by the decorator `kernel`. ``k.grad(…)`` runs its adjoint at the current state; `primal`,
@@ -41,7 +42,7 @@ class Kernel:
     """
 
     __dsim_kernel__ = True
-    __name__: str
+    word = "kernel"
 
     def __init__(
         self,

@@ -15,6 +15,7 @@ from typing import Any
 from dsim.diagnostics import Diagnostic, LaunchError, LaunchTypeError
 from dsim.runtime.components import Component
 from dsim.runtime.fields import BAR, DOT, Field
+from dsim.runtime.references import uncopied
 from dsim.runtime.registry import Registry
 from dsim.runtime.struct_fields import StructField
 
@@ -51,6 +52,12 @@ class Node:
         for _ in range(n):
             found = None if found is None else found._above
         return found
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Node:
+        return self  # copies of fields are placed beside their originals
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        uncopied("a node of the layout", "copy the fields that are placed in it")
 
     def __getattr__(self, name: str) -> Any:
         if name in _SPARSE:
@@ -159,7 +166,16 @@ class Builder(Node):
 
 
 class Leaf(Node):
-    """The place of one field: ``x.snode``."""
+    """The place of a field, and of its copies: ``x.snode``."""
+
+    def hold(self, field: Field) -> None:
+        """Notes that `field` is placed here."""
+        above = self._above
+        for node in above._around() if above is not None else ():
+            node.fields.add(field)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _leaf, (self._lengths,)
 
 
 class Tree(Builder):
@@ -183,6 +199,9 @@ class Tree(Builder):
         self.finalized = True
         return self
 
+    def __reduce__(self) -> Any:
+        return "root" if self is root else super().__reduce__()
+
     def destroy(self) -> None:
         """Lets go of the fields: the memory of each is free when nobody holds it any more."""
         self.forget()
@@ -193,6 +212,11 @@ class Tree(Builder):
 
 
 root = Tree()
+
+
+def _leaf(lengths: dict[int, int]) -> Leaf:
+    """A place in a block of its own below the root: of a field from another process, say."""
+    return Leaf(root.dense(axes(*lengths), list(lengths.values())) if lengths else root, lengths)
 
 
 def _number(axis: Any) -> int:

@@ -32,12 +32,3 @@ class Ndarray(Field):
 
     def __copy__(self) -> Self:
         return self  # in Taichi a second name for the same memory
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Ndarray:
-        made = Ndarray(self.dtype, self.entry_shape, self.given_name)
-        made.allocate(self.shape)
-        for derivative, companion in self.companions.items():
-            if companion.wanted:
-                made.want(derivative).copy_from(companion)
-        made.copy_from(self)
-        return made

@@ -6,6 +6,7 @@ fields: they see the members.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from types import MappingProxyType
@@ -113,6 +114,12 @@ class StructField:
         if kept != kind.members:
             kind = replace(kind, members=kept, name=f"{kind.name}.{which}" if kind.name else "")
         return StructField(kind, members, f"{self.name}.{which}" if self.name else "")
+
+    def __copy__(self) -> StructField:
+        return copy.deepcopy(self)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return StructField, (self._kind, dict(self._members), self.name)
 
     # -- the protocol by which the frontend knows struct fields
 

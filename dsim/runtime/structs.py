@@ -122,11 +122,13 @@ class HostStruct(metaclass=Builtin):
         return isinstance(other, HostStruct) and as_dictionary(self) == as_dictionary(other)
 
     def __copy__(self) -> HostStruct:
-        kind, members = self._kind, self.__dsim_struct_value__
-        return HostStruct(members) if kind is None else HostStruct.typed(kind, members)
+        return _restored(self._kind, self.__dsim_struct_value__)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> HostStruct:
         return self.__copy__()  # members are copied already
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restored, (self._kind, self.__dsim_struct_value__)
 
     def __repr__(self) -> str:
         name = self._kind.name if self._kind is not None else ""
@@ -277,3 +279,7 @@ def _as_plain(value: Any) -> Any:
     if isinstance(value, HostStruct):
         return as_dictionary(value)
     return value.to_list() if isinstance(value, Array) else value
+
+
+def _restored(kind: StructType | None, members: Mapping[str, Any]) -> HostStruct:
+    return HostStruct(members) if kind is None else HostStruct.typed(kind, members)
