@@ -279,10 +279,12 @@ def companions_with_memory(last: str) -> list[Field]:
 def begin_turn(last: str) -> list[Field]:
     """Begins a turn (turns.py); gives those that may be other than 0 and were written in earlier ones."""
     turns.begin(lambda: [n for f in COMPANIONS for n in (f.touched, f.cleared)])
-    found = [f for f in COMPANIONS if f.touched and f.derivative[-1] == last]
-    return [f for f in found if turns.own(f.touched)] if turns.several() else found
+    noted = [(f, f.touched) for f in COMPANIONS if f.derivative[-1] == last]  # others may change a note
+    found = [(f, turn) for f, turn in noted if turn]
+    return [f for f, turn in found if not turns.several() or turns.own(turn)]
 
 
 def foreign(field: Field) -> bool:
     """Whether another thread or task has written to `field`, a gradient or tangent, last."""
-    return field.touched != 0 and not turns.own(field.touched)
+    turn = field.touched  # which another thread may change
+    return turn != 0 and not turns.own(turn)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
@@ -11,6 +12,8 @@ import numpy as np
 import pytest
 
 import dsim as ti
+from dsim.runtime import turns
+from dsim.runtime.fields import Field, begin_turn
 from tests.runtime.threading_together import aside, together
 
 
@@ -303,6 +306,18 @@ def test_one_field_in_two_tapes_at_once_is_refused() -> None:
             aside(other)
     assert p.x.grad.to_numpy().tolist() == [6.0] * 8
     assert aside(lambda: other() or p.x.grad[0]) == 30.0  # one after the other they may
+
+
+def test_what_another_thread_clears_meanwhile_is_not_ones_own() -> None:
+    """Its note becomes 0 between any two looks at it."""
+    others = itertools.cycle((aside(turns.current),) * 2 + (0,))
+
+    class Changing(Field):
+        touched = property(lambda _: next(others), lambda *_: None)  # type: ignore[assignment]
+
+    dual = Changing(ti.f64, (), "x").companion(("dot",))
+    dual.allocate(())
+    assert not any(dual in begin_turn("dot") for _ in range(12))
 
 
 def test_threads_of_a_pool() -> None:
