@@ -16,6 +16,7 @@ import numpy as np
 from dsim.diagnostics import BoundsError, Diagnostic, LaunchTypeError
 from dsim.diagnostics.places import caller
 from dsim.ir.types import ScalarType
+from dsim.runtime.brought import numbers_of
 from dsim.runtime.notices import warn
 from dsim.runtime.stack import opened
 from dsim.runtime.values import Array
@@ -42,13 +43,18 @@ class Element(Array):
         return self._kept
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        places = np.arange(self._kept.size).reshape(self._kept.shape)[key]
-        given = value.to_numpy() if isinstance(value, Array) else value
-        self._kept[key] = given
         shape = self._kept.shape
-        for place in np.ravel(places):
-            at = (*self._at, *map(int, np.unravel_index(place, shape)))
-            _put_number(self._field, at, self._kept.flat[place])
+        places = np.arange(self._kept.size).reshape(shape)[key]
+        given = given_array(self._field, value)
+        try:
+            numbers = np.broadcast_to(given, np.shape(places)).ravel().tolist()
+        except ValueError:
+            message = f"{np.shape(places)} numbers of {self._field.quoted} cannot become a value of shape"
+            raise LaunchTypeError(Diagnostic("shape", f"{message} {given.shape}")) from None
+        fitting = [fitting_number(self._field, n) for n in numbers]
+        for place, number in zip(np.ravel(places), fitting, strict=True):
+            self._kept.flat[place] = number
+            _put_number(self._field, (*self._at, *map(int, np.unravel_index(place, shape))), number)
 
 
 def get(field: Field, key: Any) -> Any:
@@ -175,7 +181,7 @@ def fitting_number(field: Field | Component, value: Any) -> Any:
     An integer beyond its range wraps around, with a warning.
     """
     if isinstance(value, np.ndarray | Array):
-        array = np.asarray(value)
+        array = given_array(field, value)
         if array.size != 1:
             message = f"{field.quoted} holds numbers, got a value of shape {array.shape}"
             raise LaunchTypeError(Diagnostic("shape", message))
@@ -244,7 +250,7 @@ def entry_numbers(field: Field, value: Any, spread: bool = True) -> tuple[Any, .
     shape = field.entry_shape
     if not shape:
         return (fitting_number(field, value),)
-    array = np.asarray(value)
+    array = given_array(field, value)
     count = math.prod(shape)
     if array.ndim == 0 and spread:
         return (fitting_number(field, array[()]),) * count
@@ -262,6 +268,14 @@ def _to_shape(wanted: tuple[int, ...], given: tuple[int, ...]) -> str:
     if math.prod(given) == math.prod(wanted):
         return f"write `.reshape({wanted})` behind the array"
     return f"give it an array of that shape, as `np.zeros({wanted})` is one"
+
+
+def given_array(field: Field | Component, values: Any) -> np.ndarray:
+    """`values` as an array, of whatever shape."""
+    try:
+        return numbers_of(values)
+    except TypeError as wrong:
+        raise LaunchTypeError(Diagnostic("argument", f"{field.quoted} takes numbers: {wrong}")) from None
 
 
 def fitting_array(field: Field | Component, array: np.ndarray) -> np.ndarray:

@@ -23,10 +23,7 @@ def as_numpy(value: Any) -> np.ndarray:
     if isinstance(value, np.ndarray):
         if isinstance(value, np.ma.MaskedArray):
             raise TypeError("got an array with a mask, which kernels do not see")
-        array = np.asarray(value)  # a subclass may say of its shape what it likes
-        if not _is_inside(array):
-            raise TypeError("got a view that reaches beyond the memory of what it is a view of")
-        return array
+        return _inside(np.asarray(value))  # a subclass may say of its shape what it likes
     if not hasattr(value, "__dlpack__") or not hasattr(value, "requires_grad"):
         raise TypeError(f"got an object of type `{type(value).__name__}`")
     if value.device.type != "cpu":
@@ -34,6 +31,29 @@ def as_numpy(value: Any) -> np.ndarray:
     if value.requires_grad and opened():
         raise TypeError("got a tensor that requires a gradient, which no tape gives: pass `.detach()`")
     return value.detach().numpy()
+
+
+def numbers_of(value: Any) -> np.ndarray:
+    """The numbers of anything that NumPy makes an array of.
+
+    Raises
+    ------
+    TypeError
+        When it makes none, when some are masked, or lie outside of the memory that `value` is a view of.
+    """
+    if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
+        raise TypeError("got an array some of whose numbers are masked: fill them, as by `.filled(0)`")
+    try:
+        array = np.asarray(value)
+    except ValueError as wrong:
+        raise TypeError(f"got {type(value).__name__} that is no array: {wrong}") from None
+    return _inside(array)
+
+
+def _inside(array: np.ndarray) -> np.ndarray:
+    if not _is_inside(array):
+        raise TypeError("got a view that reaches beyond the memory of what it is a view of")
+    return array
 
 
 def is_plain(array: np.ndarray) -> bool:

@@ -133,7 +133,7 @@ class Component:
     def from_numpy(self, values: Any) -> None:
         """Sets its numbers to those of an array of the same shape."""
         buffer = self.whole.require()
-        array = access.fitting_array(self, np.asarray(values))
+        array = access.fitting_array(self, access.given_array(self, values))
         if opened():
             opened()[-1].given(self, array)
         else:

@@ -227,7 +227,7 @@ class Field(Storage):
             When the shape differs, or the array's numbers cannot be numbers of the field's type.
         """
         buffer = self.require()
-        array = np.asarray(values)
+        array = access.given_array(self, values)
         if array.shape in (self.shape + self._columns(True), self.shape + self._columns(False)):
             array = array.reshape(self.full_shape)
         array = access.fitting_array(self, array)

@@ -88,7 +88,7 @@ class Known:
 
     def __init__(self, mirror: Mirror, array: np.ndarray) -> None:
         self.mirror = mirror
-        self.array = array
+        self.array = array.view()  # whose shape no one else can change in place
         self.relatives: list[Known] = []
         self.seen = self.first = self.wrote = 0
         self.by = ""

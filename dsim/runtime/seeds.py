@@ -98,7 +98,10 @@ def _one(field: Field, seed: Any) -> np.ndarray:
             message = f"{field.quoted} has shape {field.full_shape}: say in which direction to differentiate"
             raise GradientError(Diagnostic("argument", message, help="give `seed=` an array of that shape"))
         return np.array(1.0)
-    array = seed.to_numpy().reshape(seed.full_shape) if isinstance(seed, Field) else np.asarray(seed)
+    if isinstance(seed, Field):
+        array = seed.to_numpy().reshape(seed.full_shape)
+    else:
+        array = access.given_array(field, seed)
     if array.size == 1 and math.prod(field.full_shape) == 1:
         array = array.reshape(field.full_shape)
     return access.fitting_array(field, array)

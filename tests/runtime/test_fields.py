@@ -188,6 +188,60 @@ def test_vectors_of_integers_from_python_wrap_with_a_warning():
     assert n.to_numpy().tolist() == [[1, 2], [0, 0]]
 
 
+def test_single_numbers_of_vectors_fit_or_are_refused_as_those_of_fields():
+    v = ti.Vector.field(2, ti.i8, shape=2, name="v")
+    element, first = v[0], v.get_scalar_field(0)
+    for put in (lambda n: element.__setitem__(1, n), lambda n: first.__setitem__(1, n)):
+        with pytest.warns(ti.DsimWarning, match="300 does not fit into i8: it becomes 44"):
+            put(300)
+        with pytest.raises(ti.LaunchTypeError, match=r"`v` holds i8: 2\.5 is not an integer"):
+            put(2.5)
+    assert v.to_numpy().tolist() == [[0, 44], [44, 0]]
+    with pytest.raises(ti.LaunchTypeError, match="is not an integer"):
+        element.xy = [7, 1.5]  # none of both
+    with pytest.raises(ti.LaunchTypeError, match=r"cannot become a value of shape \(3,\)"):
+        element[:] = [1, 2, 3]
+    assert element.to_list() == v[0].to_list() == [0, 44]
+    element.yx = [1, 2]
+    assert v[0].to_list() == [2, 1]
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (np.ma.array([1.0, 2.0], mask=[True, False]), "numbers are masked"),
+        (np.lib.stride_tricks.as_strided(np.zeros(2), (2,), (10**9,)), "reaches beyond the memory"),
+        ([[1.0], [2.0, 3.0]], "got list that is no array"),
+    ],
+)
+def test_arrays_that_do_not_have_their_numbers_are_refused(given, message):
+    x = ti.field(ti.f64, shape=2, name="x", needs_grad=True)
+    v = ti.Vector.field(2, ti.f64, shape=2, name="v")
+
+    def direction():
+        with ti.ad.FwdMode(param=x, seed=given):
+            pass
+
+    for put in (
+        lambda: x.from_numpy(given),
+        lambda: v.fill(given),
+        lambda: v.__setitem__(0, given),
+        lambda: v.get_scalar_field(1).from_numpy(given),
+        direction,
+    ):
+        with pytest.raises(ti.LaunchTypeError, match=message):
+            put()
+
+
+def test_numbers_of_arrays_with_masks():
+    x = ti.field(ti.f64, shape=2, name="x")
+    x.from_numpy(np.ma.array([1.0, 2.0], mask=False))
+    assert x.to_numpy().tolist() == [1.0, 2.0]
+    for put in (lambda: x.__setitem__(0, np.ma.masked), lambda: x.fill(np.ma.masked)):
+        with pytest.raises(ti.LaunchTypeError, match="numbers are masked"):
+            put()
+
+
 def test_numbers_too_large_for_a_float_field_are_refused():
     x = ti.field(ti.f64, shape=(), name="x")
     with pytest.raises(TypeError, match="`x` holds f64: int too large"):

@@ -182,6 +182,22 @@ def test_interleaved_views_stay_apart(w, loss):
     assert np.isclose(w.grad[None], np.sin(1.0))
 
 
+@pytest.mark.filterwarnings("ignore:Setting the (shape|strides|dtype):DeprecationWarning")
+def test_an_array_whose_shape_changes_in_place_is_another_view(w, loss):
+    base, shape = np.array([1.0, 2.0, 3.0, 4.0]), (2, 2)
+    with ti.Tape(loss):
+        grow(base, w)
+        base.shape = shape
+        weigh(base, loss)
+    n = np.sin([[(2 + i) * 2 + j for j in range(2)] for i in range(2)])
+    assert np.isclose(w.grad[None], ([[1.0, 2.0], [3.0, 4.0]] * n).sum())
+    refused = pytest.raises(ti.LaunchTypeError, match="one of them as float64, the other as int64")
+    with refused, ti.Tape(loss):
+        grow(base, w)
+        base.dtype = np.int64
+        weigh(base, loss)
+
+
 def test_elements_that_share_memory_are_read(w, loss):
     base = np.array([1.0, 2.0, 3.0])
     window = np.lib.stride_tricks.sliding_window_view(base, 2)
