@@ -6,7 +6,7 @@ An over-approximation: guards are ignored, an index that is data reaches the who
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from functools import cached_property
+from typing import Any, Generic, TypeVar
 
 from dsim.analysis.affine import Affine, constant
 from dsim.analysis.effects import Access, Effects, effects, never_runs
@@ -16,7 +16,24 @@ from dsim.ir.nodes import Kernel, MemoryKey
 Numbers = tuple[tuple[int, int], ...]  # per axis from and to before which index
 
 
+T = TypeVar("T")
 Watch = list[int]  # 1 or 0, whether there is anything in it; then per axis from and to before which index
+
+
+class _lazily(Generic[T]):  # noqa: N801 (a decorator, as `property` is)
+    """Decorator: a property that is computed when it is first asked for, and kept in the object.
+
+    `functools.cached_property` takes a lock in Python 3.11, which a forked child may find taken for ever.
+    """
+
+    def __init__(self, make: Callable[[Any], T]) -> None:
+        self._make = make
+        self.__doc__ = make.__doc__
+
+    def __get__(self, owner: Any, kind: type) -> T:
+        """The value, which from then on is found in the object itself."""
+        made = owner.__dict__[self._make.__name__] = self._make(owner)
+        return made
 
 
 class Regions:
@@ -35,7 +52,7 @@ class Regions:
         self.fixed = fixed
         self._code = code
 
-    @cached_property
+    @_lazily
     def at(self) -> Callable[[tuple[object, ...]], tuple[Numbers, ...]]:
         """Gives the boxes, in the order of `keys`, of the launch with these arguments.
 
@@ -45,12 +62,12 @@ class Regions:
         """
         return self._code.boxes()  # type: ignore[return-value]
 
-    @cached_property
+    @_lazily
     def meets(self) -> Callable[[tuple[Watch, ...], tuple[object, ...]], bool]:
         """Says whether one of the boxes of a launch may meet the box that is watched at its place."""
         return self._code.meets()  # type: ignore[return-value]
 
-    @cached_property
+    @_lazily
     def widen(self) -> Callable[[tuple[Watch, ...], tuple[object, ...]], None]:
         """Widens each box that is watched so that it holds the launch's box at its place."""
         return self._code.widen()  # type: ignore[return-value]

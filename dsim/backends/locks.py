@@ -1,6 +1,7 @@
 """The lock under which everything is made that is made at first use: one thread at a time compiles.
 
-It is taken before Numba's own lock, never after it. A child of `os.fork` finds both free.
+It is taken before Numba's own lock, never after it, and short locks after both. A child of `os.fork` finds
+all of them free.
 """
 
 from __future__ import annotations
@@ -48,14 +49,26 @@ class _Compiling:
 
 
 COMPILING = _Compiling()
+_SHORT: list[threading.Lock] = []
+
+
+def short_lock() -> threading.Lock:
+    """A new lock for a few statements, which may take only such locks that were made before it."""
+    made = threading.Lock()
+    _SHORT.append(made)
+    return made
 
 
 def _before_fork() -> None:
     COMPILING.acquire()
     global_compiler_lock.acquire()
+    for lock in reversed(_SHORT):
+        lock.acquire()
 
 
 def _after_fork() -> None:
+    for lock in _SHORT:
+        lock.release()
     global_compiler_lock.release()
     COMPILING.release()
 

@@ -7,10 +7,10 @@ the notes.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from dsim.backends.locks import short_lock
 from dsim.runtime.registry import Registry
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ class _Clock:
 
     def __init__(self) -> None:
         self.now = 0
-        self._lock = threading.Lock()
+        self._lock = short_lock()
 
     def tick(self) -> int:
         """Goes on; what is written from now on has this time, or a later one."""

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import threading
 import weakref
 from bisect import bisect_right, insort
 from typing import Any
 
 import numpy as np
 
+from dsim.backends.locks import short_lock
 from dsim.runtime.aliases import extent
 
 _FIELDS: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()  # by where their memory begins
-_LOCK = threading.Lock()
+_LOCK = short_lock()
 _BEGINS: list[int] = []  # in order; also of fields that are gone
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
+from dsim.backends.locks import short_lock
+
 _MASK = (1 << 64) - 1
+_DRAWING = short_lock()
 
 
 class _Sequence:
@@ -16,11 +18,10 @@ class _Sequence:
     def __init__(self, seed: int, number: int) -> None:
         self.seed = seed
         self.number = number  # of the next launch
-        self._lock = threading.Lock()
 
     def draw(self) -> int:
         """The number of this launch."""
-        with self._lock:
+        with _DRAWING:
             number, self.number = self.number, self.number + 1
             return number
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import itertools
 import math
-import threading
 from typing import Any, Self
 
 import numpy as np
 
+from dsim.backends.locks import short_lock
 from dsim.diagnostics import Diagnostic, GradientError, LaunchError
 from dsim.ir.types import ScalarType
 from dsim.runtime import holders, turns
@@ -251,7 +251,7 @@ def drop_all() -> None:
     GIVEN.clear()
 
 
-_ALLOCATING = threading.Lock()
+_ALLOCATING = short_lock()
 GIVEN: Registry[Any] = Registry()  # roots that people placed
 COMPANIONS: Registry[Any] = Registry()
 

@@ -8,13 +8,14 @@ until then is its own, and what other tasks write from then on is not.
 from __future__ import annotations
 
 import itertools
-import threading
 from collections.abc import Callable, Iterable
 from contextvars import ContextVar
 from threading import get_ident
 
+from dsim.backends.locks import short_lock
+
 _numbers = itertools.count(1)
-_FIRST = threading.Lock()  # of two threads that begin at once, one comes first
+_FIRST = short_lock()  # of two threads that begin at once, one comes first
 
 
 # Its number; up to which number all turns came before it, because there was one thread; the numbers of others

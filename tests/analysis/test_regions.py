@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from dsim.analysis.regions import regions, written
+import threading
+from typing import Any
+
+from dsim.analysis.regions import Regions, regions, written
 from dsim.ir.types import f32, i32
 from tests.analysis.kernels import Program
 
@@ -98,3 +101,27 @@ def test_watching_hulls() -> None:
     assert not writes.meets((hull,), (9,))
     reads.widen((hull,), (20,))
     assert hull == [1, 3, 6, 0, 8]
+
+
+def test_nobody_waits_for_the_regions_of_others() -> None:
+    """A thread that is at it may stay so for ever, in the eyes of a forked child."""
+    begun, go = threading.Event(), threading.Event()
+
+    class Slow:
+        def boxes(self) -> object:
+            begun.set()
+            return go.wait(60)
+
+    code: Any = Slow()
+    thread = threading.Thread(target=lambda: Regions((), True, code).at)
+    thread.start()
+    begun.wait(60)
+    p = Program()
+    p.store(p.field("x", 8), 3, value=1.0)
+    other = threading.Thread(target=lambda: written(p.kernel()).at(()), daemon=True)
+    other.start()
+    other.join(10)
+    waits = other.is_alive()
+    go.set()
+    thread.join()
+    assert not waits

@@ -1,11 +1,13 @@
 """The lock of compilation: one thread at a time, by recursion as deep as a kernel is nested."""
 
+import os
 import sys
 import threading
+import time
 
 import pytest
 
-from dsim.backends.locks import COMPILING
+from dsim.backends.locks import COMPILING, short_lock
 
 
 def down(depth: int) -> int:
@@ -44,3 +46,25 @@ def test_one_thread_at_a_time():
     for t in threads:
         t.join()
     assert max(most) == 1
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
+def test_a_forked_child_finds_short_locks_free():
+    lock, held = short_lock(), threading.Event()
+
+    def work():
+        with lock:
+            held.set()
+            time.sleep(0.05)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    held.wait()
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if lock.acquire(timeout=1) else 1)
+    assert os.waitpid(child, 0)[1] == 0
+    assert lock.acquire(timeout=1)
+    lock.release()
+    thread.join()
