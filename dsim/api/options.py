@@ -93,7 +93,7 @@ def init(
     cpu_max_num_threads : int
         The most threads that a launch uses; 0 for as many as there are.
     deterministic : bool
-        Sums of floats come out bit for bit the same in every run on the same number of threads.
+        Sums of floats come out bit for bit the same in every run on one machine, for any number of threads.
     strict : bool
         Warnings about kernels are errors.
     fast_math : bool

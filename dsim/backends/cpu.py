@@ -51,7 +51,7 @@ class Compiled:
     strides : mapping
         Element strides of memories that are not in C order.
     threads : int
-        How many threads its loops are split among; 1: none.
+        The most threads that its loops are split among; 1: none.
     """
 
     kernel: Kernel
@@ -164,9 +164,9 @@ def compile_kernel(
     strides : mapping, optional
         Element strides of memories that are not in C order.
     threads : bool or int
-        Whether parallel loops may use several threads; or for how many they are compiled.
+        Whether parallel loops may use several threads; or how many at most.
     deterministic : bool
-        Whether sums must not depend on the order in which threads come.
+        Whether sums must not depend on the order in which threads come, nor on how many there are.
     facts : Effects, optional
         The analysis's facts about this very kernel, where they are at hand.
     """

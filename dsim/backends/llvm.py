@@ -67,7 +67,7 @@ def emit(kernel: Kernel, target: Target, wishes: Wishes, facts: Effects | None =
     entry.f.jump("leave")
     entry.f.open("leave")
     write_returns(k, entry.f)
-    return _finish(k, bool(plans.found))
+    return _finish(k, bool(plans.found) and wishes.threads > 1)
 
 
 def emit_search(
@@ -113,7 +113,11 @@ def _finish(k: KernelWriter, parallel: bool) -> Emitted:
 
 
 class _Schedules:
-    """The schedules of the loops that are worth several threads."""
+    """The schedules of the loops that are worth several threads.
+
+    Where sums are to be the same for any number of threads, one thread runs the chunks of many, and what
+    would need atomics runs alone.
+    """
 
     def __init__(self, kernel: Kernel, wishes: Wishes, facts: Effects | None) -> None:
         self.kernel = kernel
@@ -126,7 +130,7 @@ class _Schedules:
 
     def parallel(self, loop: For) -> bool:
         """Whether `loop` is to be split among threads."""
-        if self.wishes.threads <= 1:
+        if self.wishes.threads <= 1 and not self.wishes.deterministic:
             return False
         if self.facts is None:
             self.facts = effects(self.kernel)

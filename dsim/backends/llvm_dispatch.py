@@ -39,14 +39,16 @@ end:
 MEMORY = 3
 _FIRST_WAIT = 4  # the longest is about half a second, or 4096 launches
 
-_DISPATCHED = "ptr %frame, ptr %task, i64 %first, i64 %count, ptr %own, i64 %trips"
+_DISPATCHED = "ptr %frame, ptr %task, i64 %first, i64 %count, ptr %own, i64 %trips, i64 %most"
 _DISPATCH = f"""define void @dsim_dispatch({_DISPATCHED}) {PLAIN} {{
 entry:
   %dims = alloca i64
   %none = alloca [2 x i64]
 {_slot("alone_at", 0, "%own")}{_slot("wait_at", 1, "%own")}{_slot("next_wait_at", 2, "%own")}\
 {_slot("runtime_at", frame.RUNTIME)}  %runtime = load ptr, ptr %runtime_at, align 8
-{_slot("threads_at", frame.THREADS, "%runtime")}  %threads = load i64, ptr %threads_at, align 8
+{_slot("threads_at", frame.THREADS, "%runtime")}  %there = load i64, ptr %threads_at, align 8
+  %few = icmp slt i64 %there, %most
+  %threads = select i1 %few, i64 %there, i64 %most
 {_slot("busy", frame.BUSY, "%runtime")}  %many = icmp sgt i64 %count, 1
   %some = icmp sgt i64 %threads, 1
   %both = and i1 %many, %some
@@ -176,7 +178,7 @@ grow:
 
 
 def dispatch(module: Module) -> str:
-    """The function ``(frame, task, first chunk, number of chunks, its slots, iterations)``."""
+    """The function ``(frame, task, first chunk, number of chunks, its slots, iterations, most threads)``."""
     module.declare("llvm.readcyclecounter", "declare i64 @llvm.readcyclecounter()")
     module.share("dsim_worker", _WORKER)
     return module.share("dsim_dispatch", _DISPATCH)

@@ -45,9 +45,9 @@ class Wishes:
     deferred : frozenset
         The indices of the top-level loops that may look at their checks afterwards.
     threads : int
-        How many threads there are to split loops among; 1: none is split.
+        The most threads that a loop is split among; 1: none is split.
     deterministic : bool
-        Whether sums of floats must not depend on which thread comes first.
+        Whether sums of floats must not depend on which thread comes first, nor on how many there are.
     """
 
     unchecked: Callable[[int], bool]

@@ -236,7 +236,7 @@ def _write_run(k: KernelWriter, entry: Writer, task: Task, s: Schedule, slots: _
     run = llvm_dispatch.dispatch(f.module)
     for phase, first in enumerate(("0", chunks) if s.held else ("0",)):
         own = frame.address(f, slots.runs + phase * llvm_dispatch.MEMORY)
-        numbers = f"i64 {first}, i64 {chunks}, ptr {own}, i64 {trips}"
+        numbers = f"i64 {first}, i64 {chunks}, ptr {own}, i64 {trips}, i64 {k.wishes.threads}"
         f.do(f"call void @{run}(ptr %frame, ptr @{task.name}_chunk, {numbers})")
         llvm_stops.end_if_stopped(entry)
     for i, c in enumerate(s.private):

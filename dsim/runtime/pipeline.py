@@ -20,6 +20,7 @@ from dsim.autodiff import compares_final_values, expand
 from dsim.backends import cpu, python_source
 from dsim.backends.cpu_runtime import thread_count
 from dsim.backends.faults import Fault
+from dsim.backends.llvm_plans import MOST_CHUNKS
 from dsim.backends.python_source import runner
 from dsim.diagnostics import Diagnostic
 from dsim.frontend.lowered import LoopConfig
@@ -107,9 +108,9 @@ def _stopped(kernel: Kernel, meant: Callable[[Memory], bool], writes: bool) -> K
     return replace(kernel, body=block(kernel.body))
 
 
-def _cut(kernel: Kernel, threads: int) -> Kernel:
+def _cut(kernel: Kernel, at_once: int) -> Kernel:
     """`kernel`, without calls, as it is run: with loops that save no more than they may."""
-    return strips(logged(kernel), current().loop_memory, threads)
+    return strips(logged(kernel), current().loop_memory, at_once)
 
 
 class Machine(Protocol):
@@ -151,12 +152,12 @@ def machine(kernel: Kernel, backend: str, checked: bool) -> Machine:
 
 def _compiled(kernel: Kernel, checked: bool) -> cpu.Compiled:
     chosen = current()
-    kernel = finish(_cut(without_calls(kernel), 1 if chosen.threads == 1 else thread_count()))
+    threads = min(chosen.threads, thread_count()) if chosen.threads > 0 else thread_count()
+    at_once = MOST_CHUNKS if chosen.deterministic else threads
+    kernel = finish(_cut(without_calls(kernel), at_once))
     facts = effects(kernel)
     known = bounds(kernel, facts) if checked else None
-    return cpu.compile_kernel(
-        kernel, known, threads=chosen.threads != 1, deterministic=chosen.deterministic, facts=facts
-    )
+    return cpu.compile_kernel(kernel, known, threads=threads, deterministic=chosen.deterministic, facts=facts)
 
 
 BACKENDS: dict[str, Callable[[Kernel, bool], Machine]] = {

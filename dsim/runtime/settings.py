@@ -31,7 +31,7 @@ class Settings:
     threads : int
         The most threads that a launch may use; 0 for as many as the machine has.
     deterministic : bool
-        Sums of floats do not depend on which thread comes first.
+        Sums of floats do not depend on which thread comes first, nor on how many there are.
     strict : bool
         Warnings about kernels are errors.
     fast_math : bool
