@@ -95,7 +95,7 @@ class Drawing(Choosing):
         if VIEWS in self.has:
             fields = [*as_arrays(self, tuple(fields)), *bases(rng, n, m)]
             self.views = Views(self, self.sizes, tuple(fields))
-        if ONCE in self.has and self.chance(90):
+        if ONCE in self.has:
             fields = [f if f.integers else replace(f, needs_grad=True) for f in fields]
         self.fields = (*fields, loss)
 

@@ -11,10 +11,10 @@ from dsim.api.kernels import Func
 from dsim.autodiff.forward import Tangents
 from dsim.frontend import struct_methods
 from dsim.ir.primitives import TABLE
-from dsim.runtime import arguments, mirrors
+from dsim.runtime import arguments, by_hand, mirrors
 from dsim.runtime.components import Component
 from dsim.runtime.contexts import dispatch
-from dsim.runtime.kernel import Kernel
+from dsim.runtime.forms import Form
 from tests.fuzz.running import KINDS, run
 from tests.fuzz.trial import WrongNumberError
 
@@ -52,11 +52,11 @@ def _a_write_is_not_recorded(patch: Patch) -> None:
 
 
 def _nothing_is_refused(patch: Patch) -> None:
-    def grad(self: Kernel, *args: object) -> None:
-        with self.at(*args) as (form, values):
-            dispatch(form.adjoint(self._with_gradient(form), "bar").form.guarded(), values)
+    def backward(form: Form, values: tuple[object, ...]) -> None:
+        active = form.spread(by_hand._asked(form))
+        dispatch(form.adjoint(active, "bar").form.guarded(), values)
 
-    patch.setattr(Kernel, "grad", grad)
+    patch.setattr(by_hand, "backward", backward)
 
 
 def _tangents_of_minima_are_wrong(patch: Patch) -> None:
@@ -70,7 +70,7 @@ FAULTS: dict[str, tuple[Callable[[Patch], None], int]] = {
     "redefined": (_new_numbers_are_not_seen, 2),
     "views": (_views_share_nothing, 3),
     "writes": (_a_write_is_not_recorded, 3),
-    "hand": (_nothing_is_refused, 2),
+    "hand": (_nothing_is_refused, 4),
     "forward": (_tangents_of_minima_are_wrong, 1),
 }
 
