@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from dsim.backends import llvm_stops, llvm_windows
+from dsim.backends.llvm_cost import known_trips
 from dsim.backends.llvm_text import TYPE, Function
 from dsim.backends.llvm_windows import Windows
 from dsim.backends.llvm_wrapping import wraps
@@ -70,13 +71,21 @@ def counted(
     free = s.parallel and not (w.f.module.exact and s.carried)
     if s.step == -1 and free and s.goes_on is None:
         s, start, stop = replace(s, step=1), w.plus(stop, 1), w.plus(start, 1)
-    if every > 1:
+    if not every or not llvm_stops.innermost(s):
+        return _trips(w, s, start, stop, init, every)
+
+    def blocks() -> tuple[str, ...]:
         return llvm_stops.in_blocks(w, s, every, (start, stop), init, lambda *some: _trips(w, s, *some))
-    return _trips(w, s, start, stop, init, asks=every == 1)
+
+    if not w.loops or known_trips(s) is not None or not llvm_stops.repeatable(s):
+        return blocks()
+    edges = (start, stop) if s.step > 0 else (stop, start)
+    most = every * abs(s.step)
+    return llvm_stops.either(w, edges, most, s.carried, lambda: _trips(w, s, start, stop, init), blocks)
 
 
 def _trips(
-    w: Writer, s: For, start: Length, stop: Length, init: tuple[str, ...], *, asks: bool = False
+    w: Writer, s: For, start: Length, stop: Length, init: tuple[str, ...], every: int = 0
 ) -> tuple[str, ...]:
     f, step = w.f, s.step
     windows = llvm_windows.find(w, s)
@@ -94,12 +103,12 @@ def _trips(
         goes_on = f.let(f"select i1 {goes_on}, i1 {w.env[s.goes_on]}, i1 false")
     f.fork(goes_on, body, end)
     f.open(body)
-    if asks:
-        llvm_stops.ask(w)
     _bind_index(w, s.index, index)
-    values = w.block(s.body)
-    carried.close(values, f.block)
+    values = w.trip(s.body)
     following = f.let(f"add nsw i64 {index}, {step}")
+    if every:
+        llvm_stops.ask_at(w, following, every)
+    carried.close(values, f.block)
     f.close_phi(at, following, f.block)
     f.jump(test, _hint(w, s))
     f.open(end)
@@ -132,7 +141,7 @@ def _windowed(
     carried = _Carried(w, s.carried, init, head)
     windows.open(head)
     _bind_index(w, s.index, index)
-    values = w.block(s.body)
+    values = w.trip(s.body)
     left = windows.close()
     carried.close(values, f.block)
     following = f.let(f"add nsw i64 {index}, 1")
@@ -159,23 +168,42 @@ def _bind_index(w: Writer, v: Var, index: str) -> None:
 
 def repeat(w: Writer, s: While) -> None:
     """A `While`."""
+    ends = llvm_stops.bound(s)
+    if llvm_stops.short(s):
+        results = _repeated(w, s)
+    elif ends is None:
+        results = _repeated(w, s, llvm_stops.copies(s))
+    else:
+        edges, most = (w.exact(ends[0]), w.exact(ends[1])), llvm_stops.block_of(s)
+        results = llvm_stops.either(
+            w, edges, most, s.carried, lambda: _repeated(w, s), lambda: _repeated(w, s, 1)
+        )
+    w.env.update(zip(s.results, results, strict=True))
+
+
+def _repeated(w: Writer, s: While, copies: int = 0) -> tuple[str, ...]:
+    """Writes a `While`, with one question for so many `copies` of its body, none for 0; its results."""
     f = w.f
-    test, body, end = f.label("while"), f.label("body"), f.label("done")
+    test, end = f.label("while"), f.label("done")
     before = f.block
     f.jump(test)
     f.open(test)
     carried = _Carried(w, s.carried, w.values(s.init), before)
-    (goes_on,) = w.block(s.condition)
-    f.fork(goes_on, body, end)
-    f.open(body)
-    if not llvm_stops.short(s):
-        llvm_stops.ask(w)
-    values = w.block(s.body)
+    values, left = w.values(s.carried), []
+    for copy in range(max(1, copies)):
+        w.env.update(zip(s.carried, values, strict=True))
+        (goes_on,) = w.block(s.condition)
+        left.append((values, f.block))
+        body = f.label("body")
+        f.fork(goes_on, body, end)
+        f.open(body)
+        if copies and not copy:
+            llvm_stops.ask(w)
+        values = w.trip(s.body)
     carried.close(values, f.block)
     f.jump(test, _hint(w, s))
     f.open(end)
-    for result, var in zip(s.results, s.carried, strict=True):
-        w.env[result] = w.env[var]
+    return tuple(f.phi(TYPE[v.type], [(x[i], at) for x, at in left]) for i, v in enumerate(s.carried))
 
 
 def plain(f: Function, start: str, stop: str, step: int, body: Callable[[str], None]) -> None:

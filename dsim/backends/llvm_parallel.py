@@ -77,7 +77,7 @@ def _write_body(k: KernelWriter, task: Task, s: Schedule, name: str, *, shared: 
     later = loop.index in k.wishes.deferred
     if later:
         w.start_flag()
-    carried = llvm_loops.counted(w, loop, first, last, init, int(llvm_stops.every(loop) == 1))
+    carried = llvm_loops.counted(w, loop, first, last, init, llvm_stops.every_inside(loop))
     if later:
         w.look_at_flag(k.number(loop))
     llvm_partials.stop(w, s.partials, carried)
@@ -114,7 +114,7 @@ def _write_chunk(k: KernelWriter, task: Task, s: Schedule, slots: _Slots) -> Non
     length = llvm_stops.every(task.loop)
     if s.partials:
         _sum_blocks(w, chunk, s, slots, callee, memories + own, asks=length > 0)
-    elif length:
+    elif length and not llvm_stops.every_inside(task.loop):
         _in_pieces(w, chunk, length, lambda *edges: _call(f, callee, edges, "null", memories + own))
     else:
         _call(f, callee, (chunk.lo, chunk.hi), "null", memories + own)

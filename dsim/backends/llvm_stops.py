@@ -1,10 +1,13 @@
 """Where machine code asks whether its launch is to stop, and how it leaves then.
 
 The flag is a slot of the launch's frame. A question is a load, a comparison and a branch that is never
-taken; in a loop that becomes vectors it would cost the vectors. So loops that are short for certain do not
-ask, innermost ones ask between blocks of trips, those around a loop that asks and those that repeat while a
-condition holds ask in each trip. Who asked and is to stop leaves its function at once, as one that lacks
-memory does: what it holds is freed, and fields that an adjoint has written again are put back.
+taken; in a loop that becomes vectors it would cost the vectors, and in a short one it shows. So loops that
+are short for certain do not ask; innermost ones ask between blocks of trips, and small ones inside of others
+have code without blocks for short runs; those around others ask where their index is a multiple of a power
+of two; those that repeat while a condition holds ask once in a few trips, which are written out. How many
+instructions may run between two questions is the sum over what is nested (`_quiet`). Who asked and is to
+stop leaves its function at once, as one that lacks memory does: what it holds is freed, and fields that an
+adjoint has written again are put back.
 """
 
 from __future__ import annotations
@@ -15,71 +18,159 @@ from dsim.backends import llvm_frame as frame
 from dsim.backends.llvm_cost import cost, known_trips, one
 from dsim.backends.llvm_text import TYPE, Function
 from dsim.backends.llvm_writer import Length, Writer
-from dsim.ir.nodes import Block, Const, For, If, Let, Var, While
+from dsim.ir.nodes import Accumulate, Block, Const, For, If, Let, Load, Store, Var, While
+from dsim.ir.walk import binds, statements
 
-_QUIET = 1 << 20  # simple instructions between two questions: a few milliseconds, if they wait for memory too
-_UNROLLED = 1 << 11  # simple instructions of an inner loop from which LLVM does not write it out
+_SHORT = 1 << 20  # simple instructions of a loop that does not ask: a few milliseconds, with waits for memory
+_BLOCK = 1 << 18  # of a block of trips of an innermost loop
+_QUIET = 1 << 22  # between two questions of a loop around others
+_UNROLLED = 1 << 11  # of an inner loop from which LLVM does not write it out
+_PIECE = 1 << 10  # trips for which a call is nothing
+_TINY = 64  # of a loop's body for which a question, or blocks, would cost more than is lost in the noise
+_COPIES = 8  # trips of a `While`, at most, that are written out
+
+Values = tuple[str, ...]
 
 
 def every(s: For) -> int:
     """After how many trips `s` asks: a power of two; 0 when it never does, being short."""
-    each = _quiet(s.body)
-    if each is None:
-        return 1
-    trips = known_trips(s)
-    if trips is not None and trips * (each + 1) <= _QUIET:
+    each, trips = _quiet(s.body) + 1, known_trips(s)
+    if trips is not None and trips * each <= _SHORT and not _asks(s.body):
         return 0
-    if any(isinstance(i, For) and _whole(i) > _UNROLLED for i in s.body.statements):
-        return 1  # it becomes no vectors
-    return 1 << max(0, (_QUIET // (each + 1)).bit_length() - 1)
+    most = (_BLOCK if innermost(s) else _QUIET) // each
+    if s.step % 2 == 0 and not innermost(s):
+        return 1
+    return 1 << max(0, most.bit_length() - 1)
 
 
-def _quiet(block: Block) -> int | None:
-    """How many simple instructions a run of `block` is at most; None when something in it asks."""
+def every_inside(s: For) -> int:
+    """The same for the function of a parallel loop, where that is not called for blocks of trips instead."""
+    trips = every(s)
+    return 0 if innermost(s) or trips >= _PIECE else trips
+
+
+def innermost(s: For) -> bool:
+    """Whether `s` may become vectors: what is in it does not ask, and LLVM writes it out."""
+    return not _asks(s.body) and not any(
+        isinstance(i, For) and _whole(i) > _UNROLLED for i in s.body.statements
+    )
+
+
+def _asks(block: Block) -> bool:
+    return any(
+        (isinstance(s, While) and not short(s))
+        or (isinstance(s, For) and every(s) > 0)
+        or (isinstance(s, If) and (_asks(s.then) or _asks(s.orelse)))
+        for s in block.statements
+    )
+
+
+def _quiet(block: Block) -> int:
+    """How many simple instructions of a run of `block` follow on one another, at most, without a question."""
     total = 0
     for s in block.statements:
-        inside = _inside(s) if isinstance(s, For | While | If) else one(s)
-        if inside is None:
-            return None
-        total += inside
+        if isinstance(s, If):
+            total += _quiet(s.then) + _quiet(s.orelse)
+        elif isinstance(s, While):
+            total += _quiet_while(s)
+        elif isinstance(s, For):
+            total += _quiet_for(s)
+        else:
+            total += one(s)
     return total
 
 
-def _inside(s: For | While | If) -> int | None:
-    if isinstance(s, If):
-        then, orelse = _quiet(s.then), _quiet(s.orelse)
-        return None if then is None or orelse is None else then + orelse
-    if isinstance(s, While):
-        return counted(s) if short(s) else None
-    return None if every(s) else _whole(s)
+def _quiet_for(s: For) -> int:
+    most = [n for n in (every(s), known_trips(s)) if n]
+    return min(most, default=0) * (_quiet(s.body) + 1)
+
+
+def _quiet_while(s: While) -> int:
+    most = counted(s)
+    if most is not None and most <= _SHORT:
+        return most
+    each = _each(s)
+    return copies(s) * each if bound(s) is None else _BLOCK
+
+
+def block_of(s: While) -> int:
+    """How many trips of a loop that counts need no question."""
+    return _BLOCK // _each(s)
+
+
+def _each(s: While) -> int:
+    return _quiet(s.condition) + _quiet(s.body) + 1
+
+
+def copies(s: While) -> int:
+    """How many trips of a loop that asks are written out, one question for all of them."""
+    return min(_COPIES, max(1, _TINY // (cost(s.condition) + cost(s.body) + 1))) if repeatable(s) else 1
+
+
+def repeatable(s: For | While) -> bool:
+    """Whether writing the body of `s` more than once is cheap."""
+    return cost(s.body) <= _TINY and all(
+        isinstance(i, Let | Load | Store | Accumulate | If) for i in statements(s.body)
+    )
+
+
+# loops that count with ``while`` ------------------------------------------------------------------
 
 
 def short(s: While) -> bool:
-    """Whether `s` counts up to a number, ``while n < 10: …; n += 1``, and is short with all of its trips."""
+    """Whether `s` counts up to a number, ``while n < 10 and …: …; n += 1``, and is short with all trips."""
     most = counted(s)
-    return most is not None and most <= _QUIET
+    return most is not None and most <= _SHORT
 
 
 def counted(s: While) -> int | None:
     """Simple instructions of all trips of such a loop; None for any other."""
-    match s.condition:
-        case Block((Let(var=go, op="lt", args=(Var() as n, Const(value=bound))),), (after,)) if after == go:
-            pass
-        case _:
-            return None
-    k = s.carried.index(n) if n in s.carried else -1
-    first, each = s.init[k] if k >= 0 else None, _quiet(s.body)
-    if not isinstance(first, Const) or not n.type.is_integer or each is None:
+    most = [
+        int(last.value) - int(first.value)
+        for _, first, last in _counters(s)
+        if isinstance(first, Const) and isinstance(last, Const)
+    ]
+    return max(0, min(most)) * (_each(s) + 1) if most and not _asks(s.body) else None
+
+
+def bound(s: While) -> tuple[Var | Const, Var | Const] | None:
+    """From what to what `s` counts, if it counts up by one to a value that stays, and that is all."""
+    inside = {v for i in statements(Block((s,))) for v in binds(i)} | set(s.carried)
+    if len(s.condition.statements) != 1 or not repeatable(s):
         return None
-    made = next((i for i in s.body.statements if isinstance(i, Let) and i.var == s.body.yields[k]), None)
-    if made is None or made.op != "add" or made.args[0] != n or made.args[1] != Const(1, n.type):
-        return None
-    return max(0, int(bound) - int(first.value)) * (each + 2)
+    return next(((first, last) for _, first, last in _counters(s) if last not in inside), None)
+
+
+def _counters(s: While) -> list[tuple[Var, Var | Const, Var | Const]]:
+    """The integers without which `s` does not go on: each with its first value, and what it stays below."""
+    made = {i.var: i for i in (*s.condition.statements, *s.body.statements) if isinstance(i, Let)}
+    needed, found = list(s.condition.yields), []
+    while needed:
+        v = needed.pop()
+        test = made.get(v) if isinstance(v, Var) else None
+        if test is not None and test.op == "band":
+            needed += test.args
+        elif test is not None and test.op == "lt" and test.args[0] in s.carried:
+            n, last = test.args
+            k = s.carried.index(n)
+            after = s.body.yields[k]
+            step = made.get(after) if isinstance(after, Var) else None
+            if (
+                n.type.is_integer
+                and step is not None
+                and step.op == "add"
+                and step.args == (n, Const(1, n.type))
+            ):
+                found.append((n, s.init[k], last))
+    return found
 
 
 def _whole(s: For) -> int:
     """Simple instructions of all trips of a loop, if their number is known."""
     return (known_trips(s) or 0) * (1 + cost(s.body))
+
+
+# questions ----------------------------------------------------------------------------------------
 
 
 def ask(w: Writer) -> None:
@@ -118,6 +209,44 @@ def end_if_stopped(entry: Writer) -> None:
     entry.free_all()
     f.jump(entry.leave)
     f.open(go)
+
+
+def ask_at(w: Writer, index: str, every: int) -> None:
+    """Asks if `index` is a multiple of `every`, a power of two."""
+    f = w.f
+    if every == 1:
+        ask(w)
+        return
+    go, due = f.label("quiet"), f.label("due")
+    rest = f.let(f"and i64 {index}, {every - 1}")
+    f.fork(f.let(f"icmp ne i64 {rest}, 0"), go, due, w.likely)
+    f.open(due)
+    ask(w)
+    f.jump(go)
+    f.open(go)
+
+
+def either(
+    w: Writer,
+    edges: tuple[Length, Length],
+    most: int,
+    carried: tuple[Var, ...],
+    quick: Callable[[], Values],
+    asking: Callable[[], Values],
+) -> Values:
+    """Writes a loop twice: as `quick` does for runs between `edges` that are no longer than `most`."""
+    f = w.f
+    small, large, end = f.label("short"), f.label("long"), f.label("either")
+    length = f.let(f"sub i64 {edges[1]}, {edges[0]}")
+    f.fork(f.let(f"icmp ule i64 {length}, {most}"), small, large, w.likely)
+    written = []
+    for label, write in ((large, asking), (small, quick)):
+        f.open(label)
+        values = w.apart(write)
+        written.append((values, f.block))
+        f.jump(end)
+    f.open(end)
+    return tuple(f.phi(TYPE[v.type], [(x[i], at) for x, at in written]) for i, v in enumerate(carried))
 
 
 def in_blocks(

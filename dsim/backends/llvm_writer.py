@@ -104,6 +104,7 @@ class Writer:
         self.regular: set[Var] = set()  # integers that change evenly from trip to trip, if at all
         self.flag = ""  # the slot that notes clamped indices, while those are looked at after the loop
         self.dry = False  # whether fields stay as they are: only faults are looked for
+        self.loops = 0  # how many are around what is written now
         self.stack = 0  # bytes of buffers on the stack
         self._known: dict[object, Any] = {}
         self._made: list[object] = []  # keys of `_known` in the order in which they were added
@@ -196,10 +197,27 @@ class Writer:
             self.handlers[type(s)](self, s)
         yields = self.values(block.yields)
         self.release(held)
+        self._forget(made)
+        return yields
+
+    def trip(self, block: Block) -> tuple[str, ...]:
+        """Writes the body of a loop; the operands that it yields."""
+        self.loops += 1
+        yields = self.block(block)
+        self.loops -= 1
+        return yields
+
+    def apart(self, write: Callable[[], tuple[str, ...]]) -> tuple[str, ...]:
+        """What `write` gives, which writes what may not run: what it remembers does not count behind it."""
+        made = len(self._made)
+        values = write()
+        self._forget(made)
+        return values
+
+    def _forget(self, made: int) -> None:
         for key in self._made[made:]:
             del self._known[key]
         del self._made[made:]
-        return yields
 
     def release(self, down_to: int) -> None:
         """Frees the private buffers made after the first `down_to`."""
