@@ -15,6 +15,7 @@ from dsim.frontend.values import (
     Field,
     Mat,
     Opaque,
+    Record,
     StructElement,
     StructField,
     Value,
@@ -95,6 +96,9 @@ def element(f: Frame, target: ast.expr) -> Element | StructElement:
     """The element of a memory that `target` names, to be written."""
     found = f.place(target)
     if not isinstance(found, Element | StructElement):
+        if subscripts.root_local(f, target, Record) is not None:
+            message = "a member of a dataclass that is an argument cannot be changed"
+            f.refuse("type", message, target, help="copy it to a local first, or keep it in a field")
         whole = isinstance(found, Field | StructField)
         what = f"the whole of {describe(found)}" if whole else describe(found)
         f.refuse(

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any, get_args, get_origin
 
 from dsim.diagnostics import KernelSyntaxError
-from dsim.frontend import callables, derive, elementary, own, recursion
+from dsim.frontend import callables, derive, elementary, own, records, recursion
 from dsim.frontend.callables import Plain
 from dsim.frontend.captures import Path, Surroundings
 from dsim.frontend.exits import assigned
@@ -396,6 +396,8 @@ def _typed(f: Frame, inner: Frame, name: str, value: Value, annotation: Any) -> 
     kind = struct_type(annotation)
     if kind is not None:
         return as_type(f, value, kind, name)
+    if records.is_record(annotation):
+        records.check(f, inner.name, name, value, annotation)
     if isinstance(value, list) and value and all(is_scalar(v) or isinstance(v, Mat | list) for v in value):
         return operand(f.emit, value)
     return value

@@ -20,6 +20,7 @@ from dsim.frontend.values import (
     Opaque,
     Partial,
     Range,
+    Record,
     Struct,
     StructField,
     Unrolled,
@@ -33,7 +34,7 @@ from dsim.frontend.values import (
 from dsim.ir.nodes import Const
 from dsim.ir.types import ScalarType
 
-_KNOWN = (Field, StructField, Opaque, Unrolled, Grid, Range, Method, Keywords, LocalFunc, Partial)
+_KNOWN = (Field, StructField, Opaque, Unrolled, Grid, Range, Method, Keywords, LocalFunc, Partial, Record)
 
 
 def buffered(f: Frame, name: str, value: Mat) -> Element:

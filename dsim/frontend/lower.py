@@ -25,12 +25,13 @@ from dsim.frontend.memories import Memories
 from dsim.frontend.names import imported
 from dsim.frontend.parameters import parameter
 from dsim.frontend.problems import RefusedError
+from dsim.frontend.records import RecordType, is_record
 from dsim.frontend.scope import RESULT, RETURNED
 from dsim.frontend.source import FunctionText, parse, read
 from dsim.frontend.struct_types import is_host_struct
 from dsim.frontend.structure import same, scalars
 from dsim.frontend.types import ArrayType, MatrixType, array_type, is_template
-from dsim.frontend.values import Field, Mat, Opaque, Poison, StructField, Value, size
+from dsim.frontend.values import Field, Mat, Opaque, Poison, Record, StructField, Value, size
 from dsim.ir import sites
 from dsim.ir.build import TRUE
 from dsim.ir.nodes import Atom, Kernel, Memory, Origin
@@ -223,28 +224,61 @@ class _Lowering:
 
     def _parameter(self, a: ast.arg, annotation: Any, bound: Mapping[str, Any]) -> None:
         f = self.frame
-        if a.arg in bound:
-            value = imported(f, bound[a.arg], _path_of(bound[a.arg], a.arg), a)
-            f.bind(a.arg, _renamed(value, a.arg, array_type(annotation)), a)
+        kind = bound.get(a.arg)
+        if isinstance(kind, RecordType):
+            f.bind(a.arg, self._record(a, kind, bound), a)
             return
-        made = parameter(self.emit, a.arg, annotation)
-        if made is None:
-            self._refuse_parameter(a, annotation)
-        self.params.append(made[0])
-        value = made[1]
+        value = self._value(a, a.arg, annotation, bound)
         if isinstance(value, Mat) and (f.name, a.arg) in self.c.buffered:
             value = buffered(f, a.arg, value)
         f.bind(a.arg, value, a)
 
-    def _refuse_parameter(self, a: ast.arg, annotation: Any) -> NoReturn:
-        help = f"annotate it: `{a.arg}: ds.f32`"
+    def _record(self, a: ast.arg, kind: RecordType, bound: Mapping[str, Any]) -> Record:
+        members: dict[str, Value] = {}
+        for name, annotation in kind.members.items():
+            if isinstance(annotation, RecordType):
+                members[name] = self._record(a, annotation, bound)
+            else:
+                members[name] = self._value(a, f"{kind.name}.{name}", annotation, bound)
+        return Record(kind.kind, kind.name, members)
+
+    def _value(self, a: ast.arg, name: str, annotation: Any, bound: Mapping[str, Any]) -> Value:
+        """What the parameter `name`, or member of one, stands for; `a` is where it stands."""
+        f = self.frame
+        if name in bound:
+            value = imported(f, bound[name], _path_of(bound[name], name), a)
+            return _renamed(value, name, array_type(annotation))
+        made = parameter(self.emit, name, annotation)
+        if made is None:
+            self._refuse_parameter(a, name, annotation)
+        self.params.append(made[0])
+        return made[1]
+
+    def _refuse_parameter(self, a: ast.arg, name: str, annotation: Any) -> NoReturn:
+        what, help = f"parameter `{name}`", f"annotate it: `{name}: ds.f32`"
+        if name != a.arg:
+            what = f"member `{name}`"
+            help = "annotate it with a type of numbers, `ds.types.ndarray()`, `ds.template()` or a dataclass"
         if annotation is None:
-            self.frame.refuse("argument", f"the parameter `{a.arg}` has no type", a, help=help)
+            known = "has no type" if name == a.arg else "has no type that is known"
+            self.frame.refuse("argument", f"the {what} {known}", a, help=help)
         if is_template(annotation) or array_type(annotation) is not None:
             self.frame.refuse(
-                "argument", f"the argument for `{a.arg}` is not known", a, help="pass it at the call"
+                "argument", f"the argument for `{name}` is not known", a, help="pass it at the call"
             )
-        self.frame.refuse("argument", f"a {self.kind} cannot take a parameter of this type", a, help=help)
+        if is_record(annotation):
+            self._refuse_record(a, name, annotation)
+        takes = "a parameter of this type" if name == a.arg else f"the {what}, which is of another type"
+        self.frame.refuse("argument", f"a {self.kind} cannot take {takes}", a, help=help)
+
+    def _refuse_record(self, a: ast.arg, name: str, kind: type) -> NoReturn:
+        """A dataclass that the signature did not take apart."""
+        message = f"`{kind.__name__}` was not known when the {self.kind} was defined"
+        help = f"define the class above the {self.kind}"
+        if name != a.arg:
+            message = f"`{name}` is a `{kind.__name__}`, which holds itself"
+            help = "a kernel's arguments are finite: keep what is linked in fields"
+        self.frame.refuse("argument", message, a, help=help)
 
     # the result
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from dsim.frontend.frame import Frame
-from dsim.frontend.values import Field, Opaque, StructField, Value
+from dsim.frontend.values import Field, Opaque, Record, StructField, Value
 from dsim.ir.nodes import Const
 
 DEEPEST = 64  # so many calls of one func may stand one within the other
@@ -41,4 +41,6 @@ def known(value: Value) -> object:
         return id(value.field)
     if isinstance(value, tuple | list):
         return tuple(map(known, value))
+    if isinstance(value, Record):
+        return tuple(map(known, value.members.values()))
     return value if isinstance(value, int | float | str) else None

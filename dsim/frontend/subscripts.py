@@ -9,7 +9,7 @@ from typing import NoReturn
 
 import numpy as np
 
-from dsim.frontend import advice, indexing, names, structs
+from dsim.frontend import advice, indexing, names, records, structs
 from dsim.frontend.elements import member, store
 from dsim.frontend.frame import Frame
 from dsim.frontend.indexing import Part, integer, part
@@ -21,6 +21,7 @@ from dsim.frontend.values import (
     Mat,
     Method,
     Opaque,
+    Record,
     Scalar,
     Struct,
     StructElement,
@@ -255,8 +256,9 @@ def _further(f: Frame, value: Value, keys: list[Value], node: ast.Subscript, hin
 def attribute(f: Frame, node: ast.Attribute, hint: str = "t") -> Value:
     """The value of ``owner.name``: a component, a shape, a method, a Python attribute."""
     owner = f.place(node.value)
-    if isinstance(owner, Opaque):
-        return names.attribute(f, owner, node.attr, node)
+    if isinstance(owner, Opaque | Record):
+        read = records.member if isinstance(owner, Record) else names.attribute
+        return read(f, owner, node.attr, node)
     if isinstance(owner, Field):
         return _of_field(f, owner, node)
     if isinstance(owner, StructField):

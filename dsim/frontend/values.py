@@ -174,6 +174,15 @@ class Keywords:
     members: Mapping[str, Any]
 
 
+@dataclass(frozen=True, eq=False)
+class Record:
+    """A dataclass that is a kernel's argument; its members are arguments of their own."""
+
+    kind: type
+    name: str
+    members: Mapping[str, Value]
+
+
 class Poison:
     """The value of a name whose assignment was refused; using it is not reported again."""
 
@@ -234,14 +243,16 @@ def describe(value: Value) -> str:
         return describe_shape(value.shape)
     if isinstance(value, Element):
         return describe_shape(value.shape) if value.shape else f"an element of `{value.memory.name}`"
-    if isinstance(value, Struct):
+    if isinstance(value, Struct | Record):
         return _describe_struct(value)
     if isinstance(value, tuple | list):
         return f"a {type(value).__name__} of {len(value)}"
     return _describe_object(value)
 
 
-def _describe_struct(value: Struct) -> str:
+def _describe_struct(value: Struct | Record) -> str:
+    if isinstance(value, Record):
+        return f"the dataclass `{value.name}`"
     if value.kind is not None and value.kind.name:
         return f"{'an' if value.kind.name[0] in 'AEIOU' else 'a'} `{value.kind.name}`"
     return f"a struct of {listed(value.members)}"

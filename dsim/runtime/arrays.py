@@ -115,12 +115,13 @@ class Combination:
     def _on_captured(self, memories: list[Value], *others: Any) -> Any:
         """A launch for which a captured field comes as an argument, too: both are one memory."""
         fields = self.captured(memories)
-        rest = {}
+        given = dict(zip(self._owner.others, others, strict=True))
         for g, at in zip(self._given, self._at, strict=True):
             memory = memories[at]
             if g.name not in fields:
-                rest[g.name] = memory.companion(g.derivative) if isinstance(memory, Field) else memory
-        return self._owner.with_fields(fields)(**rest, **dict(zip(self._owner.others, others, strict=True)))
+                given[g.name] = memory.companion(g.derivative) if isinstance(memory, Field) else memory
+        args = tuple(given[name] for name in self._owner.names if name not in fields)
+        return self._owner.with_fields(fields).launched(args)
 
 
 class Arrays:
@@ -148,7 +149,7 @@ class Arrays:
         self.function = function
         self.bound = dict(bound)
         self.with_fields = with_fields
-        self._all = signature.names
+        self.names = signature.names
         self._names = [signature.names[n] for n in signature.arrays]
         self._kinds = tuple(signature.arrays.values())
         self._at = tuple(signature.arrays)
@@ -173,7 +174,7 @@ class Arrays:
         memories = found.memories(values)
         fields = found.captured(memories)
         if fields:
-            kept = [a for n, a in enumerate(args) if self._all[n] not in fields]
+            kept = [a for n, a in enumerate(args) if self.names[n] not in fields]
             with self.with_fields(fields).formed(tuple(kept)) as formed:
                 yield formed
             return

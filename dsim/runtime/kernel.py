@@ -53,8 +53,8 @@ class Kernel(ByName):
         functools.update_wrapper(self, function)
         self.function = function
         self._signature = Signature(function, bound or {})
-        self._count = len(self._signature.names)
-        self._bound = dict(bound or {})
+        self._count = self._signature.count
+        self._bound = {**(bound or {}), **self._signature.records}
         self._looking = looking
         self._instance = Instance(function, self._bound, looking=looking)
         self._kernels: dict[Any, Kernel] = {}
@@ -68,17 +68,23 @@ class Kernel(ByName):
         """Launches it; gives what it returns, as Python numbers."""
         if named or len(args) != self._count:
             args = self._signature.complete(args, named)
+        chosen = self
         if self._signature.templates:
-            kernel, args = self._chosen(args)
-            return kernel(*args)
+            chosen, args = self._chosen(args)
         try:
-            if self._arrays is not None:
-                return self._arrays.launch(args)
-            return self._instance.launch(*args)
+            if chosen._arrays is not None:
+                return chosen._arrays.launch(args)
+            return chosen._instance.launch(*args)
         except DsimError as error:  # what it says stands in the person's lines: dsim's own are left out
             raise error.with_traceback(None) from None
         except KeyboardInterrupt as stop:
             raise stopped(stop) from None
+
+    def launched(self, args: tuple[Any, ...]) -> Any:
+        """Launches it for all arguments that it takes, in order, which are no templates."""
+        if self._arrays is not None:
+            return self._arrays.launch(args)
+        return self._instance.launch(*args)
 
     def __get__(self, owner: Any, kind: type | None = None) -> Kernel:
         """The kernel as a method of `owner`, which it knows at compile time."""
@@ -212,19 +218,24 @@ class Kernel(ByName):
             with as_ndarrays(args, arrays) as given:
                 self._grad(given)
             return
-        with self.at(*args) as (form, values):
+        with self._at(args) as (form, values):
             by_hand.backward(form, values)
 
     @contextmanager
     def at(self, *args: Any, **named: Any) -> Iterator[tuple[Form, tuple[Any, ...]]]:
         """What a call with these arguments launches, and with which values."""
-        kernel, rest = self._chosen(self._signature.complete(args, named))
+        with self._at(self._signature.complete(args, named)) as found:
+            yield found
+
+    @contextmanager
+    def _at(self, args: tuple[Any, ...]) -> Iterator[tuple[Form, tuple[Any, ...]]]:
+        kernel, rest = self._chosen(args)
         with kernel.formed(rest) as found:
             yield found
 
     @contextmanager
     def formed(self, args: tuple[Any, ...]) -> Iterator[tuple[Form, tuple[Any, ...]]]:
-        """The kernel as a form, and all of its arguments, for a person's without ``template()`` ones."""
+        """The kernel as a form, and all of its arguments, for those of its `names` that are no templates."""
         if self._arrays is not None:
             with self._arrays.form(args) as found:
                 yield found
