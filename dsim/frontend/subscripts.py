@@ -256,14 +256,13 @@ def _further(f: Frame, value: Value, keys: list[Value], node: ast.Subscript, hin
 def attribute(f: Frame, node: ast.Attribute, hint: str = "t") -> Value:
     """The value of ``owner.name``: a component, a shape, a method, a Python attribute."""
     owner = f.place(node.value)
-    if isinstance(owner, Opaque | Record):
-        read = records.member if isinstance(owner, Record) else names.attribute
-        return read(f, owner, node.attr, node)
+    if isinstance(owner, Opaque):
+        return names.attribute(f, owner, node.attr, node)
     if isinstance(owner, Field):
         return _of_field(f, owner, node)
     if isinstance(owner, StructField):
         return _of_struct_field(f, owner, node)
-    if isinstance(owner, Struct | StructElement):
+    if isinstance(owner, Struct | StructElement | Record):
         return struct_member(f, owner, node.attr, node)
     if isinstance(owner, list | tuple):
         owner = matrix(f.emit, owner) if owner and all(is_scalar(v) for v in owner) else owner
@@ -339,8 +338,10 @@ def struct_shape(f: Frame, owner: StructField, node: ast.AST) -> tuple[int, ...]
     return tuple(owner.field.shape)
 
 
-def struct_member(f: Frame, owner: Struct | StructElement, name: str, node: ast.AST) -> Value:
-    """A member of a struct, or a method of its type."""
+def struct_member(f: Frame, owner: Struct | StructElement | Record, name: str, node: ast.AST) -> Value:
+    """A member of a struct or dataclass, or a method of its type."""
+    if isinstance(owner, Record):
+        return records.member(f, owner, name, node)
     kind = owner.kind if isinstance(owner, Struct) else owner.field.kind
     keys = tuple(owner.members) if isinstance(owner, Struct) else owner.field.keys
     if name in keys:
