@@ -1,7 +1,7 @@
 """Dataclasses as parameters: each member is a parameter of its own, and the whole a name for them.
 
-A kernel's signature makes the `RecordType` once, when the kernel is defined: so launches and the frontend mean
-the same class, also when its name has come to stand for another one.
+A kernel's signature makes the `RecordType` once, when the kernel is defined: so launches and the frontend
+mean the same class, also when its name has come to stand for another one.
 """
 
 from __future__ import annotations
