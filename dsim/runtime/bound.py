@@ -84,13 +84,23 @@ class BoundForm(Form):
 
     def parts(self, cuts: frozenset[int]) -> tuple[Form, ...]:
         """Forms that do, one after the other, what it does."""
-        return self._keep(("parts", cuts), lambda: tuple(map(self._part, self._model.parts(cuts))))
+        return self._keep(("parts", cuts), lambda: self._parts_like(self._model.parts(cuts)))
 
-    def _part(self, part: Form) -> Form:
-        if part is self._model or part.part is None:
-            return self
-        made = self._on(part)
-        made.part = (self, part.part[1])
+    def _parts_like(self, parts: tuple[Form, ...]) -> tuple[Form, ...]:
+        """The model's parts on these fields, and on own ones for what goes from one part to another.
+
+        Threads that each have arrays of their own share the model.
+        """
+        if len(parts) == 1:
+            return (self,)
+        roots = dict(self._roots)
+        for name, field in parts[0].fields.items():
+            if name not in self.fields:
+                roots[name] = Field(field.dtype, (), name)
+                roots[name].allocate(())
+        made = tuple(BoundForm(part, roots) for part in parts)
+        for n, part in enumerate(made):
+            part.part = (self, n)
         return made
 
     def stopped(self) -> Form:

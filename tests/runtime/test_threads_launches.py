@@ -84,6 +84,88 @@ def test_what_is_drawn_apart_is_not_missing_elsewhere() -> None:
     assert randomness.next_launch() == first[2]
 
 
+# ------------------------------------------------------------------ one kernel, arrays of each thread
+
+
+@ti.kernel
+def _in_parts(x: ti.types.ndarray(), y: ti.types.ndarray(), loss: ti.types.ndarray()):
+    a = ti.sin(x[0]) * x[1]
+    for i in range(3):
+        y[i] = a * x[i]
+    for i in range(3):
+        x[i] = ti.sin(x[i]) * y[i] * a
+        loss[None] += x[i]
+
+
+def _value(x: np.ndarray) -> float:
+    a = np.sin(x[0]) * x[1]
+    return float(np.sum(np.sin(x) * a * x * a))
+
+
+def _difference(x: np.ndarray) -> np.ndarray:
+    steps = 1e-6 * np.eye(3)
+    return np.array([(_value(x + step) - _value(x - step)) / 2e-6 for step in steps])
+
+
+@pytest.mark.parametrize("mode", ["tape", "forward over reverse"])
+def test_what_goes_from_part_to_part_is_each_threads_own(mode: str) -> None:
+    """The kernel is recorded in parts, since it writes over what its adjoint reads."""
+    meet = threading.Barrier(3)
+
+    def work(n: int) -> Any:
+        x, y = (ti.ndarray(ti.f64, shape=3, needs_grad=True) for _ in range(2))
+        loss = ti.ndarray(ti.f64, shape=(), needs_grad=True)
+        found = []
+        for _ in range(3):
+            values = np.array([0.5, 0.7, 0.9]) + 0.1 * n
+            x.from_numpy(values)
+            loss.fill(0.0)
+
+            def taped() -> None:
+                with ti.ad.Tape(loss):
+                    _in_parts(x, y, loss)
+                    meet.wait(20)
+
+            if mode == "forward over reverse":
+                with ti.ad.FwdMode(loss=loss, param=x, seed=np.ones(3)):
+                    taped()
+                slope = loss.dual[None]
+                assert slope == pytest.approx(_difference(values).sum(), rel=1e-7)
+            else:
+                taped()
+            found.append(np.max(np.abs(x.grad.to_numpy() - _difference(values))))
+        return max(found)
+
+    assert max(together(3, work)) < 1e-7
+
+
+@pytest.mark.filterwarnings("ignore:.*is a NumPy array")
+def test_what_goes_from_part_to_part_of_numpy_arrays() -> None:
+    factor = np.array([0.5, 0.7, 0.9])
+    meet = threading.Barrier(2)
+
+    @ti.kernel
+    def of_numpy(w: ti.template(), x: ti.types.ndarray(), y: ti.types.ndarray(), loss: ti.template()):
+        a = ti.sin(w[None]) * w[None]
+        for i in range(3):
+            x[i] = a * y[i]
+        for i in range(3):
+            y[i] = ti.sin(y[i]) * x[i] * a
+            loss[None] += y[i]
+
+    def work(n: int) -> Any:
+        w, loss = (ti.field(ti.f64, shape=(), needs_grad=True) for _ in range(2))
+        w[None] = at = 0.6 + n
+        x, y = np.zeros(3), factor.copy()
+        with ti.ad.Tape(loss):
+            of_numpy(w, x, y, loss)
+            meet.wait(20)
+        slope = 2 * np.sin(at) * at * (np.sin(at) + at * np.cos(at)) * np.sum(np.sin(factor) * factor)
+        return w.grad[None] / slope
+
+    assert together(2, work) == pytest.approx([1.0, 1.0], rel=1e-12)
+
+
 # ------------------------------------------------------------------ processes
 
 
