@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import builtins
 import copy
+import enum
 import math
 import types
 from collections.abc import Callable, Mapping, Sized
@@ -309,7 +310,45 @@ def plain(value: object) -> object:
         return _tuples(value)
     if isinstance(value, Mapping | set):
         return copy.copy(value)
+    if isinstance(value, enum.Enum):  # the same one when its class was made anew
+        return type(value).__qualname__, value.name, plain(value.value)
     return value
+
+
+_BY_VALUE = (int, str, bytes, complex, set, frozenset, range)
+_DEEPEST = 20  # containers inside of each other; one may hold itself
+
+
+def changed(now: Any, before: Any, depth: int = 0) -> bool:
+    """Whether a captured value, as `plain` gives it, is another one than was compiled in.
+
+    NaN is NaN, and 0.0 is not -0.0. What only stands beside a value in its container, and is no number or
+    text, is compared by identity: its own ``==`` may give anything.
+    """
+    if now is before:
+        return False
+    if type(now) is not type(before):
+        return True
+    if isinstance(now, float):
+        return (now != before and (now == now or before == before)) or (
+            now == 0 and math.copysign(1.0, now) != math.copysign(1.0, before)
+        )
+    if isinstance(now, _BY_VALUE):
+        return bool(now != before)
+    return depth > _DEEPEST or _content_changed(now, before, depth + 1)
+
+
+def _content_changed(now: Any, before: Any, depth: int) -> bool:
+    """`changed` of containers and arrays of one type; of any other object True."""
+    if isinstance(now, list | tuple):
+        return len(now) != len(before) or any(
+            a is not b and changed(a, b, depth) for a, b in zip(now, before, strict=True)
+        )
+    if isinstance(now, Mapping):
+        return list(now) != list(before) or any(changed(now[k], before[k], depth) for k in before)
+    if isinstance(now, np.ndarray) and not now.dtype.hasobject:
+        return plain(now) != plain(before)
+    return True
 
 
 def _bare(value: np.generic | float | str) -> object:

@@ -136,6 +136,8 @@ def _comparison(f: Frame, op: ast.cmpop, a: Value, b: Value, node: ast.Compare, 
         alike = _same_type(f, a, b)
         if alike is not None:
             return alike == isinstance(op, ast.Eq | ast.Is)
+    if f.static:
+        _note(f, a, b)
     if isinstance(op, ast.Is | ast.IsNot):
         if a is None or b is None or f.static:
             return (_plain(a) is _plain(b)) == isinstance(op, ast.Is)
@@ -163,6 +165,13 @@ def _same_type(f: Frame, a: Value, b: Value) -> bool | None:
         return None
     known = [scalar_type(v, f.emit.settings) or matrix_type(v) for v in (a, b)]
     return None if None in known else known[0] == known[1]
+
+
+def _note(f: Frame, *compared: Value) -> None:
+    """Functions and other Python objects are compiled in: which ones they are decides."""
+    for value in compared:
+        if isinstance(value, Opaque) and value.path is not None:
+            f.c.captures.function(value.path, value.value)
 
 
 def _plain(value: Value) -> Value:

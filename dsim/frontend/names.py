@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import difflib
+import enum
 from collections.abc import Mapping
 from typing import Any, NoReturn
 
@@ -106,7 +107,7 @@ def _object(f: Frame, value: Any, path: Path | None, node: ast.AST) -> Value:
             f.c.captures.constant(path, value)
         return _host_struct(f, value, node) if is_host_struct(value) else _host_matrix(f, value)
     # What is in an array is noted where it is used: comparing a large one at each launch takes time.
-    if isinstance(value, list | tuple | Mapping | set) and path is not None:
+    if isinstance(value, list | tuple | Mapping | set | enum.Enum) and path is not None:
         f.c.captures.constant(path, value)
     if (
         isinstance(value, ScalarType | MatrixType | StructType) or is_layout_node(value)

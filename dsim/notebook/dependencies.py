@@ -11,11 +11,10 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from dsim.frontend.captures import MISSING, is_host_matrix, is_host_struct, plain
+from dsim.frontend.captures import MISSING, changed, is_host_matrix, is_host_struct, plain
 from dsim.notebook.places import harmless
 from dsim.notebook.request import Request, borrowed, leads_to
 from dsim.runtime import settings
-from dsim.runtime.arguments import changed
 from dsim.runtime.fields import Field
 from dsim.runtime.kernel import Kernel
 from dsim.runtime.struct_fields import StructField

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from dsim.diagnostics import Diagnostic, LaunchTypeError, Span
+from dsim.frontend.captures import changed
 from dsim.frontend.lowered import (
     AnyReturn,
     Capture,
@@ -213,15 +214,6 @@ def _comparing(lowered: Lowered, scope: dict[str, Any]) -> list[str]:
         lines.append(f"now = read{n}()")
         lines.append(f"if now is not constant{n} and changed(now, constant{n}): return stale(*args)")
     return lines
-
-
-def changed(now: Any, before: Any) -> bool:
-    """Whether a captured value is another one than was compiled in."""
-    if type(now) is not type(before):
-        return True
-    if isinstance(now, float) and isinstance(before, float) and math.isnan(now):
-        return not math.isnan(before)  # a NaN is not equal to itself
-    return bool(now != before)
 
 
 def _hidden(lowered: Lowered, scope: dict[str, Any]) -> list[str]:

@@ -1,6 +1,7 @@
 """Numbers that kernels take from around them and that are not plain: NumPy's, and members of enumerations."""
 
 import enum
+import math
 
 import numpy as np
 import pytest
@@ -68,3 +69,100 @@ def test_numbers_of_numpy_that_change(number):
     assert run(1.5) == 3.0
     for gain in (number(3), number(5), 2.5, 4, number(3)):
         assert run(1.5) == float(gain) * 1.5
+
+
+def test_plain_members_that_take_turns():
+    mode = Plain.A
+
+    @ti.kernel
+    def run() -> float:
+        r = 1.0
+        if ti.static(mode == Plain.B):
+            r = 2.0
+        return r
+
+    assert run() == 1.0
+    for mode, result in ((Plain.B, 2.0), (Plain.B, 2.0), (Plain.A, 1.0)):
+        assert run() == result
+
+
+def test_functions_that_are_compared():
+    def jacobi(a):
+        return a
+
+    def seidel(a):
+        return 2 * a
+
+    solver = jacobi
+
+    @ti.kernel
+    def run() -> float:
+        r = 1.0
+        if ti.static(solver is seidel):
+            r = 2.0
+        return r
+
+    assert run() == 1.0
+    solver = seidel
+    assert run() == 2.0
+
+
+def test_the_sign_of_zero():
+    y, weights = 0.0, [1.0, 0.0]
+
+    @ti.kernel
+    def angle(x: float) -> float:
+        return ti.atan2(y, x)
+
+    @ti.kernel
+    def second(x: float) -> float:
+        return ti.atan2(weights[1], x)
+
+    assert angle(-1.0) == second(-1.0) == math.pi
+    y, weights[1] = -0.0, -0.0
+    assert angle(-1.0) == second(-1.0) == -math.pi
+    y, weights[1] = 0.0, 0.0
+    assert angle(-1.0) == second(-1.0) == math.pi
+
+
+class Unequal:
+    """Something whose ``==`` gives no truth."""
+
+    __hash__ = None
+
+    def __eq__(self, other):
+        raise ValueError("there is no such question")
+
+
+@pytest.mark.parametrize("make", [lambda: np.ones(3), Unequal, lambda: [np.ones(2), {"a": Unequal()}]])
+def test_what_stands_beside_a_number_in_its_container(make):
+    constants, pair = {"k": 1.5, "beside": make()}, [2.0, make()]
+
+    @ti.kernel
+    def run(v: float) -> float:
+        return constants["k"] * v + pair[0]
+
+    assert run(2.0) == 5.0
+    constants["beside"], pair[1] = make(), make()
+    assert run(2.0) == 5.0
+    constants["k"], pair[0] = 3.0, 1.0
+    assert run(2.0) == 7.0
+
+
+def test_a_dictionary_that_holds_itself():
+    def tied():
+        found = {"k": 1.5}
+        found["self"] = found
+        return found
+
+    constants = tied()
+
+    @ti.kernel
+    def run(v: float) -> float:
+        return constants["k"] * v
+
+    assert run(2.0) == 3.0
+    constants = tied()
+    assert run(2.0) == 3.0
+    constants["k"] = 2.0
+    assert run(2.0) == 4.0
