@@ -298,7 +298,7 @@ def plain(value: object) -> object:
     """`value` in a form that ``==`` compares as a whole: arrays as their bytes, containers copied."""
     if type(value) in _PLAIN:  # asked at every launch
         return value
-    if isinstance(value, np.generic | int | float | str):
+    if isinstance(value, np.generic | int | float | str | enum.Enum):
         return _bare(value)
     if isinstance(value, np.ndarray) and not value.dtype.hasobject:
         return value.shape, value.dtype.str, value.tobytes()
@@ -310,8 +310,6 @@ def plain(value: object) -> object:
         return _tuples(value)
     if isinstance(value, Mapping | set):
         return copy.copy(value)
-    if isinstance(value, enum.Enum):  # the same one when its class was made anew
-        return type(value).__qualname__, value.name, plain(value.value)
     return value
 
 
@@ -330,9 +328,7 @@ def changed(now: Any, before: Any, depth: int = 0) -> bool:
     if type(now) is not type(before):
         return True
     if isinstance(now, float):
-        return (now != before and (now == now or before == before)) or (
-            now == 0 and math.copysign(1.0, now) != math.copysign(1.0, before)
-        )
+        return float.hex(now) != float.hex(before)
     if isinstance(now, _BY_VALUE):
         return bool(now != before)
     return depth > _DEEPEST or _content_changed(now, before, depth + 1)
@@ -346,16 +342,22 @@ def _content_changed(now: Any, before: Any, depth: int) -> bool:
         )
     if isinstance(now, Mapping):
         return list(now) != list(before) or any(changed(now[k], before[k], depth) for k in before)
+    if is_host_matrix(now) or is_host_struct(now):
+        return changed(plain(now), plain(before), depth)
     if isinstance(now, np.ndarray) and not now.dtype.hasobject:
         return plain(now) != plain(before)
     return True
 
 
-def _bare(value: np.generic | float | str) -> object:
+def _bare(value: np.generic | float | str | enum.Enum) -> object:
     """A number of NumPy's, or a member of an enumeration, as what it is equal to."""
     if isinstance(value, np.generic):
         return value.item()
-    return next(content(value) for kind, content in _CONTENT.items() if isinstance(value, kind))
+    for kind, content in _CONTENT.items():
+        if isinstance(value, kind):
+            return content(value)
+    member = cast("enum.Enum", value)  # of a class that may be made anew
+    return type(value).__qualname__, member.name, plain(member.value)
 
 
 def _tuples(value: object) -> object:

@@ -125,6 +125,7 @@ def _compare(f: Frame, node: ast.expr, hint: str) -> Value:
     left, result = f.value(node.left), None
     for op, right_node in zip(node.ops, node.comparators, strict=True):
         right = f.value(right_node)
+        _note(f, left, right)
         one = _comparison(f, op, left, right, node, hint if len(node.ops) == 1 else "t")
         result = one if result is None else _both(f, result, one, hint)
         left = right
@@ -136,8 +137,6 @@ def _comparison(f: Frame, op: ast.cmpop, a: Value, b: Value, node: ast.Compare, 
         alike = _same_type(f, a, b)
         if alike is not None:
             return alike == isinstance(op, ast.Eq | ast.Is)
-    if f.static:
-        _note(f, a, b)
     if isinstance(op, ast.Is | ast.IsNot):
         if a is None or b is None or f.static:
             return (_plain(a) is _plain(b)) == isinstance(op, ast.Is)
@@ -168,9 +167,11 @@ def _same_type(f: Frame, a: Value, b: Value) -> bool | None:
 
 
 def _note(f: Frame, *compared: Value) -> None:
-    """Functions and other Python objects are compiled in: which ones they are decides."""
-    for value in compared:
-        if isinstance(value, Opaque) and value.path is not None:
+    """Functions and other Python objects are compiled in: which ones they are decides in `static`."""
+    for value in compared if f.static else ():
+        if not isinstance(value, Opaque) or value.path is None:
+            continue
+        if value.path.text not in f.c.captures.constants:
             f.c.captures.function(value.path, value.value)
 
 

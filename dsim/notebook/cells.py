@@ -95,6 +95,35 @@ def header_of(cell: Cell) -> Header:
     return header(cell.line, len(_MAGIC))
 
 
+def read_at_once(cell: Cell) -> Iterator[str]:
+    """What the cell reads when it runs, beside what its functions do: names, and paths like ``cfg.dt``.
+
+    That is in parameters' defaults and annotations, and on the right of assignments.
+    """
+    head = header_of(cell)
+    text = cell.body if head.name is None else f"def {head.name}{head.signature}: pass"
+    for node in ast.parse(text).body:
+        if isinstance(node, ast.FunctionDef):
+            yield from _paths(node.args)
+            yield from () if node.returns is None else _paths(node.returns)
+        elif isinstance(node, ast.Assign | ast.AnnAssign):
+            yield from _paths(node)
+
+
+def _paths(node: ast.AST) -> Iterator[str]:
+    """The names that are read in `node`, each with its attributes."""
+    names, at = [], node
+    while isinstance(at, ast.Attribute):
+        names.append(at.attr)
+        at = at.value
+    if isinstance(at, ast.Name):
+        if isinstance(at.ctx, ast.Load):
+            yield ".".join([at.id, *reversed(names)])
+        return
+    for inner in ast.iter_child_nodes(at):
+        yield from _paths(inner)
+
+
 # ------------------------------------------------------------------ the functions
 
 

@@ -11,9 +11,14 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from dsim.frontend.captures import MISSING, changed, is_host_matrix, is_host_struct, plain
+from dsim.frontend.struct_types import StructType
+from dsim.frontend.types import ArrayType, MatrixType, Template
+from dsim.notebook.cells import Cell, read_at_once
 from dsim.notebook.places import harmless
-from dsim.notebook.request import Request, borrowed, leads_to
+from dsim.notebook.request import Request, borrowed, kept, leads_to
 from dsim.runtime import settings
 from dsim.runtime.fields import Field
 from dsim.runtime.kernel import Kernel
@@ -21,6 +26,7 @@ from dsim.runtime.struct_fields import StructField
 
 _LONGEST = 24  # characters of a value that is told
 _MOST = 3  # changes that are told
+_NUMBERS = (int, float, str, np.generic, list, tuple, dict)
 
 
 @dataclass(frozen=True)
@@ -52,6 +58,12 @@ class Dependency:
 
     def told(self) -> str:
         """What has changed, in words; empty when nothing has."""
+        try:
+            return self._compared()
+        except Exception as error:  # noqa: BLE001  # of a property, a `__getattr__`: the person's own code
+            return f"`{self.name}` cannot be read any more: {type(error).__name__}"
+
+    def _compared(self) -> str:
         now = _safely(self.read)
         if now is self.then and not _dropped(now) and (self.code is None or _code(now) is self.code):
             return ""
@@ -74,6 +86,8 @@ class Dependency:
 
     def _repeated(self, now: Any) -> bool:
         """Whether `now` is a function that the same text made, because its cell ran again."""
+        if isinstance(now, MatrixType | StructType) and now == self.then:
+            return True
         then, found = _function(self.then), _function(now)
         if then is None or found is None or _owner(now) is not _owner(self.then):
             return False
@@ -81,9 +95,20 @@ class Dependency:
             found.__code__ == self.code
             and found.__globals__ is then.__globals__
             and (found.__defaults__, found.__kwdefaults__) == (then.__defaults__, then.__kwdefaults__)
-            and found.__annotations__ == then.__annotations__
+            and _same_types(found.__annotations__, then.__annotations__)
             and found.__closure__ is then.__closure__ is None
         )
+
+
+def _same_types(found: Mapping[str, Any], then: Mapping[str, Any]) -> bool:
+    """Whether parameters are annotated alike: ``template()`` and ``types.ndarray()`` make new objects."""
+    return found.keys() == then.keys() and all(_same_type(found[name], then[name]) for name in found)
+
+
+def _same_type(a: Any, b: Any) -> bool:
+    if isinstance(a, Template | ArrayType):
+        return type(a) is type(b) and vars(a) == vars(b)
+    return bool(a is b or a == b)
 
 
 def _dropped(value: object) -> bool:
@@ -127,18 +152,21 @@ class Dependencies:
 
     Parameters
     ----------
+    cell : Cell
+        That made the kernels.
     asked : Request
         What the cell asked for; it has been compiled.
     namespace : mapping of str to object
         The names of the notebook.
     """
 
-    def __init__(self, asked: Request, namespace: Mapping[str, Any]) -> None:
+    def __init__(self, cell: Cell, asked: Request, namespace: Mapping[str, Any]) -> None:
         kernels = {n: k for k in asked.kernels if namespace.get(n := k.__name__) is k}
         self._kernels = [_object(name, k, _reader(name, namespace)) for name, k in kernels.items()]
         self._others: dict[str, Dependency] = {}
-        for d in (*_captured(asked), *_named(asked, namespace)):
-            self._others.setdefault(d.name, d)
+        for d in (*_captured(asked), *_named(asked, namespace), *_read(cell, namespace)):
+            if d.by_value or d.name not in self._others:  # what ran keeps copies of arguments
+                self._others[d.name] = d
         self._settings = settings.current()
 
     @property
@@ -180,12 +208,20 @@ def _named(asked: Request, namespace: Mapping[str, Any]) -> Iterator[Dependency]
     names = [*((options.loss,) if options.loss else ()), *options.wrt, *options.forward]
     yield from (_object(n, leads_to(n, namespace), _reader(n, namespace)) for n in names)
     for name in borrowed(asked.kernel) if options.runs else ():
-        read, value = _reader(name, namespace), namespace[name]
-        if (
-            isinstance(value, int | float | str | list | tuple)
-            or is_host_matrix(value)
-            or is_host_struct(value)
-        ):
-            yield Dependency(name, plain(value), lambda read=read: plain(read()), by_value=True)
-        else:
-            yield _object(name, value, read)
+        yield _whole(name, namespace[name], _reader(name, namespace))
+
+
+def _read(cell: Cell, namespace: Mapping[str, Any]) -> Iterator[Dependency]:
+    """What the cell itself reads of the notebook: for a default, an annotation, a number of its own."""
+    for name in read_at_once(cell):
+        read = _reader(name, namespace)
+        value = _safely(read)
+        if value is not MISSING:  # else a name of Python's, or of the cell
+            yield _whole(name, value, read)
+
+
+def _whole(name: str, value: Any, read: Callable[[], Any]) -> Dependency:
+    """A number, or several of them in any form, by value; any other object by identity."""
+    if isinstance(value, _NUMBERS) or is_host_matrix(value) or is_host_struct(value):
+        return Dependency(name, plain(kept(value)), lambda: plain(read()), by_value=True)
+    return _object(name, value, read)

@@ -17,6 +17,8 @@ from dsim.notebook.showing import bundle, naming, publish
 
 _AGAIN = "run this cell again"
 
+_Key = tuple[str | None, str, int]  # a cell, a kernel, and which of its reports in this run of the cell
+
 
 class Shown:
     """One report on the page.
@@ -83,7 +85,7 @@ class Living:
     def __init__(self, shell: Any) -> None:
         self._shell = shell
         self._cell: str | None = None  # that runs
-        self._shown: dict[tuple[str | None, str], Shown] = {}  # by the cell and the kernel
+        self._shown: dict[_Key, Shown] = {}
 
     def install(self) -> None:
         """Hears from now on which cells run; one runs already."""
@@ -101,10 +103,13 @@ class Living:
 
     def show(self, run: ReportRun) -> None:
         """Shows a report, and below it, where somebody can move them, sliders."""
-        key = self._cell, run.report["kernel"]
-        self._forget(key)
+        key = self._cell, run.report["kernel"], 0
+        if self._cell is None:
+            self._forget(key)
+        while key in self._shown:  # a loop in the cell makes several
+            key = *key[:2], key[2] + 1
         movable = getattr(self._shell, "kernel", None) is not None
-        dependencies = Dependencies(run.asked, self._shell.user_ns)
+        dependencies = Dependencies(run.cell, run.asked, self._shell.user_ns)
         self._shown[key] = Shown(run, dependencies, movable, self._cell)
 
     def _begins(self, info: Any) -> None:
@@ -121,7 +126,7 @@ class Living:
             if shown.outdated() and shown.replaced:
                 self._forget(key)
 
-    def _forget(self, key: tuple[str | None, str]) -> None:
+    def _forget(self, key: _Key) -> None:
         shown = self._shown.pop(key, None)
         if shown is not None:
             shown.close()

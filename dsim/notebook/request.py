@@ -6,6 +6,7 @@ they were.
 
 from __future__ import annotations
 
+import copy
 import difflib
 import inspect
 import math
@@ -18,7 +19,7 @@ from IPython.core.error import UsageError
 
 from dsim.api.kernels import kernel as decorator
 from dsim.diagnostics import Diagnostic, KernelSyntaxError
-from dsim.frontend.captures import is_function
+from dsim.frontend.captures import is_function, is_host_matrix, is_host_struct
 from dsim.notebook.cells import Cell, body_function, definitions, run
 from dsim.notebook.options import Header, Options
 from dsim.runtime.fields import Field
@@ -223,10 +224,21 @@ def arguments(kernel: Kernel, namespace: Mapping[str, Any]) -> tuple[Any, ...]:
     found = []
     for name, p in inspect.signature(kernel.function).parameters.items():
         if p.default is not p.empty:
-            found.append(p.default)
+            found.append(kept(p.default))
         elif name in namespace:
-            found.append(namespace[name])
+            found.append(kept(namespace[name]))
         else:
             advice = f"give its parameter {name} a default, or define {name} in the notebook"
             raise UsageError(f"to run {kernel.__name__}, {advice}")
     return tuple(found)
+
+
+def kept(value: Any) -> Any:
+    """`value` as it is now: later looks get the numbers that this run got. Fields and arrays keep a state."""
+    if is_host_matrix(value) or is_host_struct(value):
+        return copy.deepcopy(value)
+    if type(value) is dict:
+        return {key: kept(v) for key, v in value.items()}
+    if type(value) in (list, tuple):
+        return type(value)(map(kept, value))
+    return value
