@@ -14,6 +14,7 @@ import types
 from collections.abc import Iterator
 from itertools import pairwise
 
+from dsim.frontend.captures import Path, Surroundings
 from dsim.frontend.frame import Frame
 from dsim.frontend.names import imported
 from dsim.frontend.operators import exact
@@ -35,8 +36,8 @@ def call(f: Frame, callee: Opaque, args: list[Value], keywords: dict[str, Value]
     """The value of a Python function called at compile time."""
     plain = [compile_time(f, a, node) for a in args]
     named = {k: compile_time(f, v, node) for k, v in keywords.items()}
-    if not f.static and callee.path is not None and isinstance(callee.value, types.FunctionType):
-        f.c.captures.function(callee.path, callee.value)
+    if callee.path is not None:
+        _note(f, callee.path, callee.value)
     try:
         if callee.value is pow and len(plain) == 2 and not named:
             result = exact(f.emit, "**", *plain)
@@ -45,6 +46,21 @@ def call(f: Frame, callee: Opaque, args: list[Value], keywords: dict[str, Value]
     except (TypeError, ValueError, AttributeError, LookupError, ArithmeticError) as error:
         f.refuse("argument", str(error), node)
     return _as_written(f, result, node)
+
+
+def _note(f: Frame, path: Path, function: object) -> None:
+    """Notes that a function was called, and the ones that it calls by their names in the kernel's module."""
+    python = getattr(function, "__func__", function)
+    if not isinstance(python, types.FunctionType) or path.text in f.c.captures.objects:
+        return
+    f.c.captures.function(path, function)
+    if python.__globals__ is not f.surroundings.module:
+        return
+    around = Surroundings(python)
+    for step in (s for code in _codes(python.__code__) for s in dis.get_instructions(code)):
+        found = around.find(step.argval) if step.opname == "LOAD_GLOBAL" else None
+        if found is not None:
+            _note(f, f.c.captures.rooted(*found, python.__name__), found[0].read())
 
 
 def _as_written(f: Frame, result: object, node: ast.Call) -> Value:

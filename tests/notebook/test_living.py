@@ -372,3 +372,13 @@ def test_several_reports_of_a_kernel_in_one_cell(page):
     assert stale == ["`scale` is 2.0, and was 1.0", None, "`scale` is 2.0, and was 3.0"]
     page.good("1", "loop")
     assert told(page, "scale = 7.0") is None
+
+
+def test_functions_that_python_runs(page):
+    page.good("def count():\n    return 2\ndef base():\n    return 3\ndef size():\n    return base()")
+    loop = "for _ in ds.static(range(count())):"
+    cell = f"%%kernel sized --loss U\nfor i in y:\n    {loop}\n        U[None] += size()"
+    page.good(cell, "sized")
+    assert told(page, "def count():\n    return 3") == "`count` was redefined"
+    assert told(page, "def base():\n    return 4") == "`count` was redefined, `base` was redefined"
+    assert told(page, "def count():\n    return 2\ndef base():\n    return 3") == ""

@@ -166,3 +166,30 @@ def test_a_dictionary_that_holds_itself():
     assert run(2.0) == 3.0
     constants["k"] = 2.0
     assert run(2.0) == 4.0
+
+
+def count():
+    return 2
+
+
+def base():
+    return 3
+
+
+def size():
+    return base() + 1
+
+
+def test_functions_that_python_runs_when_compiling_and_that_are_defined_again(monkeypatch):
+    @ti.kernel
+    def run() -> ti.i32:
+        r = 0
+        for _ in ti.static(range(count())):
+            r += size()
+        return r
+
+    assert run() == 8
+    monkeypatch.setitem(globals(), "count", lambda: 3)
+    assert run() == 12
+    monkeypatch.setitem(globals(), "base", lambda: 9)
+    assert run() == 30
