@@ -5,9 +5,10 @@ What counts is addresses, whatever objects led to them: views of views, tensors 
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -49,6 +50,32 @@ def extent(array: np.ndarray) -> tuple[int, int]:
         else:
             high += stride * (length - 1)
     return low, high + array.itemsize
+
+
+class Comb(NamedTuple):
+    """The bytes in which all elements of an array lie: `width` of them at `low`, and again every `step`.
+
+    A `step` of 0 stands for a single place.
+    """
+
+    low: int
+    step: int
+    width: int
+
+
+def comb(array: np.ndarray) -> Comb:
+    """The narrowest comb around `array`."""
+    steps = (s for s, n in zip(array.strides, array.shape, strict=True) if n > 1)
+    return Comb(extent(array)[0], math.gcd(*steps), array.itemsize)
+
+
+def interleaved(a: Comb, b: Comb) -> bool:
+    """Whether the teeth of two combs stand beside each other, as those of two columns of a table do."""
+    step = math.gcd(a.step, b.step)
+    if not step:
+        return False
+    ahead = (b.low - a.low) % step
+    return a.width <= ahead <= step - b.width
 
 
 def apart(a: np.ndarray, b: np.ndarray, work: int = _SEARCH) -> bool:

@@ -17,7 +17,7 @@ import numpy as np
 
 from dsim.diagnostics import Diagnostic, GradientError, LaunchTypeError
 from dsim.ir.types import ScalarType, from_numpy, i8, i32
-from dsim.runtime.aliases import Extents, address, apart, extent, shared
+from dsim.runtime.aliases import Extents, address, apart, comb, extent, interleaved, shared
 from dsim.runtime.fields import Field
 from dsim.runtime.forms import Form
 from dsim.runtime.holders import holder
@@ -72,6 +72,8 @@ class Known:
     ----------
     array : ndarray
         It stays, so that no other array comes to lie there.
+    comb : Comb
+        The bytes around it, to tell it from arrays between whose elements it lies.
     relatives : list of Known
         The arrays that share memory with it.
     seen : int
@@ -84,11 +86,12 @@ class Known:
         The one in whose memory it lies: then its numbers are read in Python.
     """
 
-    __slots__ = ("array", "by", "field", "first", "mirror", "relatives", "seen", "wrote")
+    __slots__ = ("array", "by", "comb", "field", "first", "mirror", "relatives", "seen", "wrote")
 
     def __init__(self, mirror: Mirror, array: np.ndarray) -> None:
         self.mirror = mirror
         self.array = array.view()  # whose shape no one else can change in place
+        self.comb = comb(array)
         self.relatives: list[Known] = []
         self.seen = self.first = self.wrote = 0
         self.by = ""
@@ -138,7 +141,7 @@ class Mirrors:
         mirror.written_by_python()
         found = self._known[key] = self._of[mirror] = Known(mirror, array)
         for other in self._extents.add(found, *extent(array)):
-            if not apart(array, other.array):
+            if not (interleaved(found.comb, other.comb) or apart(array, other.array)):
                 if self._hidden and 0 < other.first <= self._before < other.wrote:
                     raise _too_late(name, other.by)
                 found.relatives.append(other)

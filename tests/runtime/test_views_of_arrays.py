@@ -2,11 +2,13 @@
 
 import ctypes
 import warnings
+from itertools import combinations
 
 import numpy as np
 import pytest
 
 import dsim as ti
+from dsim.runtime.aliases import comb, interleaved
 from tests.runtime.taping import taped
 
 
@@ -196,6 +198,25 @@ def test_an_array_whose_shape_changes_in_place_is_another_view(w, loss):
         grow(base, w)
         base.dtype = np.int64
         weigh(base, loss)
+
+
+def test_interleaved_arrays_share_no_byte():
+    draw, memory, views = np.random.default_rng(0), np.zeros(60, np.uint8), []
+    while len(views) < 150:
+        dtype = np.dtype(draw.choice(["u1", "u2", "f4", "f8", "V3"]))
+        shape = draw.integers(1, 4, draw.integers(0, 4))
+        strides = draw.integers(-12, 13, shape.shape)
+        reach = strides * (shape - 1)
+        low, high = reach.clip(None, 0).sum(), reach.clip(0).sum() + dtype.itemsize
+        if high - low <= memory.size:
+            at = draw.integers(-low, memory.size - high + 1)
+            views.append(np.ndarray(tuple(shape), dtype, memory, at, tuple(strides)))
+    found = [(a, b) for a, b in combinations(views, 2) if interleaved(comb(a), comb(b))]
+    assert len(found) > 100
+    assert not any(np.shares_memory(a, b) for a, b in found)
+    table = np.zeros((3, 4))
+    columns = [comb(table[:, i]) for i in range(4)]
+    assert all(interleaved(a, b) for a, b in combinations(columns, 2))
 
 
 def test_elements_that_share_memory_are_read(w, loss):
