@@ -278,7 +278,7 @@ def given_array(field: Field | Component, values: Any) -> np.ndarray:
         raise LaunchTypeError(Diagnostic("argument", f"{field.quoted} takes numbers: {wrong}")) from None
 
 
-def fitting_array(field: Field | Component, array: np.ndarray) -> np.ndarray:
+def fitting_array(field: Field | Component, array: np.ndarray, given: str = "array") -> np.ndarray:
     """`array` if its shape is the field's and its numbers can be numbers of the field's type."""
     if array.shape != field.full_shape:
         message = f"{field.quoted} takes an array of shape {field.full_shape}, got {array.shape}"
@@ -286,14 +286,16 @@ def fitting_array(field: Field | Component, array: np.ndarray) -> np.ndarray:
     kind, dtype = array.dtype.kind, field.dtype
     fits = kind in ("fiub" if dtype.is_float else "iub") or (kind == "f" and _is_whole(array))
     if not fits:
+        article = "an" if given == "array" else "a"
         fractions = " with numbers that are no integers" if kind == "f" else ""
-        message = f"{field.quoted} holds {dtype}, got an array of {array.dtype}{fractions}"
-        advice = f"convert it: `.astype(np.{dtype.numpy.name})`" if kind == "f" else ""
+        message = f"{field.quoted} holds {dtype}, got {article} {given} of {array.dtype}{fractions}"
+        convert = f".astype(np.{dtype.numpy.name})" if given == "array" else f"ds.cast(…, ds.{dtype})"
+        advice = f"convert it{' in a kernel' if given != 'array' else ''}: `{convert}`" if kind == "f" else ""
         raise LaunchTypeError(Diagnostic("type", message, help=advice))
     if dtype.is_integer and array.size:
         low, high = integer_limits(dtype)
         if int(array.min()) < low or int(array.max()) > high:
-            numbers = f"numbers of the array are outside {low} … {high}"
+            numbers = f"numbers of the {given} are outside {low} … {high}"
             if kind == "f":
                 message = f"{field.quoted} holds {dtype}: {numbers}"
                 raise LaunchTypeError(Diagnostic("type", message))

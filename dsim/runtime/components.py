@@ -183,6 +183,8 @@ def copied(target: Any, source: Any) -> None:
         shapes = f"shape {target.full_shape} cannot take the numbers of shape {source.full_shape}"
         advice = "both need the same shape, an entry's among it; a kernel copies parts"
         raise LaunchTypeError(Diagnostic("shape", f"{target.quoted} of {shapes}", help=advice))
+    if target.dtype.is_integer and source.dtype != target.dtype:
+        access.fitting_array(target, of[(..., *source.component)], "field")
     whole.looked_at()
     if opened():
         opened()[-1].copied(target, source)

@@ -392,3 +392,23 @@ def test_what_to_write_for_another_shape(given, advice):
         ti.LaunchTypeError, match=r"(?s)of shape \(3, 2\) cannot take .* of shape \(3,\).*help: both"
     ):
         v.copy_from(ti.field(ti.f32, shape=3))
+
+
+def test_copies_of_numbers_that_an_integer_type_does_not_have():
+    n, wide, x = (
+        ti.field(t, shape=2, name=name) for t, name in ((ti.u8, "n"), (ti.i32, "wide"), (ti.f64, "x"))
+    )
+    wide.from_numpy(np.array([300, 2]))
+    with pytest.warns(ti.DsimWarning, match="are outside 0 … 255, what u8 holds: they wrap around"):
+        n.copy_from(wide)
+    assert n.to_numpy().tolist() == [44, 2]
+    x.from_numpy(np.array([3.0, 4.0]))
+    n.copy_from(x)
+    assert n.to_numpy().tolist() == [3, 4]
+    for wrong in (2.5, np.nan, np.inf):
+        x[1] = wrong
+        with pytest.raises(
+            ti.LaunchTypeError, match=r"(?s)`n` holds u8, got a field of .*in a kernel: `ds\.cast"
+        ):
+            n.copy_from(x)
+    assert n.to_numpy().tolist() == [3, 4]
