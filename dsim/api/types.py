@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from dsim.api import primitive_types
 from dsim.api.fields import Matrix, Vector
 from dsim.api.fields import ndarray as make_ndarray
@@ -34,6 +36,8 @@ from dsim.api.primitive_types import (
     uint64,
 )
 from dsim.api.structs import StructType, struct
+from dsim.diagnostics import Diagnostic
+from dsim.diagnostics.places import caller
 from dsim.frontend.lowered import Settings
 from dsim.frontend.types import (
     ArrayType,
@@ -42,14 +46,25 @@ from dsim.frontend.types import (
     array_type,
     entry_shape,
     is_template,
+    numbers_of,
     scalar_type,
 )
 from dsim.runtime import settings
 from dsim.runtime.fields import Field
 from dsim.runtime.ndarrays import Ndarray
+from dsim.runtime.notices import warn
 from dsim.runtime.values import Array
 
 template = Template
+
+
+def _say_wraps(given: list[Any], made: np.ndarray) -> None:
+    for number, kept in zip(given, made.ravel().tolist(), strict=False):  # one number fills all
+        if int(number) != kept:
+            message = f"{number} does not fit into {made.dtype.name}: it becomes {kept}"
+            help = "take a wider type, or reduce the number first"
+            warn([Diagnostic("type-change", message, caller(), help=help)])
+            return
 
 
 class CompoundType(MatrixType):
@@ -58,8 +73,14 @@ class CompoundType(MatrixType):
     __slots__ = ()
 
     def __call__(self, *values: Any) -> Any:
-        """A host vector or matrix of this type; one number fills it."""
-        return Array(super().__call__(*values))
+        """A host vector or matrix of this type; one number fills it.
+
+        Integers that the type does not hold wrap around, with a warning.
+        """
+        made = super().__call__(*values)
+        if made.dtype.kind in "iu":
+            _say_wraps(numbers_of(values), made)
+        return Array(made)
 
     @property
     def n(self) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import operator
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -53,10 +52,7 @@ class MatrixType:
     def __call__(self, *values: Any) -> np.ndarray:
         """A host array of this type (outside kernels; inside it makes a local vector or matrix).
 
-        Raises
-        ------
-        OverflowError
-            When an integer of this type does not hold one of `values`.
+        Integers that the type does not hold wrap around.
         """
         dtype = self.dtype.numpy if isinstance(self.dtype, ScalarType) else _host_dtype(self.dtype)
         if dtype.kind in "iu":
@@ -73,14 +69,15 @@ def _host_dtype(dtype: Any) -> np.dtype:
     return np.dtype(np.uint64 if dtype is DefaultUnsigned else dtype)
 
 
+def numbers_of(values: Iterable[Any]) -> list[Any]:
+    """All numbers of what a vector or matrix is made of, in order."""
+    return [n for v in values for n in np.ravel(v).tolist()]
+
+
 def _integers(values: Iterable[Any], dtype: np.dtype) -> np.ndarray:
-    """All numbers of `values`, without their fractions."""
-    limits = np.iinfo(dtype)
-    numbers = [n for v in values for n in np.ravel(v).tolist()]
-    for n in numbers:
-        if not math.isfinite(n) or not limits.min <= int(n) <= limits.max:
-            raise OverflowError(f"{n} is outside {limits.min} … {limits.max}, the range of {dtype.name}")
-    return np.array([int(n) for n in numbers], dtype)
+    """All numbers of `values`, without their fractions, and modulo the range of `dtype`."""
+    low, count = int(np.iinfo(dtype).min), 1 << 8 * dtype.itemsize
+    return np.array([(int(n) - low) % count + low for n in numbers_of(values)], dtype)
 
 
 class DefaultUnsigned:
