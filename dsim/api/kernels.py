@@ -13,7 +13,8 @@ from dsim.diagnostics import Diagnostic, LaunchTypeError
 from dsim.frontend import callables, source
 from dsim.frontend.own import Rules
 from dsim.frontend.types import Template
-from dsim.runtime.kernel import Kernel, bound_once
+from dsim.runtime.kernel import Kernel
+from dsim.runtime.methods import bound_once
 from dsim.runtime.references import ByName
 
 template = Template
@@ -183,7 +184,10 @@ def _refuse_other(function: object, what: str) -> None:
         raise LaunchTypeError(Diagnostic("argument", message, help=help))
     if not callable(function) or not hasattr(function, "__code__"):
         message = f"`@{what}` decorates a function, not {type(function).__name__}"
-        raise LaunchTypeError(Diagnostic("argument", message, help=f"write `@{what}` above a `def`"))
+        help = f"write `@{what}` above a `def`"
+        if isinstance(function, property | classmethod | staticmethod):
+            help = f"write `@{what}` below `@{type(function).__name__}`, next to the `def`"
+        raise LaunchTypeError(Diagnostic("argument", message, help=help))
 
 
 def data_oriented(kind: type) -> type:

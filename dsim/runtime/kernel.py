@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import functools
-import types
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from dsim.backends.locks import COMPILING
 from dsim.diagnostics import (
     CompilationError,
     Diagnostic,
@@ -23,6 +21,7 @@ from dsim.runtime.arrays import Arrays
 from dsim.runtime.fields import Field
 from dsim.runtime.findings import Findings, overwrites
 from dsim.runtime.forms import Form, label_apart
+from dsim.runtime.methods import bound_once, class_of, owns
 from dsim.runtime.once import kept
 from dsim.runtime.references import ByName
 from dsim.runtime.shown import Looking
@@ -53,7 +52,8 @@ class Kernel(ByName):
         functools.update_wrapper(self, function)
         self.function = function
         self._signature = Signature(function, bound or {})
-        self._count = self._signature.count
+        self._class = None if bound else class_of(function)
+        self._count = self._signature.count if self._class is None else -1
         self._bound = {**(bound or {}), **self._signature.records}
         self._looking = looking
         self._instance = Instance(function, self._bound, looking=looking)
@@ -65,8 +65,13 @@ class Kernel(ByName):
         settings.listen(self)
 
     def __call__(self, *args: Any, **named: Any) -> Any:
-        """Launches it; gives what it returns, as Python numbers."""
+        """Launches it; gives what it returns, as Python numbers.
+
+        A kernel in a class that is called by the class's name, or as a property, takes its owner first.
+        """
         if named or len(args) != self._count:
+            if self._class is not None and args and owns(args[0], self._class):
+                return bound_once(self, args[0])(*args[1:], **named)
             args = self._signature.complete(args, named)
         chosen = self
         if self._signature.templates:
@@ -207,6 +212,9 @@ class Kernel(ByName):
         GradientError
             When no field of the kernel has a gradient, or a NumPy array would need one.
         """
+        if self._class is not None and args and owns(args[0], self._class):
+            bound_once(self, args[0]).grad(*args[1:], **named)
+            return
         try:
             self._grad(self._signature.complete(args, named))
         except KeyboardInterrupt as stop:
@@ -297,41 +305,3 @@ def _identity(value: Any) -> Any:
     Whoever keeps the identity of an object as a key keeps the object too.
     """
     return (type(value), value) if isinstance(value, int | float | str | type(None)) else id(value)
-
-
-class _Methods(dict[str, Any]):
-    """The kernels and funcs bound to one object, kept by it; a copy of the object starts without any."""
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return (_Methods, ())
-
-
-def _methods_of(owner: Any) -> _Methods:
-    if not isinstance(owner, type):
-        return owner.__dict__.setdefault("_dsim_methods", _Methods())
-    if "_dsim_methods" not in owner.__dict__:  # a class, of a class method: its names can only be set
-        owner._dsim_methods = _Methods()
-    return owner.__dict__["_dsim_methods"]
-
-
-def bound_once(method: Any, owner: Any) -> Any:
-    """`method`, a kernel or func in a class, bound to `owner`: the same object each time."""
-    try:
-        known = _methods_of(owner)
-    except AttributeError:
-        message = f"`{type(owner).__name__}` has no room for kernels: its class has `__slots__`"
-        raise LaunchTypeError(Diagnostic("argument", message)) from None
-    found = known.get(method.__name__)
-    if not _is_of(found, method, owner):
-        with COMPILING:
-            found = known.get(method.__name__)
-            if not _is_of(found, method, owner):
-                found = known[method.__name__] = type(method)(types.MethodType(method.function, owner))
-    return found
-
-
-def _is_of(found: Any, method: Any, owner: Any) -> bool:
-    """Whether `found` is `method` bound to `owner`."""
-    return (
-        found is not None and found.function.__self__ is owner and found.function.__func__ is method.function
-    )
