@@ -23,8 +23,9 @@ def test_no_components(make):
             make(n)
 
 
-@pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
-def test_sizes_that_are_no_whole_numbers(make):
-    for n in (2.5, "3", None):
+@pytest.mark.parametrize("name", MAKERS)
+def test_sizes_that_are_no_whole_numbers(name):
+    make = MAKERS[name]
+    for n in (2.5, "3") if name.endswith("type") else (2.5, "3", None):  # a type may leave its size open
         with pytest.raises(TypeError, match="is a whole number, not"):
             make(n)
