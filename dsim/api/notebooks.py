@@ -6,12 +6,20 @@ import sys
 from importlib import import_module
 from typing import Any
 
+from dsim.backends.cpu_stop import listen_in_cells
+
 
 def offer() -> None:
-    """Lets `%%kernel` load the extension, in a session of IPython's in which nobody else has that magic."""
+    """In a session of IPython's Ctrl-C stops launches, and `%%kernel` loads the extension.
+
+    The magic is left to others who have it.
+    """
     ipython = sys.modules.get("IPython")
     shell = None if ipython is None else ipython.get_ipython()
-    if shell is None or "kernel" in shell.magics_manager.magics["cell"]:
+    if shell is None:
+        return
+    shell.events.register("pre_run_cell", listen_in_cells)
+    if "kernel" in shell.magics_manager.magics["cell"]:
         return
 
     @import_module("IPython.core.magic").no_var_expand

@@ -31,6 +31,7 @@ from dsim.ir.types import ScalarType
 
 _Printer = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64, ctypes.POINTER(ctypes.c_int64))
 _KEEP_FREE = 0.1  # of the machine's memory
+_clock = ctypes.CDLL(None).clock_gettime
 
 
 class Runtime:
@@ -47,6 +48,7 @@ class Runtime:
         self._block[frame.THREADS] = 1
         self._block[frame.PRINTER] = ctypes.cast(self._callback, ctypes.c_void_p).value or 0
         self._block[frame.MEMORY_LEFT] = memory_limit()
+        self._block[frame.CLOCK] = ctypes.cast(_clock, ctypes.c_void_p).value or 0
         os.register_at_fork(after_in_child=self._forked)
 
     @property

@@ -3,7 +3,9 @@
 While machine code runs, Python's own handler of SIGINT has to wait, but not the C function in front of it,
 which writes a byte to the descriptor of `signal.set_wakeup_fd`. A thread reads there, finds the launch that
 the main thread is in, on its Python stack, and sets the flag that the machine code asks for. So a launch does
-nothing to be found. Who had that descriptor before gets the bytes, too.
+nothing to be found. Who had that descriptor before gets the bytes, too. The thread reads late, as it has to
+wait for Python: a signal that came before the launch began, and which Python's handler has had, is to stop
+nothing. So the system stamps the bytes with the time, and a launch notes when it begins.
 
 Not its job: where machine code asks (`llvm_stops`), and what a stopped launch raises (`cpu_launch`).
 """
@@ -13,6 +15,8 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import socket
+import struct
 import sys
 import threading
 import time
@@ -79,59 +83,89 @@ def stop_own() -> None:
 
 
 def listen() -> None:
-    """Hears Ctrl-C from now on; of threads only the main one may ask for that. Costs a microsecond."""
+    """Hears Ctrl-C from now on; of threads only the main one may ask for that. Costs microseconds."""
     if threading.current_thread() is threading.main_thread():
         with contextlib.suppress(ValueError):  # in another interpreter than the first
             _LISTENER.listen()
 
 
+def listen_in_cells(_: Any) -> None:
+    """Hears Ctrl-C in a cell that IPython is about to run: in a terminal its prompt leaves nobody to hear."""
+    listen()
+
+
+_STAMPED = getattr(socket, "SO_TIMESTAMPNS", 35) if sys.platform == "linux" else None
+_TIME = struct.Struct("qq")  # seconds, nanoseconds
+
+
 class _Listener:
-    """The pipe to which signals write, and the thread that reads there."""
+    """The sockets to which signals write, and the thread that reads there."""
 
     def __init__(self) -> None:
-        self._pipe: tuple[int, int] | None = None
+        self._ends: tuple[socket.socket, socket.socket] | None = None
         self._before = -1
 
     def listen(self) -> None:
         """Takes the place of who listens now."""
-        if self._pipe is None:
-            self._pipe = os.pipe()
-            os.set_blocking(self._pipe[1], False)
-            threading.Thread(target=self._read, args=(self._pipe[0],), name="dsim stop", daemon=True).start()
-        before = signal.set_wakeup_fd(self._pipe[1], warn_on_full_buffer=False)
-        if before != self._pipe[1]:
+        if self._ends is None:
+            self._ends = reads, writes = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+            if _STAMPED is not None:
+                with contextlib.suppress(OSError):  # then the time is that of reading
+                    reads.setsockopt(socket.SOL_SOCKET, _STAMPED, 1)
+            writes.setblocking(False)
+            threading.Thread(target=self._read, args=(reads,), name="dsim stop", daemon=True).start()
+        mine = self._ends[1].fileno()
+        before = signal.set_wakeup_fd(mine, warn_on_full_buffer=False)
+        if before != mine:
             self._before = before
 
     def forked(self) -> None:
-        """In a child, which has the pipe and not the thread: makes its own."""
-        if self._pipe is None:
+        """In a child, which has the sockets and not the thread: makes its own."""
+        if self._ends is None:
             return
         mine = signal.set_wakeup_fd(-1)
-        others = mine not in (-1, self._pipe[1])
-        for end in self._pipe:
-            os.close(end)
-        self._pipe = None
+        others = mine not in (-1, self._ends[1].fileno())
+        for end in self._ends:
+            end.close()
+        self._ends = None
         signal.set_wakeup_fd(mine if others else self._before)
         listen()
 
-    def _read(self, end: int) -> None:
+    def _read(self, end: socket.socket) -> None:
         while True:
-            came = os.read(end, 1024)
+            came, at = _received(end)
             if self._before >= 0:
                 with contextlib.suppress(OSError):  # it is closed, or full: then it has something to read
                     os.write(self._before, came)
             if signal.SIGINT in came:
-                _stop(threading.main_thread().ident or 0, asked=signal.getsignal(signal.SIGINT) in _STOPPING)
+                asked = signal.getsignal(signal.SIGINT) in _STOPPING
+                _stop(threading.main_thread().ident or 0, asked=asked, at=at)
+
+
+def _received(end: socket.socket) -> tuple[bytes, int]:
+    """The number of a signal, and when it came, in nanoseconds of the wall clock."""
+    came, told, *_ = end.recvmsg(1, socket.CMSG_SPACE(_TIME.size))
+    for level, kind, data in told:
+        if (level, kind) == (socket.SOL_SOCKET, _STAMPED):
+            return came, _nanoseconds(*_TIME.unpack(data))
+    return came, time.time_ns()
+
+
+def _nanoseconds(seconds: int, more: int) -> int:
+    return seconds * 10**9 + more
 
 
 _LISTENER = _Listener()
 os.register_at_fork(after_in_child=_LISTENER.forked)
 
 
-def _stop(ident: int, *, asked: bool) -> bool:
-    """Stops the launch that a thread is in, if it is `asked` to, or was told of a signal before."""
+def _stop(ident: int, *, asked: bool, at: int | None = None) -> bool:
+    """Stops the launch that a thread is in, if it is `asked` to, or was told of a signal before.
+
+    ``at`` is when the signal came: before a launch, it is none of its business.
+    """
     found = _running(ident)
-    if found is None:
+    if found is None or _late(found, at):
         return False
     launch, slots = found
     slots[frame.INTERRUPTS] += 1
@@ -140,10 +174,16 @@ def _stop(ident: int, *, asked: bool) -> bool:
         for pause in _AGAIN:
             time.sleep(pause)
             now = _running(ident)
-            if now is None or now[0] is not launch or slots[frame.STOP]:
+            if now is None or now[0] is not launch or slots[frame.STOP] or _late(now, at):
                 break
             slots[frame.STOP] = 1
     return True
+
+
+def _late(found: tuple[FrameType, Any], at: int | None) -> bool:
+    """Whether the launch began after this time."""
+    began = found[1][frame.BEGAN : frame.BEGAN + 2]
+    return at is not None and _nanoseconds(*began) > at
 
 
 def _running(ident: int) -> tuple[FrameType, Any] | None:

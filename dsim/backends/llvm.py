@@ -106,6 +106,7 @@ def _start(
 
 
 def _finish(k: KernelWriter, parallel: bool) -> Emitted:
+    llvm_stops.finish(k.module)
     k.target.finish(k.module)
     return Emitted(
         k.module.text(k.target.header()), k.module.shared, k.layout, k.messages, parallel, k.module.asks

@@ -21,11 +21,12 @@ TASK, COUNT, FIRST, NEXT = RUNTIME + 1, RUNTIME + 2, RUNTIME + 3, RUNTIME + 4  #
 SCRATCH, SCRATCH_SIZE = RUNTIME + 5, RUNTIME + 6  # memory for private copies, kept between launches
 OWNER = RUNTIME + 7  # whose prints these are
 STOP, INTERRUPTS = RUNTIME + 8, RUNTIME + 9  # whether the launch is to stop; how often Ctrl-C came meanwhile
-FIXED = RUNTIME + 10
+BEGAN = RUNTIME + 10  # when it began: seconds of the wall clock, and nanoseconds
+FIXED = RUNTIME + 12
 
 # the runtime block, in slots as well
-PARALLEL_FOR, THREADS, BUSY, PRINTER, MEMORY_LEFT = range(5)
-RUNTIME_SLOTS = 5
+PARALLEL_FOR, THREADS, BUSY, PRINTER, MEMORY_LEFT, CLOCK = range(6)
+RUNTIME_SLOTS = 6
 
 
 class Layout:

@@ -12,11 +12,12 @@ adjoint has written again are put back.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 
 from dsim.backends import llvm_frame as frame
 from dsim.backends.llvm_cost import cost, known_trips, one
-from dsim.backends.llvm_text import TYPE, Function
+from dsim.backends.llvm_text import TYPE, Function, Module
 from dsim.backends.llvm_writer import Length, Writer
 from dsim.ir.nodes import Accumulate, Block, Const, For, If, Let, Load, Store, Var, While
 from dsim.ir.walk import binds, statements
@@ -193,8 +194,18 @@ def _unstopped(f: Function) -> str:
 
 def start(f: Function) -> None:
     """At the entry: nobody has asked this launch to stop."""
-    for slot in (frame.STOP, frame.INTERRUPTS):
-        f.do(f"store volatile i64 0, ptr {frame.address(f, slot)}, align 8")
+    f.do("call void @dsim_begin(ptr %frame)")
+
+
+def finish(module: Module) -> None:
+    """Writes what a launch that asks does when it begins; one that does not has no need of it."""
+    f = module.function("define internal void @dsim_begin(ptr %frame) alwaysinline")
+    if module.asks:
+        for slot in (frame.STOP, frame.INTERRUPTS):
+            f.do(f"store volatile i64 0, ptr {frame.address(f, slot)}, align 8")
+        clock = frame.read(f, frame.CLOCK, "ptr", frame.read(f, frame.RUNTIME, "ptr"))
+        f.do(f"call i32 {clock}(i32 {time.CLOCK_REALTIME}, ptr {frame.address(f, frame.BEGAN)})")
+    f.do("ret void")
 
 
 def end_if_stopped(entry: Writer) -> None:

@@ -8,26 +8,22 @@ from __future__ import annotations
 from typing import Any
 
 from dsim.backends.cpu_prints import PRINTS
-from dsim.backends.cpu_stop import listen
+from dsim.backends.cpu_stop import listen_in_cells
 
 
 def install(shell: Any) -> None:
     """From the next cell on."""
-    shell.events.register("pre_run_cell", _listen)
+    shell.events.register("pre_run_cell", listen_in_cells)
     if getattr(shell, "kernel", None) is not None:
         shell.events.register("pre_run_cell", _begin)
         shell.events.register("post_run_cell", _end)
 
 
 def remove(shell: Any) -> None:
-    """No more."""
-    for event, callback in (("pre_run_cell", _listen), ("pre_run_cell", _begin), ("post_run_cell", _end)):
+    """No more is capped."""
+    for event, callback in (("pre_run_cell", _begin), ("post_run_cell", _end)):
         if callback in shell.events.callbacks[event]:
             shell.events.unregister(event, callback)
-
-
-def _listen(_: Any) -> None:
-    listen()  # something else may have taken the place meanwhile
 
 
 def _begin(_: Any) -> None:

@@ -1,11 +1,13 @@
-"""`%%kernel` in a session that has imported dsim, and not loaded its extension."""
+"""A session that has imported dsim, and not loaded its extension: `%%kernel`, and Ctrl-C in a launch."""
 
+import signal
 import sys
 
 import pytest
 
 from dsim.api.notebooks import offer
 from tests.notebook.cells import BODIES, GRAVITY
+from tests.stopping import ctrl_c
 
 
 @pytest.fixture
@@ -53,3 +55,17 @@ def test_without_ipython_nothing_happens(monkeypatch):
     monkeypatch.delitem(sys.modules, "IPython")
     offer()
     assert "IPython" not in sys.modules
+
+
+def test_ctrl_c_stops_a_launch_when_the_prompt_has_left_nobody_to_hear_it(offered):
+    offered.good("@ds.kernel\ndef up():\n    while U[None] >= 0:\n        U[None] = 1 - U[None]")
+    offered.good("up.primal.compile()")
+    signal.set_wakeup_fd(-1)  # as asyncio does at the end, which reads a line in a terminal
+    with ctrl_c():
+        ran = offered.run("up()")
+    assert isinstance(ran.error, KeyboardInterrupt)
+    offered.good("%load_ext dsim\n%unload_ext dsim")
+    signal.set_wakeup_fd(-1)
+    with ctrl_c():
+        ran = offered.run("up()")
+    assert isinstance(ran.error, KeyboardInterrupt)

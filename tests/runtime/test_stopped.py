@@ -452,6 +452,32 @@ def test_a_flag_does_not_outlast_its_launch():
         assert n[None] == 1000
 
 
+def test_an_interrupt_between_launches_does_not_stop_the_next_one():
+    n = ti.field(ti.i32, shape=())
+
+    @ti.kernel
+    def count(to: ti.i32):
+        n[None] = 0
+        while n[None] < to:
+            n[None] += 1
+
+    stopped = []
+
+    def again():
+        with pytest.raises(KeyboardInterrupt):
+            press()
+        try:  # as a program that saves what it has
+            count(3_000_000)  # long enough for the thread that listens, which has to wait for Python
+        except KeyboardInterrupt:
+            stopped.append(n[None])
+
+    count(3)
+    for _ in range(20):
+        again()
+    assert stopped == []
+    assert n[None] == 3_000_000
+
+
 def test_a_handler_that_goes_on_lets_the_first_interrupt_wait():
     told = []
     before = signal.signal(signal.SIGINT, lambda *_: told.append("heard"))
