@@ -123,6 +123,17 @@ class Context:
             raise GradientError(Diagnostic("not-differentiable", message, caller(), help=advice))
         return self.pass_on(form, args)
 
+    @contextmanager
+    def entered(self) -> Iterator[None]:
+        """Pushes it, for what else an entry does: Python leaves no block that was not quite entered."""
+        self.push()
+        try:
+            yield
+        except BaseException:  # an error, or Ctrl-C
+            self.pop()
+            self.closed()
+            raise
+
     def __enter__(self) -> Any:
         self.push()
         return self

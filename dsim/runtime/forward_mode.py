@@ -76,21 +76,21 @@ class ForwardMode(Context):
         self._cut: set[Field | Form] = set()  # what was told to be read into Python, or returned to it
 
     def __enter__(self) -> Self:
-        self.push()
-        zeros.forget("dot")
-        left = begin_turn("dot")
-        self._claim((*self.params, *self.losses))
-        if self._clear:
-            for f in left:
-                self._set(f, (0.0,) * f.numbers)
-                f.touched, f.cleared = 0, turns.current()
-        else:
-            self._active = {f.companion(f.derivative[:-1]) for f in left}
-        for f in self.losses:
-            f.want((*f.derivative, "dot"))
-        for f, seed in zip(self.params, self._seeds, strict=True):
-            self._seed(f, seed)
-        self._active.update(self.params)
+        with self.entered():
+            zeros.forget("dot")
+            left = begin_turn("dot")
+            self._claim((*self.params, *self.losses))
+            if self._clear:
+                for f in left:
+                    self._set(f, (0.0,) * f.numbers)
+                    f.touched, f.cleared = 0, turns.current()
+            else:
+                self._active = {f.companion(f.derivative[:-1]) for f in left}
+            for f in self.losses:
+                f.want((*f.derivative, "dot"))
+            for f, seed in zip(self.params, self._seeds, strict=True):
+                self._seed(f, seed)
+            self._active.update(self.params)
         return self
 
     def _seed(self, field: Field, seed: np.ndarray) -> None:

@@ -158,16 +158,16 @@ class Tape(Context):
             message = "`grad_check` is for a tape that is in no other `with` block"
             advice = "check the inner program on its own: `ds.check_grad(run, wrt=, loss=)`"
             raise GradientError(Diagnostic("argument", message, help=advice))
-        self.push()
-        zeros.forget("bar")
-        cleared = begin_turn("bar")
-        if self.clears:
-            for f in cleared:
-                self.set_all(f, 0.0)
-            zeros.note_cleared(cleared)
-        self.set_all(self.loss, 0.0)
-        if self._recorder is not None:
-            self._recorder.push()
+        with self.entered():
+            zeros.forget("bar")
+            cleared = begin_turn("bar")
+            if self.clears:
+                for f in cleared:
+                    self.set_all(f, 0.0)
+                zeros.note_cleared(cleared)
+            self.set_all(self.loss, 0.0)
+            if self._recorder is not None:
+                self._recorder.push()
         return self
 
     def __exit__(
