@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import itertools
 import struct
-import weakref
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -56,23 +55,24 @@ class Variant:
         self.results = _packing([a.type for a in kernel.body.yields])
         self.params_at = emitted.layout.params * 8
         self.results_at = emitted.layout.returns * 8
-        prints = emitted.messages.prints
-        self.owner = runtime().prints(prints) if prints else -1
-        if prints:
-            self.call = self._call_and_hear
-            weakref.finalize(self, runtime().forget, self.owner).atexit = False
+        if emitted.messages.prints:
+            self.call = self._call_and_print
         if emitted.asks:
             listen()
 
-    def _call_and_hear(self, address: int) -> int:
-        with runtime().hearing():
-            return self.entry(address)
+    def _call_and_print(self, address: int) -> int:
+        with runtime().printing(address, self.emitted.messages.prints) as printing:
+            status = self.entry(address)
+        error = printing.error
+        if error is not None and not (status == frame.STOPPED and isinstance(error, KeyboardInterrupt)):
+            raise error
+        return status
 
     def frame(self, addresses: Mapping[MemoryKey, int]) -> Frame:
         """A new frame for buffers at these addresses."""
         slots = (ctypes.c_int64 * self.emitted.layout.size)()
         slots[frame.RUNTIME] = runtime().address
-        slots[frame.OWNER] = self.owner
+        slots[frame.OWNER] = ctypes.addressof(slots)
         at = self.emitted.layout.memories
         for key, address in addresses.items():
             slots[at[key]] = address
@@ -85,20 +85,12 @@ class Variant:
         return tuple(a.value if isinstance(a, Const) else v for a, v in zip(yields, values, strict=True))
 
     def report(self, status: int, held: Frame) -> None:
-        """Raises what went wrong in a launch, or in its prints."""
-        interrupted = runtime().interrupted
-        error = interrupted[0] if interrupted else None
-        interrupted.clear()
-        if error is not None and not isinstance(error, KeyboardInterrupt):
-            raise error
+        """Raises what went wrong in a launch."""
         if status == frame.STOPPED:
             raise self.stopped()
-        if error is not None:
-            raise error
         if status == frame.CLAMPED:
             raise self._found_again(held)
-        if status:
-            raise _fault(self.emitted.messages, held)
+        raise _fault(self.emitted.messages, held)
 
     def stopped(self) -> KeyboardInterrupt:
         """What a launch raises that was stopped."""
@@ -245,7 +237,7 @@ def _launch(variant: Variant, addresses: Mapping[MemoryKey, int], moving: tuple[
     idle: list[Frame] = []
     take, give, call = idle.pop, idle.append, variant.call
     pack, params_at, count = variant.params.pack_into, variant.params_at, len(variant.kernel.params)
-    yields, reports = variant.kernel.body.yields, variant.owner >= 0
+    yields = variant.kernel.body.yields
 
     def launch(*args: object) -> tuple[Any, ...]:
         try:
@@ -267,7 +259,7 @@ def _launch(variant: Variant, addresses: Mapping[MemoryKey, int], moving: tuple[
             if held.slots[frame.STATUS] == frame.STOPPED:
                 raise variant.stopped() from None
             raise
-        if status or reports:
+        if status:
             variant.report(status, held)
         results = variant.read(held) if yields else ()
         give(held)

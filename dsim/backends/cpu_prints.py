@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 
 LINES = 1000  # that a cell's kernels print before the rest is counted only
 
@@ -19,11 +20,10 @@ class Prints:
         self._caps = 0
         self._left = 0
         self._more = 0
-        self._aside = False
 
     def wanted(self) -> bool:
         """Whether the line that comes now is to be printed; counts it."""
-        if not self._caps or self._aside:
+        if not self._caps:
             return True
         self._left -= 1
         self._more += self._left < 0
@@ -51,14 +51,21 @@ class Prints:
         finally:
             self.end()
 
-    @contextmanager
-    def uncounted(self) -> Iterator[None]:
-        """What is printed inside goes somewhere else."""
-        before, self._aside = self._aside, True
-        try:
-            yield
-        finally:
-            self._aside = before
-
 
 PRINTS = Prints()
+_SILENT: ContextVar[bool] = ContextVar("dsim_silent", default=False)
+
+
+def is_silent() -> bool:
+    """Whether a launch that begins here prints nothing."""
+    return _SILENT.get()
+
+
+@contextmanager
+def silent() -> Iterator[None]:
+    """Kernels that are launched inside print nothing; those of other threads do."""
+    token = _SILENT.set(True)
+    try:
+        yield
+    finally:
+        _SILENT.reset(token)

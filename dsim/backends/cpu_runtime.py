@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import itertools
 import os
 import sys
 import threading
@@ -24,14 +23,61 @@ import numpy as np
 from numba.np.ufunc import parallel
 
 from dsim.backends import llvm_frame as frame
-from dsim.backends.cpu_prints import PRINTS
-from dsim.backends.cpu_stop import stop_own
+from dsim.backends.cpu_prints import PRINTS, is_silent
 from dsim.ir.nodes import Print
 from dsim.ir.types import ScalarType
 
 _Printer = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64, ctypes.POINTER(ctypes.c_int64))
 _KEEP_FREE = 0.1  # of the machine's memory
 _clock = ctypes.CDLL(None).clock_gettime
+
+
+class Printing:
+    """What a launch prints, which may have threads of its own.
+
+    Attributes
+    ----------
+    error : BaseException or None
+        What came up first.
+    silent : bool
+        Whether nothing is printed.
+    """
+
+    __slots__ = ("_address", "error", "silent", "statements")
+
+    def __init__(self, address: int, statements: Sequence[Print]) -> None:
+        self._address = address
+        self.statements = statements
+        self.error: BaseException | None = None
+        self.silent = is_silent()
+
+    def stop(self, error: BaseException) -> None:
+        """Stops the launch because of `error`."""
+        self.error = self.error or error
+        ctypes.c_int64.from_address(self._address + 8 * frame.STOP).value = 1
+
+    @contextmanager
+    def hearing(self) -> Iterator[None]:
+        """Around a launch of the main thread.
+
+        Python hears Ctrl-C as soon as it is called, there only, when nothing can catch that yet: ctypes tells
+        it as an exception that it ignores.
+        """
+        before, main = sys.unraisablehook, threading.get_ident()
+
+        def tell(ignored: Any) -> None:
+            own = isinstance(ignored.exc_value, KeyboardInterrupt) and threading.get_ident() == main
+            if own and "ctypes" in (ignored.err_msg or ""):
+                self.stop(ignored.exc_value)
+            else:
+                before(ignored)
+
+        sys.unraisablehook = tell
+        try:
+            yield
+        finally:
+            if sys.unraisablehook is tell:
+                sys.unraisablehook = before
 
 
 class Runtime:
@@ -41,10 +87,8 @@ class Runtime:
         self._block = (ctypes.c_int64 * frame.RUNTIME_SLOTS)()
         self._lock = threading.Lock()
         self._started = False
-        self._numbers = itertools.count()
-        self._printers: dict[int, Sequence[Print]] = {}
+        self._printing: dict[int, Printing] = {}  # by where the frame of the launch lies
         self._callback = _Printer(self._print)
-        self.interrupted: list[BaseException] = []
         self._block[frame.THREADS] = 1
         self._block[frame.PRINTER] = ctypes.cast(self._callback, ctypes.c_void_p).value or 0
         self._block[frame.MEMORY_LEFT] = memory_limit()
@@ -77,48 +121,27 @@ class Runtime:
         self._block[frame.BUSY] = 0  # launches of the parent's other threads are not here
         self._block[frame.MEMORY_LEFT] = memory_limit()
 
-    def prints(self, statements: Sequence[Print]) -> int:
-        """A number by which machine code names these print statements' list."""
-        number = next(self._numbers)
-        self._printers[number] = statements
-        return number
-
-    def forget(self, number: int) -> None:
-        """Takes back a number that `prints` gave: its machine code is gone."""
-        del self._printers[number]
-
     @contextmanager
-    def hearing(self) -> Iterator[None]:
-        """Around a launch that prints.
-
-        Python hears Ctrl-C as soon as it is called, when nothing can catch that yet: ctypes tells it as an
-        exception that it ignores.
-        """
-        before = sys.unraisablehook
-
-        def tell(ignored: Any) -> None:
-            if isinstance(ignored.exc_value, KeyboardInterrupt) and "ctypes" in (ignored.err_msg or ""):
-                self._stop(ignored.exc_value)
-            else:
-                before(ignored)
-
-        sys.unraisablehook = tell
+    def printing(self, address: int, statements: Sequence[Print]) -> Iterator[Printing]:
+        """Around a launch that prints, on the frame at `address`."""
+        made = self._printing[address] = Printing(address, statements)
         try:
-            yield
+            if threading.current_thread() is threading.main_thread():
+                with made.hearing():
+                    yield made
+            else:
+                yield made
         finally:
-            sys.unraisablehook = before
-
-    def _stop(self, error: BaseException) -> None:
-        self.interrupted.append(error)
-        stop_own()
+            del self._printing[address]
 
     def _print(self, owner: int, which: int, values: ctypes._Pointer[ctypes.c_int64]) -> None:
         """Called by machine code, from any thread. An exception, which cannot pass, stops the launch."""
+        printing = self._printing[owner]
         try:
-            if PRINTS.wanted():
-                sys.stdout.write(_line(self._printers[owner][which], values))
+            if not printing.silent and PRINTS.wanted():
+                sys.stdout.write(_line(printing.statements[which], values))
         except BaseException as e:  # noqa: BLE001 (an interrupt, or whatever stands for standard output)
-            self._stop(e)
+            printing.stop(e)
 
 
 def _line(s: Print, values: ctypes._Pointer[ctypes.c_int64]) -> str:

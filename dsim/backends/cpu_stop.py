@@ -75,13 +75,6 @@ def stop_launch(thread: threading.Thread | None = None) -> bool:
     return ident is not None and _stop(ident, asked=True)
 
 
-def stop_own() -> None:
-    """Stops the launch that the calling thread is in, from a function that machine code calls."""
-    running = _running(threading.get_ident())
-    if running is not None:
-        running[1][frame.STOP] = 1
-
-
 def listen() -> None:
     """Hears Ctrl-C from now on; of threads only the main one may ask for that. Costs microseconds."""
     if threading.current_thread() is threading.main_thread():

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from dsim.backends.cpu_prints import is_silent
 from dsim.backends.faults import Fault, FaultKind
 from dsim.backends.python_writer import Written, write
 from dsim.ir import arithmetic
@@ -153,12 +154,18 @@ def _namespace(written: Written, counted: bool) -> dict[str, Any]:
     functions = {n: f for n, f in vars(arithmetic).items() if callable(f)}
     scalars = {t.name: t.numpy.type for t in ALL}
     namespace: dict[str, Any] = {**functions, **scalars, "np": np, "zeros": _zeros}
+    namespace["print"] = _print
     tree = ast.parse(written.body)
     if counted:
         tree = _Counted().visit(tree)
     # optimize=0: the kernel's asserts stay, whatever Python's own flags are
     exec(compile(tree, _FILE, "exec", optimize=0), namespace)
     return namespace
+
+
+def _print(*parts: Any, **how: Any) -> None:
+    if not is_silent():
+        print(*parts, **how)  # noqa: T201 (that is what the kernel does)
 
 
 _TRIP = "#trip"  # no kernel has such a name

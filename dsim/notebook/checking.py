@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from dsim.backends.cpu_prints import silent
 from dsim.diagnostics import Diagnostic
-from dsim.notebook import state
 from dsim.notebook.interrupts import heard, held
 from dsim.runtime.differences import GradientCheck
 from dsim.runtime.fields import Field
@@ -46,7 +46,7 @@ def compared(
         heard()
         kernel(*args)
 
-    with held(), state.silent():
+    with held(), silent():
         check = check_grad(run, list(wrt.values()), loss, modes=("reverse",))
     each = zip(wrt, check, strict=True)
     both = ", ".join(

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Collection, Iterable, Iterator
-from contextlib import contextmanager, nullcontext, redirect_stdout
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
 
-from dsim.backends.cpu_prints import PRINTS
 from dsim.notebook.interrupts import held
 from dsim.runtime import randomness, turns
 from dsim.runtime.changes import Trial
@@ -110,10 +108,3 @@ def alone() -> Iterator[None]:
 def _gradients(roots: Collection[Field]) -> list[Field]:
     found = (f for last in ("bar", "dot") for f in companions_with_memory(last))
     return [f for f in found if f.root in roots or not foreign(f)]
-
-
-@contextmanager
-def silent() -> Iterator[None]:
-    """What kernels print inside was printed before."""
-    with redirect_stdout(io.StringIO()), PRINTS.uncounted():
-        yield

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from dsim.backends.cpu_prints import silent
 from dsim.ir.nodes import Block, Const, For
 from dsim.ir.show import ACCUMULATE_SIGNS
 from dsim.ir.shown import AXES
@@ -105,7 +106,7 @@ class Probe:
         return watching.born()
 
     def _launch(self, watching: Watching) -> None:
-        with state.kept(self._what), state.gradients_kept(self._what), state.silent():
+        with state.kept(self._what), state.gradients_kept(self._what), silent():
             self._then.put_back()
             heard()
             with self._context():

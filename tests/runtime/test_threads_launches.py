@@ -1,19 +1,96 @@
-"""Launches in several threads: what they draw and warn of, and processes that begin meanwhile."""
+"""Launches in several threads: what they print, draw and warn of, and processes that begin meanwhile."""
 
 from __future__ import annotations
 
 import multiprocessing
 import os
+import sys
 import threading
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
 import dsim as ti
-from dsim.runtime import randomness
+from dsim.backends.cpu_prints import silent
+from dsim.runtime import randomness, settings
 from dsim.runtime.notices import overheard
 from tests.runtime.threading_together import aside, together
+
+
+class _Refusing:
+    """A standard output that takes nothing from one thread."""
+
+    def __init__(self, refused: int) -> None:
+        self.refused = refused
+        self.taken: list[str] = []
+
+    def write(self, text: str) -> None:
+        if threading.get_ident() == self.refused:
+            raise OSError("no room")
+        self.taken.append(text)
+
+
+def _speaking() -> Any:
+    @ti.kernel
+    def say(n: int):
+        print("n is", n)
+
+    return say
+
+
+def test_an_error_in_printing_is_that_of_its_own_launch(monkeypatch: pytest.MonkeyPatch) -> None:
+    say, out, hook = _speaking(), _Refusing(0), sys.unraisablehook
+    monkeypatch.setattr(sys, "stdout", out)
+
+    def work(n: int) -> int:
+        failed = 0
+        if n == 0:
+            out.refused = threading.get_ident()
+        for k in range(100):
+            try:
+                say(1000 * n + k)
+            except OSError:
+                failed += 1
+        return failed
+
+    failed = together(2, work)
+    monkeypatch.undo()
+    assert failed == [100, 0]
+    assert sorted(out.taken) == [f"n is {k}\n" for k in range(1000, 1100)]
+    assert sys.unraisablehook is hook
+
+
+def test_one_error_in_the_prints_of_a_launch_stops_it_and_not_the_next(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    @ti.kernel
+    def say(times: int):
+        for _ in range(1):
+            for k in range(times):
+                print(k)
+
+    out = _Refusing(threading.get_ident())
+    monkeypatch.setattr(sys, "stdout", out)
+    with pytest.raises(OSError, match="no room"):
+        say(3)
+    out.refused = 0
+    say(2)
+    monkeypatch.undo()
+    assert out.taken == ["0\n", "1\n"]
+
+
+@pytest.mark.parametrize("backend", ["cpu", "reference"])
+def test_silence_is_that_of_a_thread(capsys: pytest.CaptureFixture[str], backend: str) -> None:
+    settings.change(replace(settings.current(), backend=backend))
+    say = _speaking()
+    with silent():
+        say(1)
+        aside(lambda: say(2))
+    say(3)
+    settings.change(replace(settings.current(), backend="cpu"))
+    assert capsys.readouterr().out == "n is 2\nn is 3\n"
 
 
 def test_warnings_are_overheard_in_their_own_thread() -> None:
