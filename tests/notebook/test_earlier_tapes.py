@@ -1,5 +1,7 @@
 """A report leaves earlier tapes over the same fields alone; and what becomes of its own."""
 
+import time
+
 import numpy as np
 import pytest
 
@@ -73,7 +75,7 @@ def test_looking_into_another_iteration_leaves_it_alone(earlier):
     head = header_of(cell)
     with made(cell, head, earlier.shell) as (kernels, _):
         asked = request(kernels, head.options, earlier.names)
-        run = ReportRun(cell, asked, compile_cell(asked))
+        run = ReportRun(cell, asked, compile_cell(asked), time.perf_counter())
     for at in (3, 5):
         assert run.look((at,), None)["probe"]["indices"][0]["value"] == at
         right(earlier)
