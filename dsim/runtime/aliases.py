@@ -91,7 +91,12 @@ def apart(a: np.ndarray, b: np.ndarray, work: int = _SEARCH) -> bool:
 def shared(to: np.ndarray, of: np.ndarray) -> Shared:
     """What `to` shares with `of`, of which no two elements lie in one place."""
     wanted, known = _addresses(to), _addresses(of)
-    order = np.argsort(known, kind="stable")
+    near = _between(wanted, known.min() - to.itemsize, known.max() + of.itemsize)
+    wanted = wanted[near]
+    order = _between(known, wanted.min() - of.itemsize, wanted.max() + to.itemsize) if len(near) else near
+    if not len(order):
+        return Shared(_indices(order, to.shape), _indices(order, of.shape), True)
+    order = order[np.argsort(known[order], kind="stable")]
     known = known[order]
     behind = np.searchsorted(known, wanted, side="right")  # the number of elements that begin no later
     before = np.maximum(behind - 1, 0)
@@ -100,7 +105,12 @@ def shared(to: np.ndarray, of: np.ndarray) -> Shared:
     after = np.minimum(behind, len(known) - 1)
     across |= ~same & (behind < len(known)) & (wanted + to.itemsize > known[after])
     exact = not across.any() and (to.dtype == of.dtype or not same.any())
-    return Shared(_indices(np.flatnonzero(same), to.shape), _indices(order[before[same]], of.shape), exact)
+    return Shared(_indices(near[same], to.shape), _indices(order[before[same]], of.shape), exact)
+
+
+def _between(addresses: np.ndarray, low: int, high: int) -> np.ndarray:
+    """Which of the addresses lie between two others: a small view of a large array shares little of it."""
+    return np.flatnonzero((addresses > low) & (addresses < high))
 
 
 def _addresses(array: np.ndarray) -> np.ndarray:
