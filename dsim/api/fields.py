@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from typing import Any
 
+from dsim.diagnostics.frames import outermost
 from dsim.frontend.matrices import METHODS
 from dsim.frontend.struct_types import StructType
 from dsim.frontend.types import MatrixType, entry_shape
@@ -14,6 +15,7 @@ from dsim.runtime.fields import BAR, DOT, Field
 from dsim.runtime.ndarrays import Ndarray
 
 
+@outermost
 def field(
     dtype: Any,
     shape: Any = None,
@@ -64,6 +66,7 @@ def _check_order(order: str | None, shape: Any) -> None:
         raise ValueError(f"{needs}, got {order!r}")
 
 
+@outermost
 def ndarray(dtype: Any, shape: Any, needs_grad: bool = False) -> Ndarray:
     """An array that is passed to kernels: to parameters annotated ``types.ndarray(…)``.
 
@@ -174,6 +177,7 @@ class Matrix(values.Array, metaclass=_HostKind):
     _axes = (1, 2)
 
     @staticmethod
+    @outermost
     def field(
         n: int,
         m: int,
@@ -191,6 +195,7 @@ class Matrix(values.Array, metaclass=_HostKind):
         return made_of(dtype, entry_shape(n, m), shape, name, offset, needs_grad, needs_dual)
 
     @staticmethod
+    @outermost
     def ndarray(n: int, m: int, dtype: Any, shape: Any, needs_grad: bool = False) -> Ndarray:
         """An ndarray of `n` × `m` matrices; see `ndarray`."""
         return _array(dtype, entry_shape(n, m), shape, needs_grad)
@@ -207,6 +212,7 @@ class Vector(values.Array, metaclass=_HostKind):
     _axes = (1,)
 
     @staticmethod
+    @outermost
     def field(
         n: int,
         dtype: Any,
@@ -223,6 +229,7 @@ class Vector(values.Array, metaclass=_HostKind):
         return made_of(dtype, entry_shape(n), shape, name, offset, needs_grad, needs_dual)
 
     @staticmethod
+    @outermost
     def ndarray(n: int, dtype: Any, shape: Any, needs_grad: bool = False) -> Ndarray:
         """An ndarray of vectors of length `n`; see `ndarray`."""
         return _array(dtype, entry_shape(n), shape, needs_grad)

@@ -10,6 +10,7 @@ from typing import Any
 from dsim.api import rules
 from dsim.api.rules import rules_of
 from dsim.diagnostics import Diagnostic, LaunchTypeError
+from dsim.diagnostics.frames import outermost
 from dsim.frontend import callables, source
 from dsim.frontend.own import Rules
 from dsim.frontend.types import Template
@@ -20,6 +21,7 @@ from dsim.runtime.references import ByName
 template = Template
 
 
+@outermost
 def kernel(function: Callable[..., Any]) -> Kernel:
     """Decorator: the function is compiled, and calling it launches it.
 
@@ -66,6 +68,7 @@ class Func(ByName):
         bound.__dsim_rules__ = self.__dsim_rules__
         return bound
 
+    @outermost
     def derivative(self, *, jvp: Func | None = None, vjp: Func | None = None, check: bool = True) -> Func:
         """Gives the func a derivative of its own, in both modes, instead of that of its body.
 
@@ -122,6 +125,7 @@ class Func(ByName):
         self.__dsim_rules__ = rules_of(self, jvp, vjp, check)
         return self
 
+    @outermost
     def check_derivative(self, *args: Any, tolerance: float = 1e-4) -> None:
         """Compares the func's own derivative with differences of its values, and jvp and vjp with each other.
 
@@ -156,6 +160,7 @@ class Func(ByName):
         return f"<func {self.__name__}>"
 
 
+@outermost
 def func(function: Callable[..., Any]) -> Func:
     """Decorator: the function can be called in kernels and in other funcs."""
     _refuse_other(function, "func")
@@ -212,6 +217,7 @@ class Derivative:
         return f"<func {self.__name__}>"
 
 
+@outermost
 def forward(function: Any) -> Derivative:
     """The derivative of a func in forward mode, for use in kernels.
 
@@ -221,6 +227,7 @@ def forward(function: Any) -> Derivative:
     return _derivative("jvp", function, "forward")
 
 
+@outermost
 def grad(function: Any) -> Derivative:
     """The gradient of a func that returns one number, for use in kernels.
 

@@ -6,6 +6,7 @@ import sys
 from dataclasses import dataclass, replace
 from typing import Any
 
+from dsim.diagnostics.frames import outermost
 from dsim.ir.types import ScalarType
 from dsim.runtime import layout, randomness, settings
 from dsim.runtime.settings import LOOP_MEMORY, Settings
@@ -58,6 +59,7 @@ _OPTIONS = """
 _ACCEPTED = frozenset(_OPTIONS.split())
 
 
+@outermost
 def init(
     arch: Any = None,
     default_fp: Any = None,

@@ -9,6 +9,7 @@ from types import FrameType
 from typing import Any
 
 from dsim.api.fields import made_of, type_of
+from dsim.diagnostics.frames import outermost
 from dsim.frontend import struct_types
 from dsim.frontend.types import MatrixType
 from dsim.runtime import layout, settings
@@ -50,6 +51,7 @@ class StructType(struct_types.StructType):
             given[name] = value
         return HostStruct.typed(self, {n: given[n] if n in given else _zero(t) for n, t in self.members})
 
+    @outermost
     def field(self, shape: Any = None, **options: Any) -> StructField:
         """A field of such structs; see `Struct.field`."""
         return _field(self, shape, **options)
@@ -100,6 +102,7 @@ class Struct(HostStruct, metaclass=_AnyStruct):
     _builtin_name = "Struct"
 
     @staticmethod
+    @outermost
     def field(
         members: Mapping[str, Any],
         methods: Mapping[str, Callable[..., Any]] | None = None,
@@ -183,6 +186,7 @@ def _place(made: StructField, shape: Any, offset: Any) -> None:
             layout.place_at(member, shape, offset)
 
 
+@outermost
 def struct(**members: Any) -> StructType:
     """The type of structs with these members.
 

@@ -13,13 +13,13 @@ from dsim.diagnostics.spans import Source, Span
 
 _OWN = __name__.split(".", 1)[0]
 _FOLDER = str(Path(__file__).parents[1])
-_LIBRARIES = tuple({sysconfig.get_path(kind) for kind in ("stdlib", "platstdlib", "purelib", "platlib")})
+LIBRARIES = tuple({sysconfig.get_path(kind) for kind in ("stdlib", "platstdlib", "purelib", "platlib")})
 
 
 def caller() -> Span | None:
     """The line of Python outside dsim that is running, or None when there is no text of it."""
     frame = sys._getframe(1)
-    while frame is not None and _own(frame):
+    while frame is not None and own_frame(frame):
         frame = frame.f_back
     if frame is None:
         return None
@@ -36,7 +36,7 @@ def calls(trace: types.TracebackType | None) -> list[Span]:
         module = trace.tb_frame.f_globals.get("__name__", "")
         if module.partition(".")[0] == "IPython":
             found.clear()
-        elif not _own(trace.tb_frame) and not trace.tb_frame.f_code.co_filename.startswith(_LIBRARIES):
+        elif not own_frame(trace.tb_frame) and not trace.tb_frame.f_code.co_filename.startswith(LIBRARIES):
             line = _line(trace.tb_frame, trace.tb_lineno)
             if line is not None and not line.text.startswith("%%"):  # a magic is no call
                 found.append(line)
@@ -55,7 +55,7 @@ def _line(frame: types.FrameType, line: int) -> Span | None:
     return Span(source, line, start, line, len(text.rstrip()))
 
 
-def _own(frame: types.FrameType) -> bool:
+def own_frame(frame: types.FrameType) -> bool:
     """Whether it runs dsim's code, or code that dsim writes to launch a kernel."""
     module = frame.f_globals.get("__name__", "")
     return (

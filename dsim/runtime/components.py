@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from dsim.diagnostics import Diagnostic, LaunchTypeError
+from dsim.diagnostics.frames import outermost
 from dsim.ir.types import ScalarType
 from dsim.runtime import access, tensors
 from dsim.runtime.stack import opened
@@ -112,9 +113,11 @@ class Component:
 
     # -- the numbers from Python
 
+    @outermost
     def __getitem__(self, key: Any) -> Any:
         return self.whole[key][self._inner]
 
+    @outermost
     def __setitem__(self, key: Any, value: Any) -> None:
         self.whole[key][self._inner] = value
 
@@ -122,6 +125,7 @@ class Component:
     def _inner(self) -> Any:
         return self.component[0] if len(self.component) == 1 else self.component
 
+    @outermost
     def to_numpy(self, dtype: Any = None) -> np.ndarray:
         """A copy of its numbers, of shape `shape`."""
         whole = self.whole.to_numpy(dtype=dtype).reshape(self.whole.full_shape)
@@ -130,6 +134,7 @@ class Component:
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         return self.to_numpy(dtype)
 
+    @outermost
     def from_numpy(self, values: Any) -> None:
         """Sets its numbers to those of an array of the same shape."""
         buffer = self.whole.require()
@@ -148,6 +153,7 @@ class Component:
         """Sets its numbers to those of a PyTorch tensor of the same shape."""
         self.from_numpy(tensors.array_of(tensor))
 
+    @outermost
     def fill(self, value: Any) -> None:
         """Sets every number to `value`."""
         buffer = self.whole.require()
@@ -158,6 +164,7 @@ class Component:
             buffer[(..., *self.component)] = number
             self.whole.written_by_python()
 
+    @outermost
     def copy_from(self, other: Storage | Component) -> None:
         """Sets its numbers to those of a field of numbers, or of a component, of the same shape."""
         copied(self, other)

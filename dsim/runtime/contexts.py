@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from dsim.diagnostics import Diagnostic, GradientError
+from dsim.diagnostics.frames import outermost
 from dsim.diagnostics.places import caller
 from dsim.runtime import hostops, turns
 from dsim.runtime.changes import CLOCK
@@ -50,6 +51,7 @@ class Context:
         self.claimed: set[Field] = set()
         self._thread = 0
 
+    @outermost
     def __reduce__(self) -> tuple[Any, ...]:
         uncopied("a tape or forward mode", "copy what it gave: `x.grad.to_numpy()`, `print(tape)`")
 

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from dsim.diagnostics import Diagnostic, GradientError
+from dsim.diagnostics.frames import outermost
 from dsim.runtime import hostops
 from dsim.runtime.contexts import Stopped, dispatch
 from dsim.runtime.fields import Field
@@ -29,6 +30,7 @@ class Replaced(ByName):
         self.function = function
         self._grad: Function | None = None
 
+    @outermost
     def __call__(self, *args: Any, **named: Any) -> Any:
         """Calls the function; under a tape, records it as one call with its own gradient."""
         tapes = [c for c in opened() if isinstance(c, Tape)]
@@ -66,6 +68,7 @@ class Replaced(ByName):
             message = f"`{name}` has a gradient of its own, and no tangent that a tape could go back through"
             raise GradientError(Diagnostic("not-differentiable", message))
 
+    @outermost
     def grad(self, *args: Any, **named: Any) -> Any:
         """Calls the gradient that was given."""
         if self._grad is None:
@@ -139,6 +142,7 @@ class Undifferentiated:
         functools.update_wrapper(self, function)
         self.function = function
 
+    @outermost
     def __call__(self, *args: Any, **named: Any) -> Any:
         """Calls it; what it writes stops gradients and tangents."""
         if not opened():
@@ -147,6 +151,7 @@ class Undifferentiated:
         with opened()[0].mirrors.undifferentiated(stopped.paused), stopped:
             return self.function(*args, **named)
 
+    @outermost
     def grad(self, *args: Any, **named: Any) -> None:
         """Does nothing, as in Taichi: what is constant passes no gradient on."""
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from dsim.backends.locks import COMPILING
 from dsim.diagnostics import Diagnostic, LaunchTypeError
+from dsim.diagnostics.frames import outermost, trimmed
 from dsim.runtime import access, copies, tensors, turns
 from dsim.runtime.components import Component, copied, kind_of
 from dsim.runtime.once import kept
@@ -102,15 +103,18 @@ class Field(Storage):
     # -- its place, and its components
 
     @property
+    @outermost
     def snode(self) -> Any:
         """Its place in the layout; `snode.parent()` is the node that it was placed in."""
         self.root.require()
         return self.root.node
 
+    @outermost
     def parent(self, n: int = 1) -> Any:
         """The node of the layout that is `n` above its place: the one that it was placed in."""
         return self.snode.parent(n)
 
+    @outermost
     def get_scalar_field(self, *indices: int) -> Component:
         """One number of every entry, as a field of numbers over the same memory.
 
@@ -161,6 +165,7 @@ class Field(Storage):
         return len(self.entry_shape)
 
     @property
+    @outermost
     def array(self) -> np.ndarray:
         """Its numbers as they are and will be: a NumPy view that can be read only."""
         if opened():
@@ -182,10 +187,18 @@ class Field(Storage):
             and not (self.shape or self.entry_shape or self.derivative or opened())
         ):
             return self.buffer.item()  # the loss, mostly
-        return access.get(self, key)
+        try:
+            return access.get(self, key)
+        except BaseException as error:
+            trimmed(error)
+            raise
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        access.put(self, key, value)
+        try:
+            access.put(self, key, value)
+        except BaseException as error:
+            trimmed(error)
+            raise
 
     def __len__(self) -> int:
         raise TypeError(f"{self.quoted} has no len(): its shape is {self.shape}")
@@ -193,6 +206,7 @@ class Field(Storage):
     def __iter__(self) -> Iterator[Any]:
         raise TypeError(f"{self.quoted} can be looped over in a kernel only: use .to_numpy() in Python")
 
+    @outermost
     def to_numpy(self, keep_dims: bool = False, dtype: Any = None) -> np.ndarray:
         """A copy of its numbers, of shape `shape` and then that of an entry.
 
@@ -216,6 +230,7 @@ class Field(Storage):
         column = self.entry_shape[:1] if self.m == 1 else ()
         return ((*column, 1) if keep else column) if column else self.entry_shape
 
+    @outermost
     def from_numpy(self, values: Any) -> None:
         """Sets its numbers to those of an array of the same shape.
 
@@ -241,14 +256,17 @@ class Field(Storage):
         """A copy of its numbers as a PyTorch tensor, on `device` or the CPU; else as `to_numpy`."""
         return tensors.tensor_of(self.to_numpy(keep_dims), device)
 
+    @outermost
     def from_torch(self, tensor: Any) -> None:
         """Sets its numbers to those of a PyTorch tensor of the same shape, wherever that lies."""
         self.from_numpy(tensors.array_of(tensor))
 
+    @outermost
     def copy_from(self, other: Field | Component) -> None:
         """Sets its numbers to those of a field, or of a component of one, of the same shape."""
         copied(self, other)
 
+    @outermost
     def fill(self, value: Any) -> None:
         """Sets every entry to `value`: a number, or in a field of vectors a vector."""
         buffer = self.require()

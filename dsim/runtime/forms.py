@@ -14,6 +14,7 @@ from typing import Any
 from dsim.analysis.activity import of_kernel, spread
 from dsim.autodiff import Made, by_symmetry, forward, reverse, writes_again
 from dsim.backends.locks import COMPILING
+from dsim.diagnostics.frames import outermost
 from dsim.ir import sites
 from dsim.ir.nodes import Accumulate, Call, Kernel, Let, Load, Memory, MemoryKey, Origin, Store
 from dsim.ir.show import lines, show
@@ -83,6 +84,7 @@ class Form:
     def __dir__(self) -> list[str]:
         return [n for n in object.__dir__(self) if n.startswith("__") or n in _FOR_PEOPLE]
 
+    @outermost
     def __reduce__(self) -> tuple[Any, ...]:
         uncopied("a form of a kernel", "copy what it shows: `k.adjoint.ir`, `k.adjoint.python`")
 

@@ -9,6 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from dsim.diagnostics.frames import outermost
 from dsim.ir.nodes import MemoryKey
 from dsim.runtime import cut, hostops, seeds, turns, zeros
 from dsim.runtime.claims import claim, clear_foreign
@@ -59,6 +60,7 @@ class ForwardMode(Context):
     12.0
     """
 
+    @outermost
     def __init__(
         self, loss: Any = None, param: Any = None, seed: Any = None, clear_gradients: bool = True
     ) -> None:
@@ -75,6 +77,7 @@ class ForwardMode(Context):
         self._forms: dict[Form, None] = {}  # all that was launched
         self._cut: set[Field | Form] = set()  # what was told to be read into Python, or returned to it
 
+    @outermost
     def __enter__(self) -> Self:
         with self.entered():
             zeros.forget("dot")
@@ -107,6 +110,7 @@ class ForwardMode(Context):
     def _set(self, field: Field, values: Args) -> None:
         self.pass_on(hostops.form(hostops.Fill, field), values)
 
+    @outermost
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:

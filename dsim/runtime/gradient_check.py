@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from dsim.diagnostics.frames import outermost
 from dsim.runtime.differences import Comparison, Differences, GradientCheck, differentiable
 from dsim.runtime.fields import Field
 from dsim.runtime.forward_mode import ForwardMode
@@ -18,6 +19,7 @@ _MODES = ("reverse", "forward")
 _SECOND = "forward over reverse"
 
 
+@outermost
 def check_grad(
     run: Callable[[], Any],
     wrt: Any,

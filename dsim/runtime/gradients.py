@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Literal
 
+from dsim.diagnostics.frames import outermost
 from dsim.runtime import hostops, zeros
 from dsim.runtime.contexts import dispatch
 from dsim.runtime.fields import companions_with_memory
 
 
+@outermost
 def clear_all_gradients(which: Literal["bar", "dot"] = "bar") -> None:
     """Sets the gradients of all fields to 0 (with ``"dot"``, all tangents)."""
     zeros.forget(which)

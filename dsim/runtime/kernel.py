@@ -10,11 +10,11 @@ from typing import Any
 from dsim.diagnostics import (
     CompilationError,
     Diagnostic,
-    DsimError,
     GradientError,
     LaunchTypeError,
     stopped,
 )
+from dsim.diagnostics.frames import outermost, trimmed
 from dsim.frontend.lowered import Capture
 from dsim.runtime import by_hand, settings
 from dsim.runtime.arrays import Arrays
@@ -69,21 +69,22 @@ class Kernel(ByName):
 
         A kernel in a class that is called by the class's name, or as a property, takes its owner first.
         """
-        if named or len(args) != self._count:
-            if self._class is not None and args and owns(args[0], self._class):
-                return bound_once(self, args[0])(*args[1:], **named)
-            args = self._signature.complete(args, named)
-        chosen = self
-        if self._signature.templates:
-            chosen, args = self._chosen(args)
         try:
+            if named or len(args) != self._count:
+                if self._class is not None and args and owns(args[0], self._class):
+                    return bound_once(self, args[0])(*args[1:], **named)
+                args = self._signature.complete(args, named)
+            chosen = self
+            if self._signature.templates:
+                chosen, args = self._chosen(args)
             if chosen._arrays is not None:
                 return chosen._arrays.launch(args)
             return chosen._instance.launch(*args)
-        except DsimError as error:  # what it says stands in the person's lines: dsim's own are left out
-            raise error.with_traceback(None) from None
         except KeyboardInterrupt as stop:
             raise stopped(stop) from None
+        except BaseException as error:
+            trimmed(error)
+            raise
 
     def launched(self, args: tuple[Any, ...]) -> Any:
         """Launches it for all arguments that it takes, in order, which are no templates."""
@@ -104,6 +105,7 @@ class Kernel(ByName):
 
     # -- compile-time parameters
 
+    @outermost
     def of(self, *values: Any) -> Kernel:
         """The kernel for these values of its ``template()`` parameters, or also of those for arrays.
 
@@ -160,6 +162,7 @@ class Kernel(ByName):
 
     # -- derivatives
 
+    @outermost
     def check(self, *templates: Any) -> Findings:
         """What there is to say of the kernel, without running it.
 
@@ -197,6 +200,7 @@ class Kernel(ByName):
             return Findings(error.diagnostics)
         return Findings((*version.diagnostics, *overwrites(version.form)))
 
+    @outermost
     def grad(self, *args: Any, **named: Any) -> None:
         """Runs the adjoint at the current state: from the outputs' ``.grad`` to the inputs'.
 
@@ -263,6 +267,7 @@ class Kernel(ByName):
         return lowered.objects, tuple(numbers)
 
     @property
+    @outermost
     def primal(self) -> Form:
         """The kernel as it is launched."""
         chosen = sorted((*self._signature.templates, *self._signature.arrays))
@@ -280,6 +285,7 @@ class Kernel(ByName):
         return next(iter(self._kernels.values())).primal
 
     @property
+    @outermost
     def tangent(self) -> Form:
         """The kernel in forward mode, with respect to all its float fields."""
         form = self.primal
@@ -287,6 +293,7 @@ class Kernel(ByName):
         return form.tangent(active, label_apart(form, active, "dot"))
 
     @property
+    @outermost
     def adjoint(self) -> Form:
         """The kernel's reverse sweep, with respect to the fields with a gradient (to all if none has one)."""
         return adjoint_of(self.primal)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dsim.diagnostics import Diagnostic, LaunchError, LaunchTypeError
+from dsim.diagnostics.frames import outermost
 from dsim.runtime.components import Component
 from dsim.runtime.fields import BAR, DOT, Field
 from dsim.runtime.references import uncopied
@@ -91,6 +92,7 @@ class Builder(Node):
             message = "this FieldsBuilder is finalized: nothing more can be placed in it"
             raise LaunchError(Diagnostic("unplaced", message, help="make a new `FieldsBuilder()`"))
 
+    @outermost
     def dense(self, axes: Any, dimensions: Any) -> Builder:
         """A block with `dimensions` elements along `axes` in each element of this one."""
         along = [_number(a) for a in (axes if isinstance(axes, Iterable) else (axes,))]
@@ -106,6 +108,7 @@ class Builder(Node):
         self._require_open()
         return Builder(self, made)
 
+    @outermost
     def place(self, *fields: Any, offset: Any = None) -> Builder:
         """Places fields, also gradients and tangents of fields; gives the node back.
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
 from dsim.diagnostics import Diagnostic, LaunchTypeError
+from dsim.diagnostics.frames import outermost
 from dsim.frontend.struct_types import StructType
 
 
@@ -36,6 +37,7 @@ class ByName:
     def __copy__(self) -> Any:
         return self
 
+    @outermost
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         """Itself, as of functions; of a method that of the copied object."""
         owner = getattr(self.function, "__self__", None)
@@ -50,6 +52,7 @@ class ByName:
             raise LaunchTypeError(Diagnostic("argument", message, help=advice))
         return self
 
+    @outermost
     def __reduce__(self) -> tuple[Any, ...]:
         owner = getattr(self.function, "__self__", None)
         if owner is not None:

@@ -166,18 +166,20 @@ class Storage:
     @property
     def grad(self) -> Self:
         """The gradient of the loss with respect to this field: a field of the same shape."""
-        return self._differential(BAR, "gradient")
+        if not self.dtype.is_float:
+            raise self._no_companion("gradient")
+        return self.companion(self.derivative + BAR)
 
     @property
     def dual(self) -> Self:
         """The tangent of this field in forward mode: a field of the same shape."""
-        return self._differential(DOT, "tangent")
-
-    def _differential(self, step: tuple[str, ...], what: str) -> Self:
         if not self.dtype.is_float:
-            message = f"{self.quoted} holds {self.dtype}: integers have no {what}"
-            raise GradientError(Diagnostic("missing-gradient", message, help="make it a float field"))
-        return self.companion(self.derivative + step)
+            raise self._no_companion("tangent")
+        return self.companion(self.derivative + DOT)
+
+    def _no_companion(self, what: str) -> GradientError:
+        message = f"{self.quoted} holds {self.dtype}: integers have no {what}"
+        return GradientError(Diagnostic("missing-gradient", message, help="make it a float field"))
 
     @property
     def needs_grad(self) -> bool:

@@ -13,6 +13,7 @@ from types import MappingProxyType
 from typing import Any, NoReturn
 
 from dsim.diagnostics import Diagnostic, LaunchTypeError
+from dsim.diagnostics.frames import outermost
 from dsim.frontend.struct_types import StructType
 from dsim.runtime import access
 from dsim.runtime.fields import Field
@@ -46,6 +47,7 @@ class StructField:
         """The names of the members, in order."""
         return list(self._members)
 
+    @outermost
     def get_member_field(self, key: str) -> Field | StructField:
         """The field of the member `key`."""
         if key not in self._members:
@@ -137,11 +139,13 @@ class StructField:
         where = f"shape {self.shape}" if self.placed else "not placed"
         return f"<struct field{self._called} of {', '.join(self._members)}: {where}>"
 
+    @outermost
     def __getitem__(self, key: Any) -> ElementStruct:
         self._first.require()
         first = self._first
         return ElementStruct(self, access.indices_of(first, access.position(first, key)))
 
+    @outermost
     def __setitem__(self, key: Any, value: Any) -> None:
         self._first.require()
         at = access.indices_of(self._first, access.position(self._first, key))
@@ -155,10 +159,12 @@ class StructField:
     def __iter__(self) -> Iterator[Any]:
         raise TypeError(f"the struct field{self._called} can be looped over in a kernel only")
 
+    @outermost
     def to_numpy(self) -> dict[str, Any]:
         """Copies of the members' numbers, by name; of a struct inside, a dictionary again."""
         return {name: m.to_numpy() for name, m in self._members.items()}
 
+    @outermost
     def from_numpy(self, arrays: Mapping[str, Any]) -> None:
         """Sets all members to the arrays in a dictionary like that of `to_numpy`."""
         self._check_keys("from_numpy", arrays)
@@ -169,12 +175,14 @@ class StructField:
         """As `to_numpy`, with PyTorch tensors on `device` or the CPU."""
         return {name: m.to_torch(device) for name, m in self._members.items()}
 
+    @outermost
     def from_torch(self, tensors: Mapping[str, Any]) -> None:
         """Sets all members to the tensors in a dictionary like that of `to_torch`."""
         self._check_keys("from_torch", tensors)
         for name, member in self._members.items():
             member.from_torch(tensors[name])
 
+    @outermost
     def copy_from(self, other: StructField) -> None:
         """Sets all members to those of a struct field with the same members and shape."""
         if not isinstance(other, StructField):
@@ -184,6 +192,7 @@ class StructField:
         for name, member in self._members.items():
             member.copy_from(other._members[name])
 
+    @outermost
     def fill(self, value: Any) -> None:
         """Sets every element: to a struct, or all numbers of all members to one number."""
         if isinstance(value, HostStruct | Mapping):

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from dsim.diagnostics import Diagnostic, LaunchTypeError
+from dsim.diagnostics.frames import outermost
 from dsim.frontend.struct_types import StructType, unknown_member
 from dsim.frontend.types import MatrixType
 from dsim.runtime import access
@@ -46,6 +47,7 @@ class HostStruct(metaclass=Builtin):
     __hash__ = None  # type: ignore[assignment]
     _builtin_name = "Struct"
 
+    @outermost
     def __init__(self, given: Mapping[str, Any] | None = None, /, **members: Any) -> None:
         if (given is None) == (not members) or not isinstance(given, Mapping | HostStruct | None):
             raise TypeError("a struct is made of keywords, or of one dictionary: `Struct(a=1.0, b=2.0)`")

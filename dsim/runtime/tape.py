@@ -15,6 +15,7 @@ from typing import Self
 import numpy as np
 
 from dsim.diagnostics import Diagnostic, GradientError, stopped
+from dsim.diagnostics.frames import outermost
 from dsim.ir.nodes import MemoryKey
 from dsim.runtime import again as revisit
 from dsim.runtime import changes, contents, cut, told, zeros
@@ -108,6 +109,7 @@ class Tape(Context):
     6.0
     """
 
+    @outermost
     def __init__(  # noqa: PLR0913 (the first four are Taichi's)
         self,
         loss: Field | None = None,
@@ -150,6 +152,7 @@ class Tape(Context):
 
     # -- entering and leaving
 
+    @outermost
     def __enter__(self) -> Self:
         if self.entries:
             message, advice = "a tape can be used once", "make a new one: `with ds.Tape(loss) as tape:`"
@@ -170,6 +173,7 @@ class Tape(Context):
                 self._recorder.push()
         return self
 
+    @outermost
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
@@ -218,6 +222,7 @@ class Tape(Context):
         """What was recorded, call by call."""
         return Calls(self)
 
+    @outermost
     def backward(self, seed: float = 1.0) -> None:
         """Runs backwards again, after the block.
 
@@ -239,6 +244,7 @@ class Tape(Context):
         """
         revisit.backward(self, seed)
 
+    @outermost
     def gradient(self, field: Field, after: int | RecordedCall | None = None) -> np.ndarray:
         """The gradient of the loss by the values that `field` had in the middle of the tape.
 
@@ -274,6 +280,7 @@ class Tape(Context):
         """
         return revisit.gradient(self, field, after)
 
+    @outermost
     def profile(self, again: bool = False) -> Profile:
         """Goes backwards once more, to measure the time and the gradient of each call.
 

@@ -1,0 +1,91 @@
+"""Tracebacks without dsim's own frames: what went wrong stands in the lines of the person.
+
+`outermost` decorates what people call. Where a wrapper would cost too much, the function itself calls
+`trimmed` in an ``except``. With ``DSIM_FRAMES=1`` in the environment all frames stay.
+"""
+
+from __future__ import annotations
+
+import os
+import types
+from collections.abc import Callable
+from functools import WRAPPER_ASSIGNMENTS, update_wrapper
+from opcode import opmap
+from typing import Any, ParamSpec, TypeVar, cast
+
+from dsim.diagnostics.errors import DsimError
+from dsim.diagnostics.places import LIBRARIES, own_frame
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+_ALL = os.environ.get("DSIM_FRAMES", "") not in ("", "0")
+_RAISE = opmap["RAISE_VARARGS"]
+_OF_BUGS = (AssertionError, NotImplementedError)
+
+
+def outermost(function: Callable[P, R]) -> Callable[P, R]:
+    """Decorator: errors leave `function` without the frames that dsim has in them."""
+    trim = trimmed
+
+    def called(*args: Any, **named: Any) -> Any:
+        try:
+            return function(*args, **named)
+        except BaseException as error:
+            trim(error)
+            raise
+
+    # With the globals of `function`, by which doctest knows whose examples these are.
+    scope = cast("types.FunctionType", function).__globals__
+    made = types.FunctionType(called.__code__, scope, function.__name__, None, called.__closure__)
+    return update_wrapper(cast("Any", made), function, WRAPPER_ASSIGNMENTS)
+
+
+def trimmed(error: BaseException) -> None:
+    """Takes dsim's frames out of the tracebacks of `error` and of what caused it, if a person is to see it.
+
+    Errors that dsim itself did not mean to raise keep them.
+    """
+    if _ALL or not _meant(error):
+        return
+    seen: set[int] = set()
+    now: BaseException | None = error
+    while now is not None and id(now) not in seen:
+        seen.add(id(now))
+        now.__context__ = _foreign(now.__context__)
+        now.__traceback__ = _without_own(now.__traceback__)
+        now = now.__cause__ or now.__context__
+
+
+def _meant(error: BaseException) -> bool:
+    """Whether `error` was raised on purpose: by a ``raise`` of dsim's, or by the person's code."""
+    if isinstance(error, DsimError | Warning | KeyboardInterrupt):
+        return True
+    last = error.__traceback__
+    while last is not None and last.tb_next is not None:
+        last = last.tb_next
+    if last is None:
+        return False
+    if not own_frame(last.tb_frame):
+        return not last.tb_frame.f_code.co_filename.startswith(LIBRARIES)
+    built_in = type(error).__module__ == "builtins" and not isinstance(error, _OF_BUGS)
+    return built_in and last.tb_frame.f_code.co_code[last.tb_lasti] == _RAISE
+
+
+def _foreign(error: BaseException | None) -> BaseException | None:
+    """`error`, or what it came from, unless dsim caught it before anybody saw it."""
+    while error is not None and error.__traceback__ is not None and own_frame(error.__traceback__.tb_frame):
+        error = error.__context__
+    return error
+
+
+def _without_own(trace: types.TracebackType | None) -> types.TracebackType | None:
+    kept: list[types.TracebackType] = []
+    while trace is not None:
+        if not own_frame(trace.tb_frame):
+            kept.append(trace)
+        trace = trace.tb_next
+    made: types.TracebackType | None = None
+    for link in reversed(kept):
+        made = types.TracebackType(made, link.tb_frame, link.tb_lasti, link.tb_lineno)
+    return made
