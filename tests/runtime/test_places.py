@@ -70,4 +70,4 @@ def test_the_traceback_of_a_launch_ends_at_the_call():
         broken()
     assert len(e.traceback) == 1  # this line
     assert e.value.__cause__ is None
-    assert e.value.__suppress_context__
+    assert e.value.__context__ is None
