@@ -285,8 +285,9 @@ class Sweep:
         """Puts the result where a person looks for it."""
         for field, bar in plan.bars.items():
             public = field.companion((*field.derivative, "bar"))
-            if public.wanted and bar.touched:
-                kind = hostops.Copy if self._is_inner_result(public) else hostops.Add
+            inner = self._is_inner_result(public)  # which this one takes the place of, also when it is 0
+            if public.wanted and (bar.touched or inner):
+                kind = hostops.Copy if inner else hostops.Add
                 self._tape.pass_on(hostops.form(kind, public, bar), ())
                 public.touched = turns.current()
 
