@@ -8,13 +8,14 @@ import pytest
 import dsim as ds
 from dsim.diagnostics import CompilationError, DsimError
 
-x = ds.field(ds.f32, shape=2)
-v = ds.Vector.field(2, ds.f64, shape=2)
+x = v = None  # fields, made anew for each test: another one may `reset()`
 
 
 @pytest.fixture(autouse=True)
-def doubles():
+def doubles(monkeypatch):
     ds.init(default_fp=ds.f64)
+    monkeypatch.setitem(globals(), "x", ds.field(ds.f32, shape=2))
+    monkeypatch.setitem(globals(), "v", ds.Vector.field(2, ds.f64, shape=2))
 
 
 def test_types_of_fields():
