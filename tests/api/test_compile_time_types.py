@@ -75,7 +75,16 @@ def test_a_type_is_no_number():
 
 
 @pytest.mark.parametrize(
-    ("value", "wanted"), [(x, 1), (v, 11), (2, 100), (2.5, 1100), ("a", 10_000), (None, 0), ([1], 0)]
+    ("value", "wanted"),
+    [
+        (lambda: x, 1),
+        (lambda: v, 11),
+        (lambda: 2, 100),
+        (lambda: 2.5, 1100),
+        (lambda: "a", 10_000),
+        (lambda: None, 0),
+        (lambda: [1], 0),
+    ],
 )
 def test_isinstance_of_arguments(value, wanted):
     @ds.kernel
@@ -93,7 +102,7 @@ def test_isinstance_of_arguments(value, wanted):
             r += 10_000
         return r
 
-    assert k(value) == wanted
+    assert k(value()) == wanted
 
 
 def test_isinstance_of_values_of_run_time():
