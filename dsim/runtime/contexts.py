@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import get_ident
 from types import TracebackType
@@ -36,8 +36,6 @@ class Context:
     ----------
     outer : Context or None
         The context that was innermost when this one was entered.
-    mirrors : Mirrors
-        Of the outermost context, the fields of the NumPy arrays that launches inside were given.
     is_open : bool
         Whether it is on a stack.
     claimed : set of Field
@@ -46,14 +44,21 @@ class Context:
 
     def __init__(self) -> None:
         self.outer: Context | None = None
-        self.mirrors = Mirrors()
         self.is_open = False
         self.claimed: set[Field] = set()
+        self._mirrors: Mirrors | None = None
         self._thread = 0
 
     @outermost
     def __reduce__(self) -> tuple[Any, ...]:
         uncopied("a tape or forward mode", "copy what it gave: `x.grad.to_numpy()`, `print(tape)`")
+
+    @property
+    def mirrors(self) -> Mirrors:
+        """Of the outermost context, the fields of the NumPy arrays that launches inside were given."""
+        if self._mirrors is None:
+            self._mirrors = Mirrors()
+        return self._mirrors
 
     # -- on the stack
 
@@ -90,8 +95,9 @@ class Context:
         """Takes it off the stack again, with what was left open inside it."""
         was_open = self.is_open and (self.outer is None or self.outer.is_open)
         around = STACK.get()
-        inside = around[around.index(self) :] if self in around else (self,)
-        STACK.set(around[: len(around) - len(inside)] if self in around else around)
+        place = around.index(self) if self in around else None
+        inside = (self,) if place is None else around[place:]
+        STACK.set(around[:place])
         for context in inside:
             context.over()
             if context is not self:
@@ -125,12 +131,11 @@ class Context:
             raise GradientError(Diagnostic("not-differentiable", message, caller(), help=advice))
         return self.pass_on(form, args)
 
-    @contextmanager
-    def entered(self) -> Iterator[None]:
-        """Pushes it, for what else an entry does: Python leaves no block that was not quite entered."""
+    def enter(self, begin: Callable[[], None]) -> None:
+        """Pushes it and calls `begin`, the rest of an entry: Python leaves no block that was half entered."""
         self.push()
         try:
-            yield
+            begin()
         except BaseException:  # an error, or Ctrl-C
             self.pop()
             self.closed()
@@ -150,7 +155,8 @@ class Context:
         """Gives back what it needed while it was open, and going backwards after."""
         OPENED.pop(self, None)
         left(self)
-        self.mirrors.release()
+        if self._mirrors is not None:
+            self._mirrors.release()
 
     # -- what happens inside it
 

@@ -297,9 +297,9 @@ def companions_with_memory(last: str) -> list[Field]:
 def begin_turn(last: str) -> list[Field]:
     """Begins a turn (turns.py); gives those that may be other than 0 and were written in earlier ones."""
     turns.begin(lambda: [n for f in COMPANIONS for n in (f.touched, f.cleared)])
-    noted = [(f, f.touched) for f in COMPANIONS if f.derivative[-1] == last]  # others may change a note
-    found = [(f, turn) for f, turn in noted if turn]
-    return [f for f, turn in found if not turns.several() or turns.own(turn)]
+    # Other threads may change a note: it is read once.
+    noted = [(f, turn) for f in COMPANIONS if (turn := f.touched) and f.derivative[-1] == last]
+    return [f for f, turn in noted if not turns.several() or turns.own(turn)]
 
 
 def foreign(field: Field) -> bool:

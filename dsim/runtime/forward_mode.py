@@ -79,22 +79,24 @@ class ForwardMode(Context):
 
     @outermost
     def __enter__(self) -> Self:
-        with self.entered():
-            zeros.forget("dot")
-            left = begin_turn("dot")
-            self._claim((*self.params, *self.losses))
-            if self._clear:
-                for f in left:
-                    self._set(f, (0.0,) * f.numbers)
-                    f.touched, f.cleared = 0, turns.current()
-            else:
-                self._active = {f.companion(f.derivative[:-1]) for f in left}
-            for f in self.losses:
-                f.want((*f.derivative, "dot"))
-            for f, seed in zip(self.params, self._seeds, strict=True):
-                self._seed(f, seed)
-            self._active.update(self.params)
+        self.enter(self._begin)
         return self
+
+    def _begin(self) -> None:
+        zeros.forget("dot")
+        left = begin_turn("dot")
+        self._claim((*self.params, *self.losses))
+        if self._clear:
+            for f in left:
+                self._set(f, (0.0,) * f.numbers)
+                f.touched, f.cleared = 0, turns.current()
+        else:
+            self._active = {f.companion(f.derivative[:-1]) for f in left}
+        for f in self.losses:
+            f.want((*f.derivative, "dot"))
+        for f, seed in zip(self.params, self._seeds, strict=True):
+            self._seed(f, seed)
+        self._active.update(self.params)
 
     def _seed(self, field: Field, seed: np.ndarray) -> None:
         dual = field.want((*field.derivative, "dot"))

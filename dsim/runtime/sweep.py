@@ -20,7 +20,7 @@ from dsim.runtime.fields import Field, companions_with_memory, foreign, youngest
 from dsim.runtime.forms import Form
 from dsim.runtime.keeper import Call
 from dsim.runtime.notices import warn
-from dsim.runtime.once import kept, once
+from dsim.runtime.once import kept
 from dsim.runtime.overlaps import Box
 from dsim.runtime.saved import Saved
 
@@ -138,6 +138,7 @@ class Sweep:
         adjoints = (e.adjoint for e in tape.entries if isinstance(e, Call))
         self._adjoints = tuple(dict.fromkeys(a for a in adjoints if a is not None))
         self._custom = any(isinstance(e, Custom) for e in tape.entries)
+        self._plan: Plan | None = None
         self._nonzero: set[Field] = {tape.loss}
         self._anything = False  # a person's backward pass may have changed any gradient
 
@@ -199,9 +200,14 @@ class Sweep:
         for observer in self._observers:
             observer.leaving(number, entry, plan)
 
-    @once
+    @property
     def plan(self) -> Plan:
         """The plan for what was recorded, which is kept: the same is recorded again and again."""
+        if self._plan is None:
+            self._plan = self._found()
+        return self._plan
+
+    def _found(self) -> Plan:
         if self._custom:  # a person's function may use the gradient of any field
             seen = (f for f in companions_with_memory("bar") if f.wanted and not foreign(f))
             others = [f.companion(f.derivative[:-1]) for f in seen]

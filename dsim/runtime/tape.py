@@ -161,17 +161,20 @@ class Tape(Context):
             message = "`grad_check` is for a tape that is in no other `with` block"
             advice = "check the inner program on its own: `ds.check_grad(run, wrt=, loss=)`"
             raise GradientError(Diagnostic("argument", message, help=advice))
-        with self.entered():
-            zeros.forget("bar")
-            cleared = begin_turn("bar")
-            if self.clears:
-                for f in cleared:
-                    self.set_all(f, 0.0)
-                zeros.note_cleared(cleared)
-            self.set_all(self.loss, 0.0)
-            if self._recorder is not None:
-                self._recorder.push()
+        self.enter(self._begin)
         return self
+
+    def _begin(self) -> None:
+        cleared = begin_turn("bar")
+        if self.clears:
+            zeros.note_cleared(cleared)
+            for f in cleared:
+                self.set_all(f, 0.0)
+        else:
+            zeros.forget("bar")
+        self.set_all(self.loss, 0.0)
+        if self._recorder is not None:
+            self._recorder.push()
 
     @outermost
     def __exit__(

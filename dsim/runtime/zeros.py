@@ -27,18 +27,18 @@ class _Left:
     def __init__(self, goal: Field, forms: Iterable[Form], read: Iterable[Field], block: str) -> None:
         self._goal = weakref.ref(goal)
         self._forms = [weakref.ref(f) for f in dict.fromkeys(forms)]
-        self._read = weakref.WeakSet(read)
+        self._read = [weakref.ref(f) for f in read]
         self._block = block
         self._newest = newest()
-        self._told: weakref.WeakSet[Field] = weakref.WeakSet()
+        self._told: set[weakref.ref[Field]] = set()
 
     def first_look(self, field: Field) -> bool:
         """Whether `field` was there, and is looked at for the first time."""
-        return field.root.number <= self._newest and field not in self._told
+        return field.root.number <= self._newest and weakref.ref(field) not in self._told
 
     def told(self, field: Field) -> None:
         """Notes that nothing more is to be said of `field`."""
-        self._told.add(field)
+        self._told.add(weakref.ref(field))
 
     def forms(self) -> list[Form]:
         """The kernels, as far as they still exist."""
@@ -46,11 +46,12 @@ class _Left:
 
     def reasons(self, field: Field) -> Unreached | None:
         """Who knows why `field` is zero; None when too much is gone. It is asked once."""
-        self._told.add(field)
+        self.told(field)
         goal, forms = self._goal(), self.forms()
         if goal is None or len(forms) != len(self._forms):
             return None
-        return Unreached(goal, forms, self._read, self._block)
+        read = [f for ref in self._read if (f := ref()) is not None]
+        return Unreached(goal, forms, read, self._block)
 
 
 class _Gradients(_Left):
@@ -100,12 +101,13 @@ class _Cleared:
     """The gradients that were not 0 before the open tape was entered."""
 
     def __init__(self, bars: Iterable[Field]) -> None:
-        self._bars = weakref.WeakSet(bars)
+        self._bars = {weakref.ref(bar) for bar in bars}
 
     def __call__(self, bar: Field) -> None:
-        if bar not in self._bars or bar.touched:
+        this = weakref.ref(bar)
+        if this not in self._bars or bar.touched:
             return
-        self._bars.discard(bar)
+        self._bars.discard(this)
         message = f"{bar.quoted} is 0 here: the tape has set all gradients to 0 on entry"
         advice = "use it after the tape, in a block or kernel of its own, or keep it: `clear_gradients=False`"
         warn([Diagnostic("cleared", message, caller(), help=advice)])
