@@ -117,7 +117,7 @@ class _Writer:
 
     def comment(self, origin: Origin) -> None:
         span = origin.span
-        about = (span and (span.source.name, span.line), origin.transforms)
+        about = (span and (span.source.file, span.line), origin.transforms)
         if span is None or about == self.said:
             return
         self.said = about

@@ -31,7 +31,7 @@ class DsimError(Exception):
 
     def _render_traceback_(self) -> list[str]:
         """What IPython prints instead of a traceback: the diagnostics, and the lines that led here."""
-        told = {(d.span.source.name, d.span.line) for d in self.diagnostics if d.span is not None}
+        told = {(d.span.source.file, d.span.line) for d in self.diagnostics if d.span is not None}
         return [f"{type(self).__name__}:", *str(self).split("\n"), *_called_from(self, told)]
 
 
@@ -47,7 +47,7 @@ def _called_from(error: BaseException, told: Container[tuple[str, int]]) -> list
     lines = [
         f"{printable(s.source.name)}:{s.line}: {printable(s.source.line(s.line).strip())}"
         for s in calls(error.__traceback__)
-        if (s.source.name, s.line) not in told
+        if (s.source.file, s.line) not in told
     ]
     if len(lines) > _CALLS:
         lines[_CALLS // 2 : -_CALLS // 2] = ["…"]

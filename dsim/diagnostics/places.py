@@ -50,7 +50,7 @@ def _line(frame: types.FrameType, line: int) -> Span | None:
     text = linecache.getline(name, line, frame.f_globals).rstrip("\n")
     if not text.strip():
         return None
-    source = Source(display_name(name), "".join(linecache.getlines(name, frame.f_globals)))
+    source = Source(display_name(name), "".join(linecache.getlines(name, frame.f_globals)), file=name)
     start = len(text) - len(text.lstrip())
     return Span(source, line, start, line, len(text.rstrip()))
 

@@ -28,11 +28,11 @@ def _lines(d: Diagnostic) -> Iterator[str]:
     if d.span is not None:
         yield f"  --> {d.span.source.name}:{d.span.line}:{d.span.column + 1}"
         marks.append((d.span, "^", d.here))
-    marks.sort(key=lambda mark: (mark[0].source.name, mark[0].line, mark[0].column))
+    marks.sort(key=lambda mark: (mark[0].source.name, mark[0].source.file, mark[0].line, mark[0].column))
     width = max((len(str(span.line)) for span, _, _ in marks), default=0)
     shown: tuple[str, int] | None = None
     for span, sign, text in marks:
-        at = (span.source.name, span.line)
+        at = (span.source.file, span.line)
         if at != shown:
             yield f"{span.line:>{width}} │ {span.source.line(span.line)}"
         shown = at

@@ -20,14 +20,19 @@ class Source:
         The text, lines separated by ``\n``.
     first_line : int
         Line number, as the person knows it, of the first line of `text`.
+    file : str, optional
+        What tells it from other texts: the name that Python has for it. Cells that run without IPython's
+        history share a number, and with it their `name`.
     """
 
     name: str
     text: str
     first_line: int = 1
+    file: str = ""
     lines: tuple[str, ...] = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "file", self.file or self.name)
         object.__setattr__(self, "lines", tuple(self.text.split("\n")))
 
     def line(self, number: int) -> str:

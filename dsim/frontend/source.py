@@ -156,10 +156,10 @@ def _in_lines(function: types.FunctionType, lines: list[str]) -> FunctionText | 
         if found is None:
             return None
         text = "".join(lines[found.lineno - 1 : found.end_lineno]).rstrip("\n")
-        return FunctionText(Source(name, text, found.lineno), lambdas.as_def(found), 0)
+        return FunctionText(Source(name, text, found.lineno, code.co_filename), lambdas.as_def(found), 0)
     try:
         block = inspect.getblock(lines[first - 1 :])
-        text = parse(Source(name, "".join(block).rstrip("\n"), first), code.co_name)
+        text = parse(Source(name, "".join(block).rstrip("\n"), first, code.co_filename), code.co_name)
     except (SyntaxError, tokenize.TokenError, KernelSyntaxError):
         return None
     return text if is_code_of(function, text.node) else None

@@ -55,7 +55,7 @@ class Watches:
         op: AccumulateOp | None = None,
     ) -> Slot:
         """The slot of an assignment; the same one each time that its line is lowered."""
-        key = (name, span.source.name, span.line, span.column, shape, type.name, axes, axis, op)
+        key = (name, span.source.file, span.line, span.column, shape, type.name, axes, axis, op)
         found = self.slots.get(key)
         if found is None:
             found = self.slots[key] = Slot(name, span, shape, type, self.rows, axes, axis, op)
@@ -72,7 +72,7 @@ class Watches:
         self, op: str, span: Span, calls: tuple[Span, ...], loops: tuple[str, ...], of_many: bool
     ) -> KinkSlot:
         """The slot of a primitive with kinks; the same one for all that one place makes of it."""
-        where = span.source.name, span.line, span.column, span.end_line, span.end_column
+        where = span.source.file, span.line, span.column, span.end_line, span.end_column
         key = (op, *where, calls, loops, of_many)
         found = self.kinks.get(key)
         if found is None:
@@ -82,7 +82,7 @@ class Watches:
 
     def birth(self, span: Span, calls: tuple[Span, ...]) -> BirthSlot:
         """The slot of a primitive of floats; the same one for all that one place makes of it."""
-        key = (span.source.name, span.line, span.column, span.end_line, span.end_column, calls)
+        key = (span.source.file, span.line, span.column, span.end_line, span.end_column, calls)
         found = self.births.get(key)
         if found is None:
             found = self.births[key] = BirthSlot(span, calls, self.rows)

@@ -128,7 +128,7 @@ def _stands_in(b: Born, line: Span) -> bool:
     """Whether a primitive stands in the statement that begins in `line`, or is called there."""
     statement = _statement(line)
     last = line.end_line if statement is None else line.line + (statement.end_lineno or 1) - 1
-    places = (s for s in (b.slot.span, *b.slot.calls) if s.source.name == line.source.name)
+    places = (s for s in (b.slot.span, *b.slot.calls) if s.source.file == line.source.file)
     return any(line.line <= s.line <= last for s in places)
 
 

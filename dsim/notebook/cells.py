@@ -74,7 +74,7 @@ def cell_of(shell: Any, line: str, body: str) -> Cell:
     text = raw.rstrip("\n")
     first = next(n for n, t in enumerate(text.split("\n"), 1) if t.startswith(_MAGIC))
     filename = shell.compile.cache(text, number, raw_code=raw)
-    return Cell(Source(display_name(filename), text), first, filename, body.rstrip("\n"))
+    return Cell(Source(display_name(filename), text, file=filename), first, filename, body.rstrip("\n"))
 
 
 def _raw(shell: Any, body: str) -> tuple[str | None, int]:

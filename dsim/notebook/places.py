@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import Any
 
@@ -29,6 +30,14 @@ def harmless(text: str) -> str:
     return "".join(c if c.isprintable() or c in "\n\t" else "\N{REPLACEMENT CHARACTER}" for c in text)
 
 
+@dataclass(frozen=True)
+class _Origin:
+    """A cell or file, with those of its lines that were named."""
+
+    source: Source
+    lines: dict[int, str] = field(default_factory=dict)
+
+
 class Places:
     """The places that a report names.
 
@@ -43,13 +52,11 @@ class Places:
     def __init__(self, cell: Cell | None, source: Source | None = None) -> None:
         self._cell = cell
         self._main = source if cell is None else cell.source
-        self._origins: dict[str, dict[int, str]] = {}  # by name, the lines that were named
-        if self._main is not None:
-            self._origins[self._main.name] = {}
+        self._origins = [] if self._main is None else [_Origin(self._main)]
 
     def inside(self, span: Span | None) -> bool:
         """Whether `span` is in the text that the report is about."""
-        return self._main is not None and span is not None and span.source.name == self._main.name
+        return self._main is not None and span is not None and span.source.file == self._main.file
 
     def of(self, origin: Origin | None) -> Span | None:
         """The line of that text that something comes from, perhaps through a call."""
@@ -72,31 +79,35 @@ class Places:
 
     def name(self, span: Span) -> str:
         """``cell In[3], line 1``."""
-        return f"{_HERE if self._here(span.source.name) else _known_as(span.source.name)}, line {span.line}"
+        return f"{_HERE if self._here(span.source) else _known_as(span.source.name)}, line {span.line}"
 
     def origins(self) -> list[Json]:
         """What has been named so far, as JSON: cells and files with those of their lines."""
         return [
             {
-                "name": _HERE if self._here(name) else harmless(_known_as(name)),
-                "here": self._here(name),
+                "name": _HERE if self._here(o.source) else harmless(_known_as(o.source.name)),
+                "here": self._here(o.source),
                 "lines": [
                     {"line": n, "text": harmless(text)}
-                    for n, text in sorted(lines.items())
-                    if not self._here(name)  # the report has the whole text
+                    for n, text in sorted(o.lines.items())
+                    if not self._here(o.source)  # the report has the whole text
                 ],
             }
-            for name, lines in self._origins.items()
+            for o in self._origins
         ]
 
-    def _here(self, name: str) -> bool:
-        return self._cell is not None and name == self._cell.source.name
+    def _here(self, source: Source) -> bool:
+        return self._cell is not None and source.file == self._cell.source.file
 
     def _cited(self, span: Span) -> int:
         """The number of the text that `span` points into; from now on the report has its line."""
-        lines = self._origins.setdefault(span.source.name, {})
-        lines[span.line] = span.source.line(span.line)
-        return list(self._origins).index(span.source.name)
+        source, text = span.source, span.source.line(span.line)
+        for n, o in enumerate(self._origins):
+            # A file that was edited since may have another text in a line that another function names.
+            if o.source.file == source.file and o.lines.setdefault(span.line, text) == text:
+                return n
+        self._origins.append(_Origin(source, {span.line: text}))
+        return len(self._origins) - 1
 
     def diagnostic(self, d: Diagnostic, level: Level | None = None) -> Json:
         """`d` as JSON: what it is mainly about stands in the cell, and the rest is related to it."""

@@ -183,7 +183,7 @@ class ReportRun:
                 f.grad.looked_at()  # where it is 0, the tape may know why
         self._summary.loss(name, ran.value, ran.gradients)
         self._summary.saved(ran.tape.saved)
-        self.report["tape"] = tape_json(ran.tape, self.cell.source.name)
+        self.report["tape"] = tape_json(ran.tape, self.cell.source.file)
         self.tape, self.recorded = tape_html(ran.tape), ran.tape
         timings = {"launch_s": ran.launch_s, "gradient_s": ran.gradient_s, **tape_timings(ran.tape)}
         self._times.update(timings)

@@ -104,7 +104,7 @@ def _call(line: Line, cell: str | None, profile: Profile | None) -> Json:
         "kernel": facts.name,
         "line": None if span is None else span.line,
         "end_line": None if span is None else span.end_line,
-        "cell": span is not None and span.source.name == cell,
+        "cell": span is not None and span.source.file == cell,
         "file": _file(span, cell),
         "reads": list(calls.names(facts.reads)),
         "stores": list(calls.names(facts.stores)),
@@ -128,7 +128,7 @@ def _ends(values: np.ndarray) -> list[float | str]:
 
 def _file(span: Span | None, cell: str | None) -> str:
     """The file's name, the same on every machine and in every run; cells go by no number."""
-    if span is None or span.source.name == cell:
+    if span is None or span.source.file == cell:
         return ""
     name = span.source.name
     return "another cell" if name.startswith("cell In[") else PurePath(name).name

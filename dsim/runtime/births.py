@@ -73,7 +73,7 @@ class Found:
 
 def same_line(a: Span, b: Span) -> bool:
     """Whether both places begin in one line."""
-    return (a.source.name, a.line) == (b.source.name, b.line)
+    return (a.source.file, a.line) == (b.source.file, b.line)
 
 
 def forward(call: Call, before: Before) -> Found:

@@ -145,7 +145,7 @@ def _names(names: tuple[str, ...]) -> str:
 def places(shown: Sequence[Line]) -> list[str]:
     """The lines of the definitions; with their files where these are several."""
     spans = [line.facts.span for line in shown]
-    files = {s.source.name for s in spans if s is not None}
+    files = {s.source.file for s in spans if s is not None}
     many = len(files) > 1
     return [
         "" if s is None else printable(f"{PurePath(s.source.name).name}:{s.line}") if many else str(s.line)

@@ -227,7 +227,7 @@ class Looking:
 
 
 def _place(s: Span) -> tuple[str, int, int]:
-    return s.source.name, s.line, s.column
+    return s.source.file, s.line, s.column
 
 
 def _kinked(slot: KinkSlot, row: np.ndarray) -> Kinked:

@@ -60,16 +60,16 @@ class Notebook:
     def names(self) -> dict[str, Any]:
         return self.shell.user_ns
 
-    def run(self, cell: str, id: str | None = None) -> Ran:
-        """Runs a cell; `id` is what a front end calls it."""
+    def run(self, cell: str, id: str | None = None, history: bool = True) -> Ran:
+        """Runs a cell; `id` is what a front end calls it; without `history` it has the number of the next."""
         with capture_output() as caught:
-            result = self.shell.run_cell(cell, store_history=True, cell_id=id)
+            result = self.shell.run_cell(cell, store_history=history, cell_id=id)
         error = result.error_before_exec or result.error_in_exec
         return Ran([o.data for o in caught.outputs], caught.stdout, caught.stderr, error)
 
-    def good(self, cell: str, id: str | None = None) -> Ran:
+    def good(self, cell: str, id: str | None = None, history: bool = True) -> Ran:
         """A cell that must not fail."""
-        ran = self.run(cell, id)
+        ran = self.run(cell, id, history)
         assert ran.error is None, ran.stdout + ran.stderr
         return ran
 
