@@ -197,7 +197,7 @@ class ForwardMode(Context):
             self._cut.add(form)
             warn(cut.inside(form, form.recording(keys), "tangent"))
         for f in (form.field(k) for k in reached):
-            self._companion(f)
+            self._companion(f, f in fresh)
         return form.tangent(reached, self._label)
 
     def _claim(self, fields: Iterable[Field]) -> None:
@@ -210,9 +210,12 @@ class ForwardMode(Context):
     def _keys(self, form: Form) -> frozenset[MemoryKey]:
         return frozenset(m.key for m, f in form.floats if f in self._active)
 
-    def _companion(self, field: Field) -> Field:
+    def _companion(self, field: Field, fresh: bool) -> None:
         path = (*field.derivative, self._label)
-        return field.want(path) if self._label == "dot" else field.scratch(path)
+        if self._label == "dot":
+            field.want(path)  # 0, if it is fresh: entry has seen to that
+        elif fresh:  # it may hold what an earlier mode with this label left in it
+            self._set(field.scratch(path), (0.0,) * field.numbers)
 
     def _is_own(self, field: Field) -> bool:
         """Whether `field` holds tangents of this mode."""

@@ -291,6 +291,29 @@ def test_forward_mode_inside_forward_mode_along_another_direction():
     assert y.dual.dual[None] == 2 * 2.0 * 3 * 9.0
 
 
+def test_forward_modes_inside_one_another_again():
+    x, y, z, w = map(_single, "xyzw")
+    x[None] = 2.0
+
+    @ti.kernel
+    def power():
+        y[None] += x[None] ** 5
+
+    @ti.kernel
+    def take(dual: ti.template(), result: ti.template()):
+        result[None] += dual[None]
+
+    for _ in range(3):
+        y[None] = z[None] = w[None] = 0.0
+        with ti.ad.FwdMode(loss=w, param=x):
+            with ti.ad.FwdMode(loss=z, param=x):
+                with ti.ad.FwdMode(loss=y, param=x):
+                    power()
+                take(y.dual, z)
+            take(z.dual, w)
+        assert (y.dual[None], z.dual[None], w.dual[None]) == (5 * 2.0**4, 20 * 2.0**3, 60 * 2.0**2)
+
+
 def test_tape_inside_a_tape():
     x, y, _, add_cube = _cubed(needs_grad=True)
     loss = _single("loss", needs_grad=True)
