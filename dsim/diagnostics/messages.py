@@ -50,6 +50,7 @@ CODES: dict[str, Level] = {
     "unreached": Level.WARNING,
     "cleared": Level.WARNING,
     "overtaken": Level.WARNING,  # a gradient that another thread has changed since
+    "leftover": Level.WARNING,  # a sum that an earlier tape has left
     "recompiled": Level.WARNING,  # a kernel, for arrays of ever new shapes
     "type-change": Level.WARNING,
     "nan": Level.WARNING,  # a number that is not finite, where it was born

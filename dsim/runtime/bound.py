@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dsim.backends.locks import COMPILING
+from dsim.ir.nodes import Accumulate, MemoryKey
 from dsim.ir.types import ScalarType
 from dsim.runtime.adjoints import AdjointForm
 from dsim.runtime.fields import Field, youngest
@@ -64,6 +65,11 @@ class BoundForm(Form):
     def stores(self) -> Reach:
         """The regions that it stores to."""
         return self._model.stores.on(self)
+
+    @once
+    def totals(self) -> dict[MemoryKey, Accumulate]:
+        """The memories that its iterations add up in."""
+        return self._model.totals
 
     def spread(self, keys: Keys) -> Keys:
         """`keys` and those into which it writes values that vary with them."""

@@ -46,6 +46,11 @@ def ended(tape: Tape) -> int:
     return CLOCK.tick()
 
 
+def trying() -> bool:
+    """Whether something runs that will be as if it had not been."""
+    return bool(_OPEN)
+
+
 class Trial:
     """What runs from here on until `undo`, after which some fields are as if it had not been.
 

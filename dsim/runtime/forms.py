@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from dsim.analysis.activity import of_kernel, spread
+from dsim.analysis.totals import totals
 from dsim.autodiff import Made, by_symmetry, forward, reverse, writes_again
 from dsim.backends.locks import COMPILING
 from dsim.diagnostics.frames import outermost
@@ -160,6 +161,16 @@ class Form:
             if not s.memory.private:
                 found.setdefault(self.field(s.memory.key), set()).add(type(s))
         return found
+
+    @once
+    def totals(self) -> dict[MemoryKey, Accumulate]:
+        """The memories that its iterations add up in (`analysis.totals`)."""
+        return totals(self.kernel)
+
+    @once
+    def sums(self) -> tuple[tuple[Field, Accumulate], ...]:
+        """The fields that its iterations add up in, each with the first addition."""
+        return tuple((self.field(key), s) for key, s in self.totals.items())
 
     @once
     def marks(self) -> tuple[Field, ...]:

@@ -28,7 +28,7 @@ class GradientWarning(DsimWarning):
     """A gradient that is right, and perhaps not the one that was meant."""
 
 
-_GRADIENT = {"cut", "cleared", "unreached", "overtaken"}
+_GRADIENT = {"cut", "cleared", "unreached", "overtaken", "leftover"}
 
 
 _HEARD: ContextVar[list[Diagnostic] | None] = ContextVar("dsim_heard", default=None)

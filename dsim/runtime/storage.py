@@ -33,6 +33,7 @@ class Storage:
     __dsim_field__ = True
     word = "field"  # what messages call it without a name of its own
     constant = False  # whether kernels take it for one: of a slot
+    summed: int | None = 0  # when the last tape ended that added to it; None if all is said (leftover.py)
 
     def __init__(self, dtype: ScalarType, entry_shape: tuple[int, ...], name: str) -> None:
         self.dtype = dtype

@@ -16,9 +16,9 @@ import numpy as np
 
 from dsim.diagnostics import Diagnostic, GradientError, stopped
 from dsim.diagnostics.frames import outermost
-from dsim.ir.nodes import MemoryKey
+from dsim.ir.nodes import Accumulate, MemoryKey
 from dsim.runtime import again as revisit
-from dsim.runtime import changes, contents, cut, told, zeros
+from dsim.runtime import changes, contents, cut, leftover, told, zeros
 from dsim.runtime.adjoints import AdjointForm
 from dsim.runtime.calls import Calls, RecordedCall
 from dsim.runtime.claims import claim, clear_foreign
@@ -132,6 +132,7 @@ class Tape(Context):
         self._active: set[Field] = set()  # beside those with a gradient
         self._written: set[Field] = set()
         self._watched: dict[Form, Watched] = {}
+        self._sums: dict[Field, Accumulate] = {}
         self._keeper = Keeper(Vault(self), on_overwrite == "save" and not validation, budget)
         self._custom: Custom | None = None  # the person's function that is running
         self._failed = False
@@ -203,6 +204,7 @@ class Tape(Context):
             raise GradientError(
                 Diagnostic("not-differentiable", message, help="let the error leave the `with` block")
             )
+        left = leftover.look(self, self._sums) if self._sums else []
         self.ended = changes.ended(self)
         zeros.forget("bar")  # on the way back gradients begin at 0
         observers: list[Observer] = []
@@ -217,6 +219,8 @@ class Tape(Context):
             self.profiled.unreached()
         if self._recorder is not None:
             self.check = check_tape(self, self._recorder, self._checked)
+        if self._sums:
+            leftover.note(self, self._sums, left)
 
     # -- after the block
 
@@ -354,6 +358,9 @@ class Tape(Context):
         known = form.recording(keys)
         claim(self, known.roots, "bar")
         self._written |= known.written
+        for field, by in form.sums:
+            if field is not self.loss:
+                self._sums.setdefault(field, by)
         if known.reached:
             self._active.update(known.reached)
             self._watched.clear()  # what was inactive in other kernels may be active now
@@ -366,6 +373,11 @@ class Tape(Context):
             warn(told.in_series(plan.ordered))
         watched = self._watched[form] = self._keeper.watch(form, plan)
         return watched
+
+    @property
+    def forms(self) -> Iterable[Form]:
+        """What was launched, also what no gradient depends on."""
+        return self._watched
 
     def active_keys(self, form: Form) -> frozenset[MemoryKey]:
         """The memories of `form` that carry adjoints: those with a gradient, and those written from such."""

@@ -96,9 +96,9 @@ class Unreached:
         return f"{self._block} differentiates by the values that fields have on entry"
 
     def _ended(self, followed: Iterable[Field]) -> Diagnostic | None:
-        leading = self._leads_to_goal()
+        to_goal = leading(self._goal, self._forms)
         for form in self._forms:
-            if not leading.isdisjoint(form.written):
+            if not to_goal.isdisjoint(form.written):
                 for s in _ends(form, followed):
                     here, advice = _ENDS.get(s.op, ("without a derivative from here on", ""))
                     message = f"the way to {self._goal.quoted} ends here"
@@ -130,15 +130,17 @@ class Unreached:
                 found.update(dict.fromkeys(_outputs(form, found)))
         return found
 
-    def _leads_to_goal(self) -> set[Field]:
-        """The goal, and the fields whose values it may depend on in any way."""
-        found, before = {self._goal}, -1
-        while before != len(found):
-            before = len(found)
-            for form in self._forms:
-                if not found.isdisjoint(form.written):
-                    found.update(_loaded(form))
-        return found
+
+def leading(goal: Field, forms: Iterable[Form]) -> set[Field]:
+    """`goal`, and the fields whose values it may depend on in any way after `forms` ran."""
+    known = tuple(forms)
+    found, before = {goal}, -1
+    while before != len(found):
+        before = len(found)
+        for form in known:
+            if not found.isdisjoint(form.written):
+                found.update(_loaded(form))
+    return found
 
 
 def _why(message: str, advice: str, span: Span | None = None) -> Diagnostic:
