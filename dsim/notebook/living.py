@@ -13,7 +13,7 @@ from IPython.display import display
 from dsim.notebook.dependencies import Dependencies
 from dsim.notebook.reporting import ReportRun
 from dsim.notebook.scrubber import Scrubber
-from dsim.notebook.showing import bundle, naming, publish
+from dsim.notebook.showing import bundle, naming, publish, running_cell
 
 _AGAIN = "run this cell again"
 
@@ -89,8 +89,7 @@ class Living:
 
     def install(self) -> None:
         """Hears from now on which cells run; one runs already."""
-        parent = getattr(self._shell, "get_parent", dict)()  # of ipykernel's shells
-        self._cell = parent.get("metadata", {}).get("cellId")
+        self._cell = running_cell(self._shell)
         self._shell.events.register("pre_run_cell", self._begins)
         self._shell.events.register("post_run_cell", self._ended)
 

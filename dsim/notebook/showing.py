@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from IPython.core.getipython import get_ipython
 from IPython.display import DisplayHandle, display
 
 from dsim.notebook.figures import count
@@ -32,13 +33,28 @@ def tape_bundle(tape: Tape) -> Bundle:
     return {MIME: report, "text/html": tape_html(tape), "text/plain": harmless(tape_text(tape))}
 
 
+def running_cell(shell: Any) -> str | None:
+    """What the front end calls the cell that runs; None where it names none."""
+    parent = getattr(shell, "get_parent", dict)()  # of ipykernel's shells
+    return parent.get("metadata", {}).get("cellId")
+
+
 def naming(cell: str | None) -> dict[str, Any]:
-    """The metadata of an output of this cell: other pages, and copies of the cell, know by it whose it is."""
-    return {} if cell is None else {"dsim": {"cell": cell}}
+    """The metadata of an output of this cell, by which pages know whose it is.
+
+    Copies of the cell do, and pages that were loaded again: `session` is how this process of the kernel signs
+    all of its messages.
+    """
+    if cell is None:
+        return {}
+    session = getattr(getattr(get_ipython(), "kernel", None), "session", None)
+    signed = {} if session is None else {"session": session.session}
+    return {"dsim": {"cell": cell, **signed}}
 
 
 def publish(shown: Bundle, cell: str | None = None) -> DisplayHandle:
-    """Shows a bundle in a cell; what is returned can show another one in its place."""
+    """Shows a bundle in a cell, the one that runs; what is returned can show another one in its place."""
+    cell = running_cell(get_ipython()) if cell is None else cell
     handle = display(shown, raw=True, display_id=True, metadata=naming(cell))
     assert handle is not None
     return handle

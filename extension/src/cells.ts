@@ -13,8 +13,9 @@ type Outputs = ICodeCellModel['outputs'];
 
 /** A message of the kernel's that shows something. */
 export interface Message {
-  header: { msg_type: string };
-  content: { data?: Record<string, unknown>; metadata?: Record<string, unknown> };
+  /** The session is that of the process which sent it: after a restart of the kernel it is another one. */
+  header: { msg_type: string; session: string };
+  content: { data?: Record<string, unknown>; metadata?: Record<string, unknown>; execution_state?: string };
 }
 
 interface Signal<T> {
@@ -23,7 +24,8 @@ interface Signal<T> {
 }
 
 /** As much of a notebook's session as is needed here. */
-interface Session {
+export interface Session {
+  session: { kernel: { requestKernelInfo: () => Promise<{ header: { session: string } } | undefined> } | null } | null;
   iopubMessage: Signal<Message>;
   /** What the kernel does: `idle`, `restarting`, … */
   statusChanged: Signal<string>;
@@ -123,10 +125,21 @@ export function sessionOf(output: Element): Session | undefined {
 }
 
 /** The cell that an output came to first, where the kernel has said so. */
-export function cellNamed(metadata: Readonly<Record<string, unknown>> | undefined): string | null {
-  const named = metadata?.dsim;
-  const cell = typeof named === 'object' && named !== null ? (named as { cell?: unknown }).cell : null;
-  return typeof cell === 'string' ? cell : null;
+export function cellNamed(metadata: Metadata | undefined): string | null {
+  return named(metadata, 'cell');
+}
+
+/** The process of the kernel that made an output, by the session of its messages. */
+export function processNamed(metadata: Metadata | undefined): string | null {
+  return named(metadata, 'session');
+}
+
+type Metadata = Readonly<Record<string, unknown>>;
+
+function named(metadata: Metadata | undefined, key: string): string | null {
+  const names = metadata?.dsim;
+  const found = typeof names === 'object' && names !== null ? (names as Metadata)[key] : null;
+  return typeof found === 'string' ? found : null;
 }
 
 /** Whether the outputs of a cell are copies of another one's. */

@@ -1,15 +1,17 @@
 /** Draws a report under its cell: what it says in a line, its diagnostics, and tabs for the rest. */
+import type { CodeCell } from '@jupyterlab/cells';
 import type { IEditorLanguageRegistry } from '@jupyterlab/codemirror';
 import type { IRenderMime } from '@jupyterlab/rendermime';
 import { Widget } from '@lumino/widgets';
-import { cellOf, cellOfKernel, whenPlaced } from './cells.ts';
+import { cellNamed, cellOf, cellOfKernel, processNamed, whenPlaced } from './cells.ts';
 import { diagnosticView, lastLine, placeLink } from './diagnosticView.ts';
 import { html } from './dom.ts';
+import { followProcess } from './process.ts';
 import { legend } from './legend.ts';
 import { listingView } from './listingView.ts';
 import type { PersonsLine } from './listingView.ts';
 import { outdated, plainText, readReport, REPORT_MIME, timings } from './report.ts';
-import type { Call, Listing, Place, Report } from './report.ts';
+import type { Call, Listing, Place, Report, Whereabouts } from './report.ts';
 import { pointAtPlace, revealInCell, revealPlace } from './reveal.ts';
 import { attendSliders } from './sliders.ts';
 import { summaryView } from './summaryView.ts';
@@ -32,6 +34,8 @@ class ReportWidget extends Widget implements IRenderMime.IRenderer {
   private readonly status = html('p', { class: 'dsim-status', role: 'status' });
   private readonly body = html('div', { class: 'dsim-part' });
   private report: Report | null = null;
+  private metadata: IRenderMime.IMimeModel['metadata'] = {};
+  private look: () => void = () => this.sayOutdated('own');
   private leave: () => void = () => undefined;
   private unpoint: () => void = () => undefined;
 
@@ -55,10 +59,8 @@ class ReportWidget extends Widget implements IRenderMime.IRenderer {
     const go = (place: Place) => void this.revealPlace(place);
     this.status.textContent = '';
     this.headline.replaceChildren(headline(report, go));
-    const changes = report.stale === undefined ? '' : outdated(report.stale);
-    if (this.outdated.textContent !== visible(changes)) {
-      this.outdated.replaceChildren(html('span', {}, changes));
-    }
+    this.metadata = model.metadata;
+    this.look();
     this.body.replaceChildren(...body(report, go));
     if (this.tabs.element.parentNode !== this.node) {
       this.node.replaceChildren(this.headline, this.outdated, this.body, this.status, this.tabs.element);
@@ -71,13 +73,31 @@ class ReportWidget extends Widget implements IRenderMime.IRenderer {
 
   protected override onAfterAttach(): void {
     this.leave = whenPlaced(this.node, cell => {
-      const ends = [attendSliders(this.node, cell), followUpdates(this.node, cell)];
+      const ends = [attendSliders(this.node, cell), followUpdates(this.node, cell), this.follow(cell)];
       return () => ends.forEach(end => end());
     });
   }
 
   protected override onBeforeDetach(): void {
     this.leave();
+  }
+
+  /** Say from now on when the kernel that made the report is gone, or when the report is a copy. */
+  private follow(cell: CodeCell): () => void {
+    let current: string | null = null;
+    this.look = () => this.sayOutdated(whereabouts(this.metadata, cell, current));
+    return followProcess(this.node, now => {
+      current = now;
+      this.look();
+    });
+  }
+
+  private sayOutdated(whereabouts: Whereabouts): void {
+    const said = outdated(this.report?.stale, whereabouts);
+    this.node.classList.toggle('dsim-gone', whereabouts !== 'own');
+    if (this.outdated.textContent !== visible(said)) {
+      this.outdated.replaceChildren(html('span', {}, said));
+    }
   }
 
   override dispose(): void {
@@ -152,6 +172,18 @@ class ReportWidget extends Widget implements IRenderMime.IRenderer {
     const cell = call.cell ? cellOf(this.node) : cellOfKernel(this.node, call.kernel);
     return revealInCell(cell, call.line, call.end_line ?? call.line);
   }
+}
+
+function whereabouts(
+  metadata: IRenderMime.IMimeModel['metadata'],
+  cell: CodeCell,
+  current: string | null
+): Whereabouts {
+  const [own, made] = [cellNamed(metadata), processNamed(metadata)];
+  if (made !== null && current !== null && made !== current) {
+    return 'ended';
+  }
+  return own !== null && own !== cell.model.id ? 'copied' : 'own';
 }
 
 type Go = (place: Place) => void;

@@ -142,9 +142,19 @@ export function readReport(data: Readonly<Record<string, unknown>>): Report | nu
   return read;
 }
 
-/** What a report says that is out of date. */
-export function outdated(changes: string): string {
-  return `Out of date: ${changes}. Run this cell again.`;
+/** Where a report is: in its cell, in a copy of it, or in its cell but of a kernel that has ended. */
+export type Whereabouts = 'own' | 'copied' | 'ended';
+
+/** What a report says that is out of date, or that nobody keeps up to date any more. */
+export function outdated(stale: string | undefined, whereabouts: Whereabouts = 'own'): string {
+  const changes = [
+    ...(stale === undefined ? [] : [stale]),
+    ...(whereabouts === 'ended' ? ['its kernel was restarted or shut down'] : [])
+  ];
+  if (changes.length > 0) {
+    return `Out of date: ${changes.join(', and ')}. Run this cell again.`;
+  }
+  return whereabouts === 'copied' ? 'Copied from another cell. Run this one for a report of its own.' : '';
 }
 
 /** What marks an editor: the last report that has a source. One of a tape alone says nothing about lines. */

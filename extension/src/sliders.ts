@@ -2,12 +2,12 @@
 import type { CodeCell } from '@jupyterlab/cells';
 import { isCopy, sessionOf } from './cells.ts';
 import { html } from './dom.ts';
+import { ENDS } from './process.ts';
 
 const WIDGET = 'application/vnd.jupyter.widget-view+json';
 const INSTEAD = 'dsim-instead';
 /** A row whose session has ended: as ipywidgets draws it after a restart, and as it is marked here. */
 const ENDED = '.dsim-scrubber.jupyter-widgets-disconnected, .dsim-scrubber.dsim-ended';
-const ENDS = new Set(['restarting', 'autorestarting', 'terminating', 'dead']);
 
 /**
  * Look after the widgets beside an output of a cell from now on; returns how to stop.

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { markingReport, plainText, readReport, REPORT_MIME, timings } from '../src/report.ts';
+import { markingReport, outdated, plainText, readReport, REPORT_MIME, timings } from '../src/report.ts';
 
 const REPORT = {
   version: 2,
@@ -103,4 +103,14 @@ test('the plain form is one text or a list of lines', () => {
   assert.equal(plainText({ 'text/plain': 'a' }), 'a');
   assert.equal(plainText({ 'text/plain': ['a\n', 'b'] }), 'a\nb');
   assert.match(plainText({ 'text/plain': 1 }), /another version of dsim/);
+});
+
+test('what is out of date is said with all its reasons, and comes before being a copy', () => {
+  assert.equal(outdated(undefined, 'own'), '');
+  assert.equal(outdated('`a` was redefined', 'copied'), 'Out of date: `a` was redefined. Run this cell again.');
+  assert.equal(
+    outdated('`a` was redefined', 'ended'),
+    'Out of date: `a` was redefined, and its kernel was restarted or shut down. Run this cell again.'
+  );
+  assert.equal(outdated(undefined, 'copied'), 'Copied from another cell. Run this one for a report of its own.');
 });

@@ -3,6 +3,7 @@
 import html
 import importlib
 import sys
+from types import SimpleNamespace
 
 import nbformat
 import pytest
@@ -382,3 +383,14 @@ def test_functions_that_python_runs(page):
     assert told(page, "def count():\n    return 3") == "`count` was redefined"
     assert told(page, "def base():\n    return 4") == "`count` was redefined, `base` was redefined"
     assert told(page, "def count():\n    return 2\ndef base():\n    return 3") == ""
+
+
+def test_outputs_say_to_pages_whose_they_are(live):  # noqa: F811
+    live.shell.kernel = SimpleNamespace(session=SimpleNamespace(session="this process"))
+    with capture_output() as caught:
+        live.shell.run_cell(CELL.replace("square", "abs"), store_history=True, cell_id="mine")
+    found = [o.metadata for o in caught.outputs if MIME in o.data]
+    assert found == [{"dsim": {"cell": "mine", "session": "this process"}}]
+    with capture_output() as caught:  # a tool that runs a notebook from its first cell to its last
+        live.shell.run_cell(CELL.replace("square", "abs"), store_history=True)
+    assert [o.metadata for o in caught.outputs if MIME in o.data] == [{}]
