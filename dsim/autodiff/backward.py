@@ -27,7 +27,6 @@ from dsim.autodiff.replay import (
     replay,
     restore,
     start_of_trip,
-    trip_count,
 )
 from dsim.ir.build import FALSE, TRUE, Builder, const
 from dsim.ir.nodes import (
@@ -46,6 +45,7 @@ from dsim.ir.nodes import (
     While,
 )
 from dsim.ir.primitives import TABLE
+from dsim.ir.trips import trip_count
 from dsim.ir.walk import Copier, free, statements, swap
 
 
@@ -287,7 +287,10 @@ def _backward_range(sweep: Sweep, loop: For, trips: Trips | None, env: Env) -> t
             swap(loop.stop, env),
             loop.step,
         )
-    count = trip_count(sweep, loop, env) if trips is None else trips.count
+    if trips is None:
+        count = trip_count(b, loop, swap(loop.start, env), swap(loop.stop, env))
+    else:
+        count = trips.count
     last = b.let("sub", count, const(1, count.type), hint="last")
     return b.fresh("back", count.type), last, const(-1, count.type), -1
 

@@ -41,6 +41,7 @@ from dsim.ir.nodes import (
     Watch,
     While,
 )
+from dsim.ir.trips import index_of, trip_count
 from dsim.ir.types import ScalarType, i32, i64
 from dsim.ir.walk import binds, parameters, statements, swap
 
@@ -183,24 +184,12 @@ def _for(sweep: Sweep, s: For, env: Env) -> Trips | Kept | None:
             marks = _marks(sweep, s)
             rerun(sweep, (s,), env)
             return Kept({}, marks)
-        count = trip_count(sweep, s, env)
+        count = trip_count(sweep.builder, s, swap(s.start, env), swap(s.stop, env))
         kept = Kept(_keep(sweep, buffers), _marks(sweep, s) if stays else {})
         memories = sweep.again.inside(s) if sweep.doing else ()
         fields = _Fields(memories, stays, goes_on, alone(sweep, s))
         span = swap(s.start, env), swap(s.stop, env)
         return _counted(sweep, s, env, count, span, kept, fields)
-
-
-def trip_count(sweep: Sweep, s: For, env: Env) -> Atom:
-    """How many trips the range of `s` has."""
-    b = sweep.builder
-    start, stop = swap(s.start, env), swap(s.stop, env)
-    low, high, step = (start, stop, s.step) if s.step > 0 else (stop, start, -s.step)
-    distance = b.let("sub", high, low, hint="trips")
-    if step != 1:
-        distance = b.let("add", distance, const(step - 1, distance.type))
-        distance = b.let("floordiv", distance, const(step, distance.type))
-    return b.let("max", distance, const(0, distance.type), hint="trips")
 
 
 def alone(sweep: Sweep, s: For | While) -> bool:
@@ -343,8 +332,7 @@ def start_of_trip(sweep: Sweep, trips: Trips, k: Atom, env: Env) -> Env:
     """Appends what brings back trip `k`'s start; gives the environment of its body."""
     b, s = sweep.builder, trips.loop
     inner = dict(env)
-    offset = b.let("mul", k, const(s.step, k.type))
-    inner[s.index] = b.let("add", trips.first, offset, hint=s.index.name)
+    inner[s.index] = index_of(b, trips.first, k, s.step, hint=s.index.name)
     for c in s.carried:
         if c == s.goes_on:
             inner[c] = TRUE

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dsim.ir.nodes import Block, Const, For, Let, Print, Statement, While
+from dsim.ir import ranges
+from dsim.ir.nodes import Block, For, Let, Print, Statement, While
 from dsim.ir.walk import blocks
 
 _UNKNOWN_TRIPS = 16
@@ -49,11 +50,11 @@ def one(s: Statement) -> int:
 
 def trips(s: For) -> int:
     """How often the body of `s` runs, where that is known, else a guess."""
-    if isinstance(s.start, Const) and isinstance(s.stop, Const):
-        return max(0, len(range(int(s.start.value), int(s.stop.value), s.step)))
-    return _UNKNOWN_TRIPS
+    known = known_trips(s)
+    return _UNKNOWN_TRIPS if known is None else known
 
 
 def known_trips(s: For) -> int | None:
-    """How often the body of `s` runs at most, where that is known."""
-    return trips(s) if isinstance(s.start, Const) and isinstance(s.stop, Const) else None
+    """How often the body of `s` runs at most, where that is known, as far as 64 bits count."""
+    known = ranges.known_trips(s)
+    return None if known is None else min(known, ranges.MOST)

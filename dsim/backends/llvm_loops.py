@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from dsim.backends import llvm_stops, llvm_windows
+from dsim.backends import llvm_ranges, llvm_stops, llvm_windows
 from dsim.backends.llvm_cost import known_trips
 from dsim.backends.llvm_text import TYPE, Function
 from dsim.backends.llvm_windows import Windows
 from dsim.backends.llvm_wrapping import wraps
 from dsim.backends.llvm_writer import Length, Writer
-from dsim.ir.nodes import For, If, Var, While
+from dsim.ir.nodes import Const, For, If, Var, While
+from dsim.ir.ranges import MOST
 
 _LONGEST = 3000  # statements
 
@@ -69,8 +70,10 @@ def counted(
     point is done as written.
     """
     free = s.parallel and not (w.f.module.exact and s.carried)
-    if s.step == -1 and free and s.goes_on is None:
+    if s.step == -1 and free and s.goes_on is None and _ends_early(s):
         s, start, stop = replace(s, step=1), w.plus(stop, 1), w.plus(start, 1)
+    if every * abs(s.step) > MOST:  # there are a few times as many trips at most
+        every = 0
     if not every or not llvm_stops.innermost(s):
         return _trips(w, s, start, stop, init, every)
 
@@ -84,28 +87,35 @@ def counted(
     return llvm_stops.either(w, edges, most, s.carried, lambda: _trips(w, s, start, stop, init), blocks)
 
 
+def _ends_early(s: For) -> bool:
+    """Whether there is a number behind the first index of `s`, which goes down."""
+    greatest = (1 << s.index.type.bits - (s.index.type.kind == "int")) - 1
+    return s.index.type.bits < 64 or (isinstance(s.start, Const) and s.start.value < greatest)
+
+
 def _trips(
     w: Writer, s: For, start: Length, stop: Length, init: tuple[str, ...], every: int = 0
 ) -> tuple[str, ...]:
-    f, step = w.f, s.step
+    f = w.f
     windows = llvm_windows.find(w, s)
     if windows is not None:
         return _windowed(w, s, windows, start, stop, init)
     test, body, end = f.label("for"), f.label("body"), f.label("done")
+    counter = llvm_ranges.counter(f, s, start, stop)
     before = f.block
     f.jump(test)
     f.open(test)
-    index, at = f.open_phi("i64", str(start), before)
+    number, at = f.open_phi("i64", str(counter.first), before)
     carried = _Carried(w, s.carried, init, before)
     results = w.values(s.carried)
-    goes_on = f.let(f"icmp {'slt' if step > 0 else 'sgt'} i64 {index}, {stop}")
+    goes_on = f.let(f"icmp {counter.comparison} i64 {number}, {counter.end}")
     if s.goes_on is not None:
         goes_on = f.let(f"select i1 {goes_on}, i1 {w.env[s.goes_on]}, i1 false")
     f.fork(goes_on, body, end)
     f.open(body)
-    _bind_index(w, s.index, index)
+    _bind_index(w, s.index, counter.index(f, number))
     values = w.trip(s.body)
-    following = f.let(f"add nsw i64 {index}, {step}")
+    following = f.let(f"add {counter.flags}i64 {number}, {counter.step}")
     if every:
         llvm_stops.ask_at(w, following, every)
     carried.close(values, f.block)
@@ -132,7 +142,8 @@ def _windowed(
     """The same for a loop with windows, upwards; it tests at its end, so that its last values are seen."""
     f = w.f
     head, body, after, end = f.label("for"), f.label("body"), f.label("flush"), f.label("done")
-    f.fork(f.let(f"icmp slt i64 {start}, {stop}"), head, end)
+    counter = llvm_ranges.counter(f, s, start, stop)
+    f.fork(f.let(f"icmp {counter.comparison} i64 {start}, {stop}"), head, end)
     without = f.block
     f.open(head)
     f.jump(body)
@@ -144,9 +155,9 @@ def _windowed(
     values = w.trip(s.body)
     left = windows.close()
     carried.close(values, f.block)
-    following = f.let(f"add nsw i64 {index}, 1")
+    following = f.let(f"add {counter.flags}i64 {index}, 1")
     f.close_phi(at, following, f.block)
-    f.fork(f.let(f"icmp slt i64 {following}, {stop}"), body, after, _hint(w, s))
+    f.fork(f.let(f"icmp {counter.comparison} i64 {following}, {stop}"), body, after, _hint(w, s))
     f.open(after)
     windows.flush(left)
     f.jump(end)

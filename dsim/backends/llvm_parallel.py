@@ -11,13 +11,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from dsim.analysis.affine import Affine
-from dsim.backends import llvm_buffers, llvm_dispatch, llvm_loops, llvm_partials, llvm_stops
+from dsim.backends import llvm_buffers, llvm_dispatch, llvm_loops, llvm_partials, llvm_ranges, llvm_stops
 from dsim.backends import llvm_frame as frame
 from dsim.backends.llvm_cost import known_trips
 from dsim.backends.llvm_kernel import KernelWriter, Task, close_body
 from dsim.backends.llvm_plans import PrivateCopy, Schedule, chunk_count
 from dsim.backends.llvm_text import FLAGS, PLAIN, STORED, WIDTH, Function
 from dsim.backends.llvm_writer import Length, Writer
+from dsim.ir.ranges import MOST
 from dsim.ir.types import ScalarType
 
 
@@ -71,8 +72,7 @@ def _write_body(k: KernelWriter, task: Task, s: Schedule, name: str, *, shared: 
     llvm_partials.start(w, s.partials)
     llvm_buffers.hoist(w, task.block)
     loop = task.loop
-    start = w.exact(loop.start)
-    first, last = (w.plus(start, w.times(edge, loop.step)) for edge in ("%lo", "%hi"))
+    first, last = llvm_ranges.span(w, loop, "%lo", "%hi")
     init = tuple(p.identity for p in s.partials if p.memory is None)
     later = loop.index in k.wishes.deferred
     if later:
@@ -250,13 +250,11 @@ def _split(w: Writer, task: Task, s: Schedule) -> tuple[Length, Length]:
     known = known_trips(task.loop)
     if known is not None:
         return known, chunk_count(known, s)
-    f, step = w.f, task.loop.step
-    start, stop = w.exact(task.loop.start), w.exact(task.loop.stop)
-    distance = f.let(f"sub i64 {stop}, {start}" if step > 0 else f"sub i64 {start}, {stop}")
-    rounded = f.let(f"add i64 {distance}, {abs(step) - 1}")
-    steps = f.let(f"sdiv i64 {rounded}, {abs(step)}")
-    some = f.let(f"icmp sgt i64 {distance}, 0")
-    trips = f.let(f"select i1 {some}, i64 {steps}, i64 0")
+    f = w.f
+    trips = llvm_ranges.trips(f, task.loop, w.exact(task.loop.start), w.exact(task.loop.stop))
+    if task.loop.index.type.bits == 64:
+        countable = f.let(f"icmp sge i64 {trips}, 0")
+        trips = f.let(f"select i1 {countable}, i64 {trips}, i64 {MOST}")
     least = 2 * s.held if s.held else 1
     numbers = (trips, s.cost, s.grain, s.chunks, least)
     return trips, f.call("i64", llvm_dispatch.chunks(f.module), *(f"i64 {n}" for n in numbers))

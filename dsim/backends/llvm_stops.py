@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable
 
 from dsim.backends import llvm_frame as frame
+from dsim.backends import llvm_ranges
 from dsim.backends.llvm_cost import cost, known_trips, one
 from dsim.backends.llvm_text import TYPE, Function, Module
 from dsim.backends.llvm_writer import Length, Writer
@@ -272,16 +273,15 @@ def in_blocks(
 
     ``inner(start, stop, init)`` writes the loop over one block. `edges` are those of all trips.
     """
-    f, (start, stop), up = w.f, edges, s.step > 0
+    f, (start, stop) = w.f, edges
     head, again, end = f.label("blocks"), f.label("again"), f.label("done")
     before = f.block
     f.jump(head)
     f.open(head)
     at, place = f.open_phi("i64", str(start), before)
     carried = [f.open_phi(TYPE[v.type], first, before) for v, first in zip(s.carried, init, strict=True)]
-    add = f.module.declare("llvm.sadd.sat.i64", "declare i64 @llvm.sadd.sat.i64(i64, i64)")
-    following = f.call("i64", add, f"i64 {at}", f"i64 {trips * s.step}")
-    more = f.let(f"icmp {'slt' if up else 'sgt'} i64 {following}, {stop}")
+    following = llvm_ranges.following(f, s, at, trips * s.step)
+    more = f.let(f"icmp {llvm_ranges.before(s.index.type, s.step)} i64 {following}, {stop}")
     limit = f.let(f"select i1 {more}, i64 {following}, i64 {stop}")
     results = inner(at, limit, tuple(name for name, _ in carried))
     if s.goes_on is not None:

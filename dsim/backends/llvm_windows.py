@@ -111,8 +111,8 @@ def _add(w: Writer, window: Window, address: str, value: str) -> None:
 
 
 def find(w: Writer, loop: For) -> Windows | None:
-    """The windows of a loop; None when there are none. It is an innermost parallel one of step ±1."""
-    if w.dry or not loop.parallel or abs(loop.step) != 1 or loop.goes_on is not None:
+    """The windows of a loop; None when there are none. It is an innermost parallel one, upwards by 1."""
+    if w.dry or not loop.parallel or loop.step != 1 or loop.goes_on is not None:
         return None
     if sum(isinstance(s, Accumulate) for s in loop.body.statements) < 2:
         return None

@@ -11,6 +11,7 @@ from dsim.frontend import names
 from dsim.frontend.frame import Frame
 from dsim.frontend.values import Grid, Mat, Opaque, Range, Unrolled, Value, describe
 from dsim.ir.nodes import Const
+from dsim.ir.ranges import length
 
 MOST_TRIPS = 20_000  # of a loop that is written out
 
@@ -43,8 +44,9 @@ def known(f: Frame, value: Value, node: ast.AST) -> int:
 
 def _range(f: Frame, r: Range, node: ast.AST) -> range:
     found = range(*(known(f, s, node) for s in (r.start, r.stop, r.step)))
-    if len(found) > MOST_TRIPS:
-        message = f"this loop would be written out {len(found)} times; {MOST_TRIPS} is the most"
+    trips = length(found.start, found.stop, found.step)
+    if trips > MOST_TRIPS:
+        message = f"this loop would be written out {trips} times; {MOST_TRIPS} is the most"
         f.refuse("limit", message, node, help="leave out `static`: a loop at run time costs no code")
     return found
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dsim.frontend.captures import is_layout_node
@@ -24,8 +25,10 @@ from dsim.frontend.values import (
     is_number,
     is_scalar,
 )
+from dsim.ir.build import const
 from dsim.ir.nodes import Assert, Atom, Const, Var
-from dsim.ir.types import i64
+from dsim.ir.ranges import MOST
+from dsim.ir.types import ScalarType, i64, promote, u64
 
 
 def counted(f: Frame, hint: str, *args: Value) -> Range:
@@ -65,23 +68,45 @@ class Strides:
 
     def at(self, e: Emitter, trip: Var, hint: str) -> Atom:
         """The value in one trip."""
-        return e.let("add", self.start, e.let("mul", e.atom(trip, self.start.type), self.step), hint=hint)
+        offset = e.let("mul", e.let("cast", trip, type=self.start.type), self.step)
+        return e.let("add", self.start, offset, hint=hint)
 
 
 def strides(e: Emitter, r: Range) -> Strides:
     """How a loop over `r` counts when the sign of its step is not known yet; a step of 0 is a fault."""
-    t = e.common((r.start, r.stop, r.step))
-    wide = i64 if t.kind == "int" else t  # distances of i32 may need 33 bits
-    start, stop, step = (e.atom(s, wide) for s in (r.start, r.stop, r.step))
-    zero, one = e.atom(0, wide), e.atom(1, wide)
+    t, by = index_type(e, (r.start, r.stop)), e.type_of(r.step)
+    if t.kind == "uint" or promote(t, by).kind == "int":
+        t = promote(t, by)
+    start, stop, step = e.atom(r.start, t), e.atom(r.stop, t), e.atom(r.step, promote(by, by))
+    zero, one = const(0, step.type), const(1, u64)
     e.builder.add(Assert(e.let("ne", step, zero), ("the step of a range cannot be 0",), e.builder.origin))
-    up, upwards = e.let("gt", step, zero), e.let("sub", stop, start)
+    up = e.let("gt", step, zero)
     ahead = e.let("select", up, e.let("lt", start, stop), e.let("gt", start, stop))
+    low, high, size = (e.let("cast", s, type=u64) for s in (start, stop, step))  # modulo 2^64
+    upwards = e.let("sub", high, low)
     distance = e.let("select", up, upwards, e.let("neg", upwards))
-    size = e.let("max", e.let("select", up, step, e.let("neg", step)), one)
+    size = e.let("max", e.let("select", up, size, e.let("neg", size)), one)
     trips = e.let("add", e.let("floordiv", e.let("sub", distance, one), size), one)
-    count = e.let("select", ahead, trips, zero, hint="trips")
-    return Strides(e.atom(r.start, t), e.atom(r.step, t), count)
+    trips = e.let("cast", e.let("min", trips, const(MOST, u64)), type=i64)
+    count = e.let("select", ahead, trips, const(0, i64), hint="trips")
+    return Strides(start, e.let("cast", step, type=t), count)
+
+
+def index_type(e: Emitter, ends: Sequence[Scalar]) -> ScalarType:
+    """The type in which a range counts: one that holds its ends with their signs, where there is one."""
+    t = e.common(ends)
+    signed = [s for s in ends if (s < 0 if is_number(s) else e.type_of(s).kind == "int")]
+    if t.kind != "uint" or not signed:
+        return t
+    if t.bits < 64:
+        return i64
+    if not all(isinstance(s, Weak) for s in signed):
+        message = f"this range has ends with and without a sign, and {t} holds no negative number"
+        e.refuse("type", message, help="cast what has no sign: `ds.cast(n, ds.i64)`")
+    for s in signed:  # captured numbers, which are seen at every launch
+        fits = e.let("ge", e.atom(s), const(0, e.type_of(s)))
+        e.builder.add(Assert(fits, (f"a range that counts with {t} cannot have a negative end",), e.builder.origin))
+    return t
 
 
 def grid(f: Frame, hint: str, *args: Value) -> Grid:

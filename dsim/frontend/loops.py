@@ -123,7 +123,7 @@ class _Nest:
             self.strides[depth] = strides = loop_ranges.strides(e, r)
             r, label = Range(0, strides.count), f"{label}_trip"
         t = _index_type(f, r)
-        start, stop, step = e.atom(r.start, t), e.atom(r.stop, t), known(f, r.step, self.s.iter)
+        start, stop, step = e.atom(r.start, t), e.atom(r.stop, t), _step(f, r, t, self.s.iter)
         at = e.builder.fresh(label, t)
         _note_range(f, at, r)
         nest = f.c.nest
@@ -180,7 +180,13 @@ class _Nest:
 
 
 def _index_type(f: Frame, r: Range) -> ScalarType:
-    return f.emit.common((r.start, r.stop))
+    return loop_ranges.index_type(f.emit, (r.start, r.stop))
+
+
+def _step(f: Frame, r: Range, t: ScalarType, node: ast.expr) -> int:
+    """The step; of one that leads out of the type wherever it is made, the first that does."""
+    most = (1 << t.bits) - 1
+    return max(-most, min(known(f, r.step, node), most))
 
 
 def _note_range(f: Frame, at: Var, r: Range) -> None:

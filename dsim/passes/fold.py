@@ -29,6 +29,7 @@ from dsim.ir.nodes import (
     Watch,
     While,
 )
+from dsim.ir.ranges import known_trips
 from dsim.ir.walk import statements, with_blocks
 from dsim.passes.identities import Definitions, rewritten, split
 from dsim.passes.renaming import Renaming, carrying, pick
@@ -111,7 +112,7 @@ class _Folder:
     # loops
 
     def for_(self, s: For) -> None:
-        trips = _known_trips(s)
+        trips = _few_trips(s)
         if trips == 0:
             self.names.put_all(s.results, s.init)
         elif trips == 1:
@@ -167,13 +168,11 @@ class _Folder:
 _Loop = TypeVar("_Loop", For, While)
 
 
-def _known_trips(s: For) -> int | None:
+def _few_trips(s: For) -> int | None:
     """How many trips `s` makes: 0, 1, or None for anything else."""
     if s.start == s.stop or (s.goes_on is not None and s.init[s.carried.index(s.goes_on)] == FALSE):
         return 0
-    if not isinstance(s.start, Const) or not isinstance(s.stop, Const):
-        return None
-    trips = len(range(int(s.start.value), int(s.stop.value), s.step))
+    trips = known_trips(s)
     return trips if trips == 0 or (trips == 1 and s.goes_on is None) else None
 
 

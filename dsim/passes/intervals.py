@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from dsim.ir.nodes import Atom, Const, For, Kernel, Let, Memory, Var, While
+from dsim.ir.ranges import known_trips
 from dsim.ir.walk import statements
 
 Interval = tuple[int, int]  # both ends included
@@ -88,9 +89,7 @@ def runs(s: For | While) -> bool:
     """Whether `s` makes a trip for certain."""
     if isinstance(s, While) or s.goes_on is not None:
         return False
-    if not isinstance(s.start, Const) or not isinstance(s.stop, Const):
-        return False
-    return len(range(int(s.start.value), int(s.stop.value), s.step)) > 0
+    return bool(known_trips(s))
 
 
 def _binary(op: str, a: Interval, b: Interval) -> Interval | None:

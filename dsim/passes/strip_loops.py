@@ -25,6 +25,7 @@ from dsim.ir.nodes import (
     Store,
     Var,
 )
+from dsim.ir.trips import index_of
 from dsim.ir.types import ScalarType, i64, u1
 from dsim.ir.walk import Copier, with_blocks
 from dsim.passes.sweeps import ENTRY, Sweeps
@@ -185,9 +186,8 @@ class Cut:
 
     def _span(self, low: Atom, trips: Atom) -> tuple[Atom, Atom]:
         """The range of so many trips from number `low` on."""
-        b, step = self.b, const(self.ahead.step, self.ahead.index.type)
-        start = b.let("add", self.ahead.start, b.let("mul", low, step), hint="start")
-        return start, b.let("add", start, b.let("mul", trips, step), hint="stop")
+        start = index_of(self.b, self.ahead.start, low, self.ahead.step, hint="start")
+        return start, index_of(self.b, start, trips, self.ahead.step, hint="stop")
 
     def _trip(self) -> tuple[Var, Block]:
         """The forward loop's body, and the number of the trip in its strip, which it yields last."""

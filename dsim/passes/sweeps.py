@@ -31,6 +31,7 @@ from dsim.ir.nodes import (
     Var,
     While,
 )
+from dsim.ir.ranges import known_trips
 from dsim.ir.walk import blocks, memory_of, statements, written
 from dsim.passes.identities import Definitions, split
 
@@ -180,15 +181,9 @@ def records(block: Block) -> int | None:
             return None
         each = int(isinstance(s, Record)) + sum(n for n in inner if n is not None)
         if each and isinstance(s, For | While):
-            trips = _known_trips(s)
+            trips = known_trips(s) if isinstance(s, For) else None
             if trips is None:
                 return None
             each *= trips
         total += each
     return total
-
-
-def _known_trips(s: For | While) -> int | None:
-    if isinstance(s, While) or not isinstance(s.start, Const) or not isinstance(s.stop, Const):
-        return None
-    return len(range(int(s.start.value), int(s.stop.value), s.step))
