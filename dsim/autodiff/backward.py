@@ -279,18 +279,10 @@ def _loop(sweep: Sweep, s: For | While, record: Replayed | None, env: Env, bars:
 
 def _backward_range(sweep: Sweep, loop: For, trips: Trips | None, env: Env) -> tuple[Var, Atom, Atom, int]:
     """The counter of the backward loop and its range: the loop's own where the order does not matter."""
-    b = sweep.builder
+    b, ends = sweep.builder, (swap(loop.start, env), swap(loop.stop, env))
     if trips is None and _in_any_order(sweep, loop):
-        return (
-            b.fresh(loop.index.name, loop.index.type),
-            swap(loop.start, env),
-            swap(loop.stop, env),
-            loop.step,
-        )
-    if trips is None:
-        count = trip_count(b, loop, swap(loop.start, env), swap(loop.stop, env))
-    else:
-        count = trips.count
+        return b.fresh(loop.index.name, loop.index.type), *ends, loop.step
+    count = trip_count(b, loop, *ends) if trips is None else trips.count
     last = b.let("sub", count, const(1, count.type), hint="last")
     return b.fresh("back", count.type), last, const(-1, count.type), -1
 

@@ -95,7 +95,7 @@ def strides(e: Emitter, r: Range) -> Strides:
 def index_type(e: Emitter, ends: Sequence[Scalar]) -> ScalarType:
     """The type in which a range counts: one that holds its ends with their signs, where there is one."""
     t = e.common(ends)
-    signed = [s for s in ends if (s < 0 if is_number(s) else e.type_of(s).kind == "int")]
+    signed = [s for s in ends if (s < 0 if isinstance(s, int) else e.type_of(s).kind == "int")]
     if t.kind != "uint" or not signed:
         return t
     if t.bits < 64:
@@ -105,7 +105,9 @@ def index_type(e: Emitter, ends: Sequence[Scalar]) -> ScalarType:
         e.refuse("type", message, help="cast what has no sign: `ds.cast(n, ds.i64)`")
     for s in signed:  # captured numbers, which are seen at every launch
         fits = e.let("ge", e.atom(s), const(0, e.type_of(s)))
-        e.builder.add(Assert(fits, (f"a range that counts with {t} cannot have a negative end",), e.builder.origin))
+        e.builder.add(
+            Assert(fits, (f"a range that counts with {t} cannot have a negative end",), e.builder.origin)
+        )
     return t
 
 

@@ -62,6 +62,23 @@ def test_far_apart() -> None:
     assert run(k, high, low, low) == 2
 
 
+@pytest.mark.parametrize("step", [ti.i32, ti.i64, ti.u64])
+def test_far_apart_with_64_bits(step) -> None:
+    def k(a: ti.i64, b: ti.i64, by: step) -> ti.i32:
+        n = 0
+        for _ in range(a, b, by):
+            n += 1
+        return n
+
+    low, high = -(1 << 63), (1 << 63) - 1
+    assert run(k, low, low + 3, 1) == 3
+    assert run(k, high, low, 1) == 0
+    if step != ti.i32:
+        assert run(k, low, high, high) == 3
+    if step == ti.i64:
+        assert run(k, high, low, low) == 2
+
+
 def test_a_step_of_zero_is_a_fault() -> None:
     ds.init()
 
