@@ -134,8 +134,8 @@ class ndarray(ArrayType):
     field_dim : int, optional
         Taichi's older word for `ndim`.
     boundary : str, optional
-        What an index outside of the array does: with ``"unsafe"``, Taichi's word, it is an error; with
-        ``"clamp"`` it means the nearest element.
+        What an index outside of the array does, or one outside of a vector or matrix in it, ``v[i][k]``: with
+        ``"unsafe"``, Taichi's word, it is an error; with ``"clamp"`` it means the nearest element.
 
     Examples
     --------

@@ -24,6 +24,7 @@ from dsim.frontend.values import (
 )
 from dsim.ir.build import index
 from dsim.ir.nodes import Atom, Const, Var
+from dsim.ir.types import i32
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +59,24 @@ def integer(e: Emitter, value: Value) -> int | Atom:
     return e.number(value)
 
 
-def part(e: Emitter, shape: Shape, indices: Sequence[Value], what: str) -> Part:
-    """What `indices` (scalars, slices, lists of places) pick of something of `shape`, called `what`."""
+def nearest(e: Emitter, at: Atom, length: int) -> Atom:
+    """`at`, or the first or last index when it lies outside."""
+    if isinstance(at, Const):
+        return Const(min(max(int(at.value), 0), length - 1), i32)
+    at = wide(e, at)
+    return e.let("max", e.let("min", at, Const(length - 1, at.type)), Const(0, at.type))
+
+
+def wide(e: Emitter, at: Atom) -> Atom:
+    """`at` in a type that holds the indices of a field."""
+    return e.atom(at, i32) if at.type.bits < 32 else at
+
+
+def part(e: Emitter, shape: Shape, indices: Sequence[Value], what: str, clamped: bool = False) -> Part:
+    """What `indices` (scalars, slices, lists of places) pick of something of `shape`, called `what`.
+
+    With `clamped`, an index outside means the nearest one.
+    """
     if len(indices) > len(shape):
         e.refuse("index", f"{what} is {describe_shape(shape)}, got {len(indices)} indices")
     choices: list[list[int | None]] = []
@@ -72,12 +89,14 @@ def part(e: Emitter, shape: Shape, indices: Sequence[Value], what: str) -> Part:
             kept.append(len(choices[-1]))
             continue
         at = integer(e, given)
-        if isinstance(at, int):
+        if not isinstance(at, int):
+            choices.append([None])
+            dynamic.append((axis, nearest(e, at, length) if clamped else at))
+        elif clamped:
+            choices.append([min(max(at, 0), length - 1)])
+        else:
             _inside(e, at, length, shape, what)
             choices.append([at])
-        else:
-            choices.append([None])
-            dynamic.append((axis, at))
     return Part(tuple(kept), tuple(product(*choices)), tuple(dynamic))
 
 
@@ -158,7 +177,7 @@ def pick_element(x: Element, p: Part) -> Element:
             entries.append(by_place[one])  # type: ignore[index]
         else:
             entries.append(tuple(atoms[a] if at is None else index(at) for a, at in enumerate(one)))
-    return Element(x.memory, x.index, p.shape, tuple(entries))
+    return Element(x.memory, x.index, p.shape, tuple(entries), x.clamped)
 
 
 def is_whole(x: Element) -> bool:

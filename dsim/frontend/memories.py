@@ -48,7 +48,7 @@ class Memories:
         """The element of `field` at `at`, which counts from 0."""
         if field.field.component:
             return Element(self.of(field), at, (), (tuple(map(index, field.field.component)),))
-        return whole(self.of(field), at, tuple(field.field.entry_shape))
+        return whole(self.of(field), at, tuple(field.field.entry_shape), field.clamped)
 
     def buffer(self, name: str, type: ScalarType, shape: Shape) -> Element:
         """A new private memory, all of it."""
@@ -58,6 +58,6 @@ class Memories:
         return whole(memory, (), shape)
 
 
-def whole(memory: Memory, at: tuple, shape: Shape) -> Element:
+def whole(memory: Memory, at: tuple, shape: Shape, clamped: bool = False) -> Element:
     """All entries of the element `at` of `memory`."""
-    return Element(memory, at, shape, tuple(tuple(map(index, p)) for p in positions(shape)))
+    return Element(memory, at, shape, tuple(tuple(map(index, p)) for p in positions(shape)), clamped)

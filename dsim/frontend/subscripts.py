@@ -134,15 +134,8 @@ def field_index(
         offset = field.field.offset or (0,) * axes
         at = [_from_zero(f, integer(f.emit, g), first) for g, first in zip(given, offset, strict=True)]
         if isinstance(field, Field) and field.clamped:
-            return tuple(_clamped(f, a, n) for a, n in zip(at, field.field.shape, strict=True))
+            return tuple(indexing.nearest(f.emit, a, n) for a, n in zip(at, field.field.shape, strict=True))
         return tuple(at)
-
-
-def _clamped(f: Frame, at: Atom, length: int) -> Atom:
-    """`at`, or the first or last index when it lies outside."""
-    if isinstance(at, Const):
-        return Const(min(max(int(at.value), 0), length - 1), at.type)
-    return f.emit.let("max", f.emit.let("min", at, Const(length - 1, at.type)), Const(0, at.type))
 
 
 def _from_zero(f: Frame, at: int | Atom, first: int) -> Atom:
@@ -151,6 +144,7 @@ def _from_zero(f: Frame, at: int | Atom, first: int) -> Atom:
         return f.emit.atom(at - first)
     if not first:
         return at
+    at = indexing.wide(f.emit, at)
     return f.emit.let("sub" if first > 0 else "add", at, Const(abs(first), at.type))
 
 
@@ -165,7 +159,7 @@ def element(
 
 def of_element(f: Frame, x: Element, keys: Sequence[Value], node: ast.AST) -> Value:
     """Entries of an element; an index known at run time stays one when the whole element is meant."""
-    p = part(f.emit, x.shape, keys, f"an element of `{x.memory.name}`")
+    p = part(f.emit, x.shape, keys, f"an element of `{x.memory.name}`", x.clamped)
     if p.dynamic and not indexing.is_whole(x):
         return indexing.pick(f.emit, f.load(x), p)
     return indexing.pick_element(x, p)
@@ -384,6 +378,6 @@ def _components(f: Frame, owner: Mat | Element, at: list[int]) -> Value:
     shape = (len(at),) if len(at) > 1 else ()
     picked = tuple(owner.entries[i] for i in at)
     if isinstance(owner, Element):
-        return Element(owner.memory, owner.index, shape, picked)  # type: ignore[arg-type]
+        return Element(owner.memory, owner.index, shape, picked, owner.clamped)  # type: ignore[arg-type]
     scalars: tuple[Scalar, ...] = picked  # type: ignore[assignment]
     return Mat(shape, scalars) if shape else scalars[0]

@@ -66,12 +66,15 @@ class Element:
         Of what is meant; ``()`` for a scalar.
     entries : tuple of tuple of Atom
         Along the entry axes, for each scalar that is meant.
+    clamped : bool
+        Whether an index of its own that lies outside means the nearest entry.
     """
 
     memory: Memory
     index: tuple[Atom, ...]
     shape: Shape
     entries: tuple[tuple[Atom, ...], ...]
+    clamped: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,6 +45,82 @@ def test_clamped_stores_and_elements():
     np.testing.assert_array_equal(v.to_numpy(), expected)
 
 
+def test_components_of_elements():
+    @ti.kernel
+    def run(v: ti.types.ndarray(boundary="clamp"), m: ti.types.ndarray(boundary="clamp"), k: int) -> float:
+        v[0][k] = 3.0
+        v[1][9] = 4.0
+        v[2][-3] += 5.0
+        m[0][k, -k] = 6.0
+        m[1][-4, 9] -= 7.0
+        return v[0][k] + 10.0 * m[0][k, -k] + 100.0 * m[0][1][-k] + 1000.0 * m[1][0][k]
+
+    v, m = ti.Vector.ndarray(3, ti.f64, 3), ti.Matrix.ndarray(2, 3, ti.f64, 2)
+    assert run(v, m, 50) == 3.0 + 60.0 + 600.0 - 7000.0
+    assert v.to_numpy().tolist() == [[0, 0, 3], [0, 0, 4], [5, 0, 0]]
+    assert m.to_numpy().tolist() == [[[0, 0, 0], [6, 0, 0]], [[0, 0, -7], [0, 0, 0]]]
+
+
+@pytest.mark.parametrize("options", [{}, {"debug": True}, {"check_out_of_bound": True}], ids=str)
+def test_components_have_derivatives(options):
+    ti.init(default_fp=ti.f64, **options)
+
+    @ti.kernel
+    def run(v: ti.types.ndarray(boundary="clamp"), loss: ti.types.ndarray()):
+        for i in v:
+            for k in range(-1, 5):
+                loss[None] += (k + 2.0) * v[i - 1][k] ** 2
+
+    v, loss = ti.Vector.ndarray(3, ti.f64, 2, needs_grad=True), ti.ndarray(ti.f64, (), needs_grad=True)
+    v.from_numpy(np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]))
+    with ti.Tape(loss):
+        run(v, loss)
+    factors = np.array([3.0, 3.0, 15.0])  # of k = -1 and 0, of 1, and of 2 to 4
+    assert loss[None] == 2.0 * (factors * [1.0, 4.0, 9.0]).sum()
+    np.testing.assert_array_equal(v.grad.to_numpy(), [4.0 * factors * [1.0, 2.0, 3.0], [0.0] * 3])
+    assert ti.check_grad(lambda: run(v, loss), wrt=v, loss=loss)
+
+
+def test_a_func_clamps_by_its_own_annotation():
+    @ti.func
+    def checked(a: ti.types.ndarray(), k: int):
+        return a[0][k]
+
+    @ti.kernel
+    def run(a: ti.types.ndarray(boundary="clamp"), k: int) -> float:
+        return a[0][k] + checked(a, k)
+
+    v = ti.Vector.ndarray(3, ti.f64, 2)
+    v[0] = [1.0, 2.0, 3.0]
+    assert run(v, 2) == 6.0
+    with pytest.raises(IndexError, match="3"):
+        run(v, 3)
+
+
+def test_a_local_copy_is_not_clamped():
+    @ti.kernel
+    def run(a: ti.types.ndarray(boundary="clamp"), k: int) -> float:
+        v = a[0]
+        return v[k]
+
+    with pytest.raises(IndexError, match="index 3 is out of bounds for a vector of 3"):
+        run(ti.Vector.ndarray(3, ti.f64, 2), 3)
+
+
+@pytest.mark.parametrize("dtype", [ti.i8, ti.u8, ti.i16, ti.u32, ti.i64])
+def test_indices_of_other_types(dtype):
+    @ti.kernel
+    def run(a: ti.types.ndarray(boundary="clamp"), k: dtype) -> float:
+        return a[k]
+
+    long, short = ti.ndarray(ti.f64, 300), ti.ndarray(ti.f64, 3)
+    long.from_numpy(np.arange(300.0))
+    short.from_numpy(np.arange(3.0))
+    assert (run(long, 100), run(short, 100)) == (100.0, 2.0)
+    if dtype in (ti.i8, ti.i16, ti.i64):
+        assert run(long, -100) == 0.0
+
+
 def test_each_annotation_is_for_its_own_function():
     x = ti.ndarray(ti.f64, shape=3)
     x.from_numpy(np.arange(3.0))

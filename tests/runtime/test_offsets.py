@@ -149,3 +149,14 @@ def test_not_as_an_array():
     assert "got a field whose indices start with 2" in str(error.value)
     assert "help: pass it as a `template()`" in str(error.value)
     run(ti.field(ti.f64, shape=3, offset=0))
+
+
+def test_a_narrow_index():
+    x = ti.field(ti.f64, shape=300, offset=(-200,))
+    x[-100], x[50] = 1.0, 2.0
+
+    @ti.kernel
+    def read(k: ti.i8) -> ti.f64:
+        return x[k]
+
+    assert (read(-100), read(50)) == (1.0, 2.0)
