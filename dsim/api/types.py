@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from dsim.api import primitive_types
 from dsim.api.fields import Matrix, Vector
 from dsim.api.fields import ndarray as make_ndarray
@@ -36,8 +34,6 @@ from dsim.api.primitive_types import (
     uint64,
 )
 from dsim.api.structs import StructType, struct
-from dsim.diagnostics import Diagnostic
-from dsim.diagnostics.places import caller
 from dsim.frontend.lowered import Settings
 from dsim.frontend.types import (
     ArrayType,
@@ -51,20 +47,11 @@ from dsim.frontend.types import (
 )
 from dsim.runtime import settings
 from dsim.runtime.fields import Field
+from dsim.runtime.host_numbers import say_wraps
 from dsim.runtime.ndarrays import Ndarray
-from dsim.runtime.notices import warn
 from dsim.runtime.values import Array
 
 template = Template
-
-
-def _say_wraps(given: list[Any], made: np.ndarray) -> None:
-    for number, kept in zip(given, made.ravel().tolist(), strict=False):  # one number fills all
-        if int(number) != kept:
-            message = f"{number} does not fit into {made.dtype.name}: it becomes {kept}"
-            help = "take a wider type, or reduce the number first"
-            warn([Diagnostic("type-change", message, caller(), help=help)])
-            return
 
 
 class CompoundType(MatrixType):
@@ -79,7 +66,7 @@ class CompoundType(MatrixType):
         """
         made = super().__call__(*values)
         if made.dtype.kind in "iu":
-            _say_wraps(numbers_of(values), made)
+            say_wraps(numbers_of(values), made)
         return Array(made)
 
     @property

@@ -45,6 +45,9 @@ def call(f: Frame, callee: Opaque, args: list[Value], keywords: dict[str, Value]
             result = callee.value(*plain, **named)
     except (TypeError, ValueError, AttributeError, LookupError, ArithmeticError) as error:
         f.refuse("argument", str(error), node)
+    except RecursionError:
+        message = f"`{getattr(callee.value, '__name__', 'this function')}` calls itself without end"
+        f.refuse("recursion", message, node, help="let a condition in it decide where it ends")
     return _as_written(f, result, node)
 
 

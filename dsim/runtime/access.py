@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dsim.diagnostics import BoundsError, Diagnostic, LaunchTypeError
+from dsim.diagnostics.frames import outermost
 from dsim.diagnostics.places import caller
 from dsim.ir.types import ScalarType
+from dsim.runtime import host_numbers
 from dsim.runtime.brought import numbers_of
 from dsim.runtime.notices import warn
 from dsim.runtime.stack import opened
@@ -42,9 +44,15 @@ class Element(Array):
         self._field.looked_at()
         return self._kept
 
+    @outermost
+    def __getitem__(self, key: Any) -> Any:
+        found = host_numbers.got(self._a, key, self._field.quoted)
+        return Array._of(found.copy()) if isinstance(found, np.ndarray) else found.item()
+
+    @outermost
     def __setitem__(self, key: Any, value: Any) -> None:
         shape = self._kept.shape
-        places = np.arange(self._kept.size).reshape(shape)[key]
+        places = host_numbers.got(np.arange(self._kept.size).reshape(shape), key, self._field.quoted)
         given = given_array(self._field, value)
         try:
             numbers = np.broadcast_to(given, np.shape(places)).ravel().tolist()

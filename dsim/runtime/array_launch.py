@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from dsim.backends.locks import COMPILING
-from dsim.diagnostics import Diagnostic, GradientError, LaunchTypeError, Span
+from dsim.diagnostics import Diagnostic, GradientError, LaunchError, LaunchTypeError, Span
 from dsim.ir.nodes import MemoryKey
 from dsim.runtime import pipeline, turns
 from dsim.runtime.bound import Slot, bound
@@ -160,10 +160,21 @@ class ArrayLaunch:
     def _copies(self, values: Sequence[Value]) -> dict[int, np.ndarray]:
         """Copies of the arrays that the kernel cannot use as they lie."""
         return {
-            n: np.array(v, order="C")
+            n: self._copied(n, v)
             for n, v in enumerate(values)
             if not (isinstance(v, Field) or (v.flags.c_contiguous and v.flags.aligned))
         }
+
+    def _copied(self, n: int, array: np.ndarray) -> np.ndarray:
+        try:
+            return np.array(array, order="C")
+        except MemoryError:
+            name, size = self.places[n].name, array.size * array.itemsize / 2**30
+            message = f"the copy of `{name}` that `{self.form.kernel.name}` needs takes {size:.3g} GiB, "
+            advice = "pass the numbers that it has, not repeated by `broadcast_to`, or parts of it"
+            raise LaunchError(
+                Diagnostic("memory", message + "which cannot be had", self._span, "defined here", help=advice)
+            ) from None
 
     # -- inside a context
 

@@ -49,6 +49,11 @@ class Context:
         self._mirrors: Mirrors | None = None
         self._thread = 0
 
+    _for_people: frozenset[str] = frozenset()  # what completion offers
+
+    def __dir__(self) -> list[str]:
+        return [n for n in object.__dir__(self) if n.startswith("__") or n in self._for_people]
+
     @outermost
     def __reduce__(self) -> tuple[Any, ...]:
         uncopied("a tape or forward mode", "copy what it gave: `x.grad.to_numpy()`, `print(tape)`")

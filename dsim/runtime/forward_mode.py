@@ -60,6 +60,8 @@ class ForwardMode(Context):
     12.0
     """
 
+    _for_people = frozenset(["losses", "params"])
+
     @outermost
     def __init__(
         self, loss: Any = None, param: Any = None, seed: Any = None, clear_gradients: bool = True

@@ -109,6 +109,10 @@ class Tape(Context):
     6.0
     """
 
+    _for_people = frozenset(
+        ["backward", "calls", "check", "gradient", "loss", "not_finite", "profile", "saved", "saved_bytes"]
+    )
+
     @outermost
     def __init__(  # noqa: PLR0913 (the first four are Taichi's)
         self,

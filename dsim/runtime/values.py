@@ -11,7 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from dsim.diagnostics.frames import outermost
 from dsim.ir.types import ScalarType, from_numpy
+from dsim.runtime import host_numbers
 from dsim.runtime.entrywise import Entrywise
 from dsim.runtime.settings import default_type
 
@@ -65,8 +67,9 @@ class Array(Entrywise, metaclass=Builtin):
     __array_priority__ = 1000
     _builtin_name = "Array"
 
+    @outermost
     def __init__(self, values: Any, dt: object = None) -> None:
-        array = np.array(_plain(values), dtype=_numpy_dtype(dt))
+        array = host_numbers.made(_plain(values), _numpy_dtype(dt))
         if array.ndim not in (1, 2) or array.dtype == object:
             raise TypeError(
                 "a vector is made of a list of numbers, a matrix of a list of rows of equal length"
@@ -132,12 +135,14 @@ class Array(Entrywise, metaclass=Builtin):
     def __iter__(self) -> Iterator[Any]:
         return (self[i] for i in range(len(self)))
 
+    @outermost
     def __getitem__(self, key: Any) -> Any:
-        found = self._a[key]
+        found = host_numbers.got(self._a, key)
         return Array._of(found.copy()) if isinstance(found, np.ndarray) else found.item()
 
+    @outermost
     def __setitem__(self, key: Any, value: Any) -> None:
-        self._a[key] = value._a if isinstance(value, Array) else value
+        host_numbers.put(self._a, key, value._a if isinstance(value, Array) else value)
 
     def __copy__(self) -> Array:
         return Array._of(self._a.copy())
@@ -260,7 +265,7 @@ class Array(Entrywise, metaclass=Builtin):
 
     def fill(self, value: Any) -> None:
         """Sets every entry to `value`."""
-        self._a[...] = value
+        self[...] = value
 
     # -- constructors
 

@@ -111,3 +111,23 @@ def test_what_would_not_end() -> None:
         "recursion: `fibonacci` would be written out more than 2000 times\n"
         "help: write a loop: every call of a func is written out"
     )
+
+
+def endless(n):
+    return endless(n + 1)
+
+
+def test_a_plain_function_without_an_end():
+    def known():
+        x[0] = endless(1)
+
+    def at_run_time(n: ti.i32):
+        x[0] = endless(n)
+
+    assert refused(known) == (
+        "recursion: `endless` calls itself without end\nhelp: let a condition in it decide where it ends"
+    )
+    assert refused(at_run_time) == (
+        "recursion: `endless` calls itself\n"
+        "help: write a loop, or let a number known when compiling decide where it ends"
+    )

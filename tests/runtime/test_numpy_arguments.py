@@ -259,3 +259,21 @@ def test_tensors():
     loss = ti.ndarray(ti.f64, (), needs_grad=True)
     with pytest.raises(TypeError, match="requires a gradient, which no tape gives"), ti.Tape(loss):
         double(a)
+
+
+def test_an_array_of_repeats_that_cannot_be_copied():
+    @ti.kernel
+    def first(a: ti.types.ndarray()) -> float:
+        return a[0]
+
+    huge = np.broadcast_to(np.float64(0.0), (10**15,))
+    with pytest.raises(ti.LaunchError) as caught:
+        first(huge)
+    message = str(caught.value)
+    assert message.startswith(
+        "error[memory]: the copy of `a` that `first` needs takes 7.45e+06 GiB, which cannot be had\n"
+    )
+    assert message.endswith(
+        "help: pass the numbers that it has, not repeated by `broadcast_to`, or parts of it"
+    )
+    assert first(np.broadcast_to(np.float64(2.0), (1000,))) == 2.0

@@ -427,3 +427,33 @@ def test_warnings_point_to_the_persons_line():
     with pytest.warns(ti.GradientWarning, match="its gradient is cut") as told:
         record()
     assert told[0].filename == __file__
+
+
+@pytest.mark.parametrize("given", [3, "adjoint", None, ["bar"]], ids=repr)
+def test_clear_all_gradients_takes_no_field(given):
+    x, y, cube = cubed()
+    taped(y, cube)
+    with pytest.raises(ti.GradientError) as caught:
+        ti.ad.clear_all_gradients(given)
+    message = str(caught.value)
+    assert message.startswith(
+        "error[argument]: `clear_all_gradients` sets the gradients of all fields to 0, and takes no "
+    )
+    assert message.endswith("help: write `clear_all_gradients()`, or for one field `x.grad.fill(0)`")
+    assert x.grad[None] == 12.0
+
+
+def test_completion_offers_what_is_for_people():
+    x, y, _ = cubed()
+    assert [n for n in dir(ti.Tape(y)) if not n.startswith("_")] == [
+        "backward",
+        "calls",
+        "check",
+        "gradient",
+        "loss",
+        "not_finite",
+        "profile",
+        "saved",
+        "saved_bytes",
+    ]
+    assert [n for n in dir(ti.ad.FwdMode(y, x)) if not n.startswith("_")] == ["losses", "params"]

@@ -142,3 +142,98 @@ def test_copies():
             made[0] = 9
             assert made.to_list() != value.to_list()
     assert x[0].to_list() == [3.0, 4.0]
+
+
+def refused(kind, run):
+    with pytest.raises(kind) as caught:
+        run()
+    lines = str(caught.value).splitlines()
+    assert "│ " in str(caught.value)  # the person's line
+    return lines[0], lines[-1]
+
+
+VECTOR, MATRIX = ti.Vector([1.0, 2.0, 3.0]), ti.Matrix([[1.0, 2.0], [3.0, 4.0]])
+
+
+@pytest.mark.parametrize("key", [3, -4, 300, np.int64(3)], ids=repr)
+def test_an_index_outside_of_a_vector(key):
+    told = (
+        f"error[out-of-bounds]: index {key} is outside a vector of 3",
+        "help: indices count from 0: the last one is `[2]`",
+    )
+    assert refused(ti.BoundsError, lambda: VECTOR[key]) == told
+    assert refused(IndexError, lambda: VECTOR.__setitem__(key, 1.0)) == told
+
+
+def test_indices_into_a_matrix():
+    assert refused(IndexError, lambda: MATRIX[0, 2]) == (
+        "error[out-of-bounds]: index (0, 2) is outside a matrix of 2 by 2",
+        "help: indices count from 0: the last one is `[1, 1]`",
+    )
+    assert refused(TypeError, lambda: MATRIX.__setitem__((0, 0, 0), 1.0)) == (
+        "error[index]: a matrix of 2 by 2 needs 2 indices, got 3",
+        "help: count from 0: the last one is `[1, 1]`",
+    )
+
+
+@pytest.mark.parametrize("key", [1.0, "x"])
+def test_an_index_that_is_no_integer(key):
+    told = (
+        f"error[index]: an index into a vector of 3 must be an integer, got {type(key).__name__}",
+        "help: count from 0: the last one is `[2]`",
+    )
+    assert refused(TypeError, lambda: VECTOR[key]) == told
+    assert refused(TypeError, lambda: VECTOR.__setitem__(key, 1.0)) == told
+
+
+def test_values_that_do_not_fit_are_refused():
+    v = ti.Vector([1.0, 2.0])
+    for value in ("a", [1.0, 2.0, 3.0]):
+        message, advice = refused(TypeError, lambda value=value: v.__setitem__(0, value))
+        assert message.startswith("error[type]: a vector of 2 cannot take this: ")
+        assert advice == "help: give it numbers, as many as there are entries to be set"
+    assert v.to_list() == [1.0, 2.0]
+
+
+@pytest.mark.parametrize(
+    ("make", "kept", "number"),
+    [
+        (lambda: ti.Vector([300, 1], ti.u8), [44, 1], 300),
+        (lambda: ti.Vector([1, -1], ti.u8), [1, 255], -1),
+        (lambda: ti.Vector([2**40, 7], ti.i32), [0, 7], 2**40),
+        (lambda: ti.Vector([2**63, 7], ti.i64), [-(2**63), 7], 2**63),
+        (lambda: ti.Matrix([[200, 1], [2, 3]], ti.i8), [[-56, 1], [2, 3]], 200),
+    ],
+)
+def test_integers_that_do_not_fit_wrap_around(make, kept, number):
+    with pytest.warns(ti.DsimWarning, match=f"{number} does not fit into u?int.*: it becomes") as said:
+        made = make()
+    assert made.to_list() == kept
+    assert len(said) == 1
+    assert str(said[0].message).endswith("help: take a wider type, or reduce the number first")
+
+
+def test_integers_that_do_not_fit_where_they_are_set():
+    v = ti.Vector([1, 2], ti.u8)
+    with pytest.warns(ti.DsimWarning, match="300 does not fit into uint8: it becomes 44"):
+        v[1] = 300
+    assert v.to_list() == [1, 44]
+    with pytest.warns(ti.DsimWarning, match="-1 does not fit into uint8: it becomes 255"):
+        v.fill(-1)
+    assert v.to_list() == [255, 255]
+
+
+def test_an_entry_of_a_field():
+    ti.init(default_fp=ti.f64)
+    v = ti.Vector.field(3, ti.f64, shape=2, name="v")
+    v[0] = [1.0, 2.0, 3.0]
+    told = (
+        "error[out-of-bounds]: index 5 is outside an entry of `v`, a vector of 3",
+        "help: indices count from 0: the last one is `[2]`",
+    )
+    assert refused(IndexError, lambda: v[0].__setitem__(5, 1.0)) == told
+    assert refused(IndexError, lambda: v[0][5]) == told
+    assert refused(TypeError, lambda: v[0].__setitem__((0, 1), 1.0))[0] == (
+        "error[index]: an entry of `v`, a vector of 3 needs 1 index, got 2"
+    )
+    assert v.to_numpy().tolist() == [[1.0, 2.0, 3.0], [0.0] * 3]
