@@ -85,7 +85,7 @@ class Runtime:
 
     def __init__(self) -> None:
         self._block = (ctypes.c_int64 * frame.RUNTIME_SLOTS)()
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # re-entrant, for signal handlers
         self._started = False
         self._printing: dict[int, Printing] = {}  # by where the frame of the launch lies
         self._callback = _Printer(self._print)
@@ -115,7 +115,7 @@ class Runtime:
         self._block[frame.THREADS] = thread_count()
 
     def _forked(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._started = True  # and without threads: the parent's do not exist here
         self._block[frame.THREADS] = 1
         self._block[frame.BUSY] = 0  # launches of the parent's other threads are not here

@@ -49,12 +49,17 @@ class _Compiling:
 
 
 COMPILING = _Compiling()
-_SHORT: list[threading.Lock] = []
+_SHORT: list[threading.RLock] = []
 
 
-def short_lock() -> threading.Lock:
-    """A new lock for a few statements, which may take only such locks that were made before it."""
-    made = threading.Lock()
+def short_lock() -> threading.RLock:
+    """A new lock for a few statements, which may take only such locks that were made before it.
+
+    It is re-entrant. Signal handlers and finalizers run between any two of these statements, in the thread
+    that holds the lock, and may launch kernels: the statements leave nothing half-done that would mislead
+    them.
+    """
+    made = threading.RLock()
     _SHORT.append(made)
     return made
 

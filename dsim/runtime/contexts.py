@@ -81,8 +81,8 @@ class Context:
             message = "a tape or forward mode of another thread is open here, and it sees this thread only"
             advice = "begin the thread outside of that block, or without its context variables"
             raise GradientError(Diagnostic("not-differentiable", message, caller(), help=advice))
-        STACK.set((*around, self))
         self.is_open, self._thread = True, get_ident()
+        STACK.set((*around, self))  # open before: a signal handler that launches something drops what is not
         OPENED[self] = None
 
     def related(self, other: Context) -> bool:

@@ -32,14 +32,16 @@ def note(field: Any) -> None:
 def holder(array: np.ndarray) -> Any:
     """The field in whose memory `array` lies; None if that is no field's."""
     low, high = extent(array)
+    if low == high:
+        return None
     with _LOCK:
-        at = bisect_right(_BEGINS, low)
-        while at and low < high:
-            field = _FIELDS.get(_BEGINS[at - 1])
+        while at := bisect_right(_BEGINS, low):
+            begin = _BEGINS[at - 1]
+            field = _FIELDS.get(begin)
             if field is not None and field.buffer is not None:
                 return field if low < extent(field.buffer)[1] else None
-            del _BEGINS[at - 1]
-            at -= 1
+            if _BEGINS[at - 1 : at] == [begin]:  # else a signal handler has changed the list
+                del _BEGINS[at - 1]
         return None
 
 

@@ -111,7 +111,8 @@ class Storage:
             return
         self.shape = shape
         buffer = _zeros(shape + self.entry_shape, self.dtype.numpy)
-        self.buffer = buffer
+        if self.buffer is None:  # else a signal handler came in between
+            self.buffer = buffer
         holders.note(self)
         if self.derivative:
             COMPANIONS.add(self)

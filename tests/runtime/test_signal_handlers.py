@@ -1,0 +1,92 @@
+"""Kernels launched where Python runs handlers of signals and finalizers: between any two lines of dsim."""
+
+import sys
+
+import numpy as np
+
+import dsim as ti
+from dsim.runtime import contexts, holders, storage
+
+
+class At:
+    """Calls `handler` before every line of the functions given, as a signal would, in the same thread."""
+
+    def __init__(self, handler, *functions):
+        self._handler = handler
+        self._codes = {f.__code__ for f in functions}
+        self.calls = 0
+
+    def __enter__(self):
+        self._before = sys.gettrace()
+        sys.settrace(lambda frame, *_: self._line if frame.f_code in self._codes else None)
+        return self
+
+    def __exit__(self, *_):
+        sys.settrace(self._before)
+
+    def _line(self, frame, event, argument):
+        if event == "line":
+            self.calls += 1
+            self._handler()
+        return self._line
+
+
+@ti.kernel
+def double(a: ti.types.ndarray()):
+    for i in a:
+        a[i] *= 2.0
+
+
+@ti.kernel
+def cubes(x: ti.types.ndarray(), total: ti.types.ndarray()):
+    for i in x:
+        total[None] += x[i] ** 3
+
+
+def filled(*values):
+    made = ti.ndarray(ti.f64, len(values), needs_grad=True)
+    made.from_numpy(np.array(values))
+    return made
+
+
+def test_memory_given_while_memory_is_given():
+    def handler():
+        made = filled(1.0, 2.0)
+        double(made)
+        double(made.array.copy())
+        assert list(made.to_numpy()) == [2.0, 4.0]
+
+    handler()
+    functions = storage.Storage.allocate, storage.Storage._allocate, holders.note, holders.holder
+    with At(handler, *functions) as at:
+        x = filled(1.0, 2.0, 3.0)
+        double(x)
+        double(x.array.copy())
+    assert at.calls > 10
+    assert list(x.to_numpy()) == [2.0, 4.0, 6.0]
+    assert holders.holder(x.array[1:]) is x
+
+
+def test_memory_of_one_field_given_twice_at_once():
+    field = ti.field(ti.f64)
+
+    def handler():
+        field.allocate((3,))
+        field.buffer[0] = 7.0
+
+    with At(handler, storage._zeros):
+        ti.root.dense(ti.i, 3).place(field)
+    assert list(field.to_numpy()) == [7.0, 0.0, 0.0]
+    assert holders.holder(field.array) is field
+
+
+def test_what_is_launched_while_a_block_is_entered_does_not_close_it():
+    x, total, other = filled(1.0, 2.0), ti.ndarray(ti.f64, (), needs_grad=True), filled(1.0)
+
+    with At(lambda: double(other), contexts.Context.push) as at:
+        tape = ti.Tape(total)
+        tape.__enter__()
+    cubes(x, total)
+    tape.__exit__(None, None, None)
+    assert at.calls > 3
+    assert list(x.grad.to_numpy()) == [3.0, 12.0]
