@@ -82,6 +82,7 @@ class Compilation:
     nests: int = 0
     active: tuple[tuple[object, object], ...] = ()  # functions being inlined, outermost first, and what
     repeated: int = 0  # of their arguments is known; and how many calls went back into one of them
+    copies: int = 0  # of bodies of loops that are written out
     deriving: tuple[object, ...] = ()  # the `Rules` being lowered, outermost first
     watches: Watches = field(default_factory=Watches)
     loop_number: int = 0

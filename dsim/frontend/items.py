@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
+from math import prod
 
 import numpy as np
 
 from dsim.frontend import names
 from dsim.frontend.frame import Frame
+from dsim.frontend.problems import RefusedError
 from dsim.frontend.values import Grid, Mat, Opaque, Range, Unrolled, Value, describe
 from dsim.ir.nodes import Const
 from dsim.ir.ranges import length
 
 MOST_TRIPS = 20_000  # of a loop that is written out
+MOST_COPIES = 30_000  # of the bodies of all such loops of a kernel: seconds to compile
 
 
 def items(f: Frame, value: Value, node: ast.AST) -> list[Value]:
@@ -33,6 +36,25 @@ def items(f: Frame, value: Value, node: ast.AST) -> list[Value]:
     f.refuse("static", f"{describe(value)} cannot be gone through at compile time", node)
 
 
+def copies(f: Frame, count: int, node: ast.AST) -> None:
+    """Notes that a body is written out `count` times more; refused where a kernel becomes too long by that.
+
+    What comes behind a refusal is not written out any more.
+    """
+    if too_long(f):
+        raise RefusedError  # and noted
+    f.c.copies += count
+    if too_long(f):
+        message = f"the loops of this kernel would be written out more than {MOST_COPIES} times in all"
+        advice = "leave out `static` of the outer ones: a loop at run time costs no code"
+        f.refuse("limit", message, node, help=advice)
+
+
+def too_long(f: Frame) -> bool:
+    """Whether loops were refused because a kernel becomes too long by them."""
+    return f.c.copies > MOST_COPIES
+
+
 def known(f: Frame, value: Value, node: ast.AST) -> int:
     """An integer that must be known at compile time."""
     if isinstance(value, Const) and value.type.is_integer:
@@ -44,17 +66,22 @@ def known(f: Frame, value: Value, node: ast.AST) -> int:
 
 def _range(f: Frame, r: Range, node: ast.AST) -> range:
     found = range(*(known(f, s, node) for s in (r.start, r.stop, r.step)))
-    trips = length(found.start, found.stop, found.step)
-    if trips > MOST_TRIPS:
-        message = f"this loop would be written out {trips} times; {MOST_TRIPS} is the most"
-        f.refuse("limit", message, node, help="leave out `static`: a loop at run time costs no code")
+    _few(f, length(found.start, found.stop, found.step), node)
     return found
 
 
+def _few(f: Frame, trips: int, node: ast.AST) -> None:
+    if trips > MOST_TRIPS:
+        message = f"this loop would be written out {trips} times; {MOST_TRIPS} is the most"
+        f.refuse("limit", message, node, help="leave out `static`: a loop at run time costs no code")
+
+
 def _grid(f: Frame, grid: Grid, node: ast.AST) -> list[Value]:
+    axes = [_range(f, axis, node) for axis in grid.axes]
+    _few(f, prod(map(len, axes)), node)
     out: list[Value] = [()]
-    for axis in grid.axes:
-        out = [(*at, i) for at in out for i in _range(f, axis, node)]
+    for axis in axes:
+        out = [(*at, i) for at in out for i in axis]
     if grid.grouped or len(grid.axes) != 1:
         return [Mat((len(at),), at) for at in out] if grid.grouped else out
     return [at[0] for at in out]
@@ -98,7 +125,9 @@ def _nested(f: Frame, node: ast.ListComp, depth: int, out: list[Value]) -> None:
         out.append(f.value(node.elt))
         return
     generator = node.generators[depth]
-    for value in items(f, f.value(generator.iter), generator.iter):
+    found = items(f, f.value(generator.iter), generator.iter)
+    copies(f, len(found), generator.iter)
+    for value in found:
         bind_target(f, generator.target, value)
         if all(_holds(f, test) for test in generator.ifs):
             _nested(f, node, depth + 1, out)

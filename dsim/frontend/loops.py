@@ -11,7 +11,7 @@ from dsim.frontend.branches import choose, fork
 from dsim.frontend.elements import store
 from dsim.frontend.exits import assigned, breaks
 from dsim.frontend.frame import Frame, Nest
-from dsim.frontend.items import bind_target, items, known
+from dsim.frontend.items import bind_target, copies, items, known, too_long
 from dsim.frontend.names import member_field
 from dsim.frontend.scope import DRAWS, LIVE, RETURNED
 from dsim.frontend.structure import same
@@ -292,12 +292,13 @@ def _refuse_changes(f: Frame, s: ast.While, before: dict[str, Value]) -> None:
 def written_out(f: Frame, s: ast.For, items: Sequence[Value], of_sequence: bool) -> None:
     """``for … in static(…)``: the body once for each item, of a sequence of the program's or of a range."""
     _no_else(f, s)
+    copies(f, len(items), s.iter)
     go = _new_go(f)
     f.loops.append(go)
     f.scope.values[go] = TRUE
     try:
         for item in items:
-            if f.scope.values[go] == FALSE:
+            if f.scope.values[go] == FALSE or too_long(f):
                 break
             _once(f, s, item, f.scope.values[go], of_sequence)
     finally:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dsim.frontend import LoopConfig
+from dsim.frontend import LoopConfig, items
 from dsim.ir.nodes import For
 from dsim.ir.walk import statements
 from tests.frontend.dialect import f, lowered, refused, run, text, ti
@@ -352,3 +352,49 @@ def test_ends_that_no_type_holds_with_their_signs() -> None:
             "type: this range has ends with and without a sign, and u64 holds no negative number\n"
             "help: cast what has no sign: `ds.cast(n, ds.i64)`"
         )
+
+
+def test_loops_that_are_written_out_in_one_another(monkeypatch) -> None:
+    x = f(10)
+
+    def nested():
+        for i in ti.static(range(10)):
+            for j in ti.static(range(10)):
+                for k in ti.static(range(10)):
+                    x[0] += i * j * k
+
+    def with_breaks():
+        for i in ti.static(range(10)):
+            for j in ti.static(range(10)):
+                if x[i] < j:
+                    break
+                for k in ti.static(range(10)):
+                    x[0] += i * j * k
+
+    def listed():
+        x[0] = sum([i * j * k for i in range(10) for j in range(10) for k in range(10)])
+
+    def after_one_another():
+        for i in ti.static(range(400)):
+            x[0] += i
+        for i in ti.static(range(400)):
+            x[0] += i
+
+    monkeypatch.setattr(items, "MOST_COPIES", 1110)
+    lowered(nested)
+    monkeypatch.setattr(items, "MOST_COPIES", 700)
+    for function in (nested, with_breaks, listed, after_one_another):
+        assert refused(function) == (
+            "limit: the loops of this kernel would be written out more than 700 times in all\n"
+            "help: leave out `static` of the outer ones: a loop at run time costs no code"
+        )
+
+
+def test_a_grid_that_is_written_out() -> None:
+    x = f(10)
+
+    def grid():
+        for i, j in ti.static(ti.ndrange(1000, 1000)):
+            x[0] += i * j
+
+    assert "this loop would be written out 1000000 times; 20000 is the most" in refused(grid)
