@@ -13,13 +13,14 @@ from dsim.diagnostics.spans import Source, Span
 
 _OWN = __name__.split(".", 1)[0]
 _FOLDER = str(Path(__file__).parents[1])
+_CALLING = ("asyncio.", "concurrent.futures.", "contextlib.", "threading.")
 LIBRARIES = tuple({sysconfig.get_path(kind) for kind in ("stdlib", "platstdlib", "purelib", "platlib")})
 
 
 def caller() -> Span | None:
-    """The line of Python outside dsim that is running, or None when there is no text of it."""
+    """The person's line of Python that is running, or None when there is no text of it."""
     frame = sys._getframe(1)
-    while frame is not None and own_frame(frame):
+    while frame is not None and (own_frame(frame) or _only_calls(frame)):
         frame = frame.f_back
     if frame is None:
         return None
@@ -42,6 +43,11 @@ def calls(trace: types.TracebackType | None) -> list[Span]:
                 found.append(line)
         trace = trace.tb_next
     return found
+
+
+def _only_calls(frame: types.FrameType) -> bool:
+    """Whether it is of a module of Python's that calls what it is given, and tells a person nothing."""
+    return f"{frame.f_globals.get('__name__', '')}.".startswith(_CALLING)
 
 
 def _line(frame: types.FrameType, line: int) -> Span | None:

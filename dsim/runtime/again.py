@@ -16,6 +16,7 @@ from dsim.diagnostics import Diagnostic, GradientError
 from dsim.runtime import changes, turns
 from dsim.runtime.adjoints import AdjointForm
 from dsim.runtime.calls import RecordedCall
+from dsim.runtime.claims import needed, refuse_needed
 from dsim.runtime.fields import Field, foreign, kind_of
 from dsim.runtime.forms import Form
 from dsim.runtime.keeper import Call
@@ -40,6 +41,8 @@ def backward(tape: Tape, seed: float) -> None:
         raise GradientError(Diagnostic("not-differentiable", message, help=advice))
     _check(tape)
     if sweep.reaches and tape.clears:
+        bars = [bar for bar in sweep.plan.bars.values() if bar.touched]
+        refuse_needed(needed(bars), [bar.root for bar in bars])
         _zero(sweep.plan)
     sweep.run()
     if tape.clears:

@@ -6,14 +6,14 @@ tasks, and work with one field would write there at once.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from dsim.diagnostics import Diagnostic, GradientError
 from dsim.diagnostics.places import caller
 from dsim.runtime import hostops, turns
 from dsim.runtime.contexts import OPENED, Context
 from dsim.runtime.fields import Field, foreign
-from dsim.runtime.stack import is_aside
+from dsim.runtime.stack import is_aside, working
 
 _WORDS = {"bar": "gradient", "dot": "tangent"}
 
@@ -45,6 +45,26 @@ def clear_foreign(context: Context, roots: Sequence[Field], last: str) -> None:
         if f.derivative[-1] == last and foreign(f):
             context.pass_on(hostops.form(hostops.Fill, f), (0.0,) * f.numbers)
             f.touched, f.cleared = 0, turns.current()
+
+
+def needed(bars: Iterable[Field]) -> set[Field]:
+    """Those of the gradients that a tape holds which is going backwards around what happens here."""
+    return {f for f in bars for context in working() if f.root in context.claimed}
+
+
+def refuse_needed(bars: Iterable[Field], roots: Sequence[Field]) -> None:
+    """Refuses to work with the fields of gradients that had to be cleared, and could not be.
+
+    Raises
+    ------
+    GradientError
+        When one of `roots` is such a field.
+    """
+    shared = next((f.root for f in bars if f.root in roots), None)
+    if shared is not None:
+        message = f"the tape that is going backwards needs the gradient of {shared.quoted}"
+        advice = "give the tape inside fields of its own, or `clear_gradients=False`, to add to that gradient"
+        raise GradientError(Diagnostic("not-differentiable", message, caller(), help=advice))
 
 
 def _taken(root: Field, what: str) -> GradientError:

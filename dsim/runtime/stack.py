@@ -49,6 +49,7 @@ Explanation = Callable[["Field"], None]
 # A context that ended elsewhere may still be in it: it passes everything on.
 STACK: ContextVar[tuple[Any, ...]] = ContextVar("dsim_contexts", default=())
 _ASIDE: ContextVar[tuple[Any, ...]] = ContextVar("dsim_contexts_aside", default=())
+_WORKING: ContextVar[tuple[Any, ...]] = ContextVar("dsim_contexts_working", default=())
 _EXPLAIN: dict[str, ContextVar[Explanation | None]] = {
     last: ContextVar(f"dsim_explains_{last}", default=None) for last in ("bar", "dot")
 }
@@ -77,24 +78,33 @@ def explain(last: str, who: Explanation | None) -> None:
 @contextmanager
 def set_aside() -> Iterator[bool]:
     """Inside it no context is open, and what happens is offered to none; gives whether there were any."""
-    before, aside = opened(), _ASIDE.get()
+    before, aside, working = opened(), _ASIDE.get(), _WORKING.get()
     STACK.set(())
     _ASIDE.set((*aside, *before))
+    _WORKING.set(())
     try:
         yield bool(before)
     finally:
         STACK.set(before)
         _ASIDE.set(aside)
+        _WORKING.set(working)
 
 
 def leave(context: Any) -> None:
     """Notes that `context`, which is no longer open, is still at work: a tape going backwards."""
     _ASIDE.set((*_ASIDE.get(), context))
+    _WORKING.set((*_WORKING.get(), context))
 
 
 def left(context: Any) -> None:
     """Notes that it has done its work."""
-    _ASIDE.set(tuple(c for c in _ASIDE.get() if c is not context))
+    for contexts in (_ASIDE, _WORKING):
+        contexts.set(tuple(c for c in contexts.get() if c is not context))
+
+
+def working() -> tuple[Any, ...]:
+    """Those at work around what happens here: it is in a function under `grad_for`, or a signal handler."""
+    return _WORKING.get()
 
 
 def is_aside(context: Any) -> bool:

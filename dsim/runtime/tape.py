@@ -21,7 +21,7 @@ from dsim.runtime import again as revisit
 from dsim.runtime import changes, contents, cut, leftover, told, zeros
 from dsim.runtime.adjoints import AdjointForm
 from dsim.runtime.calls import Calls, RecordedCall
-from dsim.runtime.claims import claim, clear_foreign
+from dsim.runtime.claims import claim, clear_foreign, needed, refuse_needed
 from dsim.runtime.contexts import Args, Context
 from dsim.runtime.differences import GradientCheck, check_tape
 from dsim.runtime.fields import Field, begin_turn
@@ -135,6 +135,7 @@ class Tape(Context):
         self.entries: list[Entry] = []
         self._active: set[Field] = set()  # beside those with a gradient
         self._written: set[Field] = set()
+        self._spared: set[Field] = set()  # gradients that it does not set to 0: a tape around it needs them
         self._watched: dict[Form, Watched] = {}
         self._sums: dict[Field, Accumulate] = {}
         self._keeper = Keeper(Vault(self), on_overwrite == "save" and not validation, budget)
@@ -170,8 +171,10 @@ class Tape(Context):
         return self
 
     def _begin(self) -> None:
-        cleared = begin_turn("bar")
+        left = begin_turn("bar")
         if self.clears:
+            self._spared = needed(left)
+            cleared = [f for f in left if f not in self._spared]
             zeros.note_cleared(cleared)
             for f in cleared:
                 self.set_all(f, 0.0)
@@ -361,6 +364,8 @@ class Tape(Context):
         keys = self.active_keys(form)
         known = form.recording(keys)
         claim(self, known.roots, "bar")
+        if self._spared:
+            refuse_needed(self._spared, known.roots)
         self._written |= known.written
         for field, by in form.sums:
             if field is not self.loss:

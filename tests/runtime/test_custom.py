@@ -236,3 +236,107 @@ def test_what_an_atomic_returns_is_cut_by_no_grad():
     assert y[None] == 3.0
     with pytest.warns(ti.GradientWarning, match="is 0"):
         assert x.grad[None] == 0.0
+
+
+@pytest.fixture
+def going_back():
+    """A program whose backward function runs what it is given, and the gradient that is right."""
+    x, y, total = (ti.field(ti.f64, shape=(), needs_grad=True, name=n) for n in ("x", "y", "total"))
+    x[None] = 3.0
+
+    @ti.kernel
+    def square():
+        y[None] = x[None] ** 2
+
+    @ti.kernel
+    def end():
+        total[None] += y[None] ** 3 + x[None]
+
+    @ti.ad.grad_replaced
+    def ahead():
+        square()
+
+    def gradient(inside):
+        @ti.ad.grad_for(ahead)
+        def back():
+            inside(y)
+            x.grad[None] += 2 * x[None] * y.grad[None]
+
+        with ti.Tape(total):
+            ahead()
+            end()
+        return x.grad[None]
+
+    return gradient, 3 * 9.0**2 * 6.0 + 1.0
+
+
+def test_a_tape_in_a_backward_function_leaves_other_gradients_alone(going_back):
+    gradient, right = going_back
+    z, energy = (ti.field(ti.f64, shape=(), needs_grad=True) for _ in range(2))
+    z[None] = 2.0
+
+    @ti.kernel
+    def cube():
+        energy[None] += z[None] ** 3
+
+    def inside(_):
+        for _ in range(2):
+            with ti.Tape(energy):
+                cube()
+            assert z.grad[None] == 12.0
+        with ti.Tape(energy), ti.Tape(energy):
+            cube()
+
+    assert gradient(inside) == right
+    with ti.Tape(energy):
+        cube()
+    assert z.grad[None] == 12.0
+
+
+def test_a_tape_in_a_backward_function_that_would_clear_what_is_on_its_way(going_back):
+    gradient, right = going_back
+    energy = ti.field(ti.f64, shape=(), needs_grad=True)
+
+    @ti.kernel
+    def half_square(y: ti.template()):
+        energy[None] += y[None] ** 2 / 2
+
+    def inside(y, **options):
+        with ti.Tape(energy, **options):
+            half_square(y)
+
+    message = "(?s)the tape that is going backwards needs the gradient of `y`.*half_square.y.*clear_gradients"
+    with pytest.raises(ti.GradientError, match=message):
+        gradient(inside)
+    assert gradient(lambda y: inside(y, clear_gradients=False)) == right + 9.0 * 6.0
+    assert gradient(lambda y: ti.check_grad(lambda: half_square(y), wrt=y, loss=energy)) == right
+
+
+def test_a_tape_run_again_in_a_backward_function():
+    x, y, z = (ti.field(ti.f64, shape=(), needs_grad=True, name=n) for n in "xyz")
+    x[None] = 3.0
+
+    @ti.kernel
+    def square(result: ti.template()):
+        result[None] += x[None] ** 2
+
+    with ti.Tape(z) as before:
+        square(z)
+
+    @ti.ad.grad_replaced
+    def ahead():
+        pass
+
+    @ti.ad.grad_for(ahead)
+    def back():
+        before.backward()
+
+    def run(first, second):
+        with ti.Tape(y):
+            first()
+            second()
+        return x.grad[None]
+
+    assert run(lambda: square(y), ahead) == 2 * 6.0
+    with pytest.raises(ti.GradientError, match="going backwards needs the gradient of `x`"):
+        run(ahead, lambda: square(y))
