@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Iterable
 from typing import Any
@@ -18,8 +19,12 @@ def made(values: Any, dtype: np.dtype | None) -> np.ndarray:
     """`values` as an array of type `dtype`. Integers that this does not hold wrap around, with a warning."""
     try:
         return np.array(values, dtype=dtype)
-    except OverflowError:
-        assert dtype is not None
+    except (OverflowError, ValueError) as wrong:
+        if dtype is None or dtype.kind not in "iu":
+            raise
+        _refuse_infinite(values, dtype)
+        if isinstance(wrong, ValueError):
+            raise
         return _wrapped(values, dtype)
 
 
@@ -38,6 +43,7 @@ def put(array: np.ndarray, key: Any, value: Any) -> None:
     except IndexError:
         raise _outside(array, key, "") from None
     except OverflowError:
+        _refuse_infinite(value, array.dtype)
         array[key] = _wrapped(value, array.dtype)
     except (TypeError, ValueError) as wrong:
         message = f"{describe_shape(array.shape)} cannot take this: {wrong}"
@@ -53,6 +59,14 @@ def say_wraps(given: Iterable[Any], kept: np.ndarray) -> None:
             advice = "take a wider type, or reduce the number first"
             warn([Diagnostic("type-change", message, caller(), help=advice)])
             return
+
+
+def _refuse_infinite(values: Any, dtype: np.dtype) -> None:
+    """Refuses NaN and infinities where integers are wanted."""
+    for number in np.array(values, dtype=object).ravel().tolist():
+        if isinstance(number, float) and not math.isfinite(number):
+            message = f"{number} is no integer, and {dtype.name} holds integers"
+            raise LaunchTypeError(Diagnostic("type", message, help="take a float type, such as `ds.f64`"))
 
 
 def _wrapped(values: Any, dtype: np.dtype) -> np.ndarray:

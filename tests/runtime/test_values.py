@@ -223,6 +223,22 @@ def test_integers_that_do_not_fit_where_they_are_set():
     assert v.to_list() == [255, 255]
 
 
+@pytest.mark.parametrize("number", [float("inf"), float("nan")])
+def test_what_is_not_finite_is_no_integer(number):
+    told = (
+        f"error[type]: {number} is no integer, and int32 holds integers",
+        "help: take a float type, such as `ds.f64`",
+    )
+    assert refused(TypeError, lambda: ti.Vector([1.0, number], ti.i32)) == told
+
+
+def test_an_infinity_that_is_set():
+    v = ti.Vector([1, 2], ti.i32)
+    message, _ = refused(TypeError, lambda: v.__setitem__(0, float("inf")))
+    assert message == "error[type]: inf is no integer, and int32 holds integers"
+    assert v.to_list() == [1, 2]
+
+
 def test_an_entry_of_a_field():
     ti.init(default_fp=ti.f64)
     v = ti.Vector.field(3, ti.f64, shape=2, name="v")
