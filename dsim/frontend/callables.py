@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from dsim.frontend import methods
 from dsim.frontend.builtins import builtin
 from dsim.frontend.captures import Path, is_function, is_kernel
 from dsim.frontend.exits import assigned
@@ -48,6 +49,7 @@ def of(value: object) -> Any:
 
     A `functools.partial` of such a one is itself.
     """
+    value, _ = methods.bound(value)
     if is_function(value):
         return value
     if isinstance(value, functools.partial):

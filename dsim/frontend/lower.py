@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 from dsim.diagnostics import CompilationError, Diagnostic, KernelSyntaxError, Source
-from dsim.frontend import calls, elements, expressions, funcs, statements
+from dsim.frontend import calls, elements, expressions, funcs, methods, statements
 from dsim.frontend.assign import assign
 from dsim.frontend.births import with_births
 from dsim.frontend.captures import Captures, Path, Surroundings, is_host_matrix
@@ -261,6 +261,8 @@ class _Lowering:
             help = "annotate it with a type of numbers, `ds.types.ndarray()`, `ds.template()` or a dataclass"
         if annotation is None:
             known = "has no type" if name == a.arg else "has no type that is known"
+            if a.arg == self.python.__code__.co_varnames[0]:
+                help = methods.advice(self.python) or help
             self.frame.refuse("argument", f"the {what} {known}", a, help=help)
         if is_template(annotation) or array_type(annotation) is not None:
             self.frame.refuse(

@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from dsim.frontend import advice
+from dsim.frontend import advice, methods
 from dsim.frontend.builtins import PYTHON
 from dsim.frontend.captures import (
     MISSING,
@@ -98,6 +98,7 @@ def imported(f: Frame, value: Any, path: Path | None, node: ast.AST) -> Value:
 
 def _object(f: Frame, value: Any, path: Path | None, node: ast.AST) -> Value:
     """Anything but numbers, strings and fields of numbers."""
+    value, path = methods.bound(value, path)
     if is_struct_field(value):
         if path is not None:
             f.c.captures.object(path, value)

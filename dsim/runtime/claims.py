@@ -69,5 +69,7 @@ def refuse_needed(bars: Iterable[Field], roots: Sequence[Field]) -> None:
 
 def _taken(root: Field, what: str) -> GradientError:
     message = f"{root.quoted} carries a {what} in a block that is open in another thread or task"
-    advice = "give each its own fields, or let one block end before the other begins"
+    advice = (
+        "give each its own fields (what is only read: made without needs_grad), or let one block end first"
+    )
     return GradientError(Diagnostic("not-differentiable", message, caller(), help=advice))

@@ -16,12 +16,13 @@ from dsim.diagnostics import (
 )
 from dsim.diagnostics.frames import outermost, trimmed
 from dsim.frontend.lowered import Capture
+from dsim.frontend.methods import class_of
 from dsim.runtime import by_hand, settings
 from dsim.runtime.arrays import Arrays
 from dsim.runtime.fields import Field
 from dsim.runtime.findings import Findings, overwrites
 from dsim.runtime.forms import Form, label_apart
-from dsim.runtime.methods import bound_once, class_of, owns
+from dsim.runtime.methods import bound_once, owns
 from dsim.runtime.once import kept
 from dsim.runtime.references import ByName
 from dsim.runtime.shown import Looking
@@ -109,11 +110,16 @@ class Kernel(ByName):
     def of(self, *values: Any) -> Kernel:
         """The kernel for these values of its ``template()`` parameters, or also of those for arrays.
 
-        They are given in the order of the parameters. An array is a field or an ndarray here.
+        They are given in the order of the parameters. An array is a field or an ndarray here. Of a method
+        that was looked up in a class, the object or class that it belongs to comes before them.
         """
         chosen = self._signature.templates
-        if len(values) != len(chosen) and self._signature.arrays:
-            chosen = tuple(sorted((*chosen, *self._signature.arrays)))
+        if len(values) != len(chosen):
+            every = tuple(sorted((*chosen, *self._signature.arrays)))
+            method = self._method_of(values, len(every))
+            if method is not None:
+                return method.of(*values[1:]) if values[1:] else method
+            chosen = every
         names = [self._signature.names[n] for n in chosen]
         if len(values) != len(names):
             listed = ", ".join(names) or "none"
@@ -131,6 +137,15 @@ class Kernel(ByName):
             return Kernel(self.function, {**self._bound, **more}, self._looking)
 
         return kept(self._kernels, key, make)
+
+    def _method_of(self, values: tuple[Any, ...], expected: int) -> Kernel | None:
+        """The kernel as a method of the first of these values, where `of` is given an owner."""
+        if self._class is not None:
+            return bound_once(self, values[0]) if values and owns(values[0], self._class) else None
+        own = getattr(self.function, "__self__", None)
+        if own is None or not values or values[0] is not own:
+            return None
+        return self if len(values) == expected + 1 or not self._signature.templates else None
 
     @property
     def generic(self) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import types
-from collections.abc import Callable
 from typing import Any
 
 from dsim.backends.locks import COMPILING
@@ -46,17 +45,6 @@ def _is_of(found: Any, method: Any, owner: Any) -> bool:
     return (
         found is not None and found.function.__self__ is owner and found.function.__func__ is method.function
     )
-
-
-def class_of(function: Callable[..., Any]) -> tuple[str, str] | None:
-    """Module and name of the class in which `function` takes its owner as the first parameter, if it does."""
-    if not isinstance(function, types.FunctionType) or not function.__code__.co_argcount:
-        return None
-    around = function.__qualname__.rpartition(".")[0]
-    first = function.__code__.co_varnames[0]
-    if not around or around.endswith("<locals>") or first in function.__annotations__:
-        return None
-    return function.__module__, around
 
 
 def owns(value: Any, where: tuple[str, str]) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from dsim.diagnostics import Diagnostic, LaunchTypeError
+from dsim.frontend.methods import advice
 from dsim.frontend.records import RecordType, is_record, record_type
 from dsim.frontend.types import array_type, is_template
 
@@ -33,6 +34,7 @@ class Signature:
         code = python.__code__
         skipped = int(isinstance(function, types.MethodType))
         self.function = function.__name__
+        self._advice = "" if bound else advice(function)
         every = code.co_varnames[skipped : code.co_argcount + code.co_kwonlyargcount]
         given = python.__defaults__ or ()
         last = code.co_varnames[code.co_argcount - len(given) : code.co_argcount]
@@ -88,7 +90,8 @@ class Signature:
         wanted = len(self._given)
         listed = ", ".join(self._given)
         takes = f"{wanted} argument{'s' * (wanted != 1)}" + (f" ({listed})" if wanted else "")
-        return LaunchTypeError(Diagnostic("argument", f"`{self.function}` takes {takes}, got {count}"))
+        message = f"`{self.function}` takes {takes}, got {count}"
+        return LaunchTypeError(Diagnostic("argument", message, help=self._advice))
 
     # -- dataclasses
 

@@ -1,5 +1,8 @@
 """Kernels and funcs in classes: methods, class and static methods, properties, inheritance."""
 
+import re
+import types
+
 import numpy as np
 import pytest
 
@@ -43,6 +46,29 @@ class Base:
     def scaled(cls, a: float) -> float:
         return cls.factor * a
 
+    @classmethod
+    @ti.kernel
+    def total(cls, x: ti.types.ndarray()) -> float:
+        found = 0.0
+        for i in range(3):
+            found += cls.factor * x[i]
+        return found
+
+    @classmethod
+    @ti.kernel
+    def first(cls, y: ti.template()) -> float:
+        return cls.factor * y[0]
+
+    @classmethod
+    @ti.func
+    def times(cls, a, b=1.0):
+        return cls.factor * a + b
+
+    @classmethod
+    @ti.func
+    def through(cls, a):
+        return 2.0 * cls.times(a)
+
 
 @ti.data_oriented
 class Derived(Base):
@@ -69,9 +95,87 @@ def test_static_methods():
 
 def test_class_methods(monkeypatch):
     assert [Base.scaled(2.0), Derived.scaled(2.0), Derived().scaled(2.0)] == [6.0, 8.0, 8.0]
-    assert Derived.scaled is Derived.scaled is not Base.scaled  # compiled once for each class
     monkeypatch.setattr(Derived, "factor", 5.0)
     assert [Base.scaled(2.0), Derived.scaled(2.0)] == [6.0, 10.0]
+
+
+def _by_python(kind, name):
+    """A class method as Python makes it from 3.13 on: without asking the kernel or func."""
+    return types.MethodType(vars(Base)[name].__func__, kind)
+
+
+@pytest.mark.parametrize("found", [getattr, _by_python])
+def test_the_kernel_of_a_class(found):
+    """It is compiled once for each class."""
+    kernels = [found(kind, "scaled").of(kind) for kind in (Base, Derived, Derived)]
+    assert kernels[0] is not kernels[1] is kernels[2]
+    assert [found(kind, "scaled")(2.0) for kind in (Base, Derived)] == [6.0, 8.0]
+    assert [k(2.0) for k in kernels] == [6.0, 8.0, 8.0]
+    assert found(Derived, "scaled").of(Derived).primal is kernels[1].primal
+
+
+@pytest.mark.parametrize("found", [getattr, _by_python])
+def test_the_kernel_of_a_class_for_arrays_and_templates(found):
+    x, y = ti.ndarray(ti.f32, 3), ti.field(ti.f32, 3)
+    x.fill(2.0)
+    y.fill(3.0)
+    assert found(Derived, "total").of(Derived, x).generic is False
+    assert found(Derived, "total").of(Derived).generic is True
+    for kernel in (found(Derived, "total"), found(Derived, "total").of(Derived)):
+        assert kernel(x) == 24.0
+    assert found(Derived, "first").of(Derived, y)() == 12.0
+    assert Derived().first.of(Derived, y)() == 12.0
+    with pytest.raises(ti.DsimError, match="the template parameters y, got 2 values"):
+        Base.__dict__["first"].__func__.of(3, y)
+
+
+def test_the_kernel_of_an_object():
+    a, b = Base(2), Derived()
+    assert Base.run.of(a) is a.run
+    assert Base.run.of(b) is b.run
+    with pytest.raises(
+        ti.DsimError, match=r"`Base\.run\.of\(owner\)` is the kernel of an object"
+    ):
+        Base.run.primal  # noqa: B018 (it compiles)
+
+
+def test_a_class_method_that_python_has_bound_says_how_to_get_the_kernel():
+    scaled = _by_python(Derived, "scaled")
+    help = "help: `Base.scaled` is a method: `Base.scaled.of(owner)` is the kernel of an object or a class"
+    assert help in str(scaled.check())
+    for ask in (lambda: scaled.primal, lambda: scaled.grad(2.0)):
+        with pytest.raises(ti.DsimError, match=re.escape(help)):
+            ask()
+
+
+@pytest.mark.parametrize("found", [getattr, _by_python])
+def test_class_methods_that_are_funcs(found, monkeypatch):
+    of_base, of_derived = (found(kind, "times") for kind in (Base, Derived))
+
+    @ti.kernel
+    def run(a: float) -> (float, float, float):
+        return of_base(a), of_derived(a), of_derived(a, 100.0)
+
+    assert run(2.0) == (7.0, 9.0, 108.0)
+    monkeypatch.setattr(Derived, "factor", 5.0)
+    assert run(2.0) == (7.0, 11.0, 110.0)
+    compiled = run.primal
+    assert run(2.0) == (7.0, 11.0, 110.0)
+    assert run.primal is compiled
+
+
+def test_funcs_that_are_class_methods_where_they_are_looked_up(monkeypatch):
+    @ti.kernel
+    def run(a: float) -> (float, float, float):
+        return Derived.times(a), Derived.through(a), pair[0](a)
+
+    pair = (Derived.times, Base.times)
+    assert run(2.0) == (9.0, 18.0, 9.0)
+    compiled = run.primal
+    assert run(2.0) == (9.0, 18.0, 9.0)
+    assert run.primal is compiled
+    monkeypatch.setattr(Derived, "times", Base.times)
+    assert run(2.0) == (7.0, 14.0, 9.0)
 
 
 class Oscillator:
