@@ -133,9 +133,7 @@ def test_the_kernel_of_an_object():
     a, b = Base(2), Derived()
     assert Base.run.of(a) is a.run
     assert Base.run.of(b) is b.run
-    with pytest.raises(
-        ti.DsimError, match=r"`Base\.run\.of\(owner\)` is the kernel of an object"
-    ):
+    with pytest.raises(ti.DsimError, match=r"`Base\.run\.of\(owner\)` is the kernel of an object"):
         Base.run.primal  # noqa: B018 (it compiles)
 
 
