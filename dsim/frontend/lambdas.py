@@ -8,11 +8,20 @@ import types
 
 NAME = "<lambda>"  # what Python calls all of them
 
+# What was compiled of files whose text is no Python as it stands, such as a cell below a magic.
+_TREES: dict[str, ast.Module] = {}
+
+
+def bring(filename: str, tree: ast.Module) -> None:
+    """Lets the lambdas in `tree` be found, which is compiled as `filename` and has the lines of that file."""
+    if any(isinstance(node, ast.Lambda) for node in ast.walk(tree)):
+        _TREES[filename] = tree
+
 
 def find(code: types.CodeType, lines: list[str]) -> list[ast.Lambda]:
     """The lambdas in `lines` that begin in the line of `code`, by its columns the likely ones first."""
     try:
-        tree = _parsed("".join(lines))
+        tree = _TREES.get(code.co_filename) or _parsed("".join(lines))
     except SyntaxError:
         return []
     places = set(code.co_positions())

@@ -19,6 +19,7 @@ from IPython.core.compilerop import PyCF_MASK
 
 from dsim.diagnostics import Diagnostic, KernelSyntaxError, Source, Span
 from dsim.diagnostics.places import display_name
+from dsim.frontend import lambdas
 from dsim.frontend.source import bring
 from dsim.notebook.options import Header, header
 
@@ -238,6 +239,7 @@ def run(cell: Cell, tree: ast.Module, shell: Any, namespace: dict[str, Any] | No
         code = shell.compile(ast.fix_missing_locations(tree), cell.filename, "exec")
     except SyntaxError as error:  # `return` where none can be, a name that is global and local
         raise _syntax(cell, error) from None
+    lambdas.bring(cell.filename, tree)
     exec(code, shell.user_ns, shell.user_ns if namespace is None else namespace)
 
 

@@ -101,3 +101,42 @@ def test_numbers_of_lines_stand_right_and_ends_of_lines_apart(listing):
     expect(end).to_have_attribute("title", f"{name} = 4   ∂loss/∂{name} = 1")
     expect(end).to_have_css("text-align", "left")
     assert end.evaluate("e => parseFloat(getComputedStyle(e).paddingLeft)") > 6
+
+
+# The least contrast of text with what is behind it, by WCAG: colours as they come out when they are painted.
+CONTRAST = """() => {
+    const canvas = Object.assign(document.createElement('canvas'), { width: 1, height: 1 });
+    const context = canvas.getContext('2d', { willReadFrequently: true });
+    const linear = v => (v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
+    const paint = color => {
+        context.fillStyle = color;
+        context.fillRect(0, 0, 1, 1);
+        const [red, green, blue] = context.getImageData(0, 0, 1, 1).data;
+        return 0.2126 * linear(red / 255) + 0.7152 * linear(green / 255) + 0.0722 * linear(blue / 255);
+    };
+    const written = [...document.querySelectorAll('.dsim-page :not(style):not(svg *)')].filter(element =>
+        [...element.childNodes].some(node => node.nodeType === Node.TEXT_NODE && node.textContent.trim())
+    );
+    return written.map(element => {
+        let behind = paint('white');
+        const around = [];
+        for (let at = element; at !== null; at = at.parentElement) around.unshift(at);
+        for (const at of around) behind = paint(getComputedStyle(at).backgroundColor);
+        const front = paint(getComputedStyle(element).color);
+        return (Math.max(front, behind) + 0.05) / (Math.min(front, behind) + 0.05);
+    });
+}"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(("back", "text"), [("#ffffff", "#1b1b1b"), ("#1e1e1e", "#d4d4d4")])
+def test_a_report_is_read_on_light_and_dark_pages_whatever_the_system_prefers(
+    browser, listing, scheme, back, text
+):
+    report = listing.page.locator(".dsim-page").first.evaluate("report => report.outerHTML")
+    page = browser.new_page(color_scheme=scheme)
+    page.set_content(f"<body style='background: {back}; color: {text}'>{report}</body>")
+    found = page.evaluate(CONTRAST)
+    page.close()
+    assert len(found) > 20
+    assert min(found) >= 4.5
