@@ -52,7 +52,7 @@ def call(f: Frame, callee: Opaque, args: list[Value], keywords: dict[str, Value]
 
 
 def _note(f: Frame, path: Path, function: object) -> None:
-    """Notes that a function was called, and the ones that it calls by their names in the kernel's module."""
+    """Notes that a function was called, and the functions and numbers of the kernel's module in it."""
     python = getattr(function, "__func__", function)
     if not isinstance(python, types.FunctionType) or path.text in f.c.captures.objects:
         return
@@ -62,8 +62,13 @@ def _note(f: Frame, path: Path, function: object) -> None:
     around = Surroundings(python)
     for step in (s for code in _codes(python.__code__) for s in dis.get_instructions(code)):
         found = around.find(step.argval) if step.opname == "LOAD_GLOBAL" else None
-        if found is not None:
-            _note(f, f.c.captures.rooted(*found, python.__name__), found[0].read())
+        if found is None:
+            continue
+        inner, value = f.c.captures.rooted(*found, python.__name__), found[0].read()
+        if isinstance(value, int | float | str):
+            f.c.captures.constant(inner, value)
+        else:
+            _note(f, inner, value)
 
 
 def _as_written(f: Frame, result: object, node: ast.Call) -> Value:

@@ -104,24 +104,41 @@ def watch(read: Callable[[], Any], value: Any, gone: object) -> Callable[[], Any
     python = getattr(python, "__func__", python)
     if not isinstance(python, types.FunctionType) or not hasattr(value, "__dsim_rules__"):
         return lambda: compared(read())
-    code, rules = python.__code__, value.__dsim_rules__
+    code, defaults, named, rules = *_parts(python), value.__dsim_rules__
 
     def now() -> Any:
         found = read()
-        same = found is value and found.__dsim_rules__ is rules and python.__code__ is code
+        same = (
+            found is value
+            and found.__dsim_rules__ is rules
+            and python.__code__ is code
+            and python.__defaults__ is defaults
+            and python.__kwdefaults__ is named
+        )
         return value if same else compared(found)
 
     return now
 
 
+def _parts(function: types.FunctionType) -> tuple[types.CodeType, object, object]:
+    """What of a function may be set in place."""
+    return function.__code__, function.__defaults__, function.__kwdefaults__
+
+
 def _of_plain(
     read: Callable[[], Any], value: types.FunctionType, compared: Callable[[Any], Any]
 ) -> Callable[[], Any]:
-    code = value.__code__
+    code, defaults, named = _parts(value)
 
     def now() -> Any:
         found = read()
-        return value if found is value and value.__code__ is code else compared(found)
+        same = (
+            found is value
+            and value.__code__ is code
+            and value.__defaults__ is defaults
+            and value.__kwdefaults__ is named
+        )
+        return value if same else compared(found)
 
     return now
 
@@ -129,7 +146,10 @@ def _of_plain(
 def _of_method(
     read: Callable[[], Any], value: types.MethodType, compared: Callable[[Any], Any]
 ) -> Callable[[], Any]:
-    owner, python, code = value.__self__, value.__func__, getattr(value.__func__, "__code__", None)
+    owner, python = value.__self__, value.__func__
+    if not isinstance(python, types.FunctionType):
+        return lambda: compared(read())
+    code, defaults, named = _parts(python)
 
     def now() -> Any:
         found = read()
@@ -137,7 +157,9 @@ def _of_method(
             type(found) is types.MethodType
             and found.__self__ is owner
             and found.__func__ is python
-            and getattr(python, "__code__", None) is code
+            and python.__code__ is code
+            and python.__defaults__ is defaults
+            and python.__kwdefaults__ is named
         )
         return value if same else compared(found)
 

@@ -6,9 +6,12 @@ report (`living.py`).
 
 from __future__ import annotations
 
+import builtins
+import dis
 import types
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -43,8 +46,8 @@ class Dependency:
         What it is now.
     by_value : bool
         Whether something equal is the same; else only the very object is.
-    code : CodeType or None
-        Of a function its code then.
+    made : tuple or None
+        Of a function its code and its defaults then.
     found : callable or None
         What stands there now, where `read` only says that it is another one.
     """
@@ -53,7 +56,7 @@ class Dependency:
     then: Any
     read: Callable[[], Any]
     by_value: bool = False
-    code: types.CodeType | None = None
+    made: tuple[types.CodeType, object] | None = None
     found: Callable[[], Any] | None = None
 
     def told(self) -> str:
@@ -65,7 +68,7 @@ class Dependency:
 
     def _compared(self) -> str:
         now = _safely(self.read)
-        if now is self.then and not _dropped(now) and (self.code is None or _code(now) is self.code):
+        if now is self.then and not _dropped(now) and (self.made is None or _alike(_made(now), self.made)):
             return ""
         if self.found is not None:
             now = _safely(self.found)
@@ -92,9 +95,8 @@ class Dependency:
         if then is None or found is None or _owner(now) is not _owner(self.then):
             return False
         return (
-            found.__code__ == self.code
+            _alike(_made(now), self.made)
             and found.__globals__ is then.__globals__
-            and (found.__defaults__, found.__kwdefaults__) == (then.__defaults__, then.__kwdefaults__)
             and _same_types(found.__annotations__, then.__annotations__)
             and found.__closure__ is then.__closure__ is None
         )
@@ -138,10 +140,19 @@ def _owner(value: Any) -> Any:
     return getattr(getattr(value, "__dsim_func__", value), "__self__", None)
 
 
-def _code(value: Any) -> types.CodeType | None:
-    """Of a function what it does: reloading may give it another one in place."""
+def _made(value: Any) -> tuple[types.CodeType, object] | None:
+    """Of a function what may be set in place, as reloading does: its code and its defaults."""
     function = _function(value)
-    return None if function is None else function.__code__
+    if function is None:
+        return None
+    return function.__code__, plain([*(function.__defaults__ or ()), dict(function.__kwdefaults__ or {})])
+
+
+def _alike(found: tuple[types.CodeType, object] | None, then: tuple[types.CodeType, object] | None) -> bool:
+    """Whether code and defaults are the same."""
+    if found is None or then is None:
+        return found is then
+    return found[0] == then[0] and not changed(found[1], then[1])
 
 
 # ------------------------------------------------------------------ of a cell
@@ -184,7 +195,7 @@ class Dependencies:
 
 
 def _object(name: str, value: Any, read: Callable[[], Any]) -> Dependency:
-    return Dependency(name, value, read, code=_code(value))
+    return Dependency(name, value, read, made=_made(value))
 
 
 def _reader(name: str, namespace: Mapping[str, Any]) -> Callable[[], Any]:
@@ -200,6 +211,33 @@ def _captured(asked: Request) -> Iterator[Dependency]:
         objects, values = k.captured(*asked.args) if ran else k.captured()
         yield from (replace(_object(c.name, c.value, c.read), found=c.found) for c in objects)
         yield from (Dependency(c.name, c.value, c.read, by_value=True) for c in values)
+        functions = [_function(k), *(_function(c.value) for c in objects)]
+        yield from (d for f in functions if f is not None for d in _of_the_language(f))
+
+
+def _of_the_language(function: types.FunctionType) -> Iterator[Dependency]:
+    """The names of Python and of modules in a function: `abs` and `ds` may come to be something else."""
+    codes = [function.__code__]
+    while codes:
+        code = codes.pop()
+        codes += (c for c in code.co_consts if isinstance(c, types.CodeType))
+        read = (s.argval for s in dis.get_instructions(code) if s.opname == "LOAD_GLOBAL")
+        for name in dict.fromkeys(read):
+            now = partial(_global, function.__globals__, name)
+            if _known_to_all(now()):
+                yield _object(name, now(), now)
+
+
+def _global(module: Mapping[str, Any], name: str) -> Any:
+    return module.get(name, getattr(builtins, name, MISSING))
+
+
+def _known_to_all(value: object) -> bool:
+    """Whether `value` is a module, or a function or class of Python's or dsim's own."""
+    if isinstance(value, types.ModuleType):
+        return True
+    named = getattr(value, "__module__", None)
+    return callable(value) and isinstance(named, str) and named.split(".")[0] in ("builtins", "dsim")
 
 
 def _named(asked: Request, namespace: Mapping[str, Any]) -> Iterator[Dependency]:

@@ -180,8 +180,9 @@ def test_lambdas_without_columns():
     """Python can be told not to keep columns; the code decides then."""
 
     def bare(function):
-        first = function.__code__.co_firstlineno
-        return types.SimpleNamespace(co_firstlineno=first, co_positions=lambda: [(1, 1, None, None)])
+        first, name = function.__code__.co_firstlineno, function.__code__.co_filename
+        columns = [(1, 1, None, None)]
+        return types.SimpleNamespace(co_firstlineno=first, co_filename=name, co_positions=lambda: columns)
 
     lines = linecache.getlines(__file__)
     found = lambdas.find(bare(SEVERAL[1]), lines)

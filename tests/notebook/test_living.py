@@ -394,3 +394,28 @@ def test_outputs_say_to_pages_whose_they_are(live):  # noqa: F811
     with capture_output() as caught:  # a tool that runs a notebook from its first cell to its last
         live.shell.run_cell(CELL.replace("square", "abs"), store_history=True)
     assert [o.metadata for o in caught.outputs if MIME in o.data] == [{}]
+
+
+@pytest.mark.parametrize(
+    ("cell", "back", "said"),
+    [
+        ("def abs(a):\n    return a", "del abs", "`abs` was redefined"),
+        ("range = reversed", "del range", "`range` was redefined"),
+        ("import math as ds", "import dsim as ds", "`ds` was redefined"),
+        ("from dsim import cos as wave", "from dsim import sin as wave", "`wave` was redefined"),
+        ("times.__defaults__ = (3.0,)", "times.__defaults__ = (2.0,)", "`times` was redefined"),
+        ("times.__kwdefaults__ = {'c': 3.0}", "times.__kwdefaults__ = {'c': 1.0}", "`times` was redefined"),
+        ("trips = 4", "trips = 3", "`trips` is 4, and was 3"),
+    ],
+)
+def test_names_of_the_language_and_what_is_set_in_place(page, cell, back, said):
+    page.good("from dsim import sin as wave\ntrips = 3\ndef count():\n    return trips")
+    page.good("def times(a, b=2.0, *, c=1.0):\n    return a * b * c")
+    page.good(
+        "%%kernel k --loss U\nfor i in y:\n    e = abs(wave(ds.cos(y[i]))) * times(y[i])\n"
+        "    for _ in ds.static(range(count())):\n        U[None] += e",
+        "k",
+    )
+    assert told(page, "1 + 1") is None
+    assert told(page, cell) == said
+    assert told(page, back) == ""

@@ -193,3 +193,53 @@ def test_functions_that_python_runs_when_compiling_and_that_are_defined_again(mo
     assert run() == 12
     monkeypatch.setitem(globals(), "base", lambda: 9)
     assert run() == 30
+
+
+trips = 2
+
+
+def counted():
+    return trips
+
+
+def test_numbers_that_such_functions_read(monkeypatch):
+    @ti.kernel
+    def run() -> ti.i32:
+        r = 0
+        for _ in ti.static(range(counted())):
+            r += trips
+        return r
+
+    assert run() == 4
+    for n in (3, 4, 3, 2):
+        monkeypatch.setitem(globals(), "trips", n)
+        assert run() == n * n
+
+
+def test_defaults_that_are_set_in_place():
+    def times(a, b=2.0, *, c=1.0):
+        return a * b * c
+
+    @ti.func
+    def twice(a, b=2.0):
+        return a * b
+
+    class Scale:
+        def by(self, a, b=2.0):
+            return a * b
+
+    scale = Scale()
+
+    @ti.kernel
+    def run() -> float:
+        return times(1.0) + 10 * twice(1.0) + 100 * scale.by(1.0)
+
+    assert run() == 222.0
+    times.__defaults__ = (3.0,)
+    assert run() == 223.0
+    twice.__dsim_func__.__defaults__ = (4.0,)
+    assert run() == 243.0
+    Scale.by.__defaults__ = (5.0,)
+    assert run() == 543.0
+    times.__kwdefaults__ = {"c": 2.0}
+    assert run() == 546.0
