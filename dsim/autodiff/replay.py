@@ -22,7 +22,7 @@ from dsim.autodiff import journals
 from dsim.autodiff.bars import Env, Sweep
 from dsim.autodiff.journals import Marks, Written
 from dsim.autodiff.rerun import alloc, changed_buffers, inside, rerun, silent_call
-from dsim.ir.build import TRUE, const, index
+from dsim.ir.build import TRUE, const
 from dsim.ir.nodes import (
     Accumulate,
     Alloc,
@@ -42,8 +42,10 @@ from dsim.ir.nodes import (
     While,
 )
 from dsim.ir.trips import index_of, trip_count
-from dsim.ir.types import ScalarType, i32, i64
+from dsim.ir.types import ScalarType, i64
 from dsim.ir.walk import binds, parameters, statements, swap
+
+_NONE = const(0, i64)  # trips: a `while` may make more than 32 bits count
 
 Areas = dict[Memory, Memory]  # memories and where their values from before are
 
@@ -288,11 +290,11 @@ def _while(sweep: Sweep, s: While, env: Env) -> Trips:
         kept = Kept(_keep(sweep, changed_buffers(s.body)), _marks(sweep, s))
         count = _count(sweep, s, env)
         restore(sweep, kept)
-        number = Var(sweep.builder.names.fresh("trip"), i32)
-        counted = For(number, index(0), count, 1, s.body, s.carried, s.init, s.results, origin=s.origin)
+        number = Var(sweep.builder.names.fresh("trip"), i64)
+        counted = For(number, _NONE, count, 1, s.body, s.carried, s.init, s.results, origin=s.origin)
         fields = _Fields(tuple(kept.marks), stays, sweep.again.goes_on(s), alone=False)
         kept = replace(kept, marks=kept.marks if stays else {})
-        return _counted(sweep, counted, env, count, (index(0), count), kept, fields)
+        return _counted(sweep, counted, env, count, (_NONE, count), kept, fields)
 
 
 def _keep(sweep: Sweep, buffers: Iterable[Memory]) -> Areas:
@@ -316,14 +318,14 @@ def _count(sweep: Sweep, s: While, env: Env) -> Atom:
     b = sweep.builder
     inner_env = dict(env)
     carried = tuple(sweep.copier.variable(c, inner_env) for c in s.carried)
-    trip, count = b.fresh("trip", i32), b.fresh("trips", i32)
+    trip, count = b.fresh("trip", i64), b.fresh("trips", i64)
     condition = inside(sweep, s.condition, inner_env)
     body = inside(sweep, s.body, inner_env)
     with b.block() as tail:
-        after = b.let("add", trip, const(1, i32), hint="trip")
+        after = b.let("add", trip, const(1, i64), hint="trip")
     body = Block((*body.statements, *tail), (*body.yields, after))
     results = tuple(b.fresh(r.name, r.type) for r in s.results)
-    init = (*(swap(i, env) for i in s.init), const(0, i32))
+    init = (*(swap(i, env) for i in s.init), _NONE)
     b.add(While(condition, body, (*carried, trip), init, (*results, count), s.origin, s.ends))
     return count
 

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 import dsim as ti
+from dsim.ir.nodes import For, While
+from dsim.ir.walk import statements
 
 pytestmark = pytest.mark.filterwarnings("ignore:warning.serial:dsim.DsimWarning")
 
@@ -200,3 +202,20 @@ def test_many_at_once():
     ends = 2 * np.arctan(np.tan(x.to_numpy() / 2) * math.exp(STEP * TRIPS))
     np.testing.assert_allclose(gradient, np.sin(ends) / np.sin(x.to_numpy()), rtol=1e-4)
     assert gradient.sum() == pytest.approx(tangent, rel=1e-10)
+
+
+def test_the_trips_of_a_while_are_counted_in_64_bits():
+    x, y = (ti.field(ti.f64, shape=(), needs_grad=True) for _ in range(2))
+
+    @ti.kernel
+    def k(n: ti.i64):
+        j = ti.i64(0)
+        while j < n:
+            y[None] += x[None]
+            j += 1
+
+    adjoint = k.adjoint.kernel.body
+    counters = [v for s in statements(adjoint) if isinstance(s, While) for v in s.carried if "trip" in v.name]
+    counters += [s.index for s in statements(adjoint) if isinstance(s, For)]
+    assert len(counters) == 2
+    assert {v.type for v in counters} == {ti.i64}
