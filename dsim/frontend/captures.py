@@ -11,7 +11,7 @@ import copy
 import enum
 import math
 import types
-from collections.abc import Callable, Mapping, Sized
+from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
 from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
@@ -128,6 +128,11 @@ def _marked(value: object, mark: str) -> bool:
 def is_field(value: object) -> bool:
     """Whether `value` is a field, or a gradient or dual of one."""
     return _marked(value, "__dsim_field__") and not isinstance(value, type)
+
+
+def is_host_grid(value: object) -> bool:
+    """Whether `value` is an ``ndrange`` that Python made."""
+    return getattr(type(value), "__dsim_builtin__", None) == "ndrange"
 
 
 def is_host_matrix(value: object) -> bool:
@@ -268,6 +273,11 @@ class Captures:
         text, read = f"len({path.text})", path.read
         self.constants.setdefault(text, Capture(text, len(value), lambda: _length(read())))
 
+    def items(self, path: Path, value: Sequence[object]) -> None:
+        """What a loop over the object at `path` goes through, `value`, is compiled in."""
+        text, read = f"list({path.text})", path.read
+        self.constants.setdefault(text, Capture(text, plain(value), lambda: _items(read())))
+
     def promote(self, path: Path, value: object) -> bool:
         """Whether the number at `path` is to be a parameter; notes it when it is."""
         if path.text not in self.promoted:
@@ -288,6 +298,10 @@ class Captures:
 
 def _length(value: object) -> object:
     return len(value) if isinstance(value, Sized) else MISSING
+
+
+def _items(value: object) -> object:
+    return plain(list(value)) if isinstance(value, Iterable) else MISSING
 
 
 _PLAIN = {int, float, bool, str}

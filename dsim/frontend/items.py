@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from math import prod
 
 import numpy as np
@@ -97,6 +97,13 @@ def _of_object(f: Frame, value: Opaque, node: ast.AST) -> list[Value]:
         if value.path is not None:
             f.c.captures.constant(value.path, found)
         found = found.tolist()
+    elif isinstance(found, Iterator) and value.path is not None:
+        message = f"`{value.path.text}` can be gone through only once"
+        f.refuse("static", message, node, help="make a list of it outside of the kernel")
+    elif not isinstance(found, list | tuple | range):
+        found = list(found)
+        if value.path is not None:
+            f.c.captures.items(value.path, found)
     return [_item(f, i, v, value, node) for i, v in enumerate(found)]
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from dsim.frontend.captures import is_layout_node
+from dsim.frontend.captures import is_host_grid, is_layout_node
 from dsim.frontend.emit import Emitter
 from dsim.frontend.frame import Frame
 from dsim.frontend.lowered import LoopConfig
@@ -150,8 +151,17 @@ def of_value(f: Frame, value: Value) -> Grid | None:
         return _box(tuple(value.field.shape), value.field.offset)
     if isinstance(value, StructField):
         return _box(struct_shape(f, value, f.text.node), value.field.offset)
-    if isinstance(value, Opaque) and is_layout_node(value.value):
-        return _box(value.value.shape, ())
+    return _of_object(value.value) if isinstance(value, Opaque) else None
+
+
+def _of_object(value: Any) -> Grid | None:
+    """The same for what Python made: a node of the layout, a `range`, an `ndrange`."""
+    if is_layout_node(value):
+        return _box(value.shape, ())
+    if isinstance(value, range):
+        return Grid((Range(value.start, value.stop, value.step),))
+    if is_host_grid(value):
+        return Grid(tuple(Range(low, high) for low, high in value.bounds))
     return None
 
 

@@ -8,6 +8,7 @@ from typing import NoReturn
 
 from dsim.frontend import carrying, logic, loop_ranges, struct_methods
 from dsim.frontend.branches import choose, fork
+from dsim.frontend.captures import is_layout_node
 from dsim.frontend.elements import store
 from dsim.frontend.exits import assigned, breaks
 from dsim.frontend.frame import Frame, Nest
@@ -49,7 +50,8 @@ def counted(f: Frame, s: ast.For) -> None:
     """
     _no_else(f, s)
     value = f.place(s.iter)
-    grid = loop_ranges.of_value(f, value)
+    as_it_is = f.plain and isinstance(value, Opaque) and not is_layout_node(value.value)
+    grid = None if as_it_is else loop_ranges.of_value(f, value)
     if grid is None and f.plain:
         written_out(f, s, items(f, value, s.iter), isinstance(value, tuple | list | Mat | Opaque))
         return

@@ -17,6 +17,7 @@ from dsim.frontend.captures import (
     Path,
     constant_module,
     is_field,
+    is_host_grid,
     is_host_matrix,
     is_layout_node,
 )
@@ -96,6 +97,9 @@ def imported(f: Frame, value: Any, path: Path | None, node: ast.AST) -> Value:
     return _object(f, value, path, node)
 
 
+_COMPARED = (list, tuple, Mapping, set, frozenset, range, enum.Enum)
+
+
 def _object(f: Frame, value: Any, path: Path | None, node: ast.AST) -> Value:
     """Anything but numbers, strings and fields of numbers."""
     value, path = methods.bound(value, path)
@@ -108,8 +112,10 @@ def _object(f: Frame, value: Any, path: Path | None, node: ast.AST) -> Value:
             f.c.captures.constant(path, value)
         return _host_struct(f, value, node) if is_host_struct(value) else _host_matrix(f, value)
     # What is in an array is noted where it is used: comparing a large one at each launch takes time.
-    if isinstance(value, list | tuple | Mapping | set | enum.Enum) and path is not None:
+    if isinstance(value, _COMPARED) and path is not None:
         f.c.captures.constant(path, value)
+    if is_host_grid(value) and path is not None:
+        f.c.captures.constant(path.attribute("bounds"), value.bounds)
     if (
         isinstance(value, ScalarType | MatrixType | StructType) or is_layout_node(value)
     ) and path is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -80,25 +81,34 @@ def _format_call(f: Frame, node: ast.Call) -> list[Part]:
         pieces = [*Formatter().parse(str(node.func.value.value))]
     except ValueError as error:
         f.refuse("argument", f"this text cannot be filled in: {error}", node)
+    places = _numbered(f, node, [name for _, name, _, _ in pieces if name is not None])
     for text, name, spec, _ in pieces:
         texts[-1] += text
         if name is not None:
-            values.append(_argument(f, node, name, len(values)))
+            values.append(_argument(f, node, places[len(values)]))
             formats.append(f":{spec}" if spec else "")
             texts.append("")
-    unused = len(node.args) if not any(n for _, n, _, _ in pieces) else len(values)
-    if unused != len(values):
-        f.refuse("argument", f"the text has {len(values)} places for {len(node.args)} values", node)
     return _woven(f, texts, formats, values, node)
 
 
-def _argument(f: Frame, node: ast.Call, name: str, place: int) -> ast.expr:
+def _numbered(f: Frame, node: ast.Call, names: list[str]) -> list[str]:
+    """What stands in the braces of a text, with numbers in the empty ones."""
+    empty = names.count("")
+    if empty and any(name.isdecimal() for name in names):
+        f.refuse("argument", "some braces of this text have numbers, some are empty", node, help="number all, or none")
+    if empty == len(names) != len(node.args):
+        f.refuse("argument", f"the text has {empty} places for {len(node.args)} values", node)
+    count = itertools.count()
+    return [name or str(next(count)) for name in names]
+
+
+def _argument(f: Frame, node: ast.Call, name: str) -> ast.expr:
     """What `name` in braces means among the arguments of ``format``."""
     named = {k.arg: k.value for k in node.keywords}
-    at = int(name) if name.isdecimal() else place
     if name in named:
         return named[name]
-    if (name and not name.isdecimal()) or at >= len(node.args):
+    at = int(name) if name.isdecimal() else len(node.args)
+    if at >= len(node.args):
         f.refuse("argument", f"`format` has no value for `{{{name}}}`", node)
     return node.args[at]
 

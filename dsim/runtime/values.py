@@ -156,19 +156,27 @@ class Array(Entrywise, metaclass=Builtin):
     def __getattr__(self, name: str) -> Any:
         if name == "_a":  # not made yet
             raise AttributeError(name)
-        at = [_SWIZZLES.get(c, 99) for c in name]
-        if not at or max(at) >= self._a.shape[0] or self._a.ndim != 1:
-            raise AttributeError(
-                f"a host {'vector' if self._a.ndim == 1 else 'matrix'} has no attribute {name!r}"
-            )
+        at = self._named(name)
         return self[at[0]] if len(at) == 1 else self[at]
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if name != "_a" and name[:1] in _SWIZZLES and all(c in _SWIZZLES for c in name):
-            at = [_SWIZZLES[c] for c in name]
-            self[at[0] if len(at) == 1 else at] = value
-        else:
+        if name.startswith("_"):
             object.__setattr__(self, name, value)
+            return
+        at = self._named(name)
+        if len(at) == 1:
+            self[at[0]] = value
+            return
+        if np.shape(value) not in ((), (len(at),)):
+            raise ValueError(f"`{name}` stands for {len(at)} numbers, got shape {np.shape(value)}")
+        self[at] = value
+
+    def _named(self, name: str) -> list[int]:
+        """The places of the entries that ``v.name`` stands for, as in ``v.xy``."""
+        if self._a.ndim == 1 and all(_SWIZZLES.get(c, self.n) < self.n for c in name):
+            return [_SWIZZLES[c] for c in name]
+        what = f"vector of {self.n}" if self._a.ndim == 1 else f"matrix of {self.n} by {self.m}"
+        raise AttributeError(f"a {what} has no attribute {name!r}")
 
     def __repr__(self) -> str:
         return str(self._a.tolist())

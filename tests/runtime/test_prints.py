@@ -47,6 +47,14 @@ def test_the_method_format(capsys):
     assert printed(capsys, run, 1.5, 7) == "1.500 7|7 1.5 {} 008\n"
 
 
+def test_names_between_empty_braces(capsys):
+    @ti.kernel
+    def run(a: int):
+        print("{k} {} {k} {}".format(a, 2, k=9), "{} {k}".format(a, 2, k=3), "{1} {0}".format(a, 2, 3))
+
+    assert printed(capsys, run, 1) == "9 1 9 2 1 3 2 1\n"
+
+
 def test_vectors_and_matrices_entry_by_entry(capsys):
     @ti.kernel
     def run(a: float):
@@ -95,7 +103,12 @@ def test_wrong_formats():
     def missing(a: float):
         print("{b}".format(a))
 
+    @ti.kernel
+    def mixed(a: float):
+        print("{1} {}".format(a, a))
+
     for kernel, args, message in [
+        (mixed, (1.0,), "some braces of this text have numbers, some are empty"),
         (letters, (1.0,), "`d` does not format a"),
         (width, (1.0, 2), "a format must be known when the kernel is compiled"),
         (few, (1.0,), "the text has 2 places for 1 values"),

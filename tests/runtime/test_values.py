@@ -253,3 +253,46 @@ def test_an_entry_of_a_field():
         "error[index]: an entry of `v`, a vector of 3 needs 1 index, got 2"
     )
     assert v.to_numpy().tolist() == [[1.0, 2.0, 3.0], [0.0] * 3]
+
+
+def test_letters_of_long_vectors():
+    v = ti.types.vector(300, ti.i32)(list(range(300)))
+    assert v.zyx.to_list() == [2, 1, 0]
+    assert np.asarray(v).tolist() == list(range(300))
+    for name in ("foo", "sums", "_x"):
+        with pytest.raises(AttributeError, match=f"a vector of 300 has no attribute '{name}'"):
+            getattr(v, name)
+
+
+def test_a_long_vector_as_an_argument():
+    long = ti.types.vector(120, ti.i32)
+
+    @ti.kernel
+    def run(v: long) -> ti.i32:  # pyright: ignore[reportInvalidTypeForm]
+        s = 0
+        for i in range(120):
+            s += i * v[i]
+        return s
+
+    assert run(long(list(range(120)))) == sum(i * i for i in range(120))
+
+
+def test_letters_that_are_assigned():
+    x = ti.Vector.field(2, ti.f64, shape=1)
+    for v in (ti.Vector([1.0, 2.0]), x[0]):
+        v.yx = [3.0, 4.0]
+        assert v.to_list() == [4.0, 3.0]
+        v.xy = 5.0
+        v.y = 6.0
+        assert v.to_list() == [5.0, 6.0]
+        for name in ("z", "xyz", "size", "foo"):
+            with pytest.raises(AttributeError, match=f"a vector of 2 has no attribute '{name}'"):
+                setattr(v, name, 0.0)
+        with pytest.raises(ValueError, match=r"`xy` stands for 2 numbers, got shape \(3,\)"):
+            v.xy = [1.0, 2.0, 3.0]
+        assert v.to_list() == [5.0, 6.0]
+    assert x.to_numpy().tolist() == [[5.0, 6.0]]
+    m = ti.Matrix([[1.0, 2.0], [3.0, 4.0]])
+    with pytest.raises(AttributeError, match="a matrix of 2 by 2 has no attribute 'x'"):
+        m.x = 0.0
+    assert m.to_list() == [[1.0, 2.0], [3.0, 4.0]]
