@@ -56,12 +56,20 @@ def unrolled(f: Frame, node: ast.expr) -> tuple[list[Value], bool] | None:
 
     And whether they are items of a sequence, which could be changed.
     """
+    node = _chosen(f, node)
     if not is_static_call(f, node):
         return None
     assert isinstance(node, ast.Call)
     with f.at(node):
         value = evaluate(f, node)
     return items(f, value, node), isinstance(value, list | tuple | Mat | Opaque)
+
+
+def _chosen(f: Frame, node: ast.expr) -> ast.expr:
+    """`a` or `b` of ``a if static(c) else b``: a loop may be written out in one of both only."""
+    while isinstance(node, ast.IfExp) and is_static_call(f, node.test):
+        node = node.body if compile_time(f, f.value(node.test), node.test) else node.orelse
+    return node
 
 
 def compile_time(f: Frame, value: Value, node: ast.AST) -> Any:

@@ -95,7 +95,12 @@ def _numbered(f: Frame, node: ast.Call, names: list[str]) -> list[str]:
     """What stands in the braces of a text, with numbers in the empty ones."""
     empty = names.count("")
     if empty and any(name.isdecimal() for name in names):
-        f.refuse("argument", "some braces of this text have numbers, some are empty", node, help="number all, or none")
+        f.refuse(
+            "argument",
+            "some braces of this text have numbers, some are empty",
+            node,
+            help="number all, or none",
+        )
     if empty == len(names) != len(node.args):
         f.refuse("argument", f"the text has {empty} places for {len(node.args)} values", node)
     count = itertools.count()

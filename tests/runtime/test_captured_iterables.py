@@ -159,3 +159,22 @@ def test_what_can_be_gone_through_once(x):
         unrolled()
     assert "help: make a list of it outside of the kernel" in str(info.value)
     assert next(things) == 0
+
+
+def test_a_choice_between_loops_at_compile_time(x):
+    many = True
+
+    @ti.kernel
+    def run(n: int):
+        for i in range(n) if ti.static(many) else ti.static(range(3)):
+            x[i] = 1
+
+    @ti.kernel
+    def inside(n: int):
+        for _ in range(1):
+            for i in ti.static(range(2)) if ti.static(not many) else ti.grouped(ti.ndrange(n)):
+                x[i] = 1
+
+    assert [marks(x, lambda k=k: k(5)) for k in (run, inside)] == [[0, 1, 2, 3, 4]] * 2
+    many = False
+    assert [marks(x, lambda k=k: k(5)) for k in (run, inside)] == [[0, 1, 2], [0, 1]]
