@@ -14,7 +14,7 @@ from dsim.frontend.linear import matmul
 from dsim.frontend.operators import COMPARISONS, SIGNS, binary, condition, exact, unary
 from dsim.frontend.static import compile_time
 from dsim.frontend.types import matrix_type, scalar_type
-from dsim.frontend.values import LocalFunc, Mat, Opaque, Value, describe, is_scalar
+from dsim.frontend.values import LocalFunc, Mat, Method, Opaque, Partial, Struct, Value, describe, is_scalar
 from dsim.ir.nodes import Const
 
 Evaluate = Callable[[Frame, ast.expr, str], Value]
@@ -139,15 +139,14 @@ def _comparison(f: Frame, op: ast.cmpop, a: Value, b: Value, node: ast.Compare, 
             return alike == isinstance(op, ast.Eq | ast.Is)
     if isinstance(op, ast.Is | ast.IsNot):
         if a is None or b is None or f.static:
-            return (_plain(a) is _plain(b)) == isinstance(op, ast.Is)
+            return _identical(f, a, b, node) == isinstance(op, ast.Is)
         f.refuse("syntax", "kernels have no `is`", node, help="compare with `==`")
     if isinstance(op, ast.In | ast.NotIn):
         return _member(f, op, a, b, node)
     sign = SIGNS[type(op)]
-    if f.static and not (is_scalar(a) and is_scalar(b)) and not isinstance(a, Mat) and not isinstance(b, Mat):
-        equal = _plain(a) == _plain(b)
-        if sign in ("==", "!="):
-            return equal == (sign == "==")
+    numbers = (is_scalar(a) and is_scalar(b)) or isinstance(a, Mat) or isinstance(b, Mat)
+    if f.static and not numbers and sign in ("==", "!="):
+        return _equal(f, a, b, node) == (sign == "==")
     if sign not in COMPARISONS:
         f.refuse("syntax", f"kernels have no `{sign}`", node)
     if isinstance(a, str) and isinstance(b, str):
@@ -173,6 +172,30 @@ def _note(f: Frame, *compared: Value) -> None:
             continue
         if value.path.text not in f.c.captures.constants:
             f.c.captures.function(value.path, value.value)
+
+
+def _identical(f: Frame, a: Value, b: Value, node: ast.AST) -> bool:
+    """``a is b`` of what is known when the kernel is compiled; nothing else is None."""
+    return a is b or (a is not None and b is not None and _object(f, a, node) is _object(f, b, node))
+
+
+def _equal(f: Frame, a: Value, b: Value, node: ast.AST) -> bool:
+    """``a == b``, likewise; no number is a text."""
+    if a is None or b is None or isinstance(a, str) or isinstance(b, str):
+        return bool(_plain(a) == _plain(b))
+    try:
+        return bool(_object(f, a, node) == _object(f, b, node))
+    except ValueError as error:  # of arrays, which compare entry by entry
+        f.refuse("static", f"these cannot be compared as a whole: {error}", node)
+
+
+def _object(f: Frame, value: Value, node: ast.AST) -> object:
+    """The Python object that `value` stands for."""
+    if isinstance(value, Struct):
+        return {name: _object(f, member, node) for name, member in value.members.items()}
+    if isinstance(value, LocalFunc | Partial | Method):
+        return value
+    return compile_time(f, value, node)
 
 
 def _plain(value: Value) -> Value:

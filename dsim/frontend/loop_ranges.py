@@ -113,9 +113,7 @@ def index_type(e: Emitter, ends: Sequence[Scalar]) -> ScalarType:
 
 
 def grid(f: Frame, hint: str, *args: Value) -> Grid:
-    """``ndrange(n, (lo, hi), …)``, outermost first."""
-    if not args:
-        f.emit.refuse("argument", "`ndrange` needs at least one length")
+    """``ndrange(n, (lo, hi), …)``, outermost first; without lengths there is one trip."""
     return Grid(tuple(_axis(f, a) for a in args))
 
 

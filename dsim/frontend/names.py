@@ -112,10 +112,10 @@ def _object(f: Frame, value: Any, path: Path | None, node: ast.AST) -> Value:
             f.c.captures.constant(path, value)
         return _host_struct(f, value, node) if is_host_struct(value) else _host_matrix(f, value)
     # What is in an array is noted where it is used: comparing a large one at each launch takes time.
-    if isinstance(value, _COMPARED) and path is not None:
-        f.c.captures.constant(path, value)
     if is_host_grid(value) and path is not None:
         f.c.captures.constant(path.attribute("bounds"), value.bounds)
+    elif isinstance(value, _COMPARED) and path is not None:
+        f.c.captures.constant(path, value)
     if (
         isinstance(value, ScalarType | MatrixType | StructType) or is_layout_node(value)
     ) and path is not None:

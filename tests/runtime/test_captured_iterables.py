@@ -178,3 +178,17 @@ def test_a_choice_between_loops_at_compile_time(x):
     assert [marks(x, lambda k=k: k(5)) for k in (run, inside)] == [[0, 1, 2, 3, 4]] * 2
     many = False
     assert [marks(x, lambda k=k: k(5)) for k in (run, inside)] == [[0, 1, 2], [0, 1]]
+
+
+def test_a_grid_without_axes():
+    total = ti.field(ti.i32, shape=())
+
+    @ti.kernel
+    def run(shape: ti.template()):
+        for at in ti.grouped(ti.ndrange(*shape)):
+            total[None] += 1 + at.n
+        for at in ti.static(ti.grouped(ti.ndrange(*shape))):
+            total[None] += 10 * (1 + at.n)
+
+    run(())
+    assert total[None] == 11
