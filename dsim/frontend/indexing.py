@@ -183,7 +183,9 @@ def pick_element(x: Element, p: Part) -> Element:
 def is_whole(x: Element) -> bool:
     """Whether `x` means all entries of its element, in order."""
     lengths = x.memory.shape[len(x.memory.shape) - x.memory.entry_axes :]
-    return x.shape == lengths and len(x.entries) > 0
+    if x.shape != lengths or not x.entries:
+        return False
+    return x.entries == tuple(tuple(index(i) for i in at) for at in product(*map(range, lengths)))
 
 
 def in_range(at: int | Atom, length: int, ranges: dict[Var, tuple[int, int]]) -> bool:

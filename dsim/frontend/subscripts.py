@@ -161,6 +161,7 @@ def of_element(f: Frame, x: Element, keys: Sequence[Value], node: ast.AST) -> Va
     """Entries of an element; an index known at run time stays one when the whole element is meant."""
     p = part(f.emit, x.shape, keys, f"an element of `{x.memory.name}`", x.clamped)
     if p.dynamic and not indexing.is_whole(x):
+        guard(f, x.shape, p)
         return indexing.pick(f.emit, f.load(x), p)
     return indexing.pick_element(x, p)
 
