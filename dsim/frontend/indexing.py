@@ -185,7 +185,8 @@ def is_whole(x: Element) -> bool:
     lengths = x.memory.shape[len(x.memory.shape) - x.memory.entry_axes :]
     if x.shape != lengths or not x.entries:
         return False
-    return x.entries == tuple(tuple(index(i) for i in at) for at in product(*map(range, lengths)))
+    places = product(*(range(n) for n in lengths))
+    return x.entries == tuple(tuple(index(i) for i in at) for at in places)
 
 
 def in_range(at: int | Atom, length: int, ranges: dict[Var, tuple[int, int]]) -> bool:
