@@ -185,7 +185,7 @@ def is_whole(x: Element) -> bool:
     lengths = x.memory.shape[len(x.memory.shape) - x.memory.entry_axes :]
     if x.shape != lengths or not x.entries:
         return False
-    places = product(*(range(n) for n in lengths))
+    places = product(*(range(n) for n in x.shape))
     return x.entries == tuple(tuple(index(i) for i in at) for at in places)
 
 
