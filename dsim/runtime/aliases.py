@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -127,24 +128,36 @@ def _indices(flat: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     return np.stack(np.unravel_index(flat, shape), axis=1).astype(np.int32)
 
 
+_Group = tuple[int, int, list[tuple[int, int, T]]]  # where it begins and ends, and what is in it
+_low = itemgetter(0)
+
+
 class Extents(Generic[T]):
     """Things that take room in memory, to be asked which of them meet another one's extent."""
 
     def __init__(self) -> None:
-        self._lows: list[int] = []  # of groups that share no byte, in order
-        self._groups: list[tuple[int, list[tuple[int, int, T]]]] = []  # the end, and what is in it
+        self._groups: list[_Group[T]] = []  # that share no byte, in order
+        self._changes = 0
 
     def add(self, thing: T, low: int, high: int) -> list[T]:
         """Adds `thing`, which lies from `low` to before `high`; gives those known that it meets."""
-        if low == high:
-            return []
-        first = bisect_right(self._lows, low)
-        if first and self._groups[first - 1][0] > low:
-            first -= 1
-        last = bisect_left(self._lows, high)
-        joined = self._groups[first:last]
-        members = [m for _, group in joined for m in group]
-        members.append((low, high, thing))
-        self._lows[first:last] = [min([low, *self._lows[first:last]])]
-        self._groups[first:last] = [(max([high, *(end for end, _ in joined)]), members)]
-        return [t for start, end, t in members[:-1] if start < high and low < end]
+        while low < high:
+            before = self._changes
+            first = bisect_right(self._groups, low, key=_low)
+            if first and self._groups[first - 1][1] > low:
+                first -= 1
+            there = slice(first, bisect_left(self._groups, high, key=_low))
+            joined = self._groups[there]
+            members = [m for _, _, group in joined for m in group]
+            made = [
+                (
+                    min([low, *(begin for begin, _, _ in joined)]),
+                    max([high, *(end for _, end, _ in joined)]),
+                    [*members, (low, high, thing)],
+                )
+            ]
+            if self._changes == before:  # else a signal handler has added something in between
+                self._groups[there] = made
+                self._changes += 1
+                return [t for start, end, t in members if start < high and low < end]
+        return []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import mmap
+import sys
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ def as_numpy(value: Any) -> np.ndarray:
         view of.
     """
     if isinstance(value, np.ndarray):
-        if isinstance(value, np.ma.MaskedArray):
+        if _has_mask(value):
             raise TypeError("got an array with a mask, which kernels do not see")
         return _inside(np.asarray(value))  # a subclass may say of its shape what it likes
     if not hasattr(value, "__dlpack__") or not hasattr(value, "requires_grad"):
@@ -41,13 +42,18 @@ def numbers_of(value: Any) -> np.ndarray:
     TypeError
         When it makes none, when some are masked, or lie outside of the memory that `value` is a view of.
     """
-    if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
+    if _has_mask(value) and np.ma.is_masked(value):
         raise TypeError("got an array some of whose numbers are masked: fill them, as by `.filled(0)`")
     try:
         array = np.asarray(value)
     except ValueError as wrong:
         raise TypeError(f"got {type(value).__name__} that is no array: {wrong}") from None
     return _inside(array)
+
+
+def _has_mask(value: Any) -> bool:
+    kind = getattr(sys.modules.get("numpy.ma"), "MaskedArray", None)  # which NumPy imports when it is wanted
+    return kind is not None and isinstance(value, kind)
 
 
 def _inside(array: np.ndarray) -> np.ndarray:

@@ -1,11 +1,13 @@
 """Kernels launched where Python runs handlers of signals and finalizers: between any two lines of dsim."""
 
+import subprocess
 import sys
 
 import numpy as np
+import pytest
 
 import dsim as ti
-from dsim.runtime import contexts, holders, storage
+from dsim.runtime import aliases, contexts, holders, storage
 
 
 class At:
@@ -90,3 +92,34 @@ def test_what_is_launched_while_a_block_is_entered_does_not_close_it():
     tape.__exit__(None, None, None)
     assert at.calls > 3
     assert list(x.grad.to_numpy()) == [3.0, 12.0]
+
+
+@pytest.mark.filterwarnings("ignore:(?s).*`a` is a NumPy array.*no gradient")
+def test_an_array_is_taken_up_while_one_is_taken_up():
+    x, total = filled(1.0, 2.0), ti.ndarray(ti.f64, (), needs_grad=True)
+    arrays, given = [np.ones(9) for _ in range(60)], []
+
+    @ti.kernel
+    def copy(a: ti.types.ndarray(), x: ti.types.ndarray()):
+        for i in x:
+            a[i] = x[i]
+
+    def handler():
+        if len(given) < len(arrays):
+            given.append(arrays[len(given)])
+            double(given[-1][1:])
+
+    both = np.zeros(4)
+    with At(handler, aliases.Extents.add), ti.Tape(total):
+        copy(both[:2], x)
+        copy(both[2:], x)
+        cubes(both, total)
+    assert given
+    assert all(list(a) == [1.0, *[2.0] * 8] for a in given)
+    assert list(x.grad.to_numpy()) == [6.0, 24.0]
+
+
+def test_masked_arrays_are_not_imported_to_ask_for_them():
+    program = "import sys, numpy, dsim as ti; x = ti.field(ti.f64, 2); x.from_numpy(numpy.ones(2))"
+    run = [sys.executable, "-c", f"{program}; print('numpy.ma' in sys.modules)"]
+    assert subprocess.run(run, capture_output=True, text=True, check=True).stdout == "False\n"
