@@ -7,6 +7,7 @@ mean the same class, also when its name has come to stand for another one.
 from __future__ import annotations
 
 import ast
+import copy
 import dataclasses
 import inspect
 import sys
@@ -47,6 +48,19 @@ class RecordType:
                 yield from annotation.leaves()
             else:
                 yield f"{self.name}.{member}", annotation
+
+    def copied(self, record: Any, copy_member: Callable[[Any], Any]) -> Any:
+        """A copy of `record` with copies of its members; of another class `record` itself."""
+        if not isinstance(record, self.kind):
+            return record  # launches refuse it
+        made = copy.copy(record)
+        for name, annotation in self.members.items():
+            if hasattr(record, name):
+                given = getattr(record, name)
+                inner = isinstance(annotation, RecordType)
+                value = annotation.copied(given, copy_member) if inner else copy_member(given)
+                object.__setattr__(made, name, value)  # it may be frozen
+        return made
 
 
 def is_record(annotation: object) -> bool:

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from dsim.frontend.captures import MISSING, changed, is_host_matrix, is_host_struct, plain
+from dsim.frontend.records import RecordType
 from dsim.frontend.struct_types import StructType
 from dsim.frontend.types import ArrayType, MatrixType, Template
 from dsim.notebook.cells import Cell, read_at_once
@@ -245,8 +246,34 @@ def _named(asked: Request, namespace: Mapping[str, Any]) -> Iterator[Dependency]
     options = asked.options
     names = [*((options.loss,) if options.loss else ()), *options.wrt, *options.forward]
     yield from (_object(n, leads_to(n, namespace), _reader(n, namespace)) for n in names)
-    for name in borrowed(asked.kernel) if options.runs else ():
-        yield _whole(name, namespace[name], _reader(name, namespace))
+    if not options.runs:
+        return
+    taken = {name: _reader(name, namespace) for name in borrowed(asked.kernel)}
+    yield from (
+        _whole(name, read(), read) for name, read in taken.items() if name not in asked.kernel.records
+    )
+    for name, record in asked.kernel.records.items():
+        read = taken.get(name) or partial(asked.kernel.default, name)
+        yield from _members(record, read(), read)
+
+
+def _members(record: RecordType, value: Any, read: Callable[[], Any]) -> Iterator[Dependency]:
+    """The class of a dataclass, and each of its members."""
+    yield Dependency(record.name, type(value), lambda: type(read()), found=read)
+    for name, annotation in record.members.items():
+        if not hasattr(value, name):
+            continue  # it was deleted, and launches refuse it
+        of = partial(_member, record, value, read, name)
+        if isinstance(annotation, RecordType):
+            yield from _members(annotation, of(), of)
+        else:
+            yield _whole(f"{record.name}.{name}", of(), of)
+
+
+def _member(record: RecordType, then: Any, read: Callable[[], Any], name: str) -> Any:
+    """A member as it is now; as it was then, where all of the dataclass is gone, which is told once."""
+    now = _safely(read)
+    return getattr(now if isinstance(now, record.kind) else then, name)
 
 
 def _read(cell: Cell, namespace: Mapping[str, Any]) -> Iterator[Dependency]:

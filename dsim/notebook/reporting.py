@@ -146,7 +146,7 @@ class ReportRun:
 
     def _run(self, form: Form) -> None:
         asked = self.asked
-        what = runs.touched(form, asked.loss, asked.args)
+        what = runs.touched(form, asked.loss, asked.kernel.taken_apart(asked.args))
         if asked.loss is not None:
             self._taped(form, asked.loss, what)
         if asked.forward:

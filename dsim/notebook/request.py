@@ -20,6 +20,7 @@ from IPython.core.error import UsageError
 from dsim.api.kernels import kernel as decorator
 from dsim.diagnostics import Diagnostic, KernelSyntaxError
 from dsim.frontend.captures import is_function, is_host_matrix, is_host_struct
+from dsim.frontend.records import RecordType
 from dsim.notebook.cells import Cell, body_function, definitions, run
 from dsim.notebook.options import Header, Options
 from dsim.runtime.fields import Field
@@ -224,17 +225,19 @@ def arguments(kernel: Kernel, namespace: Mapping[str, Any]) -> tuple[Any, ...]:
     found = []
     for name, p in inspect.signature(kernel.function).parameters.items():
         if p.default is not p.empty:
-            found.append(kept(p.default))
+            found.append(kept(p.default, kernel.records.get(name)))
         elif name in namespace:
-            found.append(kept(namespace[name]))
+            found.append(kept(namespace[name], kernel.records.get(name)))
         else:
             advice = f"give its parameter {name} a default, or define {name} in the notebook"
             raise UsageError(f"to run {kernel.__name__}, {advice}")
     return tuple(found)
 
 
-def kept(value: Any) -> Any:
+def kept(value: Any, record: RecordType | None = None) -> Any:
     """`value` as it is now: later looks get the numbers that this run got. Fields and arrays keep a state."""
+    if record is not None:
+        return record.copied(value, kept)
     if is_host_matrix(value) or is_host_struct(value):
         return copy.deepcopy(value)
     if type(value) is dict:

@@ -10,6 +10,7 @@ import numpy as np
 
 from dsim.notebook.interrupts import held
 from dsim.runtime import randomness, turns
+from dsim.runtime.brought import as_numpy
 from dsim.runtime.changes import Trial
 from dsim.runtime.fields import Field, companions_with_memory, foreign
 from dsim.runtime.forms import Form
@@ -17,9 +18,17 @@ from dsim.runtime.stack import set_aside
 
 
 def touched(form: Form, args: Iterable[Any] = ()) -> list[Field | np.ndarray]:
-    """The primal fields of `form`, and the arrays among the arguments of a launch."""
+    """The primal fields of `form`, and the memory of arrays and tensors among the arguments of a launch."""
     fields = dict.fromkeys(f.root for f in form.fields.values() if f.root.buffer is not None)
-    return [*fields, *(a for a in args if isinstance(a, np.ndarray))]
+    return [*fields, *_arrays(args)]
+
+
+def _arrays(args: Iterable[Any]) -> Iterator[np.ndarray]:
+    for a in args:
+        try:
+            yield as_numpy(a)
+        except TypeError:  # it is none, or the launch refuses it
+            continue
 
 
 class Snapshot:

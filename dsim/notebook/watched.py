@@ -65,7 +65,7 @@ class Probe:
         self._kernel = kernel
         self._watching: Watching = watch(kernel)
         self._args, self._loss, self._params = args, loss, params
-        self._what = touched(form, loss, args)
+        self._what = touched(form, loss, kernel.taken_apart(tuple(args)))
         self._then = state.Snapshot(self._what)
         self._guess = _expected(form)
 

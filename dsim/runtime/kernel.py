@@ -17,6 +17,7 @@ from dsim.diagnostics import (
 from dsim.diagnostics.frames import outermost, trimmed
 from dsim.frontend.lowered import Capture
 from dsim.frontend.methods import class_of
+from dsim.frontend.records import RecordType
 from dsim.runtime import by_hand, settings
 from dsim.runtime.arrays import Arrays
 from dsim.runtime.fields import Field
@@ -151,6 +152,19 @@ class Kernel(ByName):
     def generic(self) -> bool:
         """Whether it is a kernel for each of some arguments: arrays, or ``template()`` parameters."""
         return bool(self._signature.templates or self._signature.arrays)
+
+    @property
+    def records(self) -> Mapping[str, RecordType]:
+        """By name, the parameters that are dataclasses."""
+        return self._signature.records
+
+    def default(self, name: str) -> Any:
+        """The default of a parameter that has one."""
+        return self._signature.defaults[name]
+
+    def taken_apart(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The arguments of a launch, with the members of dataclasses in their place."""
+        return self._signature.complete(args, {})
 
     def _with_fields(self, fields: dict[str, Any]) -> Kernel:
         """The kernel for which these parameters are known fields, because it names them itself."""

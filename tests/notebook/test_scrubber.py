@@ -2,6 +2,7 @@
 
 import asyncio
 import contextvars
+import copy
 
 import ipywidgets
 import numpy as np
@@ -38,7 +39,7 @@ def moved(slider, value):
     with capture_output() as caught:
         data = {"method": "update", "state": {"value": value}, "buffer_paths": []}
         slider._handle_msg({"content": {"data": data}, "buffers": []})
-    return [o.data[MIME] for o in caught.outputs]
+    return [copy.deepcopy(o.data[MIME]) for o in caught.outputs]  # a later move changes them in place
 
 
 def texts(report):
@@ -138,7 +139,7 @@ def test_moves_in_quick_succession_count_as_one(live):
             assert moved(found["i"], n) == []
         with capture_output() as caught:
             await asyncio.sleep(0.2)
-        return [o.data[MIME] for o in caught.outputs]
+        return [copy.deepcopy(o.data[MIME]) for o in caught.outputs]  # a later move changes them in place
 
     (report,) = asyncio.run(person())
     assert report["probe"]["indices"][0]["value"] == 5
