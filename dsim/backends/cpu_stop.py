@@ -36,6 +36,11 @@ def stops(handler: Callable[..., Any]) -> None:
     _STOPPING.append(handler)
 
 
+def _stopping(handler: Any) -> bool:
+    """Whether under `handler` the first SIGINT stops: ipykernel's own cancels a cell that awaits."""
+    return handler in _STOPPING or getattr(handler, "__module__", None) == "ipykernel.ipkernel"
+
+
 def stop_launch(thread: threading.Thread | None = None) -> bool:
     """Stops the launch that a thread is in: it raises `KeyboardInterrupt` there, soon.
 
@@ -131,7 +136,7 @@ class _Listener:
                 with contextlib.suppress(OSError):  # it is closed, or full: then it has something to read
                     os.write(self._before, came)
             if signal.SIGINT in came:
-                asked = signal.getsignal(signal.SIGINT) in _STOPPING
+                asked = _stopping(signal.getsignal(signal.SIGINT))
                 _stop(threading.main_thread().ident or 0, asked=asked, at=at)
 
 

@@ -12,6 +12,7 @@ from dsim.diagnostics.errors import (
     LaunchError,
     LaunchTypeError,
     NonFiniteError,
+    left,
     stopped,
 )
 from dsim.diagnostics.messages import CODES, Diagnostic, Label, Level
@@ -36,6 +37,7 @@ __all__ = [
     "NonFiniteError",
     "Source",
     "Span",
+    "left",
     "render",
     "stopped",
 ]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Container
 from dataclasses import replace
+from types import FrameType
 from typing import Any
 
 from dsim.diagnostics.messages import Diagnostic
@@ -11,6 +13,8 @@ from dsim.diagnostics.places import caller, calls
 from dsim.diagnostics.render import printable, render
 
 _CALLS = 8  # that led to an error, at most: of more the outermost and innermost are shown
+
+_CATCHING = ("IPython.core.interactiveshell", "ipykernel.kernelbase")  # where a KeyboardInterrupt ends a cell
 
 
 class DsimError(Exception):
@@ -40,6 +44,27 @@ def stopped(error: KeyboardInterrupt) -> KeyboardInterrupt:
     lines = [f"KeyboardInterrupt: {error}".rstrip()]
     error._render_traceback_ = lambda: [*lines, *_called_from(error, ())]  # type: ignore[attr-defined]
     return error.with_traceback(None)
+
+
+def left(error: KeyboardInterrupt) -> BaseException:
+    """With what a stopped call of the person's comes back: `stopped`, or a `CancelledError`.
+
+    That is in a task beside a notebook's cells: any other ends the loop of events, and with it the session.
+    """
+    return sys.modules["asyncio"].CancelledError(*error.args) if _beside_cells() else stopped(error)
+
+
+def _beside_cells() -> bool:
+    """Whether this runs in a task of a notebook's kernel, which no cell or message waits for on the stack."""
+    asyncio, kernels = sys.modules.get("asyncio"), sys.modules.get("ipykernel.kernelapp")
+    if asyncio is None or kernels is None or not kernels.IPKernelApp.initialized():
+        return False
+    if asyncio._get_running_loop() is None:
+        return False
+    at: FrameType | None = sys._getframe()
+    while at is not None and at.f_globals.get("__name__") not in _CATCHING:
+        at = at.f_back
+    return at is None
 
 
 def _called_from(error: BaseException, told: Container[tuple[str, int]]) -> list[str]:

@@ -115,7 +115,14 @@ class Scrubber:
             self._update()
             return
         if self._timer is None:
-            self._timer = loop.call_later(_PAUSE, self._update)
+            self._timer = loop.call_later(_PAUSE, self._update_later)
+
+    def _update_later(self) -> None:
+        """`_update` in a loop of events, which an interrupt would end, and with it the session."""
+        try:
+            self._update()
+        except (KeyboardInterrupt, asyncio.CancelledError):
+            self.said.value = "stopped: move a slider to look again"
 
     def _update(self) -> None:
         self._timer = None

@@ -12,7 +12,7 @@ from dsim.diagnostics import (
     Diagnostic,
     GradientError,
     LaunchTypeError,
-    stopped,
+    left,
 )
 from dsim.diagnostics.frames import outermost, trimmed
 from dsim.frontend.lowered import Capture
@@ -83,7 +83,7 @@ class Kernel(ByName):
                 return chosen._arrays.launch(args)
             return chosen._instance.launch(*args)
         except KeyboardInterrupt as stop:
-            raise stopped(stop) from None
+            raise left(stop) from None
         except BaseException as error:
             trimmed(error)
             raise
@@ -251,7 +251,7 @@ class Kernel(ByName):
         try:
             self._grad(self._signature.complete(args, named))
         except KeyboardInterrupt as stop:
-            raise stopped(stop) from None
+            raise left(stop) from None
 
     def _grad(self, args: tuple[Any, ...]) -> None:
         arrays = self._signature.arrays

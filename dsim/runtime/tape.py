@@ -14,7 +14,7 @@ from typing import Self
 
 import numpy as np
 
-from dsim.diagnostics import Diagnostic, GradientError, stopped
+from dsim.diagnostics import Diagnostic, GradientError, left
 from dsim.diagnostics.frames import outermost
 from dsim.ir.nodes import Accumulate, MemoryKey
 from dsim.runtime import again as revisit
@@ -193,7 +193,7 @@ class Tape(Context):
             if kind is None:
                 self._go_back()
         except KeyboardInterrupt as stop:
-            raise stopped(stop) from None
+            raise left(stop) from None
         finally:
             self._recorder = None  # it knows this tape as the one around it
             self.closed()

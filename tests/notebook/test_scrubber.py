@@ -15,7 +15,9 @@ from dsim.notebook.page import page
 from dsim.notebook.plain import text
 from dsim.notebook.report import MIME
 from dsim.notebook.scrubber import Scrubber
+from dsim.runtime.watching import Watching
 from tests.notebook.cells import GRAVITY
+from tests.notebook.test_interrupts import interrupting
 from tests.notebook.test_reports import STEP, validated
 
 VIEW = "application/vnd.jupyter.widget-view+json"
@@ -143,6 +145,28 @@ def test_moves_in_quick_succession_count_as_one(live):
 
     (report,) = asyncio.run(person())
     assert report["probe"]["indices"][0]["value"] == 5
+
+
+def test_an_interrupt_ends_a_move_and_not_the_loop_of_events(live, monkeypatch):
+    ran = live.good(GRAVITY)
+    row = registry._instances[ran.bundles[-1][VIEW]["model_id"]]
+    found, x = sliders(ran), live.names["x"].to_numpy()
+    calls = interrupting(monkeypatch, Watching, "__call__", 1)
+
+    async def person():
+        with capture_output() as caught:
+            moved(found["i"], 4)
+            await asyncio.sleep(0.2)
+            assert (calls, caught.outputs) == (["__call__"], [])
+            assert row.children[-1].value == "stopped: move a slider to look again"
+            moved(found["i"], 5)
+            await asyncio.sleep(0.2)
+        return caught.outputs
+
+    (shown,) = asyncio.run(person())
+    assert shown.data[MIME]["probe"]["indices"][0]["value"] == 5
+    assert row.children[-1].value == ""
+    np.testing.assert_array_equal(live.names["x"].to_numpy(), x)
 
 
 def test_what_cannot_be_looked_into_is_told_beside_the_sliders(live):

@@ -120,6 +120,10 @@ def test_a_notebooks_kernel_goes_on_after_its_stop_button(tmp_path: Path) -> Non
         client.wait_for_ready(timeout=_LONGEST)
         replies = [_run(client, ENDLESS), _run(client, "launching()\nforever()", manager)]
         replies.append(_run(client, "counts(3)\nassert x[0] == 3"))
+        awaits = "import asyncio\nasync def wait():\n    launching()\n    forever()\n"
+        awaited = _run(client, awaits + "await wait()", manager)
+        task = _run(client, "task = asyncio.create_task(wait())\nawait task", manager)
+        goes_on = _run(client, "counts(3)\nassert x[0] == 6 and task.cancelled()")
     finally:
         client.stop_channels()
         manager.shutdown_kernel(now=True)
@@ -128,6 +132,8 @@ def test_a_notebooks_kernel_goes_on_after_its_stop_button(tmp_path: Path) -> Non
     assert (second["status"], second["ename"]) == ("error", "KeyboardInterrupt")
     assert told[0] == "KeyboardInterrupt: `forever` was stopped before its end"
     assert [line.split(" ")[-1] for line in told[1:]] == ["forever()"]
+    assert [reply["ename"] for reply, _ in (awaited, task)] == ["KeyboardInterrupt", "CancelledError"]
+    assert goes_on[0]["status"] == "ok"
 
 
 def _run(client, code, manager=None):
