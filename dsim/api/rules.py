@@ -13,6 +13,7 @@ from dsim.ir.types import ScalarType, f64, u1
 from dsim.runtime import agreement
 from dsim.runtime.fields import Field
 from dsim.runtime.forms import Form
+from dsim.runtime.programs import Program
 from dsim.runtime.settings import current
 from dsim.runtime.structs import HostStruct
 from dsim.runtime.values import Array
@@ -82,7 +83,7 @@ def check(func: Any, args: tuple[Any, ...], tolerance: float) -> None:
         values += [] if array is None else array.ravel().tolist()
     lowered = frontend.lower_call(func, params, types)
     fields = {n: f.root for n, f in lowered.fields.items() if isinstance(f, Field)}
-    buffers = Form(lowered.kernel, fields, "reference").buffers()
+    buffers = Form(Program(lowered.kernel, "reference"), fields).buffers()
     agreement.check_at(name, lowered, values, buffers, tolerance)
 
 

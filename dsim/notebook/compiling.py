@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from dsim.runtime.adjoints import AdjointForm
 from dsim.runtime.fields import Field
-from dsim.runtime.forms import Form
+from dsim.runtime.forms import AdjointForm, Form
 
 
 def machine_code(form: Form, loss: Field | None) -> None:

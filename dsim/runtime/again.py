@@ -14,11 +14,10 @@ import numpy as np
 
 from dsim.diagnostics import Diagnostic, GradientError
 from dsim.runtime import changes, turns
-from dsim.runtime.adjoints import AdjointForm
 from dsim.runtime.calls import RecordedCall
 from dsim.runtime.claims import needed, refuse_needed
 from dsim.runtime.fields import Field, foreign, kind_of
-from dsim.runtime.forms import Form
+from dsim.runtime.forms import AdjointForm, Form
 from dsim.runtime.keeper import Call
 from dsim.runtime.mirrors import Mirror
 from dsim.runtime.profile import Profile, Profiler

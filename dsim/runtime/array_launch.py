@@ -97,7 +97,7 @@ class ArrayLaunch:
         own = {m.key for m in self.form.kernel.memories}.difference(moving)
         buffers = {key: self.form.field(key).scratch(key[1]).require_memory() for key in own}
         with COMPILING:
-            self._native = self.form.machine.roam(buffers, moving)
+            self._native = self.form.program.machine.roam(buffers, moving)
         return self._native(*args)
 
     def run(self, values: Sequence[Value], args: Args) -> Args:

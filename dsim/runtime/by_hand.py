@@ -8,9 +8,10 @@ from dsim.diagnostics import Diagnostic, GradientError
 from dsim.runtime import hostops, told
 from dsim.runtime.contexts import dispatch
 from dsim.runtime.fields import BAR, Field
-from dsim.runtime.forms import Form, Keys, label_apart
+from dsim.runtime.forms import Form
 from dsim.runtime.mirrors import Mirror
 from dsim.runtime.notices import warn
+from dsim.runtime.programs import Keys
 
 
 def backward(form: Form, values: tuple[Any, ...]) -> None:
@@ -29,7 +30,7 @@ def backward(form: Form, values: tuple[Any, ...]) -> None:
     for f in without:
         if isinstance(f, Mirror):
             raise _no_gradient(form, f)
-    if label_apart(form, active, "bar") != "bar":
+    if form.program.label_apart(active, "bar") != "bar":
         message = f"`{form.kernel.name}` works with gradients itself: its adjoint has no place beside them"
         raise GradientError(Diagnostic("not-differentiable", message, help="use `ad.Tape`"))
     adjoint = form.adjoint(active, "bar")

@@ -17,9 +17,8 @@ from dsim.diagnostics import Diagnostic, Label, NonFiniteError, Span
 from dsim.diagnostics.places import caller
 from dsim.ir.nodes import Statement
 from dsim.runtime import births
-from dsim.runtime.adjoints import AdjointForm
 from dsim.runtime.fields import Field
-from dsim.runtime.forms import Form
+from dsim.runtime.forms import AdjointForm, Form
 from dsim.runtime.keeper import Call
 from dsim.runtime.overlaps import Box, number
 from dsim.runtime.shown import Born

@@ -1,77 +1,68 @@
-"""A kernel together with the fields that its memories stand for: what is launched, recorded and derived.
+"""A program together with the fields that its memories stand for: what is launched and recorded.
 
-A person's kernel, its tangent, its adjoint and the tangent of that are all forms: each can be launched
-and derived again. Forms made from one another are kept, so each is made and compiled once.
+The forms of the programs derived from one are forms on the same fields; each is made once.
 """
 
 from __future__ import annotations
 
 import sys
 import weakref
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from dsim.analysis.activity import of_kernel, spread
-from dsim.analysis.totals import totals
-from dsim.autodiff import Made, by_symmetry, forward, reverse, writes_again
 from dsim.backends.locks import COMPILING
 from dsim.diagnostics.frames import outermost
-from dsim.ir import sites
-from dsim.ir.nodes import Accumulate, Call, Kernel, Let, Load, Memory, MemoryKey, Origin, Store
+from dsim.ir.nodes import Accumulate, Kernel, Let, Load, Memory, MemoryKey, Origin, Store
 from dsim.ir.show import lines, show
-from dsim.ir.walk import accesses, statements
-from dsim.passes.parallel import in_series
-from dsim.passes.split import split
 from dsim.runtime import changes, pipeline, turns
-from dsim.runtime.adjoints import AdjointForm
 from dsim.runtime.changes import CLOCK, FORMS
 from dsim.runtime.faults import raised
-from dsim.runtime.fields import Field
+from dsim.runtime.fields import Field, youngest
 from dsim.runtime.once import kept, once
+from dsim.runtime.overlaps import Box, distinct, meet
+from dsim.runtime.programs import AdjointProgram, Keys, Program
 from dsim.runtime.reach import Reach
 from dsim.runtime.references import uncopied
 from dsim.runtime.shown import Looking
 
-Keys = frozenset[MemoryKey]
 _FOR_PEOPLE = frozenset(["ir", "llvm", "python"])
 
 
 class Form:
-    """A kernel that can be launched.
+    """A program that can be launched.
 
     Parameters
     ----------
-    kernel : Kernel
-        Without `Derive` nodes, sites numbered; or a function that makes it when it is first needed.
+    program : Program
+        The kernel.
     fields : mapping of str to Field
         The root field of each memory name.
-    backend : str
-        See `Settings.backend`.
-    checked : bool
-        Whether indices are compared with the fields' shapes.
-    serial : bool
-        Whether no loop may be parallel, in forms made from it neither.
+    arrays : frozenset of str
+        Names of memories whose fields the caller brings.
+
+    Attributes
+    ----------
+    part : (Form, int) or None
+        The form that it is a part of, and which one.
+    ran : int
+        When it last ran, on the clock of changes.py; -1 before.
+    watched_by : callable or None
+        Of a person's kernel, gives the form that shows what its lines assign.
+    native : callable
+        Runs it for its arguments.
     """
 
     from_python = False  # whether it is a write of Python's
 
     def __init__(
-        self,
-        kernel: Kernel | Callable[[], Kernel],
-        fields: Mapping[str, Field],
-        backend: str,
-        checked: bool = True,
-        serial: bool = False,
+        self, program: Program, fields: Mapping[str, Field], arrays: frozenset[str] = frozenset()
     ) -> None:
-        self._given = kernel
-        self.serial = serial
+        self.program = program
         self.fields = fields
-        self.backend = backend
-        self.checked = checked
-        self.part: tuple[Form, int] | None = None  # the form that it is a part of, and the which one
-        self.ran = -1  # when it last ran, on the clock of changes.py
-        self.adjoint_of: AdjointForm | None = None  # what says how it was made, if it is an adjoint
-        self.watched_by: Callable[[Looking], Form] | None = None  # of a person's kernel
+        self.arrays = arrays
+        self.part: tuple[Form, int] | None = None
+        self.ran = -1
+        self.watched_by: Callable[[Looking], Form] | None = None
         self._derived: dict[Any, Any] = {}
         self.native: Callable[..., tuple[Any, ...]] = self._compile_and_launch
         FORMS.add(self)
@@ -89,10 +80,10 @@ class Form:
     def __reduce__(self) -> tuple[Any, ...]:
         uncopied("a form of a kernel", "copy what it shows: `k.adjoint.ir`, `k.adjoint.python`")
 
-    @once
+    @property
     def kernel(self) -> Kernel:
         """The kernel."""
-        return self._given if isinstance(self._given, Kernel) else self._given()
+        return self.program.kernel
 
     # -- launching
 
@@ -114,12 +105,7 @@ class Form:
         """Makes its machine code, unless it is made already; the first launch does so too."""
         with COMPILING:
             if self.native == self._compile_and_launch:
-                self.native = self.machine.bind(self.buffers())
-
-    @once
-    def machine(self) -> pipeline.Machine:
-        """The kernel, compiled."""
-        return pipeline.machine(self.kernel, self.backend, self.checked)
+                self.native = self.program.machine.bind(self.buffers())
 
     def buffers(self) -> dict[MemoryKey, Any]:
         """The buffer of each memory; companions without one get it."""
@@ -132,14 +118,16 @@ class Form:
     @property
     def named(self) -> Mapping[str, Field]:
         """The fields that messages call by their own names; others go by the memory's."""
-        return self.fields
+        if not self.arrays:
+            return self.fields
+        return {name: f for name, f in self.fields.items() if name not in self.arrays}
 
     # -- facts
 
     @once
     def floats(self) -> tuple[tuple[Memory, Field], ...]:
         """The memories that can carry derivatives, with their fields."""
-        return tuple((m, self.field(m.key)) for m in self.kernel.memories if m.type.is_float)
+        return tuple((m, self.field(m.key)) for m in self.program.floats)
 
     @once
     def roots(self) -> tuple[Field, ...]:
@@ -149,28 +137,17 @@ class Form:
     @once
     def written(self) -> tuple[Field, ...]:
         """The fields that it stores or accumulates to."""
-        body = statements(self.kernel.body)
-        found = (s.memory for s in body if isinstance(s, Store | Accumulate) and not s.memory.private)
-        return tuple(dict.fromkeys(self.field(m.key) for m in found))
+        return tuple(map(self.field, self.program.written))
 
     @once
     def touching(self) -> dict[Field, set[type]]:
         """The fields that it touches, each with the kinds of statement that do."""
-        found: dict[Field, set[type]] = {}
-        for s in accesses(self.kernel.body):
-            if not s.memory.private:
-                found.setdefault(self.field(s.memory.key), set()).add(type(s))
-        return found
-
-    @once
-    def totals(self) -> dict[MemoryKey, Accumulate]:
-        """The memories that its iterations add up in (`analysis.totals`)."""
-        return totals(self.kernel)
+        return {self.field(key): kinds for key, kinds in self.program.touching.items()}
 
     @once
     def sums(self) -> tuple[tuple[Field, Accumulate], ...]:
         """The fields that its iterations add up in, each with the first addition."""
-        return tuple((self.field(key), s) for key, s in self.totals.items())
+        return tuple((self.field(key), s) for key, s in self.program.totals.items())
 
     @once
     def marks(self) -> tuple[Field, ...]:
@@ -180,49 +157,74 @@ class Form:
     @once
     def gradients(self) -> tuple[Field, ...]:
         """The gradients and tangents that it reads."""
-        read = (s.memory for s in accesses(self.kernel.body) if isinstance(s, Load) and not s.memory.private)
-        return tuple(dict.fromkeys(self.field(m.key) for m in read if m.derivative))
+        return tuple(map(self.field, self.program.gradients))
 
     @once
     def writes(self) -> Reach:
         """The regions that it stores or accumulates to."""
-        return Reach(self, None)
+        return Reach(self.program, self.fields, None)
 
     @once
     def loads(self) -> Reach:
         """The regions that it reads."""
-        return Reach(self, self._sites(Load))
+        return Reach(self.program, self.fields, self.program.sites(Load))
 
     @once
     def stores(self) -> Reach:
         """The regions that it stores to."""
-        return Reach(self, self._sites(Store))
-
-    def _sites(self, kind: type[Load | Store]) -> frozenset[int]:
-        return frozenset(s.site for s in statements(self.kernel.body) if isinstance(s, kind))
+        return Reach(self.program, self.fields, self.program.sites(Store))
 
     def spread(self, keys: Keys) -> Keys:
         """`keys` and those into which it writes values that vary with them."""
-        return self._keep(("spread", keys), lambda: spread(self.kernel, keys))
+        return self.program.spread(keys)
 
     # -- forms made from it
 
+    def over(self, program: Program) -> Form:
+        """The form of a program that was derived from this one's."""
+        if program is self.program:
+            return self
+        return self._keep(program, lambda: Form(program, self.fields, self.arrays))
+
+    def on(self, arrays: Mapping[str, Field]) -> Form:
+        """The same on other fields in the place of some, which the caller brings."""
+        made = Form(self.program, {**self.fields, **arrays}, frozenset(arrays))
+        watched_by = self.watched_by
+        if watched_by is not None:
+            made.watched_by = lambda looking: watched_by(looking).on(arrays)
+        return made
+
     def tangent(self, active: Keys, label: str) -> Form:
         """Runs it and carries the tangents of the `active` memories along."""
-        return self._keep(
-            ("tangent", active, label), lambda: self._form(forward(self.kernel, active, label), self.checked)
-        )
+        return self.over(self.program.tangent(active, label))
 
     def adjoint(self, active: Keys, label: str, entry: Keys = frozenset()) -> AdjointForm:
         """Its reverse sweep with respect to the `active` memories.
 
         It finds the memories `entry` as they were before the launch.
         """
-        return self._keep(("adjoint", active, label, entry), lambda: self._reverse(active, label, entry))
+        return self.adjoint_over(self.program.adjoint(active, label, entry))
+
+    def adjoint_over(self, program: AdjointProgram) -> AdjointForm:
+        """The form of an adjoint of its program."""
+        return self._keep(program, lambda: AdjointForm(self, program))
 
     def parts(self, cuts: frozenset[int]) -> tuple[Form, ...]:
         """Forms that do, one after the other, what it does: it is cut before those top-level statements."""
         return self._keep(("parts", cuts), lambda: self._parts(cuts))
+
+    def _parts(self, cuts: frozenset[int]) -> tuple[Form, ...]:
+        made = self.program.parts(cuts)
+        if len(made.programs) == 1:
+            return (self,)
+        between = {m.name: Field(m.type, (), m.name) for m in made.between}
+        for field in between.values():
+            field.allocate(())
+        fields = {**self.fields, **between}
+        parts = tuple(Form(program, fields, self.arrays) for program in made.programs)
+        for n, part in enumerate(parts):
+            part.part = (self, n)
+        return parts
 
     def recording(self, keys: Keys) -> Recording:
         """What a tape needs to know to record it, where the memories `keys` carry adjoints."""
@@ -230,64 +232,15 @@ class Form:
 
     def stopped(self) -> Form:
         """It, with everything that it reads cut off from derivatives."""
-        return self._keep("stopped", lambda: self._form(pipeline.stopped(self.kernel), self.checked))
+        return self.over(self.program.stopped())
 
     def watched(self, looking: Looking) -> Form | None:
         """It as a form that shows what its lines assign; None if it has no lines of a person's."""
         return None if self.watched_by is None else self.watched_by(looking)
 
-    def in_series(self) -> Form:
-        """It, with its iterations one after the other."""
-        if self.serial:
-            return self
-        return self._keep(
-            "in series", lambda: Form(in_series(self.kernel), self.fields, self.backend, self.checked, True)
-        )
-
     def guarded(self) -> Form:
         """It, with its indices compared with the fields' shapes: no run of the primal vouches for them."""
-        if self.checked:
-            return self
-        made = self._keep("guarded", lambda: Form(self.kernel, self.fields, self.backend, serial=self.serial))
-        made.adjoint_of = self.adjoint_of
-        return made
-
-    def _form(self, kernel: Kernel, checked: bool, more: Mapping[str, Field] | None = None) -> Form:
-        """The form of a kernel that a transform made of this one's; passes run when it is first needed."""
-
-        def make() -> Kernel:
-            derived = pipeline.derived(sites.number(kernel))
-            return in_series(derived) if self.serial else derived
-
-        fields = {**self.fields, **more} if more else self.fields
-        return Form(make, fields, self.backend, checked, self.serial)
-
-    def _parts(self, cuts: frozenset[int]) -> tuple[Form, ...]:
-        made = split(self.kernel, cuts)
-        if len(made.kernels) == 1:
-            return (self,)
-        between = {m.name: Field(m.type, (), m.name) for m in made.between}
-        for field in between.values():
-            field.allocate(())
-        parts = tuple(self._form(k, self.checked, between) for k in made.kernels)
-        for n, part in enumerate(parts):
-            part.part = (self, n)
-        return parts
-
-    def _reverse(self, active: Keys, label: str, entry: Keys) -> AdjointForm:
-        of = self.adjoint_of
-        if of is None or not writes_again(self.kernel):
-            made = reverse(self.kernel, active, label, entry)
-        else:
-            how = Made(of.launched.kernel, of.active, of.label, of.entry, of.needed)
-            made = by_symmetry(self.kernel, how, active, label)
-        form = self._form(made.kernel, self.checked and _rules_read(self.kernel))
-        if of is not None and of.ordered:
-            form = form.in_series()
-        form.adjoint_of = AdjointForm(
-            self, form, active, label, made.needed, made.lost, entry, made.ordered, made.whole
-        )
-        return form.adjoint_of
+        return self.over(self.program.guarded())
 
     def _keep(self, key: Any, make: Callable[[], Any]) -> Any:
         found = self._derived.get(key)
@@ -318,7 +271,7 @@ class Form:
     @property
     def llvm(self) -> str:
         """The kernel as LLVM's assembly."""
-        return pipeline.llvm_text(self.kernel, self.checked)
+        return pipeline.llvm_text(self.kernel, self.program.checked)
 
     def __str__(self) -> str:
         return self.ir
@@ -329,10 +282,73 @@ class Form:
         )
 
 
-def _rules_read(kernel: Kernel) -> bool:
-    """Whether an adjoint reads elements that `kernel` may not: those that rules of calls read."""
-    rules = (r for s in statements(kernel.body) if isinstance(s, Call) for r in s.rules)
-    return any(isinstance(s, Load) and not s.memory.private for r in rules for s in statements(r.body))
+class AdjointForm:
+    """The adjoint of `primal`, with the regions of whose values it needs.
+
+    Attributes
+    ----------
+    form : Form
+        What runs.
+    active, label, entry, needed, lost, ordered, conflicts, keeps, watched
+        See `AdjointProgram`.
+    reads : Reach
+        The regions whose values it needs.
+    fields : tuple of Field
+        The active fields.
+    outputs : tuple of Field
+        Of these those that the primal writes.
+    """
+
+    def __init__(self, primal: Form, program: AdjointProgram) -> None:
+        self.primal, self._program = primal, program
+        self.form = primal.over(program.program)
+        self.active, self.label, self.entry = program.active, program.label, program.entry
+        self.needed, self.lost, self.ordered = program.needed, program.lost, program.ordered
+        self.conflicts, self.keeps, self.watched = program.conflicts, program.keeps, program.watched
+        self.reads = Reach(primal.program, primal.fields, self.needed)
+        self.fields = tuple(map(primal.field, sorted(self.active)))
+        written = set(primal.written)
+        self.outputs = tuple(f for f in self.fields if f in written)
+
+    @once
+    def targets(self) -> tuple[Field, ...]:
+        """The active fields whose adjoint it may change."""
+        changed = set(self.form.written)
+        return tuple(f for f in self.fields if f.companion((*f.derivative, self.label)) in changed)
+
+    @once
+    def youngest(self) -> Field:
+        """The field of all that it works with which was made last."""
+        return youngest(self.primal.fields.values())
+
+    @once
+    def launched(self) -> Form:
+        """What to launch in the place of `primal`."""
+        return self.primal.over(self._program.launched)
+
+    def differentiable(self) -> AdjointForm:
+        """This, or one that has an adjoint itself."""
+        return self.primal.adjoint_over(self._program.differentiable())
+
+    @once
+    def _own(self) -> tuple[Reach, Reach]:
+        """What it reads, and what the primal writes, of the memories `entry`."""
+        reads, writes = self._program.own
+        program, fields = self.primal.program, self.primal.fields
+        return Reach(program, fields, reads), Reach(program, fields, writes)
+
+    def replaced(self, args: tuple[Any, ...]) -> dict[Field, list[Box]]:
+        """The regions that a launch overwrites and whose values before it the adjoint needs."""
+        if not self.entry:
+            return {}
+        reads, writes = (reach.of(args) for reach in self._own)
+        found: dict[Field, list[Box]] = {}
+        for field, box in reads:
+            for other, hit in writes:
+                shared = meet(box, hit) if other is field else None
+                if shared is not None:
+                    found.setdefault(field, []).append(shared)
+        return {field: distinct(boxes) for field, boxes in found.items()}
 
 
 class Recording:
@@ -340,12 +356,10 @@ class Recording:
 
     Attributes
     ----------
-    active : frozenset of MemoryKey
-        Those, and what is written from values that vary with them.
     reached : tuple of Field
         The fields that are active only because of this form.
     roots : tuple of Field
-        The roots of all of them.
+        The roots of all active ones.
     written : frozenset of Field
         The active fields that it writes.
     returns : bool
@@ -356,42 +370,24 @@ class Recording:
 
     def __init__(self, form: Form, keys: Keys) -> None:
         self._form: Form = weakref.proxy(form)  # which owns this
-        self.active = form.spread(keys)
-        self.reached = tuple(form.field(k) for k in sorted(self.active - keys))
-        self.roots = tuple({form.field(k).root for k in self.active})
-        self.written = frozenset(form.field(k) for k in self.active).intersection(form.written)
-        body = form.kernel.body
-        casts = [s for s in statements(body) if isinstance(s, Let) and s.op == "bit_cast"]
-        varies = of_kernel(form.kernel, self.active).varies if body.yields or casts else None
-        self.returns = varies is not None and any(map(varies, body.yields))
-        self.bits = next((s for s in casts if varies is not None and varies(s.args[0])), None)
+        self._known = form.program.recording(keys)
+        active = tuple(map(form.field, self._known.active))
+        self.reached = tuple(map(form.field, self._known.reached))
+        self.roots = tuple({f.root for f in active})
+        self.written = frozenset(active).intersection(form.written)
+        self.returns: bool = self._known.returns
+        self.bits: Let | None = self._known.bits
 
     @once
     def adjoint(self) -> AdjointForm | None:
         """The adjoint, or None when nothing is active."""
-        if not self.active:
-            return None
-        return self._form.adjoint(self.active, label_apart(self._form, self.active, "bar"))
+        made = self._known.adjoint
+        return None if made is None else self._form.adjoint_over(made)
 
     @once
     def saving(self) -> AdjointForm | tuple[Form, ...] | None:
-        """What to record where overwritten values are saved: the adjoint, or parts to launch instead.
-
-        The adjoint is another one where the launch overwrites what its own adjoint reads.
-        """
-        made = self.adjoint
-        if made is None or made.keeps:
-            return made
-        # A part begins with what it is brought: to cut it once more would make a part of that, and so on.
-        parts = () if self._form.part else self._form.parts(made.cuts())
-        return parts if len(parts) > 1 else made.from_entry()
-
-
-def label_apart(form: Form, active: Iterable[MemoryKey], base: str) -> str:
-    """A name for companions of `active`, `base` if possible, that no memory of `form` has already."""
-    used = {m.key for m in form.kernel.memories}
-    label, number = base, 1
-    while any((name, (*path, label)) in used for name, path in active):
-        number += 1
-        label = f"{base}{number}"
-    return label
+        """What to record where overwritten values are saved: the adjoint, or parts to launch instead."""
+        made = self._known.saving
+        if isinstance(made, AdjointProgram):
+            return self._form.adjoint_over(made)
+        return None if made is None else self._form.parts(made)

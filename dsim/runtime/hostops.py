@@ -17,11 +17,11 @@ from dsim.ir.build import Builder, Names, index
 from dsim.ir.nodes import Accumulate, Atom, Block, Const, For, Kernel, Load, Memory, Store, Var
 from dsim.ir.types import i32
 from dsim.runtime import pipeline
-from dsim.runtime.bound import BoundForm, slot
 from dsim.runtime.components import Component
 from dsim.runtime.fields import Field, youngest
 from dsim.runtime.forms import Form
 from dsim.runtime.once import kept, once
+from dsim.runtime.programs import Program
 from dsim.runtime.reach import Reach
 from dsim.runtime.settings import current
 
@@ -29,11 +29,11 @@ Index = tuple[Atom, ...]
 Parts = tuple[tuple[int, ...], ...]  # of each field the number of every entry that it is about; () for all
 Operand = Field | Component
 
-_MODELS: OrderedDict[Any, Form] = OrderedDict()
-_MOST_MODELS = 512
+_PROGRAMS: OrderedDict[Any, Program] = OrderedDict()
+_MOST_PROGRAMS = 512
 
 
-class HostForm(BoundForm):
+class HostForm(Form):
     """A form that NumPy carries out, and whose kernel is made only to be derived.
 
     Operations of one kind on fields of the same types and shapes share that kernel and its derivatives.
@@ -52,7 +52,7 @@ class HostForm(BoundForm):
             self._memories[f] = Memory(name, f.dtype, f.full_shape, len(f.entry_shape), f.derivative)
         roots = {name: root for root, name in names.items()}
         memories = tuple(self._memories[f] for f in (field, *others))
-        super().__init__(_model(type(self), parts, memories), roots)
+        super().__init__(_program(type(self), parts, memories), roots, frozenset(roots))
         self.native = lambda *args: numpy(*args) or ()
 
     @once
@@ -71,17 +71,16 @@ class HostForm(BoundForm):
         raise NotImplementedError
 
 
-def _model(kind: type[HostForm], parts: Parts, memories: tuple[Memory, ...]) -> Form:
+def _program(kind: type[HostForm], parts: Parts, memories: tuple[Memory, ...]) -> Program:
     """The operation on any fields of such memories."""
     backend = current().backend
 
-    def make() -> Form:
-        while len(_MODELS) >= _MOST_MODELS:
-            _MODELS.popitem(last=False)
-        slots = {m.name: slot(m.name, m.type, m.shape, m.entry_axes) for m in memories}
-        return Form(lambda: _kernel(kind, parts, memories), slots, backend, False)
+    def make() -> Program:
+        while len(_PROGRAMS) >= _MOST_PROGRAMS:
+            _PROGRAMS.popitem(last=False)
+        return Program(lambda: _kernel(kind, parts, memories), backend, False)
 
-    return kept(_MODELS, (kind, parts, memories, backend), make)
+    return kept(_PROGRAMS, (kind, parts, memories, backend), make)
 
 
 def _kernel(kind: type[HostForm], parts: Parts, memories: tuple[Memory, ...]) -> Kernel:
@@ -264,7 +263,7 @@ class Stop(HostForm):
     @once
     def writes(self) -> Reach:
         """Nothing: the numbers stay."""
-        return Reach(self, frozenset())
+        return Reach(self.program, self.fields, frozenset())
 
     @staticmethod
     def body(builder: Builder, parts: Parts, target: Memory, *others: Memory) -> tuple[Var, ...]:

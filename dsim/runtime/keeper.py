@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from dsim.diagnostics import Diagnostic, GradientError
 from dsim.diagnostics.places import caller
 from dsim.runtime import told
-from dsim.runtime.adjoints import AdjointForm
 from dsim.runtime.fields import Field
 from dsim.runtime.overlaps import Box, Held, Needs, outside
 from dsim.runtime.saved import Saved, Vault, Writer
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dsim.runtime.contexts import Args
-    from dsim.runtime.forms import Form
+    from dsim.runtime.forms import AdjointForm, Form
 
 
 @dataclass(eq=False, slots=True)

@@ -22,7 +22,7 @@ from dsim.runtime import by_hand, settings
 from dsim.runtime.arrays import Arrays
 from dsim.runtime.fields import Field
 from dsim.runtime.findings import Findings, overwrites
-from dsim.runtime.forms import Form, label_apart
+from dsim.runtime.forms import Form
 from dsim.runtime.methods import bound_once, owns
 from dsim.runtime.once import kept
 from dsim.runtime.references import ByName
@@ -319,7 +319,7 @@ class Kernel(ByName):
         """The kernel in forward mode, with respect to all its float fields."""
         form = self.primal
         active = frozenset(m.key for m, _ in form.floats)
-        return form.tangent(active, label_apart(form, active, "dot"))
+        return form.tangent(active, form.program.label_apart(active, "dot"))
 
     @property
     @outermost
@@ -332,7 +332,7 @@ def adjoint_of(form: Form) -> Form:
     """The reverse sweep of `form`, with respect to the fields with a gradient (to all if none has one)."""
     asked = frozenset(m.key for m, f in form.floats if f.needs_grad)
     active = form.spread(asked or frozenset(m.key for m, _ in form.floats))
-    return form.adjoint(active, label_apart(form, active, "bar")).form
+    return form.adjoint(active, form.program.label_apart(active, "bar")).form
 
 
 def _identity(value: Any) -> Any:

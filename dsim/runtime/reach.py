@@ -2,59 +2,48 @@
 
 from __future__ import annotations
 
-import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from dsim.analysis.regions import Regions, regions, written
+from dsim.analysis.regions import Regions
 from dsim.ir.nodes import Accumulate, Load, Store
 from dsim.ir.walk import accesses
 from dsim.runtime.fields import Field
 from dsim.runtime.once import once
 from dsim.runtime.overlaps import Box, Needs, meet
-
-if TYPE_CHECKING:
-    from dsim.runtime.forms import Form
+from dsim.runtime.programs import Program
 
 Region = tuple[Field, Box]
 
 
 class Reach:
-    """The regions of some accesses of a form.
+    """The regions of some accesses of a program on certain fields.
 
     Parameters
     ----------
-    form : Form
-        Whose accesses they are. It owns this, directly or through its adjoints, and is referred to weakly: a
-        form that is no longer used goes at once.
+    program : Program
+        Whose accesses they are.
+    fields : mapping of str to Field
+        The root field of each memory name.
     sites : frozenset of int or None
-        Which; None for everything that it stores or accumulates to.
-    model : Reach, optional
-        The same of a form with the same kernel.
+        Which accesses; None for everything that it stores or accumulates to.
     """
 
-    def __init__(self, form: Form, sites: frozenset[int] | None, model: Reach | None = None) -> None:
-        self._form: Form = weakref.proxy(form)
+    def __init__(self, program: Program, fields: Mapping[str, Field], sites: frozenset[int] | None) -> None:
+        self._program = program
+        self._fields = fields
         self._sites = sites
-        self._model = model
         self._always: tuple[Region, ...] | None = None
 
     @once
     def _regions(self) -> Regions:
-        if self._model is not None:
-            return self._model._regions
-        kernel = self._form.kernel
-        return written(kernel) if self._sites is None else regions(kernel, self._sites)
+        return self._program.regions(self._sites)
 
     @once
     def fields(self) -> tuple[Field, ...]:
         """The field of each region."""
-        return tuple(map(self._form.field, self._regions.keys))
-
-    def on(self, form: Form) -> Reach:
-        """The same for a form with the same kernel."""
-        return Reach(form, self._sites, self)
+        return tuple(self._fields[name].companion(derivative) for name, derivative in self._regions.keys)
 
     def of(self, args: tuple[Any, ...]) -> tuple[Region, ...]:
         """The regions of the launch with these arguments, none of them empty."""
@@ -84,13 +73,13 @@ class Reach:
     def touching(self, args: tuple[Any, ...], field: Field, box: Box) -> Iterator[Load | Store | Accumulate]:
         """The accesses that touch `box` of `field` in that launch."""
         for s in self._accesses():
-            if self._form.field(s.memory.key) is field:
-                reached = regions(self._form.kernel, frozenset({s.site})).at(args)
+            if self._fields[s.memory.name].companion(s.memory.derivative) is field:
+                reached = self._program.regions(frozenset({s.site})).at(args)
                 if any(meet(r, box) is not None for r in reached):
                     yield s
 
     def _accesses(self) -> Iterator[Load | Store | Accumulate]:
-        for s in accesses(self._form.kernel.body):
+        for s in accesses(self._program.kernel.body):
             chosen = not isinstance(s, Load) if self._sites is None else s.site in self._sites
             if chosen and not s.memory.private:
                 yield s

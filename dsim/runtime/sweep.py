@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from dsim.diagnostics import Diagnostic
 from dsim.runtime import hostops, turns, zeros
-from dsim.runtime.adjoints import AdjointForm
 from dsim.runtime.contexts import Args, Context
 from dsim.runtime.fields import Field, companions_with_memory, foreign, youngest
-from dsim.runtime.forms import Form
+from dsim.runtime.forms import AdjointForm, Form
 from dsim.runtime.keeper import Call
 from dsim.runtime.notices import warn
 from dsim.runtime.once import kept

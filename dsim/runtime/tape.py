@@ -19,14 +19,13 @@ from dsim.diagnostics.frames import outermost
 from dsim.ir.nodes import Accumulate, MemoryKey
 from dsim.runtime import again as revisit
 from dsim.runtime import changes, contents, cut, leftover, told, zeros
-from dsim.runtime.adjoints import AdjointForm
 from dsim.runtime.calls import Calls, RecordedCall
 from dsim.runtime.claims import claim, clear_foreign, needed, refuse_needed
 from dsim.runtime.contexts import Args, Context
 from dsim.runtime.differences import GradientCheck, check_tape
 from dsim.runtime.fields import Field, begin_turn
 from dsim.runtime.finite import Finder, NotFinite
-from dsim.runtime.forms import Form
+from dsim.runtime.forms import AdjointForm, Form
 from dsim.runtime.keeper import Call, Keeper, Watched
 from dsim.runtime.loss import check as check_loss
 from dsim.runtime.notices import warn

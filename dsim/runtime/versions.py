@@ -18,6 +18,7 @@ from dsim.runtime.array_launch import ArrayLaunch, Place
 from dsim.runtime.fields import Field
 from dsim.runtime.forms import Form
 from dsim.runtime.notices import warn
+from dsim.runtime.programs import Program
 from dsim.runtime.shown import Looking
 
 
@@ -171,9 +172,10 @@ class Instance:
         kernel, diagnostics = pipeline.prepared(whole, lowered.loops)
         if self._looking is not None:  # what there is to say is said of the kernel itself
             fields |= self._looking.shown_by(lowered)
-            form = Form(in_series(kernel), fields, chosen.backend, chosen.check_bounds, serial=True)
+            program = Program(in_series(kernel), chosen.backend, chosen.check_bounds, serial=True)
+            form = Form(program, fields)
             return Version(self, lowered, form, ())
-        form = Form(kernel, fields, chosen.backend, chosen.check_bounds)
+        form = Form(Program(kernel, chosen.backend, chosen.check_bounds), fields)
         form.watched_by = self.watched_by
         return Version(self, lowered, form, (*lowered.diagnostics, *diagnostics))
 

@@ -12,6 +12,7 @@ from dsim.autodiff import compares_final_values
 from dsim.passes.parallel import parallel
 from dsim.passes.simplify import simplify
 from dsim.runtime.forms import Form
+from dsim.runtime.programs import Program
 from dsim.runtime.stack import opened
 from tests.autodiff.random_kernels import InPlace
 
@@ -46,7 +47,7 @@ class Sequence:
     def form(self, seed: int) -> Form:
         kernel = InPlace(seed).kernel()
         kernel = parallel(simplify(replace(kernel, exact=compares_final_values(kernel))))
-        return Form(kernel, {"x": self.x, "y": self.y, "n": self.n}, "cpu")
+        return Form(Program(kernel, "cpu"), {"x": self.x, "y": self.y, "n": self.n})
 
     def at_start(self, moved: np.ndarray | float = 0.0) -> None:
         """Sets the fields to the values at the start, moved by so much."""
