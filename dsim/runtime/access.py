@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import operator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -21,11 +21,27 @@ from dsim.runtime import host_numbers
 from dsim.runtime.brought import numbers_of
 from dsim.runtime.notices import warn
 from dsim.runtime.stack import opened
+from dsim.runtime.storage import Storage
 from dsim.runtime.values import Array
 
-if TYPE_CHECKING:
-    from dsim.runtime.components import Component
-    from dsim.runtime.fields import Field
+
+class Numbers(Protocol):
+    """A field or a component of one, as what holds numbers of a type."""
+
+    @property
+    def dtype(self) -> ScalarType:
+        """The type of the numbers."""
+        ...
+
+    @property
+    def full_shape(self) -> tuple[int, ...]:
+        """The shape of an array of its numbers."""
+        ...
+
+    @property
+    def quoted(self) -> str:
+        """Its name for the middle of a sentence."""
+        ...
 
 
 class Element(Array):
@@ -33,7 +49,7 @@ class Element(Array):
 
     __slots__ = ("_at", "_field", "_kept")
     _at: tuple[int, ...]
-    _field: Field
+    _field: Storage
     _kept: np.ndarray
 
     @property
@@ -65,7 +81,7 @@ class Element(Array):
             _put_number(self._field, (*self._at, *map(int, np.unravel_index(place, shape))), number)
 
 
-def get(field: Field, key: Any) -> Any:
+def get(field: Storage, key: Any) -> Any:
     """The element at `key`: a Python number, or a vector or matrix that writes through."""
     buffer = field.require()
     at = position(field, key)
@@ -79,7 +95,7 @@ def get(field: Field, key: Any) -> Any:
     return element
 
 
-def put(field: Field, key: Any, value: Any) -> None:
+def put(field: Storage, key: Any, value: Any) -> None:
     """Sets the element at `key`."""
     buffer = field.require()
     at = position(field, key)
@@ -95,7 +111,7 @@ def put(field: Field, key: Any, value: Any) -> None:
         field.written_by_python()
 
 
-def _put_number(field: Field, at: tuple[int, ...], value: Any) -> None:
+def _put_number(field: Storage, at: tuple[int, ...], value: Any) -> None:
     """Sets one number of the field's memory."""
     number = value if type(value) is float and field.dtype.is_float else fitting_number(field, value)
     if opened():
@@ -105,7 +121,7 @@ def _put_number(field: Field, at: tuple[int, ...], value: Any) -> None:
         field.written_by_python()
 
 
-def position(field: Field, key: Any) -> tuple[int, ...]:
+def position(field: Storage, key: Any) -> tuple[int, ...]:
     """`key` as a tuple of integers inside the field's shape, counted from 0."""
     if key is None:
         at: tuple[Any, ...] = ()
@@ -128,7 +144,7 @@ def position(field: Field, key: Any) -> tuple[int, ...]:
     return at
 
 
-def _wrong_count(field: Field, key: Any, at: tuple[Any, ...]) -> LaunchTypeError:
+def _wrong_count(field: Storage, key: Any, at: tuple[Any, ...]) -> LaunchTypeError:
     count = len(field.shape)
     if not count:
         message, advice = (
@@ -150,7 +166,7 @@ def _shown(at: tuple[Any, ...]) -> str:
     return ", ".join(map(str, at))
 
 
-def _checked(field: Field, at: tuple[Any, ...]) -> tuple[int, ...]:
+def _checked(field: Storage, at: tuple[Any, ...]) -> tuple[int, ...]:
     """`at` as Python integers from 0, for those that are not at first sight."""
     whole: list[int] = []
     offset = field.offset or (0,) * len(at)
@@ -167,7 +183,7 @@ def _checked(field: Field, at: tuple[Any, ...]) -> tuple[int, ...]:
     return tuple(whole)
 
 
-def indices_of(field: Field, at: tuple[int, ...]) -> tuple[int, ...]:
+def indices_of(field: Storage, at: tuple[int, ...]) -> tuple[int, ...]:
     """The indices by which a person knows the element at `at`, which counts from 0."""
     return tuple(k + first for k, first in zip(at, field.offset, strict=True)) if field.offset else at
 
@@ -183,7 +199,7 @@ def out_of_bounds(
     return Diagnostic("out-of-bounds", f"{which} is outside {quoted} of shape {shape}: {where}", help=advice)
 
 
-def fitting_number(field: Field | Component, value: Any) -> Any:
+def fitting_number(field: Numbers, value: Any) -> Any:
     """`value` as a Python number that the field's type has.
 
     An integer beyond its range wraps around, with a warning.
@@ -235,7 +251,7 @@ def _wrapped(whole: int, dtype: ScalarType) -> int:
     return (whole - low) % (1 << dtype.bits) + low
 
 
-def _say_wraps(field: Field | Component, message: str) -> None:
+def _say_wraps(field: Numbers, message: str) -> None:
     wider = "ds.i64" if field.dtype.bits < 64 else "ds.f64"
     advice = f"give {field.quoted} a wider type, such as `{wider}`, or reduce the number first"
     warn([Diagnostic("type-change", message, caller(), help=advice)])
@@ -253,7 +269,7 @@ def integer_limits(dtype: ScalarType) -> tuple[int, int]:
     return -(1 << dtype.bits - 1), (1 << dtype.bits - 1) - 1
 
 
-def entry_numbers(field: Field, value: Any, spread: bool = True) -> tuple[Any, ...]:
+def entry_numbers(field: Storage, value: Any, spread: bool = True) -> tuple[Any, ...]:
     """The numbers of one entry, in order; one number stands for all of them where `spread` allows."""
     shape = field.entry_shape
     if not shape:
@@ -278,7 +294,7 @@ def _to_shape(wanted: tuple[int, ...], given: tuple[int, ...]) -> str:
     return f"give it an array of that shape, as `np.zeros({wanted})` is one"
 
 
-def given_array(field: Field | Component, values: Any) -> np.ndarray:
+def given_array(field: Numbers, values: Any) -> np.ndarray:
     """`values` as an array, of whatever shape."""
     try:
         return numbers_of(values)
@@ -286,7 +302,7 @@ def given_array(field: Field | Component, values: Any) -> np.ndarray:
         raise LaunchTypeError(Diagnostic("argument", f"{field.quoted} takes numbers: {wrong}")) from None
 
 
-def fitting_array(field: Field | Component, array: np.ndarray, given: str = "array") -> np.ndarray:
+def fitting_array(field: Numbers, array: np.ndarray, given: str = "array") -> np.ndarray:
     """`array` if its shape is the field's and its numbers can be numbers of the field's type."""
     if array.shape != field.full_shape:
         message = f"{field.quoted} takes an array of shape {field.full_shape}, got {array.shape}"

@@ -8,27 +8,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from dsim.diagnostics import Diagnostic, GradientError
 from dsim.runtime import changes, turns
-from dsim.runtime.calls import RecordedCall
+from dsim.runtime.calls import Calls, RecordedCall
 from dsim.runtime.claims import needed, refuse_needed
+from dsim.runtime.entries import Call, Custom
 from dsim.runtime.fields import Field, foreign, kind_of
 from dsim.runtime.forms import AdjointForm, Form
-from dsim.runtime.keeper import Call
 from dsim.runtime.mirrors import Mirror
-from dsim.runtime.profile import Profile, Profiler
+from dsim.runtime.profile import Profile
+from dsim.runtime.profiling import Profiler
+from dsim.runtime.record import Record
 from dsim.runtime.stack import opened
-from dsim.runtime.sweep import Custom, Observer, Plan, Sweep
-
-if TYPE_CHECKING:
-    from dsim.runtime.tape import Tape
+from dsim.runtime.sweep import Observer, Plan, Sweep
 
 
-def backward(tape: Tape, seed: float) -> None:
+def backward(tape: Record, seed: float) -> None:
     """Runs the adjoints again, from `seed` as the loss's adjoint, and leaves the gradients.
 
     They take the place of those that are there, or with ``clear_gradients=False`` are added.
@@ -53,16 +52,16 @@ def backward(tape: Tape, seed: float) -> None:
             tape.set_all(bar, 0.0)
 
 
-def profile(tape: Tape) -> None:
+def profile(tape: Record) -> None:
     """Measures each call on the way back."""
-    made = tape.profiled or Profile(tape.calls, [])
-    with swept(tape, (Profiler(made, tape.calls),)) as plan:
+    made = tape.profiled or Profile(Calls(tape).starts, [])
+    with swept(tape, (Profiler(made, Calls(tape)),)) as plan:
         if plan is None:
             made.unreached()
     tape.profiled = made
 
 
-def gradient(tape: Tape, field: Field, after: int | RecordedCall | None) -> np.ndarray:
+def gradient(tape: Record, field: Field, after: int | RecordedCall | None) -> np.ndarray:
     """The gradient by the values that `field` had after a call."""
     if not isinstance(field, Field):
         message = f"the gradient is taken by a field, not by {kind_of(field)}"
@@ -70,7 +69,7 @@ def gradient(tape: Tape, field: Field, after: int | RecordedCall | None) -> np.n
     field.require()
     if not field.dtype.is_float:
         _ = field.grad  # says that integers have none
-    at = 0 if after is None else tape.calls.starts[_number(tape, after) + 1]
+    at = 0 if after is None else Calls(tape).starts[_number(tape, after) + 1]
     with swept(tape, (), at) as plan:
         bar = None if plan is None else plan.bars.get(field)
         if not field.needs_grad and not _active(tape, field, at):
@@ -82,16 +81,16 @@ def gradient(tape: Tape, field: Field, after: int | RecordedCall | None) -> np.n
         return bar.require_memory().astype(field.dtype.numpy)
 
 
-def _number(tape: Tape, after: int | RecordedCall) -> int:
+def _number(tape: Record, after: int | RecordedCall) -> int:
     number = after.index if isinstance(after, RecordedCall) else after
-    calls = len(tape.calls)
+    calls = len(Calls(tape))
     if not -calls <= number < calls:
         message = f"there is no call {number}: the tape has {calls:,} calls, counted from 0"
         raise GradientError(Diagnostic("argument", message))
     return number % calls
 
 
-def _active(tape: Tape, field: Field, before: int) -> bool:
+def _active(tape: Record, field: Field, before: int) -> bool:
     """Whether one of the first calls wrote values to `field` that depend on something with a gradient.
 
     What a kernel wrote earlier counted as constant.
@@ -101,7 +100,7 @@ def _active(tape: Tape, field: Field, before: int) -> bool:
 
 
 @contextmanager
-def swept(tape: Tape, observers: Sequence[Observer] = (), to: int = 0) -> Iterator[Plan | None]:
+def swept(tape: Record, observers: Sequence[Observer] = (), to: int = 0) -> Iterator[Plan | None]:
     """Adjoints as they are when the sweep has come down to call number `to`; None if all are zero.
 
     After the block everything is as it was, gradients too.
@@ -147,7 +146,7 @@ def _zero(plan: Plan) -> None:
 # -- whether it can be done
 
 
-def _check(tape: Tape) -> None:
+def _check(tape: Record) -> None:
     """Refuses what would give another gradient than that of the block."""
     tape.loss.require()  # or it was dropped since
     problem = _problem(tape)
@@ -164,7 +163,7 @@ def _check(tape: Tape) -> None:
         raise GradientError(_changed(*found))
 
 
-def _problem(tape: Tape) -> tuple[str, str] | None:
+def _problem(tape: Record) -> tuple[str, str] | None:
     if tape.ended is None:
         return "the block of this tape has not come to its end", "leave the `with` block first"
     if tape.outer is not None:
@@ -180,7 +179,7 @@ def _problem(tape: Tape) -> tuple[str, str] | None:
     return None
 
 
-def _needed(tape: Tape) -> Iterator[Field]:
+def _needed(tape: Record) -> Iterator[Field]:
     """The fields whose values the adjoints read."""
     for a in _distinct(tape):
         yield from a.reads.fields
@@ -189,7 +188,7 @@ def _needed(tape: Tape) -> Iterator[Field]:
             yield from entry.fields()
 
 
-def _adjoints(tape: Tape) -> frozenset[Form]:
+def _adjoints(tape: Record) -> frozenset[Form]:
     """The adjoints, which may write values again that the primal wrote, and take them back."""
     label = Sweep(tape).plan.label
     distinct = _distinct(tape)
@@ -197,7 +196,7 @@ def _adjoints(tape: Tape) -> frozenset[Form]:
     return frozenset(a.form for a in (*distinct, *other))
 
 
-def _distinct(tape: Tape) -> dict[AdjointForm, None]:
+def _distinct(tape: Record) -> dict[AdjointForm, None]:
     adjoints = (e.adjoint for e in tape.entries if isinstance(e, Call))
     return dict.fromkeys(a for a in adjoints if a is not None)
 

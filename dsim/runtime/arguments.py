@@ -29,13 +29,13 @@ from dsim.frontend.values import describe_shape
 from dsim.ir.types import ScalarType
 from dsim.runtime import access, pipeline, turns
 from dsim.runtime.array_launch import ArrayLaunch
-from dsim.runtime.changes import CLOCK
 from dsim.runtime.faults import raised
 from dsim.runtime.forms import Form
 from dsim.runtime.randomness import next_launch
 from dsim.runtime.stack import STACK
 from dsim.runtime.structs import HostStruct, described, members_of, struct_of
 from dsim.runtime.values import Array
+from dsim.runtime.write_clock import CLOCK
 
 Launch = Callable[..., Any]
 

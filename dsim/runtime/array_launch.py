@@ -18,13 +18,13 @@ from dsim.diagnostics import Diagnostic, GradientError, LaunchError, LaunchTypeE
 from dsim.ir.nodes import MemoryKey
 from dsim.runtime import pipeline, turns
 from dsim.runtime.bound import Slot, bound
-from dsim.runtime.changes import CLOCK
 from dsim.runtime.contexts import Args
 from dsim.runtime.faults import raised
 from dsim.runtime.fields import Field
 from dsim.runtime.forms import Form
 from dsim.runtime.mirrors import Mirrors
 from dsim.runtime.stack import opened
+from dsim.runtime.write_clock import CLOCK
 
 Value = np.ndarray | Field
 _SEARCH = 10_000  # steps in which overlapping arrays are told from interleaved ones

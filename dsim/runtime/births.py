@@ -13,9 +13,9 @@ import numpy as np
 
 from dsim.diagnostics import Label, Span
 from dsim.runtime.calls import whole
+from dsim.runtime.entries import Call
 from dsim.runtime.fields import Field
 from dsim.runtime.forms import AdjointForm
-from dsim.runtime.keeper import Call
 from dsim.runtime.overlaps import Box
 from dsim.runtime.shown import Born, Looking, Watched
 

@@ -8,21 +8,18 @@ from __future__ import annotations
 import bisect
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from dsim.diagnostics import Span
 from dsim.ir.nodes import Accumulate, Load, Store
+from dsim.runtime.entries import Call, Custom, Entry
 from dsim.runtime.fields import Field
 from dsim.runtime.forms import Form
-from dsim.runtime.keeper import Call
 from dsim.runtime.overlaps import number
+from dsim.runtime.record import Record
 from dsim.runtime.saved import Saved
-from dsim.runtime.sweep import Custom, Entry
-
-if TYPE_CHECKING:
-    from dsim.runtime.tape import Tape
 
 _LONGEST = 60  # characters of arguments in short
 
@@ -112,10 +109,10 @@ class Calls(Sequence[RecordedCall]):
         kernel that overwrites what its own adjoint reads may be recorded in several parts.
     """
 
-    def __init__(self, tape: Tape) -> None:
-        self._tape = tape
+    def __init__(self, record: Record) -> None:
+        self._record = record
         self._facts: dict[Any, Facts] = {}
-        self.starts = _starts(tape.entries)
+        self.starts = _starts(record.entries)
 
     def __len__(self) -> int:
         return len(self.starts) - 1
@@ -129,11 +126,11 @@ class Calls(Sequence[RecordedCall]):
         return map(self._made, range(len(self)))
 
     def __repr__(self) -> str:
-        return repr(self._tape)
+        return repr(self._record)
 
     def entries(self, n: int) -> Sequence[Entry]:
         """What was recorded of call number `n`."""
-        return self._tape.entries[self.starts[n] : self.starts[n + 1]]
+        return self._record.entries[self.starts[n] : self.starts[n + 1]]
 
     def holding(self, entry: int) -> int:
         """The number of the call that has entry number `entry`."""
@@ -141,10 +138,10 @@ class Calls(Sequence[RecordedCall]):
 
     def facts(self, n: int) -> Facts:
         """What is known of the kernel of call number `n`."""
-        key = _key(self._tape.entries[self.starts[n]])
+        key = _key(self._record.entries[self.starts[n]])
         found = self._facts.get(key)
         if found is None:
-            found = self._facts[key] = _facts(self._tape.entries[self.starts[n]])
+            found = self._facts[key] = _facts(self._record.entries[self.starts[n]])
         return found
 
     def kinds(self) -> tuple[list[int], list[int]]:
@@ -152,7 +149,7 @@ class Calls(Sequence[RecordedCall]):
         numbers: dict[Any, int] = {}
         first: list[int] = []
         sequence: list[int] = []
-        entries = self._tape.entries
+        entries = self._record.entries
         for n, start in enumerate(self.starts[:-1]):
             key = _key(entries[start])
             number = numbers.get(key)
@@ -168,7 +165,7 @@ class Calls(Sequence[RecordedCall]):
 
     def saved_bytes(self) -> np.ndarray:
         """How many bytes were saved before each call."""
-        entries = self._tape.entries
+        entries = self._record.entries
         sizes = [sum(s.bytes for s in (*e.own, *e.before)) if isinstance(e, Call) else 0 for e in entries]
         return (
             np.add.reduceat(np.array(sizes, np.int64), self.starts[:-1]) if sizes else np.zeros(0, np.int64)
@@ -176,8 +173,8 @@ class Calls(Sequence[RecordedCall]):
 
     def _made(self, n: int) -> RecordedCall:
         facts, saved = self.facts(n), self.saved(n)
-        profile = self._tape.profiled
-        first = self._tape.entries[self.starts[n]]
+        profile = self._record.profiled
+        first = self._record.entries[self.starts[n]]
         return RecordedCall(
             n,
             facts.name,

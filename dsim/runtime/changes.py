@@ -1,45 +1,22 @@
-"""When memory was last written: a clock that goes on with every tape, and which forms ran since.
+"""What was written since a moment, and by whom; and how to take back what ran since.
 
-A tape that runs backwards once more needs the values of its block's end. Launches only note the time of
-that clock; who changed what is found out when it is asked. Where values are put back as they were, so are
-the notes.
+Where values are put back as they were, so are the notes of when they were written.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from dsim.backends.locks import short_lock
+from dsim.runtime.forms import FORMS, Form
+from dsim.runtime.record import Record
 from dsim.runtime.registry import Registry
+from dsim.runtime.write_clock import CLOCK, note_ran
 
-if TYPE_CHECKING:
-    from dsim.runtime.forms import Form
-    from dsim.runtime.tape import Tape
-
-
-class _Clock:
-    """Counts the ends of tapes."""
-
-    __slots__ = ("_lock", "now")
-
-    def __init__(self) -> None:
-        self.now = 0
-        self._lock = short_lock()
-
-    def tick(self) -> int:
-        """Goes on; what is written from now on has this time, or a later one."""
-        with self._lock:  # or it could go back
-            self.now += 1
-            return self.now
-
-
-CLOCK = _Clock()
-FORMS: Registry[Form] = Registry()
 _OPEN: list[Trial] = []
 
 
-def ended(tape: Tape) -> int:
+def ended(tape: Record) -> int:
     """Notes that the block of `tape` has come to its end, and gives the time of that."""
     for trial in tuple(_OPEN):
         trial.tapes.add(tape)
@@ -59,12 +36,12 @@ class Trial:
 
     Attributes
     ----------
-    tapes : Registry of Tape
+    tapes : Registry of Record
         Those that ended since.
     """
 
     def __init__(self) -> None:
-        self.tapes: Registry[Tape] = Registry()
+        self.tapes: Registry[Record] = Registry()
         self._ran = {form: form.ran for form in FORMS}
         self._begin = CLOCK.tick()
         _OPEN.append(self)
@@ -105,12 +82,6 @@ class Trial:
             for f in changed:
                 f.changed = CLOCK.now
             raise
-
-
-def note_ran(moment: int, written: Iterable[Any]) -> None:
-    """Notes on the fields themselves when a form wrote to them: nobody will ask the form any more."""
-    for f in written:
-        f.changed = max(f.changed, moment)
 
 
 def since(moment: int, fields: Iterable[Any], own: frozenset[Form]) -> tuple[Any, Form | None] | None:

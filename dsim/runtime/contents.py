@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,9 +12,7 @@ from dsim.diagnostics.render import printable
 from dsim.runtime import calls, folding
 from dsim.runtime.calls import Calls, Facts
 from dsim.runtime.folding import Item, Repeat
-
-if TYPE_CHECKING:
-    from dsim.runtime.tape import Tape
+from dsim.runtime.record import Record
 
 _MOST = 100  # lines of a text
 
@@ -49,9 +46,9 @@ class Line:
     saved_bytes: int
 
 
-def lines(tape: Tape) -> list[Line]:
+def lines(record: Record) -> list[Line]:
     """All calls of a tape, repeats folded."""
-    recorded = tape.calls
+    recorded = Calls(record)
     sequence, first = recorded.kinds()
     facts = [recorded.facts(n) for n in first]
     saved = recorded.saved_bytes()
@@ -94,16 +91,16 @@ def _overwrites(recorded: Calls, numbers: np.ndarray) -> tuple[str, ...]:
 # -- as text
 
 
-def text(tape: Tape) -> str:
+def text(record: Record) -> str:
     """The table as plain text."""
-    count = len(tape.calls)
-    saved = f", {tape.saved_bytes:,} bytes saved" if tape.saved_bytes else ""
-    head = f"tape of {printable(tape.loss.quoted)}: {count:,} call{'s' * (count != 1)}{saved}"
-    all_lines = lines(tape)
+    count = len(Calls(record))
+    saved = f", {record.saved_bytes:,} bytes saved" if record.saved_bytes else ""
+    head = f"tape of {printable(record.loss.quoted)}: {count:,} call{'s' * (count != 1)}{saved}"
+    all_lines = lines(record)
     if not all_lines:
         return head
     shown = all_lines[:_MOST]
-    table = [c for c in columns(tape, shown) if any(c[1:])]
+    table = [c for c in columns(record, shown) if any(c[1:])]
     widths = [max(map(len, column)) for column in table]
     right = [column[0] in NUMBERS for column in table]
     rows = [
@@ -117,7 +114,7 @@ def text(tape: Tape) -> str:
 NUMBERS = frozenset({"call", "saved", "forward", "backward", "line"})
 
 
-def columns(tape: Tape, shown: Sequence[Line]) -> Iterator[list[str]]:
+def columns(record: Record, shown: Sequence[Line]) -> Iterator[list[str]]:
     """The columns of the table, each with its head."""
     yield ["call", *(f"{line.calls[0]:,}" for line in shown)]
     yield ["", *_brackets(shown)]
@@ -127,7 +124,7 @@ def columns(tape: Tape, shown: Sequence[Line]) -> Iterator[list[str]]:
     yield ["stores", *(_names(calls.names(line.facts.stores)) for line in shown)]
     yield ["adds to", *(_names(calls.names(line.facts.accumulates)) for line in shown)]
     yield ["saved", *(f"{line.saved_bytes:,}" if line.saved_bytes else "" for line in shown)]
-    profile = tape.profiled
+    profile = record.profiled
     if profile is not None:
         if profile.timed:
             yield ["forward", *(took(profile.seconds[line.calls]) for line in shown)]

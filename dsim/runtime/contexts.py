@@ -14,7 +14,6 @@ from dsim.diagnostics import Diagnostic, GradientError
 from dsim.diagnostics.frames import outermost
 from dsim.diagnostics.places import caller
 from dsim.runtime import hostops, turns
-from dsim.runtime.changes import CLOCK
 from dsim.runtime.fields import Field
 from dsim.runtime.forms import Form
 from dsim.runtime.hostops import HostForm, Operand
@@ -22,6 +21,7 @@ from dsim.runtime.mirrors import Mirrors
 from dsim.runtime.once import kept
 from dsim.runtime.references import uncopied
 from dsim.runtime.stack import STACK, leave, left, opened
+from dsim.runtime.write_clock import CLOCK
 
 Args = tuple[Any, ...]
 

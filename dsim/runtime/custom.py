@@ -11,12 +11,12 @@ from dsim.diagnostics import Diagnostic, GradientError
 from dsim.diagnostics.frames import outermost
 from dsim.runtime import hostops
 from dsim.runtime.contexts import Stopped, dispatch
+from dsim.runtime.entries import Custom
 from dsim.runtime.fields import Field
 from dsim.runtime.forward_mode import ForwardMode
 from dsim.runtime.references import ByName
 from dsim.runtime.stack import opened
 from dsim.runtime.struct_fields import StructField
-from dsim.runtime.sweep import Custom
 from dsim.runtime.tape import Tape
 
 Function = Callable[..., Any]

@@ -9,17 +9,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from dsim.diagnostics import BoundsError, Diagnostic, GradientError, KernelAssertionError
 from dsim.diagnostics.render import printable
+from dsim.runtime import again as revisit
 from dsim.runtime.fields import Field
+from dsim.runtime.record import Record
 from dsim.runtime.replays import Recorder, undone
-
-if TYPE_CHECKING:
-    from dsim.runtime.tape import Tape
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -133,19 +132,19 @@ def _on_any_page(axes: Any, legend: Any) -> None:
     axes.spines[:].set_color(_DARK)
 
 
-def check_tape(tape: Tape, recorder: Recorder, fields: Sequence[Field]) -> GradientCheck:
-    """Compares the gradients that `tape` has found with differences; what it recorded is launched again.
+def check_tape(record: Record, recorder: Recorder, fields: Sequence[Field]) -> GradientCheck:
+    """Compares the gradients that a tape has found with differences; what it recorded is launched again.
 
     Raises
     ------
     GradientError
         When one does not agree.
     """
-    gradients = {f: tape.gradient(differentiable(f)) for f in fields if f is not tape.loss}
+    gradients = {f: revisit.gradient(record, differentiable(f), None) for f in fields if f is not record.loss}
     with undone(recorder):
         for f in gradients:
             recorder.keep(f)
-        check = Differences(recorder, tape.loss, None)
+        check = Differences(recorder, record.loss, None)
         found = GradientCheck(check.first(f, g, "reverse") for f, g in gradients.items())
     if not found:
         wrong = ", ".join(f"`{c.field}`" for c in found if not c.passed)

@@ -19,8 +19,7 @@ from dsim.diagnostics.frames import outermost, trimmed
 from dsim.runtime import access, copies, tensors, turns
 from dsim.runtime.components import Component, copied, kind_of
 from dsim.runtime.once import kept
-from dsim.runtime.overtaken import say_cleared
-from dsim.runtime.stack import explanation, opened
+from dsim.runtime.stack import opened
 from dsim.runtime.storage import BAR, COMPANIONS, DOT, Storage, newest
 
 __all__ = [
@@ -139,15 +138,6 @@ class Field(Storage):
         return kept(self.components, indices, lambda: Component(self, indices))
 
     # -- the numbers from Python
-
-    def looked_at(self) -> None:
-        """Says why its numbers are zero, if that is known: a person wants to see them."""
-        if self.derivative:
-            if self.cleared and not self.touched:
-                say_cleared(self)
-            explain = explanation(self.derivative[-1])
-            if explain is not None:
-                explain(self)
 
     @property
     def n(self) -> int:

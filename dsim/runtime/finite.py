@@ -9,7 +9,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
 import numpy as np
 
@@ -17,15 +17,14 @@ from dsim.diagnostics import Diagnostic, Label, NonFiniteError, Span
 from dsim.diagnostics.places import caller
 from dsim.ir.nodes import Statement
 from dsim.runtime import births
+from dsim.runtime.calls import Calls
+from dsim.runtime.entries import Call, Entry
 from dsim.runtime.fields import Field
 from dsim.runtime.forms import AdjointForm, Form
-from dsim.runtime.keeper import Call
 from dsim.runtime.overlaps import Box, number
+from dsim.runtime.record import Record
 from dsim.runtime.shown import Born
-from dsim.runtime.sweep import Entry, Plan
-
-if TYPE_CHECKING:
-    from dsim.runtime.tape import Tape
+from dsim.runtime.sweep import Plan
 
 _FORWARD = "look for a division by 0, a `log` or `sqrt` of what is not positive, a step that is too large"
 _BACKWARD = "the slope is infinite there, or 0 times that: keep away from the point, as in `sqrt(x + 1e-12)`"
@@ -60,7 +59,7 @@ class NotFinite:
 
 
 class Finder:
-    """Raises an error at the first call of `tape` that writes what is not finite, either way.
+    """Raises an error at the first call of a tape that writes what is not finite, either way.
 
     Raises
     ------
@@ -68,8 +67,9 @@ class Finder:
         From `after` and `leaving`.
     """
 
-    def __init__(self, tape: Tape) -> None:
-        self._tape: Tape = weakref.proxy(tape)  # which owns this one
+    def __init__(self, record: Record) -> None:
+        self._record: Record = weakref.proxy(record)  # which owns this one
+        self.found: NotFinite | None = None
         self._known: set[Field] = set()
         self._before: set[Field] = set()  # fields that had such numbers before they were first touched
         self._source = ""
@@ -113,12 +113,12 @@ class Finder:
         return call.form.from_python
 
     def _raise_forward(self, call: Call, field: Field, at: tuple[int, ...]) -> None:
-        entries = self._tape.entries
-        number = len(self._tape.calls) - 1 if entries and entries[-1] is call else None
+        entries = self._record.entries
+        number = len(Calls(self._record)) - 1 if entries and entries[-1] is call else None
         found = list(call.form.writes.touching(call.args, field, _box(at)))
         what = _found(number, call.name, field, at, found)
         text = f"`{what.element}` becomes {what.value} in {_call(what)}{self._source}"
-        made = births.forward(call, self._start) if self._tape.outer is None else births.Found()
+        made = births.forward(call, self._start) if self._record.outer is None else births.Found()
         first = made.first(what.span)
         if first is not None:
             here = f"not finite here, {births.often(first.values, first.times)}"
@@ -150,9 +150,9 @@ class Finder:
         adjoint = _adjoint(entry, plan)
         if isinstance(entry, Call):
             found += entry.form.loads.touching(entry.args, field, _box(at))
-        if isinstance(entry, Call) and adjoint is not None and self._tape.outer is None:
+        if isinstance(entry, Call) and adjoint is not None and self._record.outer is None:
             made = births.backward(entry, adjoint, self._start)
-        call = self._tape.calls.holding(number)
+        call = Calls(self._record).holding(number)
         what = _found(call, entry.name, plan.bars[field], at, found)
         text = f"`{what.element}` becomes {what.value} on the way back through {_call(what)}"
         form = entry.form if isinstance(entry, Call) else None
@@ -167,7 +167,7 @@ class Finder:
         self, what: NotFinite, text: str, first: Born, here: str, ends: str, advice: str
     ) -> NoReturn:
         """Raises the error at the primitive that made the number; `ends` is what to say of `what`."""
-        self._tape.not_finite = what
+        self.found = what
         labels = [Label(call, "called here") for call in reversed(first.slot.calls)]
         if what.span is not None and not births.same_line(what.span, first.slot.span):
             labels.append(Label(what.span, ends))
@@ -184,7 +184,7 @@ class Finder:
         advice: str,
         lines: tuple[Label, ...],
     ) -> None:
-        self._tape.not_finite = what
+        self.found = what
         if what.span is not None:
             labels = tuple(b for b in lines if b.span.line != what.span.line)
             raise NonFiniteError(Diagnostic("not-finite", text, what.span, here, labels, advice))

@@ -14,8 +14,7 @@ from dsim.backends.locks import COMPILING
 from dsim.diagnostics.frames import outermost
 from dsim.ir.nodes import Accumulate, Kernel, Let, Load, Memory, MemoryKey, Origin, Store
 from dsim.ir.show import lines, show
-from dsim.runtime import changes, pipeline, turns
-from dsim.runtime.changes import CLOCK, FORMS
+from dsim.runtime import pipeline, turns
 from dsim.runtime.faults import raised
 from dsim.runtime.fields import Field, youngest
 from dsim.runtime.once import kept, once
@@ -23,7 +22,9 @@ from dsim.runtime.overlaps import Box, distinct, meet
 from dsim.runtime.programs import AdjointProgram, Keys, Program
 from dsim.runtime.reach import Reach
 from dsim.runtime.references import uncopied
+from dsim.runtime.registry import Registry
 from dsim.runtime.shown import Looking
+from dsim.runtime.write_clock import CLOCK, note_ran
 
 _FOR_PEOPLE = frozenset(["ir", "llvm", "python"])
 
@@ -45,7 +46,7 @@ class Form:
     part : (Form, int) or None
         The form that it is a part of, and which one.
     ran : int
-        When it last ran, on the clock of changes.py; -1 before.
+        When it last ran, on the write clock; -1 before.
     watched_by : callable or None
         Of a person's kernel, gives the form that shows what its lines assign.
     native : callable
@@ -71,7 +72,7 @@ class Form:
         if getattr(self, "ran", -1) >= 0 and not sys.is_finalizing():
             # Known since it first ran; here nothing is computed, since that takes a lock, and the collector
             # comes at any time.
-            changes.note_ran(self.ran, self.__dict__["written"])
+            note_ran(self.ran, self.__dict__["written"])
 
     def __dir__(self) -> list[str]:
         return [n for n in object.__dir__(self) if n.startswith("__") or n in _FOR_PEOPLE]
@@ -280,6 +281,9 @@ class Form:
         return (
             f"<form {self.kernel.name} over {', '.join(f.name for f in self.fields.values()) or 'no fields'}>"
         )
+
+
+FORMS: Registry[Form] = Registry()  # all, to ask which of them ran since a moment
 
 
 class AdjointForm:

@@ -6,45 +6,17 @@ taken to. The question costs the same however long the tape is.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 from dsim.diagnostics import Diagnostic, GradientError
 from dsim.diagnostics.places import caller
 from dsim.runtime import told
+from dsim.runtime.entries import Args, Call
 from dsim.runtime.fields import Field
+from dsim.runtime.forms import AdjointForm, Form
 from dsim.runtime.overlaps import Box, Held, Needs, outside
 from dsim.runtime.saved import Saved, Vault, Writer
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from dsim.runtime.contexts import Args
-    from dsim.runtime.forms import AdjointForm, Form
-
-
-@dataclass(eq=False, slots=True)
-class Call:
-    """A recorded launch: its adjoint and its arguments, and what was saved before it ran.
-
-    `own` is for its own adjoint, which runs on the values from before the launch; `before` is for the
-    adjoints of earlier calls. The adjoint is None where nothing varies.
-    """
-
-    form: Form
-    args: Args
-    adjoint: AdjointForm | None
-    own: Sequence[Saved] = ()
-    before: Sequence[Saved] = ()
-
-    @property
-    def name(self) -> str:
-        """The kernel's name."""
-        return self.form.kernel.name
-
-    def reads(self, region: Field, box: Box) -> Any:
-        """The statement because of which its adjoint needs `box` of a field."""
-        return None if self.adjoint is None else self.adjoint.reads.access(self.args, region, box)
 
 
 class Watched:

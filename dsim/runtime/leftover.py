@@ -8,52 +8,51 @@ to keep what it has; so nothing is said where a tape may go on from the state th
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
-from typing import TYPE_CHECKING
 
 from dsim.diagnostics import Diagnostic, Span
 from dsim.ir.nodes import Accumulate, Load, Store
 from dsim.runtime import changes
+from dsim.runtime.entries import Call
 from dsim.runtime.fields import Field
-from dsim.runtime.forms import Form
-from dsim.runtime.keeper import Call
+from dsim.runtime.forms import FORMS, Form
 from dsim.runtime.mirrors import Mirror
 from dsim.runtime.notices import warn
 from dsim.runtime.overlaps import Box, joined, meet, outside
+from dsim.runtime.record import Record
 from dsim.runtime.unreached import leading
-
-if TYPE_CHECKING:
-    from dsim.runtime.tape import Tape
+from dsim.runtime.write_clock import CLOCK
 
 _MOST_BOXES = 64  # of one field, before a program counts as one that goes on from its state
 
 
-def look(tape: Tape, sums: dict[Field, Accumulate]) -> list[Diagnostic]:
+def look(tape: Record, launched: Collection[Form], sums: dict[Field, Accumulate]) -> list[Diagnostic]:
     """What there is to say of those of `sums` that still hold what an earlier tape has added.
 
-    It is asked before the tape goes backwards, which writes to fields.
+    It is asked before the tape goes backwards, which writes to fields. In its block the forms `launched` were
+    launched; no gradient depends on some of them.
     """
     asked = [f for f in sums if f.summed]
     if not asked or not _counts(tape):
         return []
-    return [_diagnostic(f, sums[f].origin.span) for f in asked if _is_left(tape, f, sums)]
+    return [_diagnostic(f, sums[f].origin.span) for f in asked if _is_left(tape, launched, f, sums)]
 
 
-def note(tape: Tape, sums: Iterable[Field], said: Iterable[Diagnostic]) -> None:
+def note(tape: Record, sums: Iterable[Field], said: Iterable[Diagnostic]) -> None:
     """Notes what `tape`, which has gone backwards, has added to; and warns of what is to be `said`."""
     asked = [f for f in sums if f.summed is not None]
     if asked and _counts(tape):
-        now = changes.CLOCK.tick()
+        now = CLOCK.tick()
         for field in asked:
             field.summed = now
     warn(said)
 
 
-def _counts(tape: Tape) -> bool:
+def _counts(tape: Record) -> bool:
     """Whether what `tape` leaves stays, and all that it does can be seen."""
     return tape.outer is None and not changes.trying() and all(isinstance(e, Call) for e in tape.entries)
 
 
-def _is_left(tape: Tape, field: Field, sums: Collection[Field]) -> bool:
+def _is_left(tape: Record, launched: Collection[Form], field: Field, sums: Collection[Field]) -> bool:
     """Whether `field` holds what an earlier tape has left in it, by mistake; it is settled once."""
     before = field.summed
     if before is None or field.changed >= before or isinstance(field, Mirror):
@@ -61,19 +60,20 @@ def _is_left(tape: Tape, field: Field, sums: Collection[Field]) -> bool:
     field.summed = None
     calls = [e for e in tape.entries if isinstance(e, Call)]
     matters = not _stored(field, before) and field in leading(tape.loss, (c.form for c in calls))
-    return matters and not _goes_on(tape, calls, before, sums)
+    return matters and not _goes_on(tape, launched, before, sums)
 
 
 def _stored(field: Field, since: int) -> bool:
     """Whether a kernel that ran `since` sets `field`."""
-    ran = [form for form in changes.FORMS if form.ran >= since and field in form.written]
+    ran = [form for form in FORMS if form.ran >= since and field in form.written]
     return any(Store in form.touching[field] for form in ran)
 
 
-def _goes_on(tape: Tape, calls: list[Call], before: int, sums: Collection[Field]) -> bool:
+def _goes_on(tape: Record, launched: Collection[Form], before: int, sums: Collection[Field]) -> bool:
     """Whether the calls work on what those of the last tape have left, in a field that they write again."""
-    launched = (c.adjoint.launched for c in calls if c.adjoint is not None)
-    own = frozenset((*(c.form for c in calls), *launched, *tape.forms))
+    calls = [e for e in tape.entries if isinstance(e, Call)]
+    instead = (c.adjoint.launched for c in calls if c.adjoint is not None)
+    own = frozenset((*(c.form for c in calls), *instead, *launched))
     left = [f for f in _state(own) if f is not tape.loss and f not in sums]
     same = [f for f in left if changes.since(before, (f,), own) is None]
     recorded = {f for c in calls for f in c.form.written}

@@ -9,8 +9,8 @@ from dsim.diagnostics import Diagnostic, GradientError
 from dsim.runtime.fields import Field, kind_of
 
 
-def check(loss: Any) -> None:
-    """Refuses what is no single float with a gradient, of whatever shape."""
+def check(loss: Any) -> Field:
+    """`loss`, if it is a single float with a gradient, of whatever shape."""
     if not isinstance(loss, Field):
         raise GradientError(
             Diagnostic(
@@ -35,3 +35,4 @@ def check(loss: Any) -> None:
     if not loss.needs_grad:
         message = f"the loss{f' {loss.quoted}' if loss.root.given_name else ''} has no gradient"
         raise GradientError(Diagnostic("missing-gradient", message, help="declare it with `needs_grad=True`"))
+    return loss

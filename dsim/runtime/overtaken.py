@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from dsim.diagnostics import Diagnostic
 from dsim.diagnostics.places import caller
 from dsim.runtime import turns
 from dsim.runtime.notices import warn
 
-if TYPE_CHECKING:
-    from dsim.runtime.fields import Field
+
+class Derivative(Protocol):
+    """What is asked of a field that is a gradient or tangent."""
+
+    cleared: int
+
+    @property
+    def quoted(self) -> str:
+        """Its name for the middle of a sentence."""
+        ...
 
 
-def say_cleared(field: Field) -> None:
+def say_cleared(field: Derivative) -> None:
     """Warns, once, that another thread or task has set `field` to 0, if that is so."""
     if not turns.own(field.cleared):
         field.cleared = turns.current()
@@ -24,7 +32,7 @@ def say_cleared(field: Field) -> None:
         warn([Diagnostic("overtaken", message, caller(), help=advice)])
 
 
-def say_written(field: Field) -> None:
+def say_written(field: Derivative) -> None:
     """Warns that another thread or task has written to `field` since it was computed here."""
     message = f"{field.quoted} is what another thread or task has written since the block here ended"
     advice = "give each thread its own fields, or read it before another one may use them"

@@ -9,18 +9,16 @@ from __future__ import annotations
 import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from dsim.diagnostics import Span
 from dsim.runtime import hostops
+from dsim.runtime.contexts import Context
 from dsim.runtime.fields import Field
+from dsim.runtime.forms import Form
 from dsim.runtime.overlaps import Box, hull
-
-if TYPE_CHECKING:
-    from dsim.diagnostics import Span
-    from dsim.runtime.contexts import Context
-    from dsim.runtime.forms import Form
 
 _SLOTS = 64  # of the first block of a field; each further one has twice as many
 

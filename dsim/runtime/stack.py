@@ -14,37 +14,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any
 
-if TYPE_CHECKING:
-    import numpy as np
-
-    from dsim.runtime.components import Component
-    from dsim.runtime.fields import Field
-
-
-class Context(Protocol):
-    """What the fields need of an open context; `contexts.Context` is the whole of it."""
-
-    is_open: bool
-
-    def element_written(self, field: Field, index: tuple[int, ...], value: Any) -> None:
-        """Writes one number of `field`'s memory, on behalf of Python."""
-
-    def filled(self, field: Field | Component, values: tuple[Any, ...]) -> None:
-        """Sets every entry of `field` to `values` (its numbers in order), on behalf of Python."""
-
-    def copied(self, field: Field | Component, source: Field | Component) -> None:
-        """Sets `field` to `source`, on behalf of Python."""
-
-    def given(self, field: Field | Component, array: np.ndarray) -> None:
-        """Sets `field` to the numbers in `array`, on behalf of Python."""
-
-    def element_read(self, field: Field) -> None:
-        """Takes notice that Python read values of `field`."""
-
-
-Explanation = Callable[["Field"], None]
+Explanation = Callable[[Any], None]  # of a gradient or tangent
 
 # A context that ended elsewhere may still be in it: it passes everything on.
 STACK: ContextVar[tuple[Any, ...]] = ContextVar("dsim_contexts", default=())

@@ -17,9 +17,11 @@ from dsim.backends.locks import short_lock
 from dsim.diagnostics import Diagnostic, GradientError, LaunchError
 from dsim.ir.types import ScalarType
 from dsim.runtime import holders, turns
-from dsim.runtime.changes import CLOCK
+from dsim.runtime.overtaken import say_cleared
 from dsim.runtime.pressure import PRESSURE
 from dsim.runtime.registry import Registry
+from dsim.runtime.stack import explanation
+from dsim.runtime.write_clock import CLOCK
 
 BAR: tuple[str, ...] = ("bar",)
 DOT: tuple[str, ...] = ("dot",)
@@ -48,7 +50,7 @@ class Storage:
         self.dropped = False  # of a root: by `reset`
         self.touched = 0  # of a gradient or tangent: the turn in which it was written; 0: it is zero
         self.cleared = 0  # the turn in which a tape or forward mode has set it to zero
-        self.changed = 0  # when Python last wrote to it, on the clock of changes.py
+        self.changed = 0  # when Python last wrote to it, on the write clock
         self.shape: tuple[int, ...] = ()
         self.first: tuple[int, ...] = ()  # of a root: its first indices, when they are not 0
         self.node: Any = None  # of a root: where it is placed (layout.py)
@@ -206,6 +208,15 @@ class Storage:
         """Notes that its numbers were changed directly."""
         self.touched = turns.current()
         self.changed = CLOCK.now
+
+    def looked_at(self) -> None:
+        """Says why its numbers are zero, if that is known: a person wants to see them."""
+        if self.derivative:
+            if self.cleared and not self.touched:
+                say_cleared(self)
+            explain = explanation(self.derivative[-1])
+            if explain is not None:
+                explain(self)
 
     def require(self) -> np.ndarray:
         """Its memory.

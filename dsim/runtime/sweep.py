@@ -9,65 +9,19 @@ differentiated again.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Iterable, Sequence
+from typing import Any, Protocol
 
 from dsim.diagnostics import Diagnostic
 from dsim.runtime import hostops, turns, zeros
-from dsim.runtime.contexts import Args, Context
+from dsim.runtime.contexts import Context
+from dsim.runtime.entries import Call, Custom, Entry
 from dsim.runtime.fields import Field, companions_with_memory, foreign, youngest
-from dsim.runtime.forms import AdjointForm, Form
-from dsim.runtime.keeper import Call
+from dsim.runtime.forms import AdjointForm
 from dsim.runtime.notices import warn
 from dsim.runtime.once import kept
-from dsim.runtime.overlaps import Box
+from dsim.runtime.record import Record
 from dsim.runtime.saved import Saved
-
-if TYPE_CHECKING:
-    from dsim.runtime.tape import Tape
-
-
-class Custom:
-    """A recorded call of a function whose backward pass a person wrote.
-
-    That finds the fields which the function used as they were at its end.
-    """
-
-    def __init__(self, backward: Callable[[], None], name: str) -> None:
-        self.backward = backward
-        self.name = name
-        self._used: dict[tuple[Form, Args], None] = {}
-
-    def used(self, form: Form, args: Args) -> None:
-        """Notes a launch inside the function."""
-        self._used[form, args] = None
-
-    def regions(self, sums: bool) -> Iterator[tuple[Field, Box]]:
-        """What the launches read and stored, and with `sums` what they accumulated to."""
-        for form, args in self._used:
-            yield from form.loads.of(args)
-            yield from (form.writes if sums else form.stores).of(args)
-
-    def fields(self) -> Iterator[Field]:
-        """The fields that it touched."""
-        for form, _ in self._used:
-            yield from form.touching
-
-    def written(self) -> Iterator[Field]:
-        """Those that it wrote."""
-        for form, _ in self._used:
-            yield from form.written
-
-    def reads(self, region: Field, box: Box) -> Any:
-        """The statement in the function that touches `box` of a field."""
-        for form, args in self._used:
-            found = form.loads.access(args, region, box) or form.writes.access(args, region, box)
-            if found is not None:
-                return found
-        return None
-
-
-Entry = Call | Custom
 
 
 class Plan:
@@ -130,28 +84,28 @@ class Sweep:
         They look at every step, one after the other.
     """
 
-    def __init__(self, tape: Tape, seed: float = 1.0, observers: Sequence[Observer] = ()) -> None:
-        self._tape = tape
+    def __init__(self, record: Record, seed: float = 1.0, observers: Sequence[Observer] = ()) -> None:
+        self._record = record
         self._seed = seed
         self._observers = observers
-        adjoints = (e.adjoint for e in tape.entries if isinstance(e, Call))
+        adjoints = (e.adjoint for e in record.entries if isinstance(e, Call))
         self._adjoints = tuple(dict.fromkeys(a for a in adjoints if a is not None))
-        self._custom = any(isinstance(e, Custom) for e in tape.entries)
+        self._custom = any(isinstance(e, Custom) for e in record.entries)
         self._plan: Plan | None = None
-        self._nonzero: set[Field] = {tape.loss}
+        self._nonzero: set[Field] = {record.loss}
         self._anything = False  # a person's backward pass may have changed any gradient
 
     @property
     def reaches(self) -> bool:
         """Whether anything that was recorded writes the loss."""
-        return self._custom or any(self._tape.loss in a.outputs for a in self._adjoints)
+        return self._custom or any(self._record.loss in a.outputs for a in self._adjoints)
 
     def run(self) -> Sequence[tuple[Field, Field]]:
         """Goes backwards and leaves the gradients.
 
         Gives those that were there before and that it added to, each with a copy of what it was.
         """
-        loss = self._tape.loss
+        loss = self._record.loss
         if not self.reaches:
             warn([_unwritten(loss)])
             return ()
@@ -162,16 +116,16 @@ class Sweep:
         except BaseException:  # what stands there is no gradient
             for bar in plan.bars.values():
                 if not foreign(bar):
-                    self._tape.set_all(bar, 0.0)
+                    self._record.set_all(bar, 0.0)
             raise
         finally:
             for bar, kept in aside:
-                self._tape.pass_on(hostops.Add(bar, kept), ())
+                self._record.pass_on(hostops.Add(bar, kept), ())
         if plan.label != "bar":
             self._publish(plan)
-        self._tape.tell_outer(plan.bars)
+        self._record.tell_outer(plan.bars)
         if not self._custom:  # else a person's function decides what leads where
-            zeros.note_gradients(loss, (a.primal for a in self._adjoints), self._tape.read)
+            zeros.note_gradients(loss, (a.primal for a in self._adjoints), self._record.read)
         return aside
 
     def down(self, to: int = 0) -> None:
@@ -179,12 +133,12 @@ class Sweep:
 
         The fields are put back as they were at the end of the block.
         """
-        plan, vault = self.plan, self._tape.vault
+        plan, vault = self.plan, self._record.vault
         final = vault.final()
         try:
-            self._tape.set_all(plan.bars[self._tape.loss], self._seed)
-            for number in range(len(self._tape.entries) - 1, to - 1, -1):
-                self._step(number, self._tape.entries[number], plan)
+            self._record.set_all(plan.bars[self._record.loss], self._seed)
+            for number in range(len(self._record.entries) - 1, to - 1, -1):
+                self._step(number, self._record.entries[number], plan)
         finally:
             for region in final:
                 vault.put_back(*region)
@@ -210,8 +164,8 @@ class Sweep:
         if self._custom:  # a person's function may use the gradient of any field
             seen = (f for f in companions_with_memory("bar") if f.wanted and not foreign(f))
             others = [f.companion(f.derivative[:-1]) for f in seen]
-            return Plan(self._tape.loss, self._adjoints, others)
-        loss = self._tape.loss
+            return Plan(self._record.loss, self._adjoints, others)
+        loss = self._record.loss
         operations = youngest((loss, *(a.youngest for a in self._adjoints))).operations
         return kept(operations, "plans", Plans).plan(loss, self._adjoints)
 
@@ -222,7 +176,7 @@ class Sweep:
         if adjoint is not None and self._matters(adjoint):
             if label != adjoint.label:
                 adjoint = adjoint.primal.adjoint(adjoint.active, label, adjoint.entry)
-            self._tape.pass_on(adjoint.form, call.args)
+            self._record.pass_on(adjoint.form, call.args)
             self._nonzero.update(adjoint.targets)
         self._put_back(call.before)
 
@@ -232,7 +186,7 @@ class Sweep:
 
     def _put_back(self, saved: Sequence[Saved]) -> None:
         for s in saved:
-            self._tape.vault.put_back(s.field, s.box, s.values)
+            self._record.vault.put_back(s.field, s.box, s.values)
 
     def _backward_of_a_person(self, call: Custom, plan: Plan) -> None:
         """Calls what a person wrote, with this sweep's adjoints in the fields' ``.grad``."""
@@ -254,7 +208,7 @@ class Sweep:
 
     def _call(self, call: Custom) -> None:
         """Calls it; NumPy's arrays are to it, as fields are, what they were at the end of its function."""
-        outermost: Context = self._tape
+        outermost: Context = self._record
         while outermost.outer is not None:
             outermost = outermost.outer
         with outermost.mirrors.shown(call.fields()):
@@ -263,11 +217,11 @@ class Sweep:
     def _copied(self, field: Field) -> Field:
         kept = Field(field.dtype, field.entry_shape, f"kept_{field.root.given_name or 'field'}")
         kept.allocate(field.shape)
-        self._tape.pass_on(hostops.Copy(kept, field), ())
+        self._record.pass_on(hostops.Copy(kept, field), ())
         return kept
 
     def _copy(self, target: Field, source: Field) -> None:
-        self._tape.pass_on(hostops.Copy(target, source), ())
+        self._record.pass_on(hostops.Copy(target, source), ())
         target.touched = turns.current()
 
     def _put_aside(self, plan: Plan) -> list[tuple[Field, Field]]:
@@ -279,12 +233,12 @@ class Sweep:
             if bar.touched and bar.wanted and not self._is_inner_result(bar):
                 aside.append((bar, self._copied(bar)))
             if bar.touched:
-                self._tape.set_all(bar, 0.0)
+                self._record.set_all(bar, 0.0)
         return aside
 
     def _is_inner_result(self, bar: Field) -> bool:
         """Whether `bar` holds the gradient of a tape inside this one, which gives way to this one's."""
-        return self._tape.clears and bar in self._tape.inner_results
+        return self._record.clears and bar in self._record.inner_results
 
     def _publish(self, plan: Plan) -> None:
         """Puts the result where a person looks for it."""
@@ -293,7 +247,7 @@ class Sweep:
             inner = self._is_inner_result(public)  # which this one takes the place of, also when it is 0
             if public.wanted and (bar.touched or inner):
                 kind = hostops.Copy if inner else hostops.Add
-                self._tape.pass_on(hostops.form(kind, public, bar), ())
+                self._record.pass_on(hostops.form(kind, public, bar), ())
                 public.touched = turns.current()
 
 

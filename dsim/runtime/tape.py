@@ -7,7 +7,7 @@ read: then the values are saved first (`saved.py`), or the call is refused. Goin
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from threading import get_ident
 from types import TracebackType
 from typing import Self
@@ -21,22 +21,25 @@ from dsim.runtime import again as revisit
 from dsim.runtime import changes, contents, cut, leftover, told, zeros
 from dsim.runtime.calls import Calls, RecordedCall
 from dsim.runtime.claims import claim, clear_foreign, needed, refuse_needed
-from dsim.runtime.contexts import Args, Context
+from dsim.runtime.contexts import Args
 from dsim.runtime.differences import GradientCheck, check_tape
+from dsim.runtime.entries import Call, Custom
 from dsim.runtime.fields import Field, begin_turn
 from dsim.runtime.finite import Finder, NotFinite
 from dsim.runtime.forms import AdjointForm, Form
-from dsim.runtime.keeper import Call, Keeper, Watched
+from dsim.runtime.keeper import Keeper, Watched
 from dsim.runtime.loss import check as check_loss
 from dsim.runtime.notices import warn
-from dsim.runtime.profile import Profile, Profiler, Timer
+from dsim.runtime.profile import Profile
+from dsim.runtime.profiling import Profiler, Timer
+from dsim.runtime.record import Record
 from dsim.runtime.replays import Recorder
-from dsim.runtime.saved import Report, Vault
+from dsim.runtime.saved import Report
 from dsim.runtime.stack import opened
-from dsim.runtime.sweep import Custom, Entry, Observer, Sweep
+from dsim.runtime.sweep import Observer, Sweep
 
 
-class Tape(Context):
+class Tape(Record):
     """Records launches, and at its end puts the gradient of `loss` into the fields' `.grad`.
 
     Parameters
@@ -73,8 +76,6 @@ class Tape(Context):
         What was recorded; ``print(tape)`` shows it as a table, with repeats folded.
     check : GradientCheck or None
         What `grad_check` has found.
-    not_finite : NotFinite or None
-        What `find_nan` has found.
 
     Raises
     ------
@@ -125,28 +126,17 @@ class Tape(Context):
         budget: int | None = None,
         profile: bool = False,
     ) -> None:
-        super().__init__()
-        check_loss(loss)
+        super().__init__(check_loss(loss), clear_gradients)
         if on_overwrite not in ("save", "error"):
             raise ValueError(f'on_overwrite must be "save" or "error", not {on_overwrite!r}')
-        self.loss: Field = loss  # type: ignore[assignment]
-        self.clears = clear_gradients
-        self.entries: list[Entry] = []
         self._active: set[Field] = set()  # beside those with a gradient
         self._written: set[Field] = set()
         self._spared: set[Field] = set()  # gradients that it does not set to 0: a tape around it needs them
         self._watched: dict[Form, Watched] = {}
         self._sums: dict[Field, Accumulate] = {}
-        self._keeper = Keeper(Vault(self), on_overwrite == "save" and not validation, budget)
+        self._keeper = Keeper(self.vault, on_overwrite == "save" and not validation, budget)
         self._custom: Custom | None = None  # the person's function that is running
         self._failed = False
-        self.read: set[Field] = set()  # into Python, and it was told
-        self.inner_results: set[Field] = set()  # gradients that a tape inside this one left
-        self.left: Sequence[tuple[Field, Field]] = ()  # gradients that the block itself wrote, and copies
-        self.ended: int | None = None  # when the block came to its end, on the clock of changes.py
-        self.lost: set[Field] = set()  # put back since as they were before calls of the block
-        self.not_finite: NotFinite | None = None
-        self.profiled: Profile | None = None
         self._timer = Timer(self.entries) if profile else None
         self._finder = Finder(self) if find_nan else None
         self._probes = [p for p in (self._timer, self._finder) if p is not None]
@@ -210,12 +200,12 @@ class Tape(Context):
             raise GradientError(
                 Diagnostic("not-differentiable", message, help="let the error leave the `with` block")
             )
-        left = leftover.look(self, self._sums) if self._sums else []
+        left = leftover.look(self, self._watched, self._sums) if self._sums else []
         self.ended = changes.ended(self)
         zeros.forget("bar")  # on the way back gradients begin at 0
         observers: list[Observer] = []
         if self._timer is not None:
-            self.profiled = Profile(self.calls, self._timer.seconds)
+            self.profiled = Profile(self.calls.starts, self._timer.seconds)
             observers.append(Profiler(self.profiled, self.calls))
         if self._finder is not None:
             observers.append(self._finder)
@@ -234,6 +224,11 @@ class Tape(Context):
     def calls(self) -> Calls:
         """What was recorded, call by call."""
         return Calls(self)
+
+    @property
+    def not_finite(self) -> NotFinite | None:
+        """What `find_nan` has found."""
+        return None if self._finder is None else self._finder.found
 
     @outermost
     def backward(self, seed: float = 1.0) -> None:
@@ -382,11 +377,6 @@ class Tape(Context):
         watched = self._watched[form] = self._keeper.watch(form, plan)
         return watched
 
-    @property
-    def forms(self) -> Iterable[Form]:
-        """What was launched, also what no gradient depends on."""
-        return self._watched
-
     def active_keys(self, form: Form) -> frozenset[MemoryKey]:
         """The memories of `form` that carry adjoints: those with a gradient, and those written from such."""
         return frozenset(m.key for m, f in form.floats if f in self._active or f.needs_grad)
@@ -402,17 +392,9 @@ class Tape(Context):
     def _inside_another(self) -> bool:
         """Whether a tape further out will differentiate this one's backward pass."""
         context = self.outer
-        while context is not None and not isinstance(context, Tape):
+        while context is not None and not isinstance(context, Record):
             context = context.outer
         return context is not None
-
-    def tell_outer(self, fields: Iterable[Field]) -> None:
-        """Lets the tapes around know that the gradients of `fields` are this one's result."""
-        context = self.outer
-        while context is not None:
-            if isinstance(context, Tape):
-                context.inner_results.update(f.companion((*f.derivative, "bar")) for f in fields)
-            context = context.outer
 
     # -- gradients that a person gives
 
@@ -434,16 +416,6 @@ class Tape(Context):
     # -- what was saved
 
     @property
-    def saved_bytes(self) -> int:
-        """How many bytes of overwritten values were saved."""
-        return self.vault.bytes
-
-    @property
     def saved(self) -> Report:
         """What was saved, by which line, for which reader."""
         return told.saved(self.vault.all)
-
-    @property
-    def vault(self) -> Vault:
-        """Where saved values lie."""
-        return self._keeper.vault

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dsim.analysis.rules import Overwrite
 from dsim.autodiff import Lost
@@ -12,11 +12,9 @@ from dsim.diagnostics import AccessRuleError, Diagnostic, Label, Span
 from dsim.ir.nodes import Accumulate, Load, Statement, Store
 from dsim.ir.show import ACCUMULATE_SIGNS
 from dsim.runtime.fields import Field
+from dsim.runtime.forms import Form
 from dsim.runtime.overlaps import Box, Held, element
 from dsim.runtime.saved import Report, Row, Saved
-
-if TYPE_CHECKING:
-    from dsim.runtime.forms import Form
 
 _WORDS = {"bar": "grad", "dot": "dual"}
 
