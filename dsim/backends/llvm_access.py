@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from dsim.backends.llvm_integers import widened
-from dsim.backends.llvm_memory import Length, Place, clamped, element, fetch, put, reach, scattered
+from dsim.backends.llvm_memory import clamped, element, fetch, put, reach, scattered
+from dsim.backends.llvm_places import Length, Place
 from dsim.backends.llvm_primitives import binary
 from dsim.backends.llvm_text import TYPE, number
 from dsim.backends.llvm_writer import Writer
@@ -144,7 +145,7 @@ def accumulate(w: Writer, s: Accumulate) -> None:
             olds.append(fetch(w, place, address))
             return
         if register is not None:
-            register.add(w, value, place.memory.type)
+            register.add(w.f, w.target, value, place.memory.type)
             return
         if place.atomic:
             old = w.target.accumulate(w.f, s.op, place.memory.type, address, value, s.old is not None)

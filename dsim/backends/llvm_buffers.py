@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from dsim.backends import llvm_frame as frame
 from dsim.backends import llvm_journals
-from dsim.backends.llvm_memory import Place, dense_strides
+from dsim.backends.llvm_places import Length, Place, dense_strides
 from dsim.backends.llvm_text import PLAIN, WIDTH, Function
-from dsim.backends.llvm_writer import Held, Length, Writer
+from dsim.backends.llvm_writer import Held, Writer
 from dsim.ir.nodes import Alloc, Atom, Block, Const, For, Journal, Memory, While
 from dsim.ir.walk import blocks, statements
 

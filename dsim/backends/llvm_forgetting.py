@@ -9,7 +9,7 @@ Not its job: how journals are kept otherwise (`llvm_journals`).
 
 from __future__ import annotations
 
-from dsim.backends.llvm_memory import Place
+from dsim.backends.llvm_places import Place
 from dsim.backends.llvm_text import WIDTH, Function
 
 ENTRIES, LENGTH, ROOM, MARKED = range(4)  # a journal's words

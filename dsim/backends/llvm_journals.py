@@ -12,7 +12,7 @@ from dsim.backends import llvm_forgetting
 from dsim.backends import llvm_frame as frame
 from dsim.backends.llvm_access import guarded
 from dsim.backends.llvm_forgetting import ENTRIES, ENTRY, LENGTH, MARKED, ROOM
-from dsim.backends.llvm_memory import Place
+from dsim.backends.llvm_places import Place
 from dsim.backends.llvm_text import PLAIN, STORED, WIDTH, Function
 from dsim.backends.llvm_writer import Held, Writer
 from dsim.ir.nodes import Forget, Journal, Mark, Record, Rewind

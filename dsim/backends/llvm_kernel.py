@@ -14,7 +14,7 @@ from typing import Literal
 from dsim.backends import llvm_buffers, llvm_stops
 from dsim.backends import llvm_frame as frame
 from dsim.backends.llvm_frame import Layout
-from dsim.backends.llvm_memory import Place, dense_strides
+from dsim.backends.llvm_places import Place, dense_strides
 from dsim.backends.llvm_statements import HANDLERS
 from dsim.backends.llvm_text import Function, Module
 from dsim.backends.llvm_writer import Messages, Writer

@@ -7,10 +7,11 @@ from dataclasses import replace
 
 from dsim.backends import llvm_ranges, llvm_stops, llvm_windows
 from dsim.backends.llvm_cost import known_trips
+from dsim.backends.llvm_places import Length
 from dsim.backends.llvm_text import TYPE, Function
 from dsim.backends.llvm_windows import Windows
 from dsim.backends.llvm_wrapping import wraps
-from dsim.backends.llvm_writer import Length, Writer
+from dsim.backends.llvm_writer import Writer
 from dsim.ir.nodes import Const, For, If, Var, While
 from dsim.ir.ranges import MOST
 

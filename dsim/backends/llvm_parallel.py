@@ -15,9 +15,10 @@ from dsim.backends import llvm_buffers, llvm_dispatch, llvm_loops, llvm_partials
 from dsim.backends import llvm_frame as frame
 from dsim.backends.llvm_cost import known_trips
 from dsim.backends.llvm_kernel import KernelWriter, Task, close_body
+from dsim.backends.llvm_places import Length
 from dsim.backends.llvm_plans import PrivateCopy, Schedule, chunk_count
 from dsim.backends.llvm_text import FLAGS, PLAIN, STORED, WIDTH, Function
-from dsim.backends.llvm_writer import Length, Writer
+from dsim.backends.llvm_writer import Writer
 from dsim.ir.ranges import MOST
 from dsim.ir.types import ScalarType
 

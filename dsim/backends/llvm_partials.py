@@ -14,7 +14,8 @@ import numpy as np
 
 from dsim.analysis.reductions import Reductions
 from dsim.backends.llvm_integers import cast
-from dsim.backends.llvm_memory import Place, Register, clamped, element, fetch, put
+from dsim.backends.llvm_memory import clamped, element, fetch, put
+from dsim.backends.llvm_places import Place, Register
 from dsim.backends.llvm_primitives import binary
 from dsim.backends.llvm_text import TYPE, number
 from dsim.backends.llvm_writer import Writer

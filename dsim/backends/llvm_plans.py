@@ -13,8 +13,8 @@ from dsim.analysis.affine import Affine
 from dsim.analysis.writes import Plan
 from dsim.backends import llvm_partials
 from dsim.backends.llvm_cost import cost
-from dsim.backends.llvm_memory import dense_strides
 from dsim.backends.llvm_partials import Partial
+from dsim.backends.llvm_places import dense_strides
 from dsim.ir.nodes import Accumulate, For, Kernel, Load, Memory, MemoryKey, Store, Var
 from dsim.ir.walk import statements
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from dsim.backends.llvm_places import Length
 from dsim.backends.llvm_text import Function
-from dsim.backends.llvm_writer import Length, Writer
+from dsim.backends.llvm_writer import Writer
 from dsim.ir.nodes import Const, For
 from dsim.ir.ranges import MOST
 from dsim.ir.types import ScalarType, u64

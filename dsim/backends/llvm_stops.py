@@ -18,8 +18,9 @@ from collections.abc import Callable
 from dsim.backends import llvm_frame as frame
 from dsim.backends import llvm_ranges
 from dsim.backends.llvm_cost import cost, known_trips, one
+from dsim.backends.llvm_places import Length
 from dsim.backends.llvm_text import TYPE, Function, Module
-from dsim.backends.llvm_writer import Length, Writer
+from dsim.backends.llvm_writer import Writer
 from dsim.ir.nodes import Accumulate, Block, Const, For, If, Let, Load, Store, Var, While
 from dsim.ir.walk import binds, statements
 

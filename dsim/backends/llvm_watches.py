@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dsim.backends.llvm_memory import Place
+from dsim.backends.llvm_places import Place
 from dsim.backends.llvm_text import TYPE, Module
 from dsim.backends.llvm_writer import Messages, Writer
 from dsim.ir.nodes import Watch

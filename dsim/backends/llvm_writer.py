@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from dsim.backends import llvm_frame as frame
 from dsim.backends.llvm_integers import widened
+from dsim.backends.llvm_places import Length, Place
 from dsim.backends.llvm_text import PLAIN, TYPE, Function, constant
 from dsim.backends.target import Target
 from dsim.ir.nodes import (
@@ -33,10 +34,6 @@ from dsim.ir.nodes import (
 )
 from dsim.ir.types import i64
 
-if TYPE_CHECKING:
-    from dsim.backends.llvm_memory import Place
-
-Length = int | str
 FaultKind = Literal["bounds", "assertion", "memory"]
 Handler = Callable[["Writer", Any], None]
 Deferred = Callable[[str], None]

@@ -150,7 +150,7 @@ def machine(kernel: Kernel, backend: str, checked: bool) -> Machine:
     return BACKENDS[backend](kernel, checked)
 
 
-def _compiled(kernel: Kernel, checked: bool) -> cpu.Compiled:
+def _compiled(kernel: Kernel, checked: bool) -> cpu.Machine:
     chosen = current()
     threads = min(chosen.threads, thread_count()) if chosen.threads > 0 else thread_count()
     at_once = MOST_CHUNKS if chosen.deterministic else threads

@@ -11,7 +11,8 @@ import pytest
 
 from dsim.analysis.bounds import bounds
 from dsim.backends import llvm_plans
-from dsim.backends.cpu import Compiled, compile_kernel
+from dsim.backends.cpu import compile_kernel
+from dsim.backends.cpu_compiled import Compiled
 from dsim.backends.faults import Fault
 from dsim.backends.python_source import run
 from dsim.ir.nodes import Kernel, Memory

@@ -5,7 +5,7 @@ import numpy as np
 import dsim as ds
 from dsim import frontend
 from dsim.backends import llvm
-from dsim.backends.cpu import _TARGET
+from dsim.backends.cpu_compiled import _TARGET
 from dsim.backends.llvm_kernel import Wishes
 from dsim.ir.nodes import Watch
 from dsim.ir.types import f64

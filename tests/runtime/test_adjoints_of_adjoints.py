@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import dsim as ti
-from dsim.runtime import forms, settings
+from dsim.runtime import programs, settings
 from tests.corpus import test_second_order as second_order
 from tests.corpus.matrix import Trial
 
@@ -163,7 +163,7 @@ def test_everything_is_left_as_it_was():
 )  # fmt: skip
 def test_it_is_what_an_adjoint_made_statement_by_statement_gives(name, monkeypatch):
     wanted = second_order._reverse_over_reverse(Trial(name, "f64"))
-    monkeypatch.setattr(forms, "writes_again", lambda kernel: True)
+    monkeypatch.setattr(programs, "writes_again", lambda kernel: True)
     found = second_order._reverse_over_reverse(Trial(name, "f64"))
     np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-11)
 

@@ -115,7 +115,7 @@ def test_a_kernel_is_compiled_once() -> None:
         for i in x:
             x[i] *= 2.0
 
-    forms = together(4, lambda _: (double.primal, double.adjoint, double.primal.machine))
+    forms = together(4, lambda _: (double.primal, double.adjoint, double.primal.program.machine))
     assert len(set(map(id, (f for f, _, _ in forms)))) == 1
     assert len(set(map(id, (a for _, a, _ in forms)))) == 1
     assert len(set(map(id, (m for _, _, m in forms)))) == 1
