@@ -164,7 +164,7 @@ def test_saved_values_go_with_the_last_name(s, options):
 def test_the_sequence_of_calls_keeps_its_tape(s):
     with collector_off():
         calls = _reverse(s).calls
-        tape = weakref.ref(calls._tape)
+        tape = weakref.ref(calls._record)
         assert len(calls) == 8
         assert tape() is not None
         del calls
