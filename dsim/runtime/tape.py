@@ -137,6 +137,7 @@ class Tape(Record):
         self._keeper = Keeper(self.vault, on_overwrite == "save" and not validation, budget)
         self._custom: Custom | None = None  # the person's function that is running
         self._failed = False
+        self._launches = 0  # that were begun
         self._timer = Timer(self.entries) if profile else None
         self._finder = Finder(self) if find_nan else None
         self._probes = [p for p in (self._timer, self._finder) if p is not None]
@@ -309,12 +310,14 @@ class Tape(Record):
         """Records the launch and passes it on."""
         if get_ident() != self._thread:
             return self.elsewhere(form, args)
+        self._launches += 1
+        number = self._launches
         try:
             watched = self._watched[form]
         except KeyError:
             watched = self._watch(form)
         if self._custom is not None:
-            result = self._recorded(self, watched, Call(form, args, None))
+            result = self._recorded(self, watched, Call(form, args, None), number)
             self._custom.used(form, args)
             return result
         if watched.parts:
@@ -325,9 +328,9 @@ class Tape(Record):
         adjoint = watched.adjoint
         if adjoint is not None and not adjoint.keeps:
             raise told.own(adjoint.conflicts, adjoint.lost)
-        return self._recorded(self, watched, Call(form, args, adjoint))
+        return self._recorded(self, watched, Call(form, args, adjoint), number)
 
-    def _record(self, watched: Watched, call: Call) -> Args:
+    def _record(self, watched: Watched, call: Call, number: int) -> Args:
         adjoint, args = call.adjoint, call.args
         if watched.clashes(args):
             self._keeper.save(call)
@@ -341,12 +344,15 @@ class Tape(Record):
         if adjoint is not None and watched.noted is not None:
             watched.noted(args)
             self._keeper.noted.append(call)
+        if self._launches != number:
+            self._failed = True
+            raise told.interleaved(call.form)
         return result
 
-    def _record_probed(self, watched: Watched, call: Call) -> Args:
+    def _record_probed(self, watched: Watched, call: Call, number: int) -> Args:
         for probe in self._probes:
             probe.before(call)
-        result = self._record(watched, call)
+        result = self._record(watched, call, number)
         for probe in self._probes:
             probe.after(call)
         return result

@@ -8,7 +8,8 @@ from typing import Any
 
 from dsim.analysis.rules import Overwrite
 from dsim.autodiff import Lost
-from dsim.diagnostics import AccessRuleError, Diagnostic, Label, Span
+from dsim.diagnostics import AccessRuleError, Diagnostic, GradientError, Label, Span
+from dsim.diagnostics.places import caller
 from dsim.ir.nodes import Accumulate, Load, Statement, Store
 from dsim.ir.show import ACCUMULATE_SIGNS
 from dsim.runtime.fields import Field
@@ -22,6 +23,13 @@ _WORDS = {"bar": "grad", "dot": "dual"}
 def own(conflicts: Iterable[Overwrite], lost: Iterable[Lost]) -> AccessRuleError:
     """A kernel overwrites what its own adjoint reads."""
     return AccessRuleError(*own_diagnostics(conflicts, lost))
+
+
+def interleaved(form: Form) -> GradientError:
+    """Something was launched before the record of a launch was whole."""
+    message = f"a signal handler or a finalizer launched something while `{form.kernel.name}` was recorded"
+    advice = "launch it behind the `with` block: a tape has to know which of two launches came first"
+    return GradientError(Diagnostic("not-differentiable", message, caller(), help=advice))
 
 
 def own_diagnostics(

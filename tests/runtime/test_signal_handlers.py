@@ -8,6 +8,7 @@ import pytest
 
 import dsim as ti
 from dsim.runtime import aliases, contexts, holders, storage
+from dsim.runtime.tape import Tape
 
 
 class At:
@@ -123,3 +124,56 @@ def test_masked_arrays_are_not_imported_to_ask_for_them():
     program = "import sys, numpy, dsim as ti; x = ti.field(ti.f64, 2); x.from_numpy(numpy.ones(2))"
     run = [sys.executable, "-c", f"{program}; print('numpy.ma' in sys.modules)"]
     assert subprocess.run(run, capture_output=True, text=True, check=True).stdout == "False\n"
+
+
+@pytest.mark.parametrize("functions", [(Tape.launch,), (Tape._record,), (Tape._watch,)])
+def test_what_is_launched_while_a_launch_is_recorded_is_in_order_or_refused(functions):
+    x, y, total = (ti.field(ti.f64, shape=(), needs_grad=True) for _ in range(3))
+
+    @ti.kernel
+    def square():
+        y[None] = x[None] ** 2
+
+    @ti.kernel
+    def change():
+        x[None] *= 3.0
+        y[None] *= y[None]
+
+    @ti.kernel
+    def end():
+        total[None] += y[None] ** 2 * x[None]
+
+    def program(at, then):
+        """The loss, where `change` comes at a moment of `then`."""
+        seen = []
+
+        def handler():
+            seen.append(0)
+            if len(seen) == at:
+                change()
+
+        x[None], y[None] = 1.5, 0.5
+        with ti.Tape(total):
+            change()
+            with At(handler, *functions):
+                then()
+            end()
+        return len(seen)
+
+    def twice():
+        square()
+        square()
+
+    refused = []
+    moments = program(0, twice)
+    for at in range(1, moments + 1):
+        try:
+            program(at, twice)
+        except ti.GradientError as error:
+            refused.append(str(error))
+            continue
+        # The loss is a multiple of x^5 where `change` came before a `square`, and of x^9 where it came last.
+        power = 5.0 if total[None] == pytest.approx(x[None] ** 5) else 9.0
+        assert x.grad[None] == pytest.approx(power * total[None] / 1.5), at
+    assert refused
+    assert all("signal handler" in text for text in refused)
