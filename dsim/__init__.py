@@ -176,14 +176,14 @@ from dsim.diagnostics import (
     NonFiniteError,
 )
 from dsim.linalg import eig, polar_decompose, solve, svd, sym_eig
-from dsim.runtime.custom import grad_for, grad_replaced, no_grad
-from dsim.runtime.forward_mode import ForwardMode as FwdMode
-from dsim.runtime.gradient_check import check_grad
-from dsim.runtime.gradients import clear_all_gradients
-from dsim.runtime.ndarrays import Ndarray
-from dsim.runtime.notices import DsimWarning, GradientWarning
-from dsim.runtime.struct_fields import StructField
-from dsim.runtime.tape import Tape
+from dsim.runtime.fields.ndarrays import Ndarray
+from dsim.runtime.fields.struct_fields import StructField
+from dsim.runtime.recording.forward_mode import ForwardMode as FwdMode
+from dsim.runtime.recording.gradients import clear_all_gradients
+from dsim.runtime.state.notices import DsimWarning, GradientWarning
+from dsim.runtime.tapes.custom import grad_for, grad_replaced, no_grad
+from dsim.runtime.tapes.gradient_check import check_grad
+from dsim.runtime.tapes.tape import Tape
 
 if _TYPE_CHECKING:
     from dsim.gui import GUI as GUI

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings as examples
 
-from dsim.runtime import settings
+from dsim.runtime.state import settings
 
 examples.register_profile("steady", derandomize=True, database=None)
 examples.load_profile("steady")

@@ -1,11 +1,11 @@
 """Differentiation: tapes, forward mode, gradients that a person gives, and none."""
 
 from dsim.api.kernels import forward, grad
-from dsim.runtime.custom import grad_for, grad_replaced, no_grad, stop_grad
-from dsim.runtime.forward_mode import ForwardMode as FwdMode
-from dsim.runtime.gradient_check import check_grad
-from dsim.runtime.gradients import clear_all_gradients
-from dsim.runtime.tape import Tape
+from dsim.runtime.recording.forward_mode import ForwardMode as FwdMode
+from dsim.runtime.recording.gradients import clear_all_gradients
+from dsim.runtime.tapes.custom import grad_for, grad_replaced, no_grad, stop_grad
+from dsim.runtime.tapes.gradient_check import check_grad
+from dsim.runtime.tapes.tape import Tape
 
 __all__ = [
     "FwdMode",

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dsim.diagnostics import Diagnostic, LaunchTypeError
-from dsim.runtime import host_orders
-from dsim.runtime.fields import Field, kind_of
+from dsim.runtime.fields.fields import Field, kind_of
+from dsim.runtime.launching import host_orders
 
 
 def parallel_sort(keys: Field, values: Field | None = None) -> None:

@@ -1,6 +1,6 @@
 """The axes of fields: ``root.dense(ij, (n, m))``."""
 
-from dsim.runtime.layout import axes
+from dsim.runtime.fields.layout import axes
 
 i, j, k, l = (axes(n) for n in range(4))  # noqa: E741 (Taichi's names)
 ij, ik, il, jk, jl, kl = axes(0, 1), axes(0, 2), axes(0, 3), axes(1, 2), axes(1, 3), axes(2, 3)

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from typing import Any
 
 from dsim.api.functions import builtin
-from dsim.runtime.settings import current
-from dsim.runtime.values import Array
+from dsim.runtime.fields.values import Array
+from dsim.runtime.state.settings import current
 
 
 def _entrywise(one: Callable[..., Any], *args: Any) -> Any:

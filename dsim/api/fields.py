@@ -10,9 +10,10 @@ from dsim.frontend.matrices import METHODS
 from dsim.frontend.struct_types import StructType
 from dsim.frontend.types import MatrixType, entry_shape
 from dsim.ir.types import ScalarType, from_numpy
-from dsim.runtime import layout, settings, values
-from dsim.runtime.fields import BAR, DOT, Field
-from dsim.runtime.ndarrays import Ndarray
+from dsim.runtime.fields import layout, values
+from dsim.runtime.fields.fields import BAR, DOT, Field
+from dsim.runtime.fields.ndarrays import Ndarray
+from dsim.runtime.state import settings
 
 
 @outermost

@@ -16,8 +16,9 @@ import numpy as np
 
 from dsim.ir import arithmetic
 from dsim.ir.types import ScalarType
-from dsim.runtime import custom, settings
-from dsim.runtime.values import Array
+from dsim.runtime.fields.values import Array
+from dsim.runtime.state import settings
+from dsim.runtime.tapes import custom
 
 Function = Callable[..., Any]
 FUNCTIONS: dict[str, Function] = {}

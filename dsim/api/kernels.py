@@ -14,9 +14,9 @@ from dsim.diagnostics.frames import outermost
 from dsim.frontend import callables, source
 from dsim.frontend.own import Rules
 from dsim.frontend.types import Template
-from dsim.runtime.kernel import Kernel
-from dsim.runtime.methods import bound_once
-from dsim.runtime.references import ByName
+from dsim.runtime.kernels.kernel import Kernel
+from dsim.runtime.kernels.methods import bound_once
+from dsim.runtime.state.references import ByName
 
 template = Template
 

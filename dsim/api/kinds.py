@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dsim.runtime import fields, struct_fields
-from dsim.runtime.ndarrays import Ndarray
+from dsim.runtime.fields import fields, struct_fields
+from dsim.runtime.fields.ndarrays import Ndarray
 
 
 class _Kind(type):

@@ -8,10 +8,11 @@ from typing import Any
 
 from dsim.diagnostics.frames import outermost
 from dsim.ir.types import ScalarType
-from dsim.runtime import layout, randomness, settings
-from dsim.runtime.settings import LOOP_MEMORY, Settings
-from dsim.runtime.stack import opened
-from dsim.runtime.storage import drop_all
+from dsim.runtime.fields import layout
+from dsim.runtime.fields.storage import drop_all
+from dsim.runtime.state import randomness, settings
+from dsim.runtime.state.settings import LOOP_MEMORY, Settings
+from dsim.runtime.state.stack import opened
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,13 +10,13 @@ import numpy as np
 from dsim import frontend
 from dsim.frontend.own import Rules
 from dsim.ir.types import ScalarType, f64, u1
-from dsim.runtime import agreement
-from dsim.runtime.fields import Field
-from dsim.runtime.forms import Form
-from dsim.runtime.programs import Program
-from dsim.runtime.settings import current
-from dsim.runtime.structs import HostStruct
-from dsim.runtime.values import Array
+from dsim.runtime.driver import rule_consistency
+from dsim.runtime.driver.programs import Program
+from dsim.runtime.fields.fields import Field
+from dsim.runtime.fields.structs import HostStruct
+from dsim.runtime.fields.values import Array
+from dsim.runtime.launching.forms import Form
+from dsim.runtime.state.settings import current
 
 _BY_POSITION = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
 
@@ -84,7 +84,7 @@ def check(func: Any, args: tuple[Any, ...], tolerance: float) -> None:
     lowered = frontend.lower_call(func, params, types)
     fields = {n: f.root for n, f in lowered.fields.items() if isinstance(f, Field)}
     buffers = Form(Program(lowered.kernel, "reference"), fields).buffers()
-    agreement.check_at(name, lowered, values, buffers, tolerance)
+    rule_consistency.check_at(name, lowered, values, buffers, tolerance)
 
 
 def _numbers(value: Any) -> np.ndarray | None:

@@ -12,10 +12,11 @@ from dsim.api.fields import made_of, type_of
 from dsim.diagnostics.frames import outermost
 from dsim.frontend import struct_types
 from dsim.frontend.types import MatrixType
-from dsim.runtime import layout, settings
-from dsim.runtime.kernel import Kernel
-from dsim.runtime.struct_fields import FOR_PEOPLE, StructField
-from dsim.runtime.structs import RESERVED, HostStruct, check_names, no_member
+from dsim.runtime.fields import layout
+from dsim.runtime.fields.struct_fields import FOR_PEOPLE, StructField
+from dsim.runtime.fields.structs import RESERVED, HostStruct, check_names, no_member
+from dsim.runtime.kernels.kernel import Kernel
+from dsim.runtime.state import settings
 
 METHODS = "__struct_methods"  # the keyword of Taichi's
 

@@ -45,11 +45,11 @@ from dsim.frontend.types import (
     numbers_of,
     scalar_type,
 )
-from dsim.runtime import settings
-from dsim.runtime.fields import Field
-from dsim.runtime.host_numbers import say_wraps
-from dsim.runtime.ndarrays import Ndarray
-from dsim.runtime.values import Array
+from dsim.runtime.fields.fields import Field
+from dsim.runtime.fields.host_numbers import say_wraps
+from dsim.runtime.fields.ndarrays import Ndarray
+from dsim.runtime.fields.values import Array
+from dsim.runtime.state import settings
 
 template = Template
 

@@ -16,7 +16,7 @@ from PIL import Image
 
 from dsim.gui.colors import to_bytes
 from dsim.gui.screen import NoScreen, current
-from dsim.runtime.fields import Field
+from dsim.runtime.fields.fields import Field
 
 _MODES = {1: "L", 3: "RGB", 4: "RGBA"}
 

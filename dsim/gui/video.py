@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from dsim.gui.images import imwrite
-from dsim.runtime.fields import Field
-from dsim.runtime.notices import DsimWarning
+from dsim.runtime.fields.fields import Field
+from dsim.runtime.state.notices import DsimWarning
 
 _NAME = "%06d.png"
 _NO_FFMPEG = "an MP4 needs the program ffmpeg, which is not installed; `make_video(mp4=False)` makes a GIF"

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dsim.ir.types import ScalarType, promote
-from dsim.runtime import settings
+from dsim.runtime.state import settings
 
 
 def float_type(

@@ -7,7 +7,7 @@ from typing import Any
 from dsim.notebook import completing, printing
 from dsim.notebook.magics import KernelMagics
 from dsim.notebook.showing import tape_bundle
-from dsim.runtime.tape import Tape
+from dsim.runtime.tapes.tape import Tape
 
 
 def load_ipython_extension(shell: Any) -> None:

@@ -11,7 +11,7 @@ from dsim.notebook import figures, kinks
 from dsim.notebook.cells import Cell, place
 from dsim.notebook.runs import NotFinite
 from dsim.notebook.watched import Seen
-from dsim.runtime.shown import Born, Watched
+from dsim.runtime.launching.shown import Born, Watched
 
 _LINES = 20  # of a statement that is looked at
 _OTHERS = 3  # places that are told beside the first one

@@ -9,10 +9,10 @@ from typing import Any
 from dsim.backends.cpu_prints import silent
 from dsim.diagnostics import Diagnostic
 from dsim.notebook.interrupts import heard, held
-from dsim.runtime.differences import GradientCheck
-from dsim.runtime.fields import Field
-from dsim.runtime.gradient_check import check_grad
-from dsim.runtime.kernel import Kernel
+from dsim.runtime.checking.differences import GradientCheck
+from dsim.runtime.fields.fields import Field
+from dsim.runtime.kernels.kernel import Kernel
+from dsim.runtime.tapes.gradient_check import check_grad
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from dsim.runtime.fields import Field
-from dsim.runtime.forms import AdjointForm, Form
+from dsim.runtime.fields.fields import Field
+from dsim.runtime.launching.forms import AdjointForm, Form
 
 
 def machine_code(form: Form, loss: Field | None) -> None:

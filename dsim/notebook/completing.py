@@ -8,10 +8,10 @@ from typing import Any
 from IPython.core.completer import CompletionContext, SimpleCompletion, SimpleMatcherResult, context_matcher
 
 from dsim.notebook.options import TABLE
-from dsim.runtime.fields import Field
-from dsim.runtime.kernel import Kernel
-from dsim.runtime.struct_fields import StructField
-from dsim.runtime.tape import Tape
+from dsim.runtime.fields.fields import Field
+from dsim.runtime.fields.struct_fields import StructField
+from dsim.runtime.kernels.kernel import Kernel
+from dsim.runtime.tapes.tape import Tape
 
 _IDENTIFIER = "dsim"
 _TAKES = {"%tape": Tape, "%adjoint": Kernel, "%check": Kernel}

@@ -23,10 +23,10 @@ from dsim.frontend.types import ArrayType, MatrixType, Template
 from dsim.notebook.cells import Cell, read_at_once
 from dsim.notebook.places import harmless
 from dsim.notebook.request import Request, borrowed, kept, leads_to
-from dsim.runtime import settings
-from dsim.runtime.fields import Field
-from dsim.runtime.kernel import Kernel
-from dsim.runtime.struct_fields import StructField
+from dsim.runtime.fields.fields import Field
+from dsim.runtime.fields.struct_fields import StructField
+from dsim.runtime.kernels.kernel import Kernel
+from dsim.runtime.state import settings
 
 _LONGEST = 24  # characters of a value that is told
 _MOST = 3  # changes that are told

@@ -16,11 +16,11 @@ from dsim.notebook.places import Json, Places, harmless, in_order
 from dsim.notebook.report import empty, finished
 from dsim.notebook.request import looked_up
 from dsim.notebook.summary import Summary
-from dsim.runtime.differences import GradientCheck
-from dsim.runtime.findings import NOTHING_FOUND
-from dsim.runtime.forms import Form
-from dsim.runtime.kernel import Kernel, adjoint_of
-from dsim.runtime.tape import Tape
+from dsim.runtime.checking.differences import GradientCheck
+from dsim.runtime.kernels.findings import NOTHING_FOUND
+from dsim.runtime.kernels.kernel import Kernel, adjoint_of
+from dsim.runtime.launching.forms import Form
+from dsim.runtime.tapes.tape import Tape
 
 
 def adjoint_report(name: str, namespace: Mapping[str, Any]) -> Json:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dsim.diagnostics import GradientError
 from dsim.notebook.places import Json, Places, harmless
-from dsim.runtime.forms import Form
-from dsim.runtime.kernel import adjoint_of
+from dsim.runtime.kernels.kernel import adjoint_of
+from dsim.runtime.launching.forms import Form
 
 
 def listings(form: Form, kernel: str, places: Places, shown: str | None) -> list[Json]:

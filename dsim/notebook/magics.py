@@ -17,8 +17,8 @@ from dsim.notebook.options import usage
 from dsim.notebook.reporting import ReportRun, compile_cell
 from dsim.notebook.request import made, request
 from dsim.notebook.showing import bundle, publish, tape_bundle
-from dsim.runtime.differences import GradientCheck
-from dsim.runtime.tape import Tape
+from dsim.runtime.checking.differences import GradientCheck
+from dsim.runtime.tapes.tape import Tape
 
 
 @magics_class

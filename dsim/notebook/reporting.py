@@ -17,11 +17,11 @@ from dsim.notebook.report import empty, finished
 from dsim.notebook.request import Request
 from dsim.notebook.summary import Summary
 from dsim.notebook.tape import tape_html, tape_json, tape_timings
-from dsim.runtime.fields import Field
-from dsim.runtime.findings import overwrites
-from dsim.runtime.forms import Form
-from dsim.runtime.kernel import Kernel
-from dsim.runtime.notices import overheard
+from dsim.runtime.fields.fields import Field
+from dsim.runtime.kernels.findings import overwrites
+from dsim.runtime.kernels.kernel import Kernel
+from dsim.runtime.launching.forms import Form
+from dsim.runtime.state.notices import overheard
 
 
 @dataclass

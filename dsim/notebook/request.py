@@ -23,9 +23,9 @@ from dsim.frontend.captures import is_function, is_host_matrix, is_host_struct
 from dsim.frontend.records import RecordType
 from dsim.notebook.cells import Cell, body_function, definitions, run
 from dsim.notebook.options import Header, Options
-from dsim.runtime.fields import Field
-from dsim.runtime.kernel import Kernel
-from dsim.runtime.struct_fields import StructField
+from dsim.runtime.fields.fields import Field
+from dsim.runtime.fields.struct_fields import StructField
+from dsim.runtime.kernels.kernel import Kernel
 
 T = TypeVar("T")
 

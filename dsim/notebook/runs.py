@@ -11,11 +11,11 @@ import numpy as np
 
 from dsim.notebook import state
 from dsim.notebook.interrupts import heard
-from dsim.runtime.fields import Field
-from dsim.runtime.forms import Form
-from dsim.runtime.forward_mode import ForwardMode
-from dsim.runtime.kernel import Kernel
-from dsim.runtime.tape import Tape
+from dsim.runtime.fields.fields import Field
+from dsim.runtime.kernels.kernel import Kernel
+from dsim.runtime.launching.forms import Form
+from dsim.runtime.recording.forward_mode import ForwardMode
+from dsim.runtime.tapes.tape import Tape
 
 Touched = Sequence[Field | np.ndarray]
 

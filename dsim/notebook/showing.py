@@ -13,7 +13,7 @@ from dsim.notebook.places import Json, harmless
 from dsim.notebook.plain import text
 from dsim.notebook.report import MIME, empty
 from dsim.notebook.tape import measured, tape_html, tape_json, tape_text, tape_timings
-from dsim.runtime.tape import Tape
+from dsim.runtime.tapes.tape import Tape
 
 Bundle = dict[str, Any]
 

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from dsim.notebook.interrupts import held
-from dsim.runtime import randomness, turns
-from dsim.runtime.brought import as_numpy
-from dsim.runtime.changes import Trial
-from dsim.runtime.fields import Field, companions_with_memory, foreign
-from dsim.runtime.forms import Form
-from dsim.runtime.stack import set_aside
+from dsim.runtime.fields.brought import as_numpy
+from dsim.runtime.fields.fields import Field, companions_with_memory, foreign
+from dsim.runtime.launching.forms import Form
+from dsim.runtime.recording.write_history import Trial
+from dsim.runtime.state import randomness, turns
+from dsim.runtime.state.stack import set_aside
 
 
 def touched(form: Form, args: Iterable[Any] = ()) -> list[Field | np.ndarray]:

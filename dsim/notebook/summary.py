@@ -10,8 +10,8 @@ import numpy as np
 from dsim.ir.nodes import Accumulate, For, Load, Store
 from dsim.notebook import figures
 from dsim.notebook.places import Places
-from dsim.runtime.forms import Form
-from dsim.runtime.saved import Report as Saved
+from dsim.runtime.launching.forms import Form
+from dsim.runtime.recording.saved_values import Report as Saved
 
 _MOST = 3  # names in the one line: of more fields it tells how many there are
 _EFFECTS = (

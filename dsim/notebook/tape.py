@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dsim.notebook.tape_data import tape_json, tape_timings
 from dsim.notebook.tape_html import measured, tape_html
-from dsim.runtime.tape import Tape
+from dsim.runtime.tapes.tape import Tape
 
 __all__ = ["measured", "tape_html", "tape_json", "tape_text", "tape_timings"]
 

@@ -11,8 +11,8 @@ import numpy as np
 from dsim.notebook import svg
 from dsim.notebook.svg import Mark, Series
 from dsim.notebook.tape_data import thinned
-from dsim.runtime.contents import Line
-from dsim.runtime.tape import Tape
+from dsim.runtime.inspection.tape_summary import Line
+from dsim.runtime.tapes.tape import Tape
 
 _POINTS = 400  # of a line
 _MEDIANS = 80  # of a line of times

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from dsim.diagnostics import GradientError, LaunchError, Span
-from dsim.runtime import calls, contents
-from dsim.runtime.contents import Line
-from dsim.runtime.fields import Field
-from dsim.runtime.profile import Profile
-from dsim.runtime.tape import Tape
+from dsim.runtime.fields.fields import Field
+from dsim.runtime.inspection import calls, tape_summary
+from dsim.runtime.inspection.tape_summary import Line
+from dsim.runtime.recording.profile import Profile
+from dsim.runtime.tapes.tape import Tape
 
 POINTS = 512  # of a series
 _MOST = 1000  # lines
@@ -41,7 +41,7 @@ def tape_json(tape: Tape, cell: str | None = None) -> Json:
         them it `begins`, and their product, `count`. Gradient norms, of a call that is repeated the least
         and the greatest, are there if the tape was profiled.
     """
-    lines = contents.lines(tape)
+    lines = tape_summary.lines(tape)
     fields = list(fields_of(tape, lines))
     shown = lines[:_MOST]
     return {
@@ -65,7 +65,7 @@ def tape_timings(tape: Tape) -> Json:
     profile = tape.profiled
     if profile is None:
         return {"calls_s": [], "backward_s": [], "series_s": [], "series_backward_s": []}
-    lines = contents.lines(tape)[:_MOST]
+    lines = tape_summary.lines(tape)[:_MOST]
     at = _steps(tape)
     return {
         "calls_s": [_total(profile.seconds[line.calls]) for line in lines],

@@ -10,9 +10,9 @@ from dsim.notebook.svg import shown
 from dsim.notebook.tape_charts import charts
 from dsim.notebook.tape_data import fields_of
 from dsim.notebook.tape_score import score
-from dsim.runtime import contents
-from dsim.runtime.contents import Line
-from dsim.runtime.tape import Tape
+from dsim.runtime.inspection import tape_summary
+from dsim.runtime.inspection.tape_summary import Line
+from dsim.runtime.tapes.tape import Tape
 
 _ROWS = 100
 
@@ -34,7 +34,7 @@ def tape_html(tape: Tape) -> str:
 
     Times are in it if it was recorded under ``Tape(profile=True)``.
     """
-    lines = contents.lines(tape)
+    lines = tape_summary.lines(tape)
     fields = list(fields_of(tape, lines))
     parts = [STYLE, _head(tape), *_trouble(tape)]
     if lines:
@@ -73,8 +73,8 @@ def _trouble(tape: Tape) -> Iterator[str]:
 
 def _table(tape: Tape, lines: Sequence[Line]) -> str:
     rows = lines[:_ROWS]
-    columns = [c for c in contents.columns(tape, rows) if any(c[1:])]
-    numbers = [c[0] in contents.NUMBERS for c in columns]
+    columns = [c for c in tape_summary.columns(tape, rows) if any(c[1:])]
+    numbers = [c[0] in tape_summary.NUMBERS for c in columns]
     head, *body = zip(*columns, strict=True)
     cells = [_cells("th", head, numbers), *(_cells("td", row, numbers) for row in body)]
     table = f"<table>{''.join(f'<tr>{row}</tr>' for row in cells)}</table>"

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dsim.notebook.svg import BLUE, GREEN, ORANGE, element, line, picture, text
-from dsim.runtime.contents import Line
-from dsim.runtime.fields import Field
+from dsim.runtime.fields.fields import Field
+from dsim.runtime.inspection.tape_summary import Line
 
 _ROW, _LANE = 24.0, 40.0
 _MOST_ROWS, _MOST_LANES = 48, 24

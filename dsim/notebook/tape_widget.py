@@ -12,9 +12,9 @@ from dsim.notebook.tape_charts import Chart, charts
 from dsim.notebook.tape_data import fields_of
 from dsim.notebook.tape_html import STYLE
 from dsim.notebook.tape_score import score
-from dsim.runtime import contents
-from dsim.runtime.calls import RecordedCall
-from dsim.runtime.tape import Tape
+from dsim.runtime.inspection import tape_summary
+from dsim.runtime.inspection.calls import RecordedCall
+from dsim.runtime.tapes.tape import Tape
 
 _MOST_LINES = 40  # of a kernel's text
 
@@ -48,7 +48,7 @@ class TapeView:
 
     def __init__(self, tape: Tape) -> None:
         self._tape = tape
-        self._lines = contents.lines(tape)
+        self._lines = tape_summary.lines(tape)
         self._charts: dict[str, Chart] = {}
         last = max(0, len(tape.calls) - 1)
         wide = widgets.Layout(width="640px")

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dsim.diagnostics import Diagnostic, Span
 from dsim.ir.nodes import Load
 from dsim.notebook.cells import Cell
-from dsim.runtime.fields import Field
-from dsim.runtime.forms import Form
+from dsim.runtime.fields.fields import Field
+from dsim.runtime.launching.forms import Form
 
 
 def told(

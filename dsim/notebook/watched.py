@@ -18,13 +18,13 @@ from dsim.notebook import figures, state
 from dsim.notebook.interrupts import heard
 from dsim.notebook.places import Json, Places
 from dsim.notebook.runs import touched
-from dsim.runtime.fields import Field
-from dsim.runtime.forms import Form
-from dsim.runtime.forward_mode import ForwardMode
-from dsim.runtime.kernel import Kernel
-from dsim.runtime.shown import Born, Kinked, Watched
-from dsim.runtime.tape import Tape
-from dsim.runtime.watching import Watching, watch
+from dsim.runtime.fields.fields import Field
+from dsim.runtime.kernels.kernel import Kernel
+from dsim.runtime.kernels.watching import Watching, watch
+from dsim.runtime.launching.forms import Form
+from dsim.runtime.launching.shown import Born, Kinked, Watched
+from dsim.runtime.recording.forward_mode import ForwardMode
+from dsim.runtime.tapes.tape import Tape
 
 _DECADES = 6  # that the scale of heat spans at most
 _LONGEST_NAME = 24  # characters of what a line assigns, at its end

@@ -13,7 +13,7 @@ FLOATS = {"f16": ti.f16, "f32": ti.f32, "f64": ti.f64}
 def test_every_kind_of_number(name, backend, monkeypatch):
     from dataclasses import replace
 
-    from dsim.runtime import settings
+    from dsim.runtime.state import settings
 
     ti.init(default_fp=FLOATS[name])
     settings.change(replace(settings.current(), backend=backend))

@@ -9,7 +9,7 @@ import pytest
 
 import dsim as ds
 from dsim.diagnostics import KernelTypeError
-from dsim.runtime.notices import DsimWarning
+from dsim.runtime.state.notices import DsimWarning
 
 BIG = 3_000_000_000
 

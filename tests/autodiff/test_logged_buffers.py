@@ -10,8 +10,8 @@ from dsim.ir.check import check
 from dsim.ir.nodes import Journal, Kernel
 from dsim.ir.walk import statements
 from dsim.passes.logged import logged
-from dsim.runtime import pipeline
-from dsim.runtime.settings import LOOP_MEMORY
+from dsim.runtime.driver import pipeline
+from dsim.runtime.state.settings import LOOP_MEMORY
 from tests.autodiff.worlds import N, World, same
 from tests.limits import memory
 

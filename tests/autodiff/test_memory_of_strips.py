@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import dsim as ti
-from dsim.runtime.settings import LOOP_MEMORY
+from dsim.runtime.state.settings import LOOP_MEMORY
 from tests.autodiff.worlds import World, same
 from tests.limits import memory
 

@@ -9,8 +9,8 @@ import dsim as ti
 from dsim.ir.check import check
 from dsim.ir.nodes import Kernel
 from dsim.passes.strips import strips
-from dsim.runtime import pipeline
-from dsim.runtime.settings import LOOP_MEMORY
+from dsim.runtime.driver import pipeline
+from dsim.runtime.state.settings import LOOP_MEMORY
 from tests.autodiff.worlds import N, World, same
 
 pytestmark = [

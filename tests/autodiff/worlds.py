@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 import dsim as ti
-from dsim.runtime import settings
+from dsim.runtime.state import settings
 
 N = 6
 START = np.linspace(0.3, 0.9, N)

@@ -11,8 +11,8 @@ from dsim.backends.llvm_text import Module
 from dsim.ir.build import const
 from dsim.ir.nodes import Block, For, Var
 from dsim.ir.ranges import length
-from dsim.runtime.fields import Field
-from dsim.runtime.kernel import Kernel
+from dsim.runtime.fields.fields import Field
+from dsim.runtime.kernels.kernel import Kernel
 
 WIDTHS = {"i8": 8, "u8": 8, "i16": 16, "u16": 16, "i32": 32, "u32": 32, "i64": 64, "u64": 64}
 pytestmark = pytest.mark.filterwarnings("ignore:warning.serial:dsim.DsimWarning")

@@ -10,8 +10,8 @@ from dsim.backends.llvm_kernel import Wishes
 from dsim.ir.nodes import Watch
 from dsim.ir.types import f64
 from dsim.ir.walk import statements
-from dsim.runtime import pipeline
-from dsim.runtime.watching import watch
+from dsim.runtime.driver import pipeline
+from dsim.runtime.kernels.watching import watch
 
 
 def emitted(kernel, **settings):

@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 import dsim as ds
-from dsim.runtime import randomness, settings
+from dsim.runtime.state import randomness, settings
 from tests.corpus import (
     programs_arrays,
     programs_atomics,

@@ -5,8 +5,8 @@ import zlib
 import numpy as np
 import pytest
 
-from dsim.runtime.kernel import Kernel
-from dsim.runtime.shown import Looking
+from dsim.runtime.kernels.kernel import Kernel
+from dsim.runtime.launching.shown import Looking
 from tests.corpus.matrix import Trial
 from tests.corpus.program import PROGRAMS
 

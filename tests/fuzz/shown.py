@@ -8,8 +8,8 @@ from random import Random
 
 import numpy as np
 
-from dsim.runtime.shown import Watched
-from dsim.runtime.watching import Watching, watch
+from dsim.runtime.kernels.watching import Watching, watch
+from dsim.runtime.launching.shown import Watched
 from tests.fuzz.assigned import Assigned, assigned, places
 from tests.fuzz.program import Program
 from tests.fuzz.trial import TOLERANCE, Built, Trial, Values, WrongNumberError, compare

@@ -8,7 +8,7 @@ import pytest
 
 from dsim.autodiff import backward
 from dsim.ir.primitives import TABLE
-from dsim.runtime.saved import Vault
+from dsim.runtime.recording.saved_values import Vault
 from tests.fuzz.program import Program
 from tests.fuzz.running import run
 from tests.fuzz.trial import Outcome, Trial, WrongNumberError

@@ -11,10 +11,11 @@ from dsim.api.kernels import Func
 from dsim.autodiff.forward import Tangents
 from dsim.frontend import struct_methods
 from dsim.ir.primitives import TABLE
-from dsim.runtime import arguments, by_hand, mirrors
-from dsim.runtime.components import Component
-from dsim.runtime.contexts import dispatch
-from dsim.runtime.forms import Form
+from dsim.runtime.fields.components import Component
+from dsim.runtime.kernels import arguments, by_hand
+from dsim.runtime.launching import shadow_arrays
+from dsim.runtime.launching.contexts import dispatch
+from dsim.runtime.launching.forms import Form
 from tests.fuzz.running import KINDS, run
 from tests.fuzz.trial import WrongNumberError
 
@@ -41,7 +42,7 @@ def _new_numbers_are_not_seen(patch: Patch) -> None:
 
 
 def _views_share_nothing(patch: Patch) -> None:
-    patch.setattr(mirrors, "_shared", lambda known, other: ())
+    patch.setattr(shadow_arrays, "_shared", lambda known, other: ())
 
 
 def _a_write_is_not_recorded(patch: Patch) -> None:

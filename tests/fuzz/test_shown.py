@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 
 from dsim.backends import llvm_watches
 from dsim.passes import exposed
-from dsim.runtime.shown import Looking
+from dsim.runtime.launching.shown import Looking
 from tests.fuzz.assigned import Recorder, assigned, recorded
 from tests.fuzz.program import Program
 from tests.fuzz.programs import programs

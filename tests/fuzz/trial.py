@@ -20,8 +20,8 @@ from types import MappingProxyType
 import numpy as np
 
 import dsim as ds
-from dsim.runtime import settings
-from dsim.runtime.settings import LOOP_MEMORY
+from dsim.runtime.state import settings
+from dsim.runtime.state.settings import LOOP_MEMORY
 from tests.fuzz import plain, second
 from tests.fuzz.numbers import UNIT, Rounding
 from tests.fuzz.program import Program

@@ -8,9 +8,9 @@ import pytest
 from dsim.notebook import runs
 from dsim.notebook.interrupts import heard, held
 from dsim.notebook.watched import Probe
-from dsim.runtime.changes import Trial
-from dsim.runtime.kernel import Kernel
-from dsim.runtime.watching import Watching
+from dsim.runtime.kernels.kernel import Kernel
+from dsim.runtime.kernels.watching import Watching
+from dsim.runtime.recording.write_history import Trial
 from tests.stopping import ctrl_c
 
 BEND = """%%kernel bend --loss U --wrt y --check

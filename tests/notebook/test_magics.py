@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from IPython.core.completer import provisionalcompleter
 
-from dsim.runtime.kernel import Kernel
+from dsim.runtime.kernels.kernel import Kernel
 from tests.notebook.cells import GRAVITY, closed_form
 from tests.notebook.test_reports import validated
 

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from dsim.notebook.report import MIME
-from dsim.runtime.forms import Form
-from dsim.runtime.tape import Tape
-from dsim.runtime.watching import Watching
+from dsim.runtime.kernels.watching import Watching
+from dsim.runtime.launching.forms import Form
+from dsim.runtime.tapes.tape import Tape
 from tests.notebook.cells import BODIES, GRAVITY, closed_form
 
 SCHEMA = json.loads(files("dsim.notebook").joinpath("report.schema.json").read_text("utf-8"))

@@ -15,7 +15,7 @@ from dsim.notebook.page import page
 from dsim.notebook.plain import text
 from dsim.notebook.report import MIME
 from dsim.notebook.scrubber import Scrubber
-from dsim.runtime.watching import Watching
+from dsim.runtime.kernels.watching import Watching
 from tests.notebook.cells import GRAVITY
 from tests.notebook.test_interrupts import interrupting
 from tests.notebook.test_reports import STEP, validated

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 import dsim as ti
-from dsim.runtime import settings
+from dsim.runtime.state import settings
 
 
 def start(backend):

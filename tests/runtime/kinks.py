@@ -3,8 +3,8 @@
 import numpy as np
 
 import dsim as ds
-from dsim.runtime.shown import Kinked
-from dsim.runtime.watching import Watching, watch
+from dsim.runtime.kernels.watching import Watching, watch
+from dsim.runtime.launching.shown import Kinked
 
 
 def fields(*values, shape=None):

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import dsim as ti
-from dsim.runtime import programs, settings
+from dsim.runtime.driver import programs
+from dsim.runtime.state import settings
 from tests.corpus import test_second_order as second_order
 from tests.corpus.matrix import Trial
 

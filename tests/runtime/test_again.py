@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import dsim as ti
-from dsim.runtime import mirrors
+from dsim.runtime.launching import shadow_arrays
 from tests.runtime.taping import cubed, same, single, state, swings
 
 
@@ -79,7 +79,9 @@ def test_several_tapes_at_once():
 
 
 def test_numpy_arrays_that_nobody_used_since(monkeypatch):
-    monkeypatch.setattr(mirrors, "_POOL", mirrors._Pool())  # two tapes get one mirror, not one that was idle
+    monkeypatch.setattr(
+        shadow_arrays, "_POOL", shadow_arrays._Pool()
+    )  # two tapes get one mirror, not one that was idle
     w = ti.ndarray(ti.f64, shape=3, needs_grad=True)
     w.from_numpy(np.array([1.0, 2.0, 3.0]))
     loss = single("loss")

@@ -38,7 +38,7 @@ def test_one_compilation_for_each_type_and_shape():
 
 
 def test_shapes_without_end(monkeypatch):
-    from dsim.runtime import arrays
+    from dsim.runtime.kernels import arrays
 
     monkeypatch.setattr(arrays, "MOST", 3)
 
@@ -102,7 +102,7 @@ def test_one_without_gradient_goes_at_once():
 
 
 def test_a_new_array_of_a_known_shape_compiles_nothing(monkeypatch):
-    from dsim.runtime import pipeline
+    from dsim.runtime.driver import pipeline
 
     loss, start = ti.ndarray(ti.f64, (), needs_grad=True), ti.field(ti.f64, shape=2, needs_grad=True)
 

@@ -265,7 +265,7 @@ def test_the_gradient_of_a_state_with_an_axis_for_the_step():
 
 @pytest.mark.parametrize("dtype", [ti.f32, ti.f64])
 def test_norms_of_what_is_very_large_or_small(dtype):
-    from dsim.runtime.profiling import norm
+    from dsim.runtime.inspection.profiling import norm
 
     largest, smallest = np.finfo(dtype.numpy).max, np.finfo(dtype.numpy).tiny
     for scale in (float(largest) / 8, float(smallest), 1.0):

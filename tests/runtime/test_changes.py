@@ -5,7 +5,7 @@ import pytest
 
 import dsim as ti
 from dsim.notebook.state import gradients_kept, kept
-from dsim.runtime.forms import FORMS
+from dsim.runtime.launching.forms import FORMS
 from tests.runtime.taping import cubed, single
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dsim.runtime.folding import Repeat, fold, length
+from dsim.runtime.inspection.folding import Repeat, fold, length
 
 
 def expanded(items):

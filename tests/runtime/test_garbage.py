@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import dsim as ti
-from dsim.runtime import storage
-from dsim.runtime.pressure import Pressure
+from dsim.runtime.fields import storage
+from dsim.runtime.state.pressure import Pressure
 from tests.garbage import collector_off, left
 from tests.notebook.cells import BODIES, empty, notebook
 from tests.runtime.taping import single, swings

@@ -7,8 +7,8 @@ import pytest
 
 import dsim as ds
 from dsim.ir.primitives import TABLE
-from dsim.runtime import settings
-from dsim.runtime.watching import watch
+from dsim.runtime.kernels.watching import watch
+from dsim.runtime.state import settings
 from tests.runtime.kinks import fields, taped, told
 
 

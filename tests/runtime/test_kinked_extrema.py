@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import dsim as ds
-from dsim.runtime import settings
-from dsim.runtime.watching import watch
+from dsim.runtime.kernels.watching import watch
+from dsim.runtime.state import settings
 from tests.runtime.kinks import fields, taped, told
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 import dsim as ti
-from dsim.runtime.overlaps import Needs, distinct, element, hull, joined, meet, minus, outside
+from dsim.runtime.launching.interval_sets import Needs, distinct, element, hull, joined, meet, minus, outside
 
 
 def test_boxes():

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 import dsim as ti
-from dsim.runtime import settings
+from dsim.runtime.state import settings
 
 
 @pytest.fixture(autouse=True, params=["cpu", "reference"])

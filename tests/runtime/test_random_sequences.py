@@ -11,15 +11,15 @@ import dsim as ti
 from dsim.autodiff import compares_final_values
 from dsim.passes.parallel import parallel
 from dsim.passes.simplify import simplify
-from dsim.runtime.forms import Form
-from dsim.runtime.programs import Program
-from dsim.runtime.stack import opened
+from dsim.runtime.driver.programs import Program
+from dsim.runtime.launching.forms import Form
+from dsim.runtime.state.stack import opened
 from tests.autodiff.random_kernels import InPlace
 
 STEP = 1e-6
 
 # Some overwrite a field before anything reads it: then it is said that the gradient is 0.
-pytestmark = pytest.mark.filterwarnings("ignore::dsim.runtime.notices.GradientWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::dsim.runtime.state.notices.GradientWarning")
 
 
 class Sequence:

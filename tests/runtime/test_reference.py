@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import dsim as ti
-from dsim.runtime import settings
+from dsim.runtime.state import settings
 
 
 @pytest.fixture(autouse=True)

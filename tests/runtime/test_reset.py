@@ -135,7 +135,7 @@ def test_init_drops_nothing():
 
 def test_dropped_gradients_are_not_among_those_with_memory():
     """Whoever goes through all gradients does not meet one that was dropped and is still in a variable."""
-    from dsim.runtime.fields import companions_with_memory
+    from dsim.runtime.fields.fields import companions_with_memory
 
     x = dropped()
     assert x.companions

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import dsim as ti
-from dsim.runtime import settings
+from dsim.runtime.state import settings
 
 vec2, mat2 = ti.math.vec2, ti.math.mat2
 Pair = ti.types.struct(a=ti.f32, b=ti.types.vector(2, ti.i32))

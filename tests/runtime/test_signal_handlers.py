@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 import dsim as ti
-from dsim.runtime import aliases, contexts, holders, storage
-from dsim.runtime.tape import Tape
+from dsim.runtime.fields import aliases, holders, storage
+from dsim.runtime.launching import contexts
+from dsim.runtime.tapes.tape import Tape
 
 
 class At:

@@ -13,7 +13,7 @@ import pytest
 
 import dsim as ti
 from dsim.backends import cpu_stop
-from dsim.runtime import settings
+from dsim.runtime.state import settings
 from tests.runtime.taping import taped
 from tests.stopping import ctrl_c, press, wait_for_launch, watched
 

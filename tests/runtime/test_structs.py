@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import dsim as ti
-from dsim.runtime.structs import HostStruct
+from dsim.runtime.fields.structs import HostStruct
 
 
 @pytest.fixture(autouse=True)

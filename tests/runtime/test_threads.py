@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import dsim as ti
-from dsim.runtime import turns
-from dsim.runtime.fields import Field, begin_turn
+from dsim.runtime.fields.fields import Field, begin_turn
+from dsim.runtime.state import turns
 from tests.runtime.threading_together import aside, together
 
 

@@ -14,8 +14,8 @@ import pytest
 
 import dsim as ti
 from dsim.backends.cpu_prints import silent
-from dsim.runtime import randomness, settings
-from dsim.runtime.notices import overheard
+from dsim.runtime.state import randomness, settings
+from dsim.runtime.state.notices import overheard
 from tests.runtime.threading_together import aside, together
 
 

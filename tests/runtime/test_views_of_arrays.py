@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import dsim as ti
-from dsim.runtime.aliases import comb, interleaved
+from dsim.runtime.fields.aliases import comb, interleaved
 from tests.runtime.taping import taped
 
 

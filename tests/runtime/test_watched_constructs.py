@@ -10,7 +10,7 @@ import re
 import numpy as np
 import pytest
 
-from dsim.runtime.watching import watch
+from dsim.runtime.kernels.watching import watch
 
 HEAD = """
 import dsim as ti

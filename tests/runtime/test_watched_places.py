@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import dsim as ds
-from dsim.runtime.watching import watch
+from dsim.runtime.kernels.watching import watch
 
 
 @pytest.fixture(autouse=True)

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import dsim as ds
-from dsim.runtime import settings
-from dsim.runtime.kernel import Kernel
-from dsim.runtime.watching import watch
+from dsim.runtime.kernels.kernel import Kernel
+from dsim.runtime.kernels.watching import watch
+from dsim.runtime.state import settings
 
 
 @pytest.fixture(params=["cpu", "reference"], autouse=True)

@@ -1,0 +1,139 @@
+"""A program again from the same state: its launches as they were, or the function that launched them.
+
+A recorder sees what is about to be written, and keeps what was there before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from threading import get_ident
+from typing import Any
+
+import numpy as np
+
+from dsim.diagnostics import Diagnostic, GradientError
+from dsim.runtime.fields.fields import Field, foreign
+from dsim.runtime.fields.storage import COMPANIONS
+from dsim.runtime.launching.contexts import Args, Context, dispatch
+from dsim.runtime.launching.forms import Form
+from dsim.runtime.launching.host_kernels import Operand
+from dsim.runtime.launching.shadow_arrays import Mirror
+from dsim.runtime.recording.write_history import Trial
+from dsim.runtime.state import randomness, turns
+from dsim.runtime.state.stack import explain, explanation, set_aside
+
+
+class Recorder(Context):
+    """Passes launches on, and keeps them and the values of what they write first.
+
+    Attributes
+    ----------
+    launches : list of (Form, tuple)
+        What was launched, in order.
+    entry : dict of Field to ndarray
+        What was written, with its values before.
+    changed : dict of Field to int
+        When Python had written to these before, on the clock of write_history.py.
+    seen : set of Field
+        The roots of all that was launched on.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.launches: list[tuple[Form, Args]] = []
+        self.entry: dict[Field, np.ndarray] = {}
+        self.changed: dict[Field, int] = {}
+        self.seen: set[Field] = set()
+
+    def launch(self, form: Form, args: Args) -> Args:
+        """Notes the launch and passes it on."""
+        if get_ident() != self._thread:
+            return self.elsewhere(form, args)
+        for field in form.written:
+            self.keep(field)
+        self.seen.update(f.root for f in form.fields.values())
+        self.launches.append((form, args))
+        return self.pass_on(form, args)
+
+    def staging(self, field: Operand) -> Field:
+        """A field for the numbers that `field` is to get, another one each time: they are needed again."""
+        made = Field(field.dtype, field.entry_shape, "given")
+        made.allocate(field.shape)
+        return made
+
+    def keep(self, field: Field) -> None:
+        """Keeps the values of `field`, which is about to change, if they are not kept already."""
+        if field not in self.entry:
+            self.entry[field] = field.scratch(field.derivative).require_memory().copy()
+            self.changed[field] = field.changed
+            self.seen.add(field.root)
+
+    def restore(self) -> None:
+        """Gives everything that was written the values from before."""
+        for field, array in self.entry.items():
+            field.require_memory()[...] = array
+            field.written_by_python()
+
+    def replay(self) -> None:
+        """Launches everything again."""
+        for form, args in self.launches:
+            dispatch(form, args)
+
+
+class Program(Recorder):
+    """A function that launches kernels, to be run often from the same state."""
+
+    def __init__(self, run: Callable[[], Any]) -> None:
+        super().__init__()
+        self._run = run
+        self._random = randomness.place()
+
+    def replay(self) -> None:
+        """Runs it in the contexts that are open, drawing the same random numbers each time.
+
+        Raises
+        ------
+        GradientError
+            When it writes to NumPy arrays, of which nobody keeps what they were.
+        """
+        self.launches.clear()
+        randomness.return_to(self._random)
+        with self:
+            self._run()
+        if any(isinstance(f.root, Mirror) for f in self.entry):
+            message = "the program writes to NumPy arrays, and their values cannot be put back"
+            raise GradientError(Diagnostic("argument", message, help="use an `ndarray` in the array's place"))
+
+
+@contextmanager
+def undone(recorder: Recorder) -> Iterator[None]:
+    """Afterwards all fields are as they are now, their gradients and tangents too, and the random numbers.
+
+    That holds for what the recorder has seen by then. Open tapes and forward modes see nothing of it.
+    """
+    final = {field: field.require_memory().copy() for field in recorder.entry}
+    here = [f for f in COMPANIONS if not foreign(f)]
+    known = {f: (f.require_memory().copy() if f.touched else None, f.wanted) for f in here}
+    changed = {f: f.changed for f in (*final, *known)}
+    explained = {last: explanation(last) for last in ("bar", "dot")}
+
+    def put_back() -> None:
+        for field, before in recorder.entry.items():
+            field.require_memory()[...] = final.get(field, before)
+        for f in COMPANIONS:
+            values, wanted = known.get(f, (None, False))
+            if foreign(f) or (values is None and f.root not in recorder.seen):
+                continue  # another thread's, or as it was
+            if f.touched or values is not None:
+                f.require_memory()[...] = 0 if values is None else values
+            f.touched, f.wanted = turns.current() if values is not None else 0, wanted
+        for last, who in explained.items():
+            explain(last, who)
+
+    trial = Trial()
+    try:
+        with set_aside(), randomness.apart():
+            yield
+    finally:
+        trial.undo({**recorder.changed, **changed}, put_back)

@@ -1,0 +1,181 @@
+"""From a kernel in the intermediate representation to something that can be called.
+
+The standard passes in their order, and the choice of the backend. Everything here takes a kernel and
+knows nothing of fields.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Protocol
+
+import numpy as np
+
+from dsim.analysis.bounds import bounds
+from dsim.analysis.decisions import counts_places
+from dsim.analysis.effects import effects
+from dsim.analysis.independence import loop_independence
+from dsim.autodiff import compares_final_values, expand
+from dsim.backends import cpu, python_source
+from dsim.backends.cpu_runtime import thread_count
+from dsim.backends.faults import Fault
+from dsim.backends.llvm_plans import MOST_CHUNKS
+from dsim.backends.python_source import runner
+from dsim.diagnostics import Diagnostic
+from dsim.frontend.lowered import LoopConfig
+from dsim.ir.build import Names
+from dsim.ir.nodes import Accumulate, Block, For, Kernel, Let, Load, Memory, MemoryKey, Statement, Store, Var
+from dsim.ir.walk import bound_names, memory_of, with_blocks
+from dsim.passes.logged import logged
+from dsim.passes.parallel import parallel
+from dsim.passes.simplify import finish, inlined, simplify, without_calls
+from dsim.passes.strips import strips
+from dsim.runtime.driver.rule_consistency import refuse_wrong_rules
+from dsim.runtime.state.settings import current
+
+Launcher = Callable[..., tuple[Any, ...]]
+Buffers = Mapping[MemoryKey, np.ndarray]
+FAULTS = Fault
+
+
+def prepared(kernel: Kernel, loops: Mapping[Var, LoopConfig]) -> tuple[Kernel, tuple[Diagnostic, ...]]:
+    """A kernel from the frontend, ready to be launched and to be derived, and what there is to say of it."""
+    told = {index: c.parallel for index, c in loops.items() if c.parallel or c.serialize}
+    # Adjoints compare what the primal computed with minima and maxima, and count out places as it did.
+    exact = kernel.exact or not current().fast_math
+    exact = exact or compares_final_values(kernel) or counts_places(kernel)
+    kernel = expand(replace(kernel, exact=exact))
+    refuse_wrong_rules(kernel)
+    kernel = parallel(simplify(kernel), told)
+    return kernel, tuple(_serial(kernel, told))
+
+
+def _serial(kernel: Kernel, told: Mapping[Var, bool]) -> Iterator[Diagnostic]:
+    """Why top-level loops are not parallel, unless a person said so."""
+    loops = [
+        s for s in kernel.body.statements if isinstance(s, For) and not s.parallel and s.index not in told
+    ]
+    if loops:
+        verdicts = loop_independence(kernel)
+        for s in loops:
+            reason = verdicts[s.index].reason
+            if reason is not None:
+                yield reason
+
+
+def derived(kernel: Kernel) -> Kernel:
+    """A kernel that a transform made, ready to be launched and to be derived."""
+    return parallel(simplify(kernel))
+
+
+def stopped(kernel: Kernel) -> Kernel:
+    """`kernel` with all that it reads from memory cut off from derivatives."""
+    return _stopped(kernel, lambda _: True, False)
+
+
+def constant(kernel: Kernel, memories: Container[str]) -> Kernel:
+    """`kernel` with all that it reads from these memories, and writes to them, cut off from derivatives."""
+    return _stopped(kernel, lambda m: m.name in memories, True)
+
+
+def _stopped(kernel: Kernel, meant: Callable[[Memory], bool], writes: bool) -> Kernel:
+    names = Names(bound_names(kernel))
+
+    def block(b: Block) -> Block:
+        return Block(tuple(s for old in b.statements for s in statement(old)), b.yields)
+
+    def raw(var: Var) -> Var:
+        return Var(names.fresh(f"{var.name}_raw"), var.type)
+
+    def statement(s: Statement) -> tuple[Statement, ...]:
+        memory = memory_of(s)
+        if memory is None or memory.private or not memory.type.is_float or not meant(memory):
+            return (with_blocks(s, block),)
+        before: tuple[Statement, ...] = ()
+        after: tuple[Statement, ...] = ()
+        if writes and isinstance(s, Store | Accumulate):
+            value = Var(names.fresh("written"), memory.type)
+            before, s = (Let(value, "stop", (s.value,), s.origin),), replace(s, value=value)
+        if isinstance(s, Load):
+            read = raw(s.var)
+            after, s = (Let(s.var, "stop", (read,), s.origin),), replace(s, var=read)
+        elif isinstance(s, Accumulate) and s.old is not None:
+            read = raw(s.old)
+            after, s = (Let(s.old, "stop", (read,), s.origin),), replace(s, old=read)
+        return (*before, s, *after)
+
+    return replace(kernel, body=block(kernel.body))
+
+
+def _cut(kernel: Kernel, at_once: int) -> Kernel:
+    """`kernel`, without calls, as it is run: with loops that save no more than they may."""
+    return strips(logged(kernel), current().loop_memory, at_once)
+
+
+class Machine(Protocol):
+    """A kernel as something that runs."""
+
+    def bind(self, buffers: Buffers) -> Launcher:
+        """What launches it on these buffers."""
+        ...
+
+    def roam(self, buffers: Buffers, keys: Sequence[MemoryKey]) -> Launcher:
+        """What launches it on these buffers, and for `keys` on arrays that are given first at each launch."""
+        ...
+
+
+class _Interpreted:
+    """A kernel in its readable form."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self._run = runner(_cut(inlined(kernel), 1))
+
+    def bind(self, buffers: Buffers) -> Launcher:
+        def launch(*args: Any) -> tuple[Any, ...]:
+            return tuple(v.item() for v in self._run(buffers, args))
+
+        return launch
+
+    def roam(self, buffers: Buffers, keys: Sequence[MemoryKey]) -> Launcher:
+        def launch(*args: Any) -> tuple[Any, ...]:
+            given = dict(zip(keys, args, strict=False))
+            return tuple(v.item() for v in self._run({**buffers, **given}, args[len(given) :]))
+
+        return launch
+
+
+def machine(kernel: Kernel, backend: str, checked: bool) -> Machine:
+    """`kernel` compiled for `backend`."""
+    return BACKENDS[backend](kernel, checked)
+
+
+def _compiled(kernel: Kernel, checked: bool) -> cpu.Machine:
+    chosen = current()
+    threads = min(chosen.threads, thread_count()) if chosen.threads > 0 else thread_count()
+    at_once = MOST_CHUNKS if chosen.deterministic else threads
+    kernel = finish(_cut(without_calls(kernel), at_once))
+    facts = effects(kernel)
+    known = bounds(kernel, facts) if checked else None
+    return cpu.compile_kernel(kernel, known, threads=threads, deterministic=chosen.deterministic, facts=facts)
+
+
+BACKENDS: dict[str, Callable[[Kernel, bool], Machine]] = {
+    "cpu": _compiled,
+    "reference": lambda kernel, _: _Interpreted(kernel),
+}
+
+
+def python_text(kernel: Kernel) -> str:
+    """`kernel` as Python that a person reads."""
+    return python_source.source(inlined(kernel))
+
+
+def python_lines(kernel: Kernel) -> list[tuple[str, Statement | None]]:
+    """The lines of `python_text`, each with the statement that it comes from."""
+    return python_source.lines(inlined(kernel))
+
+
+def llvm_text(kernel: Kernel, checked: bool) -> str:
+    """`kernel` as optimised LLVM IR."""
+    return _compiled(kernel, checked).llvm

@@ -1,0 +1,109 @@
+"""Arrays as people bring them: what they are in truth, and whether their elements lie in their memory."""
+
+from __future__ import annotations
+
+import mmap
+import sys
+from typing import Any
+
+import numpy as np
+
+from dsim.runtime.fields.aliases import extent
+from dsim.runtime.state.stack import opened
+
+
+def as_numpy(value: Any) -> np.ndarray:
+    """A NumPy array, or PyTorch's tensor on the CPU, as a plain NumPy array of the same memory.
+
+    Raises
+    ------
+    TypeError
+        When it is none, has parts that NumPy does not see, or elements outside of the memory that it is a
+        view of.
+    """
+    if isinstance(value, np.ndarray):
+        if _has_mask(value):
+            raise TypeError("got an array with a mask, which kernels do not see")
+        return _inside(np.asarray(value))  # a subclass may say of its shape what it likes
+    if not hasattr(value, "__dlpack__") or not hasattr(value, "requires_grad"):
+        raise TypeError(f"got an object of type `{type(value).__name__}`")
+    if value.device.type != "cpu":
+        raise TypeError(f"got a tensor on the device {value.device}")
+    if value.requires_grad and opened():
+        raise TypeError("got a tensor that requires a gradient, which no tape gives: pass `.detach()`")
+    return value.detach().numpy()
+
+
+def numbers_of(value: Any) -> np.ndarray:
+    """The numbers of anything that NumPy makes an array of.
+
+    Raises
+    ------
+    TypeError
+        When it makes none, when some are masked, or lie outside of the memory that `value` is a view of.
+    """
+    if _has_mask(value) and np.ma.is_masked(value):
+        raise TypeError("got an array some of whose numbers are masked: fill them, as by `.filled(0)`")
+    try:
+        array = np.asarray(value)
+    except ValueError as wrong:
+        raise TypeError(f"got {type(value).__name__} that is no array: {wrong}") from None
+    return _inside(array)
+
+
+def _has_mask(value: Any) -> bool:
+    kind = getattr(sys.modules.get("numpy.ma"), "MaskedArray", None)  # which NumPy imports when it is wanted
+    return kind is not None and isinstance(value, kind)
+
+
+def _inside(array: np.ndarray) -> np.ndarray:
+    if not _is_inside(array):
+        raise TypeError("got a view that reaches beyond the memory of what it is a view of")
+    return array
+
+
+def is_plain(array: np.ndarray) -> bool:
+    """Whether an array has memory of its own, or is NumPy's own view of one that has: most are."""
+    base = array.base
+    return base is None or (type(base) is np.ndarray and base.base is None)
+
+
+def _is_inside(array: np.ndarray) -> bool:
+    """Whether all elements lie in the memory that `array` is a view of; True where that is not known."""
+    if is_plain(array):
+        return True
+    base: Any = array.base
+    while base is not None:
+        if isinstance(base, np.ndarray):
+            if np.ndarray.flags.__get__(base).owndata:
+                break
+            base = np.ndarray.base.__get__(base)
+        elif isinstance(base, memoryview):
+            base = base.obj
+        elif type(base).__module__.startswith("numpy."):  # what as_strided() puts in between
+            base = getattr(base, "base", None)
+        else:
+            break
+    return _reaches(base, *extent(array))
+
+
+def _reaches(owner: Any, low: int, high: int) -> bool:
+    """Whether the memory of `owner` goes at least from one address to before another one, if it says so."""
+    if isinstance(owner, np.ndarray):
+        begin, end = extent(np.asarray(owner))
+    else:
+        try:
+            begin, end = extent(np.frombuffer(owner, np.uint8))
+        except (TypeError, ValueError, BufferError):
+            return True
+    if isinstance(owner, mmap.mmap):
+        end = min(end, begin + _length(owner))
+    return low == high or (begin <= low and high <= end)
+
+
+def _length(owner: mmap.mmap) -> int:
+    """How many bytes of a mapped file there are: it may have become shorter."""
+    try:
+        return owner.size()
+    except OSError:  # no file
+        return len(owner)

@@ -1,0 +1,51 @@
+"""Which field an address belongs to, whatever object led there: a view, a buffer, a tensor."""
+
+from __future__ import annotations
+
+import weakref
+from bisect import bisect_right, insort
+from typing import Any
+
+import numpy as np
+
+from dsim.backends.locks import short_lock
+from dsim.runtime.fields.aliases import extent
+
+_FIELDS: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()  # by where their memory begins
+_LOCK = short_lock()
+_BEGINS: list[int] = []  # in order; also of fields that are gone
+
+
+def note(field: Any) -> None:
+    """Notes that `field` has memory of its own now."""
+    begin, end = extent(field.buffer)
+    if begin == end:
+        return
+    with _LOCK:
+        if begin not in _FIELDS:
+            at = bisect_right(_BEGINS, begin)
+            if not at or _BEGINS[at - 1] != begin:
+                insort(_BEGINS, begin)
+        _FIELDS[begin] = field
+
+
+def holder(array: np.ndarray) -> Any:
+    """The field in whose memory `array` lies; None if that is no field's."""
+    low, high = extent(array)
+    if low == high:
+        return None
+    with _LOCK:
+        while at := bisect_right(_BEGINS, low):
+            begin = _BEGINS[at - 1]
+            field = _FIELDS.get(begin)
+            if field is not None and field.buffer is not None:
+                return field if low < extent(field.buffer)[1] else None
+            if _BEGINS[at - 1 : at] == [begin]:  # else a signal handler has changed the list
+                del _BEGINS[at - 1]
+        return None
+
+
+def in_use() -> int:
+    """How many bytes the memory of all fields has."""
+    fields = [ref() for ref in _FIELDS.valuerefs()]  # the references in one step, as threads see it
+    return sum(f.buffer.nbytes for f in fields if f is not None and f.buffer is not None)

@@ -1,0 +1,107 @@
+"""What forward mode differentiates by, and along which direction: params and seeds as a person gives them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from dsim.diagnostics import Diagnostic, GradientError
+from dsim.runtime.fields import access
+from dsim.runtime.fields.fields import Field, kind_of
+from dsim.runtime.fields.struct_fields import StructField, has_floats
+
+Direction = tuple[Field, np.ndarray]
+
+
+def directions(param: Any, seed: Any) -> list[Direction]:
+    """The fields that `param` means, and the direction in each.
+
+    Raises
+    ------
+    GradientError
+        When `param` is no field, or one without floats, or the seeds do not go with it.
+    """
+    params = _listed(param)
+    if param is None or not params:
+        raise GradientError(Diagnostic("argument", "FwdMode needs a param to differentiate by"))
+    fields(params, "param")  # says what is wrong with them
+    single = params[0] is param
+    given = [seed] if single else [None] * len(params) if seed is None else list(seed)
+    if len(given) != len(params):
+        message = f"{len(params)} params need {len(params)} seeds, got {len(given)}"
+        raise GradientError(Diagnostic("argument", message))
+    return [d for p, s in zip(params, given, strict=True) for d in _of(p, s)]
+
+
+def fields(given: Any, what: str) -> tuple[Field, ...]:
+    """The float fields that `given` means: those of a struct field are its members."""
+    return tuple(f for g in _listed(given) for f in _members(g, what))
+
+
+def _listed(given: Any) -> tuple[Any, ...]:
+    return tuple(given) if isinstance(given, Sequence) else (given,)
+
+
+def _members(given: Any, what: str) -> Iterator[Field]:
+    if isinstance(given, StructField):
+        found = [m for m in given.__dsim_struct_field__.values() if has_floats(m)]
+        if not found:
+            message = f"{what} must have floats, {given!r} has none"
+            raise GradientError(Diagnostic("argument", message))
+        for member in found:
+            yield from _members(member, what)
+        return
+    if not isinstance(given, Field):
+        message = f"{what} must be a field or a list of fields, not {kind_of(given)}"
+        raise GradientError(Diagnostic("argument", message))
+    given.require()
+    if not given.dtype.is_float:
+        message = f"{what} must be a float field, {given.quoted} holds {given.dtype}"
+        raise GradientError(Diagnostic("argument", message))
+    yield given
+
+
+def _of(param: Any, seed: Any) -> Iterator[Direction]:
+    if isinstance(param, StructField):
+        yield from _of_struct(param, seed)
+        return
+    for f in _members(param, "param"):
+        yield f, _one(f, seed)
+
+
+def _of_struct(param: StructField, seed: Any) -> Iterator[Direction]:
+    if isinstance(seed, StructField):
+        seed = {k: m for k, m in seed.__dsim_struct_field__.items() if has_floats(m)}
+    if not isinstance(seed, Mapping):
+        got = "say in which direction to differentiate" if seed is None else f"got {kind_of(seed)} as a seed"
+        advice = "give `seed=` a dictionary of arrays, as `to_numpy()` gives one; what it leaves out is 0"
+        raise GradientError(Diagnostic("argument", f"{param!r}: {got}", help=advice))
+    members = {k: m for k, m in param.__dsim_struct_field__.items() if has_floats(m)}
+    for key in seed:
+        if key not in members:
+            known = ", ".join(f"`{k}`" for k in members)
+            message = f"a seed for `{key}`, which is no float member of {param!r}"
+            raise GradientError(Diagnostic("argument", message, help=f"its float members are {known}"))
+    for key, member in members.items():
+        if isinstance(member, StructField):
+            yield from _of_struct(member, seed.get(key, {}))
+        else:
+            yield member, _one(member, seed[key] if key in seed else np.zeros(member.full_shape))
+
+
+def _one(field: Field, seed: Any) -> np.ndarray:
+    if seed is None:
+        if math.prod(field.full_shape) != 1:
+            message = f"{field.quoted} has shape {field.full_shape}: say in which direction to differentiate"
+            raise GradientError(Diagnostic("argument", message, help="give `seed=` an array of that shape"))
+        return np.array(1.0)
+    if isinstance(seed, Field):
+        array = seed.to_numpy().reshape(seed.full_shape)
+    else:
+        array = access.given_array(field, seed)
+    if array.size == 1 and math.prod(field.full_shape) == 1:
+        array = array.reshape(field.full_shape)
+    return access.fitting_array(field, array)

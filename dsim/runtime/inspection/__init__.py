@@ -1,0 +1,5 @@
+"""Calls, repeats, times, norms, gradients in the middle, the origin of a NaN: looking at a record.
+
+It imports `recording` and what is below; nothing here changes a record. Begin with `calls.py`, then
+`revisit.py`, which goes backwards once more.
+"""

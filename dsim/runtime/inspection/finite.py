@@ -1,0 +1,262 @@
+"""Where the first NaN or infinity of a tape was born: looked for after every call, and on the way back.
+
+A number that is not finite and was there before the tape is nobody's fault, until a call makes another one
+of it.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import NoReturn
+
+import numpy as np
+
+from dsim.diagnostics import Diagnostic, Label, NonFiniteError, Span
+from dsim.diagnostics.places import caller
+from dsim.ir.nodes import Statement
+from dsim.runtime.fields.fields import Field
+from dsim.runtime.inspection import nonfinite_origin
+from dsim.runtime.inspection.calls import Calls
+from dsim.runtime.launching.forms import AdjointForm, Form
+from dsim.runtime.launching.interval_sets import Box, number
+from dsim.runtime.launching.shown import Born
+from dsim.runtime.recording.entries import Call, Entry
+from dsim.runtime.recording.record import Record
+from dsim.runtime.recording.sweep import Plan
+
+_FORWARD = "look for a division by 0, a `log` or `sqrt` of what is not positive, a step that is too large"
+_BACKWARD = "the slope is infinite there, or 0 times that: keep away from the point, as in `sqrt(x + 1e-12)`"
+
+
+@dataclass(frozen=True, slots=True)
+class NotFinite:
+    """The first number that is not finite.
+
+    Attributes
+    ----------
+    call : int or None
+        The number of the call in which it was born; None for a launch that was not recorded.
+    kernel : str
+        The kernel's name.
+    field : str
+        The name of the field that holds it, of a gradient that of the gradient.
+    element : str
+        The element, as a person writes it.
+    value : float
+        The number.
+    span : Span or None
+        The statement that stored it, or whose adjoint did, if only one can have.
+    """
+
+    call: int | None
+    kernel: str
+    field: str
+    element: str
+    value: float
+    span: Span | None
+
+
+class Finder:
+    """Raises an error at the first call of a tape that writes what is not finite, either way.
+
+    Raises
+    ------
+    NonFiniteError
+        From `after` and `leaving`.
+    """
+
+    def __init__(self, record: Record) -> None:
+        self._record: Record = weakref.proxy(record)  # which owns this one
+        self.found: NotFinite | None = None
+        self._known: set[Field] = set()
+        self._before: set[Field] = set()  # fields that had such numbers before they were first touched
+        self._source = ""
+        self._start = nonfinite_origin.Before(())
+
+    # -- forward
+
+    def before(self, call: Call) -> None:
+        """A launch begins: what it reads may be bad from the start."""
+        for field in call.form.touching:
+            if field not in self._known and field.dtype.is_float:
+                self._known.add(field)
+                if field.buffer is not None and not np.isfinite(field.buffer).all():
+                    self._before.add(field)
+        self._source = self._read(call) if self._before else ""
+        if call.form.part is None or call.form.part[1] == 0:
+            self._start = nonfinite_origin.of_launch(call)
+
+    def _read(self, call: Call) -> str:
+        """The first such number that the launch reads, and says so."""
+        for field, box in call.form.loads.of(call.args):
+            at = _bad(field, box) if field in self._before else None
+            if at is not None:
+                value = field.require_memory()[at]
+                return f"; it reads `{_named(field, at)}`, which was {value} already"
+        return ""
+
+    def after(self, call: Call) -> None:
+        """It is over."""
+        for field, box in call.form.writes.of(call.args):
+            looked = field.dtype.is_float and not _between(field, call.form)
+            at = _bad(field, box) if looked else None
+            if at is not None and not self._from_python(call):
+                self._raise_forward(call, field, at)
+
+    def _from_python(self, call: Call) -> bool:
+        """Whether Python wrote it, and means it: as the start of a minimum, say."""
+        if call.form.from_python:
+            self._before.update(call.form.written)
+            self._known.update(call.form.written)
+        return call.form.from_python
+
+    def _raise_forward(self, call: Call, field: Field, at: tuple[int, ...]) -> None:
+        entries = self._record.entries
+        number = len(Calls(self._record)) - 1 if entries and entries[-1] is call else None
+        found = list(call.form.writes.touching(call.args, field, _box(at)))
+        what = _found(number, call.name, field, at, found)
+        text = f"`{what.element}` becomes {what.value} in {_call(what)}{self._source}"
+        made = (
+            nonfinite_origin.forward(call, self._start)
+            if self._record.outer is None
+            else nonfinite_origin.Found()
+        )
+        first = made.first(what.span)
+        if first is not None:
+            here = f"not finite here, {nonfinite_origin.often(first.values, first.times)}"
+            self._raise_at(what, text, first, here, "stored here", _FORWARD)
+        labels = nonfinite_origin.told(made, 0, "not finite")
+        self._raise(what, text, call.form, found, "stored here", _FORWARD, labels)
+
+    # -- backward
+
+    def entering(self, number: int, entry: Entry, plan: Plan) -> None:
+        """Before the backward pass of a call."""
+        adjoint = _adjoint(entry, plan)
+        if adjoint is not None:
+            assert isinstance(entry, Call)
+            self._start = nonfinite_origin.of_adjoint(entry, adjoint)
+
+    def leaving(self, number: int, entry: Entry, plan: Plan) -> None:
+        """After it."""
+        for field, bar, box in _written(entry, plan):
+            at = _bad(bar, box)
+            if at is not None:
+                self._raise_backward(number, entry, plan, field, at)
+
+    def _raise_backward(
+        self, number: int, entry: Entry, plan: Plan, field: Field, at: tuple[int, ...]
+    ) -> None:
+        found: list[Statement] = []
+        made = nonfinite_origin.Found()
+        adjoint = _adjoint(entry, plan)
+        if isinstance(entry, Call):
+            found += entry.form.loads.touching(entry.args, field, _box(at))
+        if isinstance(entry, Call) and adjoint is not None and self._record.outer is None:
+            made = nonfinite_origin.backward(entry, adjoint, self._start)
+        call = Calls(self._record).holding(number)
+        what = _found(call, entry.name, plan.bars[field], at, found)
+        text = f"`{what.element}` becomes {what.value} on the way back through {_call(what)}"
+        form = entry.form if isinstance(entry, Call) else None
+        first = made.first(what.span)
+        if first is not None:
+            here = f"its slope is not finite here, {nonfinite_origin.often(first.derivatives, first.times)}"
+            self._raise_at(what, text, first, here, "the gradient of this", _BACKWARD)
+        labels = nonfinite_origin.told(made, 1, "the gradient of this is not finite")
+        self._raise(what, text, form, found, "the gradient of this", _BACKWARD, labels)
+
+    def _raise_at(
+        self, what: NotFinite, text: str, first: Born, here: str, ends: str, advice: str
+    ) -> NoReturn:
+        """Raises the error at the primitive that made the number; `ends` is what to say of `what`."""
+        self.found = what
+        labels = [Label(call, "called here") for call in reversed(first.slot.calls)]
+        if what.span is not None and not nonfinite_origin.same_line(what.span, first.slot.span):
+            labels.append(Label(what.span, ends))
+        span = first.slot.span
+        raise NonFiniteError(Diagnostic("not-finite", text, span, here, tuple(labels), advice))
+
+    def _raise(
+        self,
+        what: NotFinite,
+        text: str,
+        form: Form | None,
+        found: Sequence[Statement],
+        here: str,
+        advice: str,
+        lines: tuple[Label, ...],
+    ) -> None:
+        self.found = what
+        if what.span is not None:
+            labels = tuple(b for b in lines if b.span.line != what.span.line)
+            raise NonFiniteError(Diagnostic("not-finite", text, what.span, here, labels, advice))
+        start = None if form is None or form.from_python else form.kernel.origin.span
+        spans = dict.fromkeys(s.origin.span for s in found if s.origin.span is not None)
+        labels = (*(Label(span, here) for span in spans), *lines)
+        where = start or caller()
+        raise NonFiniteError(Diagnostic("not-finite", text, where, "one of its statements", labels, advice))
+
+
+def _adjoint(entry: Entry, plan: Plan) -> AdjointForm | None:
+    """The adjoint that a sweep runs for `entry`."""
+    adjoint = entry.adjoint if isinstance(entry, Call) else None
+    if adjoint is None or plan.label == adjoint.label:
+        return adjoint
+    return adjoint.primal.adjoint(adjoint.active, plan.label, adjoint.entry)
+
+
+def _written(entry: Entry, plan: Plan) -> Iterator[tuple[Field, Field, Box]]:
+    """The gradients that the backward pass of `entry` writes: of which field, and which region."""
+    adjoint = _adjoint(entry, plan)
+    if adjoint is not None:
+        assert isinstance(entry, Call)
+        sources = {bar: f for f, bar in plan.bars.items() if not _between(f, entry.form)}
+        for bar, box in adjoint.form.writes.of(entry.args):
+            if bar in sources:
+                yield sources[bar], bar, box
+    elif not isinstance(entry, Call):
+        for f in dict.fromkeys(entry.fields()):
+            if f in plan.bars:
+                yield f, plan.bars[f], _whole(f)
+
+
+def _found(
+    call: int | None, kernel: str, field: Field, at: tuple[int, ...], found: Iterable[Statement]
+) -> NotFinite:
+    spans = {s.origin.span for s in found}
+    value = float(field.require_memory()[at])
+    span = spans.pop() if len(spans) == 1 else None
+    return NotFinite(call, kernel, field.name, _named(field, at), value, span)
+
+
+def _call(what: NotFinite) -> str:
+    return f"`{what.kernel}`" if what.call is None else f"`{what.kernel}`, call {what.call:,} of the tape"
+
+
+def _bad(field: Field, box: Box) -> tuple[int, ...] | None:
+    """Where in `box` of a field the first number is that is not finite."""
+    values = field.require_memory()[tuple(slice(low, high) for low, high in box)]
+    good = np.isfinite(values)
+    if good.all():
+        return None
+    first = np.unravel_index(int(np.argmin(good)), good.shape)
+    return tuple(int(i) + low for i, (low, _) in zip(first, box, strict=True))
+
+
+def _whole(field: Field) -> Box:
+    return tuple((0, n) for n in field.full_shape)
+
+
+def _box(at: tuple[int, ...]) -> Box:
+    return tuple((i, i + 1) for i in at)
+
+
+def _named(field: Field, at: tuple[int, ...]) -> str:
+    return number(field.name, at, len(field.entry_shape))
+
+
+def _between(field: Field, form: Form) -> bool:
+    """Whether it only brings numbers from one part of a kernel to the next."""
+    return form.part is not None and field.root not in form.part[0].fields.values()

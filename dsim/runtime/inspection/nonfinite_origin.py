@@ -1,0 +1,122 @@
+"""What in a kernel makes numbers that are not finite: a launch, or its adjoint, again with watches.
+
+It starts from what the launch started from, and leaves everything as it is.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from dsim.diagnostics import Label, Span
+from dsim.runtime.fields.fields import Field
+from dsim.runtime.inspection.calls import whole
+from dsim.runtime.launching.forms import AdjointForm
+from dsim.runtime.launching.interval_sets import Box
+from dsim.runtime.launching.shown import Born, Looking, Watched
+from dsim.runtime.recording.entries import Call
+
+
+class Before:
+    """Regions of fields with the values that they have now."""
+
+    def __init__(self, regions: Iterable[tuple[Field, Box]]) -> None:
+        self._kept: list[tuple[Field, tuple[slice, ...], np.ndarray]] = []
+        for field, box in regions:
+            at = tuple(slice(low, high) for low, high in box)
+            memory = field.scratch(field.derivative).require_memory()
+            self._kept.append((field, at, memory[at].copy()))
+
+    def put_back(self) -> Before:
+        """Makes the regions what they were; gives what they have been until now."""
+        now = Before(())
+        now._kept = [(f, at, f.require_memory()[at].copy()) for f, at, _ in self._kept]
+        for field, at, values in self._kept:
+            field.require_memory()[at] = values
+        return now
+
+
+def of_launch(call: Call) -> Before:
+    """What the launch of which `call` is the whole, or the first part, is about to change."""
+    return Before(whole(call.form).writes.of(call.args))
+
+
+def of_adjoint(call: Call, adjoint: AdjointForm) -> Before:
+    """What is about to change when `call` goes backwards: gradients, and values that are put back."""
+    saved = ((s.field, s.box) for s in (*call.own, *call.before))
+    return Before((*adjoint.form.writes.of(call.args), *saved))
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What made them, the first one first.
+
+    Attributes
+    ----------
+    lines : list of Watched
+        Lines that assigned such numbers, or whose results have such gradients.
+    born : list of Born
+        Primitives that made them of finite ones.
+    """
+
+    lines: list[Watched] = dataclasses.field(default_factory=list)
+    born: list[Born] = dataclasses.field(default_factory=list)
+
+    def first(self, near: Span | None) -> Born | None:
+        """The first of these primitives, if possible one in the line of `near`."""
+        there = [b for b in self.born if near is not None and same_line(b.slot.span, near)]
+        return next(iter([*there, *self.born]), None)
+
+
+def same_line(a: Span, b: Span) -> bool:
+    """Whether both places begin in one line."""
+    return (a.source.file, a.line) == (b.source.file, b.line)
+
+
+def forward(call: Call, before: Before) -> Found:
+    """What in a launch made numbers that are not finite."""
+    looking = Looking(births=True)
+    form = whole(call.form).watched(looking)
+    if form is None:
+        return Found()
+    now = before.put_back()
+    try:
+        form.run(call.args)
+    finally:
+        now.put_back()
+    lines = [w for w in looking.results() if w.nonfinite[0]]
+    return Found(lines, [b for b in looking.born() if b.values])
+
+
+def backward(call: Call, adjoint: AdjointForm, before: Before) -> Found:
+    """What in the adjoint of a launch made numbers that are not finite: it begins at the end of the text."""
+    looking = Looking(births=True)
+    form = None if call.form.part else call.form.watched(looking)
+    if form is None:
+        return Found()
+    now = before.put_back()
+    try:
+        for s in call.own:
+            s.field.require_memory()[tuple(slice(*axis) for axis in s.box)] = s.values
+        form.adjoint(adjoint.active, adjoint.label, adjoint.entry).form.run(call.args)
+    finally:
+        now.put_back()
+    lines = [w for w in reversed(looking.results()) if w.nonfinite[1]]
+    return Found(lines, [b for b in reversed(looking.born()) if b.derivatives])
+
+
+def told(found: Found, which: int, text: str) -> tuple[Label, ...]:
+    """A label at the first line that says how many of its numbers are not finite."""
+    if not found.lines:
+        return ()
+    first = found.lines[0]
+    every = first.times * max(1, first.slot.size)
+    return (Label(first.slot.span, f"{text}, {often(first.nonfinite[which], every)}"),)
+
+
+def often(bad: int, every: int) -> str:
+    """How often something was not finite, of how many times, which an adjoint does not count."""
+    return f"{bad:,} of {every:,}" if every else "once" if bad == 1 else f"{bad:,} times"

@@ -1,0 +1,213 @@
+"""A tape after its block: run backwards once more, or looked at on the way back.
+
+Going backwards again needs the values that fields held at the end of the block. What was saved, the tape has;
+for the rest, it is an error if anything wrote to it since.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from dsim.diagnostics import Diagnostic, GradientError
+from dsim.runtime.fields.fields import Field, foreign, kind_of
+from dsim.runtime.inspection.calls import Calls, RecordedCall
+from dsim.runtime.inspection.profiling import Profiler
+from dsim.runtime.launching.forms import AdjointForm, Form
+from dsim.runtime.launching.shadow_arrays import Mirror
+from dsim.runtime.recording import write_history
+from dsim.runtime.recording.claims import needed, refuse_needed
+from dsim.runtime.recording.entries import Call, Custom
+from dsim.runtime.recording.profile import Profile
+from dsim.runtime.recording.record import Record
+from dsim.runtime.recording.sweep import Observer, Plan, Sweep
+from dsim.runtime.state import turns
+from dsim.runtime.state.stack import opened
+
+
+def backward(tape: Record, seed: float) -> None:
+    """Runs the adjoints again, from `seed` as the loss's adjoint, and leaves the gradients.
+
+    They take the place of those that are there, or with ``clear_gradients=False`` are added.
+    """
+    sweep = Sweep(tape, seed)
+    if tape.ended is not None and sweep.reaches and sweep.plan.label != "bar":
+        message = "the kernels of this tape work with gradients as values: it runs backwards once"
+        advice = "run the block again"
+        raise GradientError(Diagnostic("not-differentiable", message, help=advice))
+    _check(tape)
+    if sweep.reaches and tape.clears:
+        bars = [bar for bar in sweep.plan.bars.values() if bar.touched]
+        refuse_needed(needed(bars), [bar.root for bar in bars])
+        _zero(sweep.plan)
+    sweep.run()
+    if tape.clears:
+        for bar, kept in tape.left:
+            np.add(bar.require_memory(), kept.require_memory(), out=bar.require_memory())
+            bar.touched = turns.current()
+    for field, bar in sweep.plan.bars.items() if sweep.reaches else ():
+        if isinstance(field.root, Mirror):  # it was given back, with zeros beside it
+            tape.set_all(bar, 0.0)
+
+
+def profile(tape: Record) -> None:
+    """Measures each call on the way back."""
+    made = tape.profiled or Profile(Calls(tape).starts, [])
+    with swept(tape, (Profiler(made, Calls(tape)),)) as plan:
+        if plan is None:
+            made.unreached()
+    tape.profiled = made
+
+
+def gradient(tape: Record, field: Field, after: int | RecordedCall | None) -> np.ndarray:
+    """The gradient by the values that `field` had after a call."""
+    if not isinstance(field, Field):
+        message = f"the gradient is taken by a field, not by {kind_of(field)}"
+        raise GradientError(Diagnostic("argument", message, help="tape.gradient(some_field, after=3)"))
+    field.require()
+    if not field.dtype.is_float:
+        _ = field.grad  # says that integers have none
+    at = 0 if after is None else Calls(tape).starts[_number(tape, after) + 1]
+    with swept(tape, (), at) as plan:
+        bar = None if plan is None else plan.bars.get(field)
+        if not field.needs_grad and not _active(tape, field, at):
+            message = f"{field.quoted} carried no gradient up to here"
+            advice = "declare it with `needs_grad=True`, or ask after the first call that computes it"
+            raise GradientError(Diagnostic("missing-gradient", message, help=advice))
+        if bar is None:
+            return np.zeros(field.full_shape, field.dtype.numpy)
+        return bar.require_memory().astype(field.dtype.numpy)
+
+
+def _number(tape: Record, after: int | RecordedCall) -> int:
+    number = after.index if isinstance(after, RecordedCall) else after
+    calls = len(Calls(tape))
+    if not -calls <= number < calls:
+        message = f"there is no call {number}: the tape has {calls:,} calls, counted from 0"
+        raise GradientError(Diagnostic("argument", message))
+    return number % calls
+
+
+def _active(tape: Record, field: Field, before: int) -> bool:
+    """Whether one of the first calls wrote values to `field` that depend on something with a gradient.
+
+    What a kernel wrote earlier counted as constant.
+    """
+    calls = (e for e in tape.entries[:before] if isinstance(e, Call))
+    return any(c.adjoint is not None and field in c.adjoint.fields for c in calls)
+
+
+@contextmanager
+def swept(tape: Record, observers: Sequence[Observer] = (), to: int = 0) -> Iterator[Plan | None]:
+    """Adjoints as they are when the sweep has come down to call number `to`; None if all are zero.
+
+    After the block everything is as it was, gradients too.
+    """
+    _check(tape)
+    sweep = Sweep(tape, 1.0, observers)
+    if not sweep.reaches:
+        yield None
+        return
+    plan = sweep.plan
+    kept = [(f, _values(f), turns.whose(f.touched)) for f in _gradients(plan)]
+    try:
+        _zero(plan)
+        sweep.down(to)
+        yield plan
+    finally:
+        for f, values, touched in kept:
+            if foreign(f):  # another thread has written to it meanwhile
+                continue
+            f.require_memory()[...] = 0 if values is None else values
+            f.touched = turns.again(touched)
+
+
+def _gradients(plan: Plan) -> Iterator[Field]:
+    """All gradients, of every label, of the fields of a sweep."""
+    for root in dict.fromkeys(f.root for f in plan.bars):
+        for f in root.companions.values():
+            if f.buffer is not None and f.derivative[-1].startswith("bar"):
+                yield f
+
+
+def _values(field: Field) -> np.ndarray | None:
+    return field.require_memory().copy() if field.touched else None
+
+
+def _zero(plan: Plan) -> None:
+    for bar in plan.bars.values():
+        if bar.touched and not foreign(bar):
+            bar.require_memory().fill(0)
+            bar.touched = 0
+
+
+# -- whether it can be done
+
+
+def _check(tape: Record) -> None:
+    """Refuses what would give another gradient than that of the block."""
+    tape.loss.require()  # or it was dropped since
+    problem = _problem(tape)
+    if problem is not None:
+        message, advice = problem
+        raise GradientError(Diagnostic("not-differentiable", message, help=advice))
+    assert tape.ended is not None
+    lost = next((f for f in _needed(tape) if f in tape.lost), None)
+    if lost is not None:
+        message = f"{lost.quoted} was put back after the tape's block, whose values are needed"
+        raise GradientError(Diagnostic("overwritten", message, help="run the block again"))
+    found = write_history.since(tape.ended, _needed(tape), _adjoints(tape))
+    if found is not None:
+        raise GradientError(_changed(*found))
+
+
+def _problem(tape: Record) -> tuple[str, str] | None:
+    if tape.ended is None:
+        return "the block of this tape has not come to its end", "leave the `with` block first"
+    if tape.outer is not None:
+        advice = "take the gradient again inside of the outer one's block"
+        return "a tape inside of another `with` block goes backwards with that", advice
+    if opened():
+        advice = "leave that block first, or record the calls in it"
+        return "an open `with` block would not see what this tape does", advice
+    replaced = (f for e in tape.entries if isinstance(e, Custom) for f in e.fields())
+    if any(isinstance(f.root, Mirror) for f in replaced):
+        message = "NumPy arrays in a function with a gradient of its own are as they were then only once"
+        return message, "pass an `ndarray`, or run the block again"
+    return None
+
+
+def _needed(tape: Record) -> Iterator[Field]:
+    """The fields whose values the adjoints read."""
+    for a in _distinct(tape):
+        yield from a.reads.fields
+    for entry in tape.entries:
+        if isinstance(entry, Custom):
+            yield from entry.fields()
+
+
+def _adjoints(tape: Record) -> frozenset[Form]:
+    """The adjoints, which may write values again that the primal wrote, and take them back."""
+    label = Sweep(tape).plan.label
+    distinct = _distinct(tape)
+    other = (a.primal.adjoint(a.active, label, a.entry) for a in distinct if a.label != label)
+    return frozenset(a.form for a in (*distinct, *other))
+
+
+def _distinct(tape: Record) -> dict[AdjointForm, None]:
+    adjoints = (e.adjoint for e in tape.entries if isinstance(e, Call))
+    return dict.fromkeys(a for a in adjoints if a is not None)
+
+
+def _changed(field: Any, form: Form | None) -> Diagnostic:
+    by, span = "from Python", None
+    if form is not None and not form.from_python:
+        by, span = f"by `{form.kernel.name}`", form.kernel.origin.span
+    if isinstance(field.root, Mirror):
+        message = "a NumPy array that this tape's kernels read may have changed since the block's end"
+    else:
+        message = f"{field.quoted} was changed {by} after the tape's block, whose values are needed"
+    return Diagnostic("overwritten", message, span, "this one" if span else "", help="run the block again")

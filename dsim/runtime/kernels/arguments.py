@@ -1,0 +1,291 @@
+"""A launcher per compiled kernel: Python made for its parameters and captures, so that a launch costs little.
+
+What it does, in order: take the arguments, convert those that are not already what the kernel wants,
+compare what was compiled in with what it is now, launch, give back the result as Python numbers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from dsim.diagnostics import Diagnostic, LaunchTypeError, Span
+from dsim.frontend.captures import changed
+from dsim.frontend.lowered import (
+    AnyReturn,
+    Capture,
+    Lowered,
+    OneReturn,
+    Param,
+    SeveralReturns,
+    StructParam,
+    StructReturns,
+)
+from dsim.frontend.values import describe_shape
+from dsim.ir.types import ScalarType
+from dsim.runtime.driver import pipeline
+from dsim.runtime.fields import access
+from dsim.runtime.fields.structs import HostStruct, described, members_of, struct_of
+from dsim.runtime.fields.values import Array
+from dsim.runtime.kernels.array_launch import ArrayLaunch
+from dsim.runtime.launching.faults import raised
+from dsim.runtime.launching.forms import Form
+from dsim.runtime.state import turns
+from dsim.runtime.state.randomness import next_launch
+from dsim.runtime.state.stack import STACK
+from dsim.runtime.state.write_clock import CLOCK
+
+Launch = Callable[..., Any]
+
+
+class Parameters:
+    """The person's parameters of one kernel: what they take, and what is said when it does not fit."""
+
+    def __init__(self, name: str, params: Sequence[Param | StructParam], span: Span | None) -> None:
+        self.name = name
+        self.params = tuple(params)
+        self.span = span
+
+    def number(self, at: int) -> Callable[[Any], Any]:
+        """The function that makes argument number `at`, a scalar, a Python number of its type."""
+        param = self.params[at]
+        assert isinstance(param, Param)
+
+        def convert(value: Any) -> Any:
+            if isinstance(value, np.ndarray | Array) and np.asarray(value).ndim:
+                raise self._refused(param, f"got an array of shape {np.asarray(value).shape}")
+            if isinstance(value, np.ndarray | np.bool_):
+                value = value.item()
+            try:
+                return strict_scalar(param.type, value)
+            except (TypeError, ValueError, OverflowError) as wrong:
+                raise self._refused(param, str(wrong)) from None
+
+        return convert
+
+    def entries(self, at: int) -> Callable[[Any], tuple[Any, ...]]:
+        """The function that makes argument number `at` a tuple of its numbers."""
+        param = self.params[at]
+
+        def convert(value: Any) -> tuple[Any, ...]:
+            return tuple(self._entries(param, value))
+
+        return convert
+
+    def _entries(self, param: Param | StructParam, value: Any) -> Iterator[Any]:
+        """The numbers of an argument, or of a member of one, in order."""
+        if isinstance(param, StructParam):
+            yield from self._members(param, value)
+            return
+        try:
+            array = np.asarray(value)
+        except ValueError:
+            raise self._refused(param, "got rows of different lengths") from None
+        if array.shape != param.shape or array.dtype == object:
+            got = f"got shape {array.shape}" if array.shape else f"got {described(value)}"
+            raise self._refused(param, got)
+        try:
+            yield from [strict_scalar(param.type, v) for v in array.ravel().tolist()]
+        except (TypeError, ValueError, OverflowError) as wrong:
+            raise self._refused(param, str(wrong)) from None
+
+    def _members(self, param: StructParam, value: Any) -> Iterator[Any]:
+        given = members_of(value) if isinstance(value, HostStruct | Mapping) else {}
+        if set(given) != set(param.kind.keys):
+            raise self._refused(param, f"got {described(value)}")
+        for name, member in zip(param.kind.keys, param.members, strict=True):
+            yield from self._entries(member, given[name])
+
+    def _refused(self, param: Param | StructParam, why: str) -> LaunchTypeError:
+        if isinstance(param, StructParam):
+            what = f"a struct of {', '.join(f'`{k}`' for k in param.kind.keys)}"
+        else:
+            what = _described(param)
+        message = f"argument `{param.name}` of `{self.name}` is {what}: {why}"
+        return LaunchTypeError(Diagnostic("argument", message, self.span, "defined here"))
+
+
+def _described(param: Param) -> str:
+    """``an f32``, ``a vector of 3 f32``, ``a matrix of 2 by 2 f32``."""
+    return f"{describe_shape(param.shape)} {param.type}" if param.shape else _article(param.type)
+
+
+def _article(t: ScalarType) -> str:
+    return f"{'a' if t.name[0] == 'u' else 'an'} {t.name}"
+
+
+def strict_scalar(t: ScalarType, value: Any) -> Any:
+    """`value` as a Python number of type `t`; a float is no integer, not even 2.0."""
+    if t.is_integer and isinstance(value, float | np.floating):
+        raise TypeError(f"got the float {value}")
+    if not isinstance(value, int | float | np.number | np.bool_ | np.ndarray | Array) and not hasattr(
+        value, "__index__"
+    ):
+        raise TypeError(f"got {type(value).__name__}")
+    return access.scalar(t, value)
+
+
+def launcher(
+    parameters: Parameters,
+    lowered: Lowered,
+    form: Form,
+    stale: Launch,
+    remember: Callable[[int], None],
+    arrays: ArrayLaunch | None = None,
+    elsewhere: Launch | None = None,
+) -> Launch:
+    """The function that launches `form` for a person's arguments, of which there is the right number.
+
+    Parameters
+    ----------
+    stale : callable
+        Is called with the arguments when something compiled in is not what it was.
+    remember : callable
+        Is told the number of each launch that draws random numbers.
+    arrays : ArrayLaunch, optional
+        Of a kernel that takes arrays, what launches it instead; their memories are the first argument.
+    elsewhere : callable, optional
+        Is called with the arguments when one of the arrays is a field that the kernel captured.
+    """
+    scope: dict[str, Any] = {
+        "contexts_here": STACK.get, "turn": turns.current,
+        "FAULTS": pipeline.FAULTS, "raised": raised, "form": form, "fields": form.fields,
+        "stale": stale, "remember": remember, "next_launch": next_launch,
+        "result_of": _results(lowered.returns),
+    }  # fmt: skip
+    body, values = _taking(parameters, scope, arrays is not None)
+    body += _comparing(lowered, scope)
+    hidden = _hidden(lowered, scope)
+    body += hidden
+    values += [f"h{n}" for n in range(len(lowered.hidden))]
+    if lowered.random:
+        body += ["number = next_launch()", "remember(number)"]
+        values.append("number")
+    if arrays is not None:
+        scope |= {"run": arrays.run, "is_captured": arrays.is_captured, "elsewhere": elsewhere}
+        body += ["if is_captured(arrays): return elsewhere(*args)"] if arrays.captured else []
+        body.append(f"result = run(arrays, ({', '.join(values)}{',' if values else ''}))")
+    else:
+        body += _launching(form, ", ".join(values), scope)
+    if lowered.returns is not None:
+        body.append("return result_of(result)")
+    source = "def launch(*args):\n" + "\n".join(f"    {line}" for line in body)
+    exec(compile(source, f"<launch of {parameters.name}>", "exec"), scope)
+    return scope["launch"]
+
+
+def _taking(parameters: Parameters, scope: dict[str, Any], takes_arrays: bool) -> tuple[list[str], list[str]]:
+    """Lines that check and unpack the arguments, and the names of the kernel's own."""
+    names = ["arrays"] * takes_arrays + [f"a{n}" for n in range(len(parameters.params))]
+    lines = [f"{', '.join(names)}, = args"] if names else []
+    values: list[str] = []
+    for n, p in enumerate(parameters.params):
+        if isinstance(p, StructParam) or p.shape:
+            scope[f"convert{n}"] = parameters.entries(n)
+            lines.append(f"a{n} = convert{n}(a{n})")
+            values.append(f"*a{n}")
+            continue
+        scope[f"convert{n}"] = parameters.number(n)
+        lines.append(f"if {_unfit(f'a{n}', p.type)}: a{n} = convert{n}(a{n})")
+        values.append(f"a{n}")
+    return lines, values
+
+
+def _unfit(name: str, t: ScalarType) -> str:
+    """The test whether an argument is not at first sight a number of type `t`."""
+    if t.is_float:
+        return f"type({name}) is not float"
+    if t.kind == "bool":
+        return f"type({name}) is not bool"
+    low, high = access.integer_limits(t)
+    return f"type({name}) is not int or not {low} <= {name} <= {high}"
+
+
+def _comparing(lowered: Lowered, scope: dict[str, Any]) -> list[str]:
+    """Lines that compare what was compiled in with what it is now."""
+    lines: list[str] = []
+    for n, c in enumerate(lowered.objects):
+        scope[f"object{n}"], scope[f"read_object{n}"] = c.value, c.read
+        lines.append(f"if read_object{n}() is not object{n}: return stale(*args)")
+    for n, c in enumerate(lowered.captures):
+        scope[f"constant{n}"], scope[f"read{n}"], scope["changed"] = c.value, c.read, changed
+        lines.append(f"now = read{n}()")
+        lines.append(f"if now is not constant{n} and changed(now, constant{n}): return stale(*args)")
+    return lines
+
+
+def _hidden(lowered: Lowered, scope: dict[str, Any]) -> list[str]:
+    """Lines that read the captured numbers which have become parameters."""
+    lines: list[str] = []
+    for n, c in enumerate(lowered.hidden):
+        scope[f"read_hidden{n}"], scope[f"kind{n}"] = c.read, type(c.value)
+        lines.append(f"h{n} = read_hidden{n}()")
+        lines.append(f"if type(h{n}) is not kind{n}: return stale(*args)")
+    return lines
+
+
+def _launching(form: Form, values: str, scope: dict[str, Any]) -> list[str]:
+    scope["marks"], scope["clock"] = form.marks, CLOCK
+    marking = ["    for f in marks: f.touched = turn()"] if form.marks else []
+    scope["gradients"] = form.gradients
+    asking = ["for f in gradients: f.looked_at()"] if form.gradients else []
+    return [
+        *asking,
+        "contexts = contexts_here()",
+        "if contexts:",
+        f"    result = contexts[-1].launch(form, ({values}{',' if values else ''}))",
+        "else:",
+        *marking,
+        "    form.ran = clock.now",
+        "    try:",
+        f"        result = form.native({values})",
+        "    except FAULTS as fault:",
+        "        raise raised(fault, fields) from None",
+    ]
+
+
+def _results(returns: AnyReturn | None) -> Callable[[tuple[Any, ...]], Any]:
+    if isinstance(returns, SeveralReturns):
+        parts = returns.parts
+        return lambda values: _several(parts, iter(values))
+    if isinstance(returns, StructReturns):
+        return lambda values: struct_of(returns.kind, iter(values))
+    if returns is None or not returns.shape:
+        return lambda values: values[0] if values else None
+    shape, dtype = returns.shape, returns.dtype.numpy
+    return lambda values: Array(np.array(values, dtype).reshape(shape))
+
+
+def _several(parts: tuple[OneReturn, ...], values: Iterator[Any]) -> tuple[Any, ...]:
+    """The parts of a tuple, each of the next of `values`."""
+    out: list[Any] = []
+    for r in parts:
+        if isinstance(r, StructReturns):
+            out.append(struct_of(r.kind, values))
+        else:
+            out.append(_results(r)(tuple(islice(values, math.prod(r.shape)))))
+    return tuple(out)
+
+
+def up_to_date(lowered: Lowered) -> bool:
+    """Whether everything that was compiled in is what it was."""
+    return (
+        all(c.read() is c.value for c in lowered.objects)
+        and not any(changed(c.read(), c.value) for c in lowered.captures)
+        and all(type(c.read()) is type(c.value) for c in lowered.hidden)
+    )
+
+
+def own_values(lowered: Lowered) -> tuple[Any, ...]:
+    """The hidden parameters' values now."""
+    return tuple(c.read() for c in lowered.hidden)
+
+
+def promotable(capture: Capture) -> bool:
+    """Whether a captured value can become a parameter: it is one number, and still is."""
+    now = capture.read()
+    return all(isinstance(v, int | float) and not isinstance(v, bool) for v in (now, capture.value))

@@ -1,0 +1,272 @@
+"""A launch on arrays that the caller brings: their memory found, checked, and copied where it must be.
+
+Outside every context the kernel works on NumPy's memory itself, at the addresses of this launch. Inside one
+it works on fields: see `bound.py` and `shadow_arrays.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from operator import itemgetter
+from typing import Any
+
+import numpy as np
+
+from dsim.backends.locks import COMPILING
+from dsim.diagnostics import Diagnostic, GradientError, LaunchError, LaunchTypeError, Span
+from dsim.ir.nodes import MemoryKey
+from dsim.runtime.driver import pipeline
+from dsim.runtime.fields.fields import Field
+from dsim.runtime.launching.bound import Slot, bound
+from dsim.runtime.launching.contexts import Args
+from dsim.runtime.launching.faults import raised
+from dsim.runtime.launching.forms import Form
+from dsim.runtime.launching.shadow_arrays import Mirrors
+from dsim.runtime.state import turns
+from dsim.runtime.state.stack import opened
+from dsim.runtime.state.write_clock import CLOCK
+
+Value = np.ndarray | Field
+_SEARCH = 10_000  # steps in which overlapping arrays are told from interleaved ones
+
+
+@dataclass(frozen=True)
+class Place:
+    """One memory that the caller brings; several parameters may mean it.
+
+    Attributes
+    ----------
+    slot : Slot
+        What stands for it in the compiled kernel.
+    name : str
+        The first parameter's name.
+    entry_axes : int
+        How many of the last axes of a NumPy array are an element's.
+    read_only : bool
+        Whether it is a field's own memory, as NumPy sees it.
+    """
+
+    slot: Slot
+    name: str
+    entry_axes: int
+    read_only: bool
+
+
+class ArrayLaunch:
+    """Launches one compilation on arrays.
+
+    Parameters
+    ----------
+    form : Form
+        The kernel, over slots and over the fields that it captured.
+    places : sequence of Place
+        What the caller brings, in the order in which `run` is given it.
+    span : Span or None
+        Where the kernel is defined.
+    """
+
+    def __init__(self, form: Form, places: Sequence[Place], span: Span | None) -> None:
+        self.form = form
+        self.places = tuple(places)
+        self._span = span
+        order: dict[Field, int] = {place.slot: n for n, place in enumerate(self.places)}
+        self._names = {order[f]: name for name, f in form.fields.items() if isinstance(f, Slot)}
+        at = {name: n for n, name in self._names.items()}
+        self._captured = {n: f for n, f in form.fields.items() if n not in at}
+        self.captured = frozenset(self._captured.values())
+        axes = {place.entry_axes for place in self.places}
+        self._mixed = len(axes) > 1  # one array may be passed in two readings
+        keys = [m.key for m in form.kernel.memories]
+        self._moving = [(key, at[key[0]]) for key in keys if key[0] in at]
+        self._stored = frozenset(key for key in keys if form.field(key) in form.written)
+        written = [(order[f.root], f.derivative) for f in form.written if f.root in order]
+        self._written = frozenset(n for n, derivative in written if not derivative)
+        self._gradients = [(n, derivative) for n, derivative in written if derivative]
+        self._marks = [f for f in form.marks if f.root not in order]
+        self._read = [f for f in form.gradients if f.root not in order]
+        self._read_given = [(order[f.root], f.derivative) for f in form.gradients if f.root in order]
+        self._native: Callable[..., Args] = self._prepare
+        self._refuse_read_only(n for n in self._written if self.places[n].read_only)
+
+    def is_captured(self, values: Sequence[Value]) -> bool:
+        """Whether one of the arrays is a field that the kernel knows by itself."""
+        return any(isinstance(v, Field) and v in self.captured for v in values)
+
+    def _prepare(self, *args: Any) -> Args:
+        moving = [key for key, _ in self._moving]
+        own = {m.key for m in self.form.kernel.memories}.difference(moving)
+        buffers = {key: self.form.field(key).scratch(key[1]).require_memory() for key in own}
+        with COMPILING:
+            self._native = self.form.program.machine.roam(buffers, moving)
+        return self._native(*args)
+
+    def run(self, values: Sequence[Value], args: Args) -> Args:
+        """Launches on `values`, which are of the types and shapes of the slots; gives what it returns."""
+        odd = self._checked(values)
+        if self._read or self._read_given:
+            self._look_at_gradients(values)
+        if opened():
+            return self._inside(values, args)
+        copies = self._copies(values) if odd else {}
+        given = [copies.get(n, v) for n, v in enumerate(values)] if copies else values
+        buffers = [self._buffer(given[n], n, key) for key, n in self._moving]
+        for f in self._marks:
+            f.touched = turns.current()
+        self._note(values)
+        try:
+            return self._native(*buffers, *args)
+        except pipeline.FAULTS as fault:
+            raise raised(fault, self._captured) from None
+        finally:
+            for n in self._written.intersection(copies):
+                values[n][...] = copies[n]
+            for n, derivative in self._gradients:
+                values[n].companion(derivative).written_by_python()  # type: ignore[union-attr]
+
+    def _note(self, values: Sequence[Value]) -> None:
+        """Notes when the kernel's own fields were written, and those that it was given."""
+        self.form.ran = now = CLOCK.now
+        for n in self._written:
+            value = values[n]
+            if isinstance(value, Field):
+                value.changed = now
+
+    def _checked(self, values: Sequence[Value]) -> bool:
+        """Refuses arrays that are not to be launched on; whether one is not as machine code wants it."""
+        views, odd = self._mixed, False
+        for v in values:
+            if not isinstance(v, Field):
+                views = views or v.base is not None
+                odd = odd or not v.flags.carray
+        if views:
+            self._check_apart(values)
+        if odd:
+            self._check_writeable(values)
+        return odd
+
+    def _look_at_gradients(self, values: Sequence[Value]) -> None:
+        given = ((values[n], derivative) for n, derivative in self._read_given)
+        for f in (*self._read, *(v.companion(d) for v, d in given if isinstance(v, Field))):
+            f.looked_at()
+
+    def _buffer(self, value: Value, n: int, key: MemoryKey) -> np.ndarray:
+        """The memory of a slot, or of a gradient or tangent beside it."""
+        if not isinstance(value, Field):
+            if key[1]:
+                raise self._without_gradient(n)
+            return value
+        return value.companion(key[1]).require()
+
+    def _copies(self, values: Sequence[Value]) -> dict[int, np.ndarray]:
+        """Copies of the arrays that the kernel cannot use as they lie."""
+        return {
+            n: self._copied(n, v)
+            for n, v in enumerate(values)
+            if not (isinstance(v, Field) or (v.flags.c_contiguous and v.flags.aligned))
+        }
+
+    def _copied(self, n: int, array: np.ndarray) -> np.ndarray:
+        try:
+            return np.array(array, order="C")
+        except MemoryError:
+            name, size = self.places[n].name, array.size * array.itemsize / 2**30
+            message = f"the copy of `{name}` that `{self.form.kernel.name}` needs takes {size:.3g} GiB, "
+            advice = "pass the numbers that it has, not repeated by `broadcast_to`, or parts of it"
+            raise LaunchError(
+                Diagnostic("memory", message + "which cannot be had", self._span, "defined here", help=advice)
+            ) from None
+
+    # -- inside a context
+
+    def _inside(self, values: Sequence[Value], args: Args) -> Args:
+        mirrors = opened()[0].mirrors
+        form = self.on(values, mirrors)
+        arrays = [(n, v) for n, v in enumerate(values) if n in self._written and isinstance(v, np.ndarray)]
+        fields = [form.fields[self._names[n]] for n, _ in arrays]
+        try:
+            result = opened()[-1].launch(form, args)
+        finally:
+            for (_, array), field in zip(arrays, fields, strict=True):
+                array[...] = field.require()
+            mirrors.written(fields, form.kernel.name)
+        for field in fields:
+            opened()[-1].element_read(field)
+        return result
+
+    def on(self, values: Sequence[Value], mirrors: Mirrors) -> Form:
+        """The form for these arrays; those of NumPy have mirrors in it."""
+        roots: dict[str, Field] = {}
+        for n, name in self._names.items():
+            value, place = values[n], self.places[n]
+            if not isinstance(value, Field):
+                value = mirrors.of(value, place.entry_axes, place.name, self.form.kernel.name)
+            roots[name] = value
+        for key, n in self._moving:
+            if key[1]:
+                self._buffer(values[n], n, key)  # says that a gradient is missing
+        return bound(self.form, roots)
+
+    # -- what is wrong with arrays
+
+    def _refuse_read_only(self, places: Iterable[int]) -> None:
+        for n in places:
+            why = "is written, and the array is a field's own memory, which NumPy may only read"
+            raise self._refused(n, why, "pass the field")
+
+    def _check_writeable(self, values: Sequence[Value]) -> None:
+        """Refuses arrays that are written and cannot be."""
+        for n in sorted(self._written):
+            array = values[n]
+            if isinstance(array, Field):
+                continue
+            if not array.flags.writeable:
+                raise self._refused(n, "is written, and the array is read-only", "pass a copy")
+            if not _own_place_each(array):
+                raise self._refused(n, "is written, and elements of the array share memory", "pass a copy")
+
+    def _check_apart(self, values: Sequence[Value]) -> None:
+        """Refuses NumPy arrays that share memory with another array, when one of the two is written."""
+        places = dict(self._moving)
+        for key, n in sorted(self._moving, key=itemgetter(1)):
+            array = values[n]
+            if isinstance(array, Field):
+                continue
+            for memory in self.form.kernel.memories:
+                if memory.key == key or not (key in self._stored or memory.key in self._stored):
+                    continue
+                other = values[places[memory.key]] if memory.key in places else self.form.fields[memory.name]
+                buffer = other.companion(memory.derivative).buffer if isinstance(other, Field) else other
+                if buffer is not None and _overlap(array, buffer):
+                    why = f"and `{memory.name}` overlap in memory, and one of them is written"
+                    raise self._refused(n, why, "pass a copy of one of them")
+
+    def _without_gradient(self, n: int) -> GradientError:
+        message = f"`{self.places[n].name}` of `{self.form.kernel.name}` is a NumPy array: it has no gradient"
+        return GradientError(Diagnostic("missing-gradient", message, help="pass an `ndarray` that has one"))
+
+    def _refused(self, n: int, why: str, advice: str) -> LaunchTypeError:
+        name = f"`{self.places[n].name}`"
+        message = f"argument {name} of `{self.form.kernel.name}` {why}"
+        return LaunchTypeError(Diagnostic("argument", message, self._span, "defined here", help=advice))
+
+
+def _own_place_each(array: np.ndarray) -> bool:
+    """Whether, going by the strides, no two elements of `array` lie in the same place."""
+    span = array.itemsize
+    for stride, length in sorted((abs(s), n) for s, n in zip(array.strides, array.shape, strict=True)):
+        if length > 1:
+            if stride < span:
+                return False
+            span += stride * (length - 1)
+    return True
+
+
+def _overlap(a: np.ndarray, b: np.ndarray) -> bool:
+    """Whether two arrays share a byte, as far as that can be told in short time."""
+    if not np.may_share_memory(a, b):
+        return False
+    try:
+        return np.shares_memory(a, b, max_work=_SEARCH)  # type: ignore[arg-type]
+    except np.exceptions.TooHardError:
+        return True

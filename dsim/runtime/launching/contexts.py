@@ -1,0 +1,254 @@
+"""What every differentiating context has: a place on the stack, and Python's writes as launches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from threading import get_ident
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from dsim.diagnostics import Diagnostic, GradientError
+from dsim.diagnostics.frames import outermost
+from dsim.diagnostics.places import caller
+from dsim.runtime.fields.fields import Field
+from dsim.runtime.launching import host_kernels
+from dsim.runtime.launching.forms import Form
+from dsim.runtime.launching.host_kernels import HostForm, Operand
+from dsim.runtime.launching.shadow_arrays import Mirrors
+from dsim.runtime.state import turns
+from dsim.runtime.state.once import kept
+from dsim.runtime.state.references import uncopied
+from dsim.runtime.state.stack import STACK, leave, left, opened
+from dsim.runtime.state.write_clock import CLOCK
+
+Args = tuple[Any, ...]
+
+
+OPENED: dict[Context, None] = {}  # in all threads
+
+
+class Context:
+    """A `with` block that sees every launch inside it.
+
+    Attributes
+    ----------
+    outer : Context or None
+        The context that was innermost when this one was entered.
+    is_open : bool
+        Whether it is on a stack.
+    claimed : set of Field
+        The roots of those whose derivatives are its own (claims.py).
+    """
+
+    def __init__(self) -> None:
+        self.outer: Context | None = None
+        self.is_open = False
+        self.claimed: set[Field] = set()
+        self._mirrors: Mirrors | None = None
+        self._thread = 0
+
+    _for_people: frozenset[str] = frozenset()  # what completion offers
+
+    def __dir__(self) -> list[str]:
+        return [n for n in object.__dir__(self) if n.startswith("__") or n in self._for_people]
+
+    @outermost
+    def __reduce__(self) -> tuple[Any, ...]:
+        uncopied("a tape or forward mode", "copy what it gave: `x.grad.to_numpy()`, `print(tape)`")
+
+    @property
+    def mirrors(self) -> Mirrors:
+        """Of the outermost context, the fields of the NumPy arrays that launches inside were given."""
+        if self._mirrors is None:
+            self._mirrors = Mirrors()
+        return self._mirrors
+
+    # -- on the stack
+
+    def push(self) -> None:
+        """Makes this the innermost context."""
+        if self.is_open:
+            message, advice = (
+                "this tape or forward mode is open already",
+                "make a second one for a block inside",
+            )
+            raise GradientError(Diagnostic("argument", message, help=advice))
+        around = opened()
+        self.outer = around[-1] if around else None
+        if self.outer is not None and self.outer._thread != get_ident():
+            message = "a tape or forward mode of another thread is open here, and it sees this thread only"
+            advice = "begin the thread outside of that block, or without its context variables"
+            raise GradientError(Diagnostic("not-differentiable", message, caller(), help=advice))
+        self.is_open, self._thread = True, get_ident()
+        STACK.set((*around, self))  # open before: a signal handler that launches something drops what is not
+        OPENED[self] = None
+
+    def related(self, other: Context) -> bool:
+        """Whether one of the two is inside of the other one, or both are the same."""
+        return any(other is c for c in self._around()) or any(self is c for c in other._around())
+
+    def _around(self) -> Iterator[Context]:
+        """This context and those around it."""
+        context: Context | None = self
+        while context is not None:
+            yield context
+            context = context.outer
+
+    def pop(self) -> None:
+        """Takes it off the stack again, with what was left open inside it."""
+        was_open = self.is_open and (self.outer is None or self.outer.is_open)
+        around = STACK.get()
+        place = around.index(self) if self in around else None
+        inside = (self,) if place is None else around[place:]
+        STACK.set(around[:place])
+        for context in inside:
+            context.over()
+            if context is not self:
+                context.closed()
+        if was_open:
+            OPENED[self] = None  # what is its own stays so until `closed`
+            leave(self)
+        else:
+            message = (
+                "a tape or forward mode around this one ended first: it has not seen all that came after"
+            )
+            advice = "leave the blocks in the order of `with` statements, the innermost first"
+            raise GradientError(Diagnostic("argument", message, help=advice))
+
+    def over(self) -> None:
+        """It has ended. Tasks that began inside it may still hold it."""
+        self.is_open, self._thread = False, 0
+        OPENED.pop(self, None)
+
+    def elsewhere(self, form: Form, args: Args) -> Args:
+        """A launch that is not of the thread which opened this, or that comes after its end.
+
+        Raises
+        ------
+        GradientError
+            When it is open: calls that come at once have no order to go back in.
+        """
+        if self.is_open:
+            message = f"`{form.kernel.name}` is launched in a tape or forward mode of another thread"
+            advice = "launch it in the thread that opened that, or open one here"
+            raise GradientError(Diagnostic("not-differentiable", message, caller(), help=advice))
+        return self.pass_on(form, args)
+
+    def enter(self, begin: Callable[[], None]) -> None:
+        """Pushes it and calls `begin`, the rest of an entry: Python leaves no block that was half entered."""
+        self.push()
+        try:
+            begin()
+        except BaseException:  # an error, or Ctrl-C
+            self.pop()
+            self.closed()
+            raise
+
+    def __enter__(self) -> Any:
+        self.push()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.pop()
+        self.closed()
+
+    def closed(self) -> None:
+        """Gives back what it needed while it was open, and going backwards after."""
+        OPENED.pop(self, None)
+        left(self)
+        if self._mirrors is not None:
+            self._mirrors.release()
+
+    # -- what happens inside it
+
+    def launch(self, form: Form, args: Args) -> Args:
+        """What becomes of a launch; gives what the kernel returns."""
+        return self.pass_on(form, args)
+
+    def pass_on(self, form: Form, args: Args) -> Args:
+        """The launch as the next outer context sees it; with none, it runs."""
+        return form.run(args) if self.outer is None else self.outer.launch(form, args)
+
+    def set_all(self, field: Field, value: float) -> None:
+        """Sets every number of `field` to `value`, as this context's own doing: the outer one sees it."""
+        if self.outer is None:
+            field.require_memory().fill(value)
+            field.changed = CLOCK.now
+        else:
+            self.pass_on(host_kernels.form(host_kernels.Fill, field), (value,) * field.numbers)
+        if value:
+            field.touched = turns.current()
+        elif field.touched:
+            field.touched, field.cleared = 0, turns.current()
+
+    def python_writes(self, form: HostForm, args: Args) -> None:
+        """What becomes of a write of Python's."""
+        self.launch(form, args)
+
+    def element_written(self, field: Field, index: tuple[int, ...], value: Any) -> None:
+        """Writes one number of `field`'s memory, on behalf of Python."""
+        self.python_writes(host_kernels.form(host_kernels.Put, field), (*index, value))
+
+    def filled(self, field: Operand, values: Args) -> None:
+        """Sets every entry of `field` to `values`, on behalf of Python."""
+        self.python_writes(host_kernels.form(host_kernels.Fill, field), values)
+
+    def copied(self, field: Operand, source: Operand) -> None:
+        """Sets `field` to `source`, on behalf of Python."""
+        self.python_writes(host_kernels.form(host_kernels.Copy, field, source), ())
+
+    def given(self, field: Operand, array: np.ndarray) -> None:
+        """Sets `field` to the numbers in `array`, on behalf of Python."""
+        staging = self.staging(field)
+        staging.require()[...] = array
+        self.copied(field, staging)
+
+    def staging(self, field: Operand) -> Field:
+        """A field for the numbers that `field` is to get: the same each time.
+
+        Copying is linear, so that nobody reads what it holds again.
+        """
+
+        def make() -> Field:
+            made = Field(field.dtype, field.entry_shape, "given")
+            made.allocate(field.shape)
+            return made
+
+        return kept(field.operations, ("staging", field.component), make)
+
+    def element_read(self, field: Field) -> None:
+        """Takes notice that Python read values of `field`: nothing, unless a tape is further out."""
+        if self.outer is not None and self.outer.is_open:
+            self.outer.element_read(field)
+
+
+def dispatch(form: Form, args: Args) -> Args:
+    """Launches `form` in whatever context is innermost."""
+    contexts = opened()
+    return contexts[-1].launch(form, args) if contexts else form.run(args)
+
+
+class Stopped(Context):
+    """Inside it launches happen, and nothing that they write depends on anything (`no_grad`)."""
+
+    _stops = True
+
+    def launch(self, form: Form, args: Args) -> Args:
+        """The same launch without derivatives."""
+        if get_ident() != self._thread:
+            return self.elsewhere(form, args)
+        return self.pass_on(form.stopped() if self._stops else form, args)
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """In the block, launches are passed on as they are."""
+        self._stops = False
+        try:
+            yield
+        finally:
+            self._stops = True

@@ -1,0 +1,398 @@
+"""A program together with the fields that its memories stand for: what is launched and recorded.
+
+The forms of the programs derived from one are forms on the same fields; each is made once.
+"""
+
+from __future__ import annotations
+
+import sys
+import weakref
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from dsim.backends.locks import COMPILING
+from dsim.diagnostics.frames import outermost
+from dsim.ir.nodes import Accumulate, Kernel, Let, Load, Memory, MemoryKey, Origin, Store
+from dsim.ir.show import lines, show
+from dsim.runtime.driver import pipeline
+from dsim.runtime.driver.programs import AdjointProgram, Keys, Program
+from dsim.runtime.fields.fields import Field, youngest
+from dsim.runtime.launching.access_regions import Reach
+from dsim.runtime.launching.faults import raised
+from dsim.runtime.launching.interval_sets import Box, distinct, meet
+from dsim.runtime.launching.shown import Looking
+from dsim.runtime.state import turns
+from dsim.runtime.state.once import kept, once
+from dsim.runtime.state.references import uncopied
+from dsim.runtime.state.registry import Registry
+from dsim.runtime.state.write_clock import CLOCK, note_ran
+
+_FOR_PEOPLE = frozenset(["ir", "llvm", "python"])
+
+
+class Form:
+    """A program that can be launched.
+
+    Parameters
+    ----------
+    program : Program
+        The kernel.
+    fields : mapping of str to Field
+        The root field of each memory name.
+    arrays : frozenset of str
+        Names of memories whose fields the caller brings.
+
+    Attributes
+    ----------
+    part : (Form, int) or None
+        The form that it is a part of, and which one.
+    ran : int
+        When it last ran, on the write clock; -1 before.
+    watched_by : callable or None
+        Of a person's kernel, gives the form that shows what its lines assign.
+    native : callable
+        Runs it for its arguments.
+    """
+
+    from_python = False  # whether it is a write of Python's
+
+    def __init__(
+        self, program: Program, fields: Mapping[str, Field], arrays: frozenset[str] = frozenset()
+    ) -> None:
+        self.program = program
+        self.fields = fields
+        self.arrays = arrays
+        self.part: tuple[Form, int] | None = None
+        self.ran = -1
+        self.watched_by: Callable[[Looking], Form] | None = None
+        self._derived: dict[Any, Any] = {}
+        self.native: Callable[..., tuple[Any, ...]] = self._compile_and_launch
+        FORMS.add(self)
+
+    def __del__(self) -> None:
+        if getattr(self, "ran", -1) >= 0 and not sys.is_finalizing():
+            # Known since it first ran; here nothing is computed, since that takes a lock, and the collector
+            # comes at any time.
+            note_ran(self.ran, self.__dict__["written"])
+
+    def __dir__(self) -> list[str]:
+        return [n for n in object.__dir__(self) if n.startswith("__") or n in _FOR_PEOPLE]
+
+    @outermost
+    def __reduce__(self) -> tuple[Any, ...]:
+        uncopied("a form of a kernel", "copy what it shows: `k.adjoint.ir`, `k.adjoint.python`")
+
+    @property
+    def kernel(self) -> Kernel:
+        """The kernel."""
+        return self.program.kernel
+
+    # -- launching
+
+    def run(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Runs it now, outside every context; gives what it returns."""
+        for f in self.marks:
+            f.touched = turns.current()
+        self.ran = CLOCK.now
+        try:
+            return self.native(*args)
+        except pipeline.FAULTS as fault:
+            raise raised(fault, self.named) from None
+
+    def _compile_and_launch(self, *args: Any) -> tuple[Any, ...]:
+        self.compile()
+        return self.native(*args)
+
+    def compile(self) -> None:
+        """Makes its machine code, unless it is made already; the first launch does so too."""
+        with COMPILING:
+            if self.native == self._compile_and_launch:
+                self.native = self.program.machine.bind(self.buffers())
+
+    def buffers(self) -> dict[MemoryKey, Any]:
+        """The buffer of each memory; companions without one get it."""
+        return {m.key: self.field(m.key).scratch(m.derivative).buffer for m in self.kernel.memories}
+
+    def field(self, key: MemoryKey) -> Field:
+        """The field, or companion of one, that the memory `key` is."""
+        return self.fields[key[0]].companion(key[1])
+
+    @property
+    def named(self) -> Mapping[str, Field]:
+        """The fields that messages call by their own names; others go by the memory's."""
+        if not self.arrays:
+            return self.fields
+        return {name: f for name, f in self.fields.items() if name not in self.arrays}
+
+    # -- facts
+
+    @once
+    def floats(self) -> tuple[tuple[Memory, Field], ...]:
+        """The memories that can carry derivatives, with their fields."""
+        return tuple((m, self.field(m.key)) for m in self.program.floats)
+
+    @once
+    def roots(self) -> tuple[Field, ...]:
+        """The fields of its memories, each once."""
+        return tuple(dict.fromkeys(f.root for f in self.fields.values()))
+
+    @once
+    def written(self) -> tuple[Field, ...]:
+        """The fields that it stores or accumulates to."""
+        return tuple(map(self.field, self.program.written))
+
+    @once
+    def touching(self) -> dict[Field, set[type]]:
+        """The fields that it touches, each with the kinds of statement that do."""
+        return {self.field(key): kinds for key, kinds in self.program.touching.items()}
+
+    @once
+    def sums(self) -> tuple[tuple[Field, Accumulate], ...]:
+        """The fields that its iterations add up in, each with the first addition."""
+        return tuple((self.field(key), s) for key, s in self.program.totals.items())
+
+    @once
+    def marks(self) -> tuple[Field, ...]:
+        """The gradients and tangents that are no longer known to be zero after it ran."""
+        return tuple(f for f in self.written if f.derivative)
+
+    @once
+    def gradients(self) -> tuple[Field, ...]:
+        """The gradients and tangents that it reads."""
+        return tuple(map(self.field, self.program.gradients))
+
+    @once
+    def writes(self) -> Reach:
+        """The regions that it stores or accumulates to."""
+        return Reach(self.program, self.fields, None)
+
+    @once
+    def loads(self) -> Reach:
+        """The regions that it reads."""
+        return Reach(self.program, self.fields, self.program.sites(Load))
+
+    @once
+    def stores(self) -> Reach:
+        """The regions that it stores to."""
+        return Reach(self.program, self.fields, self.program.sites(Store))
+
+    def spread(self, keys: Keys) -> Keys:
+        """`keys` and those into which it writes values that vary with them."""
+        return self.program.spread(keys)
+
+    # -- forms made from it
+
+    def over(self, program: Program) -> Form:
+        """The form of a program that was derived from this one's."""
+        if program is self.program:
+            return self
+        return self._keep(program, lambda: Form(program, self.fields, self.arrays))
+
+    def on(self, arrays: Mapping[str, Field]) -> Form:
+        """The same on other fields in the place of some, which the caller brings."""
+        made = Form(self.program, {**self.fields, **arrays}, frozenset(arrays))
+        watched_by = self.watched_by
+        if watched_by is not None:
+            made.watched_by = lambda looking: watched_by(looking).on(arrays)
+        return made
+
+    def tangent(self, active: Keys, label: str) -> Form:
+        """Runs it and carries the tangents of the `active` memories along."""
+        return self.over(self.program.tangent(active, label))
+
+    def adjoint(self, active: Keys, label: str, entry: Keys = frozenset()) -> AdjointForm:
+        """Its reverse sweep with respect to the `active` memories.
+
+        It finds the memories `entry` as they were before the launch.
+        """
+        return self.adjoint_over(self.program.adjoint(active, label, entry))
+
+    def adjoint_over(self, program: AdjointProgram) -> AdjointForm:
+        """The form of an adjoint of its program."""
+        return self._keep(program, lambda: AdjointForm(self, program))
+
+    def parts(self, cuts: frozenset[int]) -> tuple[Form, ...]:
+        """Forms that do, one after the other, what it does: it is cut before those top-level statements."""
+        return self._keep(("parts", cuts), lambda: self._parts(cuts))
+
+    def _parts(self, cuts: frozenset[int]) -> tuple[Form, ...]:
+        made = self.program.parts(cuts)
+        if len(made.programs) == 1:
+            return (self,)
+        between = {m.name: Field(m.type, (), m.name) for m in made.between}
+        for field in between.values():
+            field.allocate(())
+        fields = {**self.fields, **between}
+        parts = tuple(Form(program, fields, self.arrays) for program in made.programs)
+        for n, part in enumerate(parts):
+            part.part = (self, n)
+        return parts
+
+    def recording(self, keys: Keys) -> Recording:
+        """What a tape needs to know to record it, where the memories `keys` carry adjoints."""
+        return self._keep(("recording", keys), lambda: Recording(self, keys))
+
+    def stopped(self) -> Form:
+        """It, with everything that it reads cut off from derivatives."""
+        return self.over(self.program.stopped())
+
+    def watched(self, looking: Looking) -> Form | None:
+        """It as a form that shows what its lines assign; None if it has no lines of a person's."""
+        return None if self.watched_by is None else self.watched_by(looking)
+
+    def guarded(self) -> Form:
+        """It, with its indices compared with the fields' shapes: no run of the primal vouches for them."""
+        return self.over(self.program.guarded())
+
+    def _keep(self, key: Any, make: Callable[[], Any]) -> Any:
+        found = self._derived.get(key)
+        return kept(self._derived, key, make) if found is None else found
+
+    # -- to look at
+
+    @property
+    def ir(self) -> str:
+        """The kernel in the intermediate representation, as text."""
+        return show(self.kernel)
+
+    @property
+    def python(self) -> str:
+        """The kernel as readable Python."""
+        return pipeline.python_text(self.kernel)
+
+    @property
+    def ir_lines(self) -> list[tuple[str, Origin | None]]:
+        """The lines of `ir`, each with where it comes from."""
+        return [(line.text, line.origin) for line in lines(self.kernel)]
+
+    @property
+    def python_lines(self) -> list[tuple[str, Origin | None]]:
+        """The lines of `python`, each with where it comes from."""
+        return [(text, s and s.origin) for text, s in pipeline.python_lines(self.kernel)]
+
+    @property
+    def llvm(self) -> str:
+        """The kernel as LLVM's assembly."""
+        return pipeline.llvm_text(self.kernel, self.program.checked)
+
+    def __str__(self) -> str:
+        return self.ir
+
+    def __repr__(self) -> str:
+        return (
+            f"<form {self.kernel.name} over {', '.join(f.name for f in self.fields.values()) or 'no fields'}>"
+        )
+
+
+FORMS: Registry[Form] = Registry()  # all, to ask which of them ran since a moment
+
+
+class AdjointForm:
+    """The adjoint of `primal`, with the regions of whose values it needs.
+
+    Attributes
+    ----------
+    form : Form
+        What runs.
+    active, label, entry, needed, lost, ordered, conflicts, keeps, watched
+        See `AdjointProgram`.
+    reads : Reach
+        The regions whose values it needs.
+    fields : tuple of Field
+        The active fields.
+    outputs : tuple of Field
+        Of these those that the primal writes.
+    """
+
+    def __init__(self, primal: Form, program: AdjointProgram) -> None:
+        self.primal, self._program = primal, program
+        self.form = primal.over(program.program)
+        self.active, self.label, self.entry = program.active, program.label, program.entry
+        self.needed, self.lost, self.ordered = program.needed, program.lost, program.ordered
+        self.conflicts, self.keeps, self.watched = program.conflicts, program.keeps, program.watched
+        self.reads = Reach(primal.program, primal.fields, self.needed)
+        self.fields = tuple(map(primal.field, sorted(self.active)))
+        written = set(primal.written)
+        self.outputs = tuple(f for f in self.fields if f in written)
+
+    @once
+    def targets(self) -> tuple[Field, ...]:
+        """The active fields whose adjoint it may change."""
+        changed = set(self.form.written)
+        return tuple(f for f in self.fields if f.companion((*f.derivative, self.label)) in changed)
+
+    @once
+    def youngest(self) -> Field:
+        """The field of all that it works with which was made last."""
+        return youngest(self.primal.fields.values())
+
+    @once
+    def launched(self) -> Form:
+        """What to launch in the place of `primal`."""
+        return self.primal.over(self._program.launched)
+
+    def differentiable(self) -> AdjointForm:
+        """This, or one that has an adjoint itself."""
+        return self.primal.adjoint_over(self._program.differentiable())
+
+    @once
+    def _own(self) -> tuple[Reach, Reach]:
+        """What it reads, and what the primal writes, of the memories `entry`."""
+        reads, writes = self._program.own
+        program, fields = self.primal.program, self.primal.fields
+        return Reach(program, fields, reads), Reach(program, fields, writes)
+
+    def replaced(self, args: tuple[Any, ...]) -> dict[Field, list[Box]]:
+        """The regions that a launch overwrites and whose values before it the adjoint needs."""
+        if not self.entry:
+            return {}
+        reads, writes = (reach.of(args) for reach in self._own)
+        found: dict[Field, list[Box]] = {}
+        for field, box in reads:
+            for other, hit in writes:
+                shared = meet(box, hit) if other is field else None
+                if shared is not None:
+                    found.setdefault(field, []).append(shared)
+        return {field: distinct(boxes) for field, boxes in found.items()}
+
+
+class Recording:
+    """What a tape needs to know of a form for certain active memories.
+
+    Attributes
+    ----------
+    reached : tuple of Field
+        The fields that are active only because of this form.
+    roots : tuple of Field
+        The roots of all active ones.
+    written : frozenset of Field
+        The active fields that it writes.
+    returns : bool
+        Whether a value that it returns varies.
+    bits : Let or None
+        An expression that takes a number which varies for its bits.
+    """
+
+    def __init__(self, form: Form, keys: Keys) -> None:
+        self._form: Form = weakref.proxy(form)  # which owns this
+        self._known = form.program.recording(keys)
+        active = tuple(map(form.field, self._known.active))
+        self.reached = tuple(map(form.field, self._known.reached))
+        self.roots = tuple({f.root for f in active})
+        self.written = frozenset(active).intersection(form.written)
+        self.returns: bool = self._known.returns
+        self.bits: Let | None = self._known.bits
+
+    @once
+    def adjoint(self) -> AdjointForm | None:
+        """The adjoint, or None when nothing is active."""
+        made = self._known.adjoint
+        return None if made is None else self._form.adjoint_over(made)
+
+    @once
+    def saving(self) -> AdjointForm | tuple[Form, ...] | None:
+        """What to record where overwritten values are saved: the adjoint, or parts to launch instead."""
+        made = self._known.saving
+        if isinstance(made, AdjointProgram):
+            return self._form.adjoint_over(made)
+        return None if made is None else self._form.parts(made)

@@ -1,0 +1,76 @@
+"""Which open tape or forward mode the derivatives of a field belong to.
+
+The gradients of a tape lie in the fields' own ``.grad``. Two tapes that are open at once, in two threads or
+tasks, and work with one field would write there at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from dsim.diagnostics import Diagnostic, GradientError
+from dsim.diagnostics.places import caller
+from dsim.runtime.fields.fields import Field, foreign
+from dsim.runtime.launching import host_kernels
+from dsim.runtime.launching.contexts import OPENED, Context
+from dsim.runtime.state import turns
+from dsim.runtime.state.stack import is_aside, working
+
+_WORDS = {"bar": "gradient", "dot": "tangent"}
+
+
+def claim(context: Context, roots: Sequence[Field], last: str) -> None:
+    """Notes that the gradients (``bar``) or tangents (``dot``) of fields, given by their roots, are its own.
+
+    Raises
+    ------
+    GradientError
+        When another thread or task works with one of them in the same way.
+    """
+    context.claimed.update(roots)  # before it looks at the others, who do the same
+    if not turns.several():
+        return
+    for other in tuple(OPENED):
+        if type(other) is not type(context) or other.related(context) or is_aside(other):
+            continue
+        shared = next((r for r in roots if r in other.claimed), None)
+        if shared is not None:
+            raise _taken(shared, _WORDS[last])
+
+
+def clear_foreign(context: Context, roots: Sequence[Field], last: str) -> None:
+    """Sets to 0 what other threads or tasks have left in the gradients or tangents of these fields."""
+    if not turns.several():
+        return
+    for f in [f for root in roots for f in list(root.companions.values())]:
+        if f.derivative[-1] == last and foreign(f):
+            context.pass_on(host_kernels.form(host_kernels.Fill, f), (0.0,) * f.numbers)
+            f.touched, f.cleared = 0, turns.current()
+
+
+def needed(bars: Iterable[Field]) -> set[Field]:
+    """Those of the gradients that a tape holds which is going backwards around what happens here."""
+    return {f for f in bars for context in working() if f.root in context.claimed}
+
+
+def refuse_needed(bars: Iterable[Field], roots: Sequence[Field]) -> None:
+    """Refuses to work with the fields of gradients that had to be cleared, and could not be.
+
+    Raises
+    ------
+    GradientError
+        When one of `roots` is such a field.
+    """
+    shared = next((f.root for f in bars if f.root in roots), None)
+    if shared is not None:
+        message = f"the tape that is going backwards needs the gradient of {shared.quoted}"
+        advice = "give the tape inside fields of its own, or `clear_gradients=False`, to add to that gradient"
+        raise GradientError(Diagnostic("not-differentiable", message, caller(), help=advice))
+
+
+def _taken(root: Field, what: str) -> GradientError:
+    message = f"{root.quoted} carries a {what} in a block that is open in another thread or task"
+    advice = (
+        "give each its own fields (what is only read: made without needs_grad), or let one block end first"
+    )
+    return GradientError(Diagnostic("not-differentiable", message, caller(), help=advice))

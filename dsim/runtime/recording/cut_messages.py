@@ -1,0 +1,40 @@
+"""The words for derivatives that end where they perhaps should not: in Python, or in the bits of a number."""
+
+from __future__ import annotations
+
+from dsim.diagnostics import Diagnostic
+from dsim.diagnostics.places import caller
+from dsim.ir.nodes import Let
+from dsim.runtime.fields.fields import Field
+from dsim.runtime.launching.forms import Form, Recording
+from dsim.runtime.launching.shadow_arrays import Mirror
+
+
+def read(field: Field, block: str, what: str) -> Diagnostic:
+    """A number of `field` is read into Python inside `block`: its `what` (gradient, tangent) ends."""
+    if isinstance(field, Mirror):
+        message = (
+            f"{field.quoted} is a NumPy array: what Python makes of what is written to it inside the {block} "
+            f"has no {what}"
+        )
+        return Diagnostic("cut", message, caller(), "written here", help="pass an `ndarray` instead")
+    message = f"{field.quoted} is read into Python inside the {block}: its {what} is cut there"
+    return Diagnostic("cut", message, caller(), "read here", help="use the field inside a kernel instead")
+
+
+def inside(form: Form, known: Recording, what: str) -> list[Diagnostic]:
+    """The places of `form` where a `what` ends."""
+    found = [_returned(form, what)] if known.returns else []
+    return found if known.bits is None else [*found, _bits(known.bits, what)]
+
+
+def _bits(s: Let, what: str) -> Diagnostic:
+    message = f"the bits of a number that has a {what} are taken: they have none"
+    advice = "compute with the number itself, or say `stop_grad` of it"
+    return Diagnostic("cut", message, s.origin.span, "its derivative ends here", help=advice)
+
+
+def _returned(form: Form, what: str) -> Diagnostic:
+    message = f"`{form.kernel.name}` returns a value that depends on fields: its {what} is cut in Python"
+    advice = "write the value to a 0-D field inside the kernel"
+    return Diagnostic("cut", message, form.kernel.origin.span, "defined here", help=advice)

@@ -1,0 +1,152 @@
+"""Asks of every launch inside a tape whether it destroys values that an adjoint will read, and keeps them.
+
+Whether a value reaches the loss is not known while recording: what depends on a field with a gradient is
+taken to. The question costs the same however long the tape is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from dsim.diagnostics import Diagnostic, GradientError
+from dsim.diagnostics.places import caller
+from dsim.runtime.fields.fields import Field
+from dsim.runtime.launching.forms import AdjointForm, Form
+from dsim.runtime.launching.interval_sets import Box, Held, Needs, outside
+from dsim.runtime.recording import overwrite_messages
+from dsim.runtime.recording.entries import Args, Call
+from dsim.runtime.recording.saved_values import Saved, Vault, Writer
+
+
+class Watched:
+    """How a tape records launches of one form.
+
+    Attributes
+    ----------
+    adjoint : AdjointForm or None
+        Its adjoint; None where nothing varies, or where `parts` are recorded instead.
+    parts : tuple of Form
+        What is launched instead, one after the other; empty when it is launched as it is.
+    clashes : callable
+        Whether a launch with these arguments may destroy values that are read again.
+    noted : callable or None
+        Notes that a launch with these arguments is read again; None if that is never so.
+    """
+
+    __slots__ = ("adjoint", "clashes", "form", "noted", "parts")
+
+    def __init__(self, form: Form, plan: AdjointForm | tuple[Form, ...] | None, needs: Needs) -> None:
+        self.form = form
+        self.parts, self.adjoint = (plan, None) if isinstance(plan, tuple) else ((), plan)
+        adjoint = self.adjoint
+        in_place = adjoint is not None and adjoint.entry
+        self.clashes = _always if in_place else form.writes.meets(needs)
+        self.noted = adjoint.reads.widen(needs) if adjoint is not None and adjoint.needed else None
+
+
+def _always(_: Args) -> bool:
+    return True
+
+
+class Keeper:
+    """What the adjoints of the calls so far will read, and what was saved of it.
+
+    A call is noted by widening hulls only; its regions are worked out when a later one meets a hull.
+
+    Parameters
+    ----------
+    vault : Vault
+        Where values are saved.
+    saves : bool
+        Whether values are saved; otherwise a launch that would destroy them is refused.
+    budget : int or None
+        How many bytes may be saved.
+
+    Attributes
+    ----------
+    noted : list of Call
+        Calls that widened the hulls, and whose regions are not worked out yet.
+    """
+
+    def __init__(self, vault: Vault, saves: bool, budget: int | None) -> None:
+        self.vault = vault
+        self.saves = saves
+        self._budget = budget
+        self._needs = Needs()
+        self.noted: list[Call] = []
+
+    def watch(self, form: Form, plan: AdjointForm | tuple[Form, ...] | None) -> Watched:
+        """What to do with launches of `form`, recorded as `plan` says."""
+        return Watched(form, plan, self._needs)
+
+    def save(self, call: Call) -> None:
+        """Saves what the launch `call`, which comes now and clashes with what is needed, would destroy.
+
+        Raises
+        ------
+        AccessRuleError
+            When values would be destroyed and are not to be saved.
+        GradientError
+            When the budget is spent.
+        """
+        self._work_out()
+        if call.adjoint is not None and call.adjoint.entry:
+            call.own = self._own(call, call.adjoint)
+        call.before = self._for_others(call)
+
+    def need(self, call: Any) -> None:
+        """Notes that `call`, of a person's function, will read what it touched when it goes backwards."""
+        self._work_out()
+        for region, box in call.regions(self.saves):
+            self._needs.add(region, box, call)
+
+    def _work_out(self) -> None:
+        for call in self.noted:
+            assert call.adjoint is not None
+            for region, box in call.adjoint.reads.of(call.args):
+                own = [s.box for s in call.own if s.field is region]
+                for part in outside([box], own):
+                    self._needs.add(region, part, call)
+        self.noted.clear()
+
+    def _own(self, call: Call, adjoint: AdjointForm) -> list[Saved]:
+        found: list[Saved] = []
+        reader = Call(call.form, call.args, adjoint)  # the call itself would be a reference cycle
+        for region, boxes in adjoint.replaced(call.args).items():
+            for box in boxes:
+                self._needs.take(region, box)  # earlier calls find it there, too
+                found.append(self._save(region, box, call, (reader,)))
+        return found
+
+    def _for_others(self, call: Call) -> Sequence[Saved]:
+        if not self.saves:
+            self._refuse(call)
+            return ()
+        found: list[Saved] = []
+        for region, box in call.form.writes.of(call.args):
+            for held, shared in self._needs.take(region, box):
+                found.append(self._save(region, shared, call, held.calls))
+        return found
+
+    def _refuse(self, call: Call) -> None:
+        for region, box in call.form.writes.of(call.args):
+            found: tuple[Held, Box] | None = self._needs.hit(region, box)
+            if found is not None:
+                raise overwrite_messages.across(call.form, call.args, region, *found, caller())
+
+    def _save(self, region: Field, box: Box, call: Call, readers: Sequence[Any]) -> Saved:
+        line = caller() if call.form.from_python else None
+        saved = self.vault.save(region, box, Writer(call.form, call.args, line), readers)
+        if self._budget is not None and self.vault.bytes > self._budget:
+            raise GradientError(_spent(self.vault, self._budget, saved))
+        return saved
+
+
+def _spent(vault: Vault, budget: int, last: Saved) -> Diagnostic:
+    message = (
+        f"overwritten values take {vault.bytes:,} bytes, more than the tape's budget of {budget:,}: "
+        f"the last is {last.field.quoted}"
+    )
+    advice = "raise `budget`, or give fields that every step overwrites an axis for the step"
+    return Diagnostic("memory", message, last.writer.line or caller(), "here", help=advice)

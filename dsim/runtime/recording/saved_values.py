@@ -1,0 +1,205 @@
+"""Values that a tape saves before they are overwritten, and puts back when it goes backwards.
+
+Without a context around the tape, what is saved is a NumPy copy of just the region. Inside one, saving and
+putting back are launches like any other, so that an outer tape or forward mode goes through them.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dsim.diagnostics import Span
+from dsim.runtime.fields.fields import Field
+from dsim.runtime.launching import host_kernels
+from dsim.runtime.launching.contexts import Context
+from dsim.runtime.launching.forms import Form
+from dsim.runtime.launching.interval_sets import Box, hull
+
+_SLOTS = 64  # of the first block of a field; each further one has twice as many
+
+
+@dataclass(eq=False, slots=True)
+class Writer:
+    """What overwrote: a launch, or a line of Python."""
+
+    form: Form
+    args: tuple[Any, ...]
+    line: Span | None
+
+
+@dataclass(eq=False, slots=True)
+class Saved:
+    """The values of a region before it was overwritten.
+
+    Attributes
+    ----------
+    box : Box
+        The region of `field`.
+    values : ndarray or (Field, int)
+        The values, or the block of slots and the number of the slot that hold them.
+    writer : Writer
+        What overwrote them.
+    readers : sequence of calls
+        Recorded calls, the adjoint of one of which reads them.
+    """
+
+    field: Field
+    box: Box
+    values: Any
+    writer: Writer
+    readers: Sequence[Any]
+
+    @property
+    def bytes(self) -> int:
+        """The size of the values."""
+        size = self.field.dtype.numpy.itemsize
+        for low, high in self.box:
+            size *= high - low
+        return size
+
+
+class Vault:
+    """Where one tape's saved values lie.
+
+    Parameters
+    ----------
+    context : Context
+        The tape. It owns the vault, which refers to it weakly: with its last name all that it has saved
+        goes at once.
+    """
+
+    def __init__(self, context: Context) -> None:
+        self._context: Context = weakref.proxy(context)
+        self._blocks: dict[Field, list[_Block]] = {}
+        self.all: list[Saved] = []
+        self.bytes = 0
+
+    def save(self, field: Field, box: Box, writer: Writer, readers: Sequence[Any]) -> Saved:
+        """Saves the values of a region, which is about to be overwritten."""
+        saved = Saved(field, box, self._values(field, box), writer, readers)
+        self.all.append(saved)
+        self.bytes += saved.bytes
+        return saved
+
+    def put_back(self, field: Field, box: Box, values: Any) -> None:
+        """Makes the region what it was."""
+        if isinstance(values, np.ndarray):
+            field.require_memory()[_slices(box)] = values
+        else:
+            block, slot = values
+            self._context.pass_on(host_kernels.form(host_kernels.Unstow, field, block), _numbers(slot, box))
+
+    def final(self) -> list[tuple[Field, Box, Any]]:
+        """The present values of all regions of which something was saved, to put back in the end."""
+        around: dict[Field, Box] = {}
+        for s in self.all:
+            known = around.get(s.field)
+            around[s.field] = s.box if known is None else hull(known, s.box)
+        return [(field, box, self._values(field, box)) for field, box in around.items()]
+
+    def _values(self, field: Field, box: Box) -> Any:
+        if self._context.outer is None:
+            return np.array(field.require_memory()[_slices(box)])
+        block = self._block(field)
+        slot = block.take()
+        self._context.pass_on(host_kernels.form(host_kernels.Stow, block.field, field), _numbers(slot, box))
+        return block.field, slot
+
+    def _block(self, field: Field) -> _Block:
+        """A block with a free slot; those of earlier tapes come first, with what was compiled for them."""
+        blocks = self._blocks.setdefault(field, [])
+        if not blocks or blocks[-1].full:
+            spare = field.operations.setdefault("spare blocks", [])
+            blocks.append(spare.pop() if spare else _Block(field, _SLOTS << len(blocks)))
+        return blocks[-1]
+
+    def release(self) -> None:
+        """Gives the blocks back: nothing will be put back any more."""
+        for field, blocks in self._blocks.items():
+            for block in blocks:
+                block.clear()
+            field.operations["spare blocks"] += reversed(blocks)
+        self._blocks.clear()
+
+
+class _Block:
+    """Slots for regions of one field, as a field with one more axis: what is not used takes no memory."""
+
+    def __init__(self, field: Field, slots: int) -> None:
+        self.field = Field(field.dtype, field.entry_shape, f"saved_{field.root.given_name or 'field'}")
+        self.field.allocate((slots, *field.shape))
+        self._slots = slots
+        self._next = 0
+
+    @property
+    def full(self) -> bool:
+        """Whether every slot is taken."""
+        return self._next == self._slots
+
+    def take(self) -> int:
+        """The number of a free slot."""
+        self._next += 1
+        return self._next - 1
+
+    def clear(self) -> None:
+        """Makes every slot free."""
+        self._next = 0
+
+
+def _slices(box: Box) -> tuple[slice, ...]:
+    return tuple(slice(low, high) for low, high in box)
+
+
+def _numbers(slot: int, box: Box) -> tuple[int, ...]:
+    return (slot, *(n for axis in box for n in axis))
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """Values saved of one field, by the same line for the same reader."""
+
+    field: str
+    bytes: int
+    times: int
+    writer: str
+    reader: str
+
+
+class Report(Sequence[Row]):
+    """What a tape saved, by which line and for which reader; ``print`` shows it as a table."""
+
+    def __init__(self, rows: Iterable[Row]) -> None:
+        self._rows = tuple(rows)
+
+    def __getitem__(self, at: Any) -> Any:
+        return self._rows[at]
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __iter__(self) -> Iterator[Row]:
+        return iter(self._rows)
+
+    @property
+    def bytes(self) -> int:
+        """All of them together."""
+        return sum(r.bytes for r in self._rows)
+
+    def __repr__(self) -> str:
+        if not self._rows:
+            return "nothing was saved: no value that a gradient needs is overwritten"
+        lines = [("bytes", "times", "field", "overwritten by", "read by")]
+        lines += [(f"{r.bytes:,}", str(r.times), r.field, r.writer, r.reader) for r in self._rows]
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        right = (True, True, False, False, False)
+        return "\n".join(
+            "  ".join(
+                t.rjust(w) if r else t.ljust(w) for t, w, r in zip(line, widths, right, strict=True)
+            ).rstrip()
+            for line in lines
+        )

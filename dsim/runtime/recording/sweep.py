@@ -1,0 +1,258 @@
+"""The backward pass of a tape: adjoints of what it recorded, last call first.
+
+The sweep starts from adjoints of zero but for the loss, which has 1. It works in the fields' gradients
+themselves; where those are not zero (the person kept them, or a call inside the tape wrote them) they are
+put aside and added again. All of it goes through the tape's outer context, so a gradient can be
+differentiated again.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterable, Sequence
+from typing import Any, Protocol
+
+from dsim.diagnostics import Diagnostic
+from dsim.runtime.fields.fields import Field, companions_with_memory, foreign, youngest
+from dsim.runtime.launching import host_kernels
+from dsim.runtime.launching.contexts import Context
+from dsim.runtime.launching.forms import AdjointForm
+from dsim.runtime.recording import zeros
+from dsim.runtime.recording.entries import Call, Custom, Entry
+from dsim.runtime.recording.record import Record
+from dsim.runtime.recording.saved_values import Saved
+from dsim.runtime.state import turns
+from dsim.runtime.state.notices import warn
+from dsim.runtime.state.once import kept
+
+
+class Plan:
+    """What a sweep over certain adjoints needs to know.
+
+    Attributes
+    ----------
+    label : str
+        What the companions that hold adjoints are called: ``bar``, or another name where a call works
+        with gradients as values (a tape inside this one did).
+    bars : dict of Field to Field
+        Where the adjoint of each active field is.
+    """
+
+    def __init__(self, loss: Field, adjoints: Iterable[AdjointForm], others: Iterable[Field]) -> None:
+        fields = dict.fromkeys((loss, *(f for a in adjoints for f in a.fields), *others))
+        used = {a.primal.field(m.key) for a in adjoints for m in a.primal.kernel.memories}
+        self.label, number = "bar", 1
+        while any(f.companion((*f.derivative, self.label)) in used for f in fields):
+            number += 1
+            self.label = f"bar{number}"
+        self.bars = {f: f.scratch((*f.derivative, self.label)) for f in fields}
+
+
+class Plans:
+    """Plans by loss and adjoints. They keep no kernel: what is for one that is gone goes with the next."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[Any, ...], Plan] = {}
+
+    def plan(self, loss: Field, adjoints: Sequence[AdjointForm]) -> Plan:
+        """The plan for a sweep over these adjoints."""
+        key = (loss, *map(weakref.ref, adjoints))
+        return kept(self._known, key, lambda: self._made(loss, adjoints))
+
+    def _made(self, loss: Field, adjoints: Sequence[AdjointForm]) -> Plan:
+        for old in [k for k in self._known if any(ref() is None for ref in k[1:])]:
+            del self._known[old]
+        return Plan(loss, adjoints, ())
+
+
+class Observer(Protocol):
+    """Looks at the adjoints on the way back."""
+
+    def entering(self, number: int, entry: Entry, plan: Plan) -> None:
+        """Before the backward pass of `entry`, the call with that number."""
+
+    def leaving(self, number: int, entry: Entry, plan: Plan) -> None:
+        """After it; the fields are as they were before the call."""
+
+
+class Sweep:
+    """One backward pass over `tape`.
+
+    Parameters
+    ----------
+    seed : float
+        The loss's adjoint.
+    observers : sequence of Observer
+        They look at every step, one after the other.
+    """
+
+    def __init__(self, record: Record, seed: float = 1.0, observers: Sequence[Observer] = ()) -> None:
+        self._record = record
+        self._seed = seed
+        self._observers = observers
+        adjoints = (e.adjoint for e in record.entries if isinstance(e, Call))
+        self._adjoints = tuple(dict.fromkeys(a for a in adjoints if a is not None))
+        self._custom = any(isinstance(e, Custom) for e in record.entries)
+        self._plan: Plan | None = None
+        self._nonzero: set[Field] = {record.loss}
+        self._anything = False  # a person's backward pass may have changed any gradient
+
+    @property
+    def reaches(self) -> bool:
+        """Whether anything that was recorded writes the loss."""
+        return self._custom or any(self._record.loss in a.outputs for a in self._adjoints)
+
+    def run(self) -> Sequence[tuple[Field, Field]]:
+        """Goes backwards and leaves the gradients.
+
+        Gives those that were there before and that it added to, each with a copy of what it was.
+        """
+        loss = self._record.loss
+        if not self.reaches:
+            warn([_unwritten(loss)])
+            return ()
+        plan = self.plan
+        aside = self._put_aside(plan)
+        try:
+            self.down()
+        except BaseException:  # what stands there is no gradient
+            for bar in plan.bars.values():
+                if not foreign(bar):
+                    self._record.set_all(bar, 0.0)
+            raise
+        finally:
+            for bar, kept in aside:
+                self._record.pass_on(host_kernels.Add(bar, kept), ())
+        if plan.label != "bar":
+            self._publish(plan)
+        self._record.tell_outer(plan.bars)
+        if not self._custom:  # else a person's function decides what leads where
+            zeros.note_gradients(loss, (a.primal for a in self._adjoints), self._record.read)
+        return aside
+
+    def down(self, to: int = 0) -> None:
+        """Goes backwards from the last call to that with the number `to`; all adjoints are zero before.
+
+        The fields are put back as they were at the end of the block.
+        """
+        plan, vault = self.plan, self._record.vault
+        final = vault.final()
+        try:
+            self._record.set_all(plan.bars[self._record.loss], self._seed)
+            for number in range(len(self._record.entries) - 1, to - 1, -1):
+                self._step(number, self._record.entries[number], plan)
+        finally:
+            for region in final:
+                vault.put_back(*region)
+
+    def _step(self, number: int, entry: Entry, plan: Plan) -> None:
+        for observer in self._observers:
+            observer.entering(number, entry, plan)
+        if isinstance(entry, Custom):
+            self._backward_of_a_person(entry, plan)
+        else:
+            self._backward(entry, plan.label)
+        for observer in self._observers:
+            observer.leaving(number, entry, plan)
+
+    @property
+    def plan(self) -> Plan:
+        """The plan for what was recorded, which is kept: the same is recorded again and again."""
+        if self._plan is None:
+            self._plan = self._found()
+        return self._plan
+
+    def _found(self) -> Plan:
+        if self._custom:  # a person's function may use the gradient of any field
+            seen = (f for f in companions_with_memory("bar") if f.wanted and not foreign(f))
+            others = [f.companion(f.derivative[:-1]) for f in seen]
+            return Plan(self._record.loss, self._adjoints, others)
+        loss = self._record.loss
+        operations = youngest((loss, *(a.youngest for a in self._adjoints))).operations
+        return kept(operations, "plans", Plans).plan(loss, self._adjoints)
+
+    def _backward(self, call: Call, label: str) -> None:
+        """The adjoint of `call`, on the values that it needs."""
+        self._put_back(call.own)
+        adjoint = call.adjoint
+        if adjoint is not None and self._matters(adjoint):
+            if label != adjoint.label:
+                adjoint = adjoint.primal.adjoint(adjoint.active, label, adjoint.entry)
+            self._record.pass_on(adjoint.form, call.args)
+            self._nonzero.update(adjoint.targets)
+        self._put_back(call.before)
+
+    def _matters(self, adjoint: AdjointForm) -> bool:
+        """Whether it may do anything: something may react to what the primal wrote."""
+        return self._anything or adjoint.watched or not self._nonzero.isdisjoint(adjoint.outputs)
+
+    def _put_back(self, saved: Sequence[Saved]) -> None:
+        for s in saved:
+            self._record.vault.put_back(s.field, s.box, s.values)
+
+    def _backward_of_a_person(self, call: Custom, plan: Plan) -> None:
+        """Calls what a person wrote, with this sweep's adjoints in the fields' ``.grad``."""
+        self._anything = True
+        if plan.label == "bar":
+            self._call(call)
+            return
+        moved: list[tuple[Field, Field, Field]] = []
+        for field, bar in plan.bars.items():
+            public = field.companion((*field.derivative, "bar"))
+            if public.wanted:
+                kept = self._copied(public)
+                self._copy(public, bar)
+                moved.append((public, bar, kept))
+        self._call(call)
+        for public, bar, kept in moved:
+            self._copy(bar, public)
+            self._copy(public, kept)
+
+    def _call(self, call: Custom) -> None:
+        """Calls it; NumPy's arrays are to it, as fields are, what they were at the end of its function."""
+        outermost: Context = self._record
+        while outermost.outer is not None:
+            outermost = outermost.outer
+        with outermost.mirrors.shown(call.fields()):
+            call.backward()
+
+    def _copied(self, field: Field) -> Field:
+        kept = Field(field.dtype, field.entry_shape, f"kept_{field.root.given_name or 'field'}")
+        kept.allocate(field.shape)
+        self._record.pass_on(host_kernels.Copy(kept, field), ())
+        return kept
+
+    def _copy(self, target: Field, source: Field) -> None:
+        self._record.pass_on(host_kernels.Copy(target, source), ())
+        target.touched = turns.current()
+
+    def _put_aside(self, plan: Plan) -> list[tuple[Field, Field]]:
+        """Makes all adjoints zero; gives those that a person may see and that were not, with a copy."""
+        aside: list[tuple[Field, Field]] = []
+        for bar in plan.bars.values():
+            if self._custom and foreign(bar):
+                continue
+            if bar.touched and bar.wanted and not self._is_inner_result(bar):
+                aside.append((bar, self._copied(bar)))
+            if bar.touched:
+                self._record.set_all(bar, 0.0)
+        return aside
+
+    def _is_inner_result(self, bar: Field) -> bool:
+        """Whether `bar` holds the gradient of a tape inside this one, which gives way to this one's."""
+        return self._record.clears and bar in self._record.inner_results
+
+    def _publish(self, plan: Plan) -> None:
+        """Puts the result where a person looks for it."""
+        for field, bar in plan.bars.items():
+            public = field.companion((*field.derivative, "bar"))
+            inner = self._is_inner_result(public)  # which this one takes the place of, also when it is 0
+            if public.wanted and (bar.touched or inner):
+                kind = host_kernels.Copy if inner else host_kernels.Add
+                self._record.pass_on(host_kernels.form(kind, public, bar), ())
+                public.touched = turns.current()
+
+
+def _unwritten(loss: Field) -> Diagnostic:
+    message = f"no call inside the tape wrote the loss {loss.quoted}: all gradients are 0"
+    return Diagnostic("cut", message, help="call the kernels that compute the loss inside the `with` block")

@@ -1,0 +1,101 @@
+"""What was written since a moment, and by whom; and how to take back what ran since.
+
+Where values are put back as they were, so are the notes of when they were written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from dsim.runtime.launching.forms import FORMS, Form
+from dsim.runtime.recording.record import Record
+from dsim.runtime.state.registry import Registry
+from dsim.runtime.state.write_clock import CLOCK, note_ran
+
+_OPEN: list[Trial] = []
+
+
+def ended(tape: Record) -> int:
+    """Notes that the block of `tape` has come to its end, and gives the time of that."""
+    for trial in tuple(_OPEN):
+        trial.tapes.add(tape)
+    return CLOCK.tick()
+
+
+def trying() -> bool:
+    """Whether something runs that will be as if it had not been."""
+    return bool(_OPEN)
+
+
+class Trial:
+    """What runs from here on until `undo`, after which some fields are as if it had not been.
+
+    For tapes that ended before it, these fields have not changed. To those that ended in between, a field
+    that was written and then put back is lost. What was written beside counts as changed from Python.
+
+    Attributes
+    ----------
+    tapes : Registry of Record
+        Those that ended since.
+    """
+
+    def __init__(self) -> None:
+        self.tapes: Registry[Record] = Registry()
+        self._ran = {form: form.ran for form in FORMS}
+        self._begin = CLOCK.tick()
+        _OPEN.append(self)
+
+    def close(self) -> None:
+        """Lets everything that happened count."""
+        if self in _OPEN:
+            _OPEN.remove(self)
+
+    def undo(self, changed: Mapping[Any, int], put_back: Callable[[], None]) -> None:
+        """Puts values back, and the notes about them.
+
+        Parameters
+        ----------
+        changed : mapping of Field to int
+            The fields that `put_back` gives the values of before, bit for bit, each with when Python had
+            written to it then.
+        put_back : callable
+            Does so; it notes nothing itself.
+        """
+        self.close()
+        written = {f for f in changed if f.changed >= self._begin}
+        for form in [f for f in FORMS if f.ran >= self._begin]:
+            for f in form.written:
+                if f in changed:
+                    written.add(f)
+                else:
+                    note_ran(form.ran, (f,))
+            # The notes go first: what another thread writes from now on is noted anew.
+            form.ran = self._ran.get(form, -1)
+        for tape in self.tapes:
+            tape.lost |= written
+        for f, when in changed.items():
+            f.changed = when
+        try:
+            put_back()
+        except BaseException:
+            for f in changed:
+                f.changed = CLOCK.now
+            raise
+
+
+def since(moment: int, fields: Iterable[Any], own: frozenset[Form]) -> tuple[Any, Form | None] | None:
+    """A field that was written since `moment`, and by which form; None for the form if by Python.
+
+    Forms in `own` do not count.
+    """
+    asked = dict.fromkeys(fields)
+    for f in asked:
+        if f.changed >= moment:
+            return f, None
+    ran = [form for form in FORMS if form.ran >= moment and form not in own]
+    for form in sorted(ran, key=lambda form: form.ran):
+        found = next((f for f in form.written if f in asked), None)
+        if found is not None:
+            return found, form
+    return None

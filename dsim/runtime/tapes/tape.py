@@ -1,0 +1,427 @@
+"""The tape: records what happens inside a `with` block and gives the gradient of a loss.
+
+Here: entering, recording, and the question put to every call, whether it destroys what an adjoint will
+read: then the values are saved first (`saved_values.py`), or the call is refused. Going backwards is
+`sweep.py`'s.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from threading import get_ident
+from types import TracebackType
+from typing import Self
+
+import numpy as np
+
+from dsim.diagnostics import Diagnostic, GradientError, left
+from dsim.diagnostics.frames import outermost
+from dsim.ir.nodes import Accumulate, MemoryKey
+from dsim.runtime.checking.differences import GradientCheck, check_tape
+from dsim.runtime.checking.replays import Recorder
+from dsim.runtime.fields.fields import Field, begin_turn
+from dsim.runtime.fields.loss import check as check_loss
+from dsim.runtime.inspection import revisit, tape_summary
+from dsim.runtime.inspection.calls import Calls, RecordedCall
+from dsim.runtime.inspection.finite import Finder, NotFinite
+from dsim.runtime.inspection.profiling import Profiler, Timer
+from dsim.runtime.launching.contexts import Args
+from dsim.runtime.launching.forms import AdjointForm, Form
+from dsim.runtime.recording import cut_messages, leftover, overwrite_messages, write_history, zeros
+from dsim.runtime.recording.claims import claim, clear_foreign, needed, refuse_needed
+from dsim.runtime.recording.entries import Call, Custom
+from dsim.runtime.recording.profile import Profile
+from dsim.runtime.recording.record import Record
+from dsim.runtime.recording.save_policy import Keeper, Watched
+from dsim.runtime.recording.saved_values import Report
+from dsim.runtime.recording.sweep import Observer, Sweep
+from dsim.runtime.state.notices import warn
+from dsim.runtime.state.stack import opened
+
+
+class Tape(Record):
+    """Records launches, and at its end puts the gradient of `loss` into the fields' `.grad`.
+
+    Parameters
+    ----------
+    loss : Field
+        A single number, of shape ``()`` or ``(1,)``, with ``needs_grad=True``. It is set to 0 on entry.
+    clear_gradients : bool, default True
+        Whether all gradients are set to 0 on entry; otherwise the tape's result is added to them.
+    validation : bool, default False
+        Taichi's name for ``on_overwrite="error"``.
+    grad_check : sequence of Field, optional
+        Fields by which the gradient is compared with differences, at the end. What was launched in the
+        block is launched again, many times; then everything is as it was.
+    on_overwrite : {"save", "error"}
+        What happens when a value that the backward pass needs is overwritten. With ``"save"``, the
+        default, it is saved before and put back when the backward pass needs it: a program may change its
+        state in place. With ``"error"`` the call that would do it raises `AccessRuleError` instead of
+        running: then nothing is ever saved.
+    find_nan : bool, default False
+        Whether to look for NaN and infinities after every call, in both directions: the first one raises
+        `NonFiniteError`, which names the call, the element and the lines. Calls take a few times as long.
+    budget : int, optional
+        How many bytes of overwritten values may be saved; None for no limit.
+    profile : bool, default False
+        Whether to take the time of every call and the norm of its gradient; see `profile`.
+
+    Attributes
+    ----------
+    saved_bytes : int
+        How many bytes of overwritten values were saved.
+    saved : Report
+        What was saved, by which line, for which reader; print it.
+    calls : sequence of RecordedCall
+        What was recorded; ``print(tape)`` shows it as a table, with repeats folded.
+    check : GradientCheck or None
+        What `grad_check` has found.
+
+    Raises
+    ------
+    GradientError
+        When `loss` is no single number with a gradient; inside the block, when the budget is spent.
+    GradientError
+        At the end, when a gradient of `grad_check` does not agree with differences.
+    AccessRuleError
+        Inside the block, with ``on_overwrite="error"``, or where a value cannot be saved.
+
+    Notes
+    -----
+    ``x.grad`` is the gradient with respect to the values of `x` when the tape was entered. After an
+    exception in the block there is no backward pass: gradients stay as they were cleared on entry.
+    A tape inside a tape, or inside a forward mode, is differentiated like everything else; the outer
+    tape's result then takes the place of the inner one's. After the backward pass every field but the
+    gradients holds what it held at the end of the block.
+
+    Examples
+    --------
+    >>> import dsim as ti
+    >>> x = ti.field(ti.f32, shape=(), needs_grad=True)
+    >>> y = ti.field(ti.f32, shape=(), needs_grad=True)
+    >>> @ti.kernel
+    ... def square():
+    ...     y[None] = x[None] ** 2
+    >>> x[None] = 3.0
+    >>> with ti.ad.Tape(y):
+    ...     square()
+    >>> x.grad[None]
+    6.0
+    """
+
+    _for_people = frozenset(
+        ["backward", "calls", "check", "gradient", "loss", "not_finite", "profile", "saved", "saved_bytes"]
+    )
+
+    @outermost
+    def __init__(  # noqa: PLR0913 (the first four are Taichi's)
+        self,
+        loss: Field | None = None,
+        clear_gradients: bool = True,
+        validation: bool = False,
+        grad_check: Field | Sequence[Field] | None = None,
+        *,
+        on_overwrite: str = "save",
+        find_nan: bool = False,
+        budget: int | None = None,
+        profile: bool = False,
+    ) -> None:
+        super().__init__(check_loss(loss), clear_gradients)
+        if on_overwrite not in ("save", "error"):
+            raise ValueError(f'on_overwrite must be "save" or "error", not {on_overwrite!r}')
+        self._active: set[Field] = set()  # beside those with a gradient
+        self._written: set[Field] = set()
+        self._spared: set[Field] = set()  # gradients that it does not set to 0: a tape around it needs them
+        self._watched: dict[Form, Watched] = {}
+        self._sums: dict[Field, Accumulate] = {}
+        self._keeper = Keeper(self.vault, on_overwrite == "save" and not validation, budget)
+        self._custom: Custom | None = None  # the person's function that is running
+        self._failed = False
+        self._launches = 0  # that were begun
+        self._timer = Timer(self.entries) if profile else None
+        self._finder = Finder(self) if find_nan else None
+        self._probes = [p for p in (self._timer, self._finder) if p is not None]
+        self._recorded = Tape._record_probed if self._probes else Tape._record
+        self._checked = (grad_check,) if isinstance(grad_check, Field) else tuple(grad_check or ())
+        self._recorder = Recorder() if self._checked else None
+        self.check: GradientCheck | None = None
+
+    # -- entering and leaving
+
+    @outermost
+    def __enter__(self) -> Self:
+        if self.entries:
+            message, advice = "a tape can be used once", "make a new one: `with ds.Tape(loss) as tape:`"
+            raise GradientError(Diagnostic("argument", message, help=advice)) from None
+        if self._recorder is not None and opened():
+            message = "`grad_check` is for a tape that is in no other `with` block"
+            advice = "check the inner program on its own: `ds.check_grad(run, wrt=, loss=)`"
+            raise GradientError(Diagnostic("argument", message, help=advice))
+        self.enter(self._begin)
+        return self
+
+    def _begin(self) -> None:
+        left = begin_turn("bar")
+        if self.clears:
+            self._spared = needed(left)
+            cleared = [f for f in left if f not in self._spared]
+            zeros.note_cleared(cleared)
+            for f in cleared:
+                self.set_all(f, 0.0)
+        else:
+            zeros.forget("bar")
+        self.set_all(self.loss, 0.0)
+        if self._recorder is not None:
+            self._recorder.push()
+
+    @outermost
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.pop()
+        try:
+            if kind is None:
+                self._go_back()
+        except KeyboardInterrupt as stop:
+            raise left(stop) from None
+        finally:
+            self._recorder = None  # it knows this tape as the one around it
+            self.closed()
+
+    def closed(self) -> None:
+        """Gives back what it needed while it was open, and going backwards after."""
+        self.vault.release()
+        super().closed()
+
+    def _go_back(self) -> None:
+        if self._failed:
+            message = (
+                "a launch inside the tape failed, and the tape went on: there is no gradient of half a launch"
+            )
+            raise GradientError(
+                Diagnostic("not-differentiable", message, help="let the error leave the `with` block")
+            )
+        left = leftover.look(self, self._watched, self._sums) if self._sums else []
+        self.ended = write_history.ended(self)
+        zeros.forget("bar")  # on the way back gradients begin at 0
+        observers: list[Observer] = []
+        if self._timer is not None:
+            self.profiled = Profile(self.calls.starts, self._timer.seconds)
+            observers.append(Profiler(self.profiled, self.calls))
+        if self._finder is not None:
+            observers.append(self._finder)
+        sweep = Sweep(self, 1.0, observers)
+        self.left = sweep.run()
+        if self.profiled is not None and not sweep.reaches:
+            self.profiled.unreached()
+        if self._recorder is not None:
+            self.check = check_tape(self, self._recorder, self._checked)
+        if self._sums:
+            leftover.note(self, self._sums, left)
+
+    # -- after the block
+
+    @property
+    def calls(self) -> Calls:
+        """What was recorded, call by call."""
+        return Calls(self)
+
+    @property
+    def not_finite(self) -> NotFinite | None:
+        """What `find_nan` has found."""
+        return None if self._finder is None else self._finder.found
+
+    @outermost
+    def backward(self, seed: float = 1.0) -> None:
+        """Runs backwards again, after the block.
+
+        Parameters
+        ----------
+        seed : float, default 1.0
+            The loss's own gradient: all others are multiplied by it.
+
+        Raises
+        ------
+        GradientError
+            When a field that the adjoints read was changed since the block's end; inside of the block,
+            and of others.
+
+        Notes
+        -----
+        Gradients are replaced; with ``clear_gradients=False`` the result is added to them once more. All
+        other fields stay as they are.
+        """
+        revisit.backward(self, seed)
+
+    @outermost
+    def gradient(self, field: Field, after: int | RecordedCall | None = None) -> np.ndarray:
+        """The gradient of the loss by the values that `field` had in the middle of the tape.
+
+        Parameters
+        ----------
+        field : Field
+            A float field with a gradient, or one that got its values from such inside of the tape.
+        after : int or RecordedCall, optional
+            The call after which the field had these values; -1 is the last one. None means the beginning.
+
+        Returns
+        -------
+        ndarray
+            Of the field's shape and type. Nothing else changes, the fields' gradients neither.
+
+        Examples
+        --------
+        >>> import dsim as ti
+        >>> x = ti.field(ti.f32, shape=(), needs_grad=True)
+        >>> y = ti.field(ti.f32, shape=(), needs_grad=True)
+        >>> @ti.kernel
+        ... def double():
+        ...     x[None] = 2 * x[None]
+        >>> @ti.kernel
+        ... def end():
+        ...     y[None] = x[None]
+        >>> with ti.ad.Tape(y) as tape:
+        ...     double()
+        ...     double()
+        ...     end()
+        >>> float(tape.gradient(x, after=0)), float(tape.gradient(x, after=1))
+        (2.0, 1.0)
+        """
+        return revisit.gradient(self, field, after)
+
+    @outermost
+    def profile(self, again: bool = False) -> Profile:
+        """Goes backwards once more, to measure the time and the gradient of each call.
+
+        Under ``Tape(profile=True)`` this was done already, and the calls' own times were taken. Nothing
+        else changes, gradients neither. What was measured is kept, and with `again` measured anew.
+        """
+        if again or self.profiled is None or np.isnan(self.profiled.backward_seconds).all():
+            revisit.profile(self)
+        assert self.profiled is not None
+        return self.profiled
+
+    def __repr__(self) -> str:
+        return tape_summary.text(self)
+
+    # -- recording
+
+    def launch(self, form: Form, args: Args) -> Args:
+        """Records the launch and passes it on."""
+        if get_ident() != self._thread:
+            return self.elsewhere(form, args)
+        self._launches += 1
+        number = self._launches
+        try:
+            watched = self._watched[form]
+        except KeyError:
+            watched = self._watch(form)
+        if self._custom is not None:
+            result = self._recorded(self, watched, Call(form, args, None), number)
+            self._custom.used(form, args)
+            return result
+        if watched.parts:
+            result: Args = ()
+            for part in watched.parts:
+                result = self.launch(part, args)
+            return result
+        adjoint = watched.adjoint
+        if adjoint is not None and not adjoint.keeps:
+            raise overwrite_messages.own(adjoint.conflicts, adjoint.lost)
+        return self._recorded(self, watched, Call(form, args, adjoint), number)
+
+    def _record(self, watched: Watched, call: Call, number: int) -> Args:
+        adjoint, args = call.adjoint, call.args
+        if watched.clashes(args):
+            self._keeper.save(call)
+        try:
+            result = self.pass_on(call.form if adjoint is None else adjoint.launched, args)
+        except BaseException:
+            self._failed = True
+            raise
+        if adjoint is not None or call.before:
+            self.entries.append(call)
+        if adjoint is not None and watched.noted is not None:
+            watched.noted(args)
+            self._keeper.noted.append(call)
+        if self._launches != number:
+            self._failed = True
+            raise overwrite_messages.interleaved(call.form)
+        return result
+
+    def _record_probed(self, watched: Watched, call: Call, number: int) -> Args:
+        for probe in self._probes:
+            probe.before(call)
+        result = self._record(watched, call, number)
+        for probe in self._probes:
+            probe.after(call)
+        return result
+
+    def _watch(self, form: Form) -> Watched:
+        """How to record `form` for what is active now."""
+        if self.clears:
+            clear_foreign(self, form.roots, "bar")
+        keys = self.active_keys(form)
+        known = form.recording(keys)
+        claim(self, known.roots, "bar")
+        if self._spared:
+            refuse_needed(self._spared, known.roots)
+        self._written |= known.written
+        for field, by in form.sums:
+            if field is not self.loss:
+                self._sums.setdefault(field, by)
+        if known.reached:
+            self._active.update(known.reached)
+            self._watched.clear()  # what was inactive in other kernels may be active now
+        if self._custom is not None:
+            return self._keeper.watch(form, None)
+        warn(cut_messages.inside(form, known, "gradient"))
+        plan = known.saving if self._keeper.saves else known.adjoint
+        if isinstance(plan, AdjointForm):
+            plan = plan.differentiable() if self._inside_another() and self._keeper.saves else plan
+            warn(overwrite_messages.in_series(plan.ordered))
+        watched = self._watched[form] = self._keeper.watch(form, plan)
+        return watched
+
+    def active_keys(self, form: Form) -> frozenset[MemoryKey]:
+        """The memories of `form` that carry adjoints: those with a gradient, and those written from such."""
+        return frozenset(m.key for m, f in form.floats if f in self._active or f.needs_grad)
+
+    def element_read(self, field: Field) -> None:
+        """Warns that a gradient is cut when Python reads a value that depends on others."""
+        depends = field in self._written or field in self._active or field.needs_grad
+        if depends and self._custom is None and field is not self.loss and field not in self.read:
+            self.read.add(field)
+            warn([cut_messages.read(field, "tape", "gradient")])
+        super().element_read(field)
+
+    def _inside_another(self) -> bool:
+        """Whether a tape further out will differentiate this one's backward pass."""
+        context = self.outer
+        while context is not None and not isinstance(context, Record):
+            context = context.outer
+        return context is not None
+
+    # -- gradients that a person gives
+
+    def begin(self, call: Custom) -> None:
+        """Until `end`, launches belong to `call`: they are not recorded one by one."""
+        if self._custom is None:
+            self._custom = call
+
+    def end(self, call: Custom, done: bool) -> bool:
+        """Records `call`, which is over, if it is `done`; gives whether launches belonged to it."""
+        mine = self._custom is call
+        if mine:
+            self._custom = None
+        if mine and done:
+            self.entries.append(call)
+            self._keeper.need(call)
+        return mine
+
+    # -- what was saved
+
+    @property
+    def saved(self) -> Report:
+        """What was saved, by which line, for which reader."""
+        return overwrite_messages.saved(self.vault.all)
