@@ -161,7 +161,7 @@ from dsim.api.primitive_types import (
 )
 from dsim.api.structs import Struct, dataclass
 from dsim.api.types import ref
-from dsim.backends.cpu_stop import stop_launch
+from dsim.backends.cpu.stop import stop_launch
 from dsim.diagnostics import (
     AccessRuleError,
     BoundsError,

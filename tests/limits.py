@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from dsim.backends import llvm_frame as frame
-from dsim.backends.cpu_runtime import runtime
+from dsim.backends.cpu.runtime import runtime
+from dsim.backends.llvm import frame
 
 
 @contextmanager

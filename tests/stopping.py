@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from dsim.backends.cpu_stop import _running
+from dsim.backends.cpu.stop import _running
 
 _TOO_LONG = 100  # seconds after which a test whose launch does not stop ends the process
 _MAIN = threading.main_thread()

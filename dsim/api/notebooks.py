@@ -6,7 +6,7 @@ import sys
 from importlib import import_module
 from typing import Any
 
-from dsim.backends.cpu_stop import listen_in_cells
+from dsim.backends.cpu.stop import listen_in_cells
 
 
 def offer() -> None:

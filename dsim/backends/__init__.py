@@ -1,1 +1,1 @@
-"""Kernels as programs: readable Python, and machine code by LLVM."""
+"""What runs kernels: `cpu`, which compiles the text that `llvm` writes, and `reference`, readable Python."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from dsim.backends.cpu_prints import silent
+from dsim.backends.prints import silent
 from dsim.diagnostics import Diagnostic
 from dsim.notebook.interrupts import heard, held
 from dsim.runtime.checking.differences import GradientCheck

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from dsim.backends.cpu_stop import stops
+from dsim.backends.cpu.stop import stops
 
 
 class _Held:

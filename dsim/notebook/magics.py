@@ -8,7 +8,7 @@ from typing import Any
 from IPython.core.error import UsageError
 from IPython.core.magic import Magics, cell_magic, line_magic, magics_class, no_var_expand
 
-from dsim.backends.cpu_prints import PRINTS
+from dsim.backends.prints import PRINTS
 from dsim.notebook.cells import cell_of, from_cell, header_of
 from dsim.notebook.errors import reported
 from dsim.notebook.inspecting import adjoint_report, check_report, checked, funcs_report, named_tape

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from dsim.backends.cpu_prints import PRINTS
-from dsim.backends.cpu_stop import listen_in_cells
+from dsim.backends.cpu.stop import listen_in_cells
+from dsim.backends.prints import PRINTS
 
 
 def install(shell: Any) -> None:

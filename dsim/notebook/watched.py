@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from dsim.backends.cpu_prints import silent
+from dsim.backends.prints import silent
 from dsim.ir.nodes import Block, Const, For
 from dsim.ir.show import ACCUMULATE_SIGNS
 from dsim.ir.shown import AXES

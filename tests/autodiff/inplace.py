@@ -9,8 +9,8 @@ import numpy as np
 
 from dsim.analysis.rules import overwritten
 from dsim.autodiff import Adjoint, compares_final_values, forward, reverse
-from dsim.backends.cpu import compile_kernel
-from dsim.backends.python_source import run
+from dsim.backends.cpu.machine import compile_kernel
+from dsim.backends.reference.source import run
 from dsim.ir.check import check
 from dsim.ir.nodes import Kernel, MemoryKey
 from dsim.ir.sites import number

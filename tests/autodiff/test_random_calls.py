@@ -13,7 +13,7 @@ import pytest
 from dsim.autodiff import forward, reverse
 from dsim.autodiff.adjoint import vjp
 from dsim.autodiff.forward import jvp
-from dsim.backends.python_source import run
+from dsim.backends.reference.source import run
 from dsim.ir.build import Builder, Names
 from dsim.ir.check import check
 from dsim.ir.nodes import Atom, Block, Call, For, If, Kernel, Let, Rule, Statement, Var, While

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dsim.autodiff import expand, forward, reverse
-from dsim.backends.python_source import run
+from dsim.backends.reference.source import run
 from dsim.diagnostics import CompilationError
 from dsim.ir.build import Builder, const, index
 from dsim.ir.check import check

@@ -9,7 +9,7 @@ import pytest
 
 from dsim.analysis.guards import unchosen
 from dsim.autodiff import forward, reverse
-from dsim.backends.python_source import run
+from dsim.backends.reference.source import run
 from dsim.ir.build import Builder, const, index
 from dsim.ir.check import check
 from dsim.ir.nodes import Atom, Block, For, Kernel, Load, Memory, Store

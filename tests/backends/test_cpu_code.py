@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 
 import dsim as ti
-from dsim.backends import cpu_compiled
-from dsim.backends.cpu import compile_kernel
-from dsim.backends.cpu_runtime import runtime
+from dsim.backends.cpu import compiled
+from dsim.backends.cpu.machine import compile_kernel
+from dsim.backends.cpu.runtime import runtime
 from dsim.ir.nodes import Kernel
 from tests.building import Building
 
 
 @pytest.fixture(autouse=True)
 def _forgetful(monkeypatch):
-    monkeypatch.setattr(cpu_compiled, "_RECENT", deque(maxlen=2))
+    monkeypatch.setattr(compiled, "_RECENT", deque(maxlen=2))
 
 
 def _times(factor: float) -> Kernel:
@@ -30,7 +30,7 @@ def test_code_goes_with_the_last_that_can_launch_it() -> None:
     first, second = compile_kernel(_times(1.25)), compile_kernel(_times(1.25))
     code = weakref.ref(first.variant(checked=False).code)
     launch = second.bind({}).launch
-    cpu_compiled._RECENT.clear()
+    compiled._RECENT.clear()
     del first, second
     gc.collect()
     assert code() is not None
@@ -42,12 +42,12 @@ def test_code_goes_with_the_last_that_can_launch_it() -> None:
 
 def test_of_many_kernels_the_last_ones_are_kept() -> None:
     gc.collect()
-    before = len(cpu_compiled._CODE)
+    before = len(compiled._CODE)
     for n in range(12):
         assert compile_kernel(_times(n + 0.125)).bind({})(8.0) == (8 * n + 1.0,)
     gc.collect()
-    assert len(cpu_compiled._CODE) <= before + 2
-    assert compile_kernel(_times(11.125)).variant(checked=False).code is cpu_compiled._RECENT[-1]
+    assert len(compiled._CODE) <= before + 2
+    assert compile_kernel(_times(11.125)).variant(checked=False).code is compiled._RECENT[-1]
 
 
 def test_the_code_of_a_kernel_and_its_derivatives_goes_with_the_kernel() -> None:
@@ -56,7 +56,7 @@ def test_the_code_of_a_kernel_and_its_derivatives_goes_with_the_kernel() -> None
     x.from_numpy(np.arange(8.0))
 
     def run(factor: int) -> list[weakref.ref]:
-        before = set(cpu_compiled._CODE.values())
+        before = set(compiled._CODE.values())
 
         @ti.kernel
         def energy():
@@ -69,7 +69,7 @@ def test_the_code_of_a_kernel_and_its_derivatives_goes_with_the_kernel() -> None
             energy()
         assert x.grad.to_numpy().tolist() == (3.0 * factor * np.arange(8.0) ** 2).tolist()
         assert y.dual[None] == np.sum(3.0 * factor * np.arange(8.0) ** 2)
-        return [weakref.ref(code) for code in set(cpu_compiled._CODE.values()) - before]
+        return [weakref.ref(code) for code in set(compiled._CODE.values()) - before]
 
     found = [code for factor in range(3, 9) for code in run(factor)]
     run(2)

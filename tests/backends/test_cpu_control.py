@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from dsim.analysis.bounds import bounds
-from dsim.backends.cpu import compile_kernel
-from dsim.backends.python_source import run
+from dsim.backends.cpu.machine import compile_kernel
+from dsim.backends.reference.source import run
 from dsim.ir.nodes import AccumulateOp, Kernel, Memory
 from dsim.ir.term import Term
 from dsim.ir.types import BY_NAME, f32, f64, i32, i64, u1, u8

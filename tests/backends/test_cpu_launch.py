@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from dsim.analysis.bounds import bounds
-from dsim.backends.cpu import compile_kernel
+from dsim.backends.cpu.machine import compile_kernel
+from dsim.backends.cpu.target import vector_variants
 from dsim.backends.faults import Fault
-from dsim.backends.target_cpu import vector_variants
 from dsim.ir.nodes import Accumulate, Alloc, Assert, Kernel, Load, Memory, Store
 from dsim.ir.types import f32, f64, i32, u1
 from tests.building import Building, marked_parallel

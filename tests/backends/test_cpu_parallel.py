@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from dsim.analysis.writes import write_plan
-from dsim.backends.cpu import compile_kernel
+from dsim.backends.cpu.machine import compile_kernel
 from dsim.ir.nodes import For, Kernel
 from dsim.ir.types import ScalarType, f32, f64, i8, i32, i64
 from tests.building import Building, marked_parallel

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from dsim.analysis.bounds import bounds
-from dsim.backends import llvm_plans
-from dsim.backends.cpu import compile_kernel
-from dsim.backends.cpu_compiled import Compiled
+from dsim.backends.cpu.compiled import Compiled
+from dsim.backends.cpu.machine import compile_kernel
 from dsim.backends.faults import Fault
-from dsim.backends.python_source import run
+from dsim.backends.llvm.parallel import plans
+from dsim.backends.reference.source import run
 from dsim.ir.nodes import Kernel, Memory
 from dsim.ir.term import Term
 from dsim.ir.types import ScalarType, f32, f64, i32, i64, u8
@@ -173,8 +173,8 @@ def outcome(launch: Callable[[dict], tuple], kernel: Kernel, seed: int) -> Outco
 
 @pytest.mark.parametrize("seed", range(40))
 def test_a_random_kernel(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(llvm_plans, "GRAIN", 1)  # else loops as short as these are not split
-    monkeypatch.setattr(llvm_plans, "_PRIVATE_ELEMENTS", 0)
+    monkeypatch.setattr(plans, "GRAIN", 1)  # else loops as short as these are not split
+    monkeypatch.setattr(plans, "_PRIVATE_ELEMENTS", 0)
     made = Maker(seed).kernel()
     args = (0.75, 0.5, 4)
     for kernel in (made, parallel(simplify(made))):  # a load that nobody uses may go, and its fault with it

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dsim.backends.cpu import compile_kernel
-from dsim.backends.python_source import run
+from dsim.backends.cpu.machine import compile_kernel
+from dsim.backends.reference.source import run
 from dsim.ir.nodes import Kernel
 from dsim.ir.types import ScalarType, f32, f64, i32
 from dsim.passes.parallel import parallel

@@ -8,9 +8,9 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from dsim.backends.cpu import compile_kernel
+from dsim.backends.cpu.machine import compile_kernel
 from dsim.backends.faults import Fault
-from dsim.backends.python_source import run, source
+from dsim.backends.reference.source import run, source
 from dsim.ir.check import check
 from dsim.ir.nodes import Forget, Journal, Kernel, Mark, Memory, MemoryKey, Record, Rewind
 from dsim.ir.show import show

@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from dsim.backends.cpu import compile_kernel
+from dsim.backends.cpu.machine import compile_kernel
 from dsim.ir.build import Builder, const, evaluate
 from dsim.ir.nodes import Atom, Block, Const, For, Kernel, Let, Load, Memory, Store, Var
 from dsim.ir.primitives import TABLE, Primitive

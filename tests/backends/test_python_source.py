@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dsim.backends.faults import Fault
-from dsim.backends.python_source import run, source
+from dsim.backends.reference.source import run, source
 from dsim.diagnostics import Source, Span
 from dsim.ir.nodes import Assert, Block, Derive, Kernel, Load, Origin, Var
 from dsim.ir.types import f32, i8, i32, i64, u8, u64

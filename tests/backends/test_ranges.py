@@ -5,9 +5,9 @@ import itertools
 import pytest
 
 import dsim as ds
-from dsim.backends import llvm_ranges
-from dsim.backends.llvm_ranges import Counter
-from dsim.backends.llvm_text import Module
+from dsim.backends.llvm import ranges
+from dsim.backends.llvm.ranges import Counter
+from dsim.backends.llvm.text import Module
 from dsim.ir.build import const
 from dsim.ir.nodes import Block, For, Var
 from dsim.ir.ranges import length
@@ -147,7 +147,7 @@ def test_loops_by_one_count_by_their_index(name: str, step: int) -> None:
     """One comparison and one sum a trip; nothing is worked out before."""
     i = Var("i", getattr(ds, name))
     f = Module("").function("define void @k()")
-    counter = llvm_ranges.counter(f, For(i, Var("a", i.type), Var("b", i.type), step, Block(())), "%a", "%b")
+    counter = ranges.counter(f, For(i, Var("a", i.type), Var("b", i.type), step, Block(())), "%a", "%b")
     assert counter == Counter("%a", "%b", step, "slt" if step > 0 else "sgt", "nsw ")
     assert counter.index(f, "%n") == "%n"
 
@@ -156,7 +156,7 @@ def test_leaps_count_trips_only_where_an_index_may_wrap() -> None:
     def leaps(name: str, stop: int | None, step: int) -> bool:
         t = getattr(ds, name)
         end = Var("b", t) if stop is None else const(stop, t)
-        return llvm_ranges.leaps(For(Var("i", t), const(0, t), end, step, Block(())))
+        return ranges.leaps(For(Var("i", t), const(0, t), end, step, Block(())))
 
     assert leaps("i64", None, 2)
     assert leaps("i64", HIGH, 2)

@@ -4,9 +4,9 @@ import numpy as np
 
 import dsim as ds
 from dsim import frontend
-from dsim.backends import llvm
-from dsim.backends.cpu_compiled import _TARGET
-from dsim.backends.llvm_kernel import Wishes
+from dsim.backends.cpu.compiled import _TARGET
+from dsim.backends.llvm import emit
+from dsim.backends.llvm.kernel import Wishes
 from dsim.ir.nodes import Watch
 from dsim.ir.types import f64
 from dsim.ir.walk import statements
@@ -17,7 +17,7 @@ from dsim.runtime.kernels.watching import watch
 def emitted(kernel, **settings):
     lowered = frontend.lower(kernel.function, frontend.Settings(default_fp=f64, **settings))
     made, _ = pipeline.prepared(lowered.kernel, lowered.loops)
-    return made, llvm.emit(made, _TARGET, Wishes(lambda site: True, checks=False))
+    return made, emit.emit(made, _TARGET, Wishes(lambda site: True, checks=False))
 
 
 def test_each_is_a_call():

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from dsim.backends import python_source
+from dsim.backends.reference import source
 from dsim.frontend import Lowered, MatrixType, Settings, Template, lower
 from dsim.frontend.struct_types import StructType
 from dsim.ir import show
@@ -251,9 +251,7 @@ def run(
         buffers[m.key] = root.at(m.derivative).values
     flat = [x for a in args for x in np.ravel(a)]
     hidden = [c.read() for c in result.hidden]
-    returned = python_source.run(
-        result.kernel, buffers, [*flat, *hidden, *([launch] if result.random else [])]
-    )
+    returned = source.run(result.kernel, buffers, [*flat, *hidden, *([launch] if result.random else [])])
     if result.returns is None:
         return None
     if result.returns.shape:

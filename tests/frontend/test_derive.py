@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dsim.autodiff.expand import expand
-from dsim.backends import python_source
+from dsim.backends.reference import source
 from dsim.ir.nodes import Derive
 from dsim.ir.walk import statements
 from tests.frontend.dialect import f, lowered, refused, ti
@@ -17,7 +17,7 @@ def expanded(function, *args):
     result = lowered(function)
     kernel = expand(result.kernel)
     buffers = {m.key: result.fields[m.name].values for m in kernel.memories}
-    python_source.run(kernel, buffers, args)
+    source.run(kernel, buffers, args)
 
 
 @ti.func

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
-from dsim.backends import llvm_watches
+from dsim.backends.llvm import watches
 from dsim.passes import exposed
 from dsim.runtime.launching.shown import Looking
 from tests.fuzz.assigned import Recorder, assigned, recorded
@@ -57,7 +57,7 @@ def _as_if_forward(s, routine=exposed.routine):
 
 
 def test_an_adjoint_of_another_trip_is_found(monkeypatch):
-    for module in (llvm_watches, exposed):
+    for module in (watches, exposed):
         monkeypatch.setattr(module, "routine", _as_if_forward)
     with pytest.raises(WrongNumberError, match="derivative"):
         run(PROGRAMS, 1, plans=SHOWN[:1])

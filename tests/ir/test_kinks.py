@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from dsim.backends.python_source import run
+from dsim.backends.reference.source import run
 from dsim.ir import kinks
 from dsim.ir.build import Builder
 from dsim.ir.nodes import Kernel, Var

@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 
-from dsim.backends.python_source import run
+from dsim.backends.reference.source import run
 from dsim.ir import types
 from dsim.ir.build import Builder, const
 from dsim.ir.check import check

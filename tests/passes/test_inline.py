@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dsim.backends.python_source import run
+from dsim.backends.reference.source import run
 from dsim.ir.build import Builder, const, index
 from dsim.ir.check import check
 from dsim.ir.nodes import Atom, Block, Call, For, Kernel, Load, Memory, Rule, Store, Var

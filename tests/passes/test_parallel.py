@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dsim.backends.python_source import run
+from dsim.backends.reference.source import run
 from dsim.ir.check import check
 from dsim.ir.nodes import For, Kernel
 from dsim.ir.show import show

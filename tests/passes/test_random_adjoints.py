@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dsim.autodiff import forward, reverse
-from dsim.backends.python_source import run
+from dsim.backends.reference.source import run
 from dsim.ir.check import check
 from dsim.ir.nodes import Kernel, MemoryKey
 from dsim.passes.parallel import parallel

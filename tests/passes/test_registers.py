@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dsim.backends.faults import Fault
-from dsim.backends.python_source import run
+from dsim.backends.reference.source import run
 from dsim.ir.check import check
 from dsim.ir.nodes import Accumulate, For, If, Kernel
 from dsim.ir.show import show

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dsim.backends.python_source import run
+from dsim.backends.reference.source import run
 from dsim.ir.build import Builder, Names
 from dsim.ir.check import check
 from dsim.ir.nodes import Alloc, Block, Const, For, Kernel, Load, Memory, Store, Var

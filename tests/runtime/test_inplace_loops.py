@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import dsim as ti
-from dsim.backends.cpu_runtime import runtime
-from dsim.backends.llvm_frame import MEMORY_LEFT
+from dsim.backends.cpu.runtime import runtime
+from dsim.backends.llvm.frame import MEMORY_LEFT
 
 W = np.array([0.5, -1.25, 2.0, 0.75])
 START = np.array([-0.2556, 0.5, 1.25, -0.9])

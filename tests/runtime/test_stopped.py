@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import dsim as ti
-from dsim.backends import cpu_stop
+from dsim.backends.cpu import stop
 from dsim.runtime.state import settings
 from tests.runtime.taping import taped
 from tests.stopping import ctrl_c, press, wait_for_launch, watched
@@ -542,7 +542,7 @@ def test_who_listened_to_signals_before_still_does():
         assert os.read(mine, 10) == bytes([signal.SIGINT])
     finally:
         signal.set_wakeup_fd(ours)
-        cpu_stop._LISTENER._before = -1
+        stop._LISTENER._before = -1
         os.close(mine)
         os.close(theirs)
 

@@ -39,7 +39,7 @@ def counts(to: ds.i32):
 def launching():
     # says when it is most likely in machine code
     import threading, time
-    from dsim.backends.cpu_stop import _running
+    from dsim.backends.cpu.stop import _running
     main = threading.main_thread().ident
     def watch():
         while _running(main) is None:

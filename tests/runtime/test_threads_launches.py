@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import dsim as ti
-from dsim.backends.cpu_prints import silent
+from dsim.backends.prints import silent
 from dsim.runtime.state import randomness, settings
 from dsim.runtime.state.notices import overheard
 from tests.runtime.threading_together import aside, together

@@ -17,11 +17,13 @@ from dsim.analysis.decisions import counts_places
 from dsim.analysis.effects import effects
 from dsim.analysis.independence import loop_independence
 from dsim.autodiff import compares_final_values, expand
-from dsim.backends import cpu, python_source
-from dsim.backends.cpu_runtime import thread_count
+from dsim.backends.cpu.machine import Machine as CpuMachine
+from dsim.backends.cpu.machine import compile_kernel
+from dsim.backends.cpu.runtime import thread_count
 from dsim.backends.faults import Fault
-from dsim.backends.llvm_plans import MOST_CHUNKS
-from dsim.backends.python_source import runner
+from dsim.backends.llvm.parallel.plans import MOST_CHUNKS
+from dsim.backends.reference import source
+from dsim.backends.reference.source import runner
 from dsim.diagnostics import Diagnostic
 from dsim.frontend.lowered import LoopConfig
 from dsim.ir.build import Names
@@ -150,14 +152,14 @@ def machine(kernel: Kernel, backend: str, checked: bool) -> Machine:
     return BACKENDS[backend](kernel, checked)
 
 
-def _compiled(kernel: Kernel, checked: bool) -> cpu.Machine:
+def _compiled(kernel: Kernel, checked: bool) -> CpuMachine:
     chosen = current()
     threads = min(chosen.threads, thread_count()) if chosen.threads > 0 else thread_count()
     at_once = MOST_CHUNKS if chosen.deterministic else threads
     kernel = finish(_cut(without_calls(kernel), at_once))
     facts = effects(kernel)
     known = bounds(kernel, facts) if checked else None
-    return cpu.compile_kernel(kernel, known, threads=threads, deterministic=chosen.deterministic, facts=facts)
+    return compile_kernel(kernel, known, threads=threads, deterministic=chosen.deterministic, facts=facts)
 
 
 BACKENDS: dict[str, Callable[[Kernel, bool], Machine]] = {
@@ -168,12 +170,12 @@ BACKENDS: dict[str, Callable[[Kernel, bool], Machine]] = {
 
 def python_text(kernel: Kernel) -> str:
     """`kernel` as Python that a person reads."""
-    return python_source.source(inlined(kernel))
+    return source.source(inlined(kernel))
 
 
 def python_lines(kernel: Kernel) -> list[tuple[str, Statement | None]]:
     """The lines of `python_text`, each with the statement that it comes from."""
-    return python_source.lines(inlined(kernel))
+    return source.lines(inlined(kernel))
 
 
 def llvm_text(kernel: Kernel, checked: bool) -> str:

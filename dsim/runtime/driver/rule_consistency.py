@@ -17,7 +17,7 @@ import numpy as np
 from dsim.analysis.activity import Activity
 from dsim.autodiff import derivatives, expand
 from dsim.backends.faults import Fault
-from dsim.backends.python_source import TooLongError, run, runner
+from dsim.backends.reference.source import TooLongError, run, runner
 from dsim.diagnostics import CompilationError, Diagnostic, DsimError, GradientError, Label, Span
 from dsim.frontend.lowered import Lowered
 from dsim.ir.build import Builder, Names

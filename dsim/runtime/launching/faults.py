@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dsim.backends.cpu_runtime import formatted
+from dsim.backends.cpu.runtime import formatted
 from dsim.backends.faults import Fault
 from dsim.diagnostics import BoundsError, Diagnostic, DsimError, KernelAssertionError, Label, LaunchError
 from dsim.ir.nodes import Accumulate, Assert, Load, Origin, Record, Store

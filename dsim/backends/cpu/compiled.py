@@ -1,0 +1,114 @@
+"""A kernel as machine code, of which there are at most two variants: see `cpu.py`."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import deque
+from dataclasses import dataclass, field, replace
+from weakref import WeakValueDictionary
+
+import numpy as np
+
+from dsim.analysis.bounds import Bounds
+from dsim.analysis.effects import Effects
+from dsim.backends.cpu.code import MachineCode
+from dsim.backends.cpu.runtime import runtime
+from dsim.backends.cpu.target import CpuTarget
+from dsim.backends.cpu.variant import Variant
+from dsim.backends.llvm import emit
+from dsim.backends.llvm.emit import Emitted
+from dsim.backends.llvm.kernel import Strides, Wishes
+from dsim.backends.locks import COMPILING
+from dsim.ir.nodes import Kernel, MemoryKey, Watch
+from dsim.ir.walk import statements, written
+
+_TARGET = CpuTarget()
+_CODE: WeakValueDictionary[bytes, MachineCode] = WeakValueDictionary()  # by a hash of the module's text
+_RECENT: deque[MachineCode] = deque(maxlen=256)  # a cell that runs again finds its kernels' code here
+
+
+@dataclass(eq=False)
+class Compiled:
+    """A kernel as machine code.
+
+    Attributes
+    ----------
+    kernel : Kernel
+        What was compiled.
+    bounds : Bounds or None
+        What is known about its indices; None when no access is to be checked.
+    strides : mapping
+        Element strides of memories that are not in C order.
+    threads : int
+        The most threads that its loops are split among; 1: none.
+    """
+
+    kernel: Kernel
+    bounds: Bounds | None
+    strides: Strides
+    threads: int
+    deterministic: bool
+    facts: Effects | None
+    written: frozenset[MemoryKey] = field(init=False)
+    dtypes: dict[MemoryKey, np.dtype] = field(init=False)
+    _variants: dict[bool, Variant] = field(init=False, default_factory=dict)
+    _watched: bool = field(init=False)  # then it is looked at a few times
+
+    def __post_init__(self) -> None:
+        found = map(written, statements(self.kernel.body))
+        self.written = frozenset(m.key for m in found if m is not None)
+        self.dtypes = {m.key: m.type.numpy for m in self.kernel.memories}
+        self._watched = any(isinstance(s, Watch) for s in statements(self.kernel.body))
+
+    def variant(self, *, checked: bool) -> Variant:
+        """One of the two variants, compiled when first asked for."""
+        with COMPILING:
+            if checked not in self._variants:
+                self._variants[checked] = self._compile(checked)
+            return self._variants[checked]
+
+    def _compile(self, checked: bool) -> Variant:
+        safe = ("proved",) if checked else ("proved", "launch")
+        sites = self.bounds.sites if self.bounds is not None else None
+
+        def unchecked(site: int) -> bool:
+            return sites is None or sites.get(site, "checked") in safe
+
+        wishes = Wishes(
+            unchecked,
+            checks=sites is not None,
+            strides=self.strides,
+            threads=self.threads,
+            deterministic=self.deterministic,
+        )
+        emitted = emit.emit(self.kernel, _TARGET, wishes, self.facts)
+        if emitted.parallel:
+            runtime().start_threads()
+
+        def search(statement: int) -> tuple[Emitted, MachineCode]:
+            with COMPILING:
+                found = emit.emit_search(self.kernel, _TARGET, wishes, self.facts, statement)
+                return found, _code(found)
+
+        code = _code(emitted, self._watched)
+        return Variant(self.kernel, replace(emitted, text="", shared={}), code, search)
+
+    @property
+    def llvm(self) -> str:
+        """The optimised LLVM IR of the variant for launches within bounds."""
+        return self.variant(checked=False).code.llvm
+
+    @property
+    def asm(self) -> str:
+        """Its assembly."""
+        return self.variant(checked=False).code.asm
+
+
+def _code(emitted: Emitted, quick: bool = False) -> MachineCode:
+    """The machine code of a module: that of an equal one when there is one; `quick` to make."""
+    key = hashlib.blake2b(emitted.text.encode()).digest()
+    found = _CODE.get(key)
+    if found is None:
+        found = _CODE[key] = MachineCode(emitted.text, emitted.shared, quick)
+        _RECENT.append(found)
+    return found

@@ -1,0 +1,198 @@
+"""Launches: a frame filled with the arguments, one call of machine code, the results read back."""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import struct
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from dsim.backends.cpu.compiled import Compiled
+from dsim.backends.cpu.stop import LAUNCHES
+from dsim.backends.cpu.variant import Frame, Variant
+from dsim.backends.llvm import frame
+from dsim.ir.nodes import Kernel, Memory, MemoryKey
+from dsim.ir.types import ScalarType
+
+Launch = Callable[..., tuple[Any, ...]]
+
+
+class Launcher:
+    """A kernel bound to its buffers: calling it launches.
+
+    Several threads may call it at once; each launch has a frame of its own. A launch that is
+    interrupted loses its frame and nothing else.
+
+    Parameters
+    ----------
+    moving : tuple of MemoryKey
+        Memories without a buffer here: their addresses come first among the arguments of each launch.
+
+    Attributes
+    ----------
+    launch : callable
+        What a call does, as a plain function: a little faster.
+    """
+
+    def __init__(
+        self,
+        compiled: Compiled,
+        buffers: Mapping[MemoryKey, np.ndarray],
+        moving: tuple[MemoryKey, ...] = (),
+    ) -> None:
+        self.compiled = compiled
+        self._moving = moving
+        memories = [m for m in compiled.kernel.memories if m.key not in moving]
+        self.buffers = [_fitting(m, buffers[m.key], compiled) for m in memories]
+        starts = [a.__array_interface__["data"][0] for a in self.buffers]
+        _apart(compiled, memories, self.buffers, starts)
+        self._addresses = {m.key: start for m, start in zip(memories, starts, strict=True)}
+        self._careful: Launch | None = None
+        self.launch = self._fast()
+
+    def __call__(self, *args: object) -> tuple[Any, ...]:
+        """Launches with these arguments; what the kernel returns, as Python numbers.
+
+        Raises
+        ------
+        Fault
+            What went wrong first; everything else in the launch was done.
+        """
+        return self.launch(*args)
+
+    def _fast(self) -> Launch:
+        plain = _launch(self.compiled.variant(checked=False), self._addresses, self._moving)
+        bounds = self.compiled.bounds
+        if bounds is None or not bounds.conditions:
+            return plain
+        holds, first = bounds.holds, len(self._moving)
+
+        def launch(*args: object) -> tuple[Any, ...]:
+            return plain(*args) if holds(args[first:] if first else args) else self._checked(*args)
+
+        return launch
+
+    def _checked(self, *args: object) -> tuple[Any, ...]:
+        """A launch whose arguments break the conditions of the fast variant."""
+        if self._careful is None:
+            self._careful = _launch(self.compiled.variant(checked=True), self._addresses, self._moving)
+        return self._careful(*args)
+
+
+def roaming(
+    compiled: Compiled, buffers: Mapping[MemoryKey, np.ndarray], moving: tuple[MemoryKey, ...]
+) -> Launch:
+    """The function that launches on these buffers, and for `moving` on arrays that are given first."""
+    launch, count = Launcher(compiled, buffers, moving).launch, len(moving)
+
+    def launch_on(*args: Any) -> tuple[Any, ...]:
+        return launch(*[_address(a) for a in args[:count]], *args[count:])
+
+    return launch_on
+
+
+_NOTHING = np.zeros(8)  # an index that was clamped into an empty array loads from here
+_start, _location = ctypes.c_char.from_buffer, ctypes.addressof
+
+
+def _address(a: np.ndarray) -> int:
+    try:
+        return _location(_start(a))  # type: ignore[arg-type]  # several times as fast as asking NumPy
+    except (TypeError, ValueError):  # read-only, or empty
+        return a.ctypes.data if a.size else _NOTHING.ctypes.data
+
+
+def _launch(variant: Variant, addresses: Mapping[MemoryKey, int], moving: tuple[MemoryKey, ...]) -> Launch:
+    """The function that launches one variant on one set of buffers."""
+    moving_at = [variant.emitted.layout.memories[key] for key in moving]
+    idle: list[Frame] = []
+    take, give, call = idle.pop, idle.append, variant.call
+    pack, params_at, count = variant.params.pack_into, variant.params_at, len(variant.kernel.params)
+    yields = variant.kernel.body.yields
+
+    def launch(*args: object) -> tuple[Any, ...]:
+        try:
+            held = take()
+        except IndexError:
+            held = variant.frame(addresses)
+        if moving_at:
+            for slot, address in zip(moving_at, args, strict=False):
+                held.slots[slot] = address
+            args = args[len(moving_at) :]
+        if args or count:
+            try:
+                pack(held.slots, params_at, *args)
+            except (struct.error, OverflowError, TypeError) as e:
+                pack(held.slots, params_at, *_converted(variant.kernel, args, e))
+        try:
+            status = call(held.address)
+        except KeyboardInterrupt:  # as soon as machine code was back; `held` is not used again
+            if held.slots[frame.STATUS] == frame.STOPPED:
+                raise variant.stopped() from None
+            raise
+        if status:
+            variant.report(status, held)
+        results = variant.read(held) if yields else ()
+        give(held)
+        return results
+
+    LAUNCHES.add(launch.__code__)
+    return launch
+
+
+def _converted(kernel: Kernel, args: tuple[object, ...], error: Exception) -> list[object]:
+    """Arguments of the parameters' types, wrapped and rounded as a cast would."""
+    if len(args) != len(kernel.params):
+        raise TypeError(f"{kernel.name} takes {len(kernel.params)} arguments, got {len(args)}") from error
+    return [_as(p.type, a) for p, a in zip(kernel.params, args, strict=True)]
+
+
+def _as(t: ScalarType, value: Any) -> object:
+    if t.is_integer and not isinstance(value, float | np.floating):
+        wrapped = int(value) & (1 << t.bits) - 1
+        return wrapped - (1 << t.bits) if t.kind == "int" and wrapped >> (t.bits - 1) else wrapped
+    if t.is_integer:
+        raise TypeError(f"an argument of type {t} cannot be {value!r}")
+    with np.errstate(over="ignore"):
+        return t.numpy.type(value).item()
+
+
+def _fitting(m: Memory, array: np.ndarray, compiled: Compiled) -> np.ndarray:
+    """The array, if it is what the code expects of this memory."""
+    if array.dtype != compiled.dtypes[m.key] or array.shape != m.shape:
+        wanted = f"{m.type.numpy} {m.shape}"
+        raise ValueError(f"memory {m.name} is {wanted}, the buffer is {array.dtype} {array.shape}")
+    strides = compiled.strides.get(m.key)
+    if strides is None:
+        if not array.flags.c_contiguous:
+            raise ValueError(f"the buffer of memory {m.name} is not contiguous")
+    elif any(
+        s != d * array.itemsize for s, d, n in zip(array.strides, strides, array.shape, strict=True) if n > 1
+    ):
+        raise ValueError(f"the buffer of memory {m.name} has strides {array.strides}")
+    if m.key in compiled.written and not array.flags.writeable:
+        raise ValueError(f"the buffer of memory {m.name} is read-only")
+    return array
+
+
+def _apart(
+    compiled: Compiled, memories: list[Memory], arrays: list[np.ndarray], addresses: list[int]
+) -> None:
+    """Raises ValueError when arrays overlap of which one is written."""
+    if len(arrays) < 2 or not compiled.written:
+        return
+    spans = sorted(
+        (start, start + _extent(a), m.key in compiled.written, m.name)
+        for start, a, m in zip(addresses, arrays, memories, strict=True)
+        if a.size
+    )
+    for (_, end, written, name), (start, _, also, other) in itertools.pairwise(spans):
+        if start < end and (written or also):
+            raise ValueError(f"the buffers of memories {name} and {other} overlap")
+
+
+def _extent(a: np.ndarray) -> int:
+    return a.itemsize + sum((n - 1) * s for n, s in zip(a.shape, a.strides, strict=True))

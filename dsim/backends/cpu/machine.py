@@ -1,0 +1,78 @@
+"""Kernels on this processor: compile, bind to buffers, launch.
+
+::
+
+    launcher = compile_kernel(kernel).bind({("x", ()): array})
+    launcher(0.5)
+
+Machine code is compiled at the first launch that needs it. A kernel has at most two variants: one
+that checks only what is unknown, and one, for launches whose arguments break the conditions under
+which the rest is in bounds, that checks that as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from dsim.analysis.bounds import Bounds
+from dsim.analysis.effects import Effects
+from dsim.backends.cpu.compiled import Compiled
+from dsim.backends.cpu.launch import Launch, Launcher, roaming
+from dsim.backends.cpu.runtime import thread_count
+from dsim.backends.llvm.kernel import Strides
+from dsim.ir.nodes import Kernel, MemoryKey
+
+
+class Machine(Compiled):
+    """A kernel as machine code that can be bound to buffers."""
+
+    def bind(self, buffers: Mapping[MemoryKey, np.ndarray]) -> Launcher:
+        """A launcher that runs on these arrays, which it keeps alive.
+
+        Raises
+        ------
+        ValueError
+            When an array does not fit its memory, or overlaps one that the kernel writes.
+        """
+        return Launcher(self, buffers)
+
+    def roam(self, buffers: Mapping[MemoryKey, np.ndarray], keys: Sequence[MemoryKey]) -> Launch:
+        """What launches it on these arrays, and for `keys` on arrays that are given first at each launch.
+
+        The caller vouches that those are of the memories' types and shapes, contiguous, writable where
+        they are written, and that none of them overlaps another one of which one is written.
+        """
+        return roaming(self, buffers, tuple(keys))
+
+
+def compile_kernel(
+    kernel: Kernel,
+    bounds: Bounds | None = None,
+    *,
+    strides: Strides | None = None,
+    threads: bool | int = True,
+    deterministic: bool = False,
+    facts: Effects | None = None,
+) -> Machine:
+    """Prepares `kernel`, which has no `Derive` and no `Call` nodes, for this processor.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        What to compile.
+    bounds : Bounds, optional
+        What the analysis knows about its indices. Without it no access is checked: the caller
+        vouches for all of them.
+    strides : mapping, optional
+        Element strides of memories that are not in C order.
+    threads : bool or int
+        Whether parallel loops may use several threads; or how many at most.
+    deterministic : bool
+        Whether sums must not depend on the order in which threads come, nor on how many there are.
+    facts : Effects, optional
+        The analysis's facts about this very kernel, where they are at hand.
+    """
+    count = thread_count() if threads is True else max(1, int(threads))
+    return Machine(kernel, bounds, dict(strides or {}), count, deterministic, facts)

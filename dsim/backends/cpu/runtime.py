@@ -1,0 +1,192 @@
+"""What all launches of a process share: the threads, the printer, the limit of memory.
+
+Machine code reaches it through one block of memory. Threads are those of Numba's threading layer; a
+forked child has none and runs everything alone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import llvmlite.binding as llvm
+import numba
+import numpy as np
+from numba.np.ufunc import parallel
+
+from dsim.backends.llvm import frame
+from dsim.backends.prints import PRINTS, is_silent
+from dsim.ir.nodes import Print
+from dsim.ir.types import ScalarType
+
+_Printer = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64, ctypes.POINTER(ctypes.c_int64))
+_KEEP_FREE = 0.1  # of the machine's memory
+_clock = ctypes.CDLL(None).clock_gettime
+
+
+class Printing:
+    """What a launch prints, which may have threads of its own.
+
+    Attributes
+    ----------
+    error : BaseException or None
+        What came up first.
+    silent : bool
+        Whether nothing is printed.
+    """
+
+    __slots__ = ("_address", "error", "silent", "statements")
+
+    def __init__(self, address: int, statements: Sequence[Print]) -> None:
+        self._address = address
+        self.statements = statements
+        self.error: BaseException | None = None
+        self.silent = is_silent()
+
+    def stop(self, error: BaseException) -> None:
+        """Stops the launch because of `error`."""
+        self.error = self.error or error
+        ctypes.c_int64.from_address(self._address + 8 * frame.STOP).value = 1
+
+    @contextmanager
+    def hearing(self) -> Iterator[None]:
+        """Around a launch of the main thread.
+
+        Python hears Ctrl-C as soon as it is called, there only, when nothing can catch that yet: ctypes tells
+        it as an exception that it ignores.
+        """
+        before, main = sys.unraisablehook, threading.get_ident()
+
+        def tell(ignored: Any) -> None:
+            own = isinstance(ignored.exc_value, KeyboardInterrupt) and threading.get_ident() == main
+            if own and "ctypes" in (ignored.err_msg or ""):
+                self.stop(ignored.exc_value)
+            else:
+                before(ignored)
+
+        sys.unraisablehook = tell
+        try:
+            yield
+        finally:
+            if sys.unraisablehook is tell:
+                sys.unraisablehook = before
+
+
+class Runtime:
+    """The block, and what its addresses need to stay alive."""
+
+    def __init__(self) -> None:
+        self._block = (ctypes.c_int64 * frame.RUNTIME_SLOTS)()
+        self._lock = threading.RLock()  # re-entrant, for signal handlers
+        self._started = False
+        self._printing: dict[int, Printing] = {}  # by where the frame of the launch lies
+        self._callback = _Printer(self._print)
+        self._block[frame.THREADS] = 1
+        self._block[frame.PRINTER] = ctypes.cast(self._callback, ctypes.c_void_p).value or 0
+        self._block[frame.MEMORY_LEFT] = memory_limit()
+        self._block[frame.CLOCK] = ctypes.cast(_clock, ctypes.c_void_p).value or 0
+        os.register_at_fork(after_in_child=self._forked)
+
+    @property
+    def address(self) -> int:
+        """Where the block lies."""
+        return ctypes.addressof(self._block)
+
+    def start_threads(self) -> None:
+        """Starts the threads, once."""
+        with self._lock:
+            if self._started:
+                return
+            self._started = True
+            with contextlib.suppress(ValueError):  # no threading layer works here: all runs alone
+                self._start()
+
+    def _start(self) -> None:
+        parallel._launch_threads()  # Numba's own code calls it so before it compiles a parallel loop
+        self._block[frame.PARALLEL_FOR] = llvm.address_of_symbol("numba_parallel_for")
+        self._block[frame.THREADS] = thread_count()
+
+    def _forked(self) -> None:
+        self._lock = threading.RLock()
+        self._started = True  # and without threads: the parent's do not exist here
+        self._block[frame.THREADS] = 1
+        self._block[frame.BUSY] = 0  # launches of the parent's other threads are not here
+        self._block[frame.MEMORY_LEFT] = memory_limit()
+
+    @contextmanager
+    def printing(self, address: int, statements: Sequence[Print]) -> Iterator[Printing]:
+        """Around a launch that prints, on the frame at `address`."""
+        made = self._printing[address] = Printing(address, statements)
+        try:
+            if threading.current_thread() is threading.main_thread():
+                with made.hearing():
+                    yield made
+            else:
+                yield made
+        finally:
+            del self._printing[address]
+
+    def _print(self, owner: int, which: int, values: ctypes._Pointer[ctypes.c_int64]) -> None:
+        """Called by machine code, from any thread. An exception, which cannot pass, stops the launch."""
+        printing = self._printing[owner]
+        try:
+            if not printing.silent and PRINTS.wanted():
+                sys.stdout.write(_line(printing.statements[which], values))
+        except BaseException as e:  # noqa: BLE001 (an interrupt, or whatever stands for standard output)
+            printing.stop(e)
+
+
+def _line(s: Print, values: ctypes._Pointer[ctypes.c_int64]) -> str:
+    out, at = "", 0
+    for p in s.parts:
+        if isinstance(p, str):
+            out += p
+            continue
+        value = decode(values[at], p.type)
+        out += formatted(value, s.formats[at]) if s.formats else str(value)
+        at += 1
+    return out + s.end
+
+
+def formatted(value: np.generic, given: str) -> str:
+    """`value` as a format of `Print` says."""
+    if given.startswith("%"):
+        return given % value.item()
+    return format(value.item(), given[1:]) if given else str(value)
+
+
+def decode(bits: int, t: ScalarType) -> np.generic:
+    """The scalar that machine code reports as 64 bits: a float as a double, others as an integer."""
+    if t.is_float:
+        return t.numpy.type(np.int64(bits).view(np.float64))
+    if t.kind == "bool":
+        return np.bool_(bits & 1)
+    return np.int64(bits).astype(t.numpy)[()]
+
+
+def thread_count() -> int:
+    """How many threads a loop is split among."""
+    return int(numba.get_num_threads())
+
+
+def memory_limit() -> int:
+    """Bytes that private buffers may take in all: most of what this process may have."""
+    limit = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 1 << 33
+    for file in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
+        with contextlib.suppress(OSError, ValueError):
+            limit = min(limit, int(Path(file).read_text().strip()))
+    return int(limit * (1 - _KEEP_FREE))
+
+
+@cache
+def runtime() -> Runtime:
+    """This process's runtime."""
+    return Runtime()

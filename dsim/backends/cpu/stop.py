@@ -1,0 +1,193 @@
+"""Stops launches that are under way: Ctrl-C, and `stop_launch` from another thread.
+
+While machine code runs, Python's own handler of SIGINT has to wait, but not the C function in front of it,
+which writes a byte to the descriptor of `signal.set_wakeup_fd`. A thread reads there, finds the launch that
+the main thread is in, on its Python stack, and sets the flag that the machine code asks for. So a launch does
+nothing to be found. Who had that descriptor before gets the bytes, too. The thread reads late, as it has to
+wait for Python: a signal that came before the launch began, and which Python's handler has had, is to stop
+nothing. So the system stamps the bytes with the time, and a launch notes when it begins.
+
+Not its job: where machine code asks (`llvm/stops.py`), and what a stopped launch raises (`launch.py`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+import struct
+import sys
+import threading
+import time
+from collections.abc import Callable
+from types import CodeType, FrameType
+from typing import Any
+
+from dsim.backends.llvm import frame
+
+LAUNCHES: set[CodeType] = set()  # functions that call machine code, on the frame in their local `held`
+_AGAIN = (0.005, 0.05)  # seconds: the flag of a launch that was just about to begin is cleared once more
+_STOPPING: list[Any] = [signal.default_int_handler]
+
+
+def stops(handler: Callable[..., Any]) -> None:
+    """Under this handler of SIGINT, too, the first one stops a launch."""
+    _STOPPING.append(handler)
+
+
+def _stopping(handler: Any) -> bool:
+    """Whether under `handler` the first SIGINT stops: ipykernel's own cancels a cell that awaits."""
+    return handler in _STOPPING or getattr(handler, "__module__", None) == "ipykernel.ipkernel"
+
+
+def stop_launch(thread: threading.Thread | None = None) -> bool:
+    """Stops the launch that a thread is in: it raises `KeyboardInterrupt` there, soon.
+
+    Some of the launch's iterations are done then, others are not. Ctrl-C does the same to the main thread.
+
+    Parameters
+    ----------
+    thread : Thread, optional
+        Which one; the main thread if it is not given.
+
+    Returns
+    -------
+    bool
+        Whether the thread was in a launch. If not, nothing happens to it, and not to its next launch either.
+
+    Examples
+    --------
+    >>> import threading
+    >>> import dsim as ds
+    >>> n = ds.field(ds.i32, shape=())
+    >>> @ds.kernel
+    ... def forever():
+    ...     while n[None] >= 0:
+    ...         n[None] = 1 - n[None]
+    >>> def work():
+    ...     try:
+    ...         forever()
+    ...     except KeyboardInterrupt:
+    ...         print("stopped")
+    >>> thread = threading.Thread(target=work)
+    >>> thread.start()
+    >>> while thread.is_alive():
+    ...     _ = ds.stop_launch(thread)
+    stopped
+    """
+    ident = (thread or threading.main_thread()).ident
+    return ident is not None and _stop(ident, asked=True)
+
+
+def listen() -> None:
+    """Hears Ctrl-C from now on; of threads only the main one may ask for that. Costs microseconds."""
+    if threading.current_thread() is threading.main_thread():
+        with contextlib.suppress(ValueError):  # in another interpreter than the first
+            _LISTENER.listen()
+
+
+def listen_in_cells(_: Any) -> None:
+    """Hears Ctrl-C in a cell that IPython is about to run: in a terminal its prompt leaves nobody to hear."""
+    listen()
+
+
+_STAMPED = getattr(socket, "SO_TIMESTAMPNS", 35) if sys.platform == "linux" else None
+_TIME = struct.Struct("qq")  # seconds, nanoseconds
+
+
+class _Listener:
+    """The sockets to which signals write, and the thread that reads there."""
+
+    def __init__(self) -> None:
+        self._ends: tuple[socket.socket, socket.socket] | None = None
+        self._before = -1
+
+    def listen(self) -> None:
+        """Takes the place of who listens now."""
+        if self._ends is None:
+            self._ends = reads, writes = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+            if _STAMPED is not None:
+                with contextlib.suppress(OSError):  # then the time is that of reading
+                    reads.setsockopt(socket.SOL_SOCKET, _STAMPED, 1)
+            writes.setblocking(False)
+            threading.Thread(target=self._read, args=(reads,), name="dsim stop", daemon=True).start()
+        mine = self._ends[1].fileno()
+        before = signal.set_wakeup_fd(mine, warn_on_full_buffer=False)
+        if before != mine:
+            self._before = before
+
+    def forked(self) -> None:
+        """In a child, which has the sockets and not the thread: makes its own."""
+        if self._ends is None:
+            return
+        mine = signal.set_wakeup_fd(-1)
+        others = mine not in (-1, self._ends[1].fileno())
+        for end in self._ends:
+            end.close()
+        self._ends = None
+        signal.set_wakeup_fd(mine if others else self._before)
+        listen()
+
+    def _read(self, end: socket.socket) -> None:
+        while True:
+            came, at = _received(end)
+            if self._before >= 0:
+                with contextlib.suppress(OSError):  # it is closed, or full: then it has something to read
+                    os.write(self._before, came)
+            if signal.SIGINT in came:
+                asked = _stopping(signal.getsignal(signal.SIGINT))
+                _stop(threading.main_thread().ident or 0, asked=asked, at=at)
+
+
+def _received(end: socket.socket) -> tuple[bytes, int]:
+    """The number of a signal, and when it came, in nanoseconds of the wall clock."""
+    came, told, *_ = end.recvmsg(1, socket.CMSG_SPACE(_TIME.size))
+    for level, kind, data in told:
+        if (level, kind) == (socket.SOL_SOCKET, _STAMPED):
+            return came, _nanoseconds(*_TIME.unpack(data))
+    return came, time.time_ns()
+
+
+def _nanoseconds(seconds: int, more: int) -> int:
+    return seconds * 10**9 + more
+
+
+_LISTENER = _Listener()
+os.register_at_fork(after_in_child=_LISTENER.forked)
+
+
+def _stop(ident: int, *, asked: bool, at: int | None = None) -> bool:
+    """Stops the launch that a thread is in, if it is `asked` to, or was told of a signal before.
+
+    ``at`` is when the signal came: before a launch, it is none of its business.
+    """
+    found = _running(ident)
+    if found is None or _late(found, at):
+        return False
+    launch, slots = found
+    slots[frame.INTERRUPTS] += 1
+    if asked or slots[frame.INTERRUPTS] > 1:
+        slots[frame.STOP] = 1
+        for pause in _AGAIN:
+            time.sleep(pause)
+            now = _running(ident)
+            if now is None or now[0] is not launch or slots[frame.STOP] or _late(now, at):
+                break
+            slots[frame.STOP] = 1
+    return True
+
+
+def _late(found: tuple[FrameType, Any], at: int | None) -> bool:
+    """Whether the launch began after this time."""
+    began = found[1][frame.BEGAN : frame.BEGAN + 2]
+    return at is not None and _nanoseconds(*began) > at
+
+
+def _running(ident: int) -> tuple[FrameType, Any] | None:
+    """The Python frame of the launch that a thread is in, and the slots of the launch's own."""
+    at = sys._current_frames().get(ident)
+    while at is not None and at.f_code not in LAUNCHES:
+        at = at.f_back
+    held = None if at is None else at.f_locals.get("held")
+    return None if at is None or held is None else (at, held.slots)

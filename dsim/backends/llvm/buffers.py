@@ -1,0 +1,194 @@
+"""Private buffers: small ones on the stack, others from the heap, freed at the end of their block.
+
+A buffer whose size is known when its function starts is made once there and zeroed each time its
+`Alloc` runs. Memory in use is counted against a limit, so that a buffer that is too large is a fault
+that names its line and not the end of the process.
+"""
+
+from __future__ import annotations
+
+from dsim.backends.llvm import frame, journals
+from dsim.backends.llvm.places import Length, Place, dense_strides
+from dsim.backends.llvm.text import PLAIN, WIDTH, Function
+from dsim.backends.llvm.writer import Held, Writer
+from dsim.ir.nodes import Alloc, Atom, Block, Const, For, Journal, Memory, While
+from dsim.ir.walk import blocks, statements
+
+_ON_STACK = 4096  # bytes of one buffer
+_STACK_IN_ALL = 65536  # bytes of all buffers of one function
+_UNCOUNTED = 1 << 16  # bytes below which a buffer is not counted against the limit
+_LEAST = 16  # bytes, so that a clamped index into an empty buffer still reads something
+_SPARE = 128  # bytes on the stack for a buffer whose size is known at run time, if it fits there
+
+_ALLOC = f"""define noalias ptr @dsim_alloc(ptr %frame, ptr %spare, i64 %size, i1 %zeroed) {PLAIN} {{
+entry:
+  %small = icmp sle i64 %size, {_SPARE}
+  br i1 %small, label %here, label %heap
+here:
+  call void @llvm.memset.p0.i64(ptr align 8 %spare, i8 0, i64 {_SPARE}, i1 false)
+  ret ptr %spare
+heap:
+  %large = icmp sgt i64 %size, {_UNCOUNTED}
+  br i1 %large, label %count, label %get
+count:
+  %at = getelementptr inbounds i8, ptr %frame, i64 {frame.RUNTIME * 8}
+  %runtime = load ptr, ptr %at, align 8
+  %left = getelementptr inbounds i8, ptr %runtime, i64 {frame.MEMORY_LEFT * 8}
+  %before = atomicrmw sub ptr %left, i64 %size monotonic
+  %fits = icmp sge i64 %before, %size
+  br i1 %fits, label %get, label %refuse
+get:
+  br i1 %zeroed, label %zeros, label %raw
+zeros:
+  %p = call ptr @calloc(i64 1, i64 %size)
+  ret ptr %p
+raw:
+  %q = call ptr @malloc(i64 %size)
+  ret ptr %q
+refuse:
+  %undone = atomicrmw add ptr %left, i64 %size monotonic
+  ret ptr null
+}}"""
+
+_FREE = f"""define void @dsim_free(ptr %frame, ptr %p, i64 %size) {PLAIN} {{
+entry:
+  %small = icmp sle i64 %size, {_SPARE}
+  br i1 %small, label %end, label %heap
+heap:
+  call void @free(ptr %p)
+  %large = icmp sgt i64 %size, {_UNCOUNTED}
+  br i1 %large, label %count, label %end
+count:
+  %at = getelementptr inbounds i8, ptr %frame, i64 {frame.RUNTIME * 8}
+  %runtime = load ptr, ptr %at, align 8
+  %left = getelementptr inbounds i8, ptr %runtime, i64 {frame.MEMORY_LEFT * 8}
+  %before = atomicrmw add ptr %left, i64 %size monotonic
+  br label %end
+end:
+  ret void
+}}"""
+
+_PRODUCT = f"""define i64 @dsim_product(i64 %a, i64 %b) {PLAIN} {{
+entry:
+  %x = sitofp i64 %a to double
+  %y = sitofp i64 %b to double
+  %size = fmul double %x, %y
+  %huge = fcmp ogt double %size, 0x43C0000000000000
+  %exact = mul i64 %a, %b
+  %product = select i1 %huge, i64 {1 << 61}, i64 %exact
+  ret i64 %product
+}}"""
+
+
+def _need_helpers(f: Function) -> None:
+    f.module.share("dsim_alloc", _ALLOC)
+    f.module.share("dsim_free", _FREE)
+    f.module.share("dsim_product", _PRODUCT)
+
+
+def _memset(f: Function, address: str, size: Length) -> None:
+    name = f.module.declare("llvm.memset.p0.i64", "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)")
+    f.do(f"call void @{name}(ptr align 8 {address}, i8 0, i64 {size}, i1 false)")
+
+
+def _lengths(w: Writer, s: Alloc) -> tuple[Length, ...]:
+    """The length of each axis, not below 0."""
+    return tuple(_length(w, n) for n in (w.exact(a) for a in s.shape))
+
+
+def _length(w: Writer, n: Length) -> Length:
+    if isinstance(n, int):
+        return max(n, 0)
+    positive = w.f.let(f"icmp sgt i64 {n}, 0")
+    return w.f.let(f"select i1 {positive}, i64 {n}, i64 0")
+
+
+def _size(w: Writer, memory: Memory, shape: tuple[Length, ...]) -> Length:
+    """The size in bytes."""
+    size: Length = WIDTH[memory.type]
+    for n in sorted(shape, key=lambda n: isinstance(n, str)):
+        if isinstance(n, int) and isinstance(size, int):
+            size *= n
+        else:
+            _need_helpers(w.f)
+            size = w.f.call("i64", "dsim_product", f"i64 {size}", f"i64 {n}")
+    if isinstance(size, int):
+        return max(size, _LEAST)
+    enough = w.f.let(f"icmp sgt i64 {size}, {_LEAST}")
+    return w.f.let(f"select i1 {enough}, i64 {size}, i64 {_LEAST}")
+
+
+def place(w: Writer, s: Alloc, base: str) -> Place:
+    """The place of a buffer at address `base`."""
+    return _place(w, s.memory, base, _lengths(w, s))
+
+
+def _place(w: Writer, memory: Memory, base: str, shape: tuple[Length, ...]) -> Place:
+    strides: list[Length] = []
+    distance: Length = 1
+    for n in reversed(shape):
+        strides.append(distance)
+        distance = w.times(distance, n) if len(strides) < len(shape) else distance
+    return Place(memory, base, shape, dense_strides(shape) or tuple(reversed(strides)))
+
+
+def allocate(w: Writer, s: Alloc) -> None:
+    """An `Alloc`."""
+    if s.memory.key in w.hoisted:
+        _memset(w.f, w.places[s.memory.key].base, w.hoisted[s.memory.key])
+    else:
+        size = _make(w, s, zeroed=True)
+        if w.places[s.memory.key].base not in (h.address for h in w.held):
+            _memset(w.f, w.places[s.memory.key].base, size)
+
+
+def _make(w: Writer, s: Alloc, *, zeroed: bool) -> Length:
+    """Makes a buffer, from the heap with zeros in it if `zeroed`; its size in bytes."""
+    shape = _lengths(w, s)
+    size = _size(w, s.memory, shape)
+    if isinstance(size, int) and size <= _ON_STACK and w.stack + size <= _STACK_IN_ALL:
+        w.stack += size
+        base = w.f.slot(f"[{size} x i8]", 16)
+    else:
+        base = _from_heap(w, s, size, shape, zeroed)
+    w.places[s.memory.key] = _place(w, s.memory, base, shape)
+    return size
+
+
+def _from_heap(w: Writer, s: Alloc, size: Length, shape: tuple[Length, ...], zeroed: bool) -> str:
+    _need_helpers(w.f)
+    f = w.f
+    spare = "null" if isinstance(size, int) else f.slot(f"[{_SPARE} x i8]", 16)
+    base = f.call(
+        "noalias ptr", "dsim_alloc", "ptr %frame", f"ptr {spare}", f"i64 {size}", f"i1 {int(zeroed)}"
+    )
+    got = f.let(f"icmp ne ptr {base}, null")
+    good, bad = f.label("made"), f.label("lacking")
+    f.fork(got, good, bad, w.likely)
+    f.open(bad)
+    w.fault("memory", s, shape)
+    w.free_all()
+    f.jump(w.leave)
+    f.open(good)
+    w.held.append(Held(base, f"call void @dsim_free(ptr %frame, ptr {base}, i64 {size})"))
+    return base
+
+
+def hoist(w: Writer, block: Block) -> None:
+    """Makes the journals in `block`, and the buffers of loops in it whose sizes are known already."""
+    journals.hoist(w, [s for s in statements(block) if isinstance(s, Journal)])
+    for s in block.statements:
+        for inner in blocks(s):
+            _hoist(w, inner, isinstance(s, For | While))
+
+
+def _hoist(w: Writer, block: Block, looped: bool) -> None:
+    for s in block.statements:
+        if looped and isinstance(s, Alloc) and all(_known(w, a) for a in s.shape):
+            w.hoisted[s.memory.key] = str(_make(w, s, zeroed=False))
+        for inner in blocks(s):
+            _hoist(w, inner, looped or isinstance(s, For | While))
+
+
+def _known(w: Writer, a: Atom) -> bool:
+    return isinstance(a, Const) or a in w.env

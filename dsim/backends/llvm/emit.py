@@ -1,0 +1,142 @@
+"""From a kernel to LLVM IR, whole: the emitter's front door.
+
+The emitter is one for all targets; what differs goes through `Target`. Reading order: `llvm_text`,
+`arithmetic/primitives` (expressions), `writer` and `memory`, `loops`, `statements`,
+`kernel` (tasks), `parallel`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from dsim.analysis.effects import Effects, effects
+from dsim.analysis.writes import write_plan
+from dsim.backends.llvm import checks, frame, stops
+from dsim.backends.llvm.frame import Layout
+from dsim.backends.llvm.kernel import KernelWriter, Task, Wishes, write_buffer, write_returns, write_serial
+from dsim.backends.llvm.parallel.plans import Schedule, schedule
+from dsim.backends.llvm.parallel.tasks import write_parallel
+from dsim.backends.llvm.statements import HANDLERS
+from dsim.backends.llvm.target import Target
+from dsim.backends.llvm.text import PLAIN
+from dsim.backends.llvm.writer import Messages, Writer
+from dsim.ir.nodes import For, Kernel, Var
+from dsim.ir.walk import binds
+
+
+@dataclass(frozen=True, slots=True)
+class Emitted:
+    """A kernel as LLVM IR.
+
+    Attributes
+    ----------
+    text : str
+        The module. Its entry, ``dsim_entry``, takes a frame and gives back whether there was a fault.
+    shared : dict
+        Functions that it calls and that many modules share, by name, as LLVM IR.
+    layout : Layout
+        Where things lie in the frame.
+    messages : Messages
+        What the machine code may report.
+    parallel : bool
+        Whether it may use several threads.
+    asks : bool
+        Whether it may take long, and asks whether to stop.
+    """
+
+    text: str
+    shared: dict[str, str]
+    layout: Layout
+    messages: Messages
+    parallel: bool
+    asks: bool
+
+
+def emit(kernel: Kernel, target: Target, wishes: Wishes, facts: Effects | None = None) -> Emitted:
+    """Writes `kernel`, which has no `Derive` and no `Call` nodes, for `target`."""
+    plans, k, entry = _start(kernel, target, wishes, facts)
+    for task in k.tasks:
+        if task.kind == "serial":
+            write_serial(k, entry, task)
+        elif task.kind == "buffer":
+            write_buffer(k, entry, task)
+        else:
+            write_parallel(k, entry, task, plans.found[task.loop.index])
+    entry.release(0)
+    entry.f.jump("leave")
+    entry.f.open("leave")
+    write_returns(k, entry.f)
+    return _finish(k, bool(plans.found) and wishes.threads > 1)
+
+
+def emit_search(
+    kernel: Kernel, target: Target, wishes: Wishes, facts: Effects | None, statement: int
+) -> Emitted:
+    """Writes the part of `kernel` that finds a fault again: a top-level loop, without its effects.
+
+    It runs on a frame that a launch of the whole kernel has left.
+    """
+    _, k, entry = _start(kernel, target, wishes, facts)
+    k.dry = True
+    write_serial(k, entry, Task("search", "serial", (kernel.body.statements[statement],)))
+    entry.f.jump("leave")
+    entry.f.open("leave")
+    entry.f.do(f"ret i64 {frame.read(entry.f, frame.STATUS, 'i64')}")
+    return _finish(k, False)
+
+
+def _start(
+    kernel: Kernel, target: Target, wishes: Wishes, facts: Effects | None
+) -> tuple[_Schedules, KernelWriter, Writer]:
+    """The kernel's schedules and writer, and the writer of its entry."""
+    if wishes.checks:
+        facts = facts if facts is not None else effects(kernel)
+        loops = [s for s in kernel.body.statements if isinstance(s, For)]
+        later = frozenset(s.index for s in loops if checks.deferred(s, wishes.unchecked, facts))
+        wishes = replace(wishes, deferred=later)
+    plans = _Schedules(kernel, wishes, facts)
+    k = KernelWriter(kernel, target, wishes, plans.parallel)
+    f = k.module.function(f"define i64 @dsim_entry(ptr %frame) {PLAIN}")
+    entry = Writer(f, target, HANDLERS, wishes.unchecked, k.messages)
+    entry.leave = "leave"
+    frame.write(f, frame.STATUS, "i64", "0")
+    stops.start(f)
+    return plans, k, entry
+
+
+def _finish(k: KernelWriter, parallel: bool) -> Emitted:
+    stops.finish(k.module)
+    k.target.finish(k.module)
+    return Emitted(
+        k.module.text(k.target.header()), k.module.shared, k.layout, k.messages, parallel, k.module.asks
+    )
+
+
+class _Schedules:
+    """The schedules of the loops that are worth several threads.
+
+    Where sums are to be the same for any number of threads, one thread runs the chunks of many, and what
+    would need atomics runs alone.
+    """
+
+    def __init__(self, kernel: Kernel, wishes: Wishes, facts: Effects | None) -> None:
+        self.kernel = kernel
+        self.wishes = wishes
+        self.facts = facts
+        self.found: dict[Var, Schedule] = {}
+        self._outside: dict[Var, None] = dict.fromkeys(kernel.params)
+        for s in kernel.body.statements:
+            self._outside |= dict.fromkeys(binds(s))
+
+    def parallel(self, loop: For) -> bool:
+        """Whether `loop` is to be split among threads."""
+        if self.wishes.threads <= 1 and not self.wishes.deterministic:
+            return False
+        if self.facts is None:
+            self.facts = effects(self.kernel)
+        threads = 1 if self.wishes.deterministic else self.wishes.threads
+        plans = write_plan(self.kernel, loop, self.facts)
+        found = schedule(self.kernel, loop, plans, self._outside, self.wishes.strides, threads)
+        if found is not None:
+            self.found[loop.index] = found
+        return found is not None

@@ -1,0 +1,231 @@
+"""Branches and loops: values that they carry and yield become phis."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from dsim.backends.llvm import ranges, stops, windows
+from dsim.backends.llvm.arithmetic.wrapping import wraps
+from dsim.backends.llvm.cost import known_trips
+from dsim.backends.llvm.places import Length
+from dsim.backends.llvm.text import TYPE, Function
+from dsim.backends.llvm.windows import Windows
+from dsim.backends.llvm.writer import Writer
+from dsim.ir.nodes import Const, For, If, Var, While
+from dsim.ir.ranges import MOST
+
+_LONGEST = 3000  # statements
+
+
+def branch(w: Writer, s: If) -> None:
+    """An `If`."""
+    f = w.f
+    then, orelse, end = f.label("then"), f.label("else"), f.label("end")
+    f.fork(w.value(s.cond), then, orelse)
+    f.open(then)
+    yes = w.block(s.then)
+    yes_from = f.block
+    f.jump(end)
+    f.open(orelse)
+    no = w.block(s.orelse)
+    no_from = f.block
+    f.jump(end)
+    f.open(end)
+    for var, a, b in zip(s.results, yes, no, strict=True):
+        w.env[var] = f.phi(TYPE[var.type], [(a, yes_from), (b, no_from)])
+
+
+class _Carried:
+    """The phis of a loop's carried values; they stand at the start of the open block."""
+
+    def __init__(self, w: Writer, carried: tuple[Var, ...], init: tuple[str, ...], before: str) -> None:
+        self.w = w
+        self.open: list[int] = []
+        for var, first in zip(carried, init, strict=True):
+            name, at = w.f.open_phi(TYPE[var.type], first, before)
+            w.env[var] = name
+            self.open.append(at)
+
+    def close(self, values: tuple[str, ...], label: str) -> None:
+        """What they are in the next trip."""
+        for at, value in zip(self.open, values, strict=True):
+            self.w.f.close_phi(at, value, label)
+
+
+def count(w: Writer, s: For) -> None:
+    """A `For`."""
+    start, stop = w.exact(s.start), w.exact(s.stop)
+    results = counted(w, s, start, stop, w.values(s.init), stops.every(s))
+    for var, value in zip(s.results, results, strict=True):
+        w.env[var] = value
+
+
+def counted(
+    w: Writer, s: For, start: Length, stop: Length, init: tuple[str, ...], every: int
+) -> tuple[str, ...]:
+    """Writes the loop from `start` to `stop`, carrying `init`; what its carried values are after it.
+
+    It asks after `every` so many trips whether to stop; never if that is 0. Where the order of iterations
+    does not matter they go upwards, as vectors like it: it does matter to what is carried where floating
+    point is done as written.
+    """
+    free = s.parallel and not (w.f.module.exact and s.carried)
+    if s.step == -1 and free and s.goes_on is None and _ends_early(s):
+        s, start, stop = replace(s, step=1), w.plus(stop, 1), w.plus(start, 1)
+    if every * abs(s.step) > MOST:  # there are a few times as many trips at most
+        every = 0
+    if not every or not stops.innermost(s):
+        return _trips(w, s, start, stop, init, every)
+
+    def blocks() -> tuple[str, ...]:
+        return stops.in_blocks(w, s, every, (start, stop), init, lambda *some: _trips(w, s, *some))
+
+    if not w.loops or known_trips(s) is not None or not stops.repeatable(s):
+        return blocks()
+    edges = (start, stop) if s.step > 0 else (stop, start)
+    most = every * abs(s.step)
+    return stops.either(w, edges, most, s.carried, lambda: _trips(w, s, start, stop, init), blocks)
+
+
+def _ends_early(s: For) -> bool:
+    """Whether there is a number behind the first index of `s`, which goes down."""
+    greatest = (1 << s.index.type.bits - (s.index.type.kind == "int")) - 1
+    return s.index.type.bits < 64 or (isinstance(s.start, Const) and s.start.value < greatest)
+
+
+def _trips(
+    w: Writer, s: For, start: Length, stop: Length, init: tuple[str, ...], every: int = 0
+) -> tuple[str, ...]:
+    f = w.f
+    found = windows.find(w, s)
+    if found is not None:
+        return _windowed(w, s, found, start, stop, init)
+    test, body, end = f.label("for"), f.label("body"), f.label("done")
+    counter = ranges.counter(f, s, start, stop)
+    before = f.block
+    f.jump(test)
+    f.open(test)
+    number, at = f.open_phi("i64", str(counter.first), before)
+    carried = _Carried(w, s.carried, init, before)
+    results = w.values(s.carried)
+    goes_on = f.let(f"icmp {counter.comparison} i64 {number}, {counter.end}")
+    if s.goes_on is not None:
+        goes_on = f.let(f"select i1 {goes_on}, i1 {w.env[s.goes_on]}, i1 false")
+    f.fork(goes_on, body, end)
+    f.open(body)
+    _bind_index(w, s.index, counter.index(f, number))
+    values = w.trip(s.body)
+    following = f.let(f"add {counter.flags}i64 {number}, {counter.step}")
+    if every:
+        stops.ask_at(w, following, every)
+    carried.close(values, f.block)
+    f.close_phi(at, following, f.block)
+    f.jump(test, _hint(w, s))
+    f.open(end)
+    return results
+
+
+def _hint(w: Writer, s: For | While) -> str:
+    """Metadata for a loop that LLVM may not, or need not, make vectors of.
+
+    In a very long one the time to look for them would be out of proportion.
+    """
+    if len(s.body.statements) <= _LONGEST and not wraps(s, w.near):
+        return ""
+    disabled = w.f.module.node('!{!"llvm.loop.vectorize.enable", i1 false}')
+    return f", !llvm.loop {w.f.module.node('distinct !{SELF, ' + disabled + '}')}"
+
+
+def _windowed(
+    w: Writer, s: For, windows: Windows, start: Length, stop: Length, init: tuple[str, ...]
+) -> tuple[str, ...]:
+    """The same for a loop with windows, upwards; it tests at its end, so that its last values are seen."""
+    f = w.f
+    head, body, after, end = f.label("for"), f.label("body"), f.label("flush"), f.label("done")
+    counter = ranges.counter(f, s, start, stop)
+    f.fork(f.let(f"icmp {counter.comparison} i64 {start}, {stop}"), head, end)
+    without = f.block
+    f.open(head)
+    f.jump(body)
+    f.open(body)
+    index, at = f.open_phi("i64", str(start), head)
+    carried = _Carried(w, s.carried, init, head)
+    windows.open(head)
+    _bind_index(w, s.index, index)
+    values = w.trip(s.body)
+    left = windows.close()
+    carried.close(values, f.block)
+    following = f.let(f"add {counter.flags}i64 {index}, 1")
+    f.close_phi(at, following, f.block)
+    f.fork(f.let(f"icmp {counter.comparison} i64 {following}, {stop}"), body, after, _hint(w, s))
+    f.open(after)
+    windows.flush(left)
+    f.jump(end)
+    f.open(end)
+    pairs = zip(s.carried, values, init, strict=True)
+    return tuple(f.phi(TYPE[v.type], [(first, without), (last, after)]) for v, last, first in pairs)
+
+
+def _bind_index(w: Writer, v: Var, index: str) -> None:
+    """The loop's index in its own type, from the 64-bit one."""
+    w.regular.add(v)
+    if v.type.bits == 64:
+        w.env[v] = index
+        return
+    exact = ("nsw " if v.type.kind == "int" else "nuw ") if w.target.recent else ""
+    w.env[v] = w.f.let(f"trunc {exact}i64 {index} to {TYPE[v.type]}")
+    w.remember(v, index)
+
+
+def repeat(w: Writer, s: While) -> None:
+    """A `While`."""
+    ends = stops.bound(s)
+    if stops.short(s):
+        results = _repeated(w, s)
+    elif ends is None:
+        results = _repeated(w, s, stops.copies(s))
+    else:
+        edges, most = (w.exact(ends[0]), w.exact(ends[1])), stops.block_of(s)
+        results = stops.either(w, edges, most, s.carried, lambda: _repeated(w, s), lambda: _repeated(w, s, 1))
+    w.env.update(zip(s.results, results, strict=True))
+
+
+def _repeated(w: Writer, s: While, copies: int = 0) -> tuple[str, ...]:
+    """Writes a `While`, with one question for so many `copies` of its body, none for 0; its results."""
+    f = w.f
+    test, end = f.label("while"), f.label("done")
+    before = f.block
+    f.jump(test)
+    f.open(test)
+    carried = _Carried(w, s.carried, w.values(s.init), before)
+    values, left = w.values(s.carried), []
+    for copy in range(max(1, copies)):
+        w.env.update(zip(s.carried, values, strict=True))
+        (goes_on,) = w.block(s.condition)
+        left.append((values, f.block))
+        body = f.label("body")
+        f.fork(goes_on, body, end)
+        f.open(body)
+        if copies and not copy:
+            stops.ask(w)
+        values = w.trip(s.body)
+    carried.close(values, f.block)
+    f.jump(test, _hint(w, s))
+    f.open(end)
+    return tuple(f.phi(TYPE[v.type], [(x[i], at) for x, at in left]) for i, v in enumerate(s.carried))
+
+
+def plain(f: Function, start: str, stop: str, step: int, body: Callable[[str], None]) -> None:
+    """A loop of the emitter's own: ``body(index)`` writes what it does."""
+    test, inside, end = f.label("loop"), f.label("turn"), f.label("done")
+    before = f.block
+    f.jump(test)
+    f.open(test)
+    index, at = f.open_phi("i64", start, before)
+    f.fork(f.let(f"icmp slt i64 {index}, {stop}"), inside, end)
+    f.open(inside)
+    body(index)
+    f.close_phi(at, f.let(f"add nsw i64 {index}, {step}"), f.block)
+    f.jump(test)
+    f.open(end)

@@ -1,0 +1,76 @@
+"""What each kind of statement becomes: the table of handlers, and the small ones themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from dsim.backends.llvm import access, buffers, frame, journals, loops, watches
+from dsim.backends.llvm.arithmetic.primitives import EMIT, Use
+from dsim.backends.llvm.writer import Handler, Writer
+from dsim.ir.nodes import (
+    Accumulate,
+    Alloc,
+    Assert,
+    For,
+    Forget,
+    If,
+    Journal,
+    Let,
+    Load,
+    Mark,
+    Print,
+    Record,
+    Rewind,
+    Store,
+    Watch,
+    While,
+)
+
+
+def _let(w: Writer, s: Let) -> None:
+    use = Use(w.f, w.target, s.op, s.args, w.values(s.args), s.var.type, w.near.get(s.var))
+    w.define(s, EMIT[s.op](use))
+
+
+def _assert(w: Writer, s: Assert) -> None:
+    f = w.f
+    bad, good = f.label("violated"), f.label("holds")
+    f.fork(w.value(s.cond), good, bad, w.likely)
+    f.open(bad)
+    w.fault("assertion", s, tuple(w.bits(p) for p in s.parts if not isinstance(p, str)))
+    f.jump(good)
+    f.open(good)
+
+
+def _print(w: Writer, s: Print) -> None:
+    """Calls back into Python with the statement's number and the values' bits."""
+    f = w.f
+    w.messages.prints.append(s)
+    bits = [w.bits(p) for p in s.parts if not isinstance(p, str)]
+    values = f.slot(f"[{max(1, len(bits))} x i64]")
+    for i, value in enumerate(bits):
+        f.do(f"store i64 {value}, ptr {frame.address(f, i, values)}, align 8")
+    runtime = frame.read(f, frame.RUNTIME, "ptr")
+    printer = frame.read(f, frame.PRINTER, "ptr", runtime)
+    owner = frame.read(f, frame.OWNER, "i64")
+    f.do(f"call void {printer}(i64 {owner}, i64 {len(w.messages.prints) - 1}, ptr {values})")
+
+
+HANDLERS: Mapping[type, Handler] = {
+    Let: _let,
+    Load: access.load,
+    Store: access.store,
+    Accumulate: access.accumulate,
+    Alloc: buffers.allocate,
+    Journal: journals.start,
+    Record: journals.record,
+    Mark: journals.mark,
+    Rewind: journals.rewind,
+    Forget: journals.forget,
+    If: loops.branch,
+    For: loops.count,
+    While: loops.repeat,
+    Print: _print,
+    Assert: _assert,
+    Watch: watches.watch,
+}

@@ -1,0 +1,322 @@
+"""The state while one LLVM function is written: values, places of memories, 64-bit indices, faults.
+
+What is written for each kind of statement stands in `llvm/statements.py` and the files it names; the
+table of those comes in from outside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from dsim.backends.llvm import frame
+from dsim.backends.llvm.arithmetic.integers import widened
+from dsim.backends.llvm.places import Length, Place
+from dsim.backends.llvm.target import Target
+from dsim.backends.llvm.text import PLAIN, TYPE, Function, constant
+from dsim.ir.nodes import (
+    Accumulate,
+    Alloc,
+    Assert,
+    Atom,
+    Block,
+    Const,
+    Forget,
+    Let,
+    Load,
+    MemoryKey,
+    Print,
+    Record,
+    Statement,
+    Store,
+    Var,
+)
+from dsim.ir.types import i64
+
+FaultKind = Literal["bounds", "assertion", "memory"]
+Handler = Callable[["Writer", Any], None]
+Deferred = Callable[[str], None]
+
+
+@dataclass(slots=True)
+class Messages:
+    """What a kernel's machine code may report, by the number that it reports it under."""
+
+    faults: list[tuple[FaultKind, Statement]] = field(default_factory=list)
+    prints: list[Print] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Held:
+    """A private buffer or journal that is to be freed: its address, and the instruction that frees it.
+
+    Where the function ends early, `undo` comes before that, if there is one.
+    """
+
+    address: str
+    free: str
+    undo: str = ""
+
+
+class Writer:
+    """Writes statements into `f`.
+
+    Parameters
+    ----------
+    f : Function
+        Where to.
+    target : Target
+        For which machine.
+    handlers : mapping
+        What writes each type of statement.
+    unchecked : callable
+        Whether the site of a statement needs no check of its index.
+    messages : Messages
+        Collects what may be reported.
+    """
+
+    def __init__(
+        self,
+        f: Function,
+        target: Target,
+        handlers: Mapping[type, Handler],
+        unchecked: Callable[[int], bool],
+        messages: Messages,
+    ) -> None:
+        self.f = f
+        self.target = target
+        self.handlers = handlers
+        self.unchecked = unchecked
+        self.messages = messages
+        self.env: dict[Var, str] = {}
+        self.places: dict[MemoryKey, Place] = {}
+        self.held: list[Held] = []
+        self.journals: dict[MemoryKey, str] = {}  # where the words of each are
+        self.beside: dict[MemoryKey, list[str]] = {}  # those of the journals that are beside each
+        self.near: Mapping[Var, tuple[int, int]] = {}  # of remainders: between what a near dividend lies
+        self.leave = ""  # where a function ends early, when memory is lacking
+        self.hoisted: dict[MemoryKey, str] = {}  # buffers that were made at the function's start
+        self.deferred: dict[int, Deferred] = {}  # accumulations that their loop adds later, by identity
+        self.regular: set[Var] = set()  # integers that change evenly from trip to trip, if at all
+        self.flag = ""  # the slot that notes clamped indices, while those are looked at after the loop
+        self.dry = False  # whether fields stay as they are: only faults are looked for
+        self.loops = 0  # how many are around what is written now
+        self.stack = 0  # bytes of buffers on the stack
+        self._known: dict[object, Any] = {}
+        self._made: list[object] = []  # keys of `_known` in the order in which they were added
+        self._definitions: dict[Var, Let] = {}
+        self._likely = ""
+
+    # values -------------------------------------------------------------------------------------
+
+    def value(self, a: Atom) -> str:
+        """The atom as an operand."""
+        return constant(a) if isinstance(a, Const) else self.env[a]
+
+    def values(self, atoms: tuple[Atom, ...]) -> tuple[str, ...]:
+        """The atoms as operands."""
+        return tuple(constant(a) if isinstance(a, Const) else self.env[a] for a in atoms)
+
+    def define(self, s: Let, value: str) -> None:
+        """Notes what a `Let` gave."""
+        self.env[s.var] = value
+        if s.op in _WIDENED and all(isinstance(a, Const) or a in self.regular for a in s.args):
+            self.regular.add(s.var)
+        if s.op in _WIDENED and s.var.type.is_integer and s.var.type.bits == 32:
+            self._definitions[s.var] = s
+
+    def definition(self, v: Var) -> Let | None:
+        """What made an integer of 32 bits, where that is a sum, difference or product."""
+        return self._definitions.get(v)
+
+    # 64-bit indices ---------------------------------------------------------------------------
+
+    def exact(self, a: Atom) -> Length:
+        """The integer atom with 64 bits: its value, wrapped where it wrapped."""
+        if isinstance(a, Const):
+            return int(a.value)
+        return widened(self.f, self.env[a], a.type, i64)
+
+    def wide(self, a: Atom) -> Length:
+        """The integer atom with 64 bits, computed without wrapping."""
+        if isinstance(a, Const):
+            return int(a.value)
+        known = self._known.get(a)
+        if known is not None:
+            return known
+        found = self._computed(self._definitions[a]) if a in self._definitions else self.exact(a)
+        if isinstance(found, str):
+            self.remember(a, found)
+        return found
+
+    def remember(self, key: object, value: object) -> None:
+        """Keeps what was found for `key`, to the end of the open block; a variable's is its 64-bit form."""
+        self._known[key] = value
+        self._made.append(key)
+
+    def remembered(self, key: object) -> Any:
+        """What is kept for `key`, or None."""
+        return self._known.get(key)
+
+    def _computed(self, s: Let) -> Length:
+        a, b = (self.wide(x) for x in s.args) if len(s.args) == 2 else (0, self.wide(s.args[0]))
+        if s.op == "add":
+            return self.plus(a, b)
+        if s.op == "mul":
+            return self.times(a, b)
+        if isinstance(a, int) and isinstance(b, int):
+            return a - b
+        return self.plus(a, -b) if isinstance(b, int) else self.f.let(f"sub nsw i64 {a}, {b}")
+
+    def plus(self, a: Length, b: Length) -> Length:
+        """The sum of two lengths or indices."""
+        if isinstance(a, int) and isinstance(b, int):
+            return a + b
+        if a == 0 or b == 0:
+            return b if a == 0 else a
+        return self.f.let(f"add nsw i64 {a}, {b}")
+
+    def times(self, a: Length, b: Length) -> Length:
+        """The product of two lengths or indices."""
+        if isinstance(a, int) and isinstance(b, int):
+            return a * b
+        if a in (0, 1) or b in (0, 1):
+            return 0 if 0 in (a, b) else b if a == 1 else a
+        return self.f.let(f"mul nsw i64 {a}, {b}")
+
+    # statements -------------------------------------------------------------------------------
+
+    def block(self, block: Block) -> tuple[str, ...]:
+        """Writes a block; the operands that it yields."""
+        made, held = len(self._made), len(self.held)
+        for s in block.statements:
+            self.handlers[type(s)](self, s)
+        yields = self.values(block.yields)
+        self.release(held)
+        self._forget(made)
+        return yields
+
+    def trip(self, block: Block) -> tuple[str, ...]:
+        """Writes the body of a loop; the operands that it yields."""
+        self.loops += 1
+        yields = self.block(block)
+        self.loops -= 1
+        return yields
+
+    def apart(self, write: Callable[[], tuple[str, ...]]) -> tuple[str, ...]:
+        """What `write` gives, which writes what may not run: what it remembers does not count behind it."""
+        made = len(self._made)
+        values = write()
+        self._forget(made)
+        return values
+
+    def _forget(self, made: int) -> None:
+        for key in self._made[made:]:
+            del self._known[key]
+        del self._made[made:]
+
+    def release(self, down_to: int) -> None:
+        """Frees the private buffers made after the first `down_to`."""
+        self._free(self.held[down_to:])
+        del self.held[down_to:]
+
+    def free_all(self) -> None:
+        """Frees all private buffers on an early way out of the function; the other ways still hold them.
+
+        What it has written again to fields, it takes back.
+        """
+        for h in reversed(self.held):
+            if h.undo:
+                self.f.do(h.undo)
+        self._free(self.held)
+
+    def _free(self, held: list[Held]) -> None:
+        for h in reversed(held):
+            self.f.do(h.free)
+
+    # reports ----------------------------------------------------------------------------------
+
+    @property
+    def likely(self) -> str:
+        """Metadata of a branch that nearly always goes to its first side."""
+        if not self._likely:
+            name = self.f.module.node('!{!"branch_weights", i32 1048575, i32 1}')
+            self._likely = f", !prof {name}"
+        return self._likely
+
+    def checked(self, s: Load | Store | Accumulate | Record) -> bool:
+        """Whether the index of `s` is checked as it runs."""
+        own = s.site < 0 and s.memory.private  # a transform's buffer, indexed by its own counters
+        return bool(s.index) and not own and not self.unchecked(s.site)
+
+    def fault(
+        self,
+        kind: FaultKind,
+        s: Load | Store | Accumulate | Record | Forget | Assert | Alloc,
+        values: tuple[Length, ...],
+    ) -> None:
+        """Records a fault with up to 16 numbers, unless one is recorded already.
+
+        What comes after one that lacks memory would need what it has not done: all of the launch stops.
+        """
+        self.messages.faults.append((kind, s))
+        values = values[: frame.MAX_VALUES]
+        name = _record_helper(self.f, frame.FAULTY, len(values))
+        args = "".join(f", i64 {v}" for v in values)
+        self.f.do(f"call void @{name}(ptr %frame, i64 {len(self.messages.faults) - 1}{args})")
+        if kind == "memory":
+            self.f.module.asks = True
+            self.f.do(f"store volatile i64 1, ptr {frame.address(self.f, frame.STOP)}, align 8")
+
+    def start_flag(self) -> None:
+        """From here on checked indices are clamped and noted where that is possible."""
+        self.flag = self.f.slot("i32", 4)
+        self.f.do(f"store i32 0, ptr {self.flag}, align 4")
+
+    def look_at_flag(self, loop: int) -> None:
+        """Reports that top-level statement number `loop` has clamped an index, if it has."""
+        f = self.f
+        bad, good = f.label("clamped"), f.label("fine")
+        noted = f.let(f"load i32, ptr {self.flag}, align 4")
+        f.fork(f.let(f"icmp eq i32 {noted}, 0"), good, bad, self.likely)
+        f.open(bad)
+        name = _record_helper(f, frame.CLAMPED, 0)
+        f.do(f"call void @{name}(ptr %frame, i64 {loop})")
+        f.jump(good)
+        f.open(good)
+        self.flag = ""
+
+    def bits(self, a: Atom) -> str:
+        """The atom's bits in a 64-bit integer, as reports carry it: floats as doubles."""
+        value = self.value(a)
+        if not a.type.is_float:
+            return widened(self.f, value, a.type, i64)
+        if a.type.bits < 64:
+            value = self.f.let(f"fpext {TYPE[a.type]} {value} to double")
+        return self.f.let(f"bitcast double {value} to i64")
+
+
+_WIDENED = frozenset(("add", "sub", "mul", "neg"))
+
+
+def _record_helper(f: Function, status: int, count: int) -> str:
+    """The function that records a status, a number and `count` values, if it is the first."""
+    name = f"dsim_record_{status}_{count}"
+    if name in f.module.shared:
+        return name
+    params = "".join(f", i64 %v{i}" for i in range(count))
+    lines = [
+        f"define void @{name}(ptr %frame, i64 %id{params}) cold {PLAIN} {{",
+        "entry:",
+        f"%pair = cmpxchg ptr %frame, i64 0, i64 {status} monotonic monotonic",
+        "%first = extractvalue { i64, i1 } %pair, 1",
+        "br i1 %first, label %record, label %end",
+        "record:",
+        f"%at = getelementptr inbounds i8, ptr %frame, i64 {frame.FAULT * 8}",
+        "store i64 %id, ptr %at",
+    ]
+    for i in range(count):
+        lines.append(f"%at{i} = getelementptr inbounds i8, ptr %frame, i64 {(frame.VALUES + i) * 8}")
+        lines.append(f"store i64 %v{i}, ptr %at{i}")
+    return f.module.share(name, "\n".join([*lines, "br label %end", "end:", "ret void", "}"]))
