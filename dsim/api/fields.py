@@ -6,9 +6,9 @@ import functools
 from typing import Any
 
 from dsim.diagnostics.frames import outermost
-from dsim.frontend.matrices import METHODS
-from dsim.frontend.struct_types import StructType
-from dsim.frontend.types import MatrixType, entry_shape
+from dsim.frontend.expressions.matrices import METHODS
+from dsim.frontend.source.struct_types import StructType
+from dsim.frontend.values.types import MatrixType, entry_shape
 from dsim.ir.types import ScalarType, from_numpy
 from dsim.runtime.fields import layout, values
 from dsim.runtime.fields.fields import BAR, DOT, Field

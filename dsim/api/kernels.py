@@ -11,9 +11,10 @@ from dsim.api import rules
 from dsim.api.rules import rules_of
 from dsim.diagnostics import Diagnostic, LaunchTypeError
 from dsim.diagnostics.frames import outermost
-from dsim.frontend import callables, source
-from dsim.frontend.own import Rules
-from dsim.frontend.types import Template
+from dsim.frontend.inlining import callables
+from dsim.frontend.inlining.own import Rules
+from dsim.frontend.source import source
+from dsim.frontend.values.types import Template
 from dsim.runtime.kernels.kernel import Kernel
 from dsim.runtime.kernels.methods import bound_once
 from dsim.runtime.state.references import ByName

@@ -60,7 +60,7 @@ from dsim.api.motions import (
     translate,
 )
 from dsim.api.types import matrix, vector
-from dsim.frontend.types import DefaultUnsigned
+from dsim.frontend.values.types import DefaultUnsigned
 
 vec2, vec3, vec4 = (vector(n, float) for n in (2, 3, 4))
 ivec2, ivec3, ivec4 = (vector(n, int) for n in (2, 3, 4))

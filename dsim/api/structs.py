@@ -10,8 +10,8 @@ from typing import Any
 
 from dsim.api.fields import made_of, type_of
 from dsim.diagnostics.frames import outermost
-from dsim.frontend import struct_types
-from dsim.frontend.types import MatrixType
+from dsim.frontend.source import struct_types
+from dsim.frontend.values.types import MatrixType
 from dsim.runtime.fields import layout
 from dsim.runtime.fields.struct_fields import FOR_PEOPLE, StructField
 from dsim.runtime.fields.structs import RESERVED, HostStruct, check_names, no_member

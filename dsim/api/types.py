@@ -34,8 +34,8 @@ from dsim.api.primitive_types import (
     uint64,
 )
 from dsim.api.structs import StructType, struct
-from dsim.frontend.lowered import Settings
-from dsim.frontend.types import (
+from dsim.frontend.source.lowered import Settings
+from dsim.frontend.values.types import (
     ArrayType,
     MatrixType,
     Template,

@@ -1,8 +1,8 @@
 """Python functions in Taichi's dialect become kernels: reading, names, values, statements, inlining."""
 
 from dsim.frontend.lower import lower, lower_call
-from dsim.frontend.lowered import Capture, LoopConfig, Lowered, Param, Returns, Settings
-from dsim.frontend.types import MatrixType, Template
+from dsim.frontend.source.lowered import Capture, LoopConfig, Lowered, Param, Returns, Settings
+from dsim.frontend.values.types import MatrixType, Template
 
 __all__ = [
     "Capture",

@@ -11,27 +11,31 @@ from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 from dsim.diagnostics import CompilationError, Diagnostic, KernelSyntaxError, Source
-from dsim.frontend import calls, elements, expressions, funcs, methods, statements
-from dsim.frontend.assign import assign
-from dsim.frontend.births import with_births
-from dsim.frontend.captures import Captures, Path, Surroundings, is_host_matrix
-from dsim.frontend.emit import Emitter
-from dsim.frontend.frame import Compilation, Frame, Language, RestartError
-from dsim.frontend.kinks import with_kinks
-from dsim.frontend.lambdas import NAME as LAMBDA
-from dsim.frontend.local_values import buffered
-from dsim.frontend.lowered import AnyReturn, Lowered, Param, Returns, Settings, StructParam
-from dsim.frontend.memories import Memories
-from dsim.frontend.names import imported
-from dsim.frontend.parameters import parameter
-from dsim.frontend.problems import RefusedError
-from dsim.frontend.records import RecordType, is_record
-from dsim.frontend.scope import RESULT, RETURNED
-from dsim.frontend.source import FunctionText, parse, read
-from dsim.frontend.struct_types import is_host_struct
-from dsim.frontend.structure import same, scalars
-from dsim.frontend.types import ArrayType, MatrixType, array_type, is_template
-from dsim.frontend.values import Field, Mat, Opaque, Poison, Record, StructField, Value, size
+from dsim.frontend.calls import calls
+from dsim.frontend.expressions import elements, expressions
+from dsim.frontend.expressions.assign import assign
+from dsim.frontend.expressions.local_values import buffered
+from dsim.frontend.expressions.records import RecordType, is_record
+from dsim.frontend.frames.births import with_births
+from dsim.frontend.frames.frame import Compilation, Frame, Language, RestartError
+from dsim.frontend.frames.kinks import with_kinks
+from dsim.frontend.frames.memories import Memories
+from dsim.frontend.frames.names import imported
+from dsim.frontend.frames.parameters import parameter
+from dsim.frontend.frames.scope import RESULT, RETURNED
+from dsim.frontend.inlining import funcs
+from dsim.frontend.source import methods
+from dsim.frontend.source.captures import Captures, Path, Surroundings, is_host_matrix
+from dsim.frontend.source.lambdas import NAME as LAMBDA
+from dsim.frontend.source.lowered import AnyReturn, Lowered, Param, Returns, Settings, StructParam
+from dsim.frontend.source.problems import RefusedError
+from dsim.frontend.source.source import FunctionText, parse, read
+from dsim.frontend.source.struct_types import is_host_struct
+from dsim.frontend.statements import statements
+from dsim.frontend.values.emit import Emitter
+from dsim.frontend.values.structure import same, scalars
+from dsim.frontend.values.types import ArrayType, MatrixType, array_type, is_template
+from dsim.frontend.values.values import Field, Mat, Opaque, Poison, Record, StructField, Value, size
 from dsim.ir import sites
 from dsim.ir.build import TRUE
 from dsim.ir.nodes import Atom, Kernel, Memory, Origin

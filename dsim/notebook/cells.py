@@ -19,8 +19,8 @@ from IPython.core.compilerop import PyCF_MASK
 
 from dsim.diagnostics import Diagnostic, KernelSyntaxError, Source, Span
 from dsim.diagnostics.places import display_name
-from dsim.frontend import lambdas
-from dsim.frontend.source import bring
+from dsim.frontend.source import lambdas
+from dsim.frontend.source.source import bring
 from dsim.notebook.options import Header, header
 
 _MAGIC = "%%kernel"

@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from dsim.frontend.captures import MISSING, changed, is_host_matrix, is_host_struct, plain
-from dsim.frontend.records import RecordType
-from dsim.frontend.struct_types import StructType
-from dsim.frontend.types import ArrayType, MatrixType, Template
+from dsim.frontend.expressions.records import RecordType
+from dsim.frontend.source.captures import MISSING, changed, is_host_matrix, is_host_struct, plain
+from dsim.frontend.source.struct_types import StructType
+from dsim.frontend.values.types import ArrayType, MatrixType, Template
 from dsim.notebook.cells import Cell, read_at_once
 from dsim.notebook.places import harmless
 from dsim.notebook.request import Request, borrowed, kept, leads_to

@@ -19,8 +19,8 @@ from IPython.core.error import UsageError
 
 from dsim.api.kernels import kernel as decorator
 from dsim.diagnostics import Diagnostic, KernelSyntaxError
-from dsim.frontend.captures import is_function, is_host_matrix, is_host_struct
-from dsim.frontend.records import RecordType
+from dsim.frontend.expressions.records import RecordType
+from dsim.frontend.source.captures import is_function, is_host_matrix, is_host_struct
 from dsim.notebook.cells import Cell, body_function, definitions, run
 from dsim.notebook.options import Header, Options
 from dsim.runtime.fields.fields import Field

@@ -11,7 +11,7 @@ import numpy as np
 
 from dsim.backends.reference import source
 from dsim.frontend import Lowered, MatrixType, Settings, Template, lower
-from dsim.frontend.struct_types import StructType
+from dsim.frontend.source.struct_types import StructType
 from dsim.ir import show
 from dsim.ir.check import check
 from dsim.ir.types import f32, f64, i8, i32, i64, u1, u8, u32, u64

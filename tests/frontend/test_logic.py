@@ -8,7 +8,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from dsim.frontend import builtins
+from dsim.frontend.frames import builtins
 from tests.frontend.dialect import agrees, f, lowered, refused, run, ti
 
 

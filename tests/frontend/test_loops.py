@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from dsim.frontend import LoopConfig, items
+from dsim.frontend import LoopConfig
+from dsim.frontend.frames import items
 from dsim.ir.nodes import For
 from dsim.ir.walk import statements
 from tests.frontend.dialect import f, lowered, refused, run, text, ti

@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from dsim.frontend.python_calls import closed
+from dsim.frontend.inlining.python_calls import closed
 from tests.frontend.dialect import f, lowered, run, ti
 
 calls = 0

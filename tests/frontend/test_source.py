@@ -14,9 +14,9 @@ import pytest
 
 import dsim as ds
 from dsim.diagnostics import KernelSyntaxError
-from dsim.frontend import lambdas
-from dsim.frontend.same_code import is_code_of
-from dsim.frontend.source import read
+from dsim.frontend.source import lambdas
+from dsim.frontend.source.same_code import is_code_of
+from dsim.frontend.source.source import read
 
 FIRST = """\
 import dsim as ds

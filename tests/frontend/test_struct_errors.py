@@ -1,6 +1,6 @@
 """What is said of structs that are used wrongly."""
 
-from dsim.frontend.struct_types import StructType
+from dsim.frontend.source.struct_types import StructType
 from tests.frontend.balls import Ball, Spin, said
 from tests.frontend.dialect import f, refused, structs, ti
 

@@ -1,6 +1,6 @@
 """The slots of watched kernels: one for each assignment."""
 
-from dsim.frontend.lowered import Settings
+from dsim.frontend.source.lowered import Settings
 from dsim.ir.types import f64
 from tests.frontend.balls import Ball
 from tests.frontend.dialect import f, lowered

@@ -9,7 +9,7 @@ import pytest
 
 from dsim.api.kernels import Func
 from dsim.autodiff.forward import Tangents
-from dsim.frontend import struct_methods
+from dsim.frontend.inlining import struct_methods
 from dsim.ir.primitives import TABLE
 from dsim.runtime.fields.components import Component
 from dsim.runtime.kernels import arguments, by_hand

@@ -25,7 +25,7 @@ from dsim.backends.llvm.parallel.plans import MOST_CHUNKS
 from dsim.backends.reference import source
 from dsim.backends.reference.source import runner
 from dsim.diagnostics import Diagnostic
-from dsim.frontend.lowered import LoopConfig
+from dsim.frontend.source.lowered import LoopConfig
 from dsim.ir.build import Names
 from dsim.ir.nodes import Accumulate, Block, For, Kernel, Let, Load, Memory, MemoryKey, Statement, Store, Var
 from dsim.ir.walk import bound_names, memory_of, with_blocks

@@ -19,7 +19,7 @@ from dsim.autodiff import derivatives, expand
 from dsim.backends.faults import Fault
 from dsim.backends.reference.source import TooLongError, run, runner
 from dsim.diagnostics import CompilationError, Diagnostic, DsimError, GradientError, Label, Span
-from dsim.frontend.lowered import Lowered
+from dsim.frontend.source.lowered import Lowered
 from dsim.ir.build import Builder, Names
 from dsim.ir.nodes import Atom, Block, Call, Const, Kernel, Let, Memory, MemoryKey, Statement, Var
 from dsim.ir.types import ScalarType, f64

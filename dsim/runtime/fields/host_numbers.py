@@ -11,7 +11,7 @@ import numpy as np
 
 from dsim.diagnostics import BoundsError, Diagnostic, LaunchTypeError
 from dsim.diagnostics.places import caller
-from dsim.frontend.values import describe_shape
+from dsim.frontend.values.values import describe_shape
 from dsim.runtime.state.notices import warn
 
 

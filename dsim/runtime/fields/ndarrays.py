@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-from dsim.frontend.types import MatrixType
+from dsim.frontend.values.types import MatrixType
 from dsim.runtime.fields.fields import Field
 
 

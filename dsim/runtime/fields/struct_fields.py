@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 
 from dsim.diagnostics import Diagnostic, LaunchTypeError
 from dsim.diagnostics.frames import outermost
-from dsim.frontend.struct_types import StructType
+from dsim.frontend.source.struct_types import StructType
 from dsim.runtime.fields import access
 from dsim.runtime.fields.fields import Field
 from dsim.runtime.fields.structs import HostStruct, fitting, members_of, no_member

@@ -16,8 +16,8 @@ import numpy as np
 
 from dsim.diagnostics import Diagnostic, LaunchTypeError
 from dsim.diagnostics.frames import outermost
-from dsim.frontend.struct_types import StructType, unknown_member
-from dsim.frontend.types import MatrixType
+from dsim.frontend.source.struct_types import StructType, unknown_member
+from dsim.frontend.values.types import MatrixType
 from dsim.runtime.fields import access
 from dsim.runtime.fields.values import Array, Builtin
 from dsim.runtime.state.settings import default_type

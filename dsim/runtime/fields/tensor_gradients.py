@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from dsim.frontend.types import ArrayType
+from dsim.frontend.values.types import ArrayType
 from dsim.ir.types import from_numpy
 from dsim.runtime.fields.fields import BAR
 from dsim.runtime.fields.ndarrays import Ndarray

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from dsim.diagnostics import Diagnostic, LaunchTypeError, Span
-from dsim.frontend.captures import changed
-from dsim.frontend.lowered import (
+from dsim.frontend.source.captures import changed
+from dsim.frontend.source.lowered import (
     AnyReturn,
     Capture,
     Lowered,
@@ -25,7 +25,7 @@ from dsim.frontend.lowered import (
     StructParam,
     StructReturns,
 )
-from dsim.frontend.values import describe_shape
+from dsim.frontend.values.values import describe_shape
 from dsim.ir.types import ScalarType
 from dsim.runtime.driver import pipeline
 from dsim.runtime.fields import access

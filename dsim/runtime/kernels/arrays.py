@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from dsim.diagnostics import Diagnostic, LaunchTypeError
-from dsim.frontend.lowered import Settings as Types
-from dsim.frontend.types import ArrayType, describe_array, scalar_type
+from dsim.frontend.source.lowered import Settings as Types
+from dsim.frontend.values.types import ArrayType, describe_array, scalar_type
 from dsim.ir.types import from_numpy
 from dsim.runtime.fields.brought import as_numpy, is_plain
 from dsim.runtime.fields.fields import BAR, Field

@@ -15,9 +15,9 @@ from dsim.diagnostics import (
     left,
 )
 from dsim.diagnostics.frames import outermost, trimmed
-from dsim.frontend.lowered import Capture
-from dsim.frontend.methods import class_of
-from dsim.frontend.records import RecordType
+from dsim.frontend.expressions.records import RecordType
+from dsim.frontend.source.lowered import Capture
+from dsim.frontend.source.methods import class_of
 from dsim.runtime.fields.fields import Field
 from dsim.runtime.fields.tensor_gradients import as_ndarrays, requires_gradient
 from dsim.runtime.kernels import by_hand

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from dsim.diagnostics import Diagnostic, LaunchTypeError
-from dsim.frontend.methods import advice
-from dsim.frontend.records import RecordType, is_record, record_type
-from dsim.frontend.types import array_type, is_template
+from dsim.frontend.expressions.records import RecordType, is_record, record_type
+from dsim.frontend.source.methods import advice
+from dsim.frontend.values.types import array_type, is_template
 
 
 class Signature:

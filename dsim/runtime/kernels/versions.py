@@ -9,8 +9,8 @@ from typing import Any
 from dsim import frontend
 from dsim.backends.locks import COMPILING
 from dsim.diagnostics import CompilationError, Diagnostic, Level
-from dsim.frontend.lowered import Lowered, Param
-from dsim.frontend.lowered import Settings as Types
+from dsim.frontend.source.lowered import Lowered, Param
+from dsim.frontend.source.lowered import Settings as Types
 from dsim.passes.parallel import in_series
 from dsim.runtime.driver import pipeline
 from dsim.runtime.driver.programs import Program

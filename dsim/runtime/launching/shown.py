@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dsim.diagnostics import Span
-from dsim.frontend.lowered import BirthSlot, KinkSlot, Lowered, Slot
+from dsim.frontend.source.lowered import BirthSlot, KinkSlot, Lowered, Slot
 from dsim.ir.shown import AXES, Column, Request
 from dsim.runtime.fields.fields import Field
 

@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 
 from dsim.diagnostics import Diagnostic, LaunchTypeError
 from dsim.diagnostics.frames import outermost
-from dsim.frontend.struct_types import StructType
+from dsim.frontend.source.struct_types import StructType
 
 
 def uncopied(what: str, advice: str) -> NoReturn:

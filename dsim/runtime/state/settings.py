@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from dsim.backends.locks import COMPILING
-from dsim.frontend.types import DefaultUnsigned, unsigned
+from dsim.frontend.values.types import DefaultUnsigned, unsigned
 from dsim.ir.types import ScalarType, f32, i32
 from dsim.runtime.state.registry import Registry
 

@@ -1,0 +1,151 @@
+"""Ways out of loops and functions, and which names statements assign."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Sequence
+from typing import NoReturn
+
+from dsim.frontend.expressions.elements import cast
+from dsim.frontend.expressions.structs import as_type
+from dsim.frontend.expressions.updates import ATOMICS
+from dsim.frontend.frames.frame import Frame
+from dsim.frontend.frames.scope import LIVE, RESULT, RETURNED
+from dsim.frontend.source.lowered import AnyReturn, OneReturn, Returns, SeveralReturns, StructReturns
+from dsim.frontend.values.operators import operand
+from dsim.frontend.values.structure import scalars
+from dsim.frontend.values.values import Mat, Struct, Value, describe, describe_shape, is_scalar
+from dsim.ir.build import FALSE, TRUE
+
+
+def leaves(statements: Sequence[ast.stmt]) -> bool:
+    """Whether the end of `statements` is never reached, as far as their form tells."""
+    if not statements:
+        return False
+    last = statements[-1]
+    if isinstance(last, ast.Return | ast.Break | ast.Continue):
+        return True
+    return isinstance(last, ast.If) and leaves(last.body) and leaves(last.orelse)
+
+
+def breaks(statements: Iterable[ast.stmt]) -> bool:
+    """Whether a ``break`` in `statements` leaves the loop that they are the body of."""
+    return any(
+        isinstance(s, ast.Break) or (isinstance(s, ast.If) and breaks((*s.body, *s.orelse)))
+        for s in statements
+    )
+
+
+def leave_loop(f: Frame, word: str) -> None:
+    """``break`` and ``continue``; Python itself sees to it that there is a loop."""
+    if word == "break":
+        f.scope.values[f.loops[-1]] = FALSE
+    f.scope.values[LIVE] = FALSE
+
+
+def leave_function(f: Frame, s: ast.Return) -> None:
+    """``return value``: the value is kept, and nothing after it runs."""
+    value = None if s.value is None else f.value(s.value, f.result_hint)
+    if value is not None:
+        value = _returned(f, value, s)
+    elif f.returns is not None:
+        f.refuse("return", f"this returns nothing, but `{f.name}` promises {_promise(f.returns)}", s)
+    give(f, value)
+
+
+def give(f: Frame, value: Value) -> None:
+    """The function's result is `value`, from here."""
+    f.scope.values[RESULT] = value
+    f.scope.values[RETURNED] = TRUE
+    f.scope.values[LIVE] = FALSE
+    for go in f.loops:
+        f.scope.values[go] = FALSE
+
+
+def _promise(r: AnyReturn) -> str:
+    if isinstance(r, SeveralReturns):
+        return f"{len(r.parts)} values: {', '.join(map(_promise, r.parts))}"
+    if isinstance(r, StructReturns):
+        return describe(Struct(dict(r.kind.members), r.kind))
+    return f"{describe_shape(r.shape)} of {r.dtype}" if r.shape else f"an {r.dtype}"
+
+
+def _returned(f: Frame, value: Value, s: ast.Return) -> Value:
+    """`value` as the annotation of the function has it."""
+    if f.returns is None and f.kind == "kernel":
+        help = f"annotate it: `{f.name}(…) -> ds.f32`"
+        f.refuse("return", f"the kernel `{f.name}` returns a value but does not say its type", s, help=help)
+    if not isinstance(f.returns, SeveralReturns):
+        return _one(f, value, f.returns, s)
+    parts = f.returns.parts
+    if not isinstance(value, tuple | list) or len(value) != len(parts):
+        _refuse_kind(f, value, f.returns, s)
+    return tuple(_one(f, v, r, s) for v, r in zip(value, parts, strict=True))
+
+
+def _one(f: Frame, value: Value, r: OneReturn | None, s: ast.Return) -> Value:
+    if isinstance(value, list) and scalars(value):
+        value = operand(f.emit, value)
+    if r is None:
+        return value
+    if isinstance(r, StructReturns):
+        if not isinstance(value, Struct):
+            _refuse_kind(f, value, r, s)
+        return as_type(f, value, r.kind, f"the result of {f.name}")
+    if isinstance(value, tuple):
+        value = operand(f.emit, value) if r.shape else value
+    return _typed(f, value, r, s)
+
+
+def _refuse_kind(f: Frame, value: Value, r: AnyReturn, s: ast.Return) -> NoReturn:
+    f.refuse("return", f"this returns {describe(value)}, but `{f.name}` promises {_promise(r)}", s)
+
+
+def _typed(f: Frame, value: Value, r: Returns, s: ast.Return) -> Value:
+    shape = value.shape if isinstance(value, Mat) else ()
+    if not (is_scalar(value) or isinstance(value, Mat)) or shape != r.shape:
+        _refuse_kind(f, value, r, s)
+    name = f"the result of {f.name}"
+    if isinstance(value, Mat):
+        return Mat(value.shape, tuple(cast(f, x, r.dtype, name) for x in value.entries))
+    return cast(f, value, r.dtype, name)
+
+
+# ------------------------------------------------------------------ what is assigned
+
+
+def assigned(statements: Iterable[ast.stmt]) -> list[str]:
+    """The names that `statements` may change, in order of first change; not those of nested functions."""
+    found: dict[str, None] = {}
+    for s in statements:
+        _assigned(s, found)
+    return list(found)
+
+
+def _assigned(node: ast.AST, found: dict[str, None]) -> None:
+    if isinstance(node, ast.FunctionDef):
+        found.setdefault(node.name)
+        return
+    if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+        found.setdefault(node.id)
+    elif isinstance(node, ast.Subscript | ast.Attribute) and isinstance(node.ctx, ast.Store):
+        _root(node, found)
+    elif isinstance(node, ast.Call):
+        _changed_by_call(node, found)
+    for child in ast.iter_child_nodes(node):
+        _assigned(child, found)
+
+
+def _root(node: ast.expr, found: dict[str, None]) -> None:
+    while isinstance(node, ast.Subscript | ast.Attribute):
+        node = node.value
+    if isinstance(node, ast.Name):
+        found.setdefault(node.id)
+
+
+def _changed_by_call(node: ast.Call, found: dict[str, None]) -> None:
+    name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+    if name in ATOMICS and node.args:
+        _root(node.args[0], found)
+    if name == "fill" and isinstance(node.func, ast.Attribute):
+        _root(node.func.value, found)

@@ -1,0 +1,237 @@
+"""Two ways that the program may go on, and what both give: `If`, or `select` where nothing else is done."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from dsim.frontend.frames.frame import Frame
+from dsim.frontend.frames.scope import LIVE, hidden, readable
+from dsim.frontend.values.emit import Emitter
+from dsim.frontend.values.structure import fits, labels, rebuilt, same, scalars
+from dsim.frontend.values.values import (
+    POISON,
+    Mat,
+    Poison,
+    Scalar,
+    Value,
+    describe,
+    filled,
+    is_number,
+    is_scalar,
+)
+from dsim.ir.build import FALSE, TRUE, const
+from dsim.ir.nodes import Atom, Block, Const, If, Let, Statement, Var
+from dsim.ir.types import ScalarType
+
+
+class _Absent:
+    """The value of a name on a way that has not assigned it."""
+
+
+ABSENT = _Absent()
+
+
+class Side:
+    """One of two ways: its statements, the names at its end, and what it yields."""
+
+    def __init__(self) -> None:
+        self.statements: list[Statement] = []
+        self.values: dict[str, Value] = {}
+        self.yields: list[Atom] = []
+
+    @property
+    def dead(self) -> bool:
+        """Whether its end is never reached."""
+        return self.values[LIVE] == FALSE
+
+
+def fork(
+    f: Frame,
+    cond: Atom | bool,
+    then: Callable[[], None],
+    orelse: Callable[[], None],
+    needed: frozenset[str] | None = None,
+) -> None:
+    """Goes one of two ways, by `cond`; afterwards the locals hold what either way left.
+
+    `needed` names the locals that are used later (None: any may be).
+    """
+    known = cond.value if isinstance(cond, Const) else cond
+    if isinstance(known, bool):
+        outer = dict(f.scope.values)
+        (then if known else orelse)()
+        f.scope.close(outer, _ONE_BRANCH)
+        return
+    assert not isinstance(cond, bool)
+    before = dict(f.scope.values)
+    sides = (_side(f, before, then), _side(f, before, orelse))
+    f.scope.values = before
+    results = _merge(f, sides, before, needed)
+    emit(f.emit, cond, sides, results)
+
+
+_ONE_BRANCH = "was assigned in one branch only and is not seen here"
+
+
+def _side(f: Frame, before: dict[str, Value], run: Callable[[], None]) -> Side:
+    side = Side()
+    f.scope.values = dict(before)
+    try:
+        with f.emit.block(side.statements):
+            run()
+        side.values = f.scope.values
+    finally:
+        f.scope.values = before
+    return side
+
+
+def _merge(
+    f: Frame, sides: tuple[Side, Side], before: dict[str, Value], needed: frozenset[str] | None
+) -> list[Var]:
+    a, b = sides
+    results: list[Var] = []
+    for name in dict.fromkeys((*before, *a.values, *b.values)):
+        va, vb = a.values.get(name, ABSENT), b.values.get(name, ABSENT)
+        if va is vb or same(va, vb):
+            f.scope.values[name] = va
+        elif needed is not None and name not in needed and not hidden(name):
+            f.scope.gone.setdefault(name, _ONE_BRANCH)
+        elif (va is ABSENT or vb is ABSENT) and not _may_fill(name, a, b):
+            f.scope.gone[name] = _ONE_BRANCH
+        else:
+            value = _joined(f, name, va, vb, sides, results)
+            if value is not ABSENT:
+                f.scope.values[name] = value
+    return results
+
+
+def _may_fill(name: str, a: Side, b: Side) -> bool:
+    """Whether a side without `name` can give anything for it, because nothing reads it from there."""
+    return hidden(name) or (b if name in a.values else a).dead
+
+
+def _joined(f: Frame, name: str, va: Value, vb: Value, sides: tuple[Side, Side], results: list[Var]) -> Value:
+    if isinstance(va, Poison) or isinstance(vb, Poison):
+        return POISON
+    va, vb = (zeros(vb) if va is ABSENT else va), (zeros(va) if vb is ABSENT else vb)
+    if not fits(va, vb):
+        text = readable(name)
+        if name == "#result":
+            f.emit.refuse("return", f"one `return` gives {describe(va)}, another {describe(vb)}")
+        f.scope.gone[name] = f"is {describe(va)} in one branch and {describe(vb)} in the other"
+        if name not in f.scope.values:
+            return ABSENT
+        f.emit.refuse("type", f"`{text}` is {describe(va)} in one branch and {describe(vb)} in the other")
+    return join(f.emit, readable(name), va, vb, sides, results)
+
+
+def join(e: Emitter, name: str, va: Value, vb: Value, sides: tuple[Side, Side], results: list[Var]) -> Value:
+    """One value for `va` of the first side and `vb` of the second; new results are appended."""
+    atoms: list[Atom] = []
+    pairs = zip(scalars(va), scalars(vb), labels(name, va), strict=True)
+    for sa, sb, label in pairs:
+        if same(sa, sb):
+            atoms.append(e.atom(sa))
+            continue
+        t = _type(e, sa, sb)
+        for side, s in zip(sides, (sa, sb), strict=True):
+            with e.builder.block(side.statements):
+                side.yields.append(e.atom(s, t))
+        results.append(e.builder.fresh(label, t))
+        atoms.append(results[-1])
+    return rebuilt(va, iter(atoms))
+
+
+def _type(e: Emitter, a: Scalar, b: Scalar) -> ScalarType:
+    """The type of what is either `a` or `b`: an open number follows the other."""
+    for open_, other in ((a, b), (b, a)):
+        if is_number(open_) and not is_number(other):
+            fits = e.type_of(other).is_float or not isinstance(open_, float)
+            return e.type_of(other) if fits else e.common((a, b))
+    return e.common((a, b))
+
+
+def zeros(value: Value) -> Value:
+    """Something like `value` that nobody reads."""
+    if is_number(value):
+        return type(value)(0)
+    if isinstance(value, Var | Const):
+        return const(0, value.type)
+    if is_scalar(value):
+        return 0.0
+    return rebuilt(value, map(zeros, scalars(value)))
+
+
+def emit(e: Emitter, cond: Atom, sides: tuple[Side, Side], results: list[Var]) -> None:
+    """The statement that goes one of two ways, or a `select` for each result when there is nothing to do."""
+    a, b = sides
+    if a.statements or b.statements:
+        then, orelse = (Block(tuple(s.statements), tuple(s.yields)) for s in sides)
+        e.builder.add(If(cond, then, orelse, tuple(results), e.builder.origin))
+        return
+    for var, x, y in zip(results, a.yields, b.yields, strict=True):
+        e.builder.add(Let(var, *_selection(cond, x, y), e.builder.origin))
+
+
+def _selection(cond: Atom, x: Atom, y: Atom) -> tuple[str, tuple[Atom, ...]]:
+    if (x, y) == (FALSE, TRUE):
+        return "bnot", (cond,)
+    if y == FALSE:
+        return "band", (cond, x)
+    if x == TRUE:
+        return "bor", (cond, y)
+    return "select", (cond, x, y)
+
+
+def choose(
+    f: Frame, cond: Atom | bool, then: Callable[[], Value], orelse: Callable[[], Value], hint: str
+) -> Value:
+    """The value of one of two expressions, each computed only when it is the one.
+
+    Where computing both is harmless and cheap, both are, and one is selected.
+    """
+    known = cond.value if isinstance(cond, Const) else cond
+    if isinstance(known, bool):
+        return then() if known else orelse()
+    assert not isinstance(cond, bool)
+    values: list[Value] = []
+    before = dict(f.scope.values)
+    sides = tuple(_side(f, before, lambda run=run: values.append(run())) for run in (then, orelse))
+    assert len(sides) == 2
+    f.scope.values = before
+    if not fits(values[0], values[1]):
+        values = list(_broadcast(values))
+    if not fits(values[0], values[1]):
+        f.emit.refuse("shape", f"one choice is {describe(values[0])}, the other {describe(values[1])}")
+    results = _merge(f, sides, before, frozenset(before))
+    value = join(f.emit, hint, values[0], values[1], sides, results)
+    flatten_pure(f.emit, sides)
+    emit(f.emit, cond, sides, results)
+    return value
+
+
+def _broadcast(values: list[Value]) -> tuple[Value, Value]:
+    """A scalar beside a vector becomes a vector."""
+    a, b = values
+    if isinstance(a, Mat) and is_scalar(b):
+        return a, filled(a.shape, b)
+    if isinstance(b, Mat) and is_scalar(a):
+        return filled(b.shape, a), b
+    return a, b
+
+
+_CHEAP = 12  # so many primitives are computed rather than jumped over
+
+
+def flatten_pure(e: Emitter, sides: tuple[Side, Side]) -> None:
+    """Moves the statements of both sides out when they only compute, and are few."""
+    if all(pure(s.statements) for s in sides):
+        for side in sides:
+            for statement in side.statements:
+                e.builder.add(statement)
+            side.statements = []
+
+
+def pure(statements: list[Statement]) -> bool:
+    """Whether `statements` may run when they are not wanted."""
+    return len(statements) <= _CHEAP and all(isinstance(s, Let) for s in statements)

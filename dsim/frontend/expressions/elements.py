@@ -1,0 +1,184 @@
+"""Elements of fields and private buffers: loading, storing, accumulating, entry by entry."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from dsim.diagnostics import Span
+from dsim.frontend.frames.frame import Frame
+from dsim.frontend.frames.names import member_field
+from dsim.frontend.values.operators import operand
+from dsim.frontend.values.values import (
+    Element,
+    Mat,
+    Scalar,
+    Struct,
+    StructElement,
+    StructField,
+    Value,
+    component_names,
+    describe,
+    describe_shape,
+    listed,
+)
+from dsim.ir.nodes import Accumulate, AccumulateOp, Atom, Load, Store
+from dsim.ir.types import ScalarType
+
+
+def load(f: Frame, value: Value, hint: str = "t") -> Value:
+    """`value`, with its entries loaded when it is an element of a memory."""
+    if isinstance(value, StructElement):
+        hints = {key: hint if hint == "t" else f"{hint}_{key}" for key in value.field.keys}
+        return Struct({key: load(f, member(f, value, key), h) for key, h in hints.items()}, value.field.kind)
+    if not isinstance(value, Element):
+        return value
+    atoms = tuple(
+        _load(f, value, at, label) for at, label in zip(value.entries, _labels(value, hint), strict=True)
+    )
+    return Mat(value.shape, atoms) if value.shape else atoms[0]
+
+
+def member(f: Frame, x: StructElement, name: str) -> Element | StructElement:
+    """A member of an element of a struct field: an element of the member's own field."""
+    field = member_field(f, x.field, name, f.text.node)
+    if isinstance(field, StructField):
+        return StructElement(field, x.index)
+    return f.c.memories.element(field, x.index)
+
+
+def _labels(x: Element, hint: str) -> list[str]:
+    if hint != "t":
+        return component_names(hint, x.shape)
+    base = "_".join((x.memory.name, *x.memory.derivative))
+    return component_names(base if x.shape else f"{base}_at", x.shape)
+
+
+def _load(f: Frame, x: Element, at: tuple[Atom, ...], label: str) -> Atom:
+    builder = f.emit.builder
+    var = builder.fresh(label, x.memory.type)
+    builder.add(Load(var, x.memory, (*x.index, *at), builder.origin))
+    return _cut(f, x, var, label)
+
+
+def _cut(f: Frame, x: Element, read: Atom, label: str) -> Atom:
+    """What is read of `x`, without its derivative where ``stop_grad`` was said of the field."""
+    if x.memory.key not in f.emit.stopped or not x.memory.type.is_float:
+        return read
+    return f.emit.let("stop", read, hint=label)
+
+
+def entries(f: Frame, x: Element, value: Value, sign: str) -> list[Scalar]:
+    """One scalar of `value` for each entry of `x`; a scalar goes to all."""
+    given = operand(f.emit, value, sign)
+    if not isinstance(given, Mat):
+        return [given] * len(x.entries)
+    if given.shape != x.shape:
+        f.emit.refuse(
+            "shape",
+            f"`{sign}` needs equal shapes: the left side is {describe_shape(x.shape)}, "
+            f"the right side {describe_shape(given.shape)}",
+        )
+    return list(given.entries)
+
+
+def cast(f: Frame, s: Scalar, to: ScalarType, name: str) -> Atom:
+    """`s` as a `to`, with a warning when a fraction is lost."""
+    if f.emit.rounds(s, to):
+        f.emit.warn(
+            "type-change",
+            f"a float becomes an integer here: `{name}` holds values of type {to}",
+            help="cast it yourself with `int(…)`, or make the left side a float",
+        )
+    f.emit.warn_unfit(s, to, f"`{name}`" if "result" not in name else name)
+    return f.emit.atom(s, to)
+
+
+def cast_local(f: Frame, s: Scalar, to: ScalarType, name: str, label: str) -> Atom:
+    """`s` as the local `name`, a `to`, takes it, with a warning when digits are lost."""
+    if f.emit.rounds(s, to):
+        if f.plain:  # where Python would go on with the float
+            message = f"`{name}` becomes a float here, and was an integer before"
+            f.emit.refuse("type", message, help=f"start `{name}` as a float")
+        f.emit.warn(
+            "type-change",
+            f"a float becomes an integer here: `{name}` is an {to} since its first assignment",
+            help=f"start `{name}` as a float, or cast with `int(…)`",
+        )
+    elif f.emit.narrows(s, to):
+        wide = f.emit.type_of(s)
+        loses, kind = ("is rounded", "fp") if to.is_float else ("loses its upper bits", "ip")
+        f.emit.warn(
+            "type-change",
+            f"an {wide} {loses} here: `{name}` is an {to} since its first assignment",
+            help=f"start `{name}` as an {wide}: `ds.{wide}(…)`, or set `ds.init(default_{kind}=ds.{wide})`",
+        )
+    f.emit.warn_unfit(s, to, f"`{name}`")
+    return f.emit.atom(s, to, label)
+
+
+def store(f: Frame, x: Element | StructElement, value: Value, shows: bool = True) -> None:
+    """``x = value``; a watched kernel shows it, unless its line has shown the value already."""
+    if isinstance(x, StructElement):
+        _store_struct(f, x, value)
+        return
+    builder = f.emit.builder
+    to, name = x.memory.type, x.memory.name
+    given = entries(f, x, value, "=")
+    if x.memory.private:
+        atoms = [cast_local(f, s, to, name, "t") for s in given]
+    else:
+        atoms = [cast(f, s, to, name) for s in given]
+    if shows and f.shows is not None:
+        atoms = f.shows.stored(x.memory.name, atoms, x, builder.origin.span)
+    for at, atom in zip(x.entries, atoms, strict=True):
+        builder.add(Store(x.memory, (*x.index, *at), atom, builder.origin))
+
+
+def _store_struct(f: Frame, x: StructElement, value: Value) -> None:
+    """Every member of `x` becomes that of `value`."""
+    keys = x.field.keys
+    if not isinstance(value, Struct) or set(value.members) != set(keys):
+        f.emit.refuse(
+            "type",
+            f"{describe(x)} is a struct of {listed(keys)}; the right side is {describe(value)}",
+            help=f"assign a struct with these members, or one member: `{x.field.name}[…].{keys[0]} = …`",
+        )
+    for key in keys:
+        store(f, member(f, x, key), value.members[key])
+
+
+def accumulate(
+    f: Frame,
+    x: Element,
+    op: AccumulateOp,
+    value: Value,
+    sign: str,
+    used: bool,
+    target: Span | None = None,
+) -> Value:
+    """``x = op(x, value)`` in one step; the value before, when it is `used`.
+
+    `target` is where `x` stands when that is not the current place.
+    """
+    builder = f.emit.builder
+    if op in ("mul", "min", "max") and x.memory.key in f.emit.stopped:
+        name = f"`{x.memory.name}`"
+        message = f"this works on what {name} holds, which `stop_grad` has cut off from derivatives"
+        f.emit.refuse("type", message, help="assign instead: `x[i] = max(x[i], a)`, `x[i] *= a`", span=target)
+    atoms = [cast(f, s, x.memory.type, x.memory.name) for s in entries(f, x, value, sign)]
+    if f.shows is not None:
+        atoms = f.shows.stored(x.memory.name, atoms, x, builder.origin.span, op, target)
+    olds: list[Atom] = []
+    for at, atom in zip(x.entries, atoms, strict=True):
+        old = builder.fresh("old", x.memory.type) if used else None
+        builder.add(Accumulate(x.memory, (*x.index, *at), atom, op, old, builder.origin))
+        if old is not None:
+            olds.append(_cut(f, x, old, "old"))
+    if not used:
+        return None
+    return Mat(x.shape, tuple(olds)) if x.shape else olds[0]
+
+
+def updated(f: Frame, x: Element, change: Callable[[Value], Value]) -> None:
+    """``x = change(x)``, the element loaded first."""
+    store(f, x, change(load(f, x)))

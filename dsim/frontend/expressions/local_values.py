@@ -1,0 +1,126 @@
+"""Values as locals hold them: typed by the first assignment, cast by those that follow."""
+
+from __future__ import annotations
+
+import ast
+from typing import NoReturn
+
+from dsim.frontend.expressions.elements import cast_local, store
+from dsim.frontend.frames.frame import Frame
+from dsim.frontend.values import operators
+from dsim.frontend.values.structure import fits, labels, rebuilt, scalars
+from dsim.frontend.values.values import (
+    Element,
+    Field,
+    Grid,
+    Keywords,
+    LocalFunc,
+    Mat,
+    Method,
+    Opaque,
+    Partial,
+    Range,
+    Record,
+    Struct,
+    StructField,
+    Unrolled,
+    Value,
+    component_names,
+    describe,
+    filled,
+    is_scalar,
+    listed,
+)
+from dsim.ir.nodes import Const
+from dsim.ir.types import ScalarType
+
+_KNOWN = (Field, StructField, Opaque, Unrolled, Grid, Range, Method, Keywords, LocalFunc, Partial, Record)
+
+
+def buffered(f: Frame, name: str, value: Mat) -> Element:
+    """`value` in a private memory of its own."""
+    buffer = f.c.memories.buffer(name, f.emit.common(value.entries), value.shape)
+    for at, entry in zip(buffer.entries, value.entries, strict=True):
+        if not (isinstance(entry, Const) and entry.value == 0):  # a new buffer holds zeros
+            store(f, Element(buffer.memory, (), (), (at,)), entry, shows=False)
+    return buffer
+
+
+def is_open(value: Value) -> bool:
+    """Whether a name stands for Python numbers only (a static loop's index): it has no type yet."""
+    return any(isinstance(s, int | float) for s in scalars(value))
+
+
+def fixed(f: Frame, name: str, value: Value, node: ast.AST, type: ScalarType | None = None) -> Value:
+    """`value` as a new local holds it: numbers get types, lists become vectors."""
+    if is_scalar(value):
+        if type is not None:
+            f.emit.warn_unfit(value, type, f"`{name}`")
+        return f.emit.atom(value, type, name)
+    if (
+        isinstance(value, list)
+        and all(is_scalar(v) or isinstance(v, Mat | list | tuple) for v in value)
+        and value
+    ):
+        value = operators.matrix(f.emit, value)
+    if isinstance(value, Mat):
+        t = type or f.emit.common(value.entries)
+        names = component_names(name, value.shape)
+        return Mat(
+            value.shape, tuple(f.emit.atom(s, t, n) for s, n in zip(value.entries, names, strict=True))
+        )
+    if isinstance(value, Struct):
+        members = {key: fixed(f, f"{name}_{key}", v, node) for key, v in value.members.items()}
+        return Struct(members, value.kind)
+    if isinstance(value, tuple | list):
+        parts = (fixed(f, f"{name}_{i}", v, node) for i, v in enumerate(value))
+        return tuple(parts)
+    if value is None:
+        f.refuse("type", f"`{name}` would be None: the right side gives no value", node)
+    if isinstance(value, str):
+        f.refuse(
+            "type",
+            "kernels have no strings but in `print` and `assert`",
+            node,
+            help="number the cases, or decide outside the kernel",
+        )
+    if isinstance(value, _KNOWN):
+        return value
+    f.refuse("type", f"{describe(value)} cannot be kept in a local", node)
+
+
+def converted(f: Frame, name: str, value: Value, old: Value) -> Value:
+    """`value` as the local that holds `old` takes it: in the types of `old`."""
+    if isinstance(old, Struct):
+        return _converted_struct(f, name, value, old)
+    if isinstance(value, list) or (isinstance(value, tuple) and isinstance(old, Mat)):
+        value = operators.operand(f.emit, value, "=")
+    if isinstance(old, Mat) and is_scalar(value):
+        value = filled(old.shape, value)
+    if not fits(value, old):
+        _refuse_kind(f, name, value, old, "use another name" if "." not in name else "")
+    pairs = zip(scalars(value), scalars(old), labels(name, old), strict=True)
+    atoms = [cast_local(f, s, f.emit.type_of(o), name, label) for s, o, label in pairs]
+    return rebuilt(old, iter(atoms))
+
+
+def _converted_struct(f: Frame, name: str, value: Value, old: Struct) -> Struct:
+    """A struct with the same members, in any order, as one like `old`."""
+    if not isinstance(value, Struct) or set(value.members) != set(old.members):
+        help = (
+            f"assign a struct of {listed(old.members)}, or one member: `{name}.{next(iter(old.members))} = …`"
+        )
+        _refuse_kind(f, name, value, old, help)
+    members = {key: converted(f, f"{name}.{key}", value.members[key], v) for key, v in old.members.items()}
+    return Struct(members, old.kind)
+
+
+def _refuse_kind(f: Frame, name: str, value: Value, old: Value, help: str) -> NoReturn:
+    f.emit.refuse(
+        "shape", f"`{name}` is {describe(old)}, and stays one; the right side is {describe(value)}", help=help
+    )
+
+
+def shown(f: Frame, name: str, value: Value, node: ast.AST) -> Value:
+    """`value` as a local holds it; a watched kernel shows it."""
+    return value if f.shows is None else f.shows.value(name, value, f.span(node))

@@ -1,0 +1,189 @@
+"""One function being lowered, and the compilation that it belongs to.
+
+The parts of the frontend call one another through `Language`, so that no file needs the one above it.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import NoReturn
+
+from dsim.diagnostics import Span
+from dsim.frontend.frames.memories import Memories
+from dsim.frontend.frames.scope import DRAWS, LIVE, RETURNED, Scope
+from dsim.frontend.frames.watches import Shows, Watches
+from dsim.frontend.source.captures import Captures, Surroundings
+from dsim.frontend.source.lowered import LoopConfig
+from dsim.frontend.source.source import FunctionText
+from dsim.frontend.values.emit import Emitter
+from dsim.frontend.values.values import Element, StructElement, Value
+from dsim.ir.build import FALSE, TRUE, index
+from dsim.ir.nodes import Atom, Origin, Var
+
+
+@dataclass(frozen=True)
+class Language:
+    """The functions by which the parts of the frontend reach one another.
+
+    Attributes
+    ----------
+    place : callable
+        ``(frame, expression, hint)``: its value; an element of a field is not loaded yet.
+    load : callable
+        ``(frame, value, hint)``: the value with elements loaded.
+    run : callable
+        ``(frame, statements, needed)``: lowers statements; `needed` are the names used later.
+    call : callable
+        ``(frame, call, used, hint)``: the value of a call; `used` tells whether it is wanted.
+    invoke : callable
+        ``(frame, function, args, keywords, node, hint)``: the value of an inlined function.
+    assign : callable
+        ``(frame, target, value)``: gives `value` to a target.
+    """
+
+    place: Callable[[Frame, ast.expr, str], Value]
+    load: Callable[[Frame, Value, str], Value]
+    run: Callable[[Frame, Sequence[ast.stmt], frozenset[str] | None], None]
+    call: Callable[[Frame, ast.Call, bool, str], Value]
+    invoke: Callable[[Frame, Value, list[Value], dict[str, Value], ast.AST, str], Value]
+    assign: Callable[[Frame, ast.expr, Value], None]
+
+
+@dataclass(frozen=True)
+class Nest:
+    """The outermost loops around the current place: their indices, first values and lengths."""
+
+    ordinal: int
+    axes: tuple[tuple[Atom, Atom, Atom, int], ...] = ()  # index, start, stop, step
+
+
+class RestartError(Exception):
+    """The compilation begins anew: a local turned out to need memory of its own (internal)."""
+
+
+@dataclass
+class Compilation:
+    """What all functions inlined into one kernel share."""
+
+    emit: Emitter
+    captures: Captures
+    memories: Memories
+    language: Language
+    buffered: set[tuple[str, str]]  # (function, local) that live in private memories
+    texts: dict[object, FunctionText] = field(default_factory=dict)
+    loops: dict[Var, LoopConfig] = field(default_factory=dict)
+    hidden: dict[str, Var] = field(default_factory=dict)
+    printed: list[str] = field(default_factory=list)  # by `static_print`
+    launch: Var | None = None
+    nest: Nest | None = None
+    nests: int = 0
+    active: tuple[tuple[object, object], ...] = ()  # functions being inlined, outermost first, and what
+    repeated: int = 0  # of their arguments is known; and how many calls went back into one of them
+    copies: int = 0  # of bodies of loops that are written out
+    deriving: tuple[object, ...] = ()  # the `Rules` being lowered, outermost first
+    watches: Watches = field(default_factory=Watches)
+    loop_number: int = 0
+    ranges: dict[Var, tuple[int, int]] = field(
+        default_factory=dict
+    )  # least and greatest value of loop indices
+
+
+class Frame:
+    """One function while it is lowered."""
+
+    def __init__(
+        self, c: Compilation, text: FunctionText, surroundings: Surroundings, inlined: tuple[Span, ...] = ()
+    ) -> None:
+        self.c = c
+        self.emit = c.emit
+        self.text = text
+        self.surroundings = surroundings
+        self.inlined = inlined
+        self.scope = Scope({LIVE: TRUE, RETURNED: FALSE, DRAWS: index(0)})
+        self.loops: list[str] = []  # the ``#go`` of the loops around this place, outermost first
+        self.static = 0  # > 0 inside `static(...)`
+        self.kind = "kernel"
+        self.plain = False  # a Python function without a decorator, which goes by Python's rules
+        self.outer: Frame | None = None  # of a func defined inside another function
+        self.returns: Value = None  # the annotation
+        self.result_hint = "result"  # a name for what is returned
+        self.templates: set[str] = set()  # parameters that take their argument as it is
+        self.kept: frozenset[str] = frozenset()  # locals that are looked at when it has been lowered
+        self.config: LoopConfig | None = None  # for the next loop
+
+    @property
+    def name(self) -> str:
+        """The function's name."""
+        return self.text.node.name
+
+    # places and refusals
+
+    def span(self, node: ast.AST) -> Span:
+        """Where `node` stands; what stands nowhere, where the statement does that is being compiled."""
+        known = self.emit.builder.origin.span
+        return known if known is not None and not hasattr(node, "lineno") else self.text.span(node)
+
+    def refuse(self, code: str, message: str, node: ast.AST, here: str = "", *, help: str = "") -> NoReturn:
+        """Notes an error at `node` and leaves the statement."""
+        self.emit.refuse(code, message, here, help=help, span=self.span(node))
+
+    @contextmanager
+    def at(self, node: ast.AST) -> Iterator[None]:
+        """What is emitted inside comes from `node`."""
+        with self.emit.builder.at(Origin(self.span(node), self.inlined)):
+            yield
+
+    # what is shown
+
+    @property
+    def shows(self) -> Shows | None:
+        """What shows values here; None when nobody looks on."""
+        if not self.emit.settings.watch or self.c.watches.paused:
+            return None
+        return Shows(self.c.watches, self.emit.builder)
+
+    # the other parts
+
+    def place(self, node: ast.expr, hint: str = "t") -> Value:
+        """The value of an expression; elements of fields are not loaded."""
+        return self.c.language.place(self, node, hint)
+
+    def load(self, value: Value, hint: str = "t") -> Value:
+        """`value`, loaded when it is an element."""
+        return self.c.language.load(self, value, hint)
+
+    def value(self, node: ast.expr, hint: str = "t") -> Value:
+        """The value of an expression."""
+        value = self.place(node, hint)
+        if not isinstance(value, Element | StructElement):
+            return value
+        with self.at(node):
+            return self.load(value, hint)
+
+    def run(self, statements: Sequence[ast.stmt], needed: frozenset[str] | None = None) -> None:
+        """Lowers `statements`; `needed` names the locals used after them (None: any)."""
+        self.c.language.run(self, statements, needed)
+
+    # names
+
+    def bind(self, name: str, value: Value, node: ast.AST | None = None) -> None:
+        """`name` stands for `value`."""
+        self.scope.bind(name, value, None if node is None else self.span(node))
+
+    def in_memory(self, name: str) -> None:
+        """Begins anew with the local `name` in a private memory; does nothing when that was tried already."""
+        if (self.name, name) not in self.c.buffered:
+            self.c.buffered.add((self.name, name))
+            raise RestartError
+
+    @contextmanager
+    def statically(self) -> Iterator[None]:
+        """Inside, captured numbers stay constants and Python functions may be called."""
+        self.static += 1
+        try:
+            yield
+        finally:
+            self.static -= 1

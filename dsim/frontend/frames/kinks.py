@@ -1,0 +1,166 @@
+"""In a watched kernel, a watch beside each primitive that has kinks: whether it is at one.
+
+It goes over the whole kernel when that is lowered, so that no way to write a primitive is forgotten. Not in
+functions that are differentiated in the kernel or bring derivatives of their own: those have no effects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial, reduce
+
+from dsim.diagnostics.places import outside
+from dsim.frontend.frames.watches import Watches
+from dsim.ir.build import Builder
+from dsim.ir.kinks import POINT, Kink
+from dsim.ir.nodes import (
+    Accumulate,
+    Atom,
+    Block,
+    Call,
+    Const,
+    Derive,
+    If,
+    Let,
+    Load,
+    Memory,
+    Statement,
+    Var,
+    Watch,
+)
+from dsim.ir.primitives import TABLE
+from dsim.ir.types import f64
+from dsim.ir.walk import with_blocks
+
+_COMPARISONS = frozenset(("lt", "le", "gt", "ge"))
+_LOGIC = frozenset(("band", "bor", "bnot"))
+
+
+def with_kinks(block: Block, watches: Watches, builder: Builder) -> Block:
+    """`block`, with watches of the kinks of its floats; `builder` gives the names."""
+    return _Marker(watches, builder).block(block)
+
+
+class _Marker:
+    def __init__(self, watches: Watches, builder: Builder) -> None:
+        self.watches, self.b = watches, builder
+        self.indices = {s.row: s for s in watches.slots.values() if s.axis is not None}
+        self.made: dict[Var, Let] = {}
+        self.loops: tuple[str, ...] = ()  # the outermost loops here, and their indices
+        self.at: tuple[Atom, ...] = ()
+
+    def block(self, block: Block) -> Block:
+        before = self.loops, self.at
+        with self.b.block() as out:
+            for s in block.statements:
+                self.statement(s)
+        self.loops, self.at = before
+        return Block(tuple(out), block.yields)
+
+    def statement(self, s: Statement) -> None:
+        match s:
+            case Let():
+                self.made[s.var] = s
+                self.let(s)
+            case Accumulate(op="min" | "max") if _shared(s) and s.origin.span is not None:
+                self.extremum(s)
+            case Watch() if s.slot in self.indices:
+                self.at, self.loops = s.at, (*self.loops, self.indices[s.slot].name)
+                self.b.add(s)
+            case If():
+                compared = tuple(self.compared(s.cond))
+                raw = {r: self.b.fresh(r.name, r.type) for r in s.results if compared and r.type.is_float}
+                self.b.add(
+                    replace(with_blocks(s, self.block), results=tuple(raw.get(r, r) for r in s.results))
+                )
+                for r, one in raw.items():
+                    self.border(compared, one, r)
+            case Derive() | Call():
+                self.b.add(s)
+            case _:
+                self.b.add(with_blocks(s, self.block))
+
+    def let(self, s: Let) -> None:
+        """Appends `s`, with a watch if it is a primitive of floats with kinks, or a choice between floats."""
+        kink = TABLE[s.op].kink
+        compared = tuple(self.compared(s.args[0])) if s.op == "select" else ()
+        if not s.var.type.is_float or s.origin.span is None or not (kink or compared):
+            self.b.add(s)
+        elif kink is not None:
+            self.mark(s, kink)
+        else:
+            raw = self.b.fresh(s.var.name, s.var.type)
+            self.b.add(replace(s, var=raw))
+            self.border(compared, raw, s.var)
+
+    def mark(self, s: Let, kink: Kink) -> None:
+        """Appends `s` with its watch; its value is a copy, whose adjoint is that of this place alone."""
+        b, raw = self.b, self.b.fresh(s.var.name, s.var.type)
+        b.add(replace(s, var=raw))
+        b.add(Let(s.var, "copy", (raw,), s.origin))
+        with b.at(s.origin):
+            terms = [b.term(a) for a in (*s.args, raw)]
+            tie = kink.tie(*terms).atom
+            across = tuple(t.atom for t in kink.across(*terms))
+            if kink is POINT:
+                across = tuple(a for one in across for a in self.squared(one))
+            across = tuple(a for a in across if isinstance(a, Var))
+            self.watch(s, s.var, tie, across)
+
+    def border(self, compared: tuple[Let, ...], raw: Var, value: Var) -> None:
+        """Appends the copy `value` of a choice's result, with a watch where both sides of it are equal."""
+        b, first = self.b, compared[0]
+        with b.at(first.origin):
+            b.add(Let(value, "copy", (raw,), b.origin))
+            tie = reduce(partial(b.let, "bor"), [b.let("eq", *c.args) for c in compared])
+            self.watch(replace(first, op="select"), value, tie, (raw,))
+
+    def compared(self, a: Atom) -> Iterator[Let]:
+        """The comparisons of floats that the truth value `a` is made of."""
+        made = self.made.get(a) if isinstance(a, Var) else None
+        if made is None:
+            return
+        if made.op in _COMPARISONS and made.args[0].type.is_float and made.origin.span is not None:
+            yield made
+        elif made.op in _LOGIC:
+            for part in made.args:
+                yield from self.compared(part)
+
+    def extremum(self, s: Accumulate) -> None:
+        """Appends `s`, and before it a watch of what comes in, beside the extremum so far."""
+        b = self.b
+        before, value = b.fresh(f"{s.memory.name}_so_far", s.memory.type), b.fresh("into", s.memory.type)
+        with b.at(s.origin):
+            b.add(Load(before, s.memory, s.index, s.origin))
+            b.add(Let(value, "copy", (s.value,), s.origin))
+            over = b.let("gt" if s.op == "max" else "lt", value, before)
+            self.watch(s, value, b.let("eq", value, before), (value,), over)
+        b.add(replace(s, value=value))
+
+    def watch(
+        self, s: Let | Accumulate, value: Var, tie: Atom, across: tuple[Atom, ...], over: Atom | None = None
+    ) -> None:
+        place, calls = outside(s.origin.span, s.origin.inlined)
+        assert place is not None
+        slot = self.watches.kink(s.op, place, calls, self.loops, over is not None)
+        memory = Memory("", f64, ())
+        watch = Watch(memory, slot.row, value, self.at, tie=tie, across=across, over=over, origin=s.origin)
+        self.b.add(watch)
+
+    def squared(self, a: Atom) -> Iterator[Atom]:
+        """Of a sum of squares what is squared, which alone changes to first order where the sum is 0."""
+        made = self.made.get(a) if isinstance(a, Var) else None
+        if made is not None and made.op == "add":
+            for term in made.args:
+                yield from self.squared(term)
+        elif made is not None and made.op == "mul" and made.args[0] == made.args[1]:
+            yield made.args[0]
+        else:
+            yield a
+
+
+def _shared(s: Accumulate) -> bool:
+    """Whether all that comes goes to one element of a field of floats."""
+    one = all(isinstance(i, Const) for i in s.index)
+    return one and s.memory.type.is_float and not s.memory.private and isinstance(s.value, Var)

@@ -1,0 +1,70 @@
+"""The locals of one function while it is lowered: what each name stands for just now.
+
+Hidden names (they begin with ``#``) hold the flow of control and travel with the locals: ``#live``
+(this place is reached), ``#returned`` and ``#result`` of the function, ``#go …`` of each loop (it has not
+been left), ``#draws`` (how many random numbers this iteration has drawn).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from dsim.diagnostics import Span
+from dsim.frontend.values.values import Value
+
+LIVE, RETURNED, RESULT, DRAWS = "#live", "#returned", "#result", "#draws"
+
+
+def hidden(name: str) -> bool:
+    """Whether `name` belongs to the flow of control."""
+    return name.startswith("#")
+
+
+def readable(name: str) -> str:
+    """A name for the IR: that of the person's local, or a word for the hidden one."""
+    return name.lstrip("#").split(" ")[0]
+
+
+@dataclass
+class Scope:
+    """Names and what they stand for.
+
+    Attributes
+    ----------
+    values : dict
+        The names that are seen here.
+    gone : dict
+        Names that ended with an inner block, and why.
+    first : dict
+        Where a name got its first value.
+    items : set
+        Names that stand for items of a sequence, in a loop that is written out: to change a part of one
+        would change a copy.
+    """
+
+    values: dict[str, Value] = field(default_factory=dict)
+    gone: dict[str, str] = field(default_factory=dict)
+    first: dict[str, Span | None] = field(default_factory=dict)
+    items: set[str] = field(default_factory=set)
+
+    def visible(self) -> list[str]:
+        """The person's names."""
+        return [name for name in self.values if not hidden(name)]
+
+    def close(self, outer: dict[str, Value], reason: str) -> dict[str, Value]:
+        """Goes back to the names of `outer`, with the values of now; others are gone for `reason`."""
+        inner = self.values
+        for name in inner:
+            if name not in outer and not hidden(name):
+                self.gone[name] = reason
+        self.values = {name: inner.get(name, value) for name, value in outer.items()}
+        for name, value in inner.items():
+            if hidden(name) and name not in outer:
+                self.values[name] = value
+        return inner
+
+    def bind(self, name: str, value: Value, span: Span | None = None) -> None:
+        """`name` stands for `value` from here on."""
+        self.values[name] = value
+        self.gone.pop(name, None)
+        self.first.setdefault(name, span)

@@ -1,0 +1,192 @@
+"""The parts of a message: what `print` shows and what a failed `assert` says."""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from string import Formatter
+
+from dsim.frontend.frames.frame import Frame
+from dsim.frontend.values.values import Mat, Opaque, Struct, Value, describe, is_number, is_scalar
+from dsim.ir.nodes import Atom
+
+
+@dataclass(frozen=True, slots=True)
+class Formatted:
+    """A scalar to be shown as `format` says; see `Print`."""
+
+    atom: Atom
+    format: str
+
+
+Part = str | Atom | Formatted
+
+
+def parts(f: Frame, node: ast.expr) -> list[Part]:
+    """Text and scalars of an expression that is to be shown: a string, an f-string, a value."""
+    if isinstance(node, ast.JoinedStr):
+        return [p for n in node.values for p in parts(f, n)]
+    if isinstance(node, ast.FormattedValue):
+        return shown(f, f.value(node.value), _specification(f, node))
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod) and _is_text(node.left):
+        return _percent(f, node)
+    if isinstance(node, ast.Call) and _is_format(node):
+        return _format_call(f, node)
+    return shown(f, f.value(node))
+
+
+def _specification(f: Frame, node: ast.FormattedValue) -> str:
+    if node.format_spec is None:
+        return ""
+    texts = node.format_spec.values if isinstance(node.format_spec, ast.JoinedStr) else [node.format_spec]
+    if not all(isinstance(t, ast.Constant) for t in texts):
+        f.refuse("static", "a format must be known when the kernel is compiled", node, help="write it out")
+    return ":" + "".join(str(t.value) for t in texts if isinstance(t, ast.Constant))
+
+
+def _is_text(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, str)
+
+
+def _is_format(node: ast.Call) -> bool:
+    return isinstance(node.func, ast.Attribute) and node.func.attr == "format" and _is_text(node.func.value)
+
+
+_PERCENT = re.compile(r"(%[-+ #0]*\d*(?:\.\d+)?[a-zA-Z%])")
+
+
+def _percent(f: Frame, node: ast.BinOp) -> list[Part]:
+    """``"x = %.2f" % x``."""
+    assert isinstance(node.left, ast.Constant)
+    values = node.right.elts if isinstance(node.right, ast.Tuple) else [node.right]
+    texts, formats = [""], []
+    for i, piece in enumerate(_PERCENT.split(str(node.left.value))):
+        if i % 2 == 0 or piece == "%%":
+            texts[-1] += "%" if i % 2 else piece
+        else:
+            formats.append("" if piece == "%s" else piece)
+            texts.append("")
+    return _woven(f, texts, formats, values, node)
+
+
+def _format_call(f: Frame, node: ast.Call) -> list[Part]:
+    """``"x = {:.2f}".format(x)``."""
+    assert isinstance(node.func, ast.Attribute)
+    assert isinstance(node.func.value, ast.Constant)
+    texts, formats, values = [""], [], []
+    try:
+        pieces = [*Formatter().parse(str(node.func.value.value))]
+    except ValueError as error:
+        f.refuse("argument", f"this text cannot be filled in: {error}", node)
+    places = _numbered(f, node, [name for _, name, _, _ in pieces if name is not None])
+    for text, name, spec, _ in pieces:
+        texts[-1] += text
+        if name is not None:
+            values.append(_argument(f, node, places[len(values)]))
+            formats.append(f":{spec}" if spec else "")
+            texts.append("")
+    return _woven(f, texts, formats, values, node)
+
+
+def _numbered(f: Frame, node: ast.Call, names: list[str]) -> list[str]:
+    """What stands in the braces of a text, with numbers in the empty ones."""
+    empty = names.count("")
+    if empty and any(name.isdecimal() for name in names):
+        f.refuse(
+            "argument",
+            "some braces of this text have numbers, some are empty",
+            node,
+            help="number all, or none",
+        )
+    if empty == len(names) != len(node.args):
+        f.refuse("argument", f"the text has {empty} places for {len(node.args)} values", node)
+    count = itertools.count()
+    return [name or str(next(count)) for name in names]
+
+
+def _argument(f: Frame, node: ast.Call, name: str) -> ast.expr:
+    """What `name` in braces means among the arguments of ``format``."""
+    named = {k.arg: k.value for k in node.keywords}
+    if name in named:
+        return named[name]
+    at = int(name) if name.isdecimal() else len(node.args)
+    if at >= len(node.args):
+        f.refuse("argument", f"`format` has no value for `{{{name}}}`", node)
+    return node.args[at]
+
+
+def _woven(
+    f: Frame, texts: list[str], formats: list[str], values: Sequence[ast.expr], node: ast.expr
+) -> list[Part]:
+    if len(formats) != len(values):
+        f.refuse("argument", f"the text has {len(formats)} places for {len(values)} values", node)
+    out: list[Part] = [texts[0]]
+    for value, given, text in zip(values, formats, texts[1:], strict=True):
+        out += [*(shown(f, f.value(value), given) if given else parts(f, value)), text]
+    return [p for p in out if p != ""]
+
+
+def shown(f: Frame, value: Value, given: str = "") -> list[Part]:
+    """Text and scalars of a value, each scalar in the format that is `given`: vectors in brackets."""
+    if isinstance(value, str | Opaque) or is_number(value) or value is None:
+        return [_in_format(f, value.value if isinstance(value, Opaque) else value, given)]
+    if is_scalar(value):
+        return [_scalar(f, f.emit.atom(value), given)]
+    if isinstance(value, Mat):
+        return _listed(f, value.rows() if len(value.shape) == 2 else value.entries, "[]", given)
+    if isinstance(value, tuple | list):
+        return _listed(f, value, "()" if isinstance(value, tuple) else "[]", given)
+    if isinstance(value, Struct):
+        return _struct(f, value)
+    f.emit.refuse("type", f"{describe(value)} cannot be shown", help="show its elements one by one")
+
+
+def _scalar(f: Frame, atom: Atom, given: str) -> Part:
+    if not given:
+        return atom
+    _in_format(f, 1.5 if atom.type.is_float else atom.type.kind == "bool" or 1, given)  # is it one?
+    return Formatted(atom, given)
+
+
+def _in_format(f: Frame, value: object, given: str) -> str:
+    """`value`, known now, as text; a format that is none of its kind is refused."""
+    try:
+        return given % value if given.startswith("%") else format(value, given[1:]) if given else str(value)
+    except (ValueError, TypeError) as error:
+        f.emit.refuse("argument", f"`{given.removeprefix(':')}` does not format {describe(value)}: {error}")
+
+
+def _listed(f: Frame, values: Sequence[Value], brackets: str, given: str) -> list[Part]:
+    out: list[Part] = [brackets[0]]
+    for i, v in enumerate(values):
+        out += [", "] if i else []
+        out += shown(f, v, given)
+    return [*out, brackets[1]]
+
+
+def _struct(f: Frame, value: Struct) -> list[Part]:
+    out: list[Part] = [f"{value.kind.name or 'Struct'}(" if value.kind is not None else "Struct("]
+    for i, (name, v) in enumerate(value.members.items()):
+        out += [f"{', ' if i else ''}{name}=", *shown(f, v)]
+    return [*out, ")"]
+
+
+def merged(given: Sequence[Part]) -> tuple[str | Atom, ...]:
+    """`given` with texts that follow one another joined, without formats."""
+    out: list[str | Atom] = []
+    for part in given:
+        p = part.atom if isinstance(part, Formatted) else part
+        if isinstance(p, str) and out and isinstance(out[-1], str):
+            out[-1] += p
+        elif p != "":
+            out.append(p)
+    return tuple(out)
+
+
+def formats(given: Sequence[Part]) -> tuple[str, ...]:
+    """The format of each scalar among `given`; none when all are shown plainly."""
+    found = tuple(p.format if isinstance(p, Formatted) else "" for p in given if not isinstance(p, str))
+    return found if any(found) else ()

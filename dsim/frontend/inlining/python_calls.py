@@ -1,0 +1,152 @@
+"""Plain Python functions in kernels: called at compile time.
+
+`static(…)` may call any function. Elsewhere its arguments must be known and it must be *closed*: its code
+reads nothing from outside that could change, so that what it gives now is what it gives at each launch.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import dis
+import math
+import types
+from collections.abc import Iterator
+from itertools import pairwise
+
+from dsim.frontend.frames.frame import Frame
+from dsim.frontend.frames.names import imported
+from dsim.frontend.frames.static import compile_time
+from dsim.frontend.source.captures import Path, Surroundings
+from dsim.frontend.values.operators import exact
+from dsim.frontend.values.values import Opaque, Value
+from dsim.ir.nodes import Const
+
+_STEADY = {
+    getattr(builtins, name)
+    for name in (
+        "abs", "bool", "divmod", "enumerate", "float", "int", "len", "list", "map", "max", "min", "pow",
+        "range", "reversed", "round", "sorted", "str", "sum", "tuple", "zip",
+    )
+}  # fmt: skip
+_REACHES_OUT = {"STORE_GLOBAL", "DELETE_GLOBAL", "STORE_ATTR", "IMPORT_NAME", "LOAD_NAME", "YIELD_VALUE"}
+
+
+def call(f: Frame, callee: Opaque, args: list[Value], keywords: dict[str, Value], node: ast.Call) -> Value:
+    """The value of a Python function called at compile time."""
+    plain = [compile_time(f, a, node) for a in args]
+    named = {k: compile_time(f, v, node) for k, v in keywords.items()}
+    if callee.path is not None:
+        _note(f, callee.path, callee.value)
+    try:
+        if callee.value is pow and len(plain) == 2 and not named:
+            result = exact(f.emit, "**", *plain)
+        else:
+            result = callee.value(*plain, **named)
+    except (TypeError, ValueError, AttributeError, LookupError, ArithmeticError) as error:
+        f.refuse("argument", str(error), node)
+    except RecursionError:
+        message = f"`{getattr(callee.value, '__name__', 'this function')}` calls itself without end"
+        f.refuse("recursion", message, node, help="let a condition in it decide where it ends")
+    return _as_written(f, result, node)
+
+
+def _note(f: Frame, path: Path, function: object) -> None:
+    """Notes that a function was called, and the functions and numbers of the kernel's module in it."""
+    python = getattr(function, "__func__", function)
+    if not isinstance(python, types.FunctionType) or path.text in f.c.captures.objects:
+        return
+    f.c.captures.function(path, function)
+    if python.__globals__ is not f.surroundings.module:
+        return
+    around = Surroundings(python)
+    for step in (s for code in _codes(python.__code__) for s in dis.get_instructions(code)):
+        found = around.find(step.argval) if step.opname == "LOAD_GLOBAL" else None
+        if found is None:
+            continue
+        inner, value = f.c.captures.rooted(*found, python.__name__), found[0].read()
+        if isinstance(value, int | float | str):
+            f.c.captures.constant(inner, value)
+        else:
+            _note(f, inner, value)
+
+
+def _as_written(f: Frame, result: object, node: ast.Call) -> Value:
+    """Lists and tuples become what they are when a kernel writes them out."""
+    if not f.static and isinstance(result, list):
+        return [_as_written(f, item, node) for item in result]
+    if not f.static and isinstance(result, tuple):
+        return tuple(_as_written(f, item, node) for item in result)
+    return imported(f, result, None, node)
+
+
+def always_the_same(function: object, args: list[Value], keywords: dict[str, Value]) -> bool:
+    """Whether a call gives at each launch what it gives now."""
+    return all(_known(a) for a in (*args, *keywords.values())) and closed(function)
+
+
+def _known(value: Value) -> bool:
+    """Whether `value` is a number, a text, or numbers in brackets, known at compile time.
+
+    No vector is: Python would get a list for it, which it multiplies in another way.
+    """
+    if isinstance(value, tuple | list):
+        return all(_known(v) for v in value)
+    return isinstance(value, int | float | str | Const | None)
+
+
+def closed(function: object) -> bool:
+    """Whether what a Python function gives depends on its arguments alone, as far as its code tells."""
+    return _closed(function, set())
+
+
+def _closed(function: object, seen: set[types.FunctionType]) -> bool:
+    """Supposes that those of `seen` are closed: they call one another."""
+    if not isinstance(function, types.FunctionType):
+        return False
+    if function in seen:
+        return True
+    seen.add(function)
+    defaults = (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values())
+    return (
+        all(isinstance(d, int | float | str | None) for d in defaults)
+        and all(_closed(value, seen) for value in _enclosed(function))
+        and all(_stays(function, code, seen) for code in _codes(function.__code__))
+    )
+
+
+def _enclosed(function: types.FunctionType) -> Iterator[object]:
+    """What it sees of the functions around it."""
+    for cell in function.__closure__ or ():
+        try:
+            yield cell.cell_contents
+        except ValueError:  # not assigned yet
+            yield None
+
+
+def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
+    """That of a function, and those of the comprehensions and functions written in it."""
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _codes(constant)
+
+
+def _stays(function: types.FunctionType, code: types.CodeType, seen: set[types.FunctionType]) -> bool:
+    """Whether the names of `code` that are not its own mean the same at all times."""
+    for step, following in pairwise([*dis.get_instructions(code), None]):
+        assert step is not None
+        if step.opname in _REACHES_OUT:
+            return False
+        if step.opname == "LOAD_GLOBAL":
+            value = function.__globals__.get(step.argval, getattr(builtins, step.argval, None))
+            if value is math:
+                continue
+            attribute = following is not None and following.opname in ("LOAD_ATTR", "LOAD_METHOD")
+            if attribute or not (_is_steady_builtin(value) or _closed(value, seen)):
+                return False
+    return True
+
+
+def _is_steady_builtin(value: object) -> bool:
+    return isinstance(value, type | types.BuiltinFunctionType) and value in _STEADY

@@ -1,0 +1,110 @@
+"""Methods of structs: funcs whose first parameter is the struct itself, which they may change.
+
+Called on a part of a local, the changed struct takes its place; called on an element of a field, the
+members are read and written where they are.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from dsim.frontend.control.exits import assigned
+from dsim.frontend.expressions import local_parts
+from dsim.frontend.expressions.subscripts import root_local
+from dsim.frontend.frames.frame import Frame
+from dsim.frontend.inlining import callables, funcs
+from dsim.frontend.source.struct_types import StructType
+from dsim.frontend.values.structure import same
+from dsim.frontend.values.types import struct_type
+from dsim.frontend.values.values import Method, Poison, Struct, StructElement, Value, describe
+
+
+def call(
+    f: Frame, method: Method, args: list[Value], keywords: dict[str, Value], node: ast.Call, hint: str
+) -> Value:
+    """``owner.method(…)``."""
+    owner: Struct | StructElement = method.owner
+    kind = owner.kind if isinstance(owner, Struct) else owner.field.kind
+    assert kind is not None
+    function = callables.of(kind.method(method.name))
+    if function is None:
+        message = f"`{method.name}` of {describe(owner)} is no function that kernels can call"
+        f.refuse("unknown-function", message, node, help="write it with `def` in the class")
+    name = root_local(f, method.node, Struct)
+    if name is not None and name not in f.scope.items:  # an argument may have changed it
+        owner = local_parts.read(f, local_parts.find(f, name, method.node))
+    value, after = funcs.invoke_method(f, function, owner, args, keywords, node, hint)
+    if not isinstance(owner, StructElement) and not isinstance(after, Poison) and not same(after, owner):
+        _give_back(f, method, after, node)
+    return value
+
+
+def _give_back(f: Frame, method: Method, after: Value, node: ast.Call) -> None:
+    """What a method changed of its struct is a change of the local that it was called on."""
+    place: ast.expr = method.node
+    if isinstance(place, ast.Call) and struct_type(f.place(place.func)) is not None:
+        return  # `Ball(…).push()`: nobody can look at it again
+    name = root_local(f, place, Struct)
+    if name is None or name in f.templates - f.kept:
+        f.refuse(
+            "type",
+            f"`{method.name}` changes its struct, and {describe(method.owner)} cannot be changed here",
+            node,
+            help="copy it to a local of this function, and call the method on that",
+        )
+    with f.at(place):
+        local_parts.write(f, local_parts.find(f, name, place), after, place)
+
+
+# ------------------------------------------------------------------ which locals methods change
+
+
+def changed(f: Frame, statements: Iterable[ast.stmt]) -> list[str]:
+    """The locals whose methods, called in `statements`, change them."""
+    found: dict[str, None] = {}
+    for node in (n for s in statements for n in ast.walk(s)):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            name = root_local(f, node.func, Struct)
+            if name is not None and _changes(f, f.scope.values[name], node.func.attr):
+                found.setdefault(name)
+    return list(found)
+
+
+def _changes(f: Frame, owner: Struct, method: str) -> bool:
+    """Whether a method of this name, of the struct or of one in it, may change it."""
+    return any(_changes_owner(f, m, kind, ()) for kind, m in _methods(owner.kind, method))
+
+
+def _methods(kind: StructType | None, name: str) -> Iterator[tuple[StructType, Any]]:
+    if kind is None:
+        return
+    if kind.method(name) is not None:
+        yield kind, kind.method(name)
+    for _, inner in kind.members:
+        if isinstance(inner, StructType):
+            yield from _methods(inner, name)
+
+
+def _changes_owner(f: Frame, function: Any, kind: StructType, around: tuple[Any, ...]) -> bool:
+    """Whether `function`, a method of `kind`, assigns to its first parameter or calls one that does."""
+    function = callables.of(function)
+    if function in around or not hasattr(function, "__dsim_func__"):
+        return False
+    python = function.__dsim_func__
+    body, owner = funcs.text_of(f, python).node.body, python.__code__.co_varnames[0]
+    if owner in assigned(body):
+        return True
+    for node in (n for s in body for n in ast.walk(s)):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and _root(node.func) == owner:
+            inner = _methods(kind, node.func.attr)
+            if any(_changes_owner(f, m, k, (*around, function)) for k, m in inner):
+                return True
+    return False
+
+
+def _root(node: ast.expr) -> str | None:
+    while isinstance(node, ast.Subscript | ast.Attribute):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else None

@@ -1,0 +1,199 @@
+"""The text of a Python function: its syntax tree, and spans with the person's lines and columns.
+
+Works for functions in files, in notebook cells, and in text that `linecache` knows. The text is compared with
+the function's code: one that was edited after the function had been made is not what it says.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import linecache
+import re
+import sys
+import tokenize
+import types
+import weakref
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from dsim.diagnostics import Diagnostic, KernelSyntaxError, Source, Span
+from dsim.diagnostics.places import display_name
+from dsim.frontend.source import lambdas
+from dsim.frontend.source.same_code import is_code_of
+
+# The attribute by which a function brings its text along: one that was not written as a `def` (the body of
+# a notebook cell), whose lines and columns are nevertheless a person's.
+TEXT = "__dsim_text__"
+
+# The lines of the file of each function that has a decorator of dsim's, as they were when it was made.
+_LINES: weakref.WeakKeyDictionary[types.FunctionType, list[str]] = weakref.WeakKeyDictionary()
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionText:
+    """A function's syntax tree and the source that its spans point into."""
+
+    source: Source
+    node: ast.FunctionDef
+    shift: int  # added to a node's line to get the person's
+    _spans: dict[ast.AST, Span] = field(default_factory=dict, repr=False, compare=False)
+
+    def span(self, node: ast.AST) -> Span:
+        """Where `node` stands, in the person's lines and columns."""
+        if node not in self._spans:
+            self._spans[node] = self._span(node)
+        return self._spans[node]
+
+    def _span(self, node: ast.AST) -> Span:
+        line, end_line = node.lineno + self.shift, (node.end_lineno or node.lineno) + self.shift  # type: ignore[attr-defined]
+        column = self._column(line, node.col_offset)  # type: ignore[attr-defined]
+        end = self._column(end_line, node.end_col_offset or 0)  # type: ignore[attr-defined]
+        return Span(self.source, line, column, end_line, end)
+
+    def name_span(self) -> Span:
+        """Where the function's name stands, or the `lambda` of one without a name."""
+        name = "lambda" if self.node.name == lambdas.NAME else self.node.name
+        line = self.node.lineno + self.shift
+        text, start = self.source.line(line), self._column(line, self.node.col_offset)
+        found = re.compile(rf"\b{re.escape(name)}\b").search(text, start)
+        column = start if found is None else found.start()
+        return Span(self.source, line, column, line, column + len(name))
+
+    def _column(self, line: int, offset: int) -> int:
+        """A column in characters, from one in UTF-8 bytes."""
+        text = self.source.line(line)
+        return offset if text.isascii() else len(text.encode()[:offset].decode(errors="replace"))
+
+
+def remember(function: object) -> None:
+    """Keeps the lines of the file that `function` was just read from, for `read` at its first launch."""
+    if isinstance(function, types.FunctionType) and not hasattr(function, TEXT):
+        lines = _lines_now(function)
+        if lines:
+            _LINES[function] = lines
+
+
+def _lines_now(function: types.FunctionType) -> list[str]:
+    filename = function.__code__.co_filename
+    linecache.checkcache(filename)
+    return linecache.getlines(filename, function.__globals__)
+
+
+def _possible_lines(function: types.FunctionType) -> Iterator[list[str]]:
+    """Texts of the function's file: that of when it was made, the present one, and older ones."""
+    filename = function.__code__.co_filename
+    if function in _LINES:
+        yield _LINES[function]
+    before = linecache.cache.get(filename)
+    now = _lines_now(function)
+    if now:
+        yield now
+    if before is not None and len(before) > 2 and before[2]:
+        yield list(before[2])
+    for other, lines in list(_LINES.items()):
+        if other.__code__.co_filename == filename:
+            yield lines
+
+
+def read(function: Callable[..., Any]) -> FunctionText:
+    """The text of `function`, a Python function.
+
+    Raises
+    ------
+    KernelSyntaxError
+        When there is no source (typed at a bare prompt, built by ``exec``), or the source was changed after
+        the function had been made.
+    """
+    given = getattr(function, TEXT, None)
+    if given is not None:
+        return given
+    assert isinstance(function, types.FunctionType)
+    seen: list[list[str]] = []
+    for lines in _possible_lines(function):
+        if not any(lines is other or lines == other for other in seen):
+            seen.append(lines)
+            found = _in_lines(function, lines)
+            if found is not None:
+                return found
+    found = _on_the_command_line(function)
+    if found is not None:
+        return found
+    if not seen:
+        message = "the source of {} cannot be found"
+        if function.__code__.co_filename.startswith("<"):
+            message += ": Python keeps no text of what is typed at its prompt or given to `exec`"
+        help = "define it in a file or in a notebook cell"
+    else:
+        message = "the source of {} was changed after it had been defined"
+        help = "define it again: run its cell, or restart Python"
+    raise KernelSyntaxError(Diagnostic("syntax", message.format(_called(function)), help=help))
+
+
+def _on_the_command_line(function: types.FunctionType) -> FunctionText | None:
+    """The text of `function` in what ``python -c`` was given; before 3.13 Python itself does not keep it."""
+    if function.__code__.co_filename != "<string>":
+        return None
+    texts = (_in_lines(function, text.splitlines(keepends=True)) for text in sys.orig_argv[1:])
+    return next((text for text in texts if text is not None), None)
+
+
+def _called(function: types.FunctionType) -> str:
+    code = function.__code__
+    if code.co_name != lambdas.NAME:
+        return f"`{code.co_name}`"
+    return f"the `lambda` of line {code.co_firstlineno} of {display_name(code.co_filename)}"
+
+
+def _in_lines(function: types.FunctionType, lines: list[str]) -> FunctionText | None:
+    """The text of `function` in `lines`, those of its file; None when it does not stand there."""
+    code = function.__code__
+    name, first = display_name(code.co_filename), code.co_firstlineno
+    if code.co_name == lambdas.NAME:
+        found = lambdas.find(code, lines)
+        found = next((n for n in found if is_code_of(function, n)), None)
+        if found is None:
+            return None
+        text = "".join(lines[found.lineno - 1 : found.end_lineno]).rstrip("\n")
+        return FunctionText(Source(name, text, found.lineno, code.co_filename), lambdas.as_def(found), 0)
+    try:
+        block = inspect.getblock(lines[first - 1 :])
+        text = parse(Source(name, "".join(block).rstrip("\n"), first, code.co_filename), code.co_name)
+    except (SyntaxError, tokenize.TokenError, KernelSyntaxError):
+        return None
+    return text if is_code_of(function, text.node) else None
+
+
+def bring(function: Callable[..., Any], source: Source, node: ast.FunctionDef) -> None:
+    """Lets `function` bring its text along: `node`, whose lines are those of `source`."""
+    _place_formatted(node)
+    setattr(function, TEXT, FunctionText(source, node, 0))
+
+
+def parse(source: Source, name: str) -> FunctionText:
+    """The function `name` in `source`."""
+    indented = source.text[:1] in (" ", "\t")
+    tree = ast.parse("if 1:\n" + source.text if indented else source.text)
+    _place_formatted(tree)
+    shift = source.first_line - (2 if indented else 1)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef) and node.name == name:
+            return FunctionText(source, node, shift)
+    first = tree.body[0] if tree.body else tree
+    line = getattr(first, "lineno", 1) + shift
+    span = Span(source, line, 0, line, len(source.line(line)))
+    raise KernelSyntaxError(
+        Diagnostic(
+            "syntax", f"`{name}` is not written as a `def`", span, help="write it as a function with `def`"
+        )
+    )
+
+
+def _place_formatted(tree: ast.AST) -> None:
+    """Gives what stands in an f-string the place of the f-string; before 3.12 Python places it wrongly."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr):
+            for inner in ast.walk(node):
+                if hasattr(inner, "lineno"):
+                    ast.copy_location(inner, node)

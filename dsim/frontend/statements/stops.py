@@ -1,0 +1,58 @@
+"""``stop_grad(x)`` of a field, as a statement: reads of `x` from there to the block's end are constants."""
+
+from __future__ import annotations
+
+import ast
+
+from dsim.frontend.frames.builtins import builtin
+from dsim.frontend.frames.frame import Frame
+from dsim.frontend.frames.names import member_field
+from dsim.frontend.values.values import Field, Opaque, StructField
+
+
+class Reset(ast.Pass):
+    """Where a block goes on after another one that was joined to it: what was cut off before that one is."""
+
+    def __init__(self, f: Frame, after: ast.stmt) -> None:
+        super().__init__()
+        self.stopped = f.emit.stopped
+        ast.copy_location(self, after)
+
+
+def reset(f: Frame, s: ast.stmt, needed: frozenset[str] | None) -> None:
+    """Takes back what the block before `s` has cut off."""
+    assert isinstance(s, Reset)
+    f.emit.stopped = s.stopped
+
+
+def said(f: Frame, node: ast.Call) -> bool:
+    """Whether `node`, a statement, cuts off a field; if so, that is done."""
+    if len(node.args) != 1 or node.keywords or not _is_name(node.func) or not _is_name(node.args[0]):
+        return False
+    called = f.place(node.func)
+    if not isinstance(called, Opaque) or builtin(called.value) != "stop_grad":
+        return False
+    given = f.place(node.args[0])
+    if not isinstance(given, Field | StructField):
+        return False
+    _stop(f, given, node)
+    return True
+
+
+def _is_name(node: ast.expr) -> bool:
+    """Whether `node` is a name, or an attribute of one: what may be looked at twice."""
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return isinstance(node, ast.Name)
+
+
+def _stop(f: Frame, field: Field | StructField, node: ast.AST) -> None:
+    """Cuts off what is read of `field` from here on."""
+    if isinstance(field, StructField):
+        for name in field.keys:
+            _stop(f, member_field(f, field, name, node), node)
+        return
+    if field.field.component:
+        message = f"`{field.name}` is a component of a field, and its field is cut off as a whole"
+        f.refuse("argument", message, node, help="write `stop_grad(…)` around what is read of it")
+    f.emit.stopped |= {f.c.memories.of(field).key}

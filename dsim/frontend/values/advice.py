@@ -1,0 +1,99 @@
+"""What to write instead of Python that kernels do not have: for calls of functions that people reach for.
+
+It only words advice. Whether something can be called is decided by `calls`.
+"""
+
+from __future__ import annotations
+
+import builtins
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from dsim.frontend.values import elementary
+
+_VECTORS = "make a local vector or matrix: `ds.Vector([a, b])`, `ds.Matrix([[a, b], [c, d]])`"
+_ZEROS = "make a local one, `ds.Vector.zero(ds.f32, n)` or `ds.Matrix.zero(ds.f32, n, m)`, or a field outside"
+_LISTS = "kernels have no lists that grow: make `ds.Vector([a, b])` of a fixed size, or a field outside"
+_SUMS = "sum a field up in a loop: `for i in x: total[None] += x[i]`; of a local vector it is `v.sum()`"
+_EXTREMA = "go through a field with `ds.atomic_max(found[None], x[i])`; of a local vector it is `v.max()`"
+_NORMS = "of a local vector it is `v.norm()`; of a field, sum up the squares in a loop"
+_FILES = "read and write files outside of kernels"
+
+_BUILTINS: dict[Any, str] = {
+    list: _LISTS,
+    dict: "kernels have no dictionaries: use a struct, `ds.types.struct(a=ds.f32)`, or fields",
+    set: "kernels have no sets: use fields",
+    sorted: "sort outside of kernels: `ds.algorithms.parallel_sort(keys)`",
+    sum: _SUMS,
+    input: _FILES,
+    open: _FILES,
+}
+_ARRAYS: dict[str, str] = {
+    **dict.fromkeys(("array", "asarray", "stack", "concatenate"), _VECTORS),
+    **dict.fromkeys(("zeros", "ones", "empty", "full", "zeros_like", "eye", "identity"), _ZEROS),
+    **dict.fromkeys(("arange", "linspace"), "compute each number from the loop's index: `first + i * step`"),
+    **dict.fromkeys(("sum", "mean", "prod"), _SUMS),
+    **dict.fromkeys(("amax", "amin", "argmax", "argmin"), _EXTREMA),
+    "dot": "of local vectors it is `a.dot(b)`, of matrices `a @ b`",
+    "matmul": "of local matrices it is `a @ b`",
+    "cross": "of local vectors it is `a.cross(b)`",
+    "transpose": "of a local matrix it is `m.transpose()`",
+    "norm": _NORMS,
+    "det": "of a local matrix it is `m.determinant()`",
+    "inv": "of a local matrix it is `m.inverse()`",
+    "solve": "of a local matrix it is `ds.solve(m, v)`",
+    "absolute": "it is `abs(x)`",
+    "arcsin": "it is `ds.asin`",
+    "arccos": "it is `ds.acos`",
+    "arctan": "it is `ds.atan(x)`",
+    "arctan2": "it is `ds.atan2`",
+}
+_MISSING = {"sum": _SUMS, "norm": _NORMS, "zeros": _ZEROS, "array": _VECTORS, "dot": _ARRAYS["dot"]}
+
+
+def instead_of(function: Any) -> str:
+    """What to write for a call of `function`; empty when there is no advice.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> instead_of(np.matmul)
+    'of local matrices it is `a @ b`'
+    """
+    try:
+        if function in _BUILTINS:
+            return _BUILTINS[function]
+    except TypeError:  # it cannot be hashed
+        return ""
+    name = getattr(function, "__name__", "")
+    if function in (builtins.max, builtins.min):
+        return _EXTREMA
+    if _of_numpy(function):
+        return _ARRAYS.get(name, f"it is `ds.{name}`" if name in elementary.FUNCTIONS else "")
+    return ""
+
+
+def missing(module: Any, name: str) -> str:
+    """What to write for ``module.name``, which a module does not have; empty when there is no advice."""
+    return _MISSING.get(name, "") if isinstance(module, ModuleType) else ""
+
+
+def array_outside(name: str, array: np.ndarray) -> str:
+    """What to do about a captured NumPy array, of which a kernel wants an element by a run-time index."""
+    return (
+        f"pass it to the kernel, `{name}: ds.types.ndarray()`, or copy it to a field once: "
+        f"`f = ds.field(ds.{_scalar(array)}, shape={array.shape}); f.from_numpy({name})`"
+    )
+
+
+def _scalar(array: np.ndarray) -> str:
+    kinds = {"f": "f", "i": "i", "u": "u"}
+    kind = kinds.get(array.dtype.kind)
+    return "f64" if kind is None else f"{kind}{8 * array.dtype.itemsize}"
+
+
+def _of_numpy(function: Any) -> bool:
+    module = getattr(function, "__module__", None) or ""
+    return isinstance(function, np.ufunc) or module.partition(".")[0] == "numpy"

@@ -1,0 +1,328 @@
+"""Mathematical functions: on scalars as primitives of the table, on vectors entry by entry."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from dsim.frontend.values import bits, linear
+from dsim.frontend.values.emit import Emitter
+from dsim.frontend.values.operators import binary, elementwise, operand
+from dsim.frontend.values.values import Mat, Scalar, Value, describe, is_number, is_scalar
+from dsim.ir.build import evaluate
+from dsim.ir.nodes import Atom, Const
+from dsim.ir.types import f64, u1
+
+Function = Callable[..., Value]
+
+SMOOTH = (
+    "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "exp", "log", "sqrt", "rsqrt",
+)  # fmt: skip
+STEPS = ("floor", "ceil", "round")
+
+
+def _smooth(op: str) -> Function:
+    def one(e: Emitter, x: Scalar, hint: str) -> Scalar:
+        if is_number(x):
+            return _exactly(op, float(x))  # type: ignore[arg-type]
+        return e.let(op, *e.floating(x), hint=hint)
+
+    return _by_entry(one)
+
+
+def _exactly(op: str, x: float) -> float:
+    """Primitive `op` of a Python number, in double precision whatever the default is."""
+    return float(evaluate(op, (Const(x, f64),), f64).value)
+
+
+def _by_entry(one: Callable[..., Scalar]) -> Function:
+    """A function of scalars, made to work on vectors; a trailing `hint` names its result."""
+
+    def many(e: Emitter, *args: Value, hint: str = "t") -> Value:
+        return elementwise(e, lambda *a: one(e, *a), *(operand(e, a) for a in args), hint=hint)
+
+    return many
+
+
+def _step(op: str) -> Function:
+    def one(e: Emitter, x: Scalar, hint: str) -> Scalar:
+        if is_number(x):
+            return _exactly(op, float(x)) if isinstance(x, float) else x
+        return x if not e.type_of(x).is_float else e.let(op, *e.floating(x), hint=hint)
+
+    return _by_entry(one)
+
+
+def _abs(e: Emitter, x: Scalar, hint: str) -> Scalar:
+    return abs(x) if is_number(x) else e.let("abs", e.number(x), hint=hint)  # type: ignore[arg-type]
+
+
+def _extreme(op: str) -> Function:
+    def one(e: Emitter, x: Scalar, y: Scalar, hint: str) -> Scalar:
+        if is_number(x) and is_number(y):
+            return max(x, y) if op == "max" else min(x, y)  # type: ignore[type-var]
+        t = e.common((x, y))
+        a, b = (e.number(x), e.number(y)) if t == u1 else (e.atom(x, t), e.atom(y, t))
+        return e.let(op, a, b, hint=hint)
+
+    pair = _by_entry(one)
+
+    def many(e: Emitter, *args: Value, hint: str = "t") -> Value:
+        if len(args) == 1:
+            args = tuple(_items(e, args[0], op))
+        result = args[0]
+        for i, a in enumerate(args[1:], 2):
+            result = pair(e, result, a, hint=hint if i == len(args) else "t")
+        return result
+
+    return many
+
+
+def _items(e: Emitter, value: Value, what: str) -> list[Value]:
+    if isinstance(value, Mat) and value.entries:
+        return list(value.entries)
+    if isinstance(value, tuple | list) and value:
+        return list(value)
+    e.refuse("argument", f"`{what}` needs two arguments, or a vector, got {describe(value)}")
+
+
+def _power(e: Emitter, a: Value, b: Value, hint: str = "t") -> Value:
+    return binary(e, "**", a, b, hint)
+
+
+def _atan2(e: Emitter, y: Scalar, x: Scalar, hint: str) -> Scalar:
+    a, b = e.floating(y, x)
+    return e.let("atan2", a, b, hint=hint)
+
+
+def _mod(e: Emitter, x: Value, y: Value, hint: str = "t") -> Value:
+    return binary(e, "%", x, y, hint)
+
+
+def _fmod(e: Emitter, x: Scalar, y: Scalar, hint: str) -> Scalar:
+    """The remainder with the sign of `x`; its derivative by `x` is 1, at 0 too."""
+    a, b = e.floating(x, y)
+    below = e.let("lt", a, e.atom(0.0, a.type))
+    size = e.let("select", below, e.let("neg", a), a)
+    rest = e.let("mod", size, e.let("abs", b))
+    return e.let("select", below, e.let("neg", rest), rest, hint=hint)
+
+
+def _raw_mod(e: Emitter, x: Scalar, y: Scalar, hint: str) -> Scalar:
+    return (_fmod if e.common((x, y)).is_float else bits.remainder)(e, x, y, hint)
+
+
+def _filled(number: int) -> Function:
+    """`zero` and `one`: a value like another one, of its types."""
+
+    def one(e: Emitter, x: Scalar, hint: str) -> Scalar:
+        return (
+            (float(number) if isinstance(x, float) else number)
+            if is_number(x)
+            else e.atom(number, e.type_of(x))
+        )
+
+    return _by_entry(one)
+
+
+def _select(e: Emitter, cond: Scalar, yes: Scalar, no: Scalar, hint: str) -> Scalar:
+    truth = e.truth(cond)
+    if isinstance(truth, bool):
+        return yes if truth else no
+    t = e.common((yes, no))
+    return e.let("select", truth, e.atom(yes, t), e.atom(no, t), hint=hint)
+
+
+def _sign(e: Emitter, x: Scalar, hint: str) -> Scalar:
+    a = e.number(x)
+    zero, one = e.atom(0, a.type), e.atom(1, a.type)
+    below = e.let("select", e.let("lt", a, zero), e.atom(-1, a.type), zero)
+    return e.let("select", e.let("gt", a, zero), one, below, hint=hint)
+
+
+def _isnan(e: Emitter, x: Scalar, hint: str) -> Scalar:
+    return e.let("isnan", *e.floating(x), hint=hint)
+
+
+def _isinf(e: Emitter, x: Scalar, hint: str) -> Scalar:
+    (a,) = e.floating(x)
+    return e.let("eq", e.let("abs", a), e.atom(math.inf, a.type), hint=hint)
+
+
+def _stop(e: Emitter, x: Scalar, hint: str) -> Scalar:
+    return x if is_number(x) else e.let("stop", e.atom(x), hint=hint)
+
+
+def _fract(e: Emitter, x: Scalar, hint: str) -> Scalar:
+    (a,) = e.floating(x)
+    return e.let("sub", a, e.let("floor", a), hint=hint)
+
+
+def _scaled(factor: float) -> Function:
+    return lambda e, x, hint="t": binary(e, "*", x, factor, hint)
+
+
+def _log_base(base: float) -> Function:
+    log = _smooth("log")
+    return lambda e, x, hint="t": binary(e, "/", log(e, x), math.log(base), hint)
+
+
+def _exp2(e: Emitter, x: Value, hint: str = "t") -> Value:
+    return _smooth("exp")(e, binary(e, "*", x, math.log(2.0)), hint=hint)
+
+
+def _hypot(e: Emitter, x: Scalar, y: Scalar, hint: str) -> Scalar:
+    a, b = e.floating(x, y)
+    return e.let("sqrt0", e.let("add", e.let("mul", a, a), e.let("mul", b, b)), hint=hint)
+
+
+def _clamp(e: Emitter, x: Value, low: Value, high: Value, hint: str = "t") -> Value:
+    return FUNCTIONS["min"](e, high, FUNCTIONS["max"](e, low, x), hint=hint)
+
+
+def _mix(e: Emitter, x: Value, y: Value, a: Value, hint: str = "t") -> Value:
+    return binary(e, "+", binary(e, "*", x, binary(e, "-", 1.0, a)), binary(e, "*", y, a), hint)
+
+
+def _step_at(e: Emitter, edge: Scalar, x: Scalar, hint: str) -> Scalar:
+    a, b = e.floating(edge, x)
+    return e.let("select", e.let("lt", b, a), e.atom(0.0, a.type), e.atom(1.0, a.type), hint=hint)
+
+
+def _smoothstep(e: Emitter, low: Value, high: Value, x: Value, hint: str = "t") -> Value:
+    share = binary(e, "/", binary(e, "-", x, low), binary(e, "-", high, low))
+    t = _clamp(e, share, 0.0, 1.0)
+    return binary(e, "*", binary(e, "*", t, t), binary(e, "-", 3.0, binary(e, "*", 2.0, t)), hint)
+
+
+def _dot(e: Emitter, a: Value, b: Value, hint: str = "t") -> Value:
+    return linear.dot(e, linear.vector(e, a, "dot"), linear.vector(e, b, "dot"), hint)
+
+
+def _cross(e: Emitter, a: Value, b: Value, hint: str = "t") -> Value:
+    return linear.cross(e, linear.vector(e, a, "cross"), linear.vector(e, b, "cross"), hint)
+
+
+def _length(e: Emitter, a: Value, hint: str = "t") -> Value:
+    return linear.norm(e, linear.vector(e, a, "length"), hint=hint)
+
+
+def _distance(e: Emitter, a: Value, b: Value, hint: str = "t") -> Value:
+    return _length(e, binary(e, "-", a, b), hint)
+
+
+def _normalize(e: Emitter, a: Value, hint: str = "t") -> Value:
+    return linear.normalized(e, linear.vector(e, a, "normalize"), hint=hint)
+
+
+def _reflect(e: Emitter, x: Value, n: Value, hint: str = "t") -> Value:
+    return binary(e, "-", x, binary(e, "*", binary(e, "*", 2.0, _dot(e, x, n)), n), hint)
+
+
+def _sum(e: Emitter, value: Value, start: Value = 0, hint: str = "t") -> Value:
+    terms = _items(e, value, "sum")
+    result = terms[0] if is_number(start) and start == 0 else start
+    for term in terms[1:] if result is terms[0] else terms:
+        result = binary(e, "+", result, term, hint)
+    return result
+
+
+def _all(sign: str) -> Function:
+    def every(e: Emitter, value: Value, hint: str = "t") -> Value:
+        truths = [e.truth(s) for s in _items(e, value, "all" if sign == "&" else "any") if is_scalar(s)]
+        return linear.total(e, truths, sign, hint)
+
+    return every
+
+
+def _matrix_function(f: Callable[..., Value], what: str) -> Function:
+    return lambda e, m, hint="t": f(e, linear.square(e, m, what, 4), hint)
+
+
+FUNCTIONS: dict[str, Function] = {
+    **{name: _smooth(name) for name in SMOOTH},
+    **{name: _step(name) for name in STEPS},
+    "abs": _by_entry(_abs),
+    "max": _extreme("max"),
+    "min": _extreme("min"),
+    "pow": _power,
+    "atan2": _by_entry(_atan2),
+    "mod": _mod,
+    "fmod": _by_entry(_fmod),
+    "raw_mod": _by_entry(_raw_mod),
+    "zero": _filled(0),
+    "one": _filled(1),
+    **bits.FUNCTIONS,
+    "select": _by_entry(_select),
+    "sign": _by_entry(_sign),
+    "isnan": _by_entry(_isnan),
+    "isinf": _by_entry(_isinf),
+    "stop_grad": _by_entry(_stop),
+    "fract": _by_entry(_fract),
+    "radians": _scaled(math.pi / 180.0),
+    "degrees": _scaled(180.0 / math.pi),
+    "log2": _log_base(2.0),
+    "log10": _log_base(10.0),
+    "exp2": _exp2,
+    "inversesqrt": _smooth("rsqrt"),
+    "hypot": _by_entry(_hypot),
+    "clamp": _clamp,
+    "mix": _mix,
+    "step": _by_entry(_step_at),
+    "smoothstep": _smoothstep,
+    "dot": _dot,
+    "cross": _cross,
+    "length": _length,
+    "distance": _distance,
+    "normalize": _normalize,
+    "reflect": _reflect,
+    "sum": _sum,
+    "all": _all("&"),
+    "any": _all("|"),
+    "determinant": _matrix_function(linear.determinant, "determinant"),
+    "inverse": _matrix_function(linear.inverse, "inverse"),
+}
+
+ARITY: dict[str, tuple[int, int | None]] = {
+    **dict.fromkeys(("max", "min"), (1, None)),
+    **dict.fromkeys(
+        (
+            "pow",
+            "atan2",
+            "mod",
+            "fmod",
+            "hypot",
+            "step",
+            "dot",
+            "cross",
+            "distance",
+            "reflect",
+            "bit_shr",
+            "raw_div",
+            "raw_mod",
+        ),
+        (2, 2),
+    ),
+    **dict.fromkeys(("select", "clamp", "mix", "smoothstep"), (3, 3)),
+    "sum": (1, 2),
+}
+
+
+def check_count(e: Emitter, name: str, count: int) -> None:
+    """Refuses a wrong number of arguments."""
+    low, high = ARITY.get(name, (1, 1))
+    if count < low or (high is not None and count > high):
+        wanted = f"{low} argument{'s' * (low != 1)}" if low == high else f"at least {low}"
+        e.refuse("argument", f"`{name}` takes {wanted}, got {count}")
+
+
+def cast(e: Emitter, value: Value, to, hint: str = "t") -> Value:
+    """`value` as a scalar type, entry by entry."""
+    return elementwise(e, lambda x, name: e.atom(x, to, name), operand(e, value), hint=hint)
+
+
+def as_atom(e: Emitter, value: Value, what: str) -> Atom:
+    """One scalar in the IR."""
+    if not is_scalar(value):
+        e.refuse("type", f"`{what}` needs a scalar, got {describe(value)}")
+    return e.atom(value)

@@ -1,0 +1,268 @@
+"""Python's operators on values: on Python numbers exactly, on scalars as primitives, on vectors by entry."""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from dsim.frontend.values.emit import Emitter
+from dsim.frontend.values.values import (
+    Field,
+    Mat,
+    Opaque,
+    Scalar,
+    Struct,
+    StructField,
+    Value,
+    component_names,
+    describe,
+    describe_shape,
+    is_number,
+    is_scalar,
+    listed,
+)
+from dsim.ir.nodes import Const
+from dsim.ir.types import u1
+
+SIGNS: dict[type, str] = {
+    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.Pow: "**",
+    ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^", ast.LShift: "<<", ast.RShift: ">>", ast.MatMult: "@",
+    ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=",
+    ast.USub: "-", ast.UAdd: "+", ast.Invert: "~", ast.Not: "not",
+}  # fmt: skip
+
+EXACT: dict[str, Callable[..., Any]] = {
+    "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "//": operator.floordiv,
+    "%": operator.mod, "**": operator.pow, "@": operator.matmul, "&": operator.and_, "|": operator.or_,
+    "^": operator.xor, "<<": operator.lshift, ">>": operator.rshift, "==": operator.eq, "!=": operator.ne,
+    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
+}  # fmt: skip
+
+_ARITHMETIC = {"+": "add", "-": "sub", "*": "mul", "//": "floordiv", "%": "mod"}
+_BITS = {"&": "band", "|": "bor", "^": "bxor"}
+_SHIFTS = {"<<": "shl", ">>": "shr"}
+COMPARISONS = {"==": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
+
+
+def matrix(e: Emitter, items: Sequence[Value]) -> Mat:
+    """A vector of scalars, or a matrix of rows; entries in their common type."""
+    rows: list[Value] = [matrix(e, v) if isinstance(v, tuple | list) else v for v in items]
+    if not rows:
+        e.refuse("shape", "a vector needs at least one entry")
+    if all(is_scalar(r) for r in rows):
+        return Mat((len(rows),), unified(e, rows))
+    if not all(isinstance(r, Mat) and len(r.shape) == 1 for r in rows):
+        odd = next((r for r in rows if not is_scalar(r) and not isinstance(r, Mat)), None)
+        if odd is not None:
+            e.refuse("type", f"{describe(odd)} cannot be an entry of a vector")
+        e.refuse("shape", "the entries of a vector are scalars, or vectors of one length")
+    widths = {r.shape[0] for r in rows}
+    if len(widths) > 1:
+        e.refuse(
+            "shape",
+            f"the rows of a matrix have different lengths: {', '.join(str(r.shape[0]) for r in rows)}",
+        )
+    entries = [s for r in rows if isinstance(r, Mat) for s in r.entries]
+    return Mat((len(rows), widths.pop()), unified(e, entries))
+
+
+def unified(e: Emitter, scalars: Sequence[Scalar]) -> tuple[Scalar, ...]:
+    """`scalars` in one type; numbers alone stay open, floats if one is."""
+    if all(is_number(s) for s in scalars):
+        if any(isinstance(s, float) for s in scalars):
+            return tuple(float(s) for s in scalars)  # type: ignore[arg-type]
+        return tuple(scalars)
+    t = e.common(scalars)
+    return tuple(e.atom(s, t) for s in scalars)
+
+
+def operand(e: Emitter, value: Value, sign: str = "") -> Scalar | Mat:
+    """`value` as something to compute with.
+
+    Lists and tuples become vectors; all else is refused.
+    """
+    if is_scalar(value) or isinstance(value, Mat):
+        return value
+    if isinstance(value, Opaque) and isinstance(value.value, tuple | list) and _of_numbers(value.value):
+        value = value.value  # noted where its name was read
+    if isinstance(value, tuple | list):
+        return matrix(e, value)
+    what = f"`{sign}`" if sign else "arithmetic"
+    e.refuse("type", f"{what} does not work on {describe(value)}", help=_advice(value))
+
+
+def _of_numbers(items: Sequence[object]) -> bool:
+    return all(
+        _of_numbers(i) if isinstance(i, tuple | list) else isinstance(i, int | float) for i in items
+    ) and bool(items)
+
+
+def _advice(value: Value) -> str:
+    if isinstance(value, Field | StructField):
+        return "index it, as in `x[i]`"
+    if isinstance(value, Struct):
+        return f"compute with its members: {listed(value.members)}"
+    if isinstance(value, Opaque) and isinstance(value.value, np.ndarray):
+        return "keep the array in a field, or make it a `ds.Vector` or `ds.Matrix`"
+    return ""
+
+
+def elementwise(
+    e: Emitter, f: Callable[..., Scalar], *values: Scalar | Mat, hint: str = "t", sign: str = ""
+) -> Value:
+    """``f(*scalars, hint)`` for each entry; scalars go with every entry of a vector."""
+    shapes = {v.shape for v in values if isinstance(v, Mat)}
+    if not shapes:
+        return f(*values, hint)
+    if len(shapes) > 1:
+        given = " and ".join(describe_shape(v.shape) for v in values if isinstance(v, Mat))
+        what = f"`{sign}`" if sign else "this operation"
+        e.refuse("shape", f"{what} needs equal shapes, got {given}")
+    shape = shapes.pop()
+    names = component_names(hint, shape) if hint != "t" else [hint] * len(next(iter(_mats(values))).entries)
+    rows = zip(*(v.entries if isinstance(v, Mat) else (v,) * len(names) for v in values), strict=True)
+    return Mat(shape, tuple(f(*row, name) for row, name in zip(rows, names, strict=True)))
+
+
+def _mats(values: Sequence[Scalar | Mat]) -> list[Mat]:
+    return [v for v in values if isinstance(v, Mat)]
+
+
+def binary(e: Emitter, sign: str, a: Value, b: Value, hint: str = "t") -> Value:
+    """``a sign b`` for Python's binary operators and comparisons, but ``@``."""
+    a, b = operand(e, a, sign), operand(e, b, sign)
+    return elementwise(e, lambda x, y, name: scalar(e, sign, x, y, name), a, b, hint=hint, sign=sign)
+
+
+def scalar(e: Emitter, sign: str, a: Scalar, b: Scalar, hint: str = "t") -> Scalar:
+    """``a sign b`` of two scalars."""
+    if is_number(a) and is_number(b):
+        return _fold(e, sign, a, b)
+    if sign in COMPARISONS:
+        return compare(e, COMPARISONS[sign], a, b, hint)
+    if sign in _ARITHMETIC:
+        t = e.type_of(e.number(0)) if e.common((a, b)) == u1 else e.common((a, b))
+        return e.let(_ARITHMETIC[sign], e.atom(a, t), e.atom(b, t), hint=hint)
+    if sign == "/":
+        x, y = e.floating(a, b)
+        return e.let("div", x, y, hint=hint)
+    if sign == "**":
+        return power(e, a, b, hint)
+    return _bitwise(e, sign, a, b, hint)
+
+
+MOST_BITS = 4096  # of an integer at compile time
+MOST_ITEMS = 100_000  # of a repeated list or text
+
+
+def exact(e: Emitter, sign: str, a: Any, b: Any) -> Any:
+    """``a sign b`` of Python objects, at compile time; refused when the result would fill the memory."""
+    bits = 0
+    if isinstance(a, int) and isinstance(b, int) and b > 0 and a != 0:
+        if sign == "**" and abs(a) > 1:
+            bits = (a.bit_length() - 1) * b
+        elif sign == "<<":
+            bits = a.bit_length() + b
+    if bits > MOST_BITS:
+        message = f"this number would have more than {MOST_BITS} bits"
+        e.refuse("limit", message, help="compute it in floats: `2.0 ** 100`, or leave out what does not fit")
+    for items, times in ((a, b), (b, a)) if sign == "*" else ():
+        count = len(items) * times if isinstance(items, tuple | list | str) and isinstance(times, int) else 0
+        if count > MOST_ITEMS:
+            message = f"this would have {count} items; {MOST_ITEMS} is the most"
+            e.refuse("limit", message, help="keep many numbers in a field")
+    return EXACT[sign](a, b)
+
+
+def _fold(e: Emitter, sign: str, a: Any, b: Any) -> Scalar:
+    try:
+        result = exact(e, sign, a, b)
+    except ZeroDivisionError:
+        e.refuse("type", "this divides by zero", help="guard it by an `if` on the divisor")
+    except (TypeError, OverflowError, ValueError) as error:
+        e.refuse("type", f"this cannot be computed: {error}")
+    if isinstance(result, complex):
+        e.refuse("type", "a negative number to a fractional power is not real", help="take a positive base")
+    return result
+
+
+def compare(e: Emitter, op: str, a: Scalar, b: Scalar, hint: str = "t") -> Scalar:
+    """Comparison `op` of two scalars, in their common type."""
+    t = e.common((a, b))
+    if t == u1 and op not in ("eq", "ne"):
+        return e.let(op, e.number(a), e.number(b), hint=hint)
+    return e.let(op, e.atom(a, t), e.atom(b, t), hint=hint)
+
+
+def power(e: Emitter, a: Scalar, b: Scalar, hint: str = "t") -> Scalar:
+    """``a ** b``: by multiplications when `b` is an integer, else `pow`."""
+    ta, tb = e.type_of(a), e.type_of(b)
+    if isinstance(b, float) and b == int(b) and abs(b) <= 64 and ta.is_float:
+        return e.let("powi", e.atom(a), e.atom(int(b)), hint=hint)
+    if tb.is_float:
+        x, y = e.floating(a, b)
+        return e.let("pow", x, y, hint=hint)
+    if not ta.is_float and (is_number(b) or isinstance(b, Const)) and _known(b) < 0:
+        e.refuse(
+            "type", "an integer to a negative power is a fraction", help="make the base a float: `2.0 ** -1`"
+        )
+    base = e.number(a, e.common((a, b)) if not ta.is_float else ta)
+    return e.let("powi", base, e.number(b), hint=hint)
+
+
+def _known(s: Scalar) -> float:
+    return s.value if isinstance(s, Const) else s  # type: ignore[return-value]
+
+
+def _bitwise(e: Emitter, sign: str, a: Scalar, b: Scalar, hint: str) -> Scalar:
+    t = e.common((a, b))
+    if t.is_float:
+        e.refuse("type", f"`{sign}` works on integers, got {describe(a)} and {describe(b)}")
+    if sign in _BITS:
+        return e.let(_BITS[sign], e.atom(a, t), e.atom(b, t), hint=hint)
+    left = e.number(a)
+    return e.let(_SHIFTS[sign], left, e.atom(b, left.type), hint=hint)
+
+
+def unary(e: Emitter, sign: str, a: Value, hint: str = "t") -> Value:
+    """``-a``, ``+a``, ``~a``, ``not a``."""
+    if sign == "not":
+        return negation(e, a, hint)
+    a = operand(e, a, sign)
+    return elementwise(e, lambda x, name: _unary(e, sign, x, name), a, hint=hint)
+
+
+def _unary(e: Emitter, sign: str, x: Scalar, hint: str) -> Scalar:
+    if is_number(x):
+        return (
+            {"-": operator.neg, "+": operator.pos, "~": operator.invert}[sign](x)
+            if sign != "~" or isinstance(x, int)
+            else e.refuse("type", "`~` works on integers, got a float")
+        )
+    if sign == "+":
+        return e.atom(x)
+    if sign == "-":
+        return e.let("neg", e.number(x), hint=hint)
+    if e.type_of(x).is_float:
+        e.refuse("type", f"`~` works on integers, got {describe(x)}")
+    return e.let("bnot", e.atom(x), hint=hint)
+
+
+def negation(e: Emitter, a: Value, hint: str = "t") -> Scalar:
+    """``not a``."""
+    t = condition(e, a)
+    return not t if isinstance(t, bool) else e.let("bnot", t, hint=hint)
+
+
+def condition(e: Emitter, a: Value) -> Any:
+    """`a` as a truth value: a bool when known, else a u1 atom."""
+    if is_scalar(a):
+        return e.truth(a)
+    if isinstance(a, Mat | tuple | list):
+        shape = describe(a)
+        e.refuse("type", f"{shape} is neither true nor false", help="reduce it with `.all()` or `.any()`")
+    e.refuse("type", f"{describe(a)} cannot be a condition")
