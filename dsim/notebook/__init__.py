@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from dsim.notebook import completing, printing
+from dsim.notebook import printing
+from dsim.notebook.cell import completing
+from dsim.notebook.forms.showing import tape_bundle
 from dsim.notebook.magics import KernelMagics
-from dsim.notebook.showing import tape_bundle
 from dsim.runtime.tapes.tape import Tape
 
 

@@ -9,13 +9,13 @@ from typing import Any
 from IPython.core.error import UsageError
 
 from dsim.diagnostics import CompilationError, LaunchTypeError
-from dsim.notebook.cells import Cell
-from dsim.notebook.figures import listed
-from dsim.notebook.listings import listings
-from dsim.notebook.places import Json, Places, harmless, in_order
-from dsim.notebook.report import empty, finished
-from dsim.notebook.request import looked_up
-from dsim.notebook.summary import Summary
+from dsim.notebook.cell.cells import Cell
+from dsim.notebook.cell.request import looked_up
+from dsim.notebook.report.figures import listed
+from dsim.notebook.report.listings import listings
+from dsim.notebook.report.places import Json, Places, harmless, in_order
+from dsim.notebook.report.report import empty, finished
+from dsim.notebook.report.summary import Summary
 from dsim.runtime.checking.differences import GradientCheck
 from dsim.runtime.kernels.findings import NOTHING_FOUND
 from dsim.runtime.kernels.kernel import Kernel, adjoint_of

@@ -9,14 +9,14 @@ from IPython.core.error import UsageError
 from IPython.core.magic import Magics, cell_magic, line_magic, magics_class, no_var_expand
 
 from dsim.backends.prints import PRINTS
-from dsim.notebook.cells import cell_of, from_cell, header_of
-from dsim.notebook.errors import reported
+from dsim.notebook.cell.cells import cell_of, from_cell, header_of
+from dsim.notebook.cell.options import usage
+from dsim.notebook.cell.request import made, request
+from dsim.notebook.forms.errors import reported
+from dsim.notebook.forms.living import Living
+from dsim.notebook.forms.showing import bundle, publish, tape_bundle
 from dsim.notebook.inspecting import adjoint_report, check_report, checked, funcs_report, named_tape
-from dsim.notebook.living import Living
-from dsim.notebook.options import usage
-from dsim.notebook.reporting import ReportRun, compile_cell
-from dsim.notebook.request import made, request
-from dsim.notebook.showing import bundle, publish, tape_bundle
+from dsim.notebook.report.reporting import ReportRun, compile_cell
 from dsim.runtime.checking.differences import GradientCheck
 from dsim.runtime.tapes.tape import Tape
 

@@ -5,7 +5,7 @@ from playwright.sync_api import expect
 
 PROGRAM = """\
 import dsim as ds
-from dsim.notebook.tape_widget import view
+from dsim.notebook.tape.widget import view
 
 ds.init(default_fp=ds.f64)
 x = ds.field(ds.f64, shape=8, needs_grad=True, name="<img src=x onerror='document.title = 1'>")

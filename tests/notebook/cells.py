@@ -14,7 +14,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
 from traitlets.config import Config
 
-from dsim.notebook.report import MIME
+from dsim.notebook.report.report import MIME
 
 BODIES = """
 import numpy as np

@@ -2,7 +2,7 @@
 
 import pytest
 
-from dsim.notebook.colours import pieces
+from dsim.notebook.forms.colours import pieces
 
 CELL = """%%kernel energy --loss U  # a
 # first

@@ -10,7 +10,7 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 
 from dsim.diagnostics import BoundsError, CompilationError, KernelSyntaxError
-from dsim.notebook.report import MIME
+from dsim.notebook.report.report import MIME
 from tests.notebook.cells import BODIES, GRAVITY
 
 WRONG = """%%kernel energy --loss U
@@ -283,7 +283,7 @@ def test_warnings_of_others_stay_warnings(notebook):
 
 
 def test_internal_frames_are_shown_when_dsim_itself_is_wrong(notebook, monkeypatch):
-    from dsim.notebook import reporting
+    from dsim.notebook.report import reporting
 
     def broken(*_):
         raise RuntimeError("a fault of dsim's own")

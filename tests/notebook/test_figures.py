@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from dsim.notebook import figures
+from dsim.notebook.report import figures
 
 
 @pytest.mark.parametrize(

@@ -5,10 +5,10 @@ import re
 
 import pytest
 
-from dsim.notebook.page import page
-from dsim.notebook.places import harmless
-from dsim.notebook.plain import text
-from dsim.notebook.report import empty
+from dsim.notebook.forms.page import page
+from dsim.notebook.forms.plain import text
+from dsim.notebook.report.places import harmless
+from dsim.notebook.report.report import empty
 
 TAG = "<img src=x onerror=alert(1)>"
 END = "</script></style></table><script>alert(2)</script>"

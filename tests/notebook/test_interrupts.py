@@ -5,9 +5,9 @@ import threading
 
 import pytest
 
-from dsim.notebook import runs
-from dsim.notebook.interrupts import heard, held
-from dsim.notebook.watched import Probe
+from dsim.notebook.report.watched import Probe
+from dsim.notebook.running import runs
+from dsim.notebook.running.interrupts import heard, held
 from dsim.runtime.kernels.kernel import Kernel
 from dsim.runtime.kernels.watching import Watching
 from dsim.runtime.recording.write_history import Trial

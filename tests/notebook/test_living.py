@@ -11,7 +11,7 @@ from IPython.utils.capture import capture_output
 from ipywidgets.widgets import widget as registry
 from nbformat import v4
 
-from dsim.notebook.report import MIME
+from dsim.notebook.report.report import MIME
 from tests.notebook.cells import GRAVITY
 from tests.notebook.test_reports import validated
 from tests.notebook.test_scrubber import VIEW, live, moved, sliders  # noqa: F401

@@ -3,7 +3,7 @@
 import re
 from html import unescape
 
-from dsim.notebook.page import _underlined
+from dsim.notebook.forms.page import _underlined
 from tests.notebook.cells import GRAVITY
 
 

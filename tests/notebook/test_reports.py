@@ -10,7 +10,7 @@ import jsonschema
 import numpy as np
 import pytest
 
-from dsim.notebook.report import MIME
+from dsim.notebook.report.report import MIME
 from dsim.runtime.kernels.watching import Watching
 from dsim.runtime.launching.forms import Form
 from dsim.runtime.tapes.tape import Tape

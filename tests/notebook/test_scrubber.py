@@ -11,10 +11,10 @@ from IPython.utils.capture import capture_output
 from ipywidgets.widgets import widget as registry
 
 from dsim.diagnostics import Diagnostic, LaunchError
-from dsim.notebook.page import page
-from dsim.notebook.plain import text
-from dsim.notebook.report import MIME
-from dsim.notebook.scrubber import Scrubber
+from dsim.notebook.forms.page import page
+from dsim.notebook.forms.plain import text
+from dsim.notebook.forms.scrubber import Scrubber
+from dsim.notebook.report.report import MIME
 from dsim.runtime.kernels.watching import Watching
 from tests.notebook.cells import GRAVITY
 from tests.notebook.test_interrupts import interrupting

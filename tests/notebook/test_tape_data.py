@@ -11,7 +11,7 @@ import pytest
 
 import dsim as ti
 from dsim.notebook.tape import tape_html, tape_json, tape_text, tape_timings
-from dsim.notebook.tape_data import POINTS, thinned
+from dsim.notebook.tape.data import POINTS, thinned
 from tests.notebook.tapes import HOSTILE, particles
 
 

@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 
 import dsim as ti
-from dsim.notebook import svg
-from dsim.notebook.tape import measured, tape_html, tape_json
-from dsim.notebook.tape_charts import usual
-from dsim.notebook.tape_widget import TapeView
+from dsim.notebook.tape import measured, svg, tape_html, tape_json
+from dsim.notebook.tape.charts import usual
+from dsim.notebook.tape.widget import TapeView
 from tests.notebook.tapes import HOSTILE, particles
 
 SVG = "{http://www.w3.org/2000/svg}"

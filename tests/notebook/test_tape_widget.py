@@ -5,7 +5,7 @@ import re
 import pytest
 
 import dsim as ti
-from dsim.notebook.tape_widget import TapeView, view
+from dsim.notebook.tape.widget import TapeView, view
 from tests.notebook.tapes import HOSTILE, particles
 
 

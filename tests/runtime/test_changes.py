@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import dsim as ti
-from dsim.notebook.state import gradients_kept, kept
+from dsim.notebook.running.state import gradients_kept, kept
 from dsim.runtime.launching.forms import FORMS
 from tests.runtime.taping import cubed, single
 

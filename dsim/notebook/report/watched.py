@@ -14,10 +14,11 @@ from dsim.backends.prints import silent
 from dsim.ir.nodes import Block, Const, For
 from dsim.ir.show import ACCUMULATE_SIGNS
 from dsim.ir.shown import AXES
-from dsim.notebook import figures, state
-from dsim.notebook.interrupts import heard
-from dsim.notebook.places import Json, Places
-from dsim.notebook.runs import touched
+from dsim.notebook.report import figures
+from dsim.notebook.report.places import Json, Places
+from dsim.notebook.running import state
+from dsim.notebook.running.interrupts import heard
+from dsim.notebook.running.runs import touched
 from dsim.runtime.fields.fields import Field
 from dsim.runtime.kernels.kernel import Kernel
 from dsim.runtime.kernels.watching import Watching, watch

@@ -11,9 +11,9 @@ from typing import Any
 from IPython.core.error import UsageError
 
 from dsim.diagnostics import DsimError
-from dsim.notebook import showing
-from dsim.notebook.cells import Cell
-from dsim.notebook.report import failed
+from dsim.notebook.cell.cells import Cell
+from dsim.notebook.forms import showing
+from dsim.notebook.report.report import failed
 
 _STOPPED = "the cell was stopped"
 

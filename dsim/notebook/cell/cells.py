@@ -21,7 +21,7 @@ from dsim.diagnostics import Diagnostic, KernelSyntaxError, Source, Span
 from dsim.diagnostics.places import display_name
 from dsim.frontend.source import lambdas
 from dsim.frontend.source.source import bring
-from dsim.notebook.options import Header, header
+from dsim.notebook.cell.options import Header, header
 
 _MAGIC = "%%kernel"
 _NEWLINE = re.compile(r"\r\n?")

@@ -20,9 +20,9 @@ from dsim.frontend.expressions.records import RecordType
 from dsim.frontend.source.captures import MISSING, changed, is_host_matrix, is_host_struct, plain
 from dsim.frontend.source.struct_types import StructType
 from dsim.frontend.values.types import ArrayType, MatrixType, Template
-from dsim.notebook.cells import Cell, read_at_once
-from dsim.notebook.places import harmless
-from dsim.notebook.request import Request, borrowed, kept, leads_to
+from dsim.notebook.cell.cells import Cell, read_at_once
+from dsim.notebook.cell.request import Request, borrowed, kept, leads_to
+from dsim.notebook.report.places import harmless
 from dsim.runtime.fields.fields import Field
 from dsim.runtime.fields.struct_fields import StructField
 from dsim.runtime.kernels.kernel import Kernel

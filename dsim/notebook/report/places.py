@@ -10,7 +10,7 @@ from typing import Any
 from dsim.diagnostics import Diagnostic, Label, Level, Source, Span
 from dsim.diagnostics.places import ours
 from dsim.ir.nodes import Origin
-from dsim.notebook.cells import Cell
+from dsim.notebook.cell.cells import Cell
 
 Json = dict[str, Any]
 

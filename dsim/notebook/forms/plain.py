@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from dsim.notebook.places import harmless
-from dsim.notebook.reading import (
+from dsim.notebook.report.places import harmless
+from dsim.notebook.report.reading import (
     Report,
     by_line,
     ends,

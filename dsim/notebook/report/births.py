@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 
 from dsim.diagnostics import Diagnostic, Label, Span
-from dsim.notebook import figures, kinks
-from dsim.notebook.cells import Cell, place
-from dsim.notebook.runs import NotFinite
-from dsim.notebook.watched import Seen
+from dsim.notebook.cell.cells import Cell, place
+from dsim.notebook.report import figures, kinks
+from dsim.notebook.report.watched import Seen
+from dsim.notebook.running.runs import NotFinite
 from dsim.runtime.launching.shown import Born, Watched
 
 _LINES = 20  # of a statement that is looked at

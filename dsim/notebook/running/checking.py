@@ -8,7 +8,7 @@ from typing import Any
 
 from dsim.backends.prints import silent
 from dsim.diagnostics import Diagnostic
-from dsim.notebook.interrupts import heard, held
+from dsim.notebook.running.interrupts import heard, held
 from dsim.runtime.checking.differences import GradientCheck
 from dsim.runtime.fields.fields import Field
 from dsim.runtime.kernels.kernel import Kernel

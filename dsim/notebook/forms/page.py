@@ -12,9 +12,9 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from dsim.notebook.colours import Pieces, pieces
-from dsim.notebook.places import harmless
-from dsim.notebook.reading import (
+from dsim.notebook.forms.colours import Pieces, pieces
+from dsim.notebook.report.places import harmless
+from dsim.notebook.report.reading import (
     Report,
     by_line,
     ends,

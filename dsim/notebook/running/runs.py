@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from dsim.notebook import state
-from dsim.notebook.interrupts import heard
+from dsim.notebook.running import state
+from dsim.notebook.running.interrupts import heard
 from dsim.runtime.fields.fields import Field
 from dsim.runtime.kernels.kernel import Kernel
 from dsim.runtime.launching.forms import Form

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from dsim.diagnostics import Diagnostic, Span
 from dsim.ir.nodes import Load
-from dsim.notebook.cells import Cell
+from dsim.notebook.cell.cells import Cell
 from dsim.runtime.fields.fields import Field
 from dsim.runtime.launching.forms import Form
 

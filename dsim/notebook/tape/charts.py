@@ -8,9 +8,9 @@ from itertools import pairwise
 
 import numpy as np
 
-from dsim.notebook import svg
-from dsim.notebook.svg import Mark, Series
-from dsim.notebook.tape_data import thinned
+from dsim.notebook.tape import svg
+from dsim.notebook.tape.data import thinned
+from dsim.notebook.tape.svg import Mark, Series
 from dsim.runtime.inspection.tape_summary import Line
 from dsim.runtime.tapes.tape import Tape
 

@@ -21,8 +21,8 @@ from dsim.api.kernels import kernel as decorator
 from dsim.diagnostics import Diagnostic, KernelSyntaxError
 from dsim.frontend.expressions.records import RecordType
 from dsim.frontend.source.captures import is_function, is_host_matrix, is_host_struct
-from dsim.notebook.cells import Cell, body_function, definitions, run
-from dsim.notebook.options import Header, Options
+from dsim.notebook.cell.cells import Cell, body_function, definitions, run
+from dsim.notebook.cell.options import Header, Options
 from dsim.runtime.fields.fields import Field
 from dsim.runtime.fields.struct_fields import StructField
 from dsim.runtime.kernels.kernel import Kernel

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 
 from dsim.diagnostics import GradientError, LaunchError
-from dsim.notebook.svg import shown
-from dsim.notebook.tape_charts import charts
-from dsim.notebook.tape_data import fields_of
-from dsim.notebook.tape_score import score
+from dsim.notebook.tape.charts import charts
+from dsim.notebook.tape.data import fields_of
+from dsim.notebook.tape.score import score
+from dsim.notebook.tape.svg import shown
 from dsim.runtime.inspection import tape_summary
 from dsim.runtime.inspection.tape_summary import Line
 from dsim.runtime.tapes.tape import Tape

@@ -7,7 +7,7 @@ from typing import Any
 
 from IPython.core.completer import CompletionContext, SimpleCompletion, SimpleMatcherResult, context_matcher
 
-from dsim.notebook.options import TABLE
+from dsim.notebook.cell.options import TABLE
 from dsim.runtime.fields.fields import Field
 from dsim.runtime.fields.struct_fields import StructField
 from dsim.runtime.kernels.kernel import Kernel

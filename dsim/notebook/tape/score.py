@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dsim.notebook.svg import BLUE, GREEN, ORANGE, element, line, picture, text
+from dsim.notebook.tape.svg import BLUE, GREEN, ORANGE, element, line, picture, text
 from dsim.runtime.fields.fields import Field
 from dsim.runtime.inspection.tape_summary import Line
 

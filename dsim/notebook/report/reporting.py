@@ -8,14 +8,15 @@ from dataclasses import dataclass, field
 from IPython.core.error import UsageError
 
 from dsim.diagnostics import Diagnostic, GradientError
-from dsim.notebook import births, checking, kinks, runs, state, unused, watched
-from dsim.notebook.cells import Cell, from_cell
-from dsim.notebook.compiling import machine_code
-from dsim.notebook.listings import listings
-from dsim.notebook.places import Json, Places
-from dsim.notebook.report import empty, finished
-from dsim.notebook.request import Request
-from dsim.notebook.summary import Summary
+from dsim.notebook.cell.cells import Cell, from_cell
+from dsim.notebook.cell.request import Request
+from dsim.notebook.report import births, kinks, unused, watched
+from dsim.notebook.report.listings import listings
+from dsim.notebook.report.places import Json, Places
+from dsim.notebook.report.report import empty, finished
+from dsim.notebook.report.summary import Summary
+from dsim.notebook.running import checking, runs, state
+from dsim.notebook.running.compiling import machine_code
 from dsim.notebook.tape import tape_html, tape_json, tape_timings
 from dsim.runtime.fields.fields import Field
 from dsim.runtime.kernels.findings import overwrites

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dsim.notebook.interrupts import held
+from dsim.notebook.running.interrupts import held
 from dsim.runtime.fields.brought import as_numpy
 from dsim.runtime.fields.fields import Field, companions_with_memory, foreign
 from dsim.runtime.launching.forms import Form

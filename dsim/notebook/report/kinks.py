@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from dsim.diagnostics import Diagnostic, Label, Span
 from dsim.ir.kinks import BORDER, TIE
-from dsim.notebook import figures
+from dsim.notebook.report import figures
 from dsim.runtime.launching.shown import Born, Kinked
 
 _LONGEST = 60  # of an expression that is quoted

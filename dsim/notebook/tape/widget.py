@@ -7,11 +7,11 @@ from typing import Any
 import ipywidgets as widgets
 
 from dsim.diagnostics import GradientError, LaunchError
-from dsim.notebook.svg import BLUE, Mark, shown
-from dsim.notebook.tape_charts import Chart, charts
-from dsim.notebook.tape_data import fields_of
-from dsim.notebook.tape_html import STYLE
-from dsim.notebook.tape_score import score
+from dsim.notebook.tape.charts import Chart, charts
+from dsim.notebook.tape.data import fields_of
+from dsim.notebook.tape.html import STYLE
+from dsim.notebook.tape.score import score
+from dsim.notebook.tape.svg import BLUE, Mark, shown
 from dsim.runtime.inspection import tape_summary
 from dsim.runtime.inspection.calls import RecordedCall
 from dsim.runtime.tapes.tape import Tape

@@ -10,10 +10,10 @@ from typing import Any
 
 from IPython.display import display
 
-from dsim.notebook.dependencies import Dependencies
-from dsim.notebook.reporting import ReportRun
-from dsim.notebook.scrubber import Scrubber
-from dsim.notebook.showing import bundle, naming, publish, running_cell
+from dsim.notebook.forms.dependencies import Dependencies
+from dsim.notebook.forms.scrubber import Scrubber
+from dsim.notebook.forms.showing import bundle, naming, publish, running_cell
+from dsim.notebook.report.reporting import ReportRun
 
 _AGAIN = "run this cell again"
 

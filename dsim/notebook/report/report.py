@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from dsim.diagnostics import Diagnostic, Level
-from dsim.notebook.cells import Cell
-from dsim.notebook.places import Json, Places, harmless, in_order
-from dsim.notebook.summary import Summary
+from dsim.notebook.cell.cells import Cell
+from dsim.notebook.report.places import Json, Places, harmless, in_order
+from dsim.notebook.report.summary import Summary
 
 MIME = "application/vnd.dsim.report+json"
 VERSION = 2

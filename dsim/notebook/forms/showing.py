@@ -7,11 +7,11 @@ from typing import Any
 from IPython.core.getipython import get_ipython
 from IPython.display import DisplayHandle, display
 
-from dsim.notebook.figures import count
-from dsim.notebook.page import page
-from dsim.notebook.places import Json, harmless
-from dsim.notebook.plain import text
-from dsim.notebook.report import MIME, empty
+from dsim.notebook.forms.page import page
+from dsim.notebook.forms.plain import text
+from dsim.notebook.report.figures import count
+from dsim.notebook.report.places import Json, harmless
+from dsim.notebook.report.report import MIME, empty
 from dsim.notebook.tape import measured, tape_html, tape_json, tape_text, tape_timings
 from dsim.runtime.tapes.tape import Tape
 
