@@ -10,7 +10,8 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from dsim.backends.cpu.stop import _running
+from dsim.backends.cpu.stop import _nanoseconds, _running
+from dsim.backends.llvm import frame
 
 _TOO_LONG = 100  # seconds after which a test whose launch does not stop ends the process
 _MAIN = threading.main_thread()
@@ -27,8 +28,18 @@ def watched() -> Iterator[None]:
 
 
 def wait_for_launch(thread: threading.Thread) -> None:
-    """Returns when `thread` is inside of a launch, most likely in its machine code."""
-    while _running(thread.ident or 0) is None:
+    """Returns when `thread` is in the machine code of a launch.
+
+    On a busy machine it may wait long between Python's last look for signals and the entry, which notes the
+    time: a Ctrl-C in between came before the launch, and stops nothing. Code that asks nobody notes no time.
+    """
+    since, seen = time.time_ns(), 0
+    while seen < 300:
+        found = _running(thread.ident or 0)
+        if found is not None:
+            if _nanoseconds(*found[1][frame.BEGAN : frame.BEGAN + 2]) >= since:
+                break
+            seen += 1
         time.sleep(0.001)
     time.sleep(0.01)
 
