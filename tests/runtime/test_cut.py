@@ -72,3 +72,20 @@ def test_nothing_is_said_of_bits_of_what_is_stopped():
         taped(y, stopped)
     guess = 2**-0.5  # nearly
     assert x.grad[None] == pytest.approx(-0.5 * guess**3, rel=0.1)
+
+
+def test_the_shape_of_an_entry_is_no_reading(recwarn):
+    v = ti.Vector.field(2, ti.f64, shape=2, needs_grad=True)
+    loss = ti.field(ti.f64, shape=(), needs_grad=True)
+
+    @ti.kernel
+    def measure():
+        loss[None] += v[1].x ** 2
+
+    v[1] = [2.0, 0.0]
+    with ti.Tape(loss):
+        assert (v[1].n, v[1].m, v[1].ndim, v[1].shape, len(v[1])) == (2, 1, 1, (2,), 2)
+        v[1].y = 3.0
+        measure()
+    assert v.grad[1].to_list() == [4.0, 0.0]
+    assert not recwarn.list

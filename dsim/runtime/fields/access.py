@@ -60,6 +60,11 @@ class Element(Array):
         self._field.looked_at()
         return self._kept
 
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The lengths of the axes; who asks for them has not read the field."""
+        return self._kept.shape
+
     @outermost
     def __getitem__(self, key: Any) -> Any:
         found = host_numbers.got(self._a, key, self._field.quoted)

@@ -87,12 +87,12 @@ class Array(Entrywise, metaclass=Builtin):
     @property
     def n(self) -> int:
         """The number of rows."""
-        return self._a.shape[0]
+        return self.shape[0]
 
     @property
     def m(self) -> int:
         """The number of columns; 1 for a vector."""
-        return self._a.shape[1] if self._a.ndim == 2 else 1
+        return self.shape[1] if self.ndim == 2 else 1
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -101,12 +101,12 @@ class Array(Entrywise, metaclass=Builtin):
 
     def get_shape(self) -> tuple[int, ...]:
         """The same as `shape`."""
-        return self._a.shape
+        return self.shape
 
     @property
     def ndim(self) -> int:
         """1 for a vector, 2 for a matrix."""
-        return self._a.ndim
+        return len(self.shape)
 
     @property
     def entries(self) -> np.ndarray:
@@ -130,7 +130,7 @@ class Array(Entrywise, metaclass=Builtin):
         return self._a.tolist()
 
     def __len__(self) -> int:
-        return self._a.shape[0]
+        return self.shape[0]
 
     def __iter__(self) -> Iterator[Any]:
         return (self[i] for i in range(len(self)))
@@ -154,7 +154,7 @@ class Array(Entrywise, metaclass=Builtin):
         return Array, (self._a,)
 
     def __getattr__(self, name: str) -> Any:
-        if name == "_a":  # not made yet
+        if name in ("_a", "_kept"):  # not made yet
             raise AttributeError(name)
         at = self._named(name)
         return self[at[0]] if len(at) == 1 else self[at]
@@ -173,9 +173,9 @@ class Array(Entrywise, metaclass=Builtin):
 
     def _named(self, name: str) -> list[int]:
         """The places of the entries that ``v.name`` stands for, as in ``v.xy``."""
-        if self._a.ndim == 1 and all(_SWIZZLES.get(c, self.n) < self.n for c in name):
+        if self.ndim == 1 and all(_SWIZZLES.get(c, self.n) < self.n for c in name):
             return [_SWIZZLES[c] for c in name]
-        what = f"vector of {self.n}" if self._a.ndim == 1 else f"matrix of {self.n} by {self.m}"
+        what = f"vector of {self.n}" if self.ndim == 1 else f"matrix of {self.n} by {self.m}"
         raise AttributeError(f"a {what} has no attribute {name!r}")
 
     def __repr__(self) -> str:
