@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import prod
 
-from dsim.ir.nodes import Accumulate, Block, Const, For, Kernel, Memory, MemoryKey
+from dsim.ir.nodes import Accumulate, Block, For, Kernel, Memory, MemoryKey
+from dsim.ir.ranges import known_trips
 from dsim.ir.walk import accesses, blocks, free
 
 
@@ -36,11 +37,8 @@ def _loops(block: Block) -> Iterator[For]:
 
 
 def _once(loop: For) -> bool:
-    ends = (loop.start, loop.stop)
-    if not all(isinstance(e, Const) for e in ends):
-        return False
-    low, high = (int(e.value) for e in ends)  # type: ignore[union-attr]
-    return len(range(low, high, loop.step)) <= 1
+    known = known_trips(loop)
+    return known is not None and known <= 1
 
 
 def _single(memory: Memory) -> bool:

@@ -350,3 +350,14 @@ def test_an_addition_in_a_func():
 
     c.taped(add_up, c.far)
     assert "│         centre[None] += v\n" in told(lambda: c.taped(add_up, c.far))
+
+
+def test_loops_of_more_trips_than_python_counts():
+    total = ti.field(ti.f64, shape=(), needs_grad=True)
+
+    @ti.kernel
+    def k():
+        for i in range(ti.u64(0), ti.u64(2**64 - 1)):
+            total[None] += ti.cast(i, ti.f64)
+
+    assert list(k.primal.program.totals) == [("total", ())]
