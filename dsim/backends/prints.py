@@ -1,6 +1,6 @@
 """How much kernels print: everything, or under a cap the first lines of it, and how many more there are.
 
-A page with a million lines freezes. Not its job: what a line says (`cpu_runtime`).
+A page with a million lines freezes. Not its job: what a line says (`cpu.runtime`).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A kernel as machine code, of which there are at most two variants: see `cpu.py`."""
+"""A kernel as machine code, of which there are at most two variants: see `machine.py`."""
 
 from __future__ import annotations
 

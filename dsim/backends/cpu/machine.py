@@ -5,7 +5,7 @@
     launcher = compile_kernel(kernel).bind({("x", ()): array})
     launcher(0.5)
 
-Machine code is compiled at the first launch that needs it. A kernel has at most two variants: one
+CpuMachine code is compiled at the first launch that needs it. A kernel has at most two variants: one
 that checks only what is unknown, and one, for launches whose arguments break the conditions under
 which the rest is in bounds, that checks that as well.
 """
@@ -25,7 +25,7 @@ from dsim.backends.llvm.kernel import Strides
 from dsim.ir.nodes import Kernel, MemoryKey
 
 
-class Machine(Compiled):
+class CpuMachine(Compiled):
     """A kernel as machine code that can be bound to buffers."""
 
     def bind(self, buffers: Mapping[MemoryKey, np.ndarray]) -> Launcher:
@@ -55,7 +55,7 @@ def compile_kernel(
     threads: bool | int = True,
     deterministic: bool = False,
     facts: Effects | None = None,
-) -> Machine:
+) -> CpuMachine:
     """Prepares `kernel`, which has no `Derive` and no `Call` nodes, for this processor.
 
     Parameters
@@ -75,4 +75,4 @@ def compile_kernel(
         The analysis's facts about this very kernel, where they are at hand.
     """
     count = thread_count() if threads is True else max(1, int(threads))
-    return Machine(kernel, bounds, dict(strides or {}), count, deterministic, facts)
+    return CpuMachine(kernel, bounds, dict(strides or {}), count, deterministic, facts)

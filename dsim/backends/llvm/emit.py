@@ -1,6 +1,6 @@
 """From a kernel to LLVM IR, whole: the emitter's front door.
 
-The emitter is one for all targets; what differs goes through `Target`. Reading order: `llvm_text`,
+The emitter is one for all targets; what differs goes through `Target`. Reading order: `text`,
 `arithmetic/primitives` (expressions), `writer` and `memory`, `loops`, `statements`,
 `kernel` (tasks), `parallel`.
 """

@@ -3,7 +3,7 @@
 A journal is four words on the stack: where its entries are, how many there are, for how many there is
 room, and how many there were at the newest mark. Each function makes the journals in it once, so that a loop
 which opens one in every trip uses the same room again. What they take is counted against the limit of private
-buffers. Before a long one grows, what no mark stands between is put together (`llvm_forgetting`).
+buffers. Before a long one grows, what no mark stands between is put together (`forgetting.py`).
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from dsim.diagnostics.render import printable
 from dsim.runtime.checking.replays import Recorder, undone
 from dsim.runtime.fields.fields import Field
 from dsim.runtime.inspection import revisit
-from dsim.runtime.recording.record import Record
+from dsim.runtime.recording.record import TapeRecord
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -132,7 +132,7 @@ def _on_any_page(axes: Any, legend: Any) -> None:
     axes.spines[:].set_color(_DARK)
 
 
-def check_tape(record: Record, recorder: Recorder, fields: Sequence[Field]) -> GradientCheck:
+def check_tape(record: TapeRecord, recorder: Recorder, fields: Sequence[Field]) -> GradientCheck:
     """Compares the gradients that a tape has found with differences; what it recorded is launched revisit.
 
     Raises

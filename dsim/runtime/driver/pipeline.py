@@ -17,8 +17,7 @@ from dsim.analysis.decisions import counts_places
 from dsim.analysis.effects import effects
 from dsim.analysis.independence import loop_independence
 from dsim.autodiff import compares_final_values, expand
-from dsim.backends.cpu.machine import Machine as CpuMachine
-from dsim.backends.cpu.machine import compile_kernel
+from dsim.backends.cpu.machine import CpuMachine, compile_kernel
 from dsim.backends.cpu.runtime import thread_count
 from dsim.backends.faults import Fault
 from dsim.backends.llvm.parallel.plans import MOST_CHUNKS

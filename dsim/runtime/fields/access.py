@@ -219,9 +219,9 @@ def fitting_number(field: Numbers, value: Any) -> Any:
         return scalar(field.dtype, value)
     except (TypeError, ValueError, OverflowError) as wrong:
         if isinstance(wrong, OverflowError) and field.dtype.is_integer:
-            wrapped = _wrapped(int(value), field.dtype)
-            _say_wraps(field, f"{value} does not fit into {field.dtype}: it becomes {wrapped}")
-            return wrapped
+            kept = host_numbers.wrapped(int(value), field.dtype.numpy)
+            _say_wraps(field, f"{value} does not fit into {field.dtype}: it becomes {kept}")
+            return kept
         raise LaunchTypeError(Diagnostic("type", f"{field.quoted} holds {field.dtype}: {wrong}")) from None
 
 
@@ -248,12 +248,6 @@ def scalar(dtype: ScalarType, value: Any) -> Any:
     if not low <= whole <= high:
         raise OverflowError(f"{whole} is outside {low} … {high}")
     return whole
-
-
-def _wrapped(whole: int, dtype: ScalarType) -> int:
-    """What a machine keeps of an integer: its lowest bits."""
-    low, _ = integer_limits(dtype)
-    return (whole - low) % (1 << dtype.bits) + low
 
 
 def _say_wraps(field: Numbers, message: str) -> None:

@@ -61,6 +61,12 @@ def say_wraps(given: Iterable[Any], kept: np.ndarray) -> None:
             return
 
 
+def wrapped(whole: int, dtype: np.dtype) -> int:
+    """What a machine keeps of an integer: its lowest bits."""
+    lowest = int(np.iinfo(dtype).min)
+    return (whole - lowest) % (1 << 8 * dtype.itemsize) + lowest
+
+
 def _refuse_infinite(values: Any, dtype: np.dtype) -> None:
     """Refuses NaN and infinities where integers are wanted."""
     for number in np.array(values, dtype=object).ravel().tolist():
@@ -72,9 +78,7 @@ def _refuse_infinite(values: Any, dtype: np.dtype) -> None:
 def _wrapped(values: Any, dtype: np.dtype) -> np.ndarray:
     given = np.array(values, dtype=object)
     numbers = given.ravel().tolist()
-    lowest = int(np.iinfo(dtype).min)
-    kept = [(int(n) - lowest) % (1 << 8 * dtype.itemsize) + lowest for n in numbers]
-    made = np.array(kept, dtype).reshape(given.shape)
+    made = np.array([wrapped(int(n), dtype) for n in numbers], dtype).reshape(given.shape)
     say_wraps(numbers, made)
     return made
 

@@ -10,7 +10,7 @@ from dsim.runtime.state import turns
 from dsim.runtime.state.notices import warn
 
 
-class Derivative(Protocol):
+class Companion(Protocol):
     """What is asked of a field that is a gradient or tangent."""
 
     cleared: int
@@ -21,7 +21,7 @@ class Derivative(Protocol):
         ...
 
 
-def say_cleared(field: Derivative) -> None:
+def say_cleared(field: Companion) -> None:
     """Warns, once, that another thread or task has set `field` to 0, if that is so."""
     if not turns.own(field.cleared):
         field.cleared = turns.current()
@@ -32,7 +32,7 @@ def say_cleared(field: Derivative) -> None:
         warn([Diagnostic("overtaken", message, caller(), help=advice)])
 
 
-def say_written(field: Derivative) -> None:
+def say_written(field: Companion) -> None:
     """Warns that another thread or task has written to `field` since it was computed here."""
     message = f"{field.quoted} is what another thread or task has written since the block here ended"
     advice = "give each thread its own fields, or read it before another one may use them"

@@ -18,7 +18,7 @@ from dsim.runtime.fields.fields import Field
 from dsim.runtime.launching.forms import Form
 from dsim.runtime.launching.interval_sets import number
 from dsim.runtime.recording.entries import Call, Custom, Entry
-from dsim.runtime.recording.record import Record
+from dsim.runtime.recording.record import TapeRecord
 from dsim.runtime.recording.saved_values import Saved
 
 _LONGEST = 60  # characters of arguments in short
@@ -109,7 +109,7 @@ class Calls(Sequence[RecordedCall]):
         kernel that overwrites what its own adjoint reads may be recorded in several parts.
     """
 
-    def __init__(self, record: Record) -> None:
+    def __init__(self, record: TapeRecord) -> None:
         self._record = record
         self._facts: dict[Any, Facts] = {}
         self.starts = _starts(record.entries)

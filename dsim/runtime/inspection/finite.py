@@ -23,7 +23,7 @@ from dsim.runtime.launching.forms import AdjointForm, Form
 from dsim.runtime.launching.interval_sets import Box, number
 from dsim.runtime.launching.shown import Born
 from dsim.runtime.recording.entries import Call, Entry
-from dsim.runtime.recording.record import Record
+from dsim.runtime.recording.record import TapeRecord
 from dsim.runtime.recording.sweep import Plan
 
 _FORWARD = "look for a division by 0, a `log` or `sqrt` of what is not positive, a step that is too large"
@@ -67,8 +67,8 @@ class Finder:
         From `after` and `leaving`.
     """
 
-    def __init__(self, record: Record) -> None:
-        self._record: Record = weakref.proxy(record)  # which owns this one
+    def __init__(self, record: TapeRecord) -> None:
+        self._record: TapeRecord = weakref.proxy(record)  # which owns this one
         self.found: NotFinite | None = None
         self._known: set[Field] = set()
         self._before: set[Field] = set()  # fields that had such numbers before they were first touched

@@ -22,13 +22,13 @@ from dsim.runtime.recording import write_history
 from dsim.runtime.recording.claims import needed, refuse_needed
 from dsim.runtime.recording.entries import Call, Custom
 from dsim.runtime.recording.profile import Profile
-from dsim.runtime.recording.record import Record
+from dsim.runtime.recording.record import TapeRecord
 from dsim.runtime.recording.sweep import Observer, Plan, Sweep
 from dsim.runtime.state import turns
 from dsim.runtime.state.stack import opened
 
 
-def backward(tape: Record, seed: float) -> None:
+def backward(tape: TapeRecord, seed: float) -> None:
     """Runs the adjoints again, from `seed` as the loss's adjoint, and leaves the gradients.
 
     They take the place of those that are there, or with ``clear_gradients=False`` are added.
@@ -53,7 +53,7 @@ def backward(tape: Record, seed: float) -> None:
             tape.set_all(bar, 0.0)
 
 
-def profile(tape: Record) -> None:
+def profile(tape: TapeRecord) -> None:
     """Measures each call on the way back."""
     made = tape.profiled or Profile(Calls(tape).starts, [])
     with swept(tape, (Profiler(made, Calls(tape)),)) as plan:
@@ -62,7 +62,7 @@ def profile(tape: Record) -> None:
     tape.profiled = made
 
 
-def gradient(tape: Record, field: Field, after: int | RecordedCall | None) -> np.ndarray:
+def gradient(tape: TapeRecord, field: Field, after: int | RecordedCall | None) -> np.ndarray:
     """The gradient by the values that `field` had after a call."""
     if not isinstance(field, Field):
         message = f"the gradient is taken by a field, not by {kind_of(field)}"
@@ -82,7 +82,7 @@ def gradient(tape: Record, field: Field, after: int | RecordedCall | None) -> np
         return bar.require_memory().astype(field.dtype.numpy)
 
 
-def _number(tape: Record, after: int | RecordedCall) -> int:
+def _number(tape: TapeRecord, after: int | RecordedCall) -> int:
     number = after.index if isinstance(after, RecordedCall) else after
     calls = len(Calls(tape))
     if not -calls <= number < calls:
@@ -91,7 +91,7 @@ def _number(tape: Record, after: int | RecordedCall) -> int:
     return number % calls
 
 
-def _active(tape: Record, field: Field, before: int) -> bool:
+def _active(tape: TapeRecord, field: Field, before: int) -> bool:
     """Whether one of the first calls wrote values to `field` that depend on something with a gradient.
 
     What a kernel wrote earlier counted as constant.
@@ -101,7 +101,7 @@ def _active(tape: Record, field: Field, before: int) -> bool:
 
 
 @contextmanager
-def swept(tape: Record, observers: Sequence[Observer] = (), to: int = 0) -> Iterator[Plan | None]:
+def swept(tape: TapeRecord, observers: Sequence[Observer] = (), to: int = 0) -> Iterator[Plan | None]:
     """Adjoints as they are when the sweep has come down to call number `to`; None if all are zero.
 
     After the block everything is as it was, gradients too.
@@ -147,7 +147,7 @@ def _zero(plan: Plan) -> None:
 # -- whether it can be done
 
 
-def _check(tape: Record) -> None:
+def _check(tape: TapeRecord) -> None:
     """Refuses what would give another gradient than that of the block."""
     tape.loss.require()  # or it was dropped since
     problem = _problem(tape)
@@ -164,7 +164,7 @@ def _check(tape: Record) -> None:
         raise GradientError(_changed(*found))
 
 
-def _problem(tape: Record) -> tuple[str, str] | None:
+def _problem(tape: TapeRecord) -> tuple[str, str] | None:
     if tape.ended is None:
         return "the block of this tape has not come to its end", "leave the `with` block first"
     if tape.outer is not None:
@@ -180,7 +180,7 @@ def _problem(tape: Record) -> tuple[str, str] | None:
     return None
 
 
-def _needed(tape: Record) -> Iterator[Field]:
+def _needed(tape: TapeRecord) -> Iterator[Field]:
     """The fields whose values the adjoints read."""
     for a in _distinct(tape):
         yield from a.reads.fields
@@ -189,7 +189,7 @@ def _needed(tape: Record) -> Iterator[Field]:
             yield from entry.fields()
 
 
-def _adjoints(tape: Record) -> frozenset[Form]:
+def _adjoints(tape: TapeRecord) -> frozenset[Form]:
     """The adjoints, which may write values again that the primal wrote, and take them back."""
     label = Sweep(tape).plan.label
     distinct = _distinct(tape)
@@ -197,7 +197,7 @@ def _adjoints(tape: Record) -> frozenset[Form]:
     return frozenset(a.form for a in (*distinct, *other))
 
 
-def _distinct(tape: Record) -> dict[AdjointForm, None]:
+def _distinct(tape: TapeRecord) -> dict[AdjointForm, None]:
     adjoints = (e.adjoint for e in tape.entries if isinstance(e, Call))
     return dict.fromkeys(a for a in adjoints if a is not None)
 

@@ -12,7 +12,7 @@ from dsim.diagnostics.render import printable
 from dsim.runtime.inspection import calls, folding
 from dsim.runtime.inspection.calls import Calls, Facts
 from dsim.runtime.inspection.folding import Item, Repeat
-from dsim.runtime.recording.record import Record
+from dsim.runtime.recording.record import TapeRecord
 
 _MOST = 100  # lines of a text
 
@@ -46,7 +46,7 @@ class Line:
     saved_bytes: int
 
 
-def lines(record: Record) -> list[Line]:
+def lines(record: TapeRecord) -> list[Line]:
     """All calls of a tape, repeats folded."""
     recorded = Calls(record)
     sequence, first = recorded.kinds()
@@ -91,7 +91,7 @@ def _overwrites(recorded: Calls, numbers: np.ndarray) -> tuple[str, ...]:
 # -- as text
 
 
-def text(record: Record) -> str:
+def text(record: TapeRecord) -> str:
     """The table as plain text."""
     count = len(Calls(record))
     saved = f", {record.saved_bytes:,} bytes saved" if record.saved_bytes else ""
@@ -114,7 +114,7 @@ def text(record: Record) -> str:
 NUMBERS = frozenset({"call", "saved", "forward", "backward", "line"})
 
 
-def columns(record: Record, shown: Sequence[Line]) -> Iterator[list[str]]:
+def columns(record: TapeRecord, shown: Sequence[Line]) -> Iterator[list[str]]:
     """The columns of the table, each with its head."""
     yield ["call", *(f"{line.calls[0]:,}" for line in shown)]
     yield ["", *_brackets(shown)]

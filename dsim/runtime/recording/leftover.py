@@ -17,7 +17,7 @@ from dsim.runtime.launching.interval_sets import Box, joined, meet, outside
 from dsim.runtime.launching.shadow_arrays import Mirror
 from dsim.runtime.recording import write_history
 from dsim.runtime.recording.entries import Call
-from dsim.runtime.recording.record import Record
+from dsim.runtime.recording.record import TapeRecord
 from dsim.runtime.recording.unreached import leading
 from dsim.runtime.state.notices import warn
 from dsim.runtime.state.write_clock import CLOCK
@@ -25,7 +25,7 @@ from dsim.runtime.state.write_clock import CLOCK
 _MOST_BOXES = 64  # of one field, before a program counts as one that goes on from its state
 
 
-def look(tape: Record, launched: Collection[Form], sums: dict[Field, Accumulate]) -> list[Diagnostic]:
+def look(tape: TapeRecord, launched: Collection[Form], sums: dict[Field, Accumulate]) -> list[Diagnostic]:
     """What there is to say of those of `sums` that still hold what an earlier tape has added.
 
     It is asked before the tape goes backwards, which writes to fields. In its block the forms `launched` were
@@ -37,7 +37,7 @@ def look(tape: Record, launched: Collection[Form], sums: dict[Field, Accumulate]
     return [_diagnostic(f, sums[f].origin.span) for f in asked if _is_left(tape, launched, f, sums)]
 
 
-def note(tape: Record, sums: Iterable[Field], said: Iterable[Diagnostic]) -> None:
+def note(tape: TapeRecord, sums: Iterable[Field], said: Iterable[Diagnostic]) -> None:
     """Notes what `tape`, which has gone backwards, has added to; and warns of what is to be `said`."""
     asked = [f for f in sums if f.summed is not None]
     if asked and _counts(tape):
@@ -47,14 +47,14 @@ def note(tape: Record, sums: Iterable[Field], said: Iterable[Diagnostic]) -> Non
     warn(said)
 
 
-def _counts(tape: Record) -> bool:
+def _counts(tape: TapeRecord) -> bool:
     """Whether what `tape` leaves stays, and all that it does can be seen."""
     return (
         tape.outer is None and not write_history.trying() and all(isinstance(e, Call) for e in tape.entries)
     )
 
 
-def _is_left(tape: Record, launched: Collection[Form], field: Field, sums: Collection[Field]) -> bool:
+def _is_left(tape: TapeRecord, launched: Collection[Form], field: Field, sums: Collection[Field]) -> bool:
     """Whether `field` holds what an earlier tape has left in it, by mistake; it is settled once."""
     before = field.summed
     if before is None or field.changed >= before or isinstance(field, Mirror):
@@ -71,7 +71,7 @@ def _stored(field: Field, since: int) -> bool:
     return any(Store in form.touching[field] for form in ran)
 
 
-def _goes_on(tape: Record, launched: Collection[Form], before: int, sums: Collection[Field]) -> bool:
+def _goes_on(tape: TapeRecord, launched: Collection[Form], before: int, sums: Collection[Field]) -> bool:
     """Whether the calls work on what those of the last tape have left, in a field that they write again."""
     calls = [e for e in tape.entries if isinstance(e, Call)]
     instead = (c.adjoint.launched for c in calls if c.adjoint is not None)

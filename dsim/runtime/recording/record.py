@@ -14,7 +14,7 @@ from dsim.runtime.recording.profile import Profile
 from dsim.runtime.recording.saved_values import Vault
 
 
-class Record(Context):
+class TapeRecord(Context):
     """A context that has recorded calls.
 
     Attributes
@@ -63,6 +63,6 @@ class Record(Context):
         """Lets the tapes around know that the gradients of `fields` are this one's result."""
         context = self.outer
         while context is not None:
-            if isinstance(context, Record):
+            if isinstance(context, TapeRecord):
                 context.inner_results.update(f.companion((*f.derivative, "bar")) for f in fields)
             context = context.outer

@@ -19,7 +19,7 @@ from dsim.runtime.launching.contexts import Context
 from dsim.runtime.launching.forms import AdjointForm
 from dsim.runtime.recording import zeros
 from dsim.runtime.recording.entries import Call, Custom, Entry
-from dsim.runtime.recording.record import Record
+from dsim.runtime.recording.record import TapeRecord
 from dsim.runtime.recording.saved_values import Saved
 from dsim.runtime.state import turns
 from dsim.runtime.state.notices import warn
@@ -86,7 +86,7 @@ class Sweep:
         They look at every step, one after the other.
     """
 
-    def __init__(self, record: Record, seed: float = 1.0, observers: Sequence[Observer] = ()) -> None:
+    def __init__(self, record: TapeRecord, seed: float = 1.0, observers: Sequence[Observer] = ()) -> None:
         self._record = record
         self._seed = seed
         self._observers = observers

@@ -9,14 +9,14 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from dsim.runtime.launching.forms import FORMS, Form
-from dsim.runtime.recording.record import Record
+from dsim.runtime.recording.record import TapeRecord
 from dsim.runtime.state.registry import Registry
 from dsim.runtime.state.write_clock import CLOCK, note_ran
 
 _OPEN: list[Trial] = []
 
 
-def ended(tape: Record) -> int:
+def ended(tape: TapeRecord) -> int:
     """Notes that the block of `tape` has come to its end, and gives the time of that."""
     for trial in tuple(_OPEN):
         trial.tapes.add(tape)
@@ -36,12 +36,12 @@ class Trial:
 
     Attributes
     ----------
-    tapes : Registry of Record
+    tapes : Registry of TapeRecord
         Those that ended since.
     """
 
     def __init__(self) -> None:
-        self.tapes: Registry[Record] = Registry()
+        self.tapes: Registry[TapeRecord] = Registry()
         self._ran = {form: form.ran for form in FORMS}
         self._begin = CLOCK.tick()
         _OPEN.append(self)

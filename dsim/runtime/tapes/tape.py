@@ -31,7 +31,7 @@ from dsim.runtime.recording import cut_messages, leftover, overwrite_messages, w
 from dsim.runtime.recording.claims import claim, clear_foreign, needed, refuse_needed
 from dsim.runtime.recording.entries import Call, Custom
 from dsim.runtime.recording.profile import Profile
-from dsim.runtime.recording.record import Record
+from dsim.runtime.recording.record import TapeRecord
 from dsim.runtime.recording.save_policy import Keeper, Watched
 from dsim.runtime.recording.saved_values import Report
 from dsim.runtime.recording.sweep import Observer, Sweep
@@ -39,7 +39,7 @@ from dsim.runtime.state.notices import warn
 from dsim.runtime.state.stack import opened
 
 
-class Tape(Record):
+class Tape(TapeRecord):
     """Records launches, and at its end puts the gradient of `loss` into the fields' `.grad`.
 
     Parameters
@@ -398,7 +398,7 @@ class Tape(Record):
     def _inside_another(self) -> bool:
         """Whether a tape further out will differentiate this one's backward pass."""
         context = self.outer
-        while context is not None and not isinstance(context, Record):
+        while context is not None and not isinstance(context, TapeRecord):
             context = context.outer
         return context is not None
 
