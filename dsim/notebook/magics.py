@@ -11,7 +11,7 @@ from IPython.core.magic import Magics, cell_magic, line_magic, magics_class, no_
 from dsim.backends.prints import PRINTS
 from dsim.notebook.cell.cells import cell_of, from_cell, header_of
 from dsim.notebook.cell.options import usage
-from dsim.notebook.cell.request import made, request
+from dsim.notebook.cell.request import defined, request
 from dsim.notebook.forms.errors import reported
 from dsim.notebook.forms.living import Living
 from dsim.notebook.forms.showing import bundle, publish, tape_bundle
@@ -50,7 +50,7 @@ class KernelMagics(Magics):
         this = cell_of(self.shell, line, cell)
         head = header_of(this)
         with reported(this, self.shell) as state:
-            with made(this, head, self.shell) as (kernels, funcs):
+            with defined(this, head, self.shell) as (kernels, funcs):
                 if not kernels:
                     publish(bundle(funcs_report(this, funcs)))
                     return

@@ -31,7 +31,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class CellRequest:
     """Kernels of a cell, and what to do with the last one.
 
     Attributes
@@ -55,7 +55,7 @@ class Request:
         return self.kernels[-1]
 
 
-class Made(NamedTuple):
+class CellDefinitions(NamedTuple):
     """What a cell defines: kernels, of which only a cell of funcs has none, and the names of its funcs."""
 
     kernels: tuple[Kernel, ...]
@@ -63,14 +63,14 @@ class Made(NamedTuple):
 
 
 @contextmanager
-def made(cell: Cell, head: Header, shell: Any) -> Iterator[Made]:
+def defined(cell: Cell, head: Header, shell: Any) -> Iterator[CellDefinitions]:
     """Puts what the cell defines into the notebook; after an exception it is as before."""
     namespace: dict[str, Any] = shell.user_ns
     if head.name is not None:
         found = {head.name: decorator(body_function(cell, head, shell))}
         with _restored(namespace, [head.name]):
             namespace.update(found)
-            yield Made(tuple(found.values()), ())
+            yield CellDefinitions(tuple(found.values()), ())
         return
     tree, names, plain = definitions(cell, shell)
     with _restored(namespace, names):
@@ -80,7 +80,7 @@ def made(cell: Cell, head: Header, shell: Any) -> Iterator[Made]:
         funcs = tuple(n for n in dict.fromkeys(names) if is_function(namespace[n]))
         if not kernels:
             _refuse_without(cell, head, funcs)
-        yield Made(kernels, funcs)
+        yield CellDefinitions(kernels, funcs)
 
 
 def _refuse_without(cell: Cell, head: Header, funcs: tuple[str, ...]) -> None:
@@ -106,7 +106,7 @@ def _restored(namespace: dict[str, Any], names: list[str]) -> Iterator[None]:
         raise
 
 
-def request(kernels: tuple[Kernel, ...], options: Options, namespace: Mapping[str, Any]) -> Request:
+def request(kernels: tuple[Kernel, ...], options: Options, namespace: Mapping[str, Any]) -> CellRequest:
     """The kernels with the names in `options` looked up.
 
     Raises
@@ -128,7 +128,7 @@ def request(kernels: tuple[Kernel, ...], options: Options, namespace: Mapping[st
         if not f.dtype.is_float:
             raise UsageError(f"--forward {name}: {name} holds {f.dtype}, and integers have no tangent")
     args = arguments(kernels[-1], namespace) if options.runs else ()
-    return Request(kernels, options, loss, wrt, forward, args)
+    return CellRequest(kernels, options, loss, wrt, forward, args)
 
 
 def _fields(names: Iterable[str], option: str, namespace: Mapping[str, Any]) -> dict[str, Field]:

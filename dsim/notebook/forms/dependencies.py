@@ -21,7 +21,7 @@ from dsim.frontend.source.captures import MISSING, changed, is_host_matrix, is_h
 from dsim.frontend.source.struct_types import StructType
 from dsim.frontend.values.types import ArrayType, MatrixType, Template
 from dsim.notebook.cell.cells import Cell, read_at_once
-from dsim.notebook.cell.request import Request, borrowed, kept, leads_to
+from dsim.notebook.cell.request import CellRequest, borrowed, kept, leads_to
 from dsim.notebook.report.places import harmless
 from dsim.runtime.fields.fields import Field
 from dsim.runtime.fields.struct_fields import StructField
@@ -166,13 +166,13 @@ class Dependencies:
     ----------
     cell : Cell
         That made the kernels.
-    asked : Request
+    asked : CellRequest
         What the cell asked for; it has been compiled.
     namespace : mapping of str to object
         The names of the notebook.
     """
 
-    def __init__(self, cell: Cell, asked: Request, namespace: Mapping[str, Any]) -> None:
+    def __init__(self, cell: Cell, asked: CellRequest, namespace: Mapping[str, Any]) -> None:
         kernels = {n: k for k in asked.kernels if namespace.get(n := k.__name__) is k}
         self._kernels = [_object(name, k, _reader(name, namespace)) for name, k in kernels.items()]
         self._others: dict[str, Dependency] = {}
@@ -203,7 +203,7 @@ def _reader(name: str, namespace: Mapping[str, Any]) -> Callable[[], Any]:
     return lambda: leads_to(name, namespace)
 
 
-def _captured(asked: Request) -> Iterator[Dependency]:
+def _captured(asked: CellRequest) -> Iterator[Dependency]:
     """What is compiled into the kernels; the last one is what ran, on arguments that it may depend on."""
     for k in asked.kernels:
         ran = k is asked.kernel and asked.options.runs
@@ -241,7 +241,7 @@ def _known_to_all(value: object) -> bool:
     return callable(value) and isinstance(named, str) and named.split(".")[0] in ("builtins", "dsim")
 
 
-def _named(asked: Request, namespace: Mapping[str, Any]) -> Iterator[Dependency]:
+def _named(asked: CellRequest, namespace: Mapping[str, Any]) -> Iterator[Dependency]:
     """What the options, and parameters without a default, take from the notebook."""
     options = asked.options
     names = [*((options.loss,) if options.loss else ()), *options.wrt, *options.forward]

@@ -14,7 +14,7 @@ from typing import Any
 
 from dsim.notebook.forms.colours import Pieces, pieces
 from dsim.notebook.report.places import harmless
-from dsim.notebook.report.reading import (
+from dsim.notebook.report.report_view import (
     Report,
     by_line,
     ends,

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from dsim.notebook.report.places import harmless
-from dsim.notebook.report.reading import (
+from dsim.notebook.report.report_view import (
     Report,
     by_line,
     ends,

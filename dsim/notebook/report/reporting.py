@@ -9,9 +9,10 @@ from IPython.core.error import UsageError
 
 from dsim.diagnostics import Diagnostic, GradientError
 from dsim.notebook.cell.cells import Cell, from_cell
-from dsim.notebook.cell.request import Request
-from dsim.notebook.report import births, kinks, unused, watched
+from dsim.notebook.cell.request import CellRequest
+from dsim.notebook.report import kinks, unused, watched
 from dsim.notebook.report.listings import listings
+from dsim.notebook.report.nonfinite_origin import NonfiniteOrigins
 from dsim.notebook.report.places import Json, Places
 from dsim.notebook.report.report import empty, finished
 from dsim.notebook.report.summary import Summary
@@ -26,7 +27,7 @@ from dsim.runtime.state.notices import overheard
 
 
 @dataclass
-class Compiled:
+class CompiledCell:
     """What compiling a cell's kernels gave.
 
     Attributes
@@ -47,7 +48,7 @@ class Compiled:
         return list(self.forms.values())[-1]
 
 
-def compile_cell(asked: Request) -> Compiled:
+def compile_cell(asked: CellRequest) -> CompiledCell:
     """Compiles all kernels of a cell, the last one also for its run.
 
     Raises
@@ -55,7 +56,7 @@ def compile_cell(asked: Request) -> Compiled:
     CompilationError
         When one of them cannot be compiled.
     """
-    begin, made = time.perf_counter(), Compiled()
+    begin, made = time.perf_counter(), CompiledCell()
     with overheard() as heard:
         for k in asked.kernels:
             last = k is asked.kernel
@@ -68,7 +69,7 @@ def compile_cell(asked: Request) -> Compiled:
     return made
 
 
-def _compiled(kernel: Kernel, asked: Request | None) -> Form | None:
+def _compiled(kernel: Kernel, asked: CellRequest | None) -> Form | None:
     if not kernel.generic:
         return kernel.primal
     if asked is None or not asked.options.runs:
@@ -99,7 +100,7 @@ class ReportRun:
         How its gradient compares with differences, if that was asked for.
     """
 
-    def __init__(self, cell: Cell, asked: Request, compiled: Compiled, begin: float) -> None:
+    def __init__(self, cell: Cell, asked: CellRequest, compiled: CompiledCell, begin: float) -> None:
         self._begin = begin
         self.cell, self.asked = cell, asked
         self.places = Places(cell)
@@ -107,7 +108,7 @@ class ReportRun:
         self._found = list(compiled.found)
         self._summary = Summary(asked.kernel.__name__, tuple(compiled.forms))
         self._probe: watched.Probe | None = None
-        self._not_finite = runs.NotFinite({}, {}, {})
+        self._not_finite = runs.NonfiniteCounts({}, {}, {})
         self.tape, self.recorded, self.check = "", None, None
         self._times = self.report["timings"]
         self._times["compile_s"] = compiled.seconds
@@ -165,13 +166,15 @@ class ReportRun:
         ) as error:  # the run succeeded: lines that cannot be looked into are no reason to fail
             self._probe, self._found = None, [*self._found, *error.diagnostics]
             return
-        self._found += [*self._births(seen, self._probe), *kinks.told(seen.kinks, asked.options.loss)]
+        self._found += self._nonfinite_origins(seen, self._probe)
+        self._found += kinks.told(seen.kinks, asked.options.loss)
         self._times["lines_s"] = time.perf_counter() - begin
 
-    def _births(self, seen: watched.Seen, probe: watched.Probe) -> list[Diagnostic]:
+    def _nonfinite_origins(self, seen: watched.Observation, probe: watched.Probe) -> list[Diagnostic]:
         """Where numbers that are not finite come from, and where such gradients end."""
-        made = births.Births(self.cell, seen, self._not_finite, self.asked.options.loss, probe.born)
-        return [*made.told(), *made.ended()]
+        loss = self.asked.options.loss
+        origins = NonfiniteOrigins(self.cell, seen, self._not_finite, loss, probe.born)
+        return [*origins.told(), *origins.ended()]
 
     def _taped(self, form: Form, loss: Field, what: runs.Touched) -> None:
         asked = self.asked
@@ -198,7 +201,7 @@ class ReportRun:
 
     # -- looking into an iteration
 
-    def _look(self, at: tuple[int, ...] | None, trip: int | None = None) -> watched.Seen:
+    def _look(self, at: tuple[int, ...] | None, trip: int | None = None) -> watched.Observation:
         assert self._probe is not None
         seen = self._probe.look(at, trip)
         _refuse_outside(at, seen)
@@ -221,7 +224,7 @@ def _with_gradient(form: Form, loss: Field) -> dict[str, Field]:
     return {f.name: f for f in found}
 
 
-def _refuse_outside(at: tuple[int, ...] | None, seen: watched.Seen) -> None:
+def _refuse_outside(at: tuple[int, ...] | None, seen: watched.Observation) -> None:
     if at is None:
         return
     asked = ",".join(map(str, at))

@@ -32,7 +32,7 @@ _LONGEST_NAME = 24  # characters of what a line assigns, at its end
 
 
 @dataclass(frozen=True)
-class Seen:
+class Observation:
     """One look at a kernel: what its lines assigned, the loops, and which iteration it was."""
 
     results: tuple[Watched, ...]
@@ -70,7 +70,7 @@ class Probe:
         self._then = state.Snapshot(self._what)
         self._guess = _expected(form)
 
-    def look(self, probe: tuple[int, ...] | None = None, trip: int | None = None) -> Seen:
+    def look(self, probe: tuple[int, ...] | None = None, trip: int | None = None) -> Observation:
         """What there is to see in an iteration; of itself in one that reaches as many lines as possible."""
         if probe is None:
             return self._look_around(trip)
@@ -80,7 +80,7 @@ class Probe:
             return self.look(probe)
         return seen
 
-    def _look_around(self, trip: int | None) -> Seen:
+    def _look_around(self, trip: int | None) -> Observation:
         """Looks into the first iteration; if there are lines that run only in others, into one of these."""
         self._run(self._guess, trip)
         results, loops = self._watching.results(), self._watching.loops
@@ -122,9 +122,9 @@ class Probe:
         seeds = [np.ones(f.full_shape) if f.full_shape else 1.0 for f in self._params]
         return ForwardMode(param=list(self._params), seed=seeds)
 
-    def _seen(self, probe: tuple[int, ...] | None, trip: int | None) -> Seen:
+    def _seen(self, probe: tuple[int, ...] | None, trip: int | None) -> Observation:
         w = self._watching
-        return Seen(tuple(w.results()), tuple(w.loops), probe, trip, tuple(w.kinked()))
+        return Observation(tuple(w.results()), tuple(w.loops), probe, trip, tuple(w.kinked()))
 
 
 def _first(loops: Sequence[tuple[str, int, int]]) -> tuple[int, ...]:
@@ -158,7 +158,7 @@ def _ends(s: For) -> tuple[int, int]:
 # ------------------------------------------------------------------ as JSON
 
 
-def heat(seen: Seen, loss: str, places: Places) -> Json:
+def heat(seen: Observation, loss: str, places: Places) -> Json:
     """How strongly the loss reacts to what each line computes, on a log scale."""
     squares: dict[int, list[float]] = {}
     for w in seen.results:
@@ -180,7 +180,7 @@ def _level(adjoint: float | str, low: float, high: float) -> float:
     return round(min(max(level, 0.0), 1.0), 3)
 
 
-def probe(seen: Seen, kernel: str, loss: str | None, places: Places) -> Json:
+def probe(seen: Observation, kernel: str, loss: str | None, places: Places) -> Json:
     """The values and gradients of what the lines assigned in one iteration."""
     indices = [
         {"name": name, "value": at, "low": low, "high": high}

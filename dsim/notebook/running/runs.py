@@ -21,7 +21,7 @@ Touched = Sequence[Field | np.ndarray]
 
 
 @dataclass(frozen=True)
-class NotFinite:
+class NonfiniteCounts:
     """Numbers of fields that are not finite.
 
     Attributes
@@ -54,14 +54,14 @@ class Ran:
         The loss.
     gradients : dict of Field to ndarray
         Of the fields that were asked for.
-    not_finite : NotFinite
+    not_finite : NonfiniteCounts
         Numbers that are not.
     """
 
     tape: Tape
     value: float
     gradients: dict[str, np.ndarray]
-    not_finite: NotFinite
+    not_finite: NonfiniteCounts
     launch_s: float = 0.0
     gradient_s: float = 0.0
 
@@ -86,11 +86,13 @@ def taped(kernel: Kernel, args: Sequence[Any], loss: Field, wrt: Mapping[str, Fi
     profile = tape.profile()
     profile.timed = False  # nobody asked: elsewhere than among its timings, a report is the same in each run
     gradients = {name: np.array(f.grad.require_memory()) for name, f in wrt.items()}
-    found = NotFinite(before, after, _of_derivatives({f.name: f.grad for f in _floats(what) if f.needs_grad}))
+    found = NonfiniteCounts(
+        before, after, _of_derivatives({f.name: f.grad for f in _floats(what) if f.needs_grad})
+    )
     return Ran(tape, value, gradients, found, launched - begin, float(np.nansum(profile.backward_seconds)))
 
 
-def plain(kernel: Kernel, args: Sequence[Any], what: Touched) -> tuple[float, NotFinite]:
+def plain(kernel: Kernel, args: Sequence[Any], what: Touched) -> tuple[float, NonfiniteCounts]:
     """Launches `kernel` without derivatives; gives how long that took, too."""
     before = _not_finite(what)
     with state.kept(what):
@@ -98,7 +100,7 @@ def plain(kernel: Kernel, args: Sequence[Any], what: Touched) -> tuple[float, No
         kernel(*args)
         seconds = time.perf_counter() - begin
         heard()
-        return seconds, NotFinite(before, _not_finite(what), {})
+        return seconds, NonfiniteCounts(before, _not_finite(what), {})
 
 
 def _floats(what: Touched) -> list[Field]:
@@ -120,7 +122,7 @@ def _bad(f: Field) -> int:
 
 def tangents(
     kernel: Kernel, args: Sequence[Any], params: Mapping[str, Field], what: Touched, written: Sequence[Field]
-) -> tuple[dict[str, np.ndarray], NotFinite]:
+) -> tuple[dict[str, np.ndarray], NonfiniteCounts]:
     """The tangents of the fields `written`, along 1 in every number of `params`; they stay in ``.dual``."""
     before = _not_finite(what)
     seeds = [np.ones(f.full_shape) if f.full_shape else 1.0 for f in params.values()]
@@ -130,4 +132,4 @@ def tangents(
         after = _not_finite(what)
     duals = {f.name: f.dual for f in written}
     found = {name: np.array(dual.require_memory()) for name, dual in duals.items()}
-    return found, NotFinite(before, after, _of_derivatives(duals))
+    return found, NonfiniteCounts(before, after, _of_derivatives(duals))

@@ -10,7 +10,7 @@ import numpy as np
 
 from dsim.notebook.tape import svg
 from dsim.notebook.tape.data import thinned
-from dsim.notebook.tape.svg import Mark, Series
+from dsim.notebook.tape.svg import Marker, Series
 from dsim.runtime.inspection.tape_summary import Line
 from dsim.runtime.tapes.tape import Tape
 
@@ -31,7 +31,7 @@ class Chart:
         What is drawn.
     end : int
         The last call.
-    marks : tuple of Mark
+    marks : tuple of Marker
         Calls to point at.
     """
 
@@ -41,9 +41,9 @@ class Chart:
     end: int
     log: bool
     unit: str
-    marks: tuple[Mark, ...]
+    marks: tuple[Marker, ...]
 
-    def svg(self, *more: Mark) -> str:
+    def svg(self, *more: Marker) -> str:
         """The drawing."""
         return svg.chart(self.title, self.series, self.end, self.log, (*self.marks, *more), self.unit)
 
@@ -70,11 +70,11 @@ def charts(tape: Tape, lines: Sequence[Line], times: bool = False) -> Iterator[C
         yield Chart("saved bytes", "bytes saved up to each call", (saved,), end, False, "B", marks)
 
 
-def _marks(tape: Tape) -> tuple[Mark, ...]:
+def _marks(tape: Tape) -> tuple[Marker, ...]:
     what, profile = tape.not_finite, tape.profiled
     call = None if profile is None else profile.first_not_finite
     call = call if what is None else what.call
-    return () if call is None else (Mark(float(call), "not finite", svg.RED),)
+    return () if call is None else (Marker(float(call), "not finite", svg.RED),)
 
 
 Thinning = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]

@@ -69,7 +69,7 @@ class Series:
 
 
 @dataclass(frozen=True)
-class Mark:
+class Marker:
     """A place on the axis of calls to point at."""
 
     x: float
@@ -83,7 +83,7 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 64.0, 120.0, 36.0, 34.0
 
 
 def chart(
-    title: str, series: Sequence[Series], end: int, log: bool, marks: Sequence[Mark] = (), unit: str = ""
+    title: str, series: Sequence[Series], end: int, log: bool, marks: Sequence[Marker] = (), unit: str = ""
 ) -> str:
     """Lines over the calls 0 to `end`, with their names at the right."""
     width, height = 660.0, 190.0
@@ -113,7 +113,7 @@ def chart(
     return picture(width, height, title, parts)
 
 
-def _mark(mark: Mark, x: float, bottom: float, to_left: bool) -> str:
+def _mark(mark: Marker, x: float, bottom: float, to_left: bool) -> str:
     given = {"fill": mark.colour, "font_size": 11, "text_anchor": "end" if to_left else "start"}
     rule = line(x, _TOP, x, bottom, stroke=mark.colour, stroke_dasharray="3 3")
     return rule + text(x - 5 if to_left else x + 5, _TOP - 4, mark.label, **given)

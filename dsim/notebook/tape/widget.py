@@ -11,7 +11,7 @@ from dsim.notebook.tape.charts import Chart, charts
 from dsim.notebook.tape.data import fields_of
 from dsim.notebook.tape.html import STYLE
 from dsim.notebook.tape.score import score
-from dsim.notebook.tape.svg import BLUE, Mark, shown
+from dsim.notebook.tape.svg import BLUE, Marker, shown
 from dsim.runtime.inspection import tape_summary
 from dsim.runtime.inspection.calls import RecordedCall
 from dsim.runtime.tapes.tape import Tape
@@ -97,7 +97,7 @@ class TapeView:
             return
         call = self._tape.calls[self.call.value]
         found = self._charts.get(self.chart.value or "")
-        mark = Mark(float(call.index), call.kernel, BLUE)
+        mark = Marker(float(call.index), call.kernel, BLUE)
         self._picture.value = "" if found is None else f'<div class="dsim-tape">{found.svg(mark)}</div>'
         self._details.value = f'<div class="dsim-tape">{_details(call)}</div>'
 

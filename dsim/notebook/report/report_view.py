@@ -1,4 +1,4 @@
-"""What the forms of a report look up in it: places by their names, what stands at which line."""
+"""A read-only view of a report for its HTML and text forms: names of places, what stands at which line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where numbers that are not finite come from, as far as looks at the lines of a kernel tell."""
+"""Origins of non-finite values: the lines where they first appear, as far as probes of lines tell."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from functools import cached_property
 from dsim.diagnostics import Diagnostic, Label, Span
 from dsim.notebook.cell.cells import Cell, place
 from dsim.notebook.report import figures, kinks
-from dsim.notebook.report.watched import Seen
-from dsim.notebook.running.runs import NotFinite
+from dsim.notebook.report.watched import Observation
+from dsim.notebook.running.runs import NonfiniteCounts
 from dsim.runtime.launching.shown import Born, Watched
 
 _LINES = 20  # of a statement that is looked at
@@ -19,7 +19,7 @@ _STEEP = "a slope is infinite where it is used, as of a root or a norm at 0: add
 _VALUE = "look for a division by 0, a root or logarithm of what is not positive, or an overflow"
 
 
-class Births:
+class NonfiniteOrigins:
     """Says where what is not finite comes from.
 
     A number that nothing uses, as that of a branch which is not taken, is no fault.
@@ -28,9 +28,9 @@ class Births:
     ----------
     cell : Cell
         The cell that is reported about.
-    seen : Seen
+    seen : Observation
         A look at all lines.
-    fields : NotFinite
+    fields : NonfiniteCounts
         What the run left in fields.
     loss : str or None
         What gradients are of; None in forward mode.
@@ -41,8 +41,8 @@ class Births:
     def __init__(
         self,
         cell: Cell,
-        seen: Seen,
-        fields: NotFinite,
+        seen: Observation,
+        fields: NonfiniteCounts,
         loss: str | None,
         look: Callable[[], list[Born]],
     ) -> None:
