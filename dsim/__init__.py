@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from dsim import ad, algorithms, math, tools, types
 from dsim._version import __version__
+from dsim.api import elementary as _elementary
 from dsim.api.absent import absent
 from dsim.api.axes import (
     axes,
@@ -28,6 +29,7 @@ from dsim.api.axes import (
     l,
 )  # fmt: skip
 from dsim.api.bits import bit_shr, raw_div, raw_mod
+from dsim.api.elementary import *  # noqa: F403 (a function of the table is written down once)
 from dsim.api.fields import (
     FieldsBuilder,
     Layout,
@@ -38,11 +40,6 @@ from dsim.api.fields import (
     root,
 )
 from dsim.api.functions import (
-    abs,
-    acos,
-    asin,
-    atan,
-    atan2,
     atomic_add,
     atomic_and,
     atomic_max,
@@ -53,32 +50,15 @@ from dsim.api.functions import (
     atomic_xor,
     bit_cast,
     cast,
-    ceil,
-    cos,
-    cosh,
-    exp,
-    floor,
     frexp,
     grouped,
-    log,
     loop_config,
-    max,
-    min,
     ndrange,
     one,
-    pow,
     randn,
     random,
-    round,
-    rsqrt,
-    select,
-    sin,
-    sinh,
-    sqrt,
     static,
     stop_grad,
-    tan,
-    tanh,
     zero,
 )
 from dsim.api.hints import (
@@ -244,16 +224,11 @@ __all__ = [
     "Vector",
     "VectorNdarray",
     "__version__",
-    "abs",
-    "acos",
     "ad",
     "algorithms",
     "amdgpu",
     "arm64",
-    "asin",
     "assume_in_range",
-    "atan",
-    "atan2",
     "atomic_add",
     "atomic_and",
     "atomic_max",
@@ -269,12 +244,9 @@ __all__ = [
     "cache_read_only",
     "cast",
     "cc",
-    "ceil",
     "cfg",
     "check_grad",
     "clear_all_gradients",
-    "cos",
-    "cosh",
     "cpu",
     "cuda",
     "data_oriented",
@@ -282,7 +254,6 @@ __all__ = [
     "dx11",
     "dx12",
     "eig",
-    "exp",
     "experimental",
     "f16",
     "f32",
@@ -291,7 +262,6 @@ __all__ = [
     "float16",
     "float32",
     "float64",
-    "floor",
     "forward",
     "frexp",
     "func",
@@ -332,13 +302,10 @@ __all__ = [
     "kj",
     "kl",
     "l",
-    "log",
     "loop_config",
     "loop_unique",
     "math",
-    "max",
     "metal",
-    "min",
     "ndarray",
     "ndrange",
     "no_activate",
@@ -346,7 +313,6 @@ __all__ = [
     "one",
     "opengl",
     "polar_decompose",
-    "pow",
     "pyfunc",
     "randn",
     "random",
@@ -357,14 +323,8 @@ __all__ = [
     "reset",
     "rgb_to_hex",
     "root",
-    "round",
-    "rsqrt",
-    "select",
     "set_logging_level",
-    "sin",
-    "sinh",
     "solve",
-    "sqrt",
     "static",
     "static_assert",
     "static_print",
@@ -373,8 +333,6 @@ __all__ = [
     "svd",
     "sym_eig",
     "sync",
-    "tan",
-    "tanh",
     "template",
     "tools",
     "types",
@@ -394,6 +352,7 @@ __all__ = [
     "x86_64",
     "zero",
 ]  # fmt: skip
+__all__ += _elementary.__all__
 
 
 def _jupyter_labextension_paths() -> list[dict[str, str]]:

@@ -16,7 +16,6 @@ from dsim.ir.nodes import (
     Atom,
     Block,
     Call,
-    Const,
     For,
     If,
     Let,
@@ -27,11 +26,8 @@ from dsim.ir.nodes import (
     Var,
     While,
 )
+from dsim.ir.primitives import TABLE
 from dsim.ir.walk import blocks, free, parameters, statements
-
-_POLES = frozenset(
-    ("div", "mod", "log", "sqrt", "rsqrt", "pow", "powi", "asin", "acos", "exp", "sinh", "cosh")
-)
 
 Place = Var | Memory
 Flow = tuple[Place, Place, bool]  # from, to, and whether what is infinite stays so
@@ -44,7 +40,7 @@ def unchosen(block: Block) -> frozenset[Var]:
     if not perhaps:
         return frozenset()
     flows = [f for s in body for f in _flows(s) if f[0].type.is_float and f[1].type.is_float]
-    poles = [s.var for s in body if isinstance(s, Let) and _has_pole(s)]
+    poles = [s.var for s in body if isinstance(s, Let) and TABLE[s.op].has_pole(s.args)]
     poles += [r for s in body if isinstance(s, Call) for r in s.results]
     wild = _reached(poles, [(a, b) for a, b, stays in flows if stays])
     screened = _reached(perhaps, [(b, a) for a, b, _ in flows])
@@ -61,14 +57,6 @@ def _used_perhaps(s: Statement) -> Iterator[Var]:
             yield from (v for inner in blocks(s) for v in free(inner) if v not in own)
         case _:
             pass
-
-
-def _has_pole(s: Let) -> bool:
-    if s.op not in _POLES:
-        return False
-    if s.op == "powi":
-        return not (isinstance(s.args[1], Const) and s.args[1].value >= 0)
-    return not (s.op in ("div", "mod") and isinstance(s.args[1], Const) and s.args[1].value != 0)
 
 
 def _flows(s: Statement) -> Iterator[Flow]:

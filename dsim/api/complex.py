@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from dsim.api.elementary import atan2, cos, exp, log, pow, sin
 from dsim.api.fields import Vector
-from dsim.api.functions import atan2, cos, exp, log, pow, sin
 from dsim.api.kernels import func
 
 

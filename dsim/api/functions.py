@@ -1,12 +1,12 @@
 """Functions that mean the same inside kernels and outside: inside the frontend knows them by name.
 
-Outside they take numbers, NumPy arrays and host vectors. What only a kernel can do (atomic operations,
+Outside they take numbers, NumPy arrays and host vectors. Those that are primitives of the table stand in
+`elementary.py`. What only a kernel can do (atomic operations,
 `loop_config`) is here too, and says so when called outside.
 """
 
 from __future__ import annotations
 
-import functools
 import itertools
 import math
 from collections.abc import Callable, Iterator
@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 
 from dsim.ir import arithmetic
+from dsim.ir.primitive import host
+from dsim.ir.primitives import TABLE
 from dsim.ir.types import ScalarType
 from dsim.runtime.fields.values import Array
 from dsim.runtime.state import settings
@@ -60,26 +62,11 @@ def _entrywise(name: str, function: Function, doc: str) -> Function:
     return builtin(name)(apply)
 
 
-def _whole(name: str, function: Function, doc: str) -> Function:
-    """One of the functions that give whole numbers, which may be asked for in another type."""
-    plain = _entrywise(name, function, doc)
-
-    def apply(x: Any, dtype: Any = None) -> Any:
-        return plain(x) if dtype is None else cast(plain(x), dtype)
-
-    apply.__doc__ = doc
-    return builtin(name)(apply)
-
-
-def _select(cond: Any, yes: Any, no: Any) -> Any:
-    return np.where(np.asarray(cond) != 0, yes, no)[()]
-
-
-def _reduced(pair: Function) -> Function:
-    def reduce(*args: Any) -> Any:
-        return functools.reduce(pair, args if len(args) > 1 else list(*args))
-
-    return reduce
+def of_table(name: str, function: Function | None = None) -> Function:
+    """The function that is primitive `name`; outside of kernels it is `function`, or what the row says."""
+    row = TABLE[name]
+    assert row.spelling is not None
+    return _entrywise(name, function or host(row.python, len(row.parameters)), row.spelling.doc)
 
 
 def _step(edge: Any, x: Any) -> Any:
@@ -95,38 +82,10 @@ def _mod(x: Any, y: Any) -> Any:
     return x - y * np.floor(x / y) if np.result_type(x, y).kind == "f" else np.mod(x, y)
 
 
-sin = _entrywise("sin", np.sin, "The sine of `x` in radians.")
-cos = _entrywise("cos", np.cos, "The cosine of `x` in radians.")
-tan = _entrywise("tan", np.tan, "The tangent of `x` in radians.")
-asin = _entrywise("asin", np.arcsin, "The angle in [-π/2, π/2] whose sine is `x`.")
-acos = _entrywise("acos", np.arccos, "The angle in [0, π] whose cosine is `x`.")
-atan = _entrywise("atan", np.arctan, "The angle in (-π/2, π/2) whose tangent is `x`.")
-atan2 = _entrywise("atan2", np.arctan2, "The angle of the point (x, y), given as ``atan2(y, x)``.")
-sinh = _entrywise("sinh", np.sinh, "The hyperbolic sine of `x`.")
-cosh = _entrywise("cosh", np.cosh, "The hyperbolic cosine of `x`.")
-tanh = _entrywise("tanh", np.tanh, "The hyperbolic tangent of `x`.")
-exp = _entrywise("exp", np.exp, "e to the power `x`.")
-log = _entrywise("log", np.log, "The natural logarithm of `x`.")
-sqrt = _entrywise("sqrt", np.sqrt, "The square root of `x`.")
-rsqrt = _entrywise("rsqrt", lambda x: 1.0 / np.sqrt(x), "One over the square root of `x`.")
-floor = _whole("floor", np.floor, "The greatest whole number that is not above `x`, as a `dtype` if given.")
-ceil = _whole("ceil", np.ceil, "The least whole number that is not below `x`, as a `dtype` if given.")
-round = _whole(
-    "round", np.rint, "The whole number nearest to `x`, of two the even one, as a `dtype` if given."
-)
-abs = _entrywise("abs", np.abs, "The absolute value of `x`; its derivative at 0 is 0.")
-pow = _entrywise("pow", np.power, "`x` to the power `y`.")
-max = _entrywise(
-    "max", _reduced(lambda a, b: np.where(a > b, a, b)[()]), "The greatest argument, entry by entry."
-)
-min = _entrywise(
-    "min", _reduced(lambda a, b: np.where(a < b, a, b)[()]), "The least argument, entry by entry."
-)
-mod = _entrywise("mod", _mod, "`x` modulo `y`, with the sign of `y`.")
+mod = of_table("mod", _mod)
 fmod = _entrywise("fmod", np.fmod, "What is left of `x` divided by `y`, with the sign of `x`.")
-select = _entrywise("select", _select, "`yes` where `cond` holds, else `no`.")
 sign = _entrywise("sign", np.sign, "-1, 0 or 1 as `x` is negative, zero or positive.")
-isnan = _entrywise("isnan", np.isnan, "Whether `x` is not a number.")
+isnan = of_table("isnan")
 isinf = _entrywise("isinf", np.isinf, "Whether `x` is infinite.")
 fract = _entrywise("fract", lambda x: x - np.floor(x), "What is left of `x` above the whole number below it.")
 radians = _entrywise("radians", np.radians, "Degrees as radians.")

@@ -1,26 +1,19 @@
 """The mathematical functions and types of shading languages, as ``ti.math`` has them."""
 
+from dsim.api import elementary
 from dsim.api.bits import clz, popcnt
 from dsim.api.complex import cconj, cdiv, cexp, cinv, clog, cmul, cpow, csqrt, vdir
+from dsim.api.elementary import *  # noqa: F403 (a function of the table is written down once)
 from dsim.api.functions import (
-    abs,
-    acos,
-    asin,
-    atan,
-    atan2,
-    ceil,
     clamp,
-    cos,
     cross,
     degrees,
     determinant,
     distance,
     dot,
     e,
-    exp,
     exp2,
     eye,
-    floor,
     fmod,
     fract,
     inf,
@@ -29,26 +22,17 @@ from dsim.api.functions import (
     isinf,
     isnan,
     length,
-    log,
     log2,
-    max,
-    min,
     mix,
     mod,
     nan,
     normalize,
     pi,
-    pow,
     radians,
     reflect,
-    round,
     sign,
-    sin,
     smoothstep,
-    sqrt,
     step,
-    tan,
-    tanh,
 )
 from dsim.api.motions import (
     refract,
@@ -68,11 +52,11 @@ uvec2, uvec3, uvec4 = (vector(n, DefaultUnsigned) for n in (2, 3, 4))
 mat2, mat3, mat4 = (matrix(n, n, float) for n in (2, 3, 4))
 
 __all__ = [
-    "abs", "acos", "asin", "atan", "atan2", "cconj", "cdiv", "ceil", "cexp", "cinv", "clamp", "clog",
-    "clz", "cmul", "cos", "cpow", "cross", "csqrt", "degrees", "determinant", "distance", "dot", "e",
-    "exp", "exp2", "eye", "floor", "fmod", "fract", "inf", "inverse", "inversesqrt", "isinf", "isnan",
-    "ivec2", "ivec3", "ivec4", "length", "log", "log2", "mat2", "mat3", "mat4", "max", "min", "mix", "mod",
-    "nan", "normalize", "pi", "popcnt", "pow", "radians", "reflect", "refract", "rot_by_axis",
-    "rot_yaw_pitch_roll", "rotation2d", "rotation3d", "round", "scale", "sign", "sin", "smoothstep",
-    "sqrt", "step", "tan", "tanh", "translate", "uvec2", "uvec3", "uvec4", "vdir", "vec2", "vec3", "vec4",
+    "cconj", "cdiv", "cexp", "cinv", "clamp", "clog", "clz", "cmul", "cpow", "cross", "csqrt", "degrees",
+    "determinant", "distance", "dot", "e", "exp2", "eye", "fmod", "fract", "inf", "inverse", "inversesqrt",
+    "isinf", "isnan", "ivec2", "ivec3", "ivec4", "length", "log2", "mat2", "mat3", "mat4", "mix", "mod",
+    "nan", "normalize", "pi", "popcnt", "radians", "reflect", "refract", "rot_by_axis", "rot_yaw_pitch_roll",
+    "rotation2d", "rotation3d", "scale", "sign", "smoothstep", "step", "translate", "uvec2", "uvec3", "uvec4",
+    "vdir", "vec2", "vec3", "vec4",
 ]  # fmt: skip
+__all__ += elementary.__all__

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from dsim.api.elementary import cos, sin, sqrt
 from dsim.api.fields import Matrix
-from dsim.api.functions import cos, dot, normalize, sin, sqrt, zero
+from dsim.api.functions import dot, normalize, zero
 from dsim.api.kernels import func
 
 

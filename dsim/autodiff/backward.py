@@ -173,20 +173,17 @@ def _watch(sweep: Sweep, s: Watch, env: Env, bar: Atom) -> None:
     sweep.builder.add(made)
 
 
-# Primitives whose partials are -1, 0 or 1, whatever their arguments are.
-_PASSED_ON = frozenset(("add", "sub", "neg", "cast", "select", "max", "min", "abs", "copy"))
-
-
 def _let(sweep: Sweep, s: Let, env: Env, bars: Bars) -> None:
     bar = bars.of(s.var)
     if bar is None:
         return
     b = sweep.builder
     terms = [b.term(swap(a, env)) for a in s.args]
-    strong = s.var in sweep.unchosen and s.op not in _PASSED_ON
+    row = TABLE[s.op]
+    strong = s.var in sweep.unchosen and not row.unit
     result, factor = b.term(env[s.var]), b.term(const(1, s.var.type) if strong else bar)
     products: list[Atom] = []
-    for times, arg in zip(TABLE[s.op].times, s.args, strict=True):
+    for times, arg in zip(row.times, s.args, strict=True):
         if times is not None and sweep.activity.varies(arg):
             product = times(*terms, result, factor).atom
             products.append(b.let("mul_strong", product, bar) if strong else product)

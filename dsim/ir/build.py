@@ -14,6 +14,7 @@ import numpy as np
 
 from dsim.ir import arithmetic
 from dsim.ir.nodes import NOWHERE, Atom, Block, Const, For, Let, Load, Memory, Origin, Statement, Store, Var
+from dsim.ir.primitive import host
 from dsim.ir.primitives import TABLE
 from dsim.ir.term import Term
 from dsim.ir.types import ScalarType, i32, u1
@@ -154,26 +155,17 @@ def scalar(c: Const) -> np.generic:
     return c.type.numpy.type(c.value)
 
 
-_NAMESPACE = {
-    "np": np,
-    **{n: f for n, f in vars(arithmetic).items() if callable(f) and not n.startswith("_")},
-}
-
-
 def evaluate(op: str, args: tuple[Const, ...], result: ScalarType) -> Const:
     """Primitive `op` of constants, by the table's own Python spelling."""
-    row = TABLE[op]
-    names = [f"a{i}" for i in range(len(args))]
-    text = row.python.format(*names, to=result.name)
-    values = dict(zip(names, map(scalar, args), strict=True))
+    function = host(TABLE[op].python, len(args), result.name)
     with np.errstate(all="ignore"):
-        value = eval(text, dict(_NAMESPACE), values)  # the table's own text
+        value = function(*map(scalar, args))
         return Const(np.asarray(value).astype(result.numpy).item(), result)
 
 
 def simplify(op: str, args: tuple[Atom, ...], result: ScalarType) -> Atom | None:
     """The atom that ``op(*args)`` is known to be, or None. Signs of zero do not count."""
-    if op in ("random_bits", "stop", "copy"):
+    if TABLE[op].kept:
         return None
     if op == "cast" and args[0].type == result:
         return args[0]

@@ -37,6 +37,8 @@ class Kink:
     across : callable
         Values, of arguments and result, one of which changes when the point is left; by default the
         arguments.
+    by : tuple of int or None
+        The arguments by which there is no derivative; None for all.
     """
 
     where: str
@@ -46,6 +48,7 @@ class Kink:
     at: tuple[float, ...]
     tie: Callable[..., Term]
     across: Callable[..., tuple[Term, ...]] = _arguments
+    by: tuple[int, ...] | None = None
 
     def __str__(self) -> str:
         return f"{self.where} ({self.taken})"
@@ -108,4 +111,14 @@ WRAP = Kink(
     _STAY,
     (3.0, 1.5),
     lambda x, y, z: z.equals(0),
+)
+ZERO_TO_ZERO = Kink(
+    "at 0 to the power 0",
+    "dsim takes 0",
+    "0 to a power is 1 at the power 0, and 0 above",
+    "keep the base away from 0: add a small number to it",
+    (0.0, 0.0),
+    lambda x, y, z: x.equals(0).op("band", y.equals(0)),
+    lambda x, y, z: (y,),
+    by=(1,),
 )

@@ -6,7 +6,8 @@ and have no derivative. What would be divided by it counts as 0.
 
 from __future__ import annotations
 
-from dsim.api.functions import select, static
+from dsim.api.elementary import select
+from dsim.api.functions import static
 from dsim.api.kernels import func
 from dsim.linalg.inputs import rounding
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from dsim.api.elementary import select, sqrt
 from dsim.api.fields import Matrix, Vector
-from dsim.api.functions import cast, select, sqrt, static, stop_grad
+from dsim.api.functions import cast, static, stop_grad
 from dsim.api.kernels import func
 from dsim.linalg.inputs import float_type
 from dsim.linalg.jacobi import magnitude

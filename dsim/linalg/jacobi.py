@@ -10,8 +10,9 @@ the choice of the small angle) and §8.6 (one-sided Jacobi of Hestenes); de Rijk
 
 from __future__ import annotations
 
+from dsim.api.elementary import select, sqrt
 from dsim.api.fields import Matrix, Vector
-from dsim.api.functions import cast, select, sqrt, static
+from dsim.api.functions import cast, static
 from dsim.api.kernels import func
 from dsim.linalg.inputs import rounding, smallest
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from dsim.api.elementary import select
 from dsim.api.fields import Matrix
-from dsim.api.functions import cast, select, static
+from dsim.api.functions import cast, static
 from dsim.api.kernels import func
 from dsim.linalg.gaps import negligible, reciprocal
 from dsim.linalg.inputs import float_type

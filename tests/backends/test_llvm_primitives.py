@@ -10,7 +10,8 @@ import pytest
 from dsim.backends.cpu.machine import compile_kernel
 from dsim.ir.build import Builder, const, evaluate
 from dsim.ir.nodes import Atom, Block, Const, For, Kernel, Let, Load, Memory, Store, Var
-from dsim.ir.primitives import TABLE, Primitive
+from dsim.ir.primitive import Primitive
+from dsim.ir.primitives import TABLE
 from dsim.ir.types import ALL, ScalarType, f16, f32, f64, i8, i16, i32, i64, u1, u8, u16, u32, u64
 
 RANDOM = np.random.default_rng(7)

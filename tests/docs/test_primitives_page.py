@@ -9,7 +9,8 @@ import pytest
 
 from dsim.ir.build import Builder, Names
 from dsim.ir.nodes import Atom, Const, Let, Var
-from dsim.ir.primitives import TABLE, Primitive, Times
+from dsim.ir.primitive import Primitive, Times
+from dsim.ir.primitives import TABLE
 from dsim.ir.types import f64, i32, u1
 
 PAGE = Path(__file__).parents[2] / "docs" / "primitives.md"

@@ -10,7 +10,8 @@ from dsim.backends.reference.source import run
 from dsim.ir import kinks
 from dsim.ir.build import Builder
 from dsim.ir.nodes import Kernel, Var
-from dsim.ir.primitives import TABLE, Primitive
+from dsim.ir.primitive import Primitive
+from dsim.ir.primitives import TABLE
 from dsim.ir.types import f64
 from tests.ir.test_primitives import points, product_kernel, value_kernel
 
@@ -68,11 +69,11 @@ def test_nan_is_not_there(row: Primitive) -> None:
 def test_there_is_no_derivative(row: Primitive) -> None:
     """The value jumps, or its slopes on both sides differ; of a root, by what is squared below it."""
     both = (STEP**2,) * 2 if kink_of(row) is kinks.POINT else (STEP, -STEP)
-    for i, _ in enumerate(row.parameters):
+    for i in kink_of(row).by or range(len(row.parameters)):
         here = value(row, *kink_of(row).at)
         right, left = (value(row, *moved(row, i, by)) - here for by in both)
         slopes = right / STEP, -left / STEP
-        assert all(map(math.isfinite, slopes))
+        assert all(map(math.isfinite, slopes[: 1 if row.name == "pow" else 2]))  # a power of 0 below 0 is ∞
         assert slopes[0] != pytest.approx(slopes[1], abs=0.1)
 
 

@@ -13,7 +13,8 @@ from dsim.ir import types
 from dsim.ir.build import Builder, const
 from dsim.ir.check import check
 from dsim.ir.nodes import Block, Const, Kernel, Let, Var
-from dsim.ir.primitives import TABLE, Primitive
+from dsim.ir.primitive import Primitive
+from dsim.ir.primitives import TABLE
 from dsim.ir.types import ALL, ScalarType, f16, f32, f64, i32, i64, u1, u8, u32
 
 ROWS = sorted(TABLE.values(), key=lambda row: row.name)

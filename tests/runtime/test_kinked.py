@@ -64,6 +64,11 @@ def _round(a, b):
 
 
 @written
+def _pow(a, b):
+    return b**a
+
+
+@written
 def _floordiv(a, b):
     return a // b
 

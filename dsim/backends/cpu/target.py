@@ -13,13 +13,9 @@ import llvmlite.binding as llvm
 
 from dsim.backends.llvm.text import TYPE, Function, Module
 from dsim.ir.nodes import AccumulateOp
+from dsim.ir.primitive import Intrinsic, Libm
 from dsim.ir.types import ScalarType, f32
 
-_INTRINSICS = {"sqrt": "sqrt", "floor": "floor", "ceil": "ceil", "round": "rint", "abs": "fabs"}
-_ORDERED = frozenset(("floor", "ceil", "round", "abs"))  # their calls need no flags
-_VECTORS = frozenset(
-    ["exp", "log", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "atan2", "pow"]
-)
 _SUFFIX = {16: "f16", 32: "f32", 64: "f64"}
 
 
@@ -73,17 +69,17 @@ class CpuTarget:
         """Nothing: the compiler sets data layout and triple to its own."""
         return ""
 
-    def math(self, f: Function, op: str, t: ScalarType, args: tuple[str, ...]) -> str:
+    def math(self, f: Function, lowering: Libm | Intrinsic, t: ScalarType, args: tuple[str, ...]) -> str:
         """An intrinsic where LLVM has an instruction for it, else a call of glibc."""
-        if op in _INTRINSICS:
-            name = f"llvm.{_INTRINSICS[op]}.{_SUFFIX[t.bits]}"
+        if isinstance(lowering, Intrinsic):
+            name = f"llvm.{lowering.name}.{_SUFFIX[t.bits]}"
             f.module.declare(name, f"declare {TYPE[t]} @{name}({TYPE[t]})")
-            flags = "" if op in _ORDERED else f.module.flags
+            flags = f.module.flags if lowering.rounds else ""
             return f.let(f"call{flags} {TYPE[t]} @{name}({TYPE[t]} {args[0]})")
         if t.bits == 16:
             wide = tuple(f.let(f"fpext half {a} to float") for a in args)
-            return f.let(f"fptrunc float {self.math(f, op, f32, wide)} to half")
-        name = op + ("f" if t.bits == 32 else "")
+            return f.let(f"fptrunc float {self.math(f, lowering, f32, wide)} to half")
+        name = lowering.name + ("f" if t.bits == 32 else "")
         self._declare(f.module, name, t, len(args))
         return f.call(TYPE[t], name, *(f"{TYPE[t]} {a}" for a in args))
 

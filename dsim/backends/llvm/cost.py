@@ -4,31 +4,10 @@ from __future__ import annotations
 
 from dsim.ir import ranges
 from dsim.ir.nodes import Block, For, Let, Print, Statement, While
+from dsim.ir.primitives import TABLE
 from dsim.ir.walk import blocks
 
 _UNKNOWN_TRIPS = 16
-_COSTLY = {
-    **dict.fromkeys(["div", "floordiv", "mod", "sqrt", "sqrt0", "rsqrt", "mul_strong", "powi"], 4),
-    **dict.fromkeys(
-        [
-            "exp",
-            "log",
-            "sin",
-            "cos",
-            "tan",
-            "asin",
-            "acos",
-            "atan",
-            "sinh",
-            "cosh",
-            "tanh",
-            "atan2",
-            "pow",
-            "random_bits",
-        ],
-        16,
-    ),
-}
 
 
 def cost(block: Block) -> int:
@@ -39,7 +18,7 @@ def cost(block: Block) -> int:
 def one(s: Statement) -> int:
     """The same of a single statement."""
     if isinstance(s, Let):
-        return _COSTLY.get(s.op, 1)
+        return TABLE[s.op].cost
     inside = sum(map(cost, blocks(s)))
     if isinstance(s, For):
         return 1 + trips(s) * inside

@@ -10,6 +10,7 @@ from typing import Protocol
 
 from dsim.backends.llvm.text import Function, Module
 from dsim.ir.nodes import AccumulateOp
+from dsim.ir.primitive import Intrinsic, Libm
 from dsim.ir.types import ScalarType
 
 
@@ -31,8 +32,8 @@ class Target(Protocol):
         """The first lines of a module: data layout and triple."""
         ...
 
-    def math(self, f: Function, op: str, t: ScalarType, args: tuple[str, ...]) -> str:
-        """The value of the mathematical primitive `op` (roots, powers, transcendentals, rounding)."""
+    def math(self, f: Function, lowering: Libm | Intrinsic, t: ScalarType, args: tuple[str, ...]) -> str:
+        """The value of a mathematical primitive (roots, powers, transcendentals, rounding)."""
         ...
 
     def lanes(self, t: ScalarType) -> tuple[int, ...]:

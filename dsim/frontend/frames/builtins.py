@@ -10,22 +10,19 @@ from typing import Any
 
 import numpy as np
 
+from dsim.ir.primitives import TABLE
+
+# What is no primitive, or not one alone.
 _MATH = {
-    **{name: name for name in (
-        "sin", "cos", "tan", "asin", "acos", "atan", "atan2", "sinh", "cosh", "tanh", "exp", "log", "sqrt",
-        "pow", "log2", "log10", "exp2", "hypot", "radians", "degrees", "isnan", "isinf", "fmod",
-    )},
-    "fabs": "abs", "floor": "int_floor", "ceil": "int_ceil", "trunc": "int",
+    **{name: name for name in ("log2", "log10", "exp2", "hypot", "radians", "degrees", "isinf", "fmod")},
+    "floor": "int_floor", "ceil": "int_ceil", "trunc": "int",
 }  # fmt: skip
 
 _NUMPY = {
     **{name: name for name in (
-        "sin", "cos", "tan", "sinh", "cosh", "tanh", "exp", "log", "sqrt", "abs", "floor", "ceil", "sign",
-        "dot", "cross", "log2", "log10", "exp2", "hypot", "radians", "degrees", "isnan", "isinf", "mod",
-        "fmod",
+        "sign", "dot", "cross", "log2", "log10", "exp2", "hypot", "radians", "degrees", "isinf", "fmod",
     )},
-    "arcsin": "asin", "arccos": "acos", "arctan": "atan", "arctan2": "atan2", "absolute": "abs",
-    "rint": "round", "maximum": "max", "minimum": "min", "power": "pow", "where": "select", "clip": "clamp",
+    "clip": "clamp",
 }  # fmt: skip
 
 PYTHON = {
@@ -44,6 +41,9 @@ _OPERATORS = (
 
 def _known() -> dict[Any, str]:
     found: dict[Any, str] = {}
+    for spelled in (row.spelling for row in TABLE.values() if row.spelling is not None):
+        found.update({getattr(np, name): spelled.name for name in spelled.numpy})
+        found.update({getattr(math, name): spelled.name for name in spelled.math})
     for module, table in ((np, _NUMPY), (math, _MATH), (builtins, PYTHON)):
         for name, meaning in table.items():
             found[getattr(module, name)] = meaning

@@ -12,7 +12,7 @@ from functools import partial, reduce
 
 from dsim.diagnostics.places import outside
 from dsim.frontend.frames.watches import Watches
-from dsim.ir.build import Builder
+from dsim.ir.build import FALSE, Builder
 from dsim.ir.kinks import POINT, Kink
 from dsim.ir.nodes import (
     Accumulate,
@@ -84,6 +84,8 @@ class _Marker:
     def let(self, s: Let) -> None:
         """Appends `s`, with a watch if it is a primitive of floats with kinks, or a choice between floats."""
         kink = TABLE[s.op].kink
+        if kink is not None and _never(kink, s):
+            kink = None
         compared = tuple(self.compared(s.args[0])) if s.op == "select" else ()
         if not s.var.type.is_float or s.origin.span is None or not (kink or compared):
             self.b.add(s)
@@ -158,6 +160,12 @@ class _Marker:
             yield made.args[0]
         else:
             yield a
+
+
+def _never(kink: Kink, s: Let) -> bool:
+    """Whether a constant argument keeps `s` away from `kink`: a power of 2.5 is never one of 0."""
+    b = Builder()
+    return kink.tie(*map(b.term, (*s.args, s.var))).atom == FALSE
 
 
 def _shared(s: Accumulate) -> bool:

@@ -11,14 +11,23 @@ from dsim.frontend.values.operators import binary, elementwise, operand
 from dsim.frontend.values.values import Mat, Scalar, Value, describe, is_number, is_scalar
 from dsim.ir.build import evaluate
 from dsim.ir.nodes import Atom, Const
+from dsim.ir.primitive import Primitive
+from dsim.ir.primitives import TABLE
 from dsim.ir.types import f64, u1
 
 Function = Callable[..., Value]
 
-SMOOTH = (
-    "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "exp", "log", "sqrt", "rsqrt",
-)  # fmt: skip
-STEPS = ("floor", "ceil", "round")
+# The rows of the table that are functions of the dialect as they are: of floats, entry by entry.
+_SPELLED = {
+    r.spelling.name: r for r in TABLE.values() if r.spelling and r.over == "F" and r.signature.endswith("->T")
+}
+STEPS = tuple(name for name, r in _SPELLED.items() if r.signature == "T->T" and r.times == (None,))
+
+
+def _of_floats(name: str, row: Primitive) -> Function:
+    if name in STEPS:
+        return _step(row.name)
+    return _smooth(row.name) if row.signature == "T->T" else _of_two(row.name)
 
 
 def _smooth(op: str) -> Function:
@@ -90,9 +99,11 @@ def _power(e: Emitter, a: Value, b: Value, hint: str = "t") -> Value:
     return binary(e, "**", a, b, hint)
 
 
-def _atan2(e: Emitter, y: Scalar, x: Scalar, hint: str) -> Scalar:
-    a, b = e.floating(y, x)
-    return e.let("atan2", a, b, hint=hint)
+def _of_two(op: str) -> Function:
+    def one(e: Emitter, x: Scalar, y: Scalar, hint: str) -> Scalar:
+        return e.let(op, *e.floating(x, y), hint=hint)
+
+    return _by_entry(one)
 
 
 def _mod(e: Emitter, x: Value, y: Value, hint: str = "t") -> Value:
@@ -240,13 +251,11 @@ def _matrix_function(f: Callable[..., Value], what: str) -> Function:
 
 
 FUNCTIONS: dict[str, Function] = {
-    **{name: _smooth(name) for name in SMOOTH},
-    **{name: _step(name) for name in STEPS},
+    **{name: _of_floats(name, row) for name, row in _SPELLED.items()},
     "abs": _by_entry(_abs),
     "max": _extreme("max"),
     "min": _extreme("min"),
     "pow": _power,
-    "atan2": _by_entry(_atan2),
     "mod": _mod,
     "fmod": _by_entry(_fmod),
     "raw_mod": _by_entry(_raw_mod),
@@ -284,11 +293,10 @@ FUNCTIONS: dict[str, Function] = {
 }
 
 ARITY: dict[str, tuple[int, int | None]] = {
+    **{name: (len(row.parameters), len(row.parameters)) for name, row in _SPELLED.items()},
     **dict.fromkeys(("max", "min"), (1, None)),
     **dict.fromkeys(
         (
-            "pow",
-            "atan2",
             "mod",
             "fmod",
             "hypot",

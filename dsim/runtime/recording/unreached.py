@@ -12,22 +12,14 @@ from dsim.analysis.activity import Activity, of_kernel
 from dsim.diagnostics import Diagnostic, Span
 from dsim.diagnostics.places import caller
 from dsim.ir.nodes import Accumulate, Let, Load, Store
+from dsim.ir.primitive import Ends
+from dsim.ir.primitives import TABLE
 from dsim.ir.walk import accesses, statements
 from dsim.runtime.fields.fields import Field
 from dsim.runtime.launching.forms import Form
 from dsim.runtime.state.notices import warn
 
-_ENDS = {
-    "stop": ("cut off here", "leave out `stop_grad`, `no_grad` or `needs_grad=False` if it is to count"),
-    "cast": ("an integer from here on", "keep the number a float where its change is to count"),
-    **dict.fromkeys(
-        ("floor", "ceil", "round", "floordiv"), ("rounded here", "rounding has derivative 0: leave it out")
-    ),
-    **dict.fromkeys(
-        ("lt", "le", "gt", "ge", "eq", "ne"),
-        ("only compared here", "a comparison has no derivative: let the number itself enter the result"),
-    ),
-}
+_OTHERS = Ends("without a derivative from here on", "")
 
 
 class Unreached:
@@ -100,9 +92,9 @@ class Unreached:
         for form in self._forms:
             if not to_goal.isdisjoint(form.written):
                 for s in _ends(form, followed):
-                    here, advice = _ENDS.get(s.op, ("without a derivative from here on", ""))
+                    ends = TABLE[s.op].ends or _OTHERS
                     message = f"the way to {self._goal.quoted} ends here"
-                    return Diagnostic("unreached", message, s.origin.span, here, (), advice)
+                    return Diagnostic("unreached", message, s.origin.span, ends.why, (), ends.advice)
         return None
 
     def _returned(self, field: Field, followed: Iterable[Field]) -> Diagnostic | None:

@@ -1,6 +1,7 @@
 """Every primitive of `dsim.ir.primitives.TABLE` as LLVM instructions.
 
-One function a primitive or family; `EMIT` is the table. `dsim.ir.arithmetic` says what they mean.
+Most rows say which instruction or function they are; of the others there is one function for each
+primitive or family here. `EMIT` has them all. `dsim.ir.arithmetic` says what they mean.
 """
 
 from __future__ import annotations
@@ -10,8 +11,12 @@ from dataclasses import dataclass
 
 from dsim.backends.llvm.arithmetic import integers, powers, remainders
 from dsim.backends.llvm.target import Target
-from dsim.backends.llvm.text import TYPE, Function, number
-from dsim.ir.nodes import Atom, Const, Var
+from dsim.backends.llvm.text import TYPE, Function, constant, number
+from dsim.ir.build import Builder
+from dsim.ir.nodes import Atom, Const, Let, Var
+from dsim.ir.primitive import Formula, Instruction, Intrinsic, Libm, Lowering
+from dsim.ir.primitives import TABLE
+from dsim.ir.term import Term
 from dsim.ir.types import ScalarType
 
 
@@ -46,14 +51,6 @@ class Use:
         """Operand `i` where it is a constant integer."""
         atom = self.atoms[i]
         return int(atom.value) if isinstance(atom, Const) and not atom.type.is_float else None
-
-
-def _arithmetic(float_name: str, integer_name: str) -> Callable[[Use], str]:
-    def emit(u: Use) -> str:
-        name = f"{float_name}{u.f.module.flags}" if u.type.is_float else integer_name
-        return u.f.let(f"{name} {TYPE[u.type]} {u.args[0]}, {u.args[1]}")
-
-    return emit
 
 
 def _neg(u: Use) -> str:
@@ -112,9 +109,12 @@ def _choose(op: str) -> Callable[[Use], str]:
     return emit
 
 
+_FABS = Intrinsic("fabs")
+
+
 def _abs(u: Use) -> str:
     if u.type.is_float:
-        return u.target.math(u.f, "abs", u.type, u.args)
+        return u.target.math(u.f, _FABS, u.type, u.args)
     if u.type.kind == "uint":
         return u.args[0]
     ty = TYPE[u.type]
@@ -128,29 +128,12 @@ def _select(u: Use) -> str:
     return u.f.let(f"select i1 {u.args[0]}, {ty} {u.args[1]}, {ty} {u.args[2]}")
 
 
-def _math(u: Use) -> str:
-    return u.target.math(u.f, u.op, u.type, u.args)
-
-
-def _rsqrt(u: Use) -> str:
-    root = u.target.math(u.f, "sqrt", u.type, u.args)
-    return u.f.let(f"fdiv{u.f.module.flags} {TYPE[u.type]} {number(1, u.type)}, {root}")
-
-
-def _sqrt0(u: Use) -> str:
-    return u.target.math(u.f, "sqrt", u.type, u.args)
-
-
 def _powi(u: Use) -> str:
     return powers.power(u.f, u.type, u.args[0], u.args[1], u.atoms[1].type, u.known(1))
 
 
 def _isnan(u: Use) -> str:
     return u.f.let(f"fcmp uno {TYPE[u.type]} {u.args[0]}, {number(0, u.type)}")
-
-
-def _bits(name: str) -> Callable[[Use], str]:
-    return lambda u: u.f.let(f"{name} {TYPE[u.type]} {u.args[0]}, {u.args[1]}")
 
 
 def _bnot(u: Use) -> str:
@@ -180,31 +163,34 @@ def _random_bits(u: Use) -> str:
     return powers.random_bits(u.f, u.args, tuple(a.type for a in u.atoms))
 
 
-_MATH = [
-    "sqrt",
-    "exp",
-    "log",
-    "sin",
-    "cos",
-    "tan",
-    "asin",
-    "acos",
-    "atan",
-    "sinh",
-    "cosh",
-    "tanh",
-    "atan2",
-    "pow",
-    "floor",
-    "ceil",
-    "round",
-]
+def _lowered(lowering: Lowering) -> Callable[[Use], str]:
+    """What a row of the table asks for."""
+    match lowering:
+        case Instruction(floats, integers):
+            return lambda u: u.f.let(
+                f"{floats + u.f.module.flags if u.type.is_float else integers}"
+                f" {TYPE[u.type]} {u.args[0]}, {u.args[1]}"
+            )
+        case Libm() | Intrinsic():
+            return lambda u: u.target.math(u.f, lowering, u.type, u.args)
+        case Formula(of):
+            return lambda u: _spelled_out(u, of)
 
-EMIT: dict[str, Callable[[Use], str]] = {
-    "add": _arithmetic("fadd", "add"),
-    "sub": _arithmetic("fsub", "sub"),
-    "mul": _arithmetic("fmul", "mul"),
-    "div": _arithmetic("fdiv", "fdiv"),
+
+def _spelled_out(u: Use, formula: Callable[..., Term]) -> str:
+    """The other primitives that `u` is made of."""
+    b = Builder()
+    atoms = [a if isinstance(a, Const) else b.fresh("a", a.type) for a in u.atoms]
+    result = formula(*map(b.term, atoms)).atom
+    names: dict[Atom, str] = dict(zip(atoms, u.args, strict=True))
+    for s in b.close().statements:
+        assert isinstance(s, Let)
+        args = tuple(names[a] if isinstance(a, Var) else constant(a) for a in s.args)
+        names[s.var] = EMIT[s.op](Use(u.f, u.target, s.op, s.args, args, s.var.type))
+    return names[result]
+
+
+_OWN: dict[str, Callable[[Use], str]] = {
     "neg": _neg,
     "floordiv": _floordiv,
     "mod": _mod,
@@ -213,13 +199,8 @@ EMIT: dict[str, Callable[[Use], str]] = {
     "min": _choose("lt"),
     "abs": _abs,
     "select": _select,
-    "sqrt0": _sqrt0,
-    "rsqrt": _rsqrt,
     "powi": _powi,
     "isnan": _isnan,
-    "band": _bits("and"),
-    "bor": _bits("or"),
-    "bxor": _bits("xor"),
     "bnot": _bnot,
     "shl": _shift,
     "shr": _shift,
@@ -228,8 +209,11 @@ EMIT: dict[str, Callable[[Use], str]] = {
     "stop": _stop,
     "copy": _stop,
     "random_bits": _random_bits,
-    **dict.fromkeys(_MATH, _math),
     **dict.fromkeys(_SIGNED, _compare),
+}
+
+EMIT: dict[str, Callable[[Use], str]] = {
+    row.name: _lowered(row.lowering) if row.lowering is not None else _OWN[row.name] for row in TABLE.values()
 }
 
 

@@ -1,0 +1,219 @@
+"""Rows of the table: arithmetic, choices, comparisons, bits and conversions. `primitives.py` has them all."""
+
+from __future__ import annotations
+
+from dsim.ir.kinks import CORNER, QUOTIENT, TIE, WRAP
+from dsim.ir.nodes import Atom, Const
+from dsim.ir.primitive import Ends, Instruction, Primitive, Spelling
+from dsim.ir.term import Term, select
+
+ANY, POSITIVE = (-2.0, 2.0), (0.2, 3.0)
+ROUNDED = Ends("rounded here", "rounding has derivative 0: leave it out")
+_COMPARED = Ends(
+    "only compared here", "a comparison has no derivative: let the number itself enter the result"
+)
+
+
+def safe(p: Term, t: Term) -> Term:
+    """``p * t``, but 0 where `t` is 0: of a partial that may be infinite."""
+    return p.op("mul_strong", t)
+
+
+def _cast(x: Term, z: Term, t: Term) -> Term:
+    """A tangent comes in the argument's type and leaves in the result's; an adjoint goes the other way."""
+    return t.cast(z.type if t.type == x.type else x.type)
+
+
+def _by_zero(args: tuple[Atom, ...]) -> bool:
+    return not (isinstance(args[1], Const) and args[1].value != 0)
+
+
+def _compare(name: str, sign: str, over: str = "FI") -> Primitive:
+    return Primitive(name, "TT->b", over, f"{{0}} {sign} {{1}}", (None, None), ends=_COMPARED)
+
+
+def _bits(name: str, sign: str, instruction: str) -> Primitive:
+    lowering = Instruction(instruction, instruction)
+    return Primitive(name, "TT->T", "IB", f"{{0}} {sign} {{1}}", (None, None), lowering=lowering)
+
+
+ARITHMETIC: tuple[Primitive, ...] = (
+    Primitive(
+        "add",
+        "TT->T",
+        "FI",
+        "{0} + {1}",
+        (lambda x, y, z, t: t, lambda x, y, z, t: t),
+        domain=(ANY, ANY),
+        lowering=Instruction("fadd", "add"),
+        unit=True,
+    ),
+    Primitive(
+        "sub",
+        "TT->T",
+        "FI",
+        "{0} - {1}",
+        (lambda x, y, z, t: t, lambda x, y, z, t: -t),
+        domain=(ANY, ANY),
+        lowering=Instruction("fsub", "sub"),
+        unit=True,
+    ),
+    Primitive(
+        "mul",
+        "TT->T",
+        "FI",
+        "{0} * {1}",
+        (lambda x, y, z, t: y * t, lambda x, y, z, t: x * t),
+        domain=(ANY, ANY),
+        lowering=Instruction("fmul", "mul"),
+    ),
+    Primitive(
+        "div",
+        "TT->T",
+        "F",
+        "{0} / {1}",
+        (lambda x, y, z, t: safe(1 / y, t), lambda x, y, z, t: safe(-z / y, t)),
+        domain=(ANY, POSITIVE),
+        lowering=Instruction("fdiv", "fdiv"),
+        cost=4,
+        pole=_by_zero,
+    ),
+    Primitive("neg", "T->T", "FI", "-{0}", (lambda x, z, t: -t,), domain=(ANY,), unit=True),
+    Primitive(
+        "floordiv",
+        "TT->T",
+        "FI",
+        "floordiv({0}, {1})",
+        (None, None),
+        QUOTIENT,
+        ((0.1, 0.4), (1.0, 1.2)),
+        cost=4,
+        ends=ROUNDED,
+    ),
+    Primitive(
+        "mod",
+        "TT->T",
+        "FI",
+        "mod({0}, {1})",
+        (lambda x, y, z, t: t, lambda x, y, z, t: safe(-x.op("floordiv", y), t)),
+        WRAP,
+        ((2.1, 2.9), (0.9, 1.0)),
+        spelling=Spelling("mod", "`x` modulo `y`, with the sign of `y`.", numpy=("mod",)),
+        cost=4,
+        pole=_by_zero,
+    ),
+    Primitive(
+        "mul_strong",
+        "TT->T",
+        "F",
+        "mul_strong({0}, {1})",
+        (lambda p, t, z, s: safe(s, t), lambda p, t, z, s: safe(p, s)),
+        domain=(ANY, POSITIVE),
+        cost=4,
+    ),
+    # choices
+    Primitive(
+        "max",
+        "TT->T",
+        "FI",
+        "maximum({0}, {1})",
+        (lambda x, y, z, t: select(x > y, t, 0), lambda x, y, z, t: select(x > y, 0, t)),
+        TIE,
+        ((-2.0, 0.0), (0.5, 2.0)),
+        spelling=Spelling("max", "The greatest argument, entry by entry.", numpy=("maximum",)),
+        unit=True,
+    ),
+    Primitive(
+        "min",
+        "TT->T",
+        "FI",
+        "minimum({0}, {1})",
+        (lambda x, y, z, t: select(x < y, t, 0), lambda x, y, z, t: select(x < y, 0, t)),
+        TIE,
+        ((-2.0, 0.0), (0.5, 2.0)),
+        spelling=Spelling("min", "The least argument, entry by entry.", numpy=("minimum",)),
+        unit=True,
+    ),
+    Primitive(
+        "abs",
+        "T->T",
+        "FI",
+        "abs({0})",
+        (lambda x, z, t: select(x > 0, t, select(x < 0, -t, 0)),),
+        CORNER,
+        (POSITIVE,),
+        spelling=Spelling(
+            "abs", "The absolute value of `x`; its derivative at 0 is 0.", ("fabs",), ("abs", "absolute")
+        ),
+        unit=True,
+    ),
+    Primitive(
+        "select",
+        "bTT->T",
+        "FIB",
+        "({1} if {0} else {2})",
+        (None, lambda c, x, y, z, t: select(c, t, 0), lambda c, x, y, z, t: select(c, 0, t)),
+        domain=((0.0, 1.0), ANY, ANY),
+        spelling=Spelling("select", "`yes` where `cond` holds, else `no`.", numpy=("where",)),
+        unit=True,
+    ),
+)
+
+TRUTH: tuple[Primitive, ...] = (
+    # comparisons
+    _compare("lt", "<"),
+    _compare("le", "<="),
+    _compare("gt", ">"),
+    _compare("ge", ">="),
+    _compare("eq", "==", "FIB"),
+    _compare("ne", "!=", "FIB"),
+    Primitive(
+        "isnan",
+        "T->b",
+        "F",
+        "np.isnan({0})",
+        (None,),
+        spelling=Spelling("isnan", "Whether `x` is not a number.", ("isnan",), ("isnan",)),
+    ),
+    # bits and truth
+    _bits("band", "&", "and"),
+    _bits("bor", "|", "or"),
+    _bits("bxor", "^", "xor"),
+    Primitive("bnot", "T->T", "IB", "~{0}", (None,)),
+    Primitive("shl", "TT->T", "I", "shl({0}, {1})", (None, None)),
+    Primitive("shr", "TT->T", "I", "shr({0}, {1})", (None, None)),
+    # conversions
+    Primitive(
+        "cast",
+        "T->*",
+        "FIB",
+        'cast({0}, "{to}")',
+        (_cast,),
+        domain=(ANY,),
+        unit=True,
+        ends=Ends("an integer from here on", "keep the number a float where its change is to count"),
+    ),
+    Primitive("bit_cast", "T->*", "FI", 'bit_cast({0}, "{to}")', (None,)),
+    # the value, cut off from derivatives
+    Primitive(
+        "stop",
+        "T->T",
+        "FIB",
+        "{0}",
+        (None,),
+        kept=True,
+        ends=Ends("cut off here", "leave out `stop_grad`, `no_grad` or `needs_grad=False` if it is to count"),
+    ),
+    # the value again, for one assignment: never merged with its like, nor moved
+    Primitive("copy", "T->T", "F", "{0}", (lambda x, z, t: t,), domain=(ANY,), unit=True, kept=True),
+    # 32 random bits of (launch, iteration, draw)
+    Primitive(
+        "random_bits",
+        "iii->r",
+        "I",
+        "random_bits({0}, {1}, {2})",
+        (None, None, None),
+        cost=16,
+        kept=True,
+    ),
+)

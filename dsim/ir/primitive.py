@@ -1,0 +1,194 @@
+"""What a row of the table of primitives says: the form of `primitives.TABLE`.
+
+Everything that is true of a primitive stands in its row; what frontend, passes, derivatives, backends and
+documentation know of primitives they ask there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from dsim.ir import arithmetic
+from dsim.ir.kinks import Kink
+from dsim.ir.nodes import Atom
+from dsim.ir.term import Term
+from dsim.ir.types import ScalarType, u1, u32
+
+Times = Callable[..., Term]
+
+
+@dataclass(frozen=True, slots=True)
+class Spelling:
+    """The dialect's function that is a primitive.
+
+    Attributes
+    ----------
+    name : str
+        Its name in kernels, in `dsim` and in `dsim.math`.
+    doc : str
+        What it gives, in a line.
+    math, numpy, special : tuple of str
+        The functions of Python's `math`, of `numpy` and of `scipy.special` that mean it in kernels.
+    """
+
+    name: str
+    doc: str
+    math: tuple[str, ...] = ()
+    numpy: tuple[str, ...] = ()
+    special: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Ends:
+    """Why a value has no derivative behind a primitive, and what to do about it."""
+
+    why: str
+    advice: str
+
+
+@dataclass(frozen=True, slots=True)
+class Libm:
+    """A function of C's mathematical library: ``name`` of doubles, ``namef`` of floats, halves as floats.
+
+    Loops that become vectors call its vector form where the target's library has one.
+    """
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Intrinsic:
+    """LLVM's ``llvm.name``, one instruction on most machines; `rounds` when its result may be rounded."""
+
+    name: str
+    rounds: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Instruction:
+    """LLVM's instruction of two operands: of floats, and of integers and truth values."""
+
+    floats: str
+    integers: str
+
+
+@dataclass(frozen=True, slots=True)
+class Formula:
+    """Other primitives, of floats: the value for these arguments."""
+
+    of: Callable[..., Term]
+
+
+Lowering = Libm | Intrinsic | Instruction | Formula
+
+
+@dataclass(frozen=True, slots=True)
+class Primitive:
+    """One row.
+
+    Attributes
+    ----------
+    name : str
+        The `op` of a `Let`.
+    signature : str
+        Parameter and result types: ``T`` the one type that all T's share, ``b`` u1, ``i`` any
+        integer, ``n`` any integer that is known when compiling, ``*`` whatever the result variable says,
+        ``r`` u32. ``"bTT->T"``.
+    over : str
+        The kinds that T may be: ``F`` float, ``I`` integer, ``B`` bool.
+    python : str
+        Its spelling in Python over NumPy scalars; ``{0}`` the first argument, ``{to}`` the name of
+        the result's type. Names in it are `np` and the functions of `arithmetic.py`.
+    times : tuple
+        Per argument the product with its partial derivative, or None.
+    kink : Kink or None
+        Where it has no derivative; None when it is smooth on its domain.
+    domain : tuple of (float, float)
+        Per argument an interval away from kinks and poles, for numeric checks.
+    spelling : Spelling or None
+        The function of the dialect that is this primitive.
+    lowering : Lowering or None
+        What machine code calls for it; None when its instructions are an algorithm of the backend.
+    cost : int
+        How many simple instructions it is about as dear as.
+    pole : callable or None
+        Of arguments, whether value or derivative can be infinite or NaN where they are finite; None if never.
+    unit : bool
+        Whether its partials are -1, 0 or 1, whatever the arguments are.
+    ends : Ends or None
+        Of a primitive without derivative that people may expect one of: what to say.
+    kept : bool
+        Whether it stays as it is, even of constants.
+    """
+
+    name: str
+    signature: str
+    over: str
+    python: str
+    times: tuple[Times | None, ...] = ()
+    kink: Kink | None = None
+    domain: tuple[tuple[float, float], ...] = ()
+    spelling: Spelling | None = field(default=None, kw_only=True)
+    lowering: Lowering | None = field(default=None, kw_only=True)
+    cost: int = field(default=1, kw_only=True)
+    pole: Callable[[tuple[Atom, ...]], bool] | None = field(default=None, kw_only=True)
+    unit: bool = field(default=False, kw_only=True)
+    ends: Ends | None = field(default=None, kw_only=True)
+    kept: bool = field(default=False, kw_only=True)
+
+    @property
+    def parameters(self) -> str:
+        """The parameter part of the signature, one letter an argument."""
+        return self.signature.split("->")[0]
+
+    def has_pole(self, args: tuple[Atom, ...]) -> bool:
+        """Whether value or derivative can be infinite or NaN at finite values of `args`."""
+        return self.pole is not None and self.pole(args)
+
+    def result_type(self, args: tuple[ScalarType, ...], wanted: ScalarType | None = None) -> ScalarType:
+        """The type of the result for arguments of types `args`.
+
+        Raises
+        ------
+        TypeError
+            When the arguments do not fit the signature.
+        """
+        if len(args) != len(self.parameters):
+            raise TypeError(f"{self.name} takes {len(self.parameters)} arguments, got {len(args)}")
+        shared = {t for p, t in zip(self.parameters, args, strict=True) if p == "T"}
+        if len(shared) > 1:
+            raise TypeError(f"{self.name}: arguments of different types {[str(t) for t in args]}")
+        for p, t in zip(self.parameters, args, strict=True):
+            if not self._fits(p, t):
+                raise TypeError(f"{self.name} does not take a {t}")
+        result = self.signature.split("->")[1]
+        if result == "*":
+            if wanted is None:
+                raise TypeError(f"{self.name} needs a result type")
+            return wanted
+        return {"T": next(iter(shared), u1), "b": u1, "r": u32}[result]
+
+    def _fits(self, parameter: str, t: ScalarType) -> bool:
+        if parameter == "b":
+            return t is u1 or t == u1
+        letter = "F" if t.is_float else "I" if t.is_integer else "B"
+        return letter in ("I" if parameter in "in" else self.over)
+
+
+_NAMESPACE = {
+    "np": np,
+    **{n: f for n, f in vars(arithmetic).items() if callable(f) and not n.startswith("_")},
+}
+
+
+@cache
+def host(python: str, count: int, to: str = "") -> Callable[..., Any]:
+    """What a row spells as `python`, as a function of `count` arguments; `to` names the result's type."""
+    names = [f"a{i}" for i in range(count)]
+    text = f"lambda {', '.join(names)}: {python.format(*names, to=to)}"
+    return eval(text, dict(_NAMESPACE))  # the table's own text
