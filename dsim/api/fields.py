@@ -7,7 +7,7 @@ from typing import Any
 
 from dsim.diagnostics.frames import outermost
 from dsim.frontend.expressions.matrices import METHODS
-from dsim.frontend.source.struct_types import StructType
+from dsim.frontend.source.struct_types import StructTypeBase
 from dsim.frontend.values.types import MatrixType, entry_shape
 from dsim.ir.types import ScalarType, from_numpy
 from dsim.runtime.fields import layout, values
@@ -146,7 +146,7 @@ def type_of(dtype: Any) -> ScalarType:
     found = settings.default_type(dtype)
     if found is not None:
         return found
-    if isinstance(dtype, StructType):
+    if isinstance(dtype, StructTypeBase):
         raise TypeError(
             "structs cannot be elements here: make a field of structs by `Struct.field` or `T.field`"
         )

@@ -73,7 +73,7 @@ def check(func: Any, args: tuple[Any, ...], tolerance: float) -> None:
     names = list(signature(func.function).parameters)
     if len(args) != len(names):
         raise TypeError(f"`{name}` is checked at all of its {len(names)} arguments, got {len(args)}")
-    types = frontend.Settings(f64, current().default_ip)
+    types = frontend.LoweringSettings(f64, current().default_ip)
     params, values = {}, []
     for n, given in zip(names, args, strict=True):
         if isinstance(given, HostStruct):
@@ -95,7 +95,7 @@ def _numbers(value: Any) -> np.ndarray | None:
     return array if array.dtype.kind in "biuf" and array.ndim <= 2 else None
 
 
-def _type(array: np.ndarray, types: frontend.Settings) -> ScalarType | frontend.MatrixType:
+def _type(array: np.ndarray, types: frontend.LoweringSettings) -> ScalarType | frontend.MatrixType:
     kinds = {"f": types.default_fp, "b": u1}
     entry = kinds.get(array.dtype.kind, types.default_ip)
     return frontend.MatrixType(entry, array.shape) if array.ndim else entry

@@ -21,7 +21,7 @@ from dsim.runtime.state import settings
 METHODS = "__struct_methods"  # the keyword of Taichi's
 
 
-class StructType(struct_types.StructType):
+class StructType(struct_types.StructTypeBase):
     """The type of structs with certain members: an annotation, a constructor, a maker of fields.
 
     Made by `types.struct` and the decorator `dataclass`.

@@ -34,7 +34,7 @@ from dsim.api.primitive_types import (
     uint64,
 )
 from dsim.api.structs import StructType, struct
-from dsim.frontend.source.lowered import Settings
+from dsim.frontend.source.lowered import LoweringSettings
 from dsim.frontend.values.types import (
     ArrayType,
     MatrixType,
@@ -262,19 +262,19 @@ def is_integral(dtype: Any) -> bool:
     >>> is_integral(i32), is_integral(float)
     (True, False)
     """
-    found = scalar_type(dtype, Settings())
+    found = scalar_type(dtype, LoweringSettings())
     return found is not None and not found.is_float
 
 
 def is_real(dtype: Any) -> bool:
     """Whether `dtype` is a type of floats."""
-    found = scalar_type(dtype, Settings())
+    found = scalar_type(dtype, LoweringSettings())
     return found is not None and found.is_float
 
 
 def is_signed(dtype: Any) -> bool:
     """Whether `dtype` is a type of integers that may be negative."""
-    found = scalar_type(dtype, Settings())
+    found = scalar_type(dtype, LoweringSettings())
     return found is not None and found.kind == "int"
 
 

@@ -1,17 +1,17 @@
 """Python functions in Taichi's dialect become kernels: reading, names, values, statements, inlining."""
 
 from dsim.frontend.lower import lower, lower_call
-from dsim.frontend.source.lowered import Capture, LoopConfig, Lowered, Param, Returns, Settings
+from dsim.frontend.source.lowered import Capture, LoopConfig, Lowered, LoweringSettings, Param, Returns
 from dsim.frontend.values.types import MatrixType, Template
 
 __all__ = [
     "Capture",
     "LoopConfig",
     "Lowered",
+    "LoweringSettings",
     "MatrixType",
     "Param",
     "Returns",
-    "Settings",
     "Template",
     "lower",
     "lower_call",

@@ -27,7 +27,7 @@ from dsim.frontend.inlining import funcs
 from dsim.frontend.source import methods
 from dsim.frontend.source.captures import Captures, Path, Surroundings, is_host_matrix
 from dsim.frontend.source.lambdas import NAME as LAMBDA
-from dsim.frontend.source.lowered import AnyReturn, Lowered, Param, Returns, Settings, StructParam
+from dsim.frontend.source.lowered import AnyReturn, Lowered, LoweringSettings, Param, Returns, StructParam
 from dsim.frontend.source.problems import RefusedError
 from dsim.frontend.source.source import FunctionText, parse, read
 from dsim.frontend.source.struct_types import is_host_struct
@@ -35,7 +35,16 @@ from dsim.frontend.statements import statements
 from dsim.frontend.values.emit import Emitter
 from dsim.frontend.values.structure import same, scalars
 from dsim.frontend.values.types import ArrayType, MatrixType, array_type, is_template
-from dsim.frontend.values.values import Field, Mat, Opaque, Poison, Record, StructField, Value, size
+from dsim.frontend.values.values import (
+    FieldValue,
+    Mat,
+    Opaque,
+    Poison,
+    RecordValue,
+    StructFieldValue,
+    Value,
+    size,
+)
 from dsim.ir import sites
 from dsim.ir.build import TRUE
 from dsim.ir.nodes import Atom, Kernel, Memory, Origin
@@ -53,7 +62,7 @@ LANGUAGE = Language(
 
 def lower(
     function: Callable[..., Any],
-    settings: Settings | None = None,
+    settings: LoweringSettings | None = None,
     promoted: frozenset[str] = frozenset(),
     kind: str = "kernel",
     bound: Mapping[str, Any] | None = None,
@@ -64,7 +73,7 @@ def lower(
     ----------
     function : function or bound method
         Its body is read as text; it is not run. The owner of a method is known at compile time.
-    settings : Settings
+    settings : LoweringSettings
         Default types.
     promoted : frozenset of str
         Captured numbers, by name, that become parameters.
@@ -83,7 +92,7 @@ def lower(
     if text.node.name == LAMBDA:
         message, help = f"a {kind} is not written as a `lambda`", "write it as a function with `def`"
         raise KernelSyntaxError(Diagnostic("syntax", message, text.name_span(), help=help))
-    attempt = _Attempt(python, text, settings or Settings(), kind, known)
+    attempt = _Attempt(python, text, settings or LoweringSettings(), kind, known)
     with _room_for_nesting():
         try:
             return attempt.lowered(promoted)
@@ -94,7 +103,7 @@ def lower(
         return attempt.lowered(attempt.possible(promoted))
 
 
-def lower_call(func: Any, params: Mapping[str, Any], settings: Settings) -> Lowered:
+def lower_call(func: Any, params: Mapping[str, Any], settings: LoweringSettings) -> Lowered:
     """A kernel that calls `func`, once, and does nothing else.
 
     Parameters
@@ -103,7 +112,7 @@ def lower_call(func: Any, params: Mapping[str, Any], settings: Settings) -> Lowe
         What to call, by the protocol of funcs.
     params : mapping of str to object
         For each parameter in order a scalar type, a matrix type, or a value that is known at compile time.
-    settings : Settings
+    settings : LoweringSettings
         Default types.
     """
     name = func.__dsim_func__.__name__
@@ -136,7 +145,7 @@ class _Attempt:
 
     python: Any  # a plain function (a type checker takes one in an attribute for a method)
     text: FunctionText
-    settings: Settings
+    settings: LoweringSettings
     kind: str
     bound: Mapping[str, Any]
     buffered: set[tuple[str, str]] = field(default_factory=set)
@@ -237,14 +246,14 @@ class _Lowering:
             value = buffered(f, a.arg, value)
         f.bind(a.arg, value, a)
 
-    def _record(self, a: ast.arg, kind: RecordType, bound: Mapping[str, Any]) -> Record:
+    def _record(self, a: ast.arg, kind: RecordType, bound: Mapping[str, Any]) -> RecordValue:
         members: dict[str, Value] = {}
         for name, annotation in kind.members.items():
             if isinstance(annotation, RecordType):
                 members[name] = self._record(a, annotation, bound)
             else:
                 members[name] = self._value(a, f"{kind.name}.{name}", annotation, bound)
-        return Record(kind.kind, kind.name, members)
+        return RecordValue(kind.kind, kind.name, members)
 
     def _value(self, a: ast.arg, name: str, annotation: Any, bound: Mapping[str, Any]) -> Value:
         """What the parameter `name`, or member of one, stands for; `a` is where it stands."""
@@ -356,10 +365,10 @@ def _path_of(held: Any, name: str) -> Path | None:
 
 def _renamed(value: Value, name: str, array: ArrayType | None) -> Value:
     """A bound field goes by its parameter's name; other Python objects are reached through it."""
-    if isinstance(value, Field):
-        return Field(value.field, name, array is not None and array.clamped)
-    if isinstance(value, StructField):
-        return StructField(value.field, name)
+    if isinstance(value, FieldValue):
+        return FieldValue(value.field, name, array is not None and array.clamped)
+    if isinstance(value, StructFieldValue):
+        return StructFieldValue(value.field, name)
     if isinstance(value, Opaque):
         held = value.value
         return Opaque(held, Path(name, lambda: held))

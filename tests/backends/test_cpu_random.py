@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from dsim.analysis.bounds import bounds
-from dsim.backends.cpu.compiled import Compiled
+from dsim.backends.cpu.compiled import CompiledKernel
 from dsim.backends.cpu.machine import compile_kernel
 from dsim.backends.faults import Fault
 from dsim.backends.llvm.parallel import plans
@@ -184,7 +184,7 @@ def test_a_random_kernel(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
                 continue
             compiled = compile_kernel(kernel, bounds(kernel) if checked else None, threads=threads)
 
-            def launch(arrays: dict, compiled: Compiled = compiled) -> tuple:
+            def launch(arrays: dict, compiled: CompiledKernel = compiled) -> tuple:
                 return compiled.bind(arrays)(*args)
 
             returned, found, arrays = outcome(launch, kernel, seed)

@@ -15,7 +15,7 @@ from dsim.runtime.kernels.watching import watch
 
 
 def emitted(kernel, **settings):
-    lowered = frontend.lower(kernel.function, frontend.Settings(default_fp=f64, **settings))
+    lowered = frontend.lower(kernel.function, frontend.LoweringSettings(default_fp=f64, **settings))
     made, _ = pipeline.prepared(lowered.kernel, lowered.loops)
     return made, emit.emit(made, _TARGET, Wishes(lambda site: True, checks=False))
 

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from dsim.backends.reference import source
-from dsim.frontend import Lowered, MatrixType, Settings, Template, lower
-from dsim.frontend.source.struct_types import StructType
+from dsim.frontend import Lowered, LoweringSettings, MatrixType, Template, lower
+from dsim.frontend.source.struct_types import StructTypeBase
 from dsim.ir import show
 from dsim.ir.check import check
 from dsim.ir.types import f32, f64, i8, i32, i64, u1, u8, u32, u64
@@ -89,12 +89,12 @@ class FakeField:
 class FakeStructField:
     """A field of structs as the frontend's protocol has it."""
 
-    kind: StructType
+    kind: StructTypeBase
     members: dict[str, Any]
     offset = ()
 
     @property
-    def __dsim_struct__(self) -> StructType:
+    def __dsim_struct__(self) -> StructTypeBase:
         return self.kind
 
     @property
@@ -114,11 +114,11 @@ class FakeStructField:
         return FakeStructField(self.kind, {name: m.grad for name, m in self.members.items()})
 
 
-def structs(kind: StructType, *shape: int) -> FakeStructField:
+def structs(kind: StructTypeBase, *shape: int) -> FakeStructField:
     """A field of structs."""
     members: dict[str, Any] = {}
     for name, t in kind.members:
-        if isinstance(t, StructType):
+        if isinstance(t, StructTypeBase):
             members[name] = structs(t, *shape)
         else:
             of, entry = (t.dtype, t.shape) if isinstance(t, MatrixType) else (t, ())
@@ -191,10 +191,10 @@ class Func:
         return self.__dsim_func__(*args, **named)
 
 
-def dataclass_of(kind: type) -> StructType:
+def dataclass_of(kind: type) -> StructTypeBase:
     """What the decorator of the dialect makes of a class."""
     methods = {name: v for name, v in vars(kind).items() if isinstance(v, Func)}
-    return StructType(tuple(kind.__annotations__.items()), tuple(methods.items()), kind.__name__)
+    return StructTypeBase(tuple(kind.__annotations__.items()), tuple(methods.items()), kind.__name__)
 
 
 class Derivative:
@@ -213,7 +213,8 @@ ti = SimpleNamespace(
         mat2=MatrixType(float, (2, 2)),
     ),
     types=SimpleNamespace(
-        vector=lambda n, t: MatrixType(t, (n,)), struct=lambda **members: StructType(tuple(members.items()))
+        vector=lambda n, t: MatrixType(t, (n,)),
+        struct=lambda **members: StructTypeBase(tuple(members.items())),
     ),
     Struct=mark("Struct"),
     dataclass=dataclass_of,
@@ -224,23 +225,27 @@ ti = SimpleNamespace(
     f32=f32, f64=f64, i8=i8, i32=i32, i64=i64, u1=u1, u8=u8, u32=u32, u64=u64,
 )  # fmt: skip
 
-DOUBLE = Settings(default_fp=f64)
+DOUBLE = LoweringSettings(default_fp=f64)
 
 
-def lowered(function: Callable[..., Any], settings: Settings = DOUBLE, **options: Any) -> Lowered:
+def lowered(function: Callable[..., Any], settings: LoweringSettings = DOUBLE, **options: Any) -> Lowered:
     """`function` lowered, and the result checked."""
     result = lower(function, settings, **options)
     check(result.kernel)
     return result
 
 
-def text(function: Callable[..., Any], settings: Settings = DOUBLE, **options: Any) -> str:
+def text(function: Callable[..., Any], settings: LoweringSettings = DOUBLE, **options: Any) -> str:
     """The printed kernel."""
     return show.show(lowered(function, settings, **options).kernel)
 
 
 def run(
-    function: Callable[..., Any], *args: Any, settings: Settings = DOUBLE, launch: int = 0, **options: Any
+    function: Callable[..., Any],
+    *args: Any,
+    settings: LoweringSettings = DOUBLE,
+    launch: int = 0,
+    **options: Any,
 ) -> Any:
     """Lowers `function` and runs it on the values of its fields; gives what it returns."""
     result = lowered(function, settings, **options)
@@ -259,7 +264,7 @@ def run(
     return returned[0].item()
 
 
-def refused(function: Callable[..., Any], settings: Settings = DOUBLE, **options: Any) -> str:
+def refused(function: Callable[..., Any], settings: LoweringSettings = DOUBLE, **options: Any) -> str:
     """What is said of a function that cannot be lowered: codes and messages, and the help, line by line."""
     from dsim.diagnostics import CompilationError
 

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from dsim.ir.types import f32, f64, i64
-from tests.frontend.dialect import Settings, f, lowered, run, text, ti
+from tests.frontend.dialect import LoweringSettings, f, lowered, run, text, ti
 
 STEP = 0.25
 
@@ -61,7 +61,7 @@ def test_a_promoted_number_takes_the_type_of_what_it_meets() -> None:
         x[0] = x[1] * dt
         y[0] = y[1] * dt
 
-    shown = text(k, Settings(f32), promoted=frozenset({"dt"}))
+    shown = text(k, LoweringSettings(f32), promoted=frozenset({"dt"}))
     assert "f32 = cast dt" in shown
     assert "mul y_at, dt" in shown
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dsim.frontend import Settings
+from dsim.frontend import LoweringSettings
 from tests.frontend.dialect import f, text, ti
 
 
@@ -26,7 +26,7 @@ def test_gravity(golden) -> None:
         for i in x:
             x[i] = [ti.random(), ti.random()]
 
-    golden("\n".join(text(k, Settings()) for k in (compute_U, advance, init)))
+    golden("\n".join(text(k, LoweringSettings()) for k in (compute_U, advance, init)))
 
 
 def test_flow_of_control(golden) -> None:

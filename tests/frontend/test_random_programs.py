@@ -8,7 +8,7 @@ from itertools import count
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.frontend.dialect import Settings, agrees, f, ti
+from tests.frontend.dialect import LoweringSettings, agrees, f, ti
 
 NAMES = ("a", "b", "c")
 _numbers = count()
@@ -143,7 +143,7 @@ def function_of(source: str, **namespace):
 @given(programs(), st.integers(-5, 20), st.integers(-5, 20))
 def test_random_programs(source: str, a: int, b: int) -> None:
     x = f(3, dtype=ti.i64, values=[1, 2, 3])
-    agrees(function_of(source, x=x), [x], a, b, settings=Settings(ti.f64, ti.i64))
+    agrees(function_of(source, x=x), [x], a, b, settings=LoweringSettings(ti.f64, ti.i64))
 
 
 CALLER = """def k(p: int, q: int) -> int:
@@ -159,4 +159,4 @@ CALLER = """def k(p: int, q: int) -> int:
 def test_random_funcs(source: str, a: int, b: int) -> None:
     x = f(3, dtype=ti.i64, values=[1, 2, 3])
     inner = ti.func(function_of(source, x=x))
-    agrees(function_of(CALLER, x=x, g=inner), [x], a, b, settings=Settings(ti.f64, ti.i64))
+    agrees(function_of(CALLER, x=x, g=inner), [x], a, b, settings=LoweringSettings(ti.f64, ti.i64))

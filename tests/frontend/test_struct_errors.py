@@ -1,6 +1,6 @@
 """What is said of structs that are used wrongly."""
 
-from dsim.frontend.source.struct_types import StructType
+from dsim.frontend.source.struct_types import StructTypeBase
 from tests.frontend.balls import Ball, Spin, said
 from tests.frontend.dialect import f, refused, structs, ti
 
@@ -241,7 +241,7 @@ def test_methods_are_called_where_they_are_named() -> None:
 
 
 def test_types_of_members_that_are_none() -> None:
-    Odd = StructType((("name", str), ("x", float)), name="Odd")
+    Odd = StructTypeBase((("name", str), ("x", float)), name="Odd")
 
     def given():
         p = Odd(name=1)

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from dsim.frontend import Settings
+from dsim.frontend import LoweringSettings
 from dsim.ir.nodes import Let
 from dsim.ir.types import f32, f64, i32, i64
 from dsim.ir.walk import statements
@@ -84,9 +84,9 @@ def test_literals_have_the_default_types() -> None:
         c = 1 << 40
         x[0] = a + b + c
 
-    single = lowered(k, Settings(f32, i32, watch=True)).slots
+    single = lowered(k, LoweringSettings(f32, i32, watch=True)).slots
     assert [slot.type for slot in single] == [i32, f32, i64, f32]
-    double = lowered(k, Settings(f64, i64, watch=True)).slots
+    double = lowered(k, LoweringSettings(f64, i64, watch=True)).slots
     assert [slot.type for slot in double] == [i64, f64, i64, f32]
 
 
@@ -96,7 +96,7 @@ def test_a_literal_takes_the_width_of_what_it_meets() -> None:
     def k():
         x[0] = x[0] * 0.1
 
-    run(k, settings=Settings(f32, i32))
+    run(k, settings=LoweringSettings(f32, i32))
     assert x.values[0] == 0.1  # not 0.1 rounded to f32
 
 
@@ -156,7 +156,7 @@ def test_a_local_that_is_narrower_than_what_it_gets_warns() -> None:
             v[i] += x[0]
         x[0] = s + whole + right + v.sum()
 
-    found = lowered(k, Settings()).diagnostics
+    found = lowered(k, LoweringSettings()).diagnostics
     assert [d.code for d in found] == ["type-change"] * 4
     assert [d.message.split("`")[1] for d in found] == ["s", "whole", "v", "v"]
     assert found[0].message == "an f64 is rounded here: `s` is an f32 since its first assignment"
@@ -174,7 +174,7 @@ def test_literals_wider_than_a_local_do_not_warn() -> None:
         s = s * 0.5
         x[1] = s
 
-    assert lowered(k, Settings(default_fp=f64)).diagnostics == ()
+    assert lowered(k, LoweringSettings(default_fp=f64)).diagnostics == ()
 
 
 def test_a_float_stored_in_an_integer_field_warns() -> None:

@@ -1,6 +1,6 @@
 """The slots of watched kernels: one for each assignment."""
 
-from dsim.frontend.source.lowered import Settings
+from dsim.frontend.source.lowered import LoweringSettings
 from dsim.ir.types import f64
 from tests.frontend.balls import Ball
 from tests.frontend.dialect import f, lowered
@@ -16,7 +16,7 @@ def test_each_assignment_of_a_watched_kernel_has_a_slot() -> None:
             s = r.norm()
             x[i] = r * s
 
-    found = lowered(k, Settings(f64, watch=True)).slots
+    found = lowered(k, LoweringSettings(f64, watch=True)).slots
     assert [(s.name, s.shape, s.row, s.axes, s.axis) for s in found] == [
         ("i", (), 1, 1, 0),
         ("r", (2,), 2, 1, None),
@@ -32,5 +32,5 @@ def test_members_of_structs() -> None:
         b.spin.rate = 2.0
         c = b
 
-    names = [slot.name for slot in lowered(k, Settings(f64, watch=True)).slots]
+    names = [slot.name for slot in lowered(k, LoweringSettings(f64, watch=True)).slots]
     assert names == ["b.spin.rate", "c.pos", "c.mass", "c.hits", "c.spin.axis", "c.spin.rate"]

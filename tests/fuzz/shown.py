@@ -9,7 +9,7 @@ from random import Random
 import numpy as np
 
 from dsim.runtime.kernels.watching import Watching, watch
-from dsim.runtime.launching.shown import Watched
+from dsim.runtime.launching.shown import WatchedLine
 from tests.fuzz.assigned import Assigned, assigned, places
 from tests.fuzz.program import Program
 from tests.fuzz.trial import TOLERANCE, Built, Trial, Values, WrongNumberError, compare
@@ -92,7 +92,7 @@ class Shown:
                 if kernel == name and place not in told:
                     raise WrongNumberError(f"{look}: {name} shows nothing at {place}")
 
-    def line(self, step: str, w: Watched, look: Look, all: list[Assigned], derivatives) -> None:
+    def line(self, step: str, w: WatchedLine, look: Look, all: list[Assigned], derivatives) -> None:
         """What one line shows."""
         step = f"{self.built.backend}: shown, {step}, line {w.slot.span.line}, {w.slot.name}"
         self.same(f"{step}: times", w.times, len(all))

@@ -28,7 +28,7 @@ _RECENT: deque[MachineCode] = deque(maxlen=256)  # a cell that runs again finds 
 
 
 @dataclass(eq=False)
-class Compiled:
+class CompiledKernel:
     """A kernel as machine code.
 
     Attributes

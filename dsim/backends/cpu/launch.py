@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from dsim.backends.cpu.compiled import Compiled
+from dsim.backends.cpu.compiled import CompiledKernel
 from dsim.backends.cpu.stop import LAUNCHES
-from dsim.backends.cpu.variant import Frame, Variant
+from dsim.backends.cpu.variant import LaunchFrame, Variant
 from dsim.backends.llvm import frame
 from dsim.ir.nodes import Kernel, Memory, MemoryKey
 from dsim.ir.types import ScalarType
@@ -39,7 +39,7 @@ class Launcher:
 
     def __init__(
         self,
-        compiled: Compiled,
+        compiled: CompiledKernel,
         buffers: Mapping[MemoryKey, np.ndarray],
         moving: tuple[MemoryKey, ...] = (),
     ) -> None:
@@ -83,7 +83,7 @@ class Launcher:
 
 
 def roaming(
-    compiled: Compiled, buffers: Mapping[MemoryKey, np.ndarray], moving: tuple[MemoryKey, ...]
+    compiled: CompiledKernel, buffers: Mapping[MemoryKey, np.ndarray], moving: tuple[MemoryKey, ...]
 ) -> Launch:
     """The function that launches on these buffers, and for `moving` on arrays that are given first."""
     launch, count = Launcher(compiled, buffers, moving).launch, len(moving)
@@ -108,7 +108,7 @@ def _address(a: np.ndarray) -> int:
 def _launch(variant: Variant, addresses: Mapping[MemoryKey, int], moving: tuple[MemoryKey, ...]) -> Launch:
     """The function that launches one variant on one set of buffers."""
     moving_at = [variant.emitted.layout.memories[key] for key in moving]
-    idle: list[Frame] = []
+    idle: list[LaunchFrame] = []
     take, give, call = idle.pop, idle.append, variant.call
     pack, params_at, count = variant.params.pack_into, variant.params_at, len(variant.kernel.params)
     yields = variant.kernel.body.yields
@@ -160,7 +160,7 @@ def _as(t: ScalarType, value: Any) -> object:
         return t.numpy.type(value).item()
 
 
-def _fitting(m: Memory, array: np.ndarray, compiled: Compiled) -> np.ndarray:
+def _fitting(m: Memory, array: np.ndarray, compiled: CompiledKernel) -> np.ndarray:
     """The array, if it is what the code expects of this memory."""
     if array.dtype != compiled.dtypes[m.key] or array.shape != m.shape:
         wanted = f"{m.type.numpy} {m.shape}"
@@ -179,7 +179,7 @@ def _fitting(m: Memory, array: np.ndarray, compiled: Compiled) -> np.ndarray:
 
 
 def _apart(
-    compiled: Compiled, memories: list[Memory], arrays: list[np.ndarray], addresses: list[int]
+    compiled: CompiledKernel, memories: list[Memory], arrays: list[np.ndarray], addresses: list[int]
 ) -> None:
     """Raises ValueError when arrays overlap of which one is written."""
     if len(arrays) < 2 or not compiled.written:

@@ -18,14 +18,14 @@ import numpy as np
 
 from dsim.analysis.bounds import Bounds
 from dsim.analysis.effects import Effects
-from dsim.backends.cpu.compiled import Compiled
+from dsim.backends.cpu.compiled import CompiledKernel
 from dsim.backends.cpu.launch import Launch, Launcher, roaming
 from dsim.backends.cpu.runtime import thread_count
 from dsim.backends.llvm.kernel import Strides
 from dsim.ir.nodes import Kernel, MemoryKey
 
 
-class CpuMachine(Compiled):
+class CpuMachine(CompiledKernel):
     """A kernel as machine code that can be bound to buffers."""
 
     def bind(self, buffers: Mapping[MemoryKey, np.ndarray]) -> Launcher:

@@ -62,7 +62,7 @@ class Variant:
             raise error
         return status
 
-    def frame(self, addresses: Mapping[MemoryKey, int]) -> Frame:
+    def frame(self, addresses: Mapping[MemoryKey, int]) -> LaunchFrame:
         """A new frame for buffers at these addresses."""
         slots = (ctypes.c_int64 * self.emitted.layout.size)()
         slots[frame.RUNTIME] = runtime().address
@@ -70,15 +70,15 @@ class Variant:
         at = self.emitted.layout.memories
         for key, address in addresses.items():
             slots[at[key]] = address
-        return Frame(slots)
+        return LaunchFrame(slots)
 
-    def read(self, held: Frame) -> tuple[Any, ...]:
+    def read(self, held: LaunchFrame) -> tuple[Any, ...]:
         """What the kernel returned."""
         values = self.results.unpack_from(held.slots, self.results_at)
         yields = self.kernel.body.yields
         return tuple(a.value if isinstance(a, Const) else v for a, v in zip(yields, values, strict=True))
 
-    def report(self, status: int, held: Frame) -> None:
+    def report(self, status: int, held: LaunchFrame) -> None:
         """Raises what went wrong in a launch."""
         if status == frame.STOPPED:
             raise self.stopped()
@@ -90,7 +90,7 @@ class Variant:
         """What a launch raises that was stopped."""
         return stopped(KeyboardInterrupt(f"`{self.kernel.name}` was stopped before its end"))
 
-    def _found_again(self, held: Frame) -> Fault:
+    def _found_again(self, held: LaunchFrame) -> Fault:
         """The first fault in a loop that only said that it had one: the loop runs again, without effects."""
         emitted, code = self.search(held.slots[frame.FAULT])
         status = _Entry(code.entry)(held.address)
@@ -101,7 +101,7 @@ class Variant:
         raise RuntimeError(f"{self.kernel.name}: an index was out of bounds, and then was not")
 
 
-def _fault(messages: Messages, held: Frame) -> Fault:
+def _fault(messages: Messages, held: LaunchFrame) -> Fault:
     """The fault that a frame records."""
     kind, statement = messages.faults[held.slots[frame.FAULT]]
     reported = held.slots[frame.VALUES : frame.VALUES + frame.MAX_VALUES]
@@ -119,7 +119,7 @@ def _reported(kind: FaultKind, s: Any) -> list[ScalarType]:
     return [i64] * len(s.index)
 
 
-class Frame:
+class LaunchFrame:
     """One frame; frees what its launches kept in it."""
 
     __slots__ = ("address", "slots")

@@ -11,14 +11,14 @@ from collections.abc import Callable
 from dsim.backends.llvm.arithmetic.integers import widened
 from dsim.backends.llvm.arithmetic.primitives import binary
 from dsim.backends.llvm.memory import clamped, element, fetch, put, reach, scattered
-from dsim.backends.llvm.places import Length, Place
+from dsim.backends.llvm.places import Length, MemRef
 from dsim.backends.llvm.text import TYPE, number
 from dsim.backends.llvm.writer import Writer
 from dsim.ir.nodes import Accumulate, Atom, Const, Load, Record, Store
 from dsim.ir.types import i32, i64
 
 
-def _inside(w: Writer, place: Place, index: tuple[Length, ...]) -> str:
+def _inside(w: Writer, place: MemRef, index: tuple[Length, ...]) -> str:
     """Whether all indices are in bounds."""
     holds = ""
     for i, length in zip(index, place.shape, strict=True):
@@ -48,7 +48,7 @@ def _outside(w: Writer, s: Load | Store | Accumulate | Record, index: tuple[Leng
         w.fault("bounds", s, index)
 
 
-def _clamped_address(w: Writer, place: Place, index: tuple[Atom, ...], base: str) -> tuple[str, str]:
+def _clamped_address(w: Writer, place: MemRef, index: tuple[Atom, ...], base: str) -> tuple[str, str]:
     """The address of the nearest element, and bits that are 0 if the index is in bounds; notes these."""
     parts, changed = [], ""
     for a, length in zip(index, place.shape, strict=True):
@@ -83,7 +83,7 @@ def _nearest(w: Writer, a: Atom, length: int) -> tuple[Length, str]:
     return w.f.let(f"trunc i64 {kept} to i32"), w.f.let(f"zext i1 {other} to i32")
 
 
-def _checked_index(w: Writer, s: Load, place: Place, index: tuple[Length, ...]) -> tuple[Length, ...]:
+def _checked_index(w: Writer, s: Load, place: MemRef, index: tuple[Length, ...]) -> tuple[Length, ...]:
     bad, good = w.f.label("outside"), w.f.label("inside")
     inside = _inside(w, place, index)
     before = w.f.block
@@ -107,7 +107,7 @@ def store(w: Writer, s: Store) -> None:
 
 
 def guarded(
-    w: Writer, s: Store | Accumulate | Record, place: Place, base: str, do: Callable[[str], None]
+    w: Writer, s: Store | Accumulate | Record, place: MemRef, base: str, do: Callable[[str], None]
 ) -> str:
     """Runs `do` with the address, in a branch of its own when the index is checked; the branch's labels."""
     if not w.checked(s):
@@ -166,7 +166,7 @@ def accumulate(w: Writer, s: Accumulate) -> None:
         w.env[s.old] = olds[0]
 
 
-def _clamped_accumulate(w: Writer, s: Accumulate, place: Place, value: str) -> None:
+def _clamped_accumulate(w: Writer, s: Accumulate, place: MemRef, value: str) -> None:
     """Adds to the nearest element, nothing if the index is out of bounds."""
     t = place.memory.type
     address, changed = _clamped_address(w, place, s.index, place.target)

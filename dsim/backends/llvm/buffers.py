@@ -8,9 +8,9 @@ that names its line and not the end of the process.
 from __future__ import annotations
 
 from dsim.backends.llvm import frame, journals
-from dsim.backends.llvm.places import Length, Place, dense_strides
+from dsim.backends.llvm.places import Length, MemRef, dense_strides
 from dsim.backends.llvm.text import PLAIN, WIDTH, Function
-from dsim.backends.llvm.writer import Held, Writer
+from dsim.backends.llvm.writer import Allocation, Writer
 from dsim.ir.nodes import Alloc, Atom, Block, Const, For, Journal, Memory, While
 from dsim.ir.walk import blocks, statements
 
@@ -118,18 +118,18 @@ def _size(w: Writer, memory: Memory, shape: tuple[Length, ...]) -> Length:
     return w.f.let(f"select i1 {enough}, i64 {size}, i64 {_LEAST}")
 
 
-def place(w: Writer, s: Alloc, base: str) -> Place:
+def place(w: Writer, s: Alloc, base: str) -> MemRef:
     """The place of a buffer at address `base`."""
     return _place(w, s.memory, base, _lengths(w, s))
 
 
-def _place(w: Writer, memory: Memory, base: str, shape: tuple[Length, ...]) -> Place:
+def _place(w: Writer, memory: Memory, base: str, shape: tuple[Length, ...]) -> MemRef:
     strides: list[Length] = []
     distance: Length = 1
     for n in reversed(shape):
         strides.append(distance)
         distance = w.times(distance, n) if len(strides) < len(shape) else distance
-    return Place(memory, base, shape, dense_strides(shape) or tuple(reversed(strides)))
+    return MemRef(memory, base, shape, dense_strides(shape) or tuple(reversed(strides)))
 
 
 def allocate(w: Writer, s: Alloc) -> None:
@@ -170,7 +170,7 @@ def _from_heap(w: Writer, s: Alloc, size: Length, shape: tuple[Length, ...], zer
     w.free_all()
     f.jump(w.leave)
     f.open(good)
-    w.held.append(Held(base, f"call void @dsim_free(ptr %frame, ptr {base}, i64 {size})"))
+    w.held.append(Allocation(base, f"call void @dsim_free(ptr %frame, ptr {base}, i64 {size})"))
     return base
 
 

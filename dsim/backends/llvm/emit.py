@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from dsim.analysis.effects import Effects, effects
 from dsim.analysis.writes import write_plan
 from dsim.backends.llvm import checks, frame, stops
-from dsim.backends.llvm.frame import Layout
+from dsim.backends.llvm.frame import FrameLayout
 from dsim.backends.llvm.kernel import KernelWriter, Task, Wishes, write_buffer, write_returns, write_serial
 from dsim.backends.llvm.parallel.plans import Schedule, schedule
 from dsim.backends.llvm.parallel.tasks import write_parallel
@@ -34,7 +34,7 @@ class Emitted:
         The module. Its entry, ``dsim_entry``, takes a frame and gives back whether there was a fault.
     shared : dict
         Functions that it calls and that many modules share, by name, as LLVM IR.
-    layout : Layout
+    layout : FrameLayout
         Where things lie in the frame.
     messages : Messages
         What the machine code may report.
@@ -46,7 +46,7 @@ class Emitted:
 
     text: str
     shared: dict[str, str]
-    layout: Layout
+    layout: FrameLayout
     messages: Messages
     parallel: bool
     asks: bool

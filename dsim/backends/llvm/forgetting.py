@@ -9,7 +9,7 @@ Not its job: how journals are kept otherwise (`journals.py`).
 
 from __future__ import annotations
 
-from dsim.backends.llvm.places import Place
+from dsim.backends.llvm.places import MemRef
 from dsim.backends.llvm.text import WIDTH, Function
 
 ENTRIES, LENGTH, ROOM, MARKED = range(4)  # a journal's words
@@ -18,7 +18,7 @@ _SHORT = 1 << 12  # entries up to which a journal just grows
 _NEVER = 1 << 62
 
 
-def behind(f: Function, journal: str, place: Place, mark: str) -> str:
+def behind(f: Function, journal: str, place: MemRef, mark: str) -> str:
     """Appends what keeps, behind entry number `mark`, only the oldest entry of each element.
 
     Gives whether there was memory for that.
@@ -26,7 +26,7 @@ def behind(f: Function, journal: str, place: Place, mark: str) -> str:
     return _call(f, journal, place, mark, "2")
 
 
-def loose(f: Function, journal: str, place: Place, room: str, marked: str) -> str:
+def loose(f: Function, journal: str, place: MemRef, room: str, marked: str) -> str:
     """The same behind the newest mark, where that is half of a long journal."""
     long = f.let(f"icmp sgt i64 {room}, {_SHORT}")
     half = f.let(f"lshr i64 {room}, 1")
@@ -34,7 +34,7 @@ def loose(f: Function, journal: str, place: Place, room: str, marked: str) -> st
     return _call(f, journal, place, marked, least)
 
 
-def _call(f: Function, journal: str, place: Place, mark: str, least: str) -> str:
+def _call(f: Function, journal: str, place: MemRef, mark: str, least: str) -> str:
     bits = 8 * WIDTH[place.memory.type]
     name = f.module.share(f"dsim_forget{bits}", _text(bits))
     return f.call("i1", name, f"ptr {journal}", f"ptr {place.base}", f"i64 {mark}", f"i64 {least}")

@@ -29,7 +29,7 @@ PARALLEL_FOR, THREADS, BUSY, PRINTER, MEMORY_LEFT, CLOCK = range(6)
 RUNTIME_SLOTS = 6
 
 
-class Layout:
+class FrameLayout:
     """Gives out the slots of one kernel's frame behind the fixed ones."""
 
     def __init__(self, memories: Iterable[MemoryKey], params: tuple[Var, ...], returns: int) -> None:

@@ -11,9 +11,9 @@ from __future__ import annotations
 from dsim.backends.llvm import forgetting, frame
 from dsim.backends.llvm.access import guarded
 from dsim.backends.llvm.forgetting import ENTRIES, ENTRY, LENGTH, MARKED, ROOM
-from dsim.backends.llvm.places import Place
+from dsim.backends.llvm.places import MemRef
 from dsim.backends.llvm.text import PLAIN, STORED, WIDTH, Function
-from dsim.backends.llvm.writer import Held, Writer
+from dsim.backends.llvm.writer import Allocation, Writer
 from dsim.ir.nodes import Forget, Journal, Mark, Record, Rewind
 
 _FIRST_ROOM = 64  # entries
@@ -119,7 +119,7 @@ def hoist(w: Writer, found: list[Journal]) -> None:
         for word in (ENTRIES, LENGTH, ROOM, MARKED):
             f.do(f"store i64 0, ptr {_word(f, slot, word)}, align 8")
         w.journals[s.journal.key] = slot
-        w.held.append(Held(slot, f"call void @dsim_discard(ptr %frame, ptr {slot})", _undo(w, s, slot)))
+        w.held.append(Allocation(slot, f"call void @dsim_discard(ptr %frame, ptr {slot})", _undo(w, s, slot)))
     for s in found:
         if s.beside is not None:
             w.beside.setdefault(s.beside.key, []).append(w.journals[s.journal.key])
@@ -156,7 +156,7 @@ def record(w: Writer, s: Record) -> None:
     guarded(w, s, place, "", lambda at: _append(w, s, place, slot, at))
 
 
-def _append(w: Writer, s: Record, place: Place, slot: str, address: str) -> None:
+def _append(w: Writer, s: Record, place: MemRef, slot: str, address: str) -> None:
     f, stored = w.f, STORED[place.memory.type]
     before = _read(f, slot, LENGTH)
     grow, ready = f.label("grow"), f.label("ready")

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from dsim.backends.llvm import buffers, frame, stops
-from dsim.backends.llvm.frame import Layout
-from dsim.backends.llvm.places import Place, dense_strides
+from dsim.backends.llvm.frame import FrameLayout
+from dsim.backends.llvm.places import MemRef, dense_strides
 from dsim.backends.llvm.statements import HANDLERS
 from dsim.backends.llvm.target import Target
 from dsim.backends.llvm.text import Function, Module
@@ -116,7 +116,7 @@ class KernelWriter:
 
     Attributes
     ----------
-    layout : Layout
+    layout : FrameLayout
         Where things lie in the frame.
     messages : Messages
         What the machine code may report.
@@ -136,7 +136,7 @@ class KernelWriter:
         self.near = near_dividends(kernel)
         self.module = Module(kernel.exact)
         self.messages = Messages()
-        self.layout = Layout((m.key for m in kernel.memories), kernel.params, len(kernel.body.yields))
+        self.layout = FrameLayout((m.key for m in kernel.memories), kernel.params, len(kernel.body.yields))
         self.tasks = tuple(split(kernel, parallel))
         self.buffers = {t.buffer.memory: t.buffer for t in self.tasks if t.kind == "buffer"}
         for m in self.buffers:
@@ -196,14 +196,14 @@ class KernelWriter:
         if later:
             w.look_at_flag(self.number(s))
 
-    def place(self, w: Writer, m: Memory, base: str) -> Place:
+    def place(self, w: Writer, m: Memory, base: str) -> MemRef:
         """A field's or buffer's place at address `base`."""
         if m in self.buffers:
             return buffers.place(w, self.buffers[m], base)
         shape = tuple(n for n in m.shape if n is not None)
         strides = self.wishes.strides.get(m.key) or dense_strides(shape)
         assert strides is not None
-        return Place(m, base, shape, tuple(strides))
+        return MemRef(m, base, shape, tuple(strides))
 
     def size(self, m: Memory) -> int:
         """How many elements a field reaches over."""

@@ -11,14 +11,14 @@ from collections.abc import Sequence
 
 from dsim.backends.llvm.arithmetic.integers import widened
 from dsim.backends.llvm.frame import from_stored, to_stored
-from dsim.backends.llvm.places import Length, Place
+from dsim.backends.llvm.places import Length, MemRef
 from dsim.backends.llvm.text import STORED, WIDTH
 from dsim.backends.llvm.writer import Writer
 from dsim.ir.nodes import Atom, Const, Var
 from dsim.ir.types import i32
 
 
-def element(w: Writer, place: Place, index: tuple[Length, ...], base: str = "") -> str:
+def element(w: Writer, place: MemRef, index: tuple[Length, ...], base: str = "") -> str:
     """The address of an element, by indices of 64 bits; relative to `base` where that is given."""
     stored = STORED[place.memory.type]
     base = base or place.base
@@ -36,7 +36,7 @@ def element(w: Writer, place: Place, index: tuple[Length, ...], base: str = "") 
     return w.f.let(f"getelementptr inbounds {stored}, ptr {base}, i64 {total}")
 
 
-def reach(w: Writer, place: Place, index: tuple[Atom, ...], base: str = "") -> str:
+def reach(w: Writer, place: MemRef, index: tuple[Atom, ...], base: str = "") -> str:
     """The address of an element whose index is in bounds.
 
     An index that is data is multiplied out in 32 bits where they are enough: vectors gather twice as
@@ -56,7 +56,7 @@ def narrow(w: Writer, a: Atom) -> Length | None:
     return widened(w.f, w.env[a], a.type, i32) if a.type.bits <= 32 else None
 
 
-def scattered(w: Writer, place: Place, index: Sequence[Length | None], base: str = "") -> str:
+def scattered(w: Writer, place: MemRef, index: Sequence[Length | None], base: str = "") -> str:
     """The address of an element of a small place, by indices of 32 bits that are in bounds."""
     constant, total = 0, ""
     for i, stride in zip(index, place.strides, strict=True):
@@ -74,7 +74,7 @@ def scattered(w: Writer, place: Place, index: Sequence[Length | None], base: str
     )
 
 
-def clamped(w: Writer, place: Place, index: tuple[Length, ...]) -> tuple[Length, ...]:
+def clamped(w: Writer, place: MemRef, index: tuple[Length, ...]) -> tuple[Length, ...]:
     """The nearest indices in bounds (0 where there is none)."""
     return tuple(_clamp(w, i, length) for i, length in zip(index, place.shape, strict=True))
 
@@ -87,13 +87,13 @@ def _clamp(w: Writer, i: Length, length: Length) -> str:
     return w.f.let(f"select i1 {positive}, i64 {capped}, i64 0")
 
 
-def fetch(w: Writer, place: Place, address: str) -> str:
+def fetch(w: Writer, place: MemRef, address: str) -> str:
     """The value at an address of this memory."""
     t = place.memory.type
     return from_stored(w.f, t, w.f.let(f"load {STORED[t]}, ptr {address}, align {WIDTH[t]}"))
 
 
-def put(w: Writer, place: Place, address: str, value: str) -> None:
+def put(w: Writer, place: MemRef, address: str, value: str) -> None:
     """Stores a value at an address of this memory."""
     t = place.memory.type
     w.f.do(f"store {STORED[t]} {to_stored(w.f, t, value)}, ptr {address}, align {WIDTH[t]}")

@@ -36,7 +36,7 @@ class Register:
 
 
 @dataclass(slots=True)
-class Place:
+class MemRef:
     """How one memory is reached inside one LLVM function.
 
     Attributes

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dsim.backends.llvm.places import Place
+from dsim.backends.llvm.places import MemRef
 from dsim.backends.llvm.text import TYPE, Module
 from dsim.backends.llvm.writer import Messages, Writer
 from dsim.ir.nodes import Watch
@@ -30,7 +30,7 @@ def _text(caller: Writer, done: Routine) -> str:
     f = module.function(f"define void @{done.name}(ptr %memory{params}) nounwind")
     w = Writer(f, caller.target, caller.handlers, lambda _: True, Messages())
     w.env = {p: f"%{p.name}" for p in done.params}
-    w.places[done.memory.key] = Place(done.memory, "%memory", (_ROWS, WIDTH), (WIDTH, 1))
+    w.places[done.memory.key] = MemRef(done.memory, "%memory", (_ROWS, WIDTH), (WIDTH, 1))
     w.block(done.block)
     f.do("ret void")
     assert f.text() == module.text("").strip()  # it needs nothing else

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from dsim.backends.llvm import frame
 from dsim.backends.llvm.arithmetic.integers import widened
-from dsim.backends.llvm.places import Length, Place
+from dsim.backends.llvm.places import Length, MemRef
 from dsim.backends.llvm.target import Target
 from dsim.backends.llvm.text import PLAIN, TYPE, Function, constant
 from dsim.ir.nodes import (
@@ -48,7 +48,7 @@ class Messages:
 
 
 @dataclass(slots=True)
-class Held:
+class Allocation:
     """A private buffer or journal that is to be freed: its address, and the instruction that frees it.
 
     Where the function ends early, `undo` comes before that, if there is one.
@@ -90,8 +90,8 @@ class Writer:
         self.unchecked = unchecked
         self.messages = messages
         self.env: dict[Var, str] = {}
-        self.places: dict[MemoryKey, Place] = {}
-        self.held: list[Held] = []
+        self.places: dict[MemoryKey, MemRef] = {}
+        self.held: list[Allocation] = []
         self.journals: dict[MemoryKey, str] = {}  # where the words of each are
         self.beside: dict[MemoryKey, list[str]] = {}  # those of the journals that are beside each
         self.near: Mapping[Var, tuple[int, int]] = {}  # of remainders: between what a near dividend lies
@@ -231,7 +231,7 @@ class Writer:
                 self.f.do(h.undo)
         self._free(self.held)
 
-    def _free(self, held: list[Held]) -> None:
+    def _free(self, held: list[Allocation]) -> None:
         for h in reversed(held):
             self.f.do(h.free)
 

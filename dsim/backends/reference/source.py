@@ -15,7 +15,7 @@ import numpy as np
 
 from dsim.backends.faults import Fault, FaultKind
 from dsim.backends.prints import is_silent
-from dsim.backends.reference.writer import Written, write
+from dsim.backends.reference.writer import PythonText, write
 from dsim.ir import arithmetic
 from dsim.ir.nodes import Assert, Kernel, Memory, MemoryKey, Statement
 from dsim.ir.types import ALL
@@ -150,7 +150,7 @@ def _fitting(memory: Memory, array: np.ndarray) -> np.ndarray:
     return array
 
 
-def _namespace(written: Written, counted: bool) -> dict[str, Any]:
+def _namespace(written: PythonText, counted: bool) -> dict[str, Any]:
     functions = {n: f for n, f in vars(arithmetic).items() if callable(f)}
     scalars = {t.name: t.numpy.type for t in ALL}
     namespace: dict[str, Any] = {**functions, **scalars, "np": np, "zeros": _zeros}
@@ -200,7 +200,7 @@ def _counter(trips: int) -> Callable[[], None]:
     return trip
 
 
-def _fault(kind: FaultKind, written: Written, e: BaseException) -> Fault:
+def _fault(kind: FaultKind, written: PythonText, e: BaseException) -> Fault:
     statement, values = _statement_at(written, e.__traceback__), e.args
     if isinstance(statement, Assert):
         said = e.args[0] if e.args else ()  # every part of the message
@@ -208,7 +208,7 @@ def _fault(kind: FaultKind, written: Written, e: BaseException) -> Fault:
     return Fault(kind, statement, values)
 
 
-def _statement_at(written: Written, traceback: TracebackType | None) -> Statement:
+def _statement_at(written: PythonText, traceback: TracebackType | None) -> Statement:
     """The statement of the line of the kernel's text where the exception passed."""
     while traceback is not None and traceback.tb_frame.f_code.co_filename != _FILE:
         traceback = traceback.tb_next

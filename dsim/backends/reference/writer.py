@@ -51,7 +51,7 @@ _CHOICES = {"min": "minimum", "max": "maximum"}
 
 
 @dataclass(frozen=True)
-class Written:
+class PythonText:
     """A function's text.
 
     Attributes
@@ -70,7 +70,7 @@ class Written:
     lines: dict[int, Statement]
 
 
-def write(kernel: Kernel) -> Written:
+def write(kernel: Kernel) -> PythonText:
     """`kernel` as one Python function over NumPy scalars.
 
     Raises
@@ -93,7 +93,7 @@ class _Writer:
         self.movable = _used_once_in_their_block(kernel.body)
         self.inline: dict[str, str] = {}  # values that stand where they are used
 
-    def written(self) -> Written:
+    def written(self) -> PythonText:
         memories = [self.names.memory(m) for m in self.kernel.memories]
         params = [self.names.variable(p.name) for p in self.kernel.params]
         head = f"def {self.name}({', '.join(memories + params)}):"
@@ -105,7 +105,7 @@ class _Writer:
             self.line("pass")
         text = "\n".join([head, *self.lines, ""])
         lines = {n + 2: s for n, s in self.origins.items()}  # behind the head, counted from 1
-        return Written(_imports(text), text, self.name, lines)
+        return PythonText(_imports(text), text, self.name, lines)
 
     # lines
 

@@ -14,14 +14,15 @@ from dsim.frontend.frames.frame import Frame
 from dsim.frontend.frames.items import items
 from dsim.frontend.frames.static import compile_time
 from dsim.frontend.inlining.callables import callable_of
-from dsim.frontend.inlining.derive import Derivative
+from dsim.frontend.inlining.derive import DerivativeLike
 from dsim.frontend.values import elementary
 from dsim.frontend.values.types import scalar_type
 from dsim.frontend.values.values import (
     Element,
+    FieldValue,
     Mat,
     Opaque,
-    Struct,
+    StructValue,
     Value,
     Weak,
     describe,
@@ -74,13 +75,13 @@ def _len(f: Frame, hint: str, value: Value) -> Value:
         return value.shape[0]
     if isinstance(value, tuple | list):
         return len(value)
-    if isinstance(value, Struct):
+    if isinstance(value, StructValue):
         return len(value.members)
     if isinstance(value, Opaque) and isinstance(value.value, Sized):
         if value.path is not None:
             f.c.captures.length(value.path, value.value)
         return len(value.value)
-    help = "use its `shape`" if type(value).__name__ == "Field" else ""
+    help = "use its `shape`" if isinstance(value, FieldValue) else ""
     f.emit.refuse("type", f"{describe(value)} has no length", help=help)
 
 
@@ -123,7 +124,7 @@ def _isinstance(f: Frame, hint: str, value: Value, kinds: Value) -> Value:
     if isinstance(value, Mat):
         names = {"Matrix"} if len(value.shape) == 2 else {"Vector", "Matrix"}
         return any(builtin(kind) in names for kind in found)
-    if isinstance(value, Struct | Element):
+    if isinstance(value, StructValue | Element):
         f.emit.refuse("type", f"`isinstance` does not work on {describe(value)}")
     if is_scalar(value) and not is_number(value):
         held: object = value.kind(0) if isinstance(value, Weak) else _EXAMPLES[value.type.kind]
@@ -140,7 +141,7 @@ def _derivative(mode: str) -> Callable[..., Value]:
         if found is None:
             name = "forward" if mode == "jvp" else "grad"
             f.emit.refuse("argument", f"`{name}` takes a func, got {describe(function)}")
-        return Opaque(Derivative((mode, found)))
+        return Opaque(DerivativeLike((mode, found)))
 
     return make
 

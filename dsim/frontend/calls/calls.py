@@ -29,16 +29,16 @@ from dsim.frontend.values.operators import operand
 from dsim.frontend.values.types import matrix_type, scalar_type, struct_type
 from dsim.frontend.values.values import (
     Element,
-    Field,
+    FieldValue,
     Keywords,
     LocalFunc,
     Mat,
     Method,
     Opaque,
     Partial,
-    Struct,
     StructElement,
-    StructField,
+    StructFieldValue,
+    StructValue,
     Value,
     describe,
     is_scalar,
@@ -88,7 +88,7 @@ def arguments(f: Frame, node: ast.Call) -> tuple[list[Value], dict[str, Value]]:
 def _opened(f: Frame, node: ast.expr) -> Mapping[str, Value]:
     """The arguments that ``**node`` stands for."""
     value = f.value(node)
-    if isinstance(value, Keywords | Struct):
+    if isinstance(value, Keywords | StructValue):
         return value.members
     if isinstance(value, Opaque) and isinstance(value.value, Mapping):
         return {str(key): names.item(f, value, key, node) for key in value.value}
@@ -127,7 +127,7 @@ def _elementary(
     if keywords:
         f.refuse("argument", f"`{name}` takes no keywords", node)
     elementary.check_count(f.emit, name, len(args))
-    if name == "select" and isinstance(args[1], Struct):
+    if name == "select" and isinstance(args[1], StructValue):
         return structs.select(f, *args)
     return elementary.FUNCTIONS[name](f.emit, *args, hint=hint)
 
@@ -180,7 +180,7 @@ _BY_SYNTAX: dict[str, Callable[[Frame, str, ast.Call, bool], Value]] = {
 def _method(f: Frame, method: Method, node: ast.Call, hint: str) -> Value:
     _refuse_kept(f, method, node)
     args, keywords = arguments(f, node)
-    if isinstance(method.owner, Struct | StructElement):
+    if isinstance(method.owner, StructValue | StructElement):
         return struct_methods.call(f, method, args, keywords, node, hint)
     if field_methods.is_one(method):
         return field_methods.call(f, method, args, node)
@@ -202,7 +202,9 @@ def _method(f: Frame, method: Method, node: ast.Call, hint: str) -> Value:
 
 def _refuse_kept(f: Frame, method: Method, node: ast.Call) -> None:
     """A method that may change its owner knows it by its place: it cannot be kept or passed on."""
-    changes = isinstance(method.owner, Struct) or (method.name == "fill" and isinstance(method.owner, Mat))
+    changes = isinstance(method.owner, StructValue) or (
+        method.name == "fill" and isinstance(method.owner, Mat)
+    )
     if changes and getattr(node.func, "value", None) is not method.node:
         f.refuse(
             "syntax",
@@ -213,15 +215,15 @@ def _refuse_kept(f: Frame, method: Method, node: ast.Call) -> None:
 
 
 def _fill(f: Frame, method: Method, args: list[Value], node: ast.Call) -> Value:
-    if len(args) != 1 or not (is_scalar(args[0]) or isinstance(method.owner, Field | StructField)):
+    if len(args) != 1 or not (is_scalar(args[0]) or isinstance(method.owner, FieldValue | StructFieldValue)):
         f.refuse("argument", "`fill` takes one scalar", node)
     if isinstance(method.owner, Element):
         store(f, method.owner, args[0])
         return
-    if isinstance(method.owner, Field | StructField):
+    if isinstance(method.owner, FieldValue | StructFieldValue):
         loops.fill(f, method.owner, args[0])
         return
-    if root_local(f, method.node, Struct) is None and not (
+    if root_local(f, method.node, StructValue) is None and not (
         root_local(f, method.node) is not None and isinstance(method.node, ast.Name)
     ):
         f.refuse("type", "only a local or an element of a field can be filled", node)

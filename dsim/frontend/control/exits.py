@@ -14,7 +14,7 @@ from dsim.frontend.frames.scope import LIVE, RESULT, RETURNED
 from dsim.frontend.source.lowered import AnyReturn, OneReturn, Returns, SeveralReturns, StructReturns
 from dsim.frontend.values.operators import operand
 from dsim.frontend.values.structure import scalars
-from dsim.frontend.values.values import Mat, Struct, Value, describe, describe_shape, is_scalar
+from dsim.frontend.values.values import Mat, StructValue, Value, describe, describe_shape, is_scalar
 from dsim.ir.build import FALSE, TRUE
 
 
@@ -66,7 +66,7 @@ def _promise(r: AnyReturn) -> str:
     if isinstance(r, SeveralReturns):
         return f"{len(r.parts)} values: {', '.join(map(_promise, r.parts))}"
     if isinstance(r, StructReturns):
-        return describe(Struct(dict(r.kind.members), r.kind))
+        return describe(StructValue(dict(r.kind.members), r.kind))
     return f"{describe_shape(r.shape)} of {r.dtype}" if r.shape else f"an {r.dtype}"
 
 
@@ -89,7 +89,7 @@ def _one(f: Frame, value: Value, r: OneReturn | None, s: ast.Return) -> Value:
     if r is None:
         return value
     if isinstance(r, StructReturns):
-        if not isinstance(value, Struct):
+        if not isinstance(value, StructValue):
             _refuse_kind(f, value, r, s)
         return as_type(f, value, r.kind, f"the result of {f.name}")
     if isinstance(value, tuple):

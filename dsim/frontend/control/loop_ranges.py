@@ -13,13 +13,13 @@ from dsim.frontend.source.captures import is_host_grid, is_layout_node
 from dsim.frontend.source.lowered import LoopConfig
 from dsim.frontend.values.emit import Emitter
 from dsim.frontend.values.values import (
-    Field,
+    FieldValue,
     Grid,
     Mat,
     Opaque,
     Range,
     Scalar,
-    StructField,
+    StructFieldValue,
     Value,
     Weak,
     describe,
@@ -145,9 +145,9 @@ def of_value(f: Frame, value: Value) -> Grid | None:
         return value
     if isinstance(value, Range):
         return Grid((value,))
-    if isinstance(value, Field):
+    if isinstance(value, FieldValue):
         return _box(tuple(value.field.shape), value.field.offset)
-    if isinstance(value, StructField):
+    if isinstance(value, StructFieldValue):
         return _box(struct_shape(f, value, f.text.node), value.field.offset)
     return _of_object(value.value) if isinstance(value, Opaque) else None
 

@@ -12,12 +12,12 @@ from dsim.frontend.frames.items import items
 from dsim.frontend.values.structure import scalars
 from dsim.frontend.values.values import (
     Element,
-    Field,
+    FieldValue,
     Mat,
     Opaque,
-    Record,
+    RecordValue,
     StructElement,
-    StructField,
+    StructFieldValue,
     Value,
     describe,
     is_number,
@@ -96,10 +96,10 @@ def element(f: Frame, target: ast.expr) -> Element | StructElement:
     """The element of a memory that `target` names, to be written."""
     found = f.place(target)
     if not isinstance(found, Element | StructElement):
-        if subscripts.root_local(f, target, Record) is not None:
+        if subscripts.root_local(f, target, RecordValue) is not None:
             message = "a member of a dataclass that is an argument cannot be changed"
             f.refuse("type", message, target, help="copy it to a local first, or keep it in a field")
-        whole = isinstance(found, Field | StructField)
+        whole = isinstance(found, FieldValue | StructFieldValue)
         what = f"the whole of {describe(found)}" if whole else describe(found)
         f.refuse(
             "type", f"{what} cannot be written", target, help="write to an element of a field, as in `x[i]`"

@@ -12,9 +12,9 @@ from dsim.frontend.values.values import (
     Element,
     Mat,
     Scalar,
-    Struct,
     StructElement,
-    StructField,
+    StructFieldValue,
+    StructValue,
     Value,
     component_names,
     describe,
@@ -29,7 +29,9 @@ def load(f: Frame, value: Value, hint: str = "t") -> Value:
     """`value`, with its entries loaded when it is an element of a memory."""
     if isinstance(value, StructElement):
         hints = {key: hint if hint == "t" else f"{hint}_{key}" for key in value.field.keys}
-        return Struct({key: load(f, member(f, value, key), h) for key, h in hints.items()}, value.field.kind)
+        return StructValue(
+            {key: load(f, member(f, value, key), h) for key, h in hints.items()}, value.field.kind
+        )
     if not isinstance(value, Element):
         return value
     atoms = tuple(
@@ -41,7 +43,7 @@ def load(f: Frame, value: Value, hint: str = "t") -> Value:
 def member(f: Frame, x: StructElement, name: str) -> Element | StructElement:
     """A member of an element of a struct field: an element of the member's own field."""
     field = member_field(f, x.field, name, f.text.node)
-    if isinstance(field, StructField):
+    if isinstance(field, StructFieldValue):
         return StructElement(field, x.index)
     return f.c.memories.element(field, x.index)
 
@@ -137,7 +139,7 @@ def store(f: Frame, x: Element | StructElement, value: Value, shows: bool = True
 def _store_struct(f: Frame, x: StructElement, value: Value) -> None:
     """Every member of `x` becomes that of `value`."""
     keys = x.field.keys
-    if not isinstance(value, Struct) or set(value.members) != set(keys):
+    if not isinstance(value, StructValue) or set(value.members) != set(keys):
         f.emit.refuse(
             "type",
             f"{describe(x)} is a struct of {listed(keys)}; the right side is {describe(value)}",

@@ -21,7 +21,7 @@ from dsim.frontend.values.values import (
     Method,
     Opaque,
     Partial,
-    Struct,
+    StructValue,
     Value,
     describe,
     is_scalar,
@@ -202,7 +202,7 @@ def _equal(f: Frame, a: Value, b: Value, node: ast.AST) -> bool:
 
 def _object(f: Frame, value: Value, node: ast.AST) -> object:
     """The Python object that `value` stands for."""
-    if isinstance(value, Struct):
+    if isinstance(value, StructValue):
         return {name: _object(f, member, node) for name, member in value.members.items()}
     if isinstance(value, LocalFunc | Partial | Method):
         return value
@@ -271,7 +271,7 @@ def _tuple(f: Frame, node: ast.expr, hint: str) -> Value:
 
 
 def _dictionary(f: Frame, node: ast.expr, hint: str) -> Value:
-    """A struct without a type: what ``Struct({…})`` is given."""
+    """A struct without a type: what ``StructValue({…})`` is given."""
     assert isinstance(node, ast.Dict)
     members: dict[str, Value] = {}
     for key, value in zip(node.keys, node.values, strict=True):

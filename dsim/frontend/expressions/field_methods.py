@@ -7,10 +7,10 @@ import ast
 from dsim.frontend.expressions.structs import refuse_member
 from dsim.frontend.frames import names
 from dsim.frontend.frames.frame import Frame
-from dsim.frontend.values.values import Field, Method, StructField, Value
+from dsim.frontend.values.values import FieldValue, Method, StructFieldValue, Value
 
 
-def _member_field(f: Frame, owner: StructField, args: list[Value], node: ast.Call) -> Value:
+def _member_field(f: Frame, owner: StructFieldValue, args: list[Value], node: ast.Call) -> Value:
     if len(args) != 1 or not isinstance(args[0], str):
         f.refuse("argument", "`get_member_field` takes the name of a member", node)
     if args[0] not in owner.keys:
@@ -18,7 +18,7 @@ def _member_field(f: Frame, owner: StructField, args: list[Value], node: ast.Cal
     return names.member_field(f, owner, args[0], node)
 
 
-def _parent(f: Frame, owner: Field, args: list[Value], node: ast.Call) -> Value:
+def _parent(f: Frame, owner: FieldValue, args: list[Value], node: ast.Call) -> Value:
     if len(args) > 1 or not all(type(a) is int and a > 0 for a in args):
         f.refuse("argument", "`parent` takes how many nodes to go up, at least 1", node)
     return names.imported(f, owner.field.parent(*args), None, node)
@@ -34,4 +34,4 @@ def call(f: Frame, method: Method, args: list[Value], node: ast.Call) -> Value:
 
 def is_one(method: Method) -> bool:
     """Whether `method` is a method of a field that this file has."""
-    return isinstance(method.owner, Field | StructField) and method.name in _METHODS
+    return isinstance(method.owner, FieldValue | StructFieldValue) and method.name in _METHODS

@@ -13,7 +13,7 @@ from dsim.frontend.expressions.structs import refuse_member
 from dsim.frontend.frames.frame import Frame
 from dsim.frontend.values import indexing, operators
 from dsim.frontend.values.indexing import Part, part
-from dsim.frontend.values.values import Mat, Struct, Value, component_names, describe, size
+from dsim.frontend.values.values import Mat, StructValue, Value, component_names, describe, size
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class LocalPart:
 
 def refuse_item(f: Frame, name: str, node: ast.AST) -> None:
     """Refuses to change `name` in place where it is an item of a sequence: only a copy would change."""
-    if name in f.scope.items and isinstance(f.scope.values[name], Mat | Struct):
+    if name in f.scope.items and isinstance(f.scope.values[name], Mat | StructValue):
         f.refuse(
             "type",
             f"`{name}` is an item of a sequence, and changing it would change a copy",
@@ -46,7 +46,7 @@ def find(f: Frame, name: str, target: ast.expr) -> LocalPart:
     refuse_item(f, name, target)
     value, members = f.scope.values[name], []
     steps = _steps(target)
-    while steps and isinstance(value, Struct):
+    while steps and isinstance(value, StructValue):
         members.append(_member(f, value, steps.pop(0)))
         value = value.members[members[-1]]
     found = LocalPart(name, tuple(members), None)
@@ -66,7 +66,7 @@ def _steps(target: ast.expr) -> list[ast.Subscript | ast.Attribute]:
     return found
 
 
-def _member(f: Frame, s: Struct, step: ast.Subscript | ast.Attribute) -> str:
+def _member(f: Frame, s: StructValue, step: ast.Subscript | ast.Attribute) -> str:
     if isinstance(step, ast.Attribute):
         name = step.attr
     else:
@@ -131,7 +131,7 @@ def _replaced(
     if members:
         key = members[0]
         inner = _replaced(f, p, old.members[key], members[1:], value, node)
-        return Struct({**old.members, key: inner}, old.kind)
+        return StructValue({**old.members, key: inner}, old.kind)
     if p.entries is not None:
         return _with_entries(f, p, old, p.entries, value, node)
     if is_open(old):

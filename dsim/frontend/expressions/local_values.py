@@ -11,7 +11,7 @@ from dsim.frontend.values import operators
 from dsim.frontend.values.structure import fits, labels, rebuilt, scalars
 from dsim.frontend.values.values import (
     Element,
-    Field,
+    FieldValue,
     Grid,
     Keywords,
     LocalFunc,
@@ -20,9 +20,9 @@ from dsim.frontend.values.values import (
     Opaque,
     Partial,
     Range,
-    Record,
-    Struct,
-    StructField,
+    RecordValue,
+    StructFieldValue,
+    StructValue,
     Unrolled,
     Value,
     component_names,
@@ -34,7 +34,19 @@ from dsim.frontend.values.values import (
 from dsim.ir.nodes import Const
 from dsim.ir.types import ScalarType
 
-_KNOWN = (Field, StructField, Opaque, Unrolled, Grid, Range, Method, Keywords, LocalFunc, Partial, Record)
+_KNOWN = (
+    FieldValue,
+    StructFieldValue,
+    Opaque,
+    Unrolled,
+    Grid,
+    Range,
+    Method,
+    Keywords,
+    LocalFunc,
+    Partial,
+    RecordValue,
+)
 
 
 def buffered(f: Frame, name: str, value: Mat) -> Element:
@@ -69,9 +81,9 @@ def fixed(f: Frame, name: str, value: Value, node: ast.AST, type: ScalarType | N
         return Mat(
             value.shape, tuple(f.emit.atom(s, t, n) for s, n in zip(value.entries, names, strict=True))
         )
-    if isinstance(value, Struct):
+    if isinstance(value, StructValue):
         members = {key: fixed(f, f"{name}_{key}", v, node) for key, v in value.members.items()}
-        return Struct(members, value.kind)
+        return StructValue(members, value.kind)
     if isinstance(value, tuple | list):
         parts = (fixed(f, f"{name}_{i}", v, node) for i, v in enumerate(value))
         return tuple(parts)
@@ -91,7 +103,7 @@ def fixed(f: Frame, name: str, value: Value, node: ast.AST, type: ScalarType | N
 
 def converted(f: Frame, name: str, value: Value, old: Value) -> Value:
     """`value` as the local that holds `old` takes it: in the types of `old`."""
-    if isinstance(old, Struct):
+    if isinstance(old, StructValue):
         return _converted_struct(f, name, value, old)
     if isinstance(value, list) or (isinstance(value, tuple) and isinstance(old, Mat)):
         value = operators.operand(f.emit, value, "=")
@@ -104,15 +116,15 @@ def converted(f: Frame, name: str, value: Value, old: Value) -> Value:
     return rebuilt(old, iter(atoms))
 
 
-def _converted_struct(f: Frame, name: str, value: Value, old: Struct) -> Struct:
+def _converted_struct(f: Frame, name: str, value: Value, old: StructValue) -> StructValue:
     """A struct with the same members, in any order, as one like `old`."""
-    if not isinstance(value, Struct) or set(value.members) != set(old.members):
+    if not isinstance(value, StructValue) or set(value.members) != set(old.members):
         help = (
             f"assign a struct of {listed(old.members)}, or one member: `{name}.{next(iter(old.members))} = …`"
         )
         _refuse_kind(f, name, value, old, help)
     members = {key: converted(f, f"{name}.{key}", value.members[key], v) for key, v in old.members.items()}
-    return Struct(members, old.kind)
+    return StructValue(members, old.kind)
 
 
 def _refuse_kind(f: Frame, name: str, value: Value, old: Value, help: str) -> NoReturn:

@@ -18,7 +18,7 @@ from typing import Any
 from dsim.frontend.frames import names
 from dsim.frontend.frames.frame import Frame
 from dsim.frontend.source.captures import Path, is_function
-from dsim.frontend.values.values import Opaque, Partial, Record, Value, describe, listed
+from dsim.frontend.values.values import Opaque, Partial, RecordValue, Value, describe, listed
 
 Evaluate = Callable[[str], Any]
 
@@ -92,7 +92,7 @@ def _evaluated(kind: type, member: str, text: str, evaluate: Evaluate) -> Any:
         return evaluate(text)
 
 
-def member(f: Frame, owner: Record, name: str, node: ast.AST) -> Value:
+def member(f: Frame, owner: RecordValue, name: str, node: ast.AST) -> Value:
     """A member of a dataclass, or what its class has by this name."""
     if name in owner.members:
         return owner.members[name]
@@ -111,7 +111,7 @@ def member(f: Frame, owner: Record, name: str, node: ast.AST) -> Value:
 
 def check(f: Frame, function: str, name: str, value: Value, kind: type) -> None:
     """Refuses what a func takes as `name`, and annotates with the dataclass `kind`, if it is none."""
-    given = value.kind if isinstance(value, Record) else None
+    given = value.kind if isinstance(value, RecordValue) else None
     if isinstance(value, Opaque) and not isinstance(value.value, type):
         given = type(value.value)
     if given is None or not issubclass(given, kind):

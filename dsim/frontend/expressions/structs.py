@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 from dsim.frontend.expressions.elements import cast
 from dsim.frontend.frames.frame import Frame
 from dsim.frontend.frames.names import imported
-from dsim.frontend.source.struct_types import StructType, unknown_member
+from dsim.frontend.source.struct_types import StructTypeBase, unknown_member
 from dsim.frontend.values.elementary import FUNCTIONS
 from dsim.frontend.values.operators import matrix, operand
 from dsim.frontend.values.structure import fits, rebuilt, scalars
@@ -17,9 +17,9 @@ from dsim.frontend.values.types import matrix_type, scalar_type
 from dsim.frontend.values.values import (
     Mat,
     Opaque,
-    Struct,
     StructElement,
-    StructField,
+    StructFieldValue,
+    StructValue,
     Value,
     describe,
     filled,
@@ -33,8 +33,8 @@ from dsim.ir.types import ScalarType
 
 
 def of_type(
-    f: Frame, kind: StructType, args: Sequence[Value], keywords: Mapping[str, Value], node: ast.Call
-) -> Struct:
+    f: Frame, kind: StructTypeBase, args: Sequence[Value], keywords: Mapping[str, Value], node: ast.Call
+) -> StructValue:
     """``Particle(pos, mass=1.0)``: what is not given is zero."""
     what = kind.name or "this struct"
     if len(args) > len(kind.keys):
@@ -55,33 +55,33 @@ def of_type(
         name: _typed(f, given[name], t, f"{what}.{name}") if name in given else _zero(f, t, f"{what}.{name}")
         for name, t in kind.members
     }
-    return Struct(members, kind)
+    return StructValue(members, kind)
 
 
 def _many(count: int) -> str:
     return "1 member" if count == 1 else f"{count} members"
 
 
-def _titled(kind: StructType) -> str:
+def _titled(kind: StructTypeBase) -> str:
     return f"`{kind.name}`" if kind.name else f"the struct of {listed(kind.keys)}"
 
 
-def as_type(f: Frame, value: Value, kind: StructType, what: str) -> Struct:
+def as_type(f: Frame, value: Value, kind: StructTypeBase, what: str) -> StructValue:
     """`value` as a struct of type `kind`; it has the same members, in any order."""
-    if not isinstance(value, Struct) or set(value.members) != set(kind.keys):
+    if not isinstance(value, StructValue) or set(value.members) != set(kind.keys):
         f.emit.refuse(
             "type",
-            f"`{what}` is {describe(Struct(dict(kind.members), kind))}, got {describe(value)}",
+            f"`{what}` is {describe(StructValue(dict(kind.members), kind))}, got {describe(value)}",
             help=f"give a struct of {listed(kind.keys)}",
         )
-    return Struct(
+    return StructValue(
         {name: _typed(f, value.members[name], t, f"{what}.{name}") for name, t in kind.members}, kind
     )
 
 
 def _typed(f: Frame, value: Value, to: Any, what: str) -> Value:
     """`value` as a member of type `to`; a number fills a vector or matrix."""
-    if isinstance(to, StructType):
+    if isinstance(to, StructTypeBase):
         return as_type(f, value, to, what)
     vector = matrix_type(to)
     if vector is None:
@@ -90,7 +90,7 @@ def _typed(f: Frame, value: Value, to: Any, what: str) -> Value:
             f.emit.refuse("type", f"`{what}` is a number, got {describe(value)}")
         return cast(f, value, scalar, what)
     entry = _known(f, vector.dtype, what)
-    given = value if isinstance(value, Struct) else operand(f.emit, value)
+    given = value if isinstance(value, StructValue) else operand(f.emit, value)
     if is_scalar(given):
         given = filled(vector.shape, given)
     if not isinstance(given, Mat) or given.shape != vector.shape:
@@ -108,19 +108,19 @@ def _known(f: Frame, to: Any, what: str) -> ScalarType:
 
 
 def _zero(f: Frame, to: Any, what: str) -> Value:
-    if isinstance(to, StructType):
-        return Struct({name: _zero(f, t, f"{what}.{name}") for name, t in to.members}, to)
+    if isinstance(to, StructTypeBase):
+        return StructValue({name: _zero(f, t, f"{what}.{name}") for name, t in to.members}, to)
     vector = matrix_type(to)
     scalar = _known(f, to if vector is None else vector.dtype, what)
     return const(0, scalar) if vector is None else filled(vector.shape, const(0, scalar))
 
 
-def literal(f: Frame, args: Sequence[Value], keywords: Mapping[str, Value], node: ast.Call) -> Struct:
+def literal(f: Frame, args: Sequence[Value], keywords: Mapping[str, Value], node: ast.Call) -> StructValue:
     """``Struct(a=1.0, b=…)``, ``Struct({"a": 1.0})``: a struct without a type."""
     if args and (len(args) > 1 or keywords or not _is_mapping(args[0])):
         f.refuse(
             "argument",
-            "`Struct` takes keywords, or one dictionary",
+            "`StructValue` takes keywords, or one dictionary",
             node,
             help="`Struct(a=1.0, b=2.0)`",
         )
@@ -131,16 +131,16 @@ def literal(f: Frame, args: Sequence[Value], keywords: Mapping[str, Value], node
 
 
 def _is_mapping(value: Value) -> bool:
-    return isinstance(value, Struct) or (isinstance(value, Opaque) and isinstance(value.value, Mapping))
+    return isinstance(value, StructValue) or (isinstance(value, Opaque) and isinstance(value.value, Mapping))
 
 
 def _members(f: Frame, value: Value, node: ast.AST) -> dict[str, Value]:
-    if isinstance(value, Struct):
+    if isinstance(value, StructValue):
         return dict(value.members)
     return {key: imported(f, v, None, node) for key, v in value.value.items()}
 
 
-def untyped(f: Frame, members: Mapping[str, Value], node: ast.AST) -> Struct:
+def untyped(f: Frame, members: Mapping[str, Value], node: ast.AST) -> StructValue:
     """A struct of `members`, lists among them as vectors, dictionaries as structs."""
     out: dict[str, Value] = {}
     for name, value in members.items():
@@ -149,13 +149,13 @@ def untyped(f: Frame, members: Mapping[str, Value], node: ast.AST) -> Struct:
         v = matrix(f.emit, value) if isinstance(value, list | tuple) else value
         if isinstance(v, Opaque) and isinstance(v.value, Mapping):
             v = untyped(f, _members(f, v, node), node)
-        if not (is_scalar(v) or isinstance(v, Mat | Struct)):
+        if not (is_scalar(v) or isinstance(v, Mat | StructValue)):
             f.refuse("type", f"the member `{name}` cannot be {describe(v)}", node)
         out[name] = v
-    return Struct(out)
+    return StructValue(out)
 
 
-def select(f: Frame, cond: Value, yes: Struct, no: Value) -> Struct:
+def select(f: Frame, cond: Value, yes: StructValue, no: Value) -> StructValue:
     """``select(cond, a, b)`` of two structs, member by member; `cond` is one number."""
     if not fits(yes, no) or not is_scalar(cond):
         f.emit.refuse(
@@ -167,7 +167,7 @@ def select(f: Frame, cond: Value, yes: Struct, no: Value) -> Struct:
     pairs = zip(scalars(yes), scalars(no), strict=True)
     chosen = [FUNCTIONS["select"](f.emit, cond, a, b, hint="t") for a, b in pairs]
     made = rebuilt(yes, iter([f.emit.atom(s) for s in chosen]))
-    assert isinstance(made, Struct)
+    assert isinstance(made, StructValue)
     return made
 
 
@@ -175,14 +175,17 @@ def select(f: Frame, cond: Value, yes: Struct, no: Value) -> Struct:
 
 
 def refuse_member(
-    f: Frame, owner: Struct | StructElement | StructField | StructType, name: str, node: ast.AST
+    f: Frame, owner: StructValue | StructElement | StructFieldValue | StructTypeBase, name: str, node: ast.AST
 ) -> NoReturn:
     """`owner` has no member `name`."""
-    if isinstance(owner, StructType):
+    if isinstance(owner, StructTypeBase):
         known, what = owner.keys, _titled(owner)
-    elif isinstance(owner, Struct):
+    elif isinstance(owner, StructValue):
         known, what = tuple(owner.members), describe(owner)
     else:
-        known, what = (owner.keys if isinstance(owner, StructField) else owner.field.keys), describe(owner)
+        known, what = (
+            (owner.keys if isinstance(owner, StructFieldValue) else owner.field.keys),
+            describe(owner),
+        )
     message, help = unknown_member(what, name, known)
     f.refuse("unknown-attribute", message, node, help=help)

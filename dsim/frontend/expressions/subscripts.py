@@ -18,16 +18,16 @@ from dsim.frontend.values.indexing import Part, integer, part
 from dsim.frontend.values.operators import matrix
 from dsim.frontend.values.values import (
     Element,
-    Field,
+    FieldValue,
     Keywords,
     Mat,
     Method,
     Opaque,
-    Record,
+    RecordValue,
     Scalar,
-    Struct,
     StructElement,
-    StructField,
+    StructFieldValue,
+    StructValue,
     Value,
     describe,
     describe_shape,
@@ -47,10 +47,10 @@ _SWIZZLES = ("xyzw", "rgba", "stpq")
 def subscript(f: Frame, node: ast.Subscript, hint: str = "t") -> Value:
     """The value of ``owner[...]``; an element of a field is not loaded."""
     owner = f.place(node.value)
-    if isinstance(owner, Field | StructField):
+    if isinstance(owner, FieldValue | StructFieldValue):
         return element(f, owner, field_index(f, node.slice, owner, node), node)
     keys = indices(f, node.slice)
-    if isinstance(owner, Struct | StructElement | Keywords):
+    if isinstance(owner, StructValue | StructElement | Keywords):
         return _by_name(f, owner, keys, node)
     if isinstance(owner, Element) and owner.shape:
         return of_element(f, owner, keys, node)
@@ -64,7 +64,9 @@ def subscript(f: Frame, node: ast.Subscript, hint: str = "t") -> Value:
     f.refuse("index", f"{describe(owner)} cannot be indexed", node)
 
 
-def _by_name(f: Frame, owner: Struct | StructElement | Keywords, keys: list[Value], node: ast.expr) -> Value:
+def _by_name(
+    f: Frame, owner: StructValue | StructElement | Keywords, keys: list[Value], node: ast.expr
+) -> Value:
     """A member of a struct, or one of the arguments of a ``**`` parameter."""
     if len(keys) != 1 or not isinstance(keys[0], str):
         f.refuse("index", f"{describe(owner)} has no elements", node, help="name a member: `p.x`")
@@ -105,10 +107,10 @@ def _slice(f: Frame, node: ast.Slice) -> slice:
 
 
 def field_index(
-    f: Frame, node: ast.expr, field: Field | StructField, whole_node: ast.Subscript
+    f: Frame, node: ast.expr, field: FieldValue | StructFieldValue, whole_node: ast.Subscript
 ) -> tuple[Atom, ...]:
     """The index atoms of ``field[...]``."""
-    if isinstance(field, StructField):
+    if isinstance(field, StructFieldValue):
         struct_shape(f, field, whole_node)
     axes = len(field.field.shape)
     if isinstance(node, ast.Constant) and node.value is None:
@@ -135,7 +137,7 @@ def field_index(
     with f.at(node):
         offset = field.field.offset or (0,) * axes
         at = [_from_zero(f, integer(f.emit, g), first) for g, first in zip(given, offset, strict=True)]
-        if isinstance(field, Field) and field.clamped:
+        if isinstance(field, FieldValue) and field.clamped:
             return tuple(indexing.nearest(f.emit, a, n) for a, n in zip(at, field.field.shape, strict=True))
         return tuple(at)
 
@@ -151,10 +153,10 @@ def _from_zero(f: Frame, at: int | Atom, first: int) -> Atom:
 
 
 def element(
-    f: Frame, field: Field | StructField, at: tuple[Atom, ...], node: ast.AST
+    f: Frame, field: FieldValue | StructFieldValue, at: tuple[Atom, ...], node: ast.AST
 ) -> Element | StructElement:
     """The element of `field` at `at`."""
-    if isinstance(field, StructField):
+    if isinstance(field, StructFieldValue):
         return StructElement(field, at)
     return f.c.memories.element(field, at)
 
@@ -189,7 +191,7 @@ def _from_buffer(f: Frame, m: Mat, p: Part, node: ast.Subscript) -> Value:
     return indexing.pick_element(buffer, p)
 
 
-def root_local(f: Frame, node: ast.expr, kinds: type | UnionType = Mat | Struct) -> str | None:
+def root_local(f: Frame, node: ast.expr, kinds: type | UnionType = Mat | StructValue) -> str | None:
     """The local of which ``node`` is a part, when it is one of these `kinds`."""
     while isinstance(node, ast.Subscript | ast.Attribute):
         node = node.value
@@ -255,11 +257,11 @@ def attribute(f: Frame, node: ast.Attribute, hint: str = "t") -> Value:
     owner = f.place(node.value)
     if isinstance(owner, Opaque):
         return names.attribute(f, owner, node.attr, node)
-    if isinstance(owner, Field):
+    if isinstance(owner, FieldValue):
         return _of_field(f, owner, node)
-    if isinstance(owner, StructField):
+    if isinstance(owner, StructFieldValue):
         return _of_struct_field(f, owner, node)
-    if isinstance(owner, Struct | StructElement | Record):
+    if isinstance(owner, StructValue | StructElement | RecordValue):
         return struct_member(f, owner, node.attr, node)
     if isinstance(owner, list | tuple):
         owner = matrix(f.emit, owner) if owner and all(is_scalar(v) for v in owner) else owner
@@ -273,7 +275,7 @@ def attribute(f: Frame, node: ast.Attribute, hint: str = "t") -> Value:
 _SCALAR_METHODS = ("cast", "max", "min", "sum", "norm")
 
 
-def _of_field(f: Frame, owner: Field, node: ast.Attribute) -> Value:
+def _of_field(f: Frame, owner: FieldValue, node: ast.Attribute) -> Value:
     field = owner.field
     entry = tuple(field.entry_shape)
     known = {"shape": tuple(field.shape), "dtype": Opaque(field.dtype), "ndim": len(entry)}
@@ -286,7 +288,7 @@ def _of_field(f: Frame, owner: Field, node: ast.Attribute) -> Value:
         companion = getattr(field, which, None) if field.dtype.is_float else None
         if companion is None or not companion.placed:
             _refuse_companion(f, owner, node)
-        return Field(companion, owner.name, owner.clamped)
+        return FieldValue(companion, owner.name, owner.clamped)
     if node.attr in ("fill", "parent"):
         return Method(owner, node.attr, node.value)
     if node.attr == "snode":
@@ -300,13 +302,13 @@ def _of_field(f: Frame, owner: Field, node: ast.Attribute) -> Value:
 _COMPANIONS = {"grad": "grad", "adjoint": "grad", "dual": "dual"}
 
 
-def _refuse_companion(f: Frame, owner: Field | StructField, node: ast.Attribute) -> NoReturn:
+def _refuse_companion(f: Frame, owner: FieldValue | StructFieldValue, node: ast.Attribute) -> NoReturn:
     keyword = "needs_dual" if node.attr == "dual" else "needs_grad"
     help = f"make the field with `{keyword}=True`"
     f.refuse("missing-gradient", f"the field `{owner.name}` has no `{node.attr}`", node, help=help)
 
 
-def _of_struct_field(f: Frame, owner: StructField, node: ast.Attribute) -> Value:
+def _of_struct_field(f: Frame, owner: StructFieldValue, node: ast.Attribute) -> Value:
     if node.attr in owner.keys:
         return names.member_field(f, owner, node.attr, node)
     if node.attr == "keys":
@@ -317,13 +319,13 @@ def _of_struct_field(f: Frame, owner: StructField, node: ast.Attribute) -> Value
         companion = getattr(owner.field, _COMPANIONS[node.attr])
         if not companion.placed:
             _refuse_companion(f, owner, node)
-        return StructField(companion, owner.name)
+        return StructFieldValue(companion, owner.name)
     if node.attr in ("fill", "get_member_field"):
         return Method(owner, node.attr, node.value)
     structs.refuse_member(f, owner, node.attr, node)
 
 
-def struct_shape(f: Frame, owner: StructField, node: ast.AST) -> tuple[int, ...]:
+def struct_shape(f: Frame, owner: StructFieldValue, node: ast.AST) -> tuple[int, ...]:
     """The shape of a struct field, whose members must lie in one."""
     if not owner.field.placed:
         f.refuse(
@@ -335,20 +337,22 @@ def struct_shape(f: Frame, owner: StructField, node: ast.AST) -> tuple[int, ...]
     return tuple(owner.field.shape)
 
 
-def struct_member(f: Frame, owner: Struct | StructElement | Record, name: str, node: ast.AST) -> Value:
+def struct_member(
+    f: Frame, owner: StructValue | StructElement | RecordValue, name: str, node: ast.AST
+) -> Value:
     """A member of a struct or dataclass, or a method of its type."""
-    if isinstance(owner, Record):
+    if isinstance(owner, RecordValue):
         return records.member(f, owner, name, node)
-    kind = owner.kind if isinstance(owner, Struct) else owner.field.kind
-    keys = tuple(owner.members) if isinstance(owner, Struct) else owner.field.keys
+    kind = owner.kind if isinstance(owner, StructValue) else owner.field.kind
+    keys = tuple(owner.members) if isinstance(owner, StructValue) else owner.field.keys
     if name in keys:
-        return owner.members[name] if isinstance(owner, Struct) else member(f, owner, name)
+        return owner.members[name] if isinstance(owner, StructValue) else member(f, owner, name)
     if kind is not None and kind.method(name) is not None:
         return Method(owner, name, node.value if isinstance(node, ast.Attribute) else node)
     if name == "keys":
         return keys
     if name == "items":
-        of = owner.members if isinstance(owner, Struct) else {k: member(f, owner, k) for k in keys}
+        of = owner.members if isinstance(owner, StructValue) else {k: member(f, owner, k) for k in keys}
         return tuple((k, of[k]) for k in keys)
     structs.refuse_member(f, owner, name, node)
 

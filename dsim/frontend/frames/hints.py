@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from dsim.frontend.frames.frame import Frame
-from dsim.frontend.values.values import Field, Mat, Opaque, StructField, Value, describe, is_number
+from dsim.frontend.values.values import FieldValue, Mat, Opaque, StructFieldValue, Value, describe, is_number
 from dsim.ir.nodes import Const
 
 
@@ -24,7 +24,7 @@ def static_print(f: Frame, name: str, node: ast.Call, used: bool) -> Value:
 
 def _shown(value: Value) -> str:
     """The value, or what kind of value it is when it is not known yet."""
-    if isinstance(value, Field | StructField):
+    if isinstance(value, FieldValue | StructFieldValue):
         return repr(value.field)
     if isinstance(value, tuple | list):
         inner = ", ".join(map(_shown, value))
@@ -42,7 +42,7 @@ def about_fields(f: Frame, name: str, node: ast.Call, used: bool) -> Value:
     """``block_local(x)`` and its kin: advice on caches, which are the machine's business here."""
     for n in node.args:
         value = f.place(n)
-        if not isinstance(value, Field | StructField):
+        if not isinstance(value, FieldValue | StructFieldValue):
             f.refuse("argument", f"`{name}` takes fields, got {describe(value)}", n)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dsim.frontend.source.captures import FieldLike
 from dsim.frontend.values.emit import Emitter
-from dsim.frontend.values.values import Element, Field, Shape, positions
+from dsim.frontend.values.values import Element, FieldValue, Shape, positions
 from dsim.ir.build import index
 from dsim.ir.nodes import Alloc, Atom, Memory
 from dsim.ir.types import ScalarType
@@ -30,7 +30,7 @@ class Memories:
         self.used: dict[Memory, None] = {}
         self._names: dict[int, str] = {}
 
-    def of(self, field: Field) -> Memory:
+    def of(self, field: FieldValue) -> Memory:
         """The memory of `field`."""
         host = field.field.whole
         root = host.root
@@ -44,7 +44,7 @@ class Memories:
         self.used.setdefault(memory)
         return memory
 
-    def element(self, field: Field, at: tuple[Atom, ...]) -> Element:
+    def element(self, field: FieldValue, at: tuple[Atom, ...]) -> Element:
         """The element of `field` at `at`, which counts from 0."""
         if field.field.component:
             return Element(self.of(field), at, (), (tuple(map(index, field.field.component)),))

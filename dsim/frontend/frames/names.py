@@ -23,12 +23,21 @@ from dsim.frontend.source.captures import (
     is_layout_node,
 )
 from dsim.frontend.source.problems import RefusedError
-from dsim.frontend.source.struct_types import StructType, is_host_struct, is_struct_field
+from dsim.frontend.source.struct_types import StructTypeBase, is_host_struct, is_struct_field
 from dsim.frontend.values import advice
 from dsim.frontend.values.operators import matrix
 from dsim.frontend.values.structure import rebuilt, scalars
 from dsim.frontend.values.types import MatrixType, matrix_type, scalar_type
-from dsim.frontend.values.values import Field, Mat, Opaque, Poison, Struct, StructField, Value, Weak
+from dsim.frontend.values.values import (
+    FieldValue,
+    Mat,
+    Opaque,
+    Poison,
+    StructFieldValue,
+    StructValue,
+    Value,
+    Weak,
+)
 from dsim.ir.types import ScalarType, f64, i64
 
 
@@ -107,7 +116,7 @@ def _object(f: Frame, value: Any, path: Path | None, node: ast.AST) -> Value:
     if is_struct_field(value):
         if path is not None:
             f.c.captures.object(path, value)
-        return StructField(value, _short(path))
+        return StructFieldValue(value, _short(path))
     if is_host_struct(value) or is_host_matrix(value):
         if path is not None:
             f.c.captures.constant(path, value)
@@ -118,7 +127,7 @@ def _object(f: Frame, value: Any, path: Path | None, node: ast.AST) -> Value:
     elif isinstance(value, _COMPARED) and path is not None:
         f.c.captures.constant(path, value)
     if (
-        isinstance(value, ScalarType | MatrixType | StructType) or is_layout_node(value)
+        isinstance(value, ScalarType | MatrixType | StructTypeBase) or is_layout_node(value)
     ) and path is not None:
         f.c.captures.object(path, value)
     return Opaque(value, path)
@@ -138,11 +147,11 @@ def _number(f: Frame, value: bool | float, path: Path | None) -> Value:
     return f.emit.truth(weak) if isinstance(value, bool) else weak
 
 
-def _field(f: Frame, value: Any, path: Path | None, node: ast.AST) -> Field:
+def _field(f: Frame, value: Any, path: Path | None, node: ast.AST) -> FieldValue:
     _refuse_unplaced(f, value, path.text if path is not None else "field", node)
     if path is not None:
         f.c.captures.object(path, value)
-    return Field(value, _short(path))
+    return FieldValue(value, _short(path))
 
 
 def _short(path: Path | None) -> str:
@@ -167,16 +176,18 @@ def _refuse_unplaced(f: Frame, value: Any, text: str, node: ast.AST) -> None:
         )
 
 
-def member_field(f: Frame, owner: StructField, name: str, node: ast.AST) -> Field | StructField:
+def member_field(
+    f: Frame, owner: StructFieldValue, name: str, node: ast.AST
+) -> FieldValue | StructFieldValue:
     """The field of the member `name`, which the struct field has."""
     found, text = owner.field.__dsim_struct_field__[name], f"{owner.name}.{name}"
     if is_struct_field(found):
-        return StructField(found, text)
+        return StructFieldValue(found, text)
     _refuse_unplaced(f, found, text, node)
-    return Field(found, text)
+    return FieldValue(found, text)
 
 
-def _host_struct(f: Frame, value: Any, node: ast.AST) -> Struct:
+def _host_struct(f: Frame, value: Any, node: ast.AST) -> StructValue:
     """A struct of Python numbers; those of a typed one have the types of its members."""
     kind = value.__dsim_struct__
     members = {name: imported(f, v, None, node) for name, v in value.__dsim_struct_value__.items()}
@@ -186,7 +197,7 @@ def _host_struct(f: Frame, value: Any, node: ast.AST) -> Struct:
         if t is not None:
             atoms = iter([f.emit.atom(s, t) for s in scalars(members[name])])
             members[name] = rebuilt(members[name], atoms)
-    return Struct(members, kind)
+    return StructValue(members, kind)
 
 
 def _host_matrix(f: Frame, value: Any) -> Mat:

@@ -7,7 +7,7 @@ from typing import Any
 from dsim.frontend.source.lowered import Param, StructParam
 from dsim.frontend.values.emit import Emitter
 from dsim.frontend.values.types import matrix_type, scalar_type, struct_type
-from dsim.frontend.values.values import Mat, Struct, Value, component_names
+from dsim.frontend.values.values import Mat, StructValue, Value, component_names
 
 
 def parameter(e: Emitter, name: str, annotation: Any) -> tuple[Param | StructParam, Value] | None:
@@ -19,7 +19,7 @@ def parameter(e: Emitter, name: str, annotation: Any) -> tuple[Param | StructPar
     if kind is not None:
         made = {key: parameter(e, f"{name}.{key}", t) for key, t in kind.members}
         members = {key: m for key, m in made.items() if m is not None}
-        value = Struct({key: v for key, (_, v) in members.items()}, kind)
+        value = StructValue({key: v for key, (_, v) in members.items()}, kind)
         return StructParam(name, kind, tuple(p for p, _ in members.values())), value
     vector = matrix_type(annotation)
     to = scalar_type(annotation if vector is None else vector.dtype, e.settings)

@@ -10,12 +10,12 @@ import numpy as np
 from dsim.frontend.frames.frame import Frame
 from dsim.frontend.frames.items import items
 from dsim.frontend.values.values import (
-    Field,
+    FieldValue,
     Grid,
     Mat,
     Opaque,
     Range,
-    StructField,
+    StructFieldValue,
     Unrolled,
     Value,
     describe,
@@ -78,7 +78,7 @@ def compile_time(f: Frame, value: Value, node: ast.AST) -> Any:
         f.c.captures.constant(value.path, value.value)
     if isinstance(value, Const | Opaque):
         return value.value
-    if isinstance(value, Field | StructField):
+    if isinstance(value, FieldValue | StructFieldValue):
         return value.field
     if isinstance(value, Range):
         return range(*(compile_time(f, v, node) for v in (value.start, value.stop, value.step)))

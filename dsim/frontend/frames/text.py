@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from string import Formatter
 
 from dsim.frontend.frames.frame import Frame
-from dsim.frontend.values.values import Mat, Opaque, Struct, Value, describe, is_number, is_scalar
+from dsim.frontend.values.values import Mat, Opaque, StructValue, Value, describe, is_number, is_scalar
 from dsim.ir.nodes import Atom
 
 
@@ -139,7 +139,7 @@ def shown(f: Frame, value: Value, given: str = "") -> list[Part]:
         return _listed(f, value.rows() if len(value.shape) == 2 else value.entries, "[]", given)
     if isinstance(value, tuple | list):
         return _listed(f, value, "()" if isinstance(value, tuple) else "[]", given)
-    if isinstance(value, Struct):
+    if isinstance(value, StructValue):
         return _struct(f, value)
     f.emit.refuse("type", f"{describe(value)} cannot be shown", help="show its elements one by one")
 
@@ -167,7 +167,7 @@ def _listed(f: Frame, values: Sequence[Value], brackets: str, given: str) -> lis
     return [*out, brackets[1]]
 
 
-def _struct(f: Frame, value: Struct) -> list[Part]:
+def _struct(f: Frame, value: StructValue) -> list[Part]:
     out: list[Part] = [f"{value.kind.name or 'Struct'}(" if value.kind is not None else "Struct("]
     for i, (name, v) in enumerate(value.members.items()):
         out += [f"{', ' if i else ''}{name}=", *shown(f, v)]

@@ -12,9 +12,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from dsim.diagnostics import Span
-from dsim.frontend.source.lowered import BirthSlot, KinkSlot, Slot
+from dsim.frontend.source.lowered import BirthSlot, KinkSlot, WatchSlot
 from dsim.frontend.values.structure import rebuilt, scalars
-from dsim.frontend.values.values import Element, Mat, Struct, Value, is_scalar
+from dsim.frontend.values.values import Element, Mat, StructValue, Value, is_scalar
 from dsim.ir.build import Builder
 from dsim.ir.nodes import AccumulateOp, Atom, Block, Const, Let, Memory, Var, Watch
 from dsim.ir.shown import WIDTH
@@ -28,7 +28,7 @@ _LONGEST = 40  # of a name
 class Watches:
     """The slots of one kernel; `at` are the indices of the outermost loops around the current place."""
 
-    slots: dict[tuple[object, ...], Slot] = field(default_factory=dict)
+    slots: dict[tuple[object, ...], WatchSlot] = field(default_factory=dict)
     kinks: dict[tuple[object, ...], KinkSlot] = field(default_factory=dict)
     births: dict[tuple[object, ...], BirthSlot] = field(default_factory=dict)
     rows: int = 1  # the first one says what to look for
@@ -53,12 +53,12 @@ class Watches:
         axes: int,
         axis: int | None = None,
         op: AccumulateOp | None = None,
-    ) -> Slot:
+    ) -> WatchSlot:
         """The slot of an assignment; the same one each time that its line is lowered."""
         key = (name, span.source.file, span.line, span.column, shape, type.name, axes, axis, op)
         found = self.slots.get(key)
         if found is None:
-            found = self.slots[key] = Slot(name, span, shape, type, self.rows, axes, axis, op)
+            found = self.slots[key] = WatchSlot(name, span, shape, type, self.rows, axes, axis, op)
             self.rows += found.size
         return found
 
@@ -107,9 +107,9 @@ class Shows:
 
     def value(self, name: str, value: Value, span: Span) -> Value:
         """`value`, shown under `name`; of a struct, member by member."""
-        if isinstance(value, Struct):
+        if isinstance(value, StructValue):
             members = {key: self.value(f"{name}.{key}", v, span) for key, v in value.members.items()}
-            return Struct(members, value.kind)
+            return StructValue(members, value.kind)
         if not (is_scalar(value) or isinstance(value, Mat)):
             return value
         atoms = [a for a in scalars(value) if isinstance(a, Var | Const)]

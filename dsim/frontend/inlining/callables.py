@@ -23,7 +23,7 @@ from dsim.frontend.frames.names import imported
 from dsim.frontend.source import methods
 from dsim.frontend.source.captures import Path, is_function, is_kernel
 from dsim.frontend.values.structure import same
-from dsim.frontend.values.values import Element, LocalFunc, Mat, Opaque, Partial, Struct, Value, describe
+from dsim.frontend.values.values import Element, LocalFunc, Mat, Opaque, Partial, StructValue, Value, describe
 
 LIBRARIES = {"numpy", "scipy", "torch", "jax", "dsim"}
 _STANDARD = tuple({sysconfig.get_path(kind) for kind in ("stdlib", "platstdlib")})
@@ -135,7 +135,7 @@ def changeable(inner: Frame) -> dict[str, Value]:
     """
     if not inner.plain:
         return {}
-    given = {n: v for n, v in inner.scope.values.items() if isinstance(v, Mat | Struct | Element)}
+    given = {n: v for n, v in inner.scope.values.items() if isinstance(v, Mat | StructValue | Element)}
     others = inner.kept.union(_rebound(inner.text.node))
     return {n: v for n, v in given.items() if n not in others}
 

@@ -15,14 +15,14 @@ from dsim.frontend.inlining.own import is_floating
 from dsim.frontend.source.problems import RefusedError
 from dsim.frontend.values.operators import operand
 from dsim.frontend.values.structure import fits, labels, rebuilt, same, scalars
-from dsim.frontend.values.values import LocalFunc, Partial, Struct, Value, describe, is_scalar
+from dsim.frontend.values.values import LocalFunc, Partial, StructValue, Value, describe, is_scalar
 from dsim.ir.build import const
 from dsim.ir.nodes import Accumulate, Atom, Block, Const, Derive, Print, Statement, Store, Var
 from dsim.ir.walk import statements
 
 
 @dataclass(frozen=True)
-class Derivative:
+class DerivativeLike:
     """A derivative that a kernel itself made of a func, by the protocol of such objects."""
 
     __dsim_derivative__: tuple[str, Any]
@@ -169,7 +169,7 @@ def _seeds(f: Frame, like: list[Value], seeds: list[Value], types: list, node: a
     supply = iter(types)
     for value, given in itertools.zip_longest(wanted, seeds):
         seed = _floating(f, given, True)
-        unlike = isinstance(value, Struct) and not fits(seed, value)
+        unlike = isinstance(value, StructValue) and not fits(seed, value)
         if unlike or len(scalars(seed)) != len(scalars(value)):
             f.refuse("shape", f"{describe(seed)} cannot be the tangent of {describe(value)}", node)
         out += [f.emit.atom(s, next(supply)) for s in scalars(seed)]

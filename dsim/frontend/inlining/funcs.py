@@ -36,7 +36,7 @@ from dsim.frontend.values.types import (
     struct_type,
 )
 from dsim.frontend.values.values import (
-    Field,
+    FieldValue,
     Keywords,
     LocalFunc,
     Mat,
@@ -361,7 +361,7 @@ def _parameter(
 def _check_array(f: Frame, inner: Frame, name: str, value: Value, wanted: ArrayType) -> None:
     settings = f.emit.settings
     takes = f"`{inner.name}` takes {wanted.describe(settings)} as `{name}`"
-    if not isinstance(value, Field):
+    if not isinstance(value, FieldValue):
         f.emit.refuse("type", f"{takes}, got {describe(value)}")
     given = value.field
     if wanted.needs_grad is False and not getattr(given.root, "constant", False):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from dsim.frontend.frames.frame import Frame
-from dsim.frontend.values.values import Field, Opaque, Record, StructField, Value
+from dsim.frontend.values.values import FieldValue, Opaque, RecordValue, StructFieldValue, Value
 from dsim.ir.nodes import Const
 
 DEEPEST = 64  # so many calls of one func may stand one within the other
@@ -37,10 +37,10 @@ def known(value: Value) -> object:
         return value.value
     if isinstance(value, Opaque):
         return id(value.value)
-    if isinstance(value, Field | StructField):
+    if isinstance(value, FieldValue | StructFieldValue):
         return id(value.field)
     if isinstance(value, tuple | list):
         return tuple(map(known, value))
-    if isinstance(value, Record):
+    if isinstance(value, RecordValue):
         return tuple(map(known, value.members.values()))
     return value if isinstance(value, int | float | str) else None

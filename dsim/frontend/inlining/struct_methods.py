@@ -15,24 +15,24 @@ from dsim.frontend.expressions import local_parts
 from dsim.frontend.expressions.subscripts import root_local
 from dsim.frontend.frames.frame import Frame
 from dsim.frontend.inlining import callables, funcs
-from dsim.frontend.source.struct_types import StructType
+from dsim.frontend.source.struct_types import StructTypeBase
 from dsim.frontend.values.structure import same
 from dsim.frontend.values.types import struct_type
-from dsim.frontend.values.values import Method, Poison, Struct, StructElement, Value, describe
+from dsim.frontend.values.values import Method, Poison, StructElement, StructValue, Value, describe
 
 
 def call(
     f: Frame, method: Method, args: list[Value], keywords: dict[str, Value], node: ast.Call, hint: str
 ) -> Value:
     """``owner.method(…)``."""
-    owner: Struct | StructElement = method.owner
-    kind = owner.kind if isinstance(owner, Struct) else owner.field.kind
+    owner: StructValue | StructElement = method.owner
+    kind = owner.kind if isinstance(owner, StructValue) else owner.field.kind
     assert kind is not None
     function = callables.of(kind.method(method.name))
     if function is None:
         message = f"`{method.name}` of {describe(owner)} is no function that kernels can call"
         f.refuse("unknown-function", message, node, help="write it with `def` in the class")
-    name = root_local(f, method.node, Struct)
+    name = root_local(f, method.node, StructValue)
     if name is not None and name not in f.scope.items:  # an argument may have changed it
         owner = local_parts.read(f, local_parts.find(f, name, method.node))
     value, after = funcs.invoke_method(f, function, owner, args, keywords, node, hint)
@@ -46,7 +46,7 @@ def _give_back(f: Frame, method: Method, after: Value, node: ast.Call) -> None:
     place: ast.expr = method.node
     if isinstance(place, ast.Call) and struct_type(f.place(place.func)) is not None:
         return  # `Ball(…).push()`: nobody can look at it again
-    name = root_local(f, place, Struct)
+    name = root_local(f, place, StructValue)
     if name is None or name in f.templates - f.kept:
         f.refuse(
             "type",
@@ -66,28 +66,28 @@ def changed(f: Frame, statements: Iterable[ast.stmt]) -> list[str]:
     found: dict[str, None] = {}
     for node in (n for s in statements for n in ast.walk(s)):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            name = root_local(f, node.func, Struct)
+            name = root_local(f, node.func, StructValue)
             if name is not None and _changes(f, f.scope.values[name], node.func.attr):
                 found.setdefault(name)
     return list(found)
 
 
-def _changes(f: Frame, owner: Struct, method: str) -> bool:
+def _changes(f: Frame, owner: StructValue, method: str) -> bool:
     """Whether a method of this name, of the struct or of one in it, may change it."""
     return any(_changes_owner(f, m, kind, ()) for kind, m in _methods(owner.kind, method))
 
 
-def _methods(kind: StructType | None, name: str) -> Iterator[tuple[StructType, Any]]:
+def _methods(kind: StructTypeBase | None, name: str) -> Iterator[tuple[StructTypeBase, Any]]:
     if kind is None:
         return
     if kind.method(name) is not None:
         yield kind, kind.method(name)
     for _, inner in kind.members:
-        if isinstance(inner, StructType):
+        if isinstance(inner, StructTypeBase):
             yield from _methods(inner, name)
 
 
-def _changes_owner(f: Frame, function: Any, kind: StructType, around: tuple[Any, ...]) -> bool:
+def _changes_owner(f: Frame, function: Any, kind: StructTypeBase, around: tuple[Any, ...]) -> bool:
     """Whether `function`, a method of `kind`, assigns to its first parameter or calls one that does."""
     function = callables.of(function)
     if function in around or not hasattr(function, "__dsim_func__"):

@@ -19,7 +19,7 @@ import numpy as np
 
 from dsim.frontend.source import snapshots
 from dsim.frontend.source.lowered import Capture
-from dsim.frontend.source.struct_types import StructType, is_host_struct
+from dsim.frontend.source.struct_types import StructTypeBase, is_host_struct
 from dsim.ir.types import ScalarType
 
 
@@ -85,7 +85,7 @@ class StructFieldLike(Protocol):
     """A field of structs, as the frontend sees it."""
 
     @property
-    def __dsim_struct__(self) -> StructType:
+    def __dsim_struct__(self) -> StructTypeBase:
         """The type of its elements."""
         ...
 

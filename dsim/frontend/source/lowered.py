@@ -1,4 +1,4 @@
-"""What the frontend is told (`Settings`) and what it hands on (`Lowered`)."""
+"""What the frontend is told (`LoweringSettings`) and what it hands on (`Lowered`)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from dsim.diagnostics import Diagnostic, Span
-from dsim.frontend.source.struct_types import StructType
+from dsim.frontend.source.struct_types import StructTypeBase
 from dsim.ir.kinks import BORDER, Kink
 from dsim.ir.nodes import AccumulateOp, Kernel, Memory, Var
 from dsim.ir.primitives import TABLE
@@ -15,7 +15,7 @@ from dsim.ir.types import ScalarType, f32, i32
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class LoweringSettings:
     """What `init` decides about types.
 
     Attributes
@@ -72,7 +72,7 @@ class StructParam:
     """A parameter of the person's that is a struct of type `kind`, and parameters for its members."""
 
     name: str
-    kind: StructType
+    kind: StructTypeBase
     members: tuple[Param | StructParam, ...]
 
     @property
@@ -82,7 +82,7 @@ class StructParam:
 
 
 @dataclass(frozen=True, slots=True)
-class Slot:
+class WatchSlot:
     """What a watched kernel shows of one assignment.
 
     Attributes
@@ -197,7 +197,7 @@ class Returns:
 class StructReturns:
     """What a kernel gives back is a struct; it yields the scalars, member by member."""
 
-    kind: StructType
+    kind: StructTypeBase
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,7 +248,7 @@ class Lowered:
         Fields and functions compiled in, to be compared by identity.
     loops : mapping of Var to LoopConfig
         ``loop_config`` by the index of the loop (the outermost index of an ``ndrange``).
-    slots : tuple of Slot
+    slots : tuple of WatchSlot
         What it shows, when it is watched.
     kinks : tuple of KinkSlot
         Where it may be at points without a derivative, when it is watched for that.
@@ -269,7 +269,7 @@ class Lowered:
     diagnostics: tuple[Diagnostic, ...]
     objects: tuple[Capture, ...] = ()
     loops: Mapping[Var, LoopConfig] = field(default_factory=dict)
-    slots: tuple[Slot, ...] = ()
+    slots: tuple[WatchSlot, ...] = ()
     kinks: tuple[KinkSlot, ...] = ()
     births: tuple[BirthSlot, ...] = ()
     shown: Memory | None = None

@@ -9,13 +9,13 @@ from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
-class StructType:
+class StructTypeBase:
     """The type of structs: an annotation, and inside kernels a constructor.
 
     Attributes
     ----------
     members : tuple of (str, type)
-        Names and types: scalar types, Python's ``float`` and ``int``, `MatrixType`, `StructType`.
+        Names and types: scalar types, Python's ``float`` and ``int``, `MatrixType`, `StructTypeBase`.
     methods : tuple of (str, callable)
         Funcs, and Python functions for use outside kernels; their first parameter is the struct.
     name : str

@@ -18,7 +18,16 @@ from dsim.frontend.frames.scope import DRAWS, LIVE, RETURNED
 from dsim.frontend.inlining import struct_methods
 from dsim.frontend.source.captures import is_layout_node
 from dsim.frontend.values.structure import same
-from dsim.frontend.values.values import Field, Grid, Mat, Opaque, Range, StructField, Value, describe
+from dsim.frontend.values.values import (
+    FieldValue,
+    Grid,
+    Mat,
+    Opaque,
+    Range,
+    StructFieldValue,
+    Value,
+    describe,
+)
 from dsim.ir.build import FALSE, TRUE, const, index
 from dsim.ir.nodes import Atom, Block, For, Var, While
 from dsim.ir.types import ScalarType
@@ -201,16 +210,16 @@ def _note_range(f: Frame, at: Var, r: Range) -> None:
             f.c.ranges[at] = (min(values[0], values[-1]), max(values[0], values[-1]))
 
 
-def fill(f: Frame, field: Field | StructField, value: Value) -> None:
+def fill(f: Frame, field: FieldValue | StructFieldValue, value: Value) -> None:
     """``x.fill(value)``: a loop over all elements of the field, or of each member."""
-    if isinstance(field, StructField):
+    if isinstance(field, StructFieldValue):
         for key in field.keys:
             fill(f, member_field(f, field, key, f.text.node), value)
         return
     _fill(f, field, value, ())
 
 
-def _fill(f: Frame, field: Field, value: Value, at: tuple[Var, ...]) -> None:
+def _fill(f: Frame, field: FieldValue, value: Value, at: tuple[Var, ...]) -> None:
     axes = field.field.shape
     if len(at) == len(axes):
         store(f, f.c.memories.element(field, at), value)

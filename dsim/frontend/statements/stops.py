@@ -7,7 +7,7 @@ import ast
 from dsim.frontend.frames.builtins import builtin
 from dsim.frontend.frames.frame import Frame
 from dsim.frontend.frames.names import member_field
-from dsim.frontend.values.values import Field, Opaque, StructField
+from dsim.frontend.values.values import FieldValue, Opaque, StructFieldValue
 
 
 class Reset(ast.Pass):
@@ -33,7 +33,7 @@ def said(f: Frame, node: ast.Call) -> bool:
     if not isinstance(called, Opaque) or builtin(called.value) != "stop_grad":
         return False
     given = f.place(node.args[0])
-    if not isinstance(given, Field | StructField):
+    if not isinstance(given, FieldValue | StructFieldValue):
         return False
     _stop(f, given, node)
     return True
@@ -46,9 +46,9 @@ def _is_name(node: ast.expr) -> bool:
     return isinstance(node, ast.Name)
 
 
-def _stop(f: Frame, field: Field | StructField, node: ast.AST) -> None:
+def _stop(f: Frame, field: FieldValue | StructFieldValue, node: ast.AST) -> None:
     """Cuts off what is read of `field` from here on."""
-    if isinstance(field, StructField):
+    if isinstance(field, StructFieldValue):
         for name in field.keys:
             _stop(f, member_field(f, field, name, node), node)
         return

@@ -9,7 +9,7 @@ from typing import NoReturn
 
 from dsim.diagnostics import Diagnostic, Label, Span
 from dsim.diagnostics.places import outside
-from dsim.frontend.source.lowered import Settings
+from dsim.frontend.source.lowered import LoweringSettings
 from dsim.frontend.source.problems import Problems
 from dsim.frontend.values.values import Scalar, Weak, is_number
 from dsim.ir.build import Builder, const
@@ -27,7 +27,7 @@ class Emitter:
     ----------
     builder : Builder
         Where statements go; its origin says which expression is being lowered.
-    settings : Settings
+    settings : LoweringSettings
         The default types.
     problems : Problems
         Where refusals go.
@@ -35,7 +35,7 @@ class Emitter:
         The memories whose values are constants to derivatives where they are read now.
     """
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: LoweringSettings) -> None:
         self.builder = Builder()
         self.settings = settings
         self.problems = Problems()

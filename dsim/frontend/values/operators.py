@@ -11,12 +11,12 @@ import numpy as np
 
 from dsim.frontend.values.emit import Emitter
 from dsim.frontend.values.values import (
-    Field,
+    FieldValue,
     Mat,
     Opaque,
     Scalar,
-    Struct,
-    StructField,
+    StructFieldValue,
+    StructValue,
     Value,
     component_names,
     describe,
@@ -102,9 +102,9 @@ def _of_numbers(items: Sequence[object]) -> bool:
 
 
 def _advice(value: Value) -> str:
-    if isinstance(value, Field | StructField):
+    if isinstance(value, FieldValue | StructFieldValue):
         return "index it, as in `x[i]`"
-    if isinstance(value, Struct):
+    if isinstance(value, StructValue):
         return f"compute with its members: {listed(value.members)}"
     if isinstance(value, Opaque) and isinstance(value.value, np.ndarray):
         return "keep the array in a field, or make it a `ds.Vector` or `ds.Matrix`"

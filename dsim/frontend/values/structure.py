@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from dsim.frontend.values.values import (
-    Field,
+    FieldValue,
     Mat,
     Opaque,
     Scalar,
-    Struct,
-    StructField,
+    StructFieldValue,
+    StructValue,
     Value,
     component_names,
     is_scalar,
@@ -24,7 +24,7 @@ def scalars(value: Value) -> list[Scalar]:
         return [value]
     if isinstance(value, Mat):
         return list(value.entries)
-    if isinstance(value, Struct):
+    if isinstance(value, StructValue):
         return [s for v in value.members.values() for s in scalars(v)]
     if isinstance(value, tuple | list):
         return [s for v in value for s in scalars(v)]
@@ -37,8 +37,8 @@ def rebuilt(value: Value, atoms: Iterator[Atom]) -> Value:
         return next(atoms)
     if isinstance(value, Mat):
         return Mat(value.shape, tuple(next(atoms) for _ in value.entries))
-    if isinstance(value, Struct):
-        return Struct({name: rebuilt(v, atoms) for name, v in value.members.items()}, value.kind)
+    if isinstance(value, StructValue):
+        return StructValue({name: rebuilt(v, atoms) for name, v in value.members.items()}, value.kind)
     if isinstance(value, tuple | list):
         return type(value)(rebuilt(v, atoms) for v in value)
     return value
@@ -50,7 +50,7 @@ def labels(name: str, value: Value) -> list[str]:
         return [name]
     if isinstance(value, Mat):
         return component_names(name, value.shape)
-    if isinstance(value, Struct):
+    if isinstance(value, StructValue):
         return [label for key, v in value.members.items() for label in labels(f"{name}_{key}", v)]
     if isinstance(value, tuple | list):
         return [label for i, v in enumerate(value) for label in labels(f"{name}_{i}", v)]
@@ -63,7 +63,7 @@ def fits(a: Value, b: Value) -> bool:
         return is_scalar(a) and is_scalar(b)
     if isinstance(a, Mat) and isinstance(b, Mat):
         return a.shape == b.shape
-    if isinstance(a, Struct) and isinstance(b, Struct):
+    if isinstance(a, StructValue) and isinstance(b, StructValue):
         return a.kind == b.kind and _pairwise(fits, a, b)
     if isinstance(a, tuple | list) and isinstance(b, tuple | list):
         return len(a) == len(b) and all(map(fits, a, b))
@@ -78,18 +78,18 @@ def same(a: Value, b: Value) -> bool:
         return len(a) == len(b) and all(map(same, a, b))
     if isinstance(a, Mat):
         return a.shape == b.shape and same(a.entries, b.entries)
-    if isinstance(a, Struct):
+    if isinstance(a, StructValue):
         return a.kind == b.kind and _pairwise(same, a, b)
-    if isinstance(a, Opaque | Field | StructField):
+    if isinstance(a, Opaque | FieldValue | StructFieldValue):
         return _held(a) is _held(b)
     return bool(a == b)
 
 
-def _pairwise(test: Callable[[Value, Value], bool], a: Struct, b: Struct) -> bool:
+def _pairwise(test: Callable[[Value, Value], bool], a: StructValue, b: StructValue) -> bool:
     """Whether `a` and `b` have the same members in the same order, and `test` holds for each."""
     return tuple(a.members) == tuple(b.members) and all(map(test, a.members.values(), b.members.values()))
 
 
-def _held(value: Opaque | Field | StructField) -> object:
+def _held(value: Opaque | FieldValue | StructFieldValue) -> object:
     """The Python object behind a value."""
     return value.value if isinstance(value, Opaque) else value.field

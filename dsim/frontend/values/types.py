@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from dsim.frontend.source.lowered import Settings
-from dsim.frontend.source.struct_types import StructType
+from dsim.frontend.source.lowered import LoweringSettings
+from dsim.frontend.source.struct_types import StructTypeBase
 from dsim.frontend.values.values import Opaque, Shape, Value, size
 from dsim.ir.types import BY_NAME, ScalarType, from_numpy, u1
 
@@ -123,7 +123,7 @@ class ArrayType:
             if element_dim is not None or element_shape is not None:
                 raise TypeError("the element's shape is given twice: by `dtype` and by `element_…`")
             dtype, element_shape = dtype.dtype, dtype.shape
-        if dtype is not None and scalar_type(dtype, Settings()) is None:
+        if dtype is not None and scalar_type(dtype, LoweringSettings()) is None:
             raise TypeError(f"{dtype!r} is not a type of numbers, or of vectors or matrices of them")
         self.dtype = dtype
         self.ndim = None if ndim is None else int(ndim)
@@ -136,7 +136,7 @@ class ArrayType:
         """How many of the last axes of a plain array belong to an element."""
         return len(self.entry or ())
 
-    def fits(self, dtype: ScalarType, shape: Shape, entry: Shape, settings: Settings) -> bool:
+    def fits(self, dtype: ScalarType, shape: Shape, entry: Shape, settings: LoweringSettings) -> bool:
         """Whether an array of this type and shape, of such elements, may be passed."""
         return (
             (self.dtype is None or scalar_type(self.dtype, settings) == dtype)
@@ -144,7 +144,7 @@ class ArrayType:
             and (self.entry is None or _same_entry(self.entry, entry))
         )
 
-    def describe(self, settings: Settings) -> str:
+    def describe(self, settings: LoweringSettings) -> str:
         """What it takes, for messages: ``an array of f32 with 2 axes``."""
         of = _elements(
             "numbers" if self.dtype is None else scalar_type(self.dtype, settings), self.entry or ()
@@ -197,7 +197,7 @@ def is_template(annotation: object) -> bool:
     return getattr(annotation, "__dsim_template__", None) is not None
 
 
-def scalar_type(value: Any, settings: Settings) -> ScalarType | None:
+def scalar_type(value: Any, settings: LoweringSettings) -> ScalarType | None:
     """The scalar type that `value` (a type object of some kind) means, or None."""
     if isinstance(value, Opaque):
         value = value.value
@@ -228,8 +228,8 @@ def matrix_type(value: Value) -> MatrixType | None:
     return value if isinstance(value, MatrixType) else None
 
 
-def struct_type(value: Value) -> StructType | None:
+def struct_type(value: Value) -> StructTypeBase | None:
     """The struct type that `value` is, or None."""
     if isinstance(value, Opaque):
         value = value.value
-    return value if isinstance(value, StructType) else None
+    return value if isinstance(value, StructTypeBase) else None

@@ -1,9 +1,9 @@
 """What an expression stands for while a kernel is lowered.
 
 A value is one of: a *scalar* (an atom of the IR, a Python number whose type is still open, or a
-`Weak` parameter), a `Mat` of scalars, a `Struct` of named values, an `Element` or `StructElement` (a place
-in memories, not loaded yet), a Python tuple or list of values, or something known at compile time: a
-`Field`, a `StructField`, an `Opaque` Python object, a string, None, a range.
+`Weak` parameter), a `Mat` of scalars, a `StructValue` of named values, an `Element` or `StructElement` (a
+place in memories, not loaded yet), a Python tuple or list of values, or something known at compile time: a
+`FieldValue`, a `StructFieldValue`, an `Opaque` Python object, a string, None, a range.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from itertools import product
 from typing import Any
 
 from dsim.frontend.source.captures import FieldLike, Path, StructFieldLike
-from dsim.frontend.source.struct_types import StructType
+from dsim.frontend.source.struct_types import StructTypeBase
 from dsim.ir.nodes import Atom, Const, Memory, Var
 
 
@@ -45,11 +45,11 @@ class Mat:
 
 
 @dataclass(frozen=True, slots=True)
-class Struct:
+class StructValue:
     """Named values: scalars, vectors, matrices, structs; of a `kind`, unless it was made without a type."""
 
     members: Mapping[str, Any]
-    kind: StructType | None = None
+    kind: StructTypeBase | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ class Element:
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class FieldValue:
     """A field, and what the person calls it; `clamped`, an index outside means the nearest element."""
 
     field: FieldLike
@@ -87,14 +87,14 @@ class Field:
 
 
 @dataclass(frozen=True, slots=True)
-class StructField:
+class StructFieldValue:
     """A field of structs, and what the person calls it."""
 
     field: StructFieldLike
     name: str
 
     @property
-    def kind(self) -> StructType:
+    def kind(self) -> StructTypeBase:
         """The type of its elements."""
         return self.field.__dsim_struct__
 
@@ -108,7 +108,7 @@ class StructField:
 class StructElement:
     """One element of a struct field, not loaded yet; each member of it is an element of a field."""
 
-    field: StructField
+    field: StructFieldValue
     index: tuple[Atom, ...]
 
 
@@ -178,7 +178,7 @@ class Keywords:
 
 
 @dataclass(frozen=True, eq=False)
-class Record:
+class RecordValue:
     """A dataclass that is a kernel's argument; its members are arguments of their own."""
 
     kind: type
@@ -246,15 +246,15 @@ def describe(value: Value) -> str:
         return describe_shape(value.shape)
     if isinstance(value, Element):
         return describe_shape(value.shape) if value.shape else f"an element of `{value.memory.name}`"
-    if isinstance(value, Struct | Record):
+    if isinstance(value, StructValue | RecordValue):
         return _describe_struct(value)
     if isinstance(value, tuple | list):
         return f"a {type(value).__name__} of {len(value)}"
     return _describe_object(value)
 
 
-def _describe_struct(value: Struct | Record) -> str:
-    if isinstance(value, Record):
+def _describe_struct(value: StructValue | RecordValue) -> str:
+    if isinstance(value, RecordValue):
         return f"the dataclass `{value.name}`"
     if value.kind is not None and value.kind.name:
         return f"{'an' if value.kind.name[0] in 'AEIOU' else 'a'} `{value.kind.name}`"
@@ -275,10 +275,10 @@ def _describe_scalar(value: Scalar) -> str:
 
 
 def _describe_object(value: Value) -> str:
-    if isinstance(value, Field | Method):
-        return f"the {type(value).__name__.lower()} `{value.name}`"
-    if isinstance(value, StructField | StructElement):
-        of = value if isinstance(value, StructField) else value.field
+    if isinstance(value, FieldValue | Method):
+        return f"the {'field' if isinstance(value, FieldValue) else 'method'} `{value.name}`"
+    if isinstance(value, StructFieldValue | StructElement):
+        of = value if isinstance(value, StructFieldValue) else value.field
         return f"the struct field `{of.name}`" if of is value else f"an element of `{of.name}`"
     if isinstance(value, Opaque):
         return f"a Python object of type `{type(value.value).__name__}`"

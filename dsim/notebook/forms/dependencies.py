@@ -18,7 +18,7 @@ import numpy as np
 
 from dsim.frontend.expressions.records import RecordType
 from dsim.frontend.source.captures import MISSING, changed, is_host_matrix, is_host_struct, plain
-from dsim.frontend.source.struct_types import StructType
+from dsim.frontend.source.struct_types import StructTypeBase
 from dsim.frontend.values.types import ArrayType, MatrixType, Template
 from dsim.notebook.cell.cells import Cell, read_at_once
 from dsim.notebook.cell.request import CellRequest, borrowed, kept, leads_to
@@ -90,7 +90,7 @@ class Dependency:
 
     def _repeated(self, now: Any) -> bool:
         """Whether `now` is a function that the same text made, because its cell ran again."""
-        if isinstance(now, MatrixType | StructType) and now == self.then:
+        if isinstance(now, MatrixType | StructTypeBase) and now == self.then:
             return True
         then, found = _function(self.then), _function(now)
         if then is None or found is None or _owner(now) is not _owner(self.then):

@@ -11,7 +11,7 @@ from dsim.notebook.cell.cells import Cell, place
 from dsim.notebook.report import figures, kinks
 from dsim.notebook.report.watched import Observation
 from dsim.notebook.running.runs import NonfiniteCounts
-from dsim.runtime.launching.shown import Born, Watched
+from dsim.runtime.launching.shown import Born, WatchedLine
 
 _LINES = 20  # of a statement that is looked at
 _OTHERS = 3  # places that are told beside the first one
@@ -77,7 +77,7 @@ class NonfiniteOrigins:
             return []
         return kinks.infinite(self._seen.kinks, self._steep, not self._fields.derivatives)
 
-    def _of_value(self, made: Sequence[Born], w: Watched | None) -> Diagnostic:
+    def _of_value(self, made: Sequence[Born], w: WatchedLine | None) -> Diagnostic:
         inside = [b for b in made if w is None or _stands_in(b, w.slot.span)]
         if inside:
             b = inside[0]
@@ -99,7 +99,7 @@ class NonfiniteOrigins:
         lines = [w for w in self._seen.results if w.nonfinite[1]]
         return [self._of_line(lines[-1])] if lines else self._of_fields()
 
-    def _of_line(self, w: Watched) -> Diagnostic:
+    def _of_line(self, w: WatchedLine) -> Diagnostic:
         message = f"{self._of} of `{w.slot.name}` is not finite here, although the value is"
         here = f"{figures.count(w.nonfinite[1], 'gradient')} of {w.times * max(1, w.slot.size)}"
         return Diagnostic("nan", message, w.slot.span, here, help=_STEEP)
@@ -132,7 +132,7 @@ def _stands_in(b: Born, line: Span) -> bool:
     return any(line.line <= s.line <= last for s in places)
 
 
-def _first(bad: Sequence[Watched]) -> Watched:
+def _first(bad: Sequence[WatchedLine]) -> WatchedLine:
     """Of lines with numbers that are not finite the first that uses none of another."""
     names = {_base(w.slot.name) for w in bad}
     own = (w for w in bad if not (_used(w) & (names - {_base(w.slot.name)})))
@@ -143,7 +143,7 @@ def _base(name: str) -> str:
     return name.partition("[")[0]
 
 
-def _used(w: Watched) -> set[str]:
+def _used(w: WatchedLine) -> set[str]:
     """The names that the line of `w` uses, with their attributes."""
     statement = _statement(w.slot.span)
     value = getattr(statement, "value", None)

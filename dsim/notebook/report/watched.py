@@ -23,7 +23,7 @@ from dsim.runtime.fields.fields import Field
 from dsim.runtime.kernels.kernel import Kernel
 from dsim.runtime.kernels.watching import Watching, watch
 from dsim.runtime.launching.forms import Form
-from dsim.runtime.launching.shown import Born, Kinked, Watched
+from dsim.runtime.launching.shown import Born, Kinked, WatchedLine
 from dsim.runtime.recording.forward_mode import ForwardMode
 from dsim.runtime.tapes.tape import Tape
 
@@ -35,7 +35,7 @@ _LONGEST_NAME = 24  # characters of what a line assigns, at its end
 class Observation:
     """One look at a kernel: what its lines assigned, the loops, and which iteration it was."""
 
-    results: tuple[Watched, ...]
+    results: tuple[WatchedLine, ...]
     loops: tuple[tuple[str, int, int], ...]
     probe: tuple[int, ...] | None
     trip: int | None
@@ -194,7 +194,7 @@ def probe(seen: Observation, kernel: str, loss: str | None, places: Places) -> J
     return {"kernel": kernel, "indices": indices, "trip": trip, "values": values}
 
 
-def _value(w: Watched, loss: str | None) -> Json:
+def _value(w: WatchedLine, loss: str | None) -> Json:
     gradient = None if w.gradient is None else figures.plain(w.gradient)
     return {
         "line": w.slot.span.line,
@@ -206,7 +206,7 @@ def _value(w: Watched, loss: str | None) -> Json:
     }
 
 
-def _told(w: Watched, loss: str | None, written: Callable[[Any], str], longest: int | None) -> str:
+def _told(w: WatchedLine, loss: str | None, written: Callable[[Any], str], longest: int | None) -> str:
     """What a line assigned and the gradient of that; a name longer than `longest` is not told twice."""
     name = w.slot.name if longest is None else figures.cut(w.slot.name, longest)
     text = f"{name} {ACCUMULATE_SIGNS[w.slot.op] if w.slot.op else '='} {written(w.value)}"

@@ -11,7 +11,7 @@ import numpy as np
 from dsim.notebook.tape import svg
 from dsim.notebook.tape.data import thinned
 from dsim.notebook.tape.svg import Marker, Series
-from dsim.runtime.inspection.tape_summary import Line
+from dsim.runtime.inspection.tape_summary import CallGroup
 from dsim.runtime.tapes.tape import Tape
 
 _POINTS = 400  # of a line
@@ -48,7 +48,7 @@ class Chart:
         return svg.chart(self.title, self.series, self.end, self.log, (*self.marks, *more), self.unit)
 
 
-def charts(tape: Tape, lines: Sequence[Line], times: bool = False) -> Iterator[Chart]:
+def charts(tape: Tape, lines: Sequence[CallGroup], times: bool = False) -> Iterator[Chart]:
     """The charts of what is known of `tape`, folded to `lines`.
 
     Times are drawn if they were asked for in recording, or with `times`; of one call nothing is.
@@ -80,7 +80,7 @@ def _marks(tape: Tape) -> tuple[Marker, ...]:
 Thinning = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
 
 
-def _by_kernel(lines: Sequence[Line], values: np.ndarray, thin: Thinning) -> Iterator[Series]:
+def _by_kernel(lines: Sequence[CallGroup], values: np.ndarray, thin: Thinning) -> Iterator[Series]:
     """A line for each of the kernels that are called most; the values of others are not shown."""
     called: dict[str, list[np.ndarray]] = {}
     for line in lines:

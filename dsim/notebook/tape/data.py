@@ -15,7 +15,7 @@ import numpy as np
 from dsim.diagnostics import GradientError, LaunchError, Span
 from dsim.runtime.fields.fields import Field
 from dsim.runtime.inspection import calls, tape_summary
-from dsim.runtime.inspection.tape_summary import Line
+from dsim.runtime.inspection.tape_summary import CallGroup
 from dsim.runtime.recording.profile import Profile
 from dsim.runtime.tapes.tape import Tape
 
@@ -86,7 +86,7 @@ def _total(seconds: np.ndarray) -> float:
 # -- calls
 
 
-def _groups(lines: Iterable[Line], cell: str | None, profile: Profile | None) -> list[Json]:
+def _groups(lines: Iterable[CallGroup], cell: str | None, profile: Profile | None) -> list[Json]:
     """Lines put together by the repeat around them; what is not repeated, with its neighbours."""
     groups: list[Json] = []
     for line in lines:
@@ -98,7 +98,7 @@ def _groups(lines: Iterable[Line], cell: str | None, profile: Profile | None) ->
     return groups
 
 
-def _call(line: Line, cell: str | None, profile: Profile | None) -> Json:
+def _call(line: CallGroup, cell: str | None, profile: Profile | None) -> Json:
     facts, span = line.facts, line.facts.span
     made: Json = {
         "kernel": facts.name,
@@ -137,7 +137,7 @@ def _file(span: Span | None, cell: str | None) -> str:
 # -- fields
 
 
-def fields_of(tape: Tape, lines: Iterable[Line]) -> dict[Field, None]:
+def fields_of(tape: Tape, lines: Iterable[CallGroup]) -> dict[Field, None]:
     """The fields of a tape, in the order in which they were made; the loss is the last."""
     used = {f for line in lines for f in line.facts.fields}
     found = dict.fromkeys(sorted(used, key=lambda f: (f.root.number, f.derivative)))
@@ -156,7 +156,7 @@ def _field(field: Field) -> Json:
     }
 
 
-def _graph(lines: Iterable[Line], fields: list[Field]) -> Json:
+def _graph(lines: Iterable[CallGroup], fields: list[Field]) -> Json:
     """Fields and lines of the folded table as nodes, and what each line does with which field as edges."""
     at = {f: n for n, f in enumerate(fields)}
     nodes: list[Json] = [{"id": n, "kind": "field", "name": f.name} for f, n in at.items()]

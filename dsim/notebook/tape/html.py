@@ -11,7 +11,7 @@ from dsim.notebook.tape.data import fields_of
 from dsim.notebook.tape.score import score
 from dsim.notebook.tape.svg import shown
 from dsim.runtime.inspection import tape_summary
-from dsim.runtime.inspection.tape_summary import Line
+from dsim.runtime.inspection.tape_summary import CallGroup
 from dsim.runtime.tapes.tape import Tape
 
 _ROWS = 100
@@ -71,7 +71,7 @@ def _trouble(tape: Tape) -> Iterator[str]:
 # -- table
 
 
-def _table(tape: Tape, lines: Sequence[Line]) -> str:
+def _table(tape: Tape, lines: Sequence[CallGroup]) -> str:
     rows = lines[:_ROWS]
     columns = [c for c in tape_summary.columns(tape, rows) if any(c[1:])]
     numbers = [c[0] in tape_summary.NUMBERS for c in columns]

@@ -10,14 +10,14 @@ from collections.abc import Sequence
 
 from dsim.notebook.tape.svg import BLUE, GREEN, ORANGE, element, line, picture, text
 from dsim.runtime.fields.fields import Field
-from dsim.runtime.inspection.tape_summary import Line
+from dsim.runtime.inspection.tape_summary import CallGroup
 
 _ROW, _LANE = 24.0, 40.0
 _MOST_ROWS, _MOST_LANES = 48, 24
 _LETTER = 7.2
 
 
-def score(lines: Sequence[Line], fields: Sequence[Field]) -> str:
+def score(lines: Sequence[CallGroup], fields: Sequence[Field]) -> str:
     """The drawing, as SVG."""
     rows, lanes = lines[:_MOST_ROWS], fields
     if len(fields) > _MOST_LANES:
@@ -56,7 +56,7 @@ def _lane(x: float, head: float, rows: int, field: Field) -> str:
     return name + line(x, head, x, head + _ROW * rows, stroke_opacity=0.35)
 
 
-def _row(row: Line, y: float, at: dict[Field, float]) -> str:
+def _row(row: CallGroup, y: float, at: dict[Field, float]) -> str:
     """What a call does with the fields."""
     facts = row.facts
     places = [at[f] for f in facts.fields if f in at]
@@ -81,12 +81,12 @@ def _sign(x: float, y: float, reads: bool, stores: bool, adds: bool) -> str:
     return "".join(parts)
 
 
-def _bracket_width(rows: Sequence[Line], level: int) -> float:
+def _bracket_width(rows: Sequence[CallGroup], level: int) -> float:
     counts = [r.repeats[level] for r in rows if level < len(r.repeats)]
     return 20.0 + _LETTER * max(len(f"{count:,} ×") for count in counts)
 
 
-def _brackets(rows: Sequence[Line], widths: Sequence[float], head: float) -> list[str]:
+def _brackets(rows: Sequence[CallGroup], widths: Sequence[float], head: float) -> list[str]:
     """Braces beside the rows that are repeated, each with its count."""
     parts: list[str] = []
     open_at: dict[int, int] = {}

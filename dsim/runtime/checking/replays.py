@@ -81,7 +81,7 @@ class Recorder(Context):
             dispatch(form, args)
 
 
-class Program(Recorder):
+class ReplayableRun(Recorder):
     """A function that launches kernels, to be run often from the same state."""
 
     def __init__(self, run: Callable[[], Any]) -> None:

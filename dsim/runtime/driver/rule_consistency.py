@@ -50,7 +50,7 @@ def refuse_wrong_rules(kernel: Kernel) -> None:
             calls.setdefault((s.name, s.where, types), s)
     for call in calls.values():
         try:
-            trial = Trial.of(call)
+            trial = DerivedCall.of(call)
         except GradientError:  # it has one mode only: the other is refused where it is asked for
             continue
         if trial is not None:
@@ -72,7 +72,7 @@ class Point:
 
 
 @dataclass(frozen=True)
-class Seen:
+class Evaluation:
     """What came out at a point: the float results, their tangents, the arguments' adjoints."""
 
     results: np.ndarray
@@ -81,7 +81,7 @@ class Seen:
 
 
 @dataclass(frozen=True)
-class Trial:
+class DerivedCall:
     """A call with both of its derivatives, as a kernel.
 
     Attributes
@@ -103,7 +103,7 @@ class Trial:
     run: Callable[..., tuple[Any, ...]] = field(repr=False)
 
     @staticmethod
-    def of(call: Call) -> Trial | None:
+    def of(call: Call) -> DerivedCall | None:
         """The trial of `call`; None when it looks at the bits of its numbers."""
         if any(isinstance(s, Let) and s.op == "bit_cast" for s in statements(Block((call,)))):
             return None
@@ -123,7 +123,7 @@ class Trial:
         adjoints = derivatives(builder, Activity(()), copied, "vjp", w, {})
         body = builder.close((*floats, *tangents, *adjoints))
         kernel = inline(Kernel("trial", (*params, *v, *w), fields_of(body), body))
-        return Trial(call, others, kernel, runner(kernel, _TRIPS))
+        return DerivedCall(call, others, kernel, runner(kernel, _TRIPS))
 
     def random(self, seed: int) -> Point:
         """A point: positive numbers, or numbers of both signs; fields of one value each."""
@@ -149,7 +149,7 @@ class Trial:
         floats = sum(r.type.is_float for r in self.call.results)
         return Point(args, others, rng.normal(size=args.size), rng.normal(size=floats), buffers)
 
-    def at(self, p: Point) -> Seen | None:
+    def at(self, p: Point) -> Evaluation | None:
         """What comes out at a point; None when it cannot be said there."""
         try:
             values = self.run(p.buffers, (*p.args, *p.others, *p.tangents, *p.adjoints))
@@ -159,7 +159,7 @@ class Trial:
         if not np.isfinite(found).all():
             return None
         n = p.adjoints.size
-        return Seen(found[:n], found[n : 2 * n], found[2 * n :])
+        return Evaluation(found[:n], found[n : 2 * n], found[2 * n :])
 
 
 class _Wide(Copier):
@@ -193,7 +193,7 @@ def _wide_atom(a: Atom) -> Atom:
 
 
 def _refuse_disagreement(
-    trial: Trial, p: Point, seen: Seen, tolerance: float, kind: type[DsimError], help: str
+    trial: DerivedCall, p: Point, seen: Evaluation, tolerance: float, kind: type[DsimError], help: str
 ) -> None:
     ahead, back = p.adjoints * seen.tangents, seen.adjoints * p.tangents
     size = np.abs(ahead).sum() + np.abs(back).sum()
@@ -216,7 +216,7 @@ def _disagreement(call: Call, back: str) -> tuple[str, Span | None, tuple[Label,
     return message, rule.where, ()
 
 
-def _shown(trial: Trial, p: Point) -> str:
+def _shown(trial: DerivedCall, p: Point) -> str:
     args = ", ".join(f"{float(a):.4g}" for a in p.args)
     others = "".join(f", {v.name} = {float(x):.4g}" for v, x in zip(trial.others, p.others, strict=True))
     return f"at x = ({args}){others}"
@@ -249,7 +249,7 @@ def check_at(name: str, lowered: Lowered, args: Sequence[Any], buffers: Buffers,
         raise GradientError(
             Diagnostic("argument", f"`{name}` has nothing to differentiate here: pass floats")
         )
-    trial = Trial.of(call)
+    trial = DerivedCall.of(call)
     if trial is None:
         raise GradientError(Diagnostic("argument", f"`{name}` looks at the bits of its numbers", call.where))
     before = Block(kernel.body.statements[:at], (*call.args, *trial.others))
@@ -267,7 +267,7 @@ def check_at(name: str, lowered: Lowered, args: Sequence[Any], buffers: Buffers,
         _refuse_other_slope(trial, p, seen, tolerance)
 
 
-def _refuse_other_slope(trial: Trial, p: Point, seen: Seen, tolerance: float) -> None:
+def _refuse_other_slope(trial: DerivedCall, p: Point, seen: Evaluation, tolerance: float) -> None:
     step = _STEP * max(1.0, float(np.abs(p.args).max()))
     ahead, behind = (trial.at(replace(p, args=p.args + sign * step * p.tangents)) for sign in (1, -1))
     if ahead is None or behind is None:

@@ -44,7 +44,7 @@ class Numbers(Protocol):
         ...
 
 
-class Element(Array):
+class FieldElement(Array):
     """A vector or matrix got from a field: setting one of its numbers sets the field's too."""
 
     __slots__ = ("_at", "_field", "_kept")
@@ -95,7 +95,7 @@ def get(field: Storage, key: Any) -> Any:
             opened()[-1].element_read(field)
         field.looked_at()
         return buffer.item(at)
-    element = Element.__new__(Element)
+    element = FieldElement.__new__(FieldElement)
     element._kept, element._field, element._at = buffer[at].copy(), field, at
     return element
 

@@ -38,7 +38,7 @@ class Node:
 
     __dsim_layout_node__ = True
 
-    def __init__(self, above: Builder | None, lengths: dict[int, int]) -> None:
+    def __init__(self, above: InnerNode | None, lengths: dict[int, int]) -> None:
         self._above = above
         self._lengths = lengths
 
@@ -72,17 +72,17 @@ _SPARSE = (
 )  # fmt: skip
 
 
-class Builder(Node):
+class InnerNode(Node):
     """A node that fields can be placed in: the root, or a dense block of it."""
 
-    def __init__(self, above: Builder | None, lengths: dict[int, int]) -> None:
+    def __init__(self, above: InnerNode | None, lengths: dict[int, int]) -> None:
         super().__init__(above, lengths)
         self.fields: Registry[Field] = Registry()  # placed here and below
         self.finalized = False
 
-    def _around(self) -> Iterator[Builder]:
+    def _around(self) -> Iterator[InnerNode]:
         """This node and those above it."""
-        node: Builder | None = self
+        node: InnerNode | None = self
         while node is not None:
             yield node
             node = node._above
@@ -93,7 +93,7 @@ class Builder(Node):
             raise LaunchError(Diagnostic("unplaced", message, help="make a new `FieldsBuilder()`"))
 
     @outermost
-    def dense(self, axes: Any, dimensions: Any) -> Builder:
+    def dense(self, axes: Any, dimensions: Any) -> InnerNode:
         """A block with `dimensions` elements along `axes` in each element of this one."""
         along = [_number(a) for a in (axes if isinstance(axes, Iterable) else (axes,))]
         if len(set(along)) != len(along):
@@ -106,10 +106,10 @@ class Builder(Node):
         for axis, length in zip(along, lengths, strict=True):
             made[axis] = made.get(axis, 1) * _length(length)
         self._require_open()
-        return Builder(self, made)
+        return InnerNode(self, made)
 
     @outermost
-    def place(self, *fields: Any, offset: Any = None) -> Builder:
+    def place(self, *fields: Any, offset: Any = None) -> InnerNode:
         """Places fields, also gradients and tangents of fields; gives the node back.
 
         Parameters
@@ -181,7 +181,7 @@ class Leaf(Node):
         return _leaf, (self._lengths,)
 
 
-class Tree(Builder):
+class Tree(InnerNode):
     """A root of its own: ``FieldsBuilder()``; `root` is the one that everybody uses."""
 
     def __init__(self) -> None:

@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 
 from dsim.diagnostics import Diagnostic, LaunchTypeError
 from dsim.diagnostics.frames import outermost
-from dsim.frontend.source.struct_types import StructType
+from dsim.frontend.source.struct_types import StructTypeBase
 from dsim.runtime.fields import access
 from dsim.runtime.fields.fields import Field
 from dsim.runtime.fields.structs import HostStruct, fitting, members_of, no_member
@@ -37,7 +37,9 @@ class StructField:
         What a person called it; empty when nothing.
     """
 
-    def __init__(self, kind: StructType, members: Mapping[str, Field | StructField], name: str = "") -> None:
+    def __init__(
+        self, kind: StructTypeBase, members: Mapping[str, Field | StructField], name: str = ""
+    ) -> None:
         self.__dict__.update(_kind=kind, _members=MappingProxyType(dict(members)), name=name)
 
     # -- the members
@@ -126,7 +128,7 @@ class StructField:
     # -- the protocol by which the frontend knows struct fields
 
     @property
-    def __dsim_struct__(self) -> StructType:
+    def __dsim_struct__(self) -> StructTypeBase:
         return self._kind
 
     @property

@@ -16,7 +16,7 @@ import numpy as np
 
 from dsim.diagnostics import Diagnostic, LaunchTypeError
 from dsim.diagnostics.frames import outermost
-from dsim.frontend.source.struct_types import StructType, unknown_member
+from dsim.frontend.source.struct_types import StructTypeBase, unknown_member
 from dsim.frontend.values.types import MatrixType
 from dsim.runtime.fields import access
 from dsim.runtime.fields.values import Array, Builtin
@@ -56,13 +56,13 @@ class HostStruct(metaclass=Builtin):
         self._fill(None, {name: _untyped(name, value) for name, value in found.items()})
 
     @classmethod
-    def typed(cls, kind: StructType, values: Mapping[str, Any]) -> HostStruct:
+    def typed(cls, kind: StructTypeBase, values: Mapping[str, Any]) -> HostStruct:
         """A struct of type `kind`; `values` has all its members, which are converted."""
         made = HostStruct.__new__(HostStruct)
         made._fill(kind, {name: fitting(t, values[name], _called(kind, name)) for name, t in kind.members})
         return made
 
-    def _fill(self, kind: StructType | None, values: dict[str, Any]) -> None:
+    def _fill(self, kind: StructTypeBase | None, values: dict[str, Any]) -> None:
         object.__setattr__(self, "_kind", kind)
         object.__setattr__(self, "_values", values)
 
@@ -139,7 +139,7 @@ class HostStruct(metaclass=Builtin):
     # -- the protocol by which the frontend and launches know structs
 
     @property
-    def __dsim_struct__(self) -> StructType | None:
+    def __dsim_struct__(self) -> StructTypeBase | None:
         return self._kind
 
     @property
@@ -147,7 +147,7 @@ class HostStruct(metaclass=Builtin):
         return {name: self._get(name) for name in self._names()}
 
 
-def _called(kind: StructType, name: str) -> str:
+def _called(kind: StructTypeBase, name: str) -> str:
     """What messages call the member `name`."""
     return f"{kind.name}.{name}" if kind.name else name
 
@@ -195,7 +195,7 @@ def fitting(to: Any, value: Any, what: str) -> Any:
     LaunchTypeError
         When it does not fit.
     """
-    if isinstance(to, StructType):
+    if isinstance(to, StructTypeBase):
         if not isinstance(value, HostStruct | Mapping) or set(members_of(value)) != set(to.keys):
             keys = ", ".join(f"`{k}`" for k in to.keys)
             raise _refused(what, f"a struct of {keys}", value)
@@ -234,11 +234,11 @@ def described(value: Any) -> str:
     return type(value).__name__
 
 
-def struct_of(kind: StructType, numbers: Iterator[Any]) -> HostStruct:
+def struct_of(kind: StructTypeBase, numbers: Iterator[Any]) -> HostStruct:
     """A struct of type `kind` made of the next of `numbers`, member by member."""
     values: dict[str, Any] = {}
     for name, t in kind.members:
-        if isinstance(t, StructType):
+        if isinstance(t, StructTypeBase):
             values[name] = struct_of(t, numbers)
         elif isinstance(t, MatrixType):
             count = math.prod(t.shape)
@@ -283,5 +283,5 @@ def _as_plain(value: Any) -> Any:
     return value.to_list() if isinstance(value, Array) else value
 
 
-def _restored(kind: StructType | None, members: Mapping[str, Any]) -> HostStruct:
+def _restored(kind: StructTypeBase | None, members: Mapping[str, Any]) -> HostStruct:
     return HostStruct(members) if kind is None else HostStruct.typed(kind, members)

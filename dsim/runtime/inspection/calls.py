@@ -17,7 +17,7 @@ from dsim.ir.nodes import Accumulate, Load, Store
 from dsim.runtime.fields.fields import Field
 from dsim.runtime.launching.forms import Form
 from dsim.runtime.launching.interval_sets import number
-from dsim.runtime.recording.entries import Call, Custom, Entry
+from dsim.runtime.recording.entries import Custom, Entry, RecordedLaunch
 from dsim.runtime.recording.record import TapeRecord
 from dsim.runtime.recording.saved_values import Saved
 
@@ -161,12 +161,14 @@ class Calls(Sequence[RecordedCall]):
 
     def saved(self, n: int) -> list[Saved]:
         """What was saved before call number `n`."""
-        return [s for e in self.entries(n) if isinstance(e, Call) for s in (*e.own, *e.before)]
+        return [s for e in self.entries(n) if isinstance(e, RecordedLaunch) for s in (*e.own, *e.before)]
 
     def saved_bytes(self) -> np.ndarray:
         """How many bytes were saved before each call."""
         entries = self._record.entries
-        sizes = [sum(s.bytes for s in (*e.own, *e.before)) if isinstance(e, Call) else 0 for e in entries]
+        sizes = [
+            sum(s.bytes for s in (*e.own, *e.before)) if isinstance(e, RecordedLaunch) else 0 for e in entries
+        ]
         return (
             np.add.reduceat(np.array(sizes, np.int64), self.starts[:-1]) if sizes else np.zeros(0, np.int64)
         )
@@ -184,7 +186,7 @@ class Calls(Sequence[RecordedCall]):
             names(facts.accumulates),
             names(s.field for s in saved),
             sum(s.bytes for s in saved),
-            _arguments(whole(first.form), first.args) if isinstance(first, Call) else "",
+            _arguments(whole(first.form), first.args) if isinstance(first, RecordedLaunch) else "",
             *((None,) * 4 if profile is None else profile.of(n)),
         )
 
@@ -194,7 +196,7 @@ def _starts(entries: Sequence[Entry]) -> list[int]:
     starts: list[int] = []
     last: tuple[Form, int] | None = None
     for n, entry in enumerate(entries):
-        part = entry.form.part if isinstance(entry, Call) else None
+        part = entry.form.part if isinstance(entry, RecordedLaunch) else None
         if part is None or last is None or part[0] is not last[0] or part[1] <= last[1]:
             starts.append(n)
         last = part
@@ -208,14 +210,14 @@ def whole(form: Form) -> Form:
 
 def _key(entry: Entry) -> Any:
     """What calls of one kernel have in common."""
-    if isinstance(entry, Call):
+    if isinstance(entry, RecordedLaunch):
         part = entry.form.part
         return entry.form if part is None else part[0]
     return (entry.name, *entry.fields())
 
 
 def _facts(entry: Entry) -> Facts:
-    return of_form(whole(entry.form)) if isinstance(entry, Call) else _of_a_person(entry)
+    return of_form(whole(entry.form)) if isinstance(entry, RecordedLaunch) else _of_a_person(entry)
 
 
 def names(fields: Any) -> tuple[str, ...]:

@@ -22,16 +22,16 @@ from dsim.runtime.inspection.calls import Calls
 from dsim.runtime.launching.forms import AdjointForm, Form
 from dsim.runtime.launching.interval_sets import Box, number
 from dsim.runtime.launching.shown import Born
-from dsim.runtime.recording.entries import Call, Entry
+from dsim.runtime.recording.entries import Entry, RecordedLaunch
 from dsim.runtime.recording.record import TapeRecord
-from dsim.runtime.recording.sweep import Plan
+from dsim.runtime.recording.sweep import SweepPlan
 
 _FORWARD = "look for a division by 0, a `log` or `sqrt` of what is not positive, a step that is too large"
 _BACKWARD = "the slope is infinite there, or 0 times that: keep away from the point, as in `sqrt(x + 1e-12)`"
 
 
 @dataclass(frozen=True, slots=True)
-class NotFinite:
+class FirstNonFinite:
     """The first number that is not finite.
 
     Attributes
@@ -69,7 +69,7 @@ class Finder:
 
     def __init__(self, record: TapeRecord) -> None:
         self._record: TapeRecord = weakref.proxy(record)  # which owns this one
-        self.found: NotFinite | None = None
+        self.found: FirstNonFinite | None = None
         self._known: set[Field] = set()
         self._before: set[Field] = set()  # fields that had such numbers before they were first touched
         self._source = ""
@@ -77,7 +77,7 @@ class Finder:
 
     # -- forward
 
-    def before(self, call: Call) -> None:
+    def before(self, call: RecordedLaunch) -> None:
         """A launch begins: what it reads may be bad from the start."""
         for field in call.form.touching:
             if field not in self._known and field.dtype.is_float:
@@ -88,7 +88,7 @@ class Finder:
         if call.form.part is None or call.form.part[1] == 0:
             self._start = nonfinite_origin.of_launch(call)
 
-    def _read(self, call: Call) -> str:
+    def _read(self, call: RecordedLaunch) -> str:
         """The first such number that the launch reads, and says so."""
         for field, box in call.form.loads.of(call.args):
             at = _bad(field, box) if field in self._before else None
@@ -97,7 +97,7 @@ class Finder:
                 return f"; it reads `{_named(field, at)}`, which was {value} already"
         return ""
 
-    def after(self, call: Call) -> None:
+    def after(self, call: RecordedLaunch) -> None:
         """It is over."""
         for field, box in call.form.writes.of(call.args):
             looked = field.dtype.is_float and not _between(field, call.form)
@@ -105,14 +105,14 @@ class Finder:
             if at is not None and not self._from_python(call):
                 self._raise_forward(call, field, at)
 
-    def _from_python(self, call: Call) -> bool:
+    def _from_python(self, call: RecordedLaunch) -> bool:
         """Whether Python wrote it, and means it: as the start of a minimum, say."""
         if call.form.from_python:
             self._before.update(call.form.written)
             self._known.update(call.form.written)
         return call.form.from_python
 
-    def _raise_forward(self, call: Call, field: Field, at: tuple[int, ...]) -> None:
+    def _raise_forward(self, call: RecordedLaunch, field: Field, at: tuple[int, ...]) -> None:
         entries = self._record.entries
         number = len(Calls(self._record)) - 1 if entries and entries[-1] is call else None
         found = list(call.form.writes.touching(call.args, field, _box(at)))
@@ -132,14 +132,14 @@ class Finder:
 
     # -- backward
 
-    def entering(self, number: int, entry: Entry, plan: Plan) -> None:
+    def entering(self, number: int, entry: Entry, plan: SweepPlan) -> None:
         """Before the backward pass of a call."""
         adjoint = _adjoint(entry, plan)
         if adjoint is not None:
-            assert isinstance(entry, Call)
+            assert isinstance(entry, RecordedLaunch)
             self._start = nonfinite_origin.of_adjoint(entry, adjoint)
 
-    def leaving(self, number: int, entry: Entry, plan: Plan) -> None:
+    def leaving(self, number: int, entry: Entry, plan: SweepPlan) -> None:
         """After it."""
         for field, bar, box in _written(entry, plan):
             at = _bad(bar, box)
@@ -147,19 +147,19 @@ class Finder:
                 self._raise_backward(number, entry, plan, field, at)
 
     def _raise_backward(
-        self, number: int, entry: Entry, plan: Plan, field: Field, at: tuple[int, ...]
+        self, number: int, entry: Entry, plan: SweepPlan, field: Field, at: tuple[int, ...]
     ) -> None:
         found: list[Statement] = []
         made = nonfinite_origin.Found()
         adjoint = _adjoint(entry, plan)
-        if isinstance(entry, Call):
+        if isinstance(entry, RecordedLaunch):
             found += entry.form.loads.touching(entry.args, field, _box(at))
-        if isinstance(entry, Call) and adjoint is not None and self._record.outer is None:
+        if isinstance(entry, RecordedLaunch) and adjoint is not None and self._record.outer is None:
             made = nonfinite_origin.backward(entry, adjoint, self._start)
         call = Calls(self._record).holding(number)
         what = _found(call, entry.name, plan.bars[field], at, found)
         text = f"`{what.element}` becomes {what.value} on the way back through {_call(what)}"
-        form = entry.form if isinstance(entry, Call) else None
+        form = entry.form if isinstance(entry, RecordedLaunch) else None
         first = made.first(what.span)
         if first is not None:
             here = f"its slope is not finite here, {nonfinite_origin.often(first.derivatives, first.times)}"
@@ -168,7 +168,7 @@ class Finder:
         self._raise(what, text, form, found, "the gradient of this", _BACKWARD, labels)
 
     def _raise_at(
-        self, what: NotFinite, text: str, first: Born, here: str, ends: str, advice: str
+        self, what: FirstNonFinite, text: str, first: Born, here: str, ends: str, advice: str
     ) -> NoReturn:
         """Raises the error at the primitive that made the number; `ends` is what to say of `what`."""
         self.found = what
@@ -180,7 +180,7 @@ class Finder:
 
     def _raise(
         self,
-        what: NotFinite,
+        what: FirstNonFinite,
         text: str,
         form: Form | None,
         found: Sequence[Statement],
@@ -199,24 +199,24 @@ class Finder:
         raise NonFiniteError(Diagnostic("not-finite", text, where, "one of its statements", labels, advice))
 
 
-def _adjoint(entry: Entry, plan: Plan) -> AdjointForm | None:
+def _adjoint(entry: Entry, plan: SweepPlan) -> AdjointForm | None:
     """The adjoint that a sweep runs for `entry`."""
-    adjoint = entry.adjoint if isinstance(entry, Call) else None
+    adjoint = entry.adjoint if isinstance(entry, RecordedLaunch) else None
     if adjoint is None or plan.label == adjoint.label:
         return adjoint
     return adjoint.primal.adjoint(adjoint.active, plan.label, adjoint.entry)
 
 
-def _written(entry: Entry, plan: Plan) -> Iterator[tuple[Field, Field, Box]]:
+def _written(entry: Entry, plan: SweepPlan) -> Iterator[tuple[Field, Field, Box]]:
     """The gradients that the backward pass of `entry` writes: of which field, and which region."""
     adjoint = _adjoint(entry, plan)
     if adjoint is not None:
-        assert isinstance(entry, Call)
+        assert isinstance(entry, RecordedLaunch)
         sources = {bar: f for f, bar in plan.bars.items() if not _between(f, entry.form)}
         for bar, box in adjoint.form.writes.of(entry.args):
             if bar in sources:
                 yield sources[bar], bar, box
-    elif not isinstance(entry, Call):
+    elif not isinstance(entry, RecordedLaunch):
         for f in dict.fromkeys(entry.fields()):
             if f in plan.bars:
                 yield f, plan.bars[f], _whole(f)
@@ -224,14 +224,14 @@ def _written(entry: Entry, plan: Plan) -> Iterator[tuple[Field, Field, Box]]:
 
 def _found(
     call: int | None, kernel: str, field: Field, at: tuple[int, ...], found: Iterable[Statement]
-) -> NotFinite:
+) -> FirstNonFinite:
     spans = {s.origin.span for s in found}
     value = float(field.require_memory()[at])
     span = spans.pop() if len(spans) == 1 else None
-    return NotFinite(call, kernel, field.name, _named(field, at), value, span)
+    return FirstNonFinite(call, kernel, field.name, _named(field, at), value, span)
 
 
-def _call(what: NotFinite) -> str:
+def _call(what: FirstNonFinite) -> str:
     return f"`{what.kernel}`" if what.call is None else f"`{what.kernel}`, call {what.call:,} of the tape"
 
 

@@ -16,8 +16,8 @@ from dsim.runtime.fields.fields import Field
 from dsim.runtime.inspection.calls import whole
 from dsim.runtime.launching.forms import AdjointForm
 from dsim.runtime.launching.interval_sets import Box
-from dsim.runtime.launching.shown import Born, Looking, Watched
-from dsim.runtime.recording.entries import Call
+from dsim.runtime.launching.shown import Born, Looking, WatchedLine
+from dsim.runtime.recording.entries import RecordedLaunch
 
 
 class Before:
@@ -39,12 +39,12 @@ class Before:
         return now
 
 
-def of_launch(call: Call) -> Before:
+def of_launch(call: RecordedLaunch) -> Before:
     """What the launch of which `call` is the whole, or the first part, is about to change."""
     return Before(whole(call.form).writes.of(call.args))
 
 
-def of_adjoint(call: Call, adjoint: AdjointForm) -> Before:
+def of_adjoint(call: RecordedLaunch, adjoint: AdjointForm) -> Before:
     """What is about to change when `call` goes backwards: gradients, and values that are put back."""
     saved = ((s.field, s.box) for s in (*call.own, *call.before))
     return Before((*adjoint.form.writes.of(call.args), *saved))
@@ -56,13 +56,13 @@ class Found:
 
     Attributes
     ----------
-    lines : list of Watched
+    lines : list of WatchedLine
         Lines that assigned such numbers, or whose results have such gradients.
     born : list of Born
         Primitives that made them of finite ones.
     """
 
-    lines: list[Watched] = dataclasses.field(default_factory=list)
+    lines: list[WatchedLine] = dataclasses.field(default_factory=list)
     born: list[Born] = dataclasses.field(default_factory=list)
 
     def first(self, near: Span | None) -> Born | None:
@@ -76,7 +76,7 @@ def same_line(a: Span, b: Span) -> bool:
     return (a.source.file, a.line) == (b.source.file, b.line)
 
 
-def forward(call: Call, before: Before) -> Found:
+def forward(call: RecordedLaunch, before: Before) -> Found:
     """What in a launch made numbers that are not finite."""
     looking = Looking(births=True)
     form = whole(call.form).watched(looking)
@@ -91,7 +91,7 @@ def forward(call: Call, before: Before) -> Found:
     return Found(lines, [b for b in looking.born() if b.values])
 
 
-def backward(call: Call, adjoint: AdjointForm, before: Before) -> Found:
+def backward(call: RecordedLaunch, adjoint: AdjointForm, before: Before) -> Found:
     """What in the adjoint of a launch made numbers that are not finite: it begins at the end of the text."""
     looking = Looking(births=True)
     form = None if call.form.part else call.form.watched(looking)

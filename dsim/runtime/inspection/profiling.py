@@ -13,9 +13,9 @@ from dsim.runtime.fields.fields import Field
 from dsim.runtime.inspection.calls import Calls, whole
 from dsim.runtime.launching.access_regions import Reach
 from dsim.runtime.launching.interval_sets import Box, distinct
-from dsim.runtime.recording.entries import Call, Entry
+from dsim.runtime.recording.entries import Entry, RecordedLaunch
 from dsim.runtime.recording.profile import Profile
-from dsim.runtime.recording.sweep import Plan
+from dsim.runtime.recording.sweep import SweepPlan
 
 _MOST = 64  # different calls whose regions are kept: mostly calls are alike, or all different
 
@@ -24,7 +24,7 @@ _FEW = 32  # numbers whose norm Python finds quicker than NumPy
 Parts = tuple[tuple[Field, tuple[slice, ...]], ...]
 
 
-class Timer:
+class CallTimer:
     """Takes the time of each call that a tape adds to `entries`."""
 
     def __init__(self, entries: Sequence[Entry]) -> None:
@@ -32,11 +32,11 @@ class Timer:
         self.seconds: list[float] = []
         self._start = 0.0
 
-    def before(self, call: Call) -> None:
+    def before(self, call: RecordedLaunch) -> None:
         """A launch begins."""
         self._start = perf_counter()
 
-    def after(self, call: Call) -> None:
+    def after(self, call: RecordedLaunch) -> None:
         """It is over; its time counts if it was recorded."""
         now = perf_counter()
         entries = self._entries
@@ -55,7 +55,7 @@ class Profiler:
         self._spent = self._start = 0.0
         self._parts: dict[tuple[Any, ...], Parts] = {}
 
-    def entering(self, number: int, entry: Entry, plan: Plan) -> None:
+    def entering(self, number: int, entry: Entry, plan: SweepPlan) -> None:
         """Before the backward pass of an entry."""
         if number + 1 == self._calls.starts[self._number]:  # the last one of a call
             self._number -= 1
@@ -63,19 +63,19 @@ class Profiler:
             self._profile.gradient_norm[self._number] = self._norm(entry, plan, False)
         self._start = perf_counter()
 
-    def leaving(self, number: int, entry: Entry, plan: Plan) -> None:
+    def leaving(self, number: int, entry: Entry, plan: SweepPlan) -> None:
         """After it."""
         self._spent += perf_counter() - self._start
         if number == self._calls.starts[self._number]:
             self._profile.backward_seconds[self._number] = self._spent
             self._profile.gradient_norm_before[self._number] = self._norm(entry, plan, True)
 
-    def _norm(self, entry: Entry, plan: Plan, read: bool) -> float:
+    def _norm(self, entry: Entry, plan: SweepPlan, read: bool) -> float:
         found = self._regions(entry, plan, read)
         return math.hypot(*(norm(plan.bars[f].require_memory()[at]) for f, at in found))
 
-    def _regions(self, entry: Entry, plan: Plan, read: bool) -> Parts:
-        if not isinstance(entry, Call):
+    def _regions(self, entry: Entry, plan: SweepPlan, read: bool) -> Parts:
+        if not isinstance(entry, RecordedLaunch):
             return tuple((f, ()) for f in dict.fromkeys(entry.fields()) if f in plan.bars)
         form = whole(entry.form)
         key = (form, entry.args, read)
@@ -87,7 +87,7 @@ class Profiler:
         return found
 
 
-def _parts(reaches: Iterable[Reach], args: tuple[Any, ...], plan: Plan) -> Parts:
+def _parts(reaches: Iterable[Reach], args: tuple[Any, ...], plan: SweepPlan) -> Parts:
     boxes: dict[Field, list[Box]] = {}
     for reach in reaches:
         for field, box in reach.of(args):

@@ -20,10 +20,10 @@ from dsim.runtime.launching.forms import AdjointForm, Form
 from dsim.runtime.launching.shadow_arrays import Mirror
 from dsim.runtime.recording import write_history
 from dsim.runtime.recording.claims import needed, refuse_needed
-from dsim.runtime.recording.entries import Call, Custom
+from dsim.runtime.recording.entries import Custom, RecordedLaunch
 from dsim.runtime.recording.profile import Profile
 from dsim.runtime.recording.record import TapeRecord
-from dsim.runtime.recording.sweep import Observer, Plan, Sweep
+from dsim.runtime.recording.sweep import Observer, SweepPlan, TapeSweep
 from dsim.runtime.state import turns
 from dsim.runtime.state.stack import opened
 
@@ -33,7 +33,7 @@ def backward(tape: TapeRecord, seed: float) -> None:
 
     They take the place of those that are there, or with ``clear_gradients=False`` are added.
     """
-    sweep = Sweep(tape, seed)
+    sweep = TapeSweep(tape, seed)
     if tape.ended is not None and sweep.reaches and sweep.plan.label != "bar":
         message = "the kernels of this tape work with gradients as values: it runs backwards once"
         advice = "run the block again"
@@ -96,18 +96,18 @@ def _active(tape: TapeRecord, field: Field, before: int) -> bool:
 
     What a kernel wrote earlier counted as constant.
     """
-    calls = (e for e in tape.entries[:before] if isinstance(e, Call))
+    calls = (e for e in tape.entries[:before] if isinstance(e, RecordedLaunch))
     return any(c.adjoint is not None and field in c.adjoint.fields for c in calls)
 
 
 @contextmanager
-def swept(tape: TapeRecord, observers: Sequence[Observer] = (), to: int = 0) -> Iterator[Plan | None]:
+def swept(tape: TapeRecord, observers: Sequence[Observer] = (), to: int = 0) -> Iterator[SweepPlan | None]:
     """Adjoints as they are when the sweep has come down to call number `to`; None if all are zero.
 
     After the block everything is as it was, gradients too.
     """
     _check(tape)
-    sweep = Sweep(tape, 1.0, observers)
+    sweep = TapeSweep(tape, 1.0, observers)
     if not sweep.reaches:
         yield None
         return
@@ -125,7 +125,7 @@ def swept(tape: TapeRecord, observers: Sequence[Observer] = (), to: int = 0) -> 
             f.touched = turns.again(touched)
 
 
-def _gradients(plan: Plan) -> Iterator[Field]:
+def _gradients(plan: SweepPlan) -> Iterator[Field]:
     """All gradients, of every label, of the fields of a sweep."""
     for root in dict.fromkeys(f.root for f in plan.bars):
         for f in root.companions.values():
@@ -137,7 +137,7 @@ def _values(field: Field) -> np.ndarray | None:
     return field.require_memory().copy() if field.touched else None
 
 
-def _zero(plan: Plan) -> None:
+def _zero(plan: SweepPlan) -> None:
     for bar in plan.bars.values():
         if bar.touched and not foreign(bar):
             bar.require_memory().fill(0)
@@ -191,14 +191,14 @@ def _needed(tape: TapeRecord) -> Iterator[Field]:
 
 def _adjoints(tape: TapeRecord) -> frozenset[Form]:
     """The adjoints, which may write values again that the primal wrote, and take them back."""
-    label = Sweep(tape).plan.label
+    label = TapeSweep(tape).plan.label
     distinct = _distinct(tape)
     other = (a.primal.adjoint(a.active, label, a.entry) for a in distinct if a.label != label)
     return frozenset(a.form for a in (*distinct, *other))
 
 
 def _distinct(tape: TapeRecord) -> dict[AdjointForm, None]:
-    adjoints = (e.adjoint for e in tape.entries if isinstance(e, Call))
+    adjoints = (e.adjoint for e in tape.entries if isinstance(e, RecordedLaunch))
     return dict.fromkeys(a for a in adjoints if a is not None)
 
 

@@ -18,7 +18,7 @@ _MOST = 100  # lines of a text
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class CallGroup:
     """Calls of one kernel at one place of the folded sequence.
 
     Attributes
@@ -46,19 +46,19 @@ class Line:
     saved_bytes: int
 
 
-def lines(record: TapeRecord) -> list[Line]:
+def lines(record: TapeRecord) -> list[CallGroup]:
     """All calls of a tape, repeats folded."""
     recorded = Calls(record)
     sequence, first = recorded.kinds()
     facts = [recorded.facts(n) for n in first]
     saved = recorded.saved_bytes()
-    found: list[Line] = []
+    found: list[CallGroup] = []
     at = 0
     for item in folding.fold(sequence):
         for kind, numbers, repeats, begins, ends in _leaves(item, np.array([at]), ()):
             size = int(saved[numbers].sum())
             overwrites = _overwrites(recorded, numbers) if size else ()
-            found.append(Line(facts[kind], numbers, repeats, begins, ends, overwrites, size))
+            found.append(CallGroup(facts[kind], numbers, repeats, begins, ends, overwrites, size))
         at += folding.length((item,))
     return found
 
@@ -67,7 +67,7 @@ Leaf = tuple[int, np.ndarray, tuple[int, ...], int, int]
 
 
 def _leaves(item: Item, starts: np.ndarray, repeats: tuple[int, ...]) -> Iterator[Leaf]:
-    """The members of `item`, which begins at `starts`, with what a `Line` says of each."""
+    """The members of `item`, which begins at `starts`, with what a `CallGroup` says of each."""
     if isinstance(item, int):
         yield item, starts, repeats, 0, 0
         return
@@ -114,7 +114,7 @@ def text(record: TapeRecord) -> str:
 NUMBERS = frozenset({"call", "saved", "forward", "backward", "line"})
 
 
-def columns(record: TapeRecord, shown: Sequence[Line]) -> Iterator[list[str]]:
+def columns(record: TapeRecord, shown: Sequence[CallGroup]) -> Iterator[list[str]]:
     """The columns of the table, each with its head."""
     yield ["call", *(f"{line.calls[0]:,}" for line in shown)]
     yield ["", *_brackets(shown)]
@@ -139,7 +139,7 @@ def _names(names: tuple[str, ...]) -> str:
     return printable(", ".join(names))
 
 
-def places(shown: Sequence[Line]) -> list[str]:
+def places(shown: Sequence[CallGroup]) -> list[str]:
     """The lines of the definitions; with their files where these are several."""
     spans = [line.facts.span for line in shown]
     files = {s.source.file for s in spans if s is not None}
@@ -150,7 +150,7 @@ def places(shown: Sequence[Line]) -> list[str]:
     ]
 
 
-def _brackets(shown: Sequence[Line]) -> list[str]:
+def _brackets(shown: Sequence[CallGroup]) -> list[str]:
     """Beside each line the repeats around it: ``┌ 2,048 ×``, ``│``, ``└``."""
     levels = max((len(line.repeats) for line in shown), default=0)
     columns: list[list[str]] = []
@@ -163,7 +163,7 @@ def _brackets(shown: Sequence[Line]) -> list[str]:
     )
 
 
-def _bracket(line: Line, level: int) -> str:
+def _bracket(line: CallGroup, level: int) -> str:
     depth = len(line.repeats)
     if level >= depth:
         return ""

@@ -32,7 +32,7 @@ _SEARCH = 10_000  # steps in which overlapping arrays are told from interleaved 
 
 
 @dataclass(frozen=True)
-class Place:
+class ArrayMemory:
     """One memory that the caller brings; several parameters may mean it.
 
     Attributes
@@ -60,13 +60,13 @@ class ArrayLaunch:
     ----------
     form : Form
         The kernel, over slots and over the fields that it captured.
-    places : sequence of Place
+    places : sequence of ArrayMemory
         What the caller brings, in the order in which `run` is given it.
     span : Span or None
         Where the kernel is defined.
     """
 
-    def __init__(self, form: Form, places: Sequence[Place], span: Span | None) -> None:
+    def __init__(self, form: Form, places: Sequence[ArrayMemory], span: Span | None) -> None:
         self.form = form
         self.places = tuple(places)
         self._span = span

@@ -14,14 +14,14 @@ from typing import Any
 import numpy as np
 
 from dsim.diagnostics import Diagnostic, LaunchTypeError
-from dsim.frontend.source.lowered import Settings as Types
+from dsim.frontend.source.lowered import LoweringSettings as Types
 from dsim.frontend.values.types import ArrayType, describe_array, scalar_type
 from dsim.ir.types import from_numpy
 from dsim.runtime.fields.brought import as_numpy, is_plain
 from dsim.runtime.fields.fields import BAR, Field
 from dsim.runtime.fields.holders import holder
 from dsim.runtime.fields.ndarrays import Ndarray
-from dsim.runtime.kernels.array_launch import Place, Value
+from dsim.runtime.kernels.array_launch import ArrayMemory, Value
 from dsim.runtime.kernels.signatures import Signature
 from dsim.runtime.kernels.versions import Instance
 from dsim.runtime.launching.bound import slot
@@ -53,13 +53,13 @@ class Given:
             self.dtype, self.derivative = from_numpy(value.dtype), ()
             self.shape, self.entry = value.shape[: max(axes, 0)], value.shape[max(axes, 0) :]
 
-    def place(self, read_only: bool) -> Place:
+    def place(self, read_only: bool) -> ArrayMemory:
         """A memory like it."""
         made = slot(self.name, self.dtype, (*self.shape, *self.entry), len(self.entry))
         made.constant = self.constant
         if self.has_gradient:
             made.want(BAR)
-        return Place(made, self.name, len(self.entry), read_only)
+        return ArrayMemory(made, self.name, len(self.entry), read_only)
 
 
 class Combination:

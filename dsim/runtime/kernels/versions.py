@@ -10,14 +10,14 @@ from dsim import frontend
 from dsim.backends.locks import COMPILING
 from dsim.diagnostics import CompilationError, Diagnostic, Level
 from dsim.frontend.source.lowered import Lowered, Param
-from dsim.frontend.source.lowered import Settings as Types
+from dsim.frontend.source.lowered import LoweringSettings as Types
 from dsim.passes.parallel import in_series
 from dsim.runtime.driver import pipeline
 from dsim.runtime.driver.programs import Program
 from dsim.runtime.fields.fields import Field
 from dsim.runtime.kernels import arguments
 from dsim.runtime.kernels.arguments import Parameters
-from dsim.runtime.kernels.array_launch import ArrayLaunch, Place
+from dsim.runtime.kernels.array_launch import ArrayLaunch, ArrayMemory
 from dsim.runtime.launching.forms import Form
 from dsim.runtime.launching.shown import Looking
 from dsim.runtime.state import settings
@@ -63,7 +63,7 @@ class Instance:
     ----------
     bound : mapping of str to object
         These values; slots stand for arrays.
-    places : sequence of Place, optional
+    places : sequence of ArrayMemory, optional
         What the slots are, of a kernel that takes arrays.
     elsewhere : callable, optional
         Launches it instead when an array is one of the fields that it captured.
@@ -80,7 +80,7 @@ class Instance:
         self,
         function: Callable[..., Any],
         bound: Mapping[str, Any],
-        places: Sequence[Place] | None = None,
+        places: Sequence[ArrayMemory] | None = None,
         elsewhere: Callable[..., Any] | None = None,
         looking: Looking | None = None,
     ) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dsim.runtime.kernels.kernel import Kernel
-from dsim.runtime.launching.shown import Born, Kinked, Looking, Watched
+from dsim.runtime.launching.shown import Born, Kinked, Looking, WatchedLine
 
 
 class Watching:
@@ -60,7 +60,7 @@ class Watching:
         """Forgets what was shown, not what to look at."""
         self._looking.clear()
 
-    def results(self) -> list[Watched]:
+    def results(self) -> list[WatchedLine]:
         """What each line assigned since the last `clear`, in the order of the text."""
         return self._looking.results()
 

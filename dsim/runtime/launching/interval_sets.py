@@ -71,7 +71,7 @@ def distinct(boxes: Iterable[Box]) -> list[Box]:
 
 
 @dataclass(slots=True)
-class Held:
+class NeededRegion:
     """A region that some adjoint reads, and the recorded calls whose adjoints read it, the first ones."""
 
     box: Box
@@ -86,7 +86,7 @@ class Needs:
     """
 
     def __init__(self) -> None:
-        self._held: dict[Field, list[Held]] = {}
+        self._held: dict[Field, list[NeededRegion]] = {}
         self._hulls: dict[Field, Watch] = {}
 
     def hull(self, field: Field) -> Watch:
@@ -107,9 +107,9 @@ class Needs:
                     known[i].box = whole
                     known[i].calls.append(call)
                 return
-        known.append(Held(box, [call]))
+        known.append(NeededRegion(box, [call]))
 
-    def hit(self, field: Field, box: Box) -> tuple[Held, Box] | None:
+    def hit(self, field: Field, box: Box) -> tuple[NeededRegion, Box] | None:
         """A region that is read and meets `box`, with what both share."""
         for held in self._held.get(field, ()):
             shared = meet(held.box, box)
@@ -117,17 +117,17 @@ class Needs:
                 return held, shared
         return None
 
-    def take(self, field: Field, box: Box) -> list[tuple[Held, Box]]:
+    def take(self, field: Field, box: Box) -> list[tuple[NeededRegion, Box]]:
         """The regions that are read and meet `box`, with what they share; these parts are read no longer."""
-        found: list[tuple[Held, Box]] = []
-        kept: list[Held] = []
+        found: list[tuple[NeededRegion, Box]] = []
+        kept: list[NeededRegion] = []
         for held in self._held.get(field, ()):
             shared = meet(held.box, box)
             if shared is None:
                 kept.append(held)
             else:
                 found.append((held, shared))
-                kept += [Held(part, list(held.calls)) for part in minus(held.box, shared)]
+                kept += [NeededRegion(part, list(held.calls)) for part in minus(held.box, shared)]
         if found:
             self._held[field] = kept
             around = self.hull(field)

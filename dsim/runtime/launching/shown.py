@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dsim.diagnostics import Span
-from dsim.frontend.source.lowered import BirthSlot, KinkSlot, Lowered, Slot
+from dsim.frontend.source.lowered import BirthSlot, KinkSlot, Lowered, WatchSlot
 from dsim.ir.shown import AXES, Column, Request
 from dsim.runtime.fields.fields import Field
 
@@ -20,12 +20,12 @@ _BOTH = 3  # what FOUND says of a value with its derivative
 
 
 @dataclass(frozen=True, slots=True)
-class Watched:
+class WatchedLine:
     """What one line of a watched kernel assigned.
 
     Attributes
     ----------
-    slot : Slot
+    slot : WatchSlot
         The assignment: its name, place, shape and type.
     value : ndarray or None
         The value in the iteration and trip that were asked for, in the slot's shape; None where the line
@@ -45,7 +45,7 @@ class Watched:
         How many values, and how many adjoints, were NaN or infinite.
     """
 
-    slot: Slot
+    slot: WatchSlot
     value: np.ndarray | None
     gradient: np.ndarray | None
     rms: float
@@ -179,9 +179,9 @@ class Looking:
 
     # what was shown
 
-    def results(self) -> list[Watched]:
+    def results(self) -> list[WatchedLine]:
         """What each line assigned, in the order of the text; one entry a name and place."""
-        found: dict[tuple[object, ...], list[Watched]] = {}
+        found: dict[tuple[object, ...], list[WatchedLine]] = {}
         for slot, rows in self._rows():
             if slot.axis is None:
                 found.setdefault((*_place(slot.span), slot.name), []).append(_watched(slot, rows))
@@ -219,7 +219,7 @@ class Looking:
                 found[slot.axis] = name, min(low, least), max(high, most)
         return [found[axis] for axis in sorted(found)]
 
-    def _rows(self) -> Iterator[tuple[Slot, np.ndarray]]:
+    def _rows(self) -> Iterator[tuple[WatchSlot, np.ndarray]]:
         for lowered, field in self._shown:
             memory = field.require_memory()
             for slot in lowered.slots:
@@ -250,10 +250,10 @@ def _born(slot: BirthSlot, row: np.ndarray) -> Born:
     return Born(slot, int(times), int(values), int(derivatives))
 
 
-def _watched(slot: Slot, rows: np.ndarray) -> Watched:
+def _watched(slot: WatchSlot, rows: np.ndarray) -> WatchedLine:
     times = int(rows[0, Column.TIMES])
     squares = float(np.sum(rows[:, Column.SQUARES]))
-    return Watched(
+    return WatchedLine(
         slot,
         _value(slot, rows),
         _gradient(slot, rows),
@@ -265,7 +265,7 @@ def _watched(slot: Slot, rows: np.ndarray) -> Watched:
     )
 
 
-def _together(lines: list[Watched]) -> Watched:
+def _together(lines: list[WatchedLine]) -> WatchedLine:
     """What one line shows whose func was called in and outside of loops, or with other shapes or types.
 
     Means and counts are over all of it, the value is that of the deepest loop that ran it.
@@ -282,7 +282,7 @@ def _together(lines: list[Watched]) -> Watched:
     )
 
 
-def _value(slot: Slot, rows: np.ndarray) -> np.ndarray | None:
+def _value(slot: WatchSlot, rows: np.ndarray) -> np.ndarray | None:
     if not rows[0, Column.FOUND]:
         return None
     numbers = rows[:, Column.VALUE]
@@ -292,7 +292,7 @@ def _value(slot: Slot, rows: np.ndarray) -> np.ndarray | None:
         return numbers.astype(slot.type.numpy).reshape(slot.shape)
 
 
-def _gradient(slot: Slot, rows: np.ndarray) -> np.ndarray | None:
+def _gradient(slot: WatchSlot, rows: np.ndarray) -> np.ndarray | None:
     if not slot.type.is_float or not np.any(rows[:, Column.FOUND] == _BOTH):
         return None
     return rows[:, Column.DERIVATIVE].reshape(slot.shape).copy()

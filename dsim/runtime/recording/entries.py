@@ -15,7 +15,7 @@ Args = tuple[Any, ...]
 
 
 @dataclass(eq=False, slots=True)
-class Call:
+class RecordedLaunch:
     """A recorded launch: its adjoint and its arguments, and what was saved before it ran.
 
     `own` is for its own adjoint, which runs on the values from before the launch; `before` is for the
@@ -78,4 +78,4 @@ class Custom:
         return None
 
 
-Entry = Call | Custom
+Entry = RecordedLaunch | Custom

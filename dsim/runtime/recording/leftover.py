@@ -16,7 +16,7 @@ from dsim.runtime.launching.forms import FORMS, Form
 from dsim.runtime.launching.interval_sets import Box, joined, meet, outside
 from dsim.runtime.launching.shadow_arrays import Mirror
 from dsim.runtime.recording import write_history
-from dsim.runtime.recording.entries import Call
+from dsim.runtime.recording.entries import RecordedLaunch
 from dsim.runtime.recording.record import TapeRecord
 from dsim.runtime.recording.unreached import leading
 from dsim.runtime.state.notices import warn
@@ -50,7 +50,9 @@ def note(tape: TapeRecord, sums: Iterable[Field], said: Iterable[Diagnostic]) ->
 def _counts(tape: TapeRecord) -> bool:
     """Whether what `tape` leaves stays, and all that it does can be seen."""
     return (
-        tape.outer is None and not write_history.trying() and all(isinstance(e, Call) for e in tape.entries)
+        tape.outer is None
+        and not write_history.trying()
+        and all(isinstance(e, RecordedLaunch) for e in tape.entries)
     )
 
 
@@ -60,7 +62,7 @@ def _is_left(tape: TapeRecord, launched: Collection[Form], field: Field, sums: C
     if before is None or field.changed >= before or isinstance(field, Mirror):
         return False
     field.summed = None
-    calls = [e for e in tape.entries if isinstance(e, Call)]
+    calls = [e for e in tape.entries if isinstance(e, RecordedLaunch)]
     matters = not _stored(field, before) and field in leading(tape.loss, (c.form for c in calls))
     return matters and not _goes_on(tape, launched, before, sums)
 
@@ -73,7 +75,7 @@ def _stored(field: Field, since: int) -> bool:
 
 def _goes_on(tape: TapeRecord, launched: Collection[Form], before: int, sums: Collection[Field]) -> bool:
     """Whether the calls work on what those of the last tape have left, in a field that they write again."""
-    calls = [e for e in tape.entries if isinstance(e, Call)]
+    calls = [e for e in tape.entries if isinstance(e, RecordedLaunch)]
     instead = (c.adjoint.launched for c in calls if c.adjoint is not None)
     own = frozenset((*(c.form for c in calls), *instead, *launched))
     left = [f for f in _state(own) if f is not tape.loss and f not in sums]
@@ -93,7 +95,7 @@ def _state(forms: Iterable[Form]) -> Iterator[Field]:
             yield f
 
 
-def _read_first(field: Field, calls: list[Call]) -> bool:
+def _read_first(field: Field, calls: list[RecordedLaunch]) -> bool:
     """Whether `calls` write elements that they also read, or add to, before they have stored to them."""
     read: list[Box] = []
     stored: list[Box] = []

@@ -14,7 +14,7 @@ from dsim.ir.nodes import Accumulate, Load, Statement, Store
 from dsim.ir.show import ACCUMULATE_SIGNS
 from dsim.runtime.fields.fields import Field
 from dsim.runtime.launching.forms import Form
-from dsim.runtime.launching.interval_sets import Box, Held, element
+from dsim.runtime.launching.interval_sets import Box, NeededRegion, element
 from dsim.runtime.recording.saved_values import Report, Row, Saved
 
 _WORDS = {"bar": "grad", "dot": "dual"}
@@ -117,7 +117,7 @@ def _closing(text: str) -> int:
 
 
 def across(
-    form: Form, args: tuple[Any, ...], field: Field, held: Held, shared: Box, where: Span | None
+    form: Form, args: tuple[Any, ...], field: Field, held: NeededRegion, shared: Box, where: Span | None
 ) -> AccessRuleError:
     """A launch of `form` overwrites what the adjoint of an earlier call reads.
 

@@ -13,13 +13,13 @@ from dsim.diagnostics import Diagnostic, GradientError
 from dsim.diagnostics.places import caller
 from dsim.runtime.fields.fields import Field
 from dsim.runtime.launching.forms import AdjointForm, Form
-from dsim.runtime.launching.interval_sets import Box, Held, Needs, outside
+from dsim.runtime.launching.interval_sets import Box, NeededRegion, Needs, outside
 from dsim.runtime.recording import overwrite_messages
-from dsim.runtime.recording.entries import Args, Call
-from dsim.runtime.recording.saved_values import Saved, Vault, Writer
+from dsim.runtime.recording.entries import Args, RecordedLaunch
+from dsim.runtime.recording.saved_values import Overwriter, Saved, Vault
 
 
-class Watched:
+class RecordingPlan:
     """How a tape records launches of one form.
 
     Attributes
@@ -65,7 +65,7 @@ class Keeper:
 
     Attributes
     ----------
-    noted : list of Call
+    noted : list of RecordedLaunch
         Calls that widened the hulls, and whose regions are not worked out yet.
     """
 
@@ -74,13 +74,13 @@ class Keeper:
         self.saves = saves
         self._budget = budget
         self._needs = Needs()
-        self.noted: list[Call] = []
+        self.noted: list[RecordedLaunch] = []
 
-    def watch(self, form: Form, plan: AdjointForm | tuple[Form, ...] | None) -> Watched:
+    def watch(self, form: Form, plan: AdjointForm | tuple[Form, ...] | None) -> RecordingPlan:
         """What to do with launches of `form`, recorded as `plan` says."""
-        return Watched(form, plan, self._needs)
+        return RecordingPlan(form, plan, self._needs)
 
-    def save(self, call: Call) -> None:
+    def save(self, call: RecordedLaunch) -> None:
         """Saves what the launch `call`, which comes now and clashes with what is needed, would destroy.
 
         Raises
@@ -110,16 +110,16 @@ class Keeper:
                     self._needs.add(region, part, call)
         self.noted.clear()
 
-    def _own(self, call: Call, adjoint: AdjointForm) -> list[Saved]:
+    def _own(self, call: RecordedLaunch, adjoint: AdjointForm) -> list[Saved]:
         found: list[Saved] = []
-        reader = Call(call.form, call.args, adjoint)  # the call itself would be a reference cycle
+        reader = RecordedLaunch(call.form, call.args, adjoint)  # the call itself would be a reference cycle
         for region, boxes in adjoint.replaced(call.args).items():
             for box in boxes:
                 self._needs.take(region, box)  # earlier calls find it there, too
                 found.append(self._save(region, box, call, (reader,)))
         return found
 
-    def _for_others(self, call: Call) -> Sequence[Saved]:
+    def _for_others(self, call: RecordedLaunch) -> Sequence[Saved]:
         if not self.saves:
             self._refuse(call)
             return ()
@@ -129,15 +129,15 @@ class Keeper:
                 found.append(self._save(region, shared, call, held.calls))
         return found
 
-    def _refuse(self, call: Call) -> None:
+    def _refuse(self, call: RecordedLaunch) -> None:
         for region, box in call.form.writes.of(call.args):
-            found: tuple[Held, Box] | None = self._needs.hit(region, box)
+            found: tuple[NeededRegion, Box] | None = self._needs.hit(region, box)
             if found is not None:
                 raise overwrite_messages.across(call.form, call.args, region, *found, caller())
 
-    def _save(self, region: Field, box: Box, call: Call, readers: Sequence[Any]) -> Saved:
+    def _save(self, region: Field, box: Box, call: RecordedLaunch, readers: Sequence[Any]) -> Saved:
         line = caller() if call.form.from_python else None
-        saved = self.vault.save(region, box, Writer(call.form, call.args, line), readers)
+        saved = self.vault.save(region, box, Overwriter(call.form, call.args, line), readers)
         if self._budget is not None and self.vault.bytes > self._budget:
             raise GradientError(_spent(self.vault, self._budget, saved))
         return saved

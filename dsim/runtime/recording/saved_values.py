@@ -24,7 +24,7 @@ _SLOTS = 64  # of the first block of a field; each further one has twice as many
 
 
 @dataclass(eq=False, slots=True)
-class Writer:
+class Overwriter:
     """What overwrote: a launch, or a line of Python."""
 
     form: Form
@@ -42,7 +42,7 @@ class Saved:
         The region of `field`.
     values : ndarray or (Field, int)
         The values, or the block of slots and the number of the slot that hold them.
-    writer : Writer
+    writer : Overwriter
         What overwrote them.
     readers : sequence of calls
         Recorded calls, the adjoint of one of which reads them.
@@ -51,7 +51,7 @@ class Saved:
     field: Field
     box: Box
     values: Any
-    writer: Writer
+    writer: Overwriter
     readers: Sequence[Any]
 
     @property
@@ -79,7 +79,7 @@ class Vault:
         self.all: list[Saved] = []
         self.bytes = 0
 
-    def save(self, field: Field, box: Box, writer: Writer, readers: Sequence[Any]) -> Saved:
+    def save(self, field: Field, box: Box, writer: Overwriter, readers: Sequence[Any]) -> Saved:
         """Saves the values of a region, which is about to be overwritten."""
         saved = Saved(field, box, self._values(field, box), writer, readers)
         self.all.append(saved)

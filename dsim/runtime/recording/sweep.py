@@ -18,7 +18,7 @@ from dsim.runtime.launching import host_kernels
 from dsim.runtime.launching.contexts import Context
 from dsim.runtime.launching.forms import AdjointForm
 from dsim.runtime.recording import zeros
-from dsim.runtime.recording.entries import Call, Custom, Entry
+from dsim.runtime.recording.entries import Custom, Entry, RecordedLaunch
 from dsim.runtime.recording.record import TapeRecord
 from dsim.runtime.recording.saved_values import Saved
 from dsim.runtime.state import turns
@@ -26,7 +26,7 @@ from dsim.runtime.state.notices import warn
 from dsim.runtime.state.once import kept
 
 
-class Plan:
+class SweepPlan:
     """What a sweep over certain adjoints needs to know.
 
     Attributes
@@ -52,30 +52,30 @@ class Plans:
     """Plans by loss and adjoints. They keep no kernel: what is for one that is gone goes with the next."""
 
     def __init__(self) -> None:
-        self._known: dict[tuple[Any, ...], Plan] = {}
+        self._known: dict[tuple[Any, ...], SweepPlan] = {}
 
-    def plan(self, loss: Field, adjoints: Sequence[AdjointForm]) -> Plan:
+    def plan(self, loss: Field, adjoints: Sequence[AdjointForm]) -> SweepPlan:
         """The plan for a sweep over these adjoints."""
         key = (loss, *map(weakref.ref, adjoints))
         return kept(self._known, key, lambda: self._made(loss, adjoints))
 
-    def _made(self, loss: Field, adjoints: Sequence[AdjointForm]) -> Plan:
+    def _made(self, loss: Field, adjoints: Sequence[AdjointForm]) -> SweepPlan:
         for old in [k for k in self._known if any(ref() is None for ref in k[1:])]:
             del self._known[old]
-        return Plan(loss, adjoints, ())
+        return SweepPlan(loss, adjoints, ())
 
 
 class Observer(Protocol):
     """Looks at the adjoints on the way back."""
 
-    def entering(self, number: int, entry: Entry, plan: Plan) -> None:
+    def entering(self, number: int, entry: Entry, plan: SweepPlan) -> None:
         """Before the backward pass of `entry`, the call with that number."""
 
-    def leaving(self, number: int, entry: Entry, plan: Plan) -> None:
+    def leaving(self, number: int, entry: Entry, plan: SweepPlan) -> None:
         """After it; the fields are as they were before the call."""
 
 
-class Sweep:
+class TapeSweep:
     """One backward pass over `tape`.
 
     Parameters
@@ -90,10 +90,10 @@ class Sweep:
         self._record = record
         self._seed = seed
         self._observers = observers
-        adjoints = (e.adjoint for e in record.entries if isinstance(e, Call))
+        adjoints = (e.adjoint for e in record.entries if isinstance(e, RecordedLaunch))
         self._adjoints = tuple(dict.fromkeys(a for a in adjoints if a is not None))
         self._custom = any(isinstance(e, Custom) for e in record.entries)
-        self._plan: Plan | None = None
+        self._plan: SweepPlan | None = None
         self._nonzero: set[Field] = {record.loss}
         self._anything = False  # a person's backward pass may have changed any gradient
 
@@ -145,7 +145,7 @@ class Sweep:
             for region in final:
                 vault.put_back(*region)
 
-    def _step(self, number: int, entry: Entry, plan: Plan) -> None:
+    def _step(self, number: int, entry: Entry, plan: SweepPlan) -> None:
         for observer in self._observers:
             observer.entering(number, entry, plan)
         if isinstance(entry, Custom):
@@ -156,22 +156,22 @@ class Sweep:
             observer.leaving(number, entry, plan)
 
     @property
-    def plan(self) -> Plan:
+    def plan(self) -> SweepPlan:
         """The plan for what was recorded, which is kept: the same is recorded again and again."""
         if self._plan is None:
             self._plan = self._found()
         return self._plan
 
-    def _found(self) -> Plan:
+    def _found(self) -> SweepPlan:
         if self._custom:  # a person's function may use the gradient of any field
             seen = (f for f in companions_with_memory("bar") if f.wanted and not foreign(f))
             others = [f.companion(f.derivative[:-1]) for f in seen]
-            return Plan(self._record.loss, self._adjoints, others)
+            return SweepPlan(self._record.loss, self._adjoints, others)
         loss = self._record.loss
         operations = youngest((loss, *(a.youngest for a in self._adjoints))).operations
         return kept(operations, "plans", Plans).plan(loss, self._adjoints)
 
-    def _backward(self, call: Call, label: str) -> None:
+    def _backward(self, call: RecordedLaunch, label: str) -> None:
         """The adjoint of `call`, on the values that it needs."""
         self._put_back(call.own)
         adjoint = call.adjoint
@@ -190,7 +190,7 @@ class Sweep:
         for s in saved:
             self._record.vault.put_back(s.field, s.box, s.values)
 
-    def _backward_of_a_person(self, call: Custom, plan: Plan) -> None:
+    def _backward_of_a_person(self, call: Custom, plan: SweepPlan) -> None:
         """Calls what a person wrote, with this sweep's adjoints in the fields' ``.grad``."""
         self._anything = True
         if plan.label == "bar":
@@ -226,7 +226,7 @@ class Sweep:
         self._record.pass_on(host_kernels.Copy(target, source), ())
         target.touched = turns.current()
 
-    def _put_aside(self, plan: Plan) -> list[tuple[Field, Field]]:
+    def _put_aside(self, plan: SweepPlan) -> list[tuple[Field, Field]]:
         """Makes all adjoints zero; gives those that a person may see and that were not, with a copy."""
         aside: list[tuple[Field, Field]] = []
         for bar in plan.bars.values():
@@ -242,7 +242,7 @@ class Sweep:
         """Whether `bar` holds the gradient of a tape inside this one, which gives way to this one's."""
         return self._record.clears and bar in self._record.inner_results
 
-    def _publish(self, plan: Plan) -> None:
+    def _publish(self, plan: SweepPlan) -> None:
         """Puts the result where a person looks for it."""
         for field, bar in plan.bars.items():
             public = field.companion((*field.derivative, "bar"))

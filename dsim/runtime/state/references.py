@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 
 from dsim.diagnostics import Diagnostic, LaunchTypeError
 from dsim.diagnostics.frames import outermost
-from dsim.frontend.source.struct_types import StructType
+from dsim.frontend.source.struct_types import StructTypeBase
 
 
 def uncopied(what: str, advice: str) -> NoReturn:
@@ -63,7 +63,7 @@ class ByName:
             self._refuse_pickling("it stands in a notebook, where other processes do not find it")
         found: Any = module
         for name in path:
-            found = found.method(name) if isinstance(found, StructType) else getattr(found, name, None)
+            found = found.method(name) if isinstance(found, StructTypeBase) else getattr(found, name, None)
         if found is not self:
             own = "it is local" if "<locals>" in path else "its name means something else there"
             self._refuse_pickling(f"{own}: it cannot be found as `{'.'.join(path)}` of its module")
@@ -80,7 +80,7 @@ def _found(module: str, path: list[str]) -> Any:
     __import__(module)
     found: Any = sys.modules[module]
     for name in path:
-        found = found.method(name) if isinstance(found, StructType) else getattr(found, name)
+        found = found.method(name) if isinstance(found, StructTypeBase) else getattr(found, name)
     return found
 
 

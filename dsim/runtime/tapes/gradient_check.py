@@ -9,7 +9,7 @@ import numpy as np
 
 from dsim.diagnostics.frames import outermost
 from dsim.runtime.checking.differences import Comparison, Differences, GradientCheck, differentiable
-from dsim.runtime.checking.replays import Program, undone
+from dsim.runtime.checking.replays import ReplayableRun, undone
 from dsim.runtime.fields.fields import Field
 from dsim.runtime.fields.loss import check as check_loss
 from dsim.runtime.recording.forward_mode import ForwardMode
@@ -75,7 +75,7 @@ def check_grad(
         if mode not in _MODES:
             raise ValueError(f'a mode is "reverse" or "forward", not {mode!r}')
     fields = [wrt] if isinstance(wrt, Field) else list(wrt)
-    program = Program(run)
+    program = ReplayableRun(run)
     check_loss(loss)
     with undone(program):
         check = _Check(program, loss, tolerance)

@@ -23,18 +23,18 @@ from dsim.runtime.fields.fields import Field, begin_turn
 from dsim.runtime.fields.loss import check as check_loss
 from dsim.runtime.inspection import revisit, tape_summary
 from dsim.runtime.inspection.calls import Calls, RecordedCall
-from dsim.runtime.inspection.finite import Finder, NotFinite
-from dsim.runtime.inspection.profiling import Profiler, Timer
+from dsim.runtime.inspection.finite import Finder, FirstNonFinite
+from dsim.runtime.inspection.profiling import CallTimer, Profiler
 from dsim.runtime.launching.contexts import Args
 from dsim.runtime.launching.forms import AdjointForm, Form
 from dsim.runtime.recording import cut_messages, leftover, overwrite_messages, write_history, zeros
 from dsim.runtime.recording.claims import claim, clear_foreign, needed, refuse_needed
-from dsim.runtime.recording.entries import Call, Custom
+from dsim.runtime.recording.entries import Custom, RecordedLaunch
 from dsim.runtime.recording.profile import Profile
 from dsim.runtime.recording.record import TapeRecord
-from dsim.runtime.recording.save_policy import Keeper, Watched
+from dsim.runtime.recording.save_policy import Keeper, RecordingPlan
 from dsim.runtime.recording.saved_values import Report
-from dsim.runtime.recording.sweep import Observer, Sweep
+from dsim.runtime.recording.sweep import Observer, TapeSweep
 from dsim.runtime.state.notices import warn
 from dsim.runtime.state.stack import opened
 
@@ -132,13 +132,13 @@ class Tape(TapeRecord):
         self._active: set[Field] = set()  # beside those with a gradient
         self._written: set[Field] = set()
         self._spared: set[Field] = set()  # gradients that it does not set to 0: a tape around it needs them
-        self._watched: dict[Form, Watched] = {}
+        self._watched: dict[Form, RecordingPlan] = {}
         self._sums: dict[Field, Accumulate] = {}
         self._keeper = Keeper(self.vault, on_overwrite == "save" and not validation, budget)
         self._custom: Custom | None = None  # the person's function that is running
         self._failed = False
         self._launches = 0  # that were begun
-        self._timer = Timer(self.entries) if profile else None
+        self._timer = CallTimer(self.entries) if profile else None
         self._finder = Finder(self) if find_nan else None
         self._probes = [p for p in (self._timer, self._finder) if p is not None]
         self._recorded = Tape._record_probed if self._probes else Tape._record
@@ -210,7 +210,7 @@ class Tape(TapeRecord):
             observers.append(Profiler(self.profiled, self.calls))
         if self._finder is not None:
             observers.append(self._finder)
-        sweep = Sweep(self, 1.0, observers)
+        sweep = TapeSweep(self, 1.0, observers)
         self.left = sweep.run()
         if self.profiled is not None and not sweep.reaches:
             self.profiled.unreached()
@@ -227,7 +227,7 @@ class Tape(TapeRecord):
         return Calls(self)
 
     @property
-    def not_finite(self) -> NotFinite | None:
+    def not_finite(self) -> FirstNonFinite | None:
         """What `find_nan` has found."""
         return None if self._finder is None else self._finder.found
 
@@ -317,7 +317,7 @@ class Tape(TapeRecord):
         except KeyError:
             watched = self._watch(form)
         if self._custom is not None:
-            result = self._recorded(self, watched, Call(form, args, None), number)
+            result = self._recorded(self, watched, RecordedLaunch(form, args, None), number)
             self._custom.used(form, args)
             return result
         if watched.parts:
@@ -328,9 +328,9 @@ class Tape(TapeRecord):
         adjoint = watched.adjoint
         if adjoint is not None and not adjoint.keeps:
             raise overwrite_messages.own(adjoint.conflicts, adjoint.lost)
-        return self._recorded(self, watched, Call(form, args, adjoint), number)
+        return self._recorded(self, watched, RecordedLaunch(form, args, adjoint), number)
 
-    def _record(self, watched: Watched, call: Call, number: int) -> Args:
+    def _record(self, watched: RecordingPlan, call: RecordedLaunch, number: int) -> Args:
         adjoint, args = call.adjoint, call.args
         if watched.clashes(args):
             self._keeper.save(call)
@@ -349,7 +349,7 @@ class Tape(TapeRecord):
             raise overwrite_messages.interleaved(call.form)
         return result
 
-    def _record_probed(self, watched: Watched, call: Call, number: int) -> Args:
+    def _record_probed(self, watched: RecordingPlan, call: RecordedLaunch, number: int) -> Args:
         for probe in self._probes:
             probe.before(call)
         result = self._record(watched, call, number)
@@ -357,7 +357,7 @@ class Tape(TapeRecord):
             probe.after(call)
         return result
 
-    def _watch(self, form: Form) -> Watched:
+    def _watch(self, form: Form) -> RecordingPlan:
         """How to record `form` for what is active now."""
         if self.clears:
             clear_foreign(self, form.roots, "bar")

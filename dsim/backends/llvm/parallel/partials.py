@@ -16,7 +16,7 @@ from dsim.analysis.reductions import Reductions
 from dsim.backends.llvm.arithmetic.integers import cast
 from dsim.backends.llvm.arithmetic.primitives import binary
 from dsim.backends.llvm.memory import clamped, element, fetch, put
-from dsim.backends.llvm.places import Place, Register
+from dsim.backends.llvm.places import MemRef, Register
 from dsim.backends.llvm.text import TYPE, number
 from dsim.backends.llvm.writer import Writer
 from dsim.ir.nodes import Accumulate, AccumulateOp, Atom, Block, For, Kernel, Memory, MemoryKey, Var
@@ -25,7 +25,7 @@ from dsim.ir.walk import statements
 
 
 @dataclass(frozen=True, slots=True)
-class Partial:
+class PartialSum:
     """One such sum: an element of a memory that does not change over the loop, or a carried value.
 
     Attributes
@@ -72,26 +72,26 @@ def _identity(op: AccumulateOp, t: ScalarType) -> float:
 
 def find(
     kernel: Kernel, loop: For, reduced: Iterable[MemoryKey], outside: Mapping[Var, object]
-) -> list[Partial] | None:
+) -> list[PartialSum] | None:
     """All partial sums of a loop, carried values first; None where one of them cannot be kept so."""
-    found: dict[Partial, None] = {}
+    found: dict[PartialSum, None] = {}
     if loop.carried:
         ops = Reductions(kernel).of(loop)
         for v in loop.carried:
             op = ops[v]
             if op is None:
                 return None
-            found[Partial(op, v.type, None, (v,))] = None
+            found[PartialSum(op, v.type, None, (v,))] = None
     keys = frozenset(reduced)
     for s in statements(Block((loop,))):
         if isinstance(s, Accumulate) and s.memory.key in keys:
             if s.old is not None or any(isinstance(a, Var) and a not in outside for a in s.index):
                 return None
-            found[Partial(s.op, s.memory.type, s.memory, s.index)] = None
+            found[PartialSum(s.op, s.memory.type, s.memory, s.index)] = None
     return list(found)
 
 
-def start(w: Writer, partials: list[Partial]) -> None:
+def start(w: Writer, partials: list[PartialSum]) -> None:
     """Sets up registers for the partial sums of memories."""
     for p in partials:
         if p.memory is not None:
@@ -100,7 +100,7 @@ def start(w: Writer, partials: list[Partial]) -> None:
             w.places[p.memory.key].registers[p.index, p.op] = Register(slot, p.op, p.type)
 
 
-def stop(w: Writer, partials: list[Partial], carried: tuple[str, ...]) -> None:
+def stop(w: Writer, partials: list[PartialSum], carried: tuple[str, ...]) -> None:
     """Writes the sums, widened, to where ``%partial`` points: carried values first."""
     values = list(carried)
     for p in partials:
@@ -116,7 +116,7 @@ def _at(w: Writer, i: int, base: str) -> str:
     return w.f.let(f"getelementptr inbounds i64, ptr {base}, i64 {i}")
 
 
-def save(w: Writer, i: int, p: Partial, value: str, base: str) -> None:
+def save(w: Writer, i: int, p: PartialSum, value: str, base: str) -> None:
     """Stores the sum number `i` into an array of sums."""
     if p.wide.kind == "bool":
         value = w.f.let(f"zext i1 {value} to i8")
@@ -124,27 +124,27 @@ def save(w: Writer, i: int, p: Partial, value: str, base: str) -> None:
     w.f.do(f"store {stored} {value}, ptr {_at(w, i, base)}, align 8")
 
 
-def read(w: Writer, i: int, p: Partial, base: str) -> str:
+def read(w: Writer, i: int, p: PartialSum, base: str) -> str:
     """The sum number `i` of an array of sums."""
     if p.wide.kind == "bool":
         return w.f.let(f"icmp ne i8 {w.f.let(f'load i8, ptr {_at(w, i, base)}, align 8')}, 0")
     return w.f.let(f"load {TYPE[p.wide]}, ptr {_at(w, i, base)}, align 8")
 
 
-def clear(w: Writer, partials: list[Partial], base: str) -> None:
+def clear(w: Writer, partials: list[PartialSum], base: str) -> None:
     """Sets an array of sums to what changes nothing."""
     for i, p in enumerate(partials):
         save(w, i, p, p.wide_identity, base)
 
 
-def join(w: Writer, partials: list[Partial], into: str, base: str) -> None:
+def join(w: Writer, partials: list[PartialSum], into: str, base: str) -> None:
     """Adds the array of sums at `base` to the one at `into`."""
     for i, p in enumerate(partials):
         both = binary(w.f, w.target, p.op, p.wide, read(w, i, p, into), read(w, i, p, base))
         save(w, i, p, both, into)
 
 
-def settle(w: Writer, partials: list[Partial], base: str, places: Mapping[MemoryKey, Place]) -> None:
+def settle(w: Writer, partials: list[PartialSum], base: str, places: Mapping[MemoryKey, MemRef]) -> None:
     """Puts the whole sums of memories, at `base`, where they belong."""
     for i, p in enumerate(partials):
         if p.memory is not None:
@@ -153,13 +153,13 @@ def settle(w: Writer, partials: list[Partial], base: str, places: Mapping[Memory
             put(w, place, at, _joined(w, p, fetch(w, place, at), read(w, i, p, base)))
 
 
-def results(w: Writer, loop: For, partials: list[Partial], base: str) -> tuple[str, ...]:
+def results(w: Writer, loop: For, partials: list[PartialSum], base: str) -> tuple[str, ...]:
     """What the carried values are after the loop."""
     pairs = enumerate(zip(partials, loop.init, strict=False))
     carried = [(i, p, a) for i, (p, a) in pairs if p.memory is None]
     return tuple(_joined(w, p, w.value(a), read(w, i, p, base)) for i, p, a in carried)
 
 
-def _joined(w: Writer, p: Partial, before: str, total: str) -> str:
+def _joined(w: Writer, p: PartialSum, before: str, total: str) -> str:
     wide = cast(w.f, w.target, before, p.type, p.wide)
     return cast(w.f, w.target, binary(w.f, w.target, p.op, p.wide, wide, total), p.wide, p.type)

@@ -13,7 +13,7 @@ from dsim.analysis.affine import Affine
 from dsim.analysis.writes import Plan
 from dsim.backends.llvm.cost import cost
 from dsim.backends.llvm.parallel import partials
-from dsim.backends.llvm.parallel.partials import Partial
+from dsim.backends.llvm.parallel.partials import PartialSum
 from dsim.backends.llvm.places import dense_strides
 from dsim.ir.nodes import Accumulate, For, Kernel, Load, Memory, MemoryKey, Store, Var
 from dsim.ir.walk import statements
@@ -62,7 +62,7 @@ class Schedule:
     chunks: int
     held: int
     block: int
-    partials: list[Partial]
+    partials: list[PartialSum]
     private: list[PrivateCopy]
     atomic: frozenset[MemoryKey] = field(default_factory=frozenset)
 
