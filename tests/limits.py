@@ -11,7 +11,7 @@ from dsim.backends.llvm import frame
 
 @contextmanager
 def memory(size: int) -> Iterator[None]:
-    """Inside, machine code has `size` bytes for private buffers and journals; it gives all of it back."""
+    """Inside, machine code has `size` bytes for private buffers and undo logs; it gives all of it back."""
     block = runtime()._block
     limit, block[frame.MEMORY_LEFT] = block[frame.MEMORY_LEFT], size
     try:

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from dsim.analysis.affine import Affine, constant, symbol, variables
+from dsim.analysis.dependence_test import DependenceTest
 from dsim.analysis.effects import Access, Effects, effects, never_runs
-from dsim.analysis.hull import Hulls, compiled, python
-from dsim.analysis.linear import impossible, row
-from dsim.analysis.meeting import Meetings
+from dsim.analysis.integer_feasibility import infeasible, row
+from dsim.analysis.interval_hull import Hulls, compiled, python
 from dsim.ir.nodes import Kernel
 
 Status = Literal["proved", "launch", "checked"]
@@ -52,7 +52,7 @@ def bounds(kernel: Kernel, facts: Effects | None = None) -> Bounds:
     sites: dict[int, Status] = {}
     conditions: dict[int, dict[Affine, None]] = {}
     for a in facts.accesses:
-        if a.memory.private and (a.site < 0 or a.memory.key not in facts.lengths):  # or a journal
+        if a.memory.private and (a.site < 0 or a.memory.key not in facts.lengths):  # or an undo log
             continue
         status, needs = prover.access(a)
         old = sites.get(a.site, "proved")
@@ -67,7 +67,7 @@ def bounds(kernel: Kernel, facts: Effects | None = None) -> Bounds:
 class _Prover:
     def __init__(self, facts: Effects) -> None:
         self.facts = facts
-        self.meetings = Meetings(facts)
+        self.meetings = DependenceTest(facts)
         self.places = {p.name: n for n, p in enumerate(facts.kernel.params) if p.type.is_integer}
         self.hulls = Hulls(facts, self.places)
         self._known: dict[tuple[int, tuple[Affine, ...]], tuple[Status, tuple[Affine, ...]]] = {}
@@ -130,7 +130,7 @@ class _Prover:
             bounded = {(v.name, k > 0) for f in positive for v, k in f.terms}
             if any((v.name, k < 0) not in bounded for v, k in outside.terms):
                 return False
-        return impossible([row(f) for f in zero], [row(f) for f in (*positive, outside)])
+        return infeasible([row(f) for f in zero], [row(f) for f in (*positive, outside)])
 
 
 def _holds(conditions: tuple[Affine, ...], places: dict[str, int]) -> Callable[[tuple[object, ...]], bool]:

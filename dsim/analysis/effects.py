@@ -15,22 +15,22 @@ from dsim.analysis.symbols import Loop
 from dsim.ir.nodes import (
     Accumulate,
     Alloc,
+    Append,
     Block,
     Call,
+    Compact,
     Derive,
     For,
-    Forget,
     If,
-    Journal,
     Kernel,
     Let,
     Load,
-    Mark,
+    LogMark,
     Memory,
     MemoryKey,
-    Record,
-    Rewind,
+    RollBack,
     Store,
+    UndoLog,
     Var,
     While,
 )
@@ -53,7 +53,7 @@ class Access:
     """One statement that loads, stores or accumulates, compared by identity.
 
     A `Record` counts as a store to its element: it is there where a `Rewind` will write. It, and what else
-    is done to a journal, counts as a store to that as a whole, so that the order of entries is kept.
+    is done to an undo log, counts as a store to that as a whole, so that the order of entries is kept.
 
     Attributes
     ----------
@@ -75,7 +75,7 @@ class Access:
         Equal for accesses with equal index, loops and guards.
     """
 
-    statement: Load | Store | Accumulate | Record | Mark | Rewind | Forget
+    statement: Load | Store | Accumulate | Append | LogMark | RollBack | Compact
     memory: Memory
     kind: Kind
     index: tuple[Affine, ...]
@@ -87,7 +87,7 @@ class Access:
     @property
     def site(self) -> int:
         """The number of the person's access that this is; -1 for one made by a transform."""
-        return -1 if isinstance(self.statement, Mark | Rewind | Forget) else self.statement.site
+        return -1 if isinstance(self.statement, LogMark | RollBack | Compact) else self.statement.site
 
     @property
     def op(self) -> str:
@@ -179,14 +179,14 @@ class _Walk:
         if not s.var.type.is_float:
             self.integers.let(s)
 
-    def _access(self, s: Load | Store | Accumulate | Record, kind: Kind) -> tuple[Affine, ...]:
+    def _access(self, s: Load | Store | Accumulate | Append, kind: Kind) -> tuple[Affine, ...]:
         index = tuple(map(self.integers.form, s.index))
         self._note(s, s.memory, kind, index)
         return index
 
     def _note(
         self,
-        s: Load | Store | Accumulate | Record | Mark | Rewind | Forget,
+        s: Load | Store | Accumulate | Append | LogMark | RollBack | Compact,
         memory: Memory,
         kind: Kind,
         index: tuple[Affine, ...],
@@ -218,16 +218,16 @@ class _Walk:
         self.allocated[s.memory.key] = self._path[-1] if self._path else None
         self.lengths[s.memory.key] = tuple(map(self.integers.form, s.shape))
 
-    def _journal(self, s: Journal) -> None:
-        self.allocated[s.journal.key] = self._path[-1] if self._path else None
+    def _log(self, s: UndoLog) -> None:
+        self.allocated[s.log.key] = self._path[-1] if self._path else None
 
-    def _record(self, s: Record) -> None:
+    def _record(self, s: Append) -> None:
         self._access(s, "store")
         self._turn(s)
 
-    def _turn(self, s: Record | Mark | Rewind | Forget) -> None:
+    def _turn(self, s: Append | LogMark | RollBack | Compact) -> None:
         self._bind(binds(s))
-        self._note(s, s.journal, "store", ())
+        self._note(s, s.log, "store", ())
 
     def _if(self, s: If) -> None:
         self._bind(s.results)
@@ -292,11 +292,11 @@ _HANDLERS: dict[type, Callable[..., None]] = {
     Store: _Walk._write,
     Accumulate: _Walk._write,
     Alloc: _Walk._alloc,
-    Journal: _Walk._journal,
-    Record: _Walk._record,
-    Mark: _Walk._turn,
-    Rewind: _Walk._turn,
-    Forget: _Walk._turn,
+    UndoLog: _Walk._log,
+    Append: _Walk._record,
+    LogMark: _Walk._turn,
+    RollBack: _Walk._turn,
+    Compact: _Walk._turn,
     If: _Walk._if,
     For: _Walk._for,
     While: _Walk._while,

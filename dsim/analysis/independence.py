@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
+from dsim.analysis.dependence_test import DependenceTest, apart
 from dsim.analysis.effects import Access, Effects, effects, is_write, shown
-from dsim.analysis.meeting import Meetings, apart
 from dsim.analysis.reductions import Reductions
 from dsim.analysis.symbols import Loop
 from dsim.diagnostics import Diagnostic, Label, Span
@@ -25,10 +25,10 @@ from dsim.ir.nodes import (
     Kernel,
     Let,
     MemoryKey,
+    Probe,
     Statement,
     Store,
     Var,
-    Watch,
 )
 from dsim.ir.walk import statements
 
@@ -62,9 +62,9 @@ def loop_independence(kernel: Kernel, facts: Effects | None = None) -> dict[Var,
 class _Judge:
     def __init__(self, facts: Effects) -> None:
         self.facts = facts
-        self.meetings = Meetings(facts)
+        self.meetings = DependenceTest(facts)
         self.reductions = Reductions(facts.kernel)
-        self.watched = any(isinstance(s, Watch) for s in statements(facts.kernel.body))
+        self.watched = any(isinstance(s, Probe) for s in statements(facts.kernel.body))
         self.known: dict[int, Verdict] = {}
 
     def verdict(self, loop: Loop) -> Verdict:

@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar
 
 from dsim.analysis.affine import Affine, constant
 from dsim.analysis.effects import Access, Effects, effects, never_runs
-from dsim.analysis.hull import Box, Hulls, Interval, compiled, python
+from dsim.analysis.interval_hull import Box, Hulls, Interval, compiled, python
 from dsim.ir.nodes import Kernel, MemoryKey
 
 Numbers = tuple[tuple[int, int], ...]  # per axis from and to before which index

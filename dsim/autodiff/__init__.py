@@ -1,10 +1,10 @@
 """Derivatives of kernels, as kernels: forward mode, reverse mode, and derivatives inside kernels."""
 
-from dsim.autodiff.adjoint import Adjoint, Lost, compares_final_values, reverse
-from dsim.autodiff.backward import derivatives
+from dsim.autodiff.backward_sweep import derivatives
 from dsim.autodiff.expand import expand
-from dsim.autodiff.forward import forward
-from dsim.autodiff.symmetric import Made, by_symmetry, writes_again
+from dsim.autodiff.forward_mode import forward
+from dsim.autodiff.reverse_mode import Adjoint, Lost, compares_final_values, reverse
+from dsim.autodiff.second_order_symmetry import Made, by_symmetry, writes_again
 
 __all__ = [
     "Adjoint",

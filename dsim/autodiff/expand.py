@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dsim.autodiff.adjoint import vjp
-from dsim.autodiff.forward import jvp
+from dsim.autodiff.forward_mode import jvp
+from dsim.autodiff.reverse_mode import vjp
 from dsim.diagnostics import CompilationError, Diagnostic
 from dsim.ir.build import Builder, Names
 from dsim.ir.nodes import Accumulate, Atom, Block, Derive, Kernel, Statement, Store, Var

@@ -18,12 +18,12 @@ class Fault(Exception):  # noqa: N818 (it says what happened in a kernel, not in
     ----------
     kind : str
         ``"bounds"``: an index outside its memory; ``"assertion"``: an `assert` of the kernel;
-        ``"memory"``: no room for a private buffer, or for one more value in a journal.
+        ``"memory"``: no room for a private buffer, or for one more value in an undo log.
     statement : Statement
         The node of the kernel that it happened at, with its origin.
     values : tuple
         Of ``"bounds"`` the indices, of ``"assertion"`` the values among the message's parts in their
-        order, of ``"memory"`` the lengths of the axes, or how many values the journal has.
+        order, of ``"memory"`` the lengths of the axes, or how many values the undo log has.
     """
 
     kind: FaultKind

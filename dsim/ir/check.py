@@ -12,30 +12,30 @@ from contextlib import contextmanager
 from dsim.ir.nodes import (
     Accumulate,
     Alloc,
+    Append,
     Assert,
     Atom,
     Block,
     Call,
+    Compact,
     Const,
     Derive,
     For,
-    Forget,
     If,
-    Journal,
     Kernel,
     Let,
     Load,
     Logging,
-    Mark,
+    LogMark,
     Memory,
     MemoryKey,
     Print,
-    Record,
-    Rewind,
+    Probe,
+    RollBack,
     Statement,
     Store,
+    UndoLog,
     Var,
-    Watch,
     While,
 )
 from dsim.ir.primitives import TABLE
@@ -65,7 +65,7 @@ class _Checker:
         self.seen: dict[str, Var] = {}
         self.made: set[MemoryKey] = set()  # every memory so far
         self.memories: dict[MemoryKey, Memory] = {}  # those that may be touched here
-        self.journals: dict[MemoryKey, MemoryKey] = {}  # of which memory each journal is
+        self.logs: dict[MemoryKey, MemoryKey] = {}  # of which memory each undo log is
         self.fixed: list[set[MemoryKey]] = []  # per enclosing Derive or Call, the memories from outside it
         self.opened: list[tuple[list[str], list[MemoryKey]]] = []  # per open scope what it bound
         self.at: Statement | None = None
@@ -167,9 +167,9 @@ class _Checker:
         self.types("written value", (s.value,), (s.memory.type,))
         self.demand(all(s.memory.key not in outer for outer in self.fixed), "a derived function writes")
 
-    def element(self, s: Load | Store | Accumulate | Record) -> None:
+    def element(self, s: Load | Store | Accumulate | Append) -> None:
         self.exists(s.memory)
-        self.demand(s.memory.key not in self.journals, "a journal has no elements")
+        self.demand(s.memory.key not in self.logs, "an undo log has no elements")
         self.demand(
             len(s.index) == len(s.memory.shape), f"{len(s.index)} indices for {len(s.memory.shape)} axes"
         )
@@ -197,28 +197,28 @@ class _Checker:
             self.demand(known is None or known == constant, f"length {atom(length)} of an axis of {known}")
         self.memory(s.memory)
 
-    def journal(self, s: Journal) -> None:
+    def log(self, s: UndoLog) -> None:
         self.exists(s.memory)
-        self.demand(s.journal.private, "a journal that is not private")
+        self.demand(s.log.private, "an undo log that is not private")
         if s.beside is not None:
             self.exists(s.beside)
-            self.demand(s.beside.key in self.journals, f"{memory(s.beside)} is no journal")
-        self.demand(s.journal.shape == (None,), "a journal of a known shape")
-        self.demand(s.journal.type == s.memory.type, f"a journal of {s.journal.type} for {s.memory.type}")
-        self.memory(s.journal)
-        self.journals[s.journal.key] = s.memory.key
+            self.demand(s.beside.key in self.logs, f"{memory(s.beside)} is no undo log")
+        self.demand(s.log.shape == (None,), "an undo log of a known shape")
+        self.demand(s.log.type == s.memory.type, f"an undo log of {s.log.type} for {s.memory.type}")
+        self.memory(s.log)
+        self.logs[s.log.key] = s.memory.key
 
     def logging(self, s: Logging) -> None:
-        self.exists(s.journal)
-        of = self.journals.get(s.journal.key)
-        self.demand(of is not None, f"{memory(s.journal)} is no journal")
-        if isinstance(s, Mark):
+        self.exists(s.log)
+        of = self.logs.get(s.log.key)
+        self.demand(of is not None, f"{memory(s.log)} is no undo log")
+        if isinstance(s, LogMark):
             self.types("mark", (s.var,), (i64,))
             return
-        self.demand(of == s.memory.key, f"{memory(s.journal)} is not a journal of {memory(s.memory)}")
-        if isinstance(s, Record):
+        self.demand(of == s.memory.key, f"{memory(s.log)} is not an undo log of {memory(s.memory)}")
+        if isinstance(s, Append):
             self.element(s)
-        if isinstance(s, Rewind | Forget):
+        if isinstance(s, RollBack | Compact):
             self.exists(s.memory)
             self.types("mark", (s.mark,), (i64,))
 
@@ -257,7 +257,7 @@ class _Checker:
         count = sum(not isinstance(p, str) for p in s.parts)
         self.demand(len(s.formats) in (0, count), f"{len(s.formats)} formats for {count} values")
 
-    def watch(self, s: Watch) -> None:
+    def probe(self, s: Probe) -> None:
         for row in (s.slot, s.own):
             self.demand(0 <= row < (s.memory.shape[0] or 0), f"row {row} of {s.memory.shape[0]}")
         self.integers("iteration", s.at)
@@ -306,17 +306,17 @@ _RULES: dict[type, Callable[..., None]] = {
     Store: _Checker.access,
     Accumulate: _Checker.accumulate,
     Alloc: _Checker.alloc,
-    Journal: _Checker.journal,
-    Record: _Checker.logging,
-    Mark: _Checker.logging,
-    Rewind: _Checker.logging,
-    Forget: _Checker.logging,
+    UndoLog: _Checker.log,
+    Append: _Checker.logging,
+    LogMark: _Checker.logging,
+    RollBack: _Checker.logging,
+    Compact: _Checker.logging,
     If: _Checker.branch,
     For: _Checker.for_,
     While: _Checker.while_,
     Print: _Checker.told,
     Assert: _Checker.told,
-    Watch: _Checker.watch,
+    Probe: _Checker.probe,
     Derive: _Checker.derive,
     Call: _Checker.call,
 }

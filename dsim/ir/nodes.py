@@ -5,7 +5,7 @@ Rules that `check.py` holds every kernel to:
 - A `Var` is bound once in a kernel and is seen in its block after its statement, and in the blocks
   inside. Names are unique in a kernel.
 - There are no mutable locals: a loop *carries* values, a branch *yields* values. Only memories
-  (fields, and private buffers made by `Alloc`) change. A `Journal` remembers what elements were.
+  (fields, and private buffers made by `Alloc`) change. A `UndoLog` remembers what elements were.
 - Scalars only. A field of vectors is a memory with one more axis, a field of matrices with two.
 - Every expression is one `Let` of one primitive of `primitives.TABLE` over atoms of equal type,
   unless its row says otherwise; there are no implicit casts.
@@ -95,8 +95,8 @@ class Alloc:
 
     `shape` gives every axis's length (i32 or i64 atoms). With `trips`, the first axis counts the trips of a
     loop: each writes its own part, and another loop reads the parts of all trips that were made, last one
-    first or in any order. What is `kept` holds what another buffer was, and is brought back there; of all
-    that hold what one buffer was, the newest first.
+    first or in any order. With `kept` it is a snapshot of another buffer, which is restored from it;
+    snapshots of one buffer are restored last in, first out.
     """
 
     memory: Memory
@@ -107,25 +107,25 @@ class Alloc:
 
 
 @dataclass(frozen=True, slots=True)
-class Journal:
-    """Makes the private `journal`, empty: a log of values that elements of `memory` had.
+class UndoLog:
+    """Makes the private `log`, empty: a log of values that elements of `memory` had.
 
-    It lives to the end of the enclosing block. `journal` has one axis, of unknown length, and the type
-    of `memory`; only `Record`, `Mark`, `Rewind` and `Forget` touch it. With `beside`, it is always as long as
-    that journal, whose marks are its own too.
+    It lives to the end of the enclosing block. `log` has one axis, of unknown length, and the type
+    of `memory`; only `Append`, `LogMark`, `RollBack` and `Compact` touch it. With `beside`, it is always as
+    long as that undo log, whose marks are its own too.
     """
 
-    journal: Memory
+    log: Memory
     memory: Memory
     origin: Origin = _origin()
     beside: Memory | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
-    """Appends ``memory[index]``, the place and its value now, to the `journal` of `memory`."""
+class Append:
+    """Appends ``memory[index]``, the place and its value now, to the `log` of `memory`."""
 
-    journal: Memory
+    log: Memory
     memory: Memory
     index: tuple[Atom, ...]
     origin: Origin = _origin()
@@ -133,32 +133,32 @@ class Record:
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
-    """``var`` = how many entries `journal` has now (an i64)."""
+class LogMark:
+    """``var`` = how many entries `log` has now (an i64)."""
 
     var: Var
-    journal: Memory
+    log: Memory
     origin: Origin = _origin()
 
 
 @dataclass(frozen=True, slots=True)
-class Rewind:
-    """Takes the newest entry off `journal` and puts its value back into `memory`, down to `mark` entries."""
+class RollBack:
+    """Takes the newest entry off `log` and puts its value back into `memory`, down to `mark` entries."""
 
-    journal: Memory
+    log: Memory
     memory: Memory
     mark: Atom
     origin: Origin = _origin()
 
 
 @dataclass(frozen=True, slots=True)
-class Forget:
-    """Marks behind `mark` are not gone back to any more: what `journal` holds only for them may go.
+class Compact:
+    """No later roll-back targets an entry behind `mark`: entries that `log` holds only for such may go.
 
     Of each element the oldest entry behind `mark` stays; the elements of `memory` stay as they are.
     """
 
-    journal: Memory
+    log: Memory
     memory: Memory
     mark: Atom
     origin: Origin = _origin()
@@ -247,14 +247,14 @@ class Assert:
 
 
 @dataclass(frozen=True, slots=True)
-class Watch:
-    """Shows `value` to who looks on, in row `slot` of `memory`; the kernel computes the same without it.
+class Probe:
+    """Writes `value` to row `slot` of the probe buffer `memory`; the kernel computes the same without it.
 
     `at` are the indices of the outermost loop around it. In an adjoint or tangent `what` is shown is the
-    derivative of a watched value. A watched float is a ``copy``, made right before: its adjoint is that
-    of this one assignment. `passes.exposed` makes ordinary statements of it before machine code.
+    derivative of a probed value. A probed float is a ``copy``, made right before: its adjoint is that
+    of this one assignment. `passes.lower_probes` makes ordinary statements of it before machine code.
     In row `own` it counts by itself: a line that stands in several places, as in a func, has one slot and
-    several watches, and not all of them have an adjoint.
+    several probes, and not all of them have an adjoint.
 
     With `tie`, a truth value, it is the result of a primitive with a kink, which is there when `tie` holds:
     what is shown is how often that was so and a derivative came by. The kink is left where one of `across`
@@ -340,7 +340,7 @@ class Call:
         return tuple(r for r in (self.jvp, self.vjp) if r is not None)
 
 
-Logging = Journal | Record | Mark | Rewind | Forget
+Logging = UndoLog | Append | LogMark | RollBack | Compact
 Statement = (
     Let
     | Load
@@ -353,7 +353,7 @@ Statement = (
     | While
     | Print
     | Assert
-    | Watch
+    | Probe
     | Derive
     | Call
 )

@@ -13,30 +13,30 @@ from typing import NamedTuple
 from dsim.ir.nodes import (
     Accumulate,
     Alloc,
+    Append,
     Assert,
     Atom,
     Block,
     Call,
+    Compact,
     Const,
     Derive,
     For,
-    Forget,
     If,
-    Journal,
     Kernel,
     Let,
     Load,
     Logging,
-    Mark,
+    LogMark,
     Memory,
     Origin,
     Print,
-    Record,
-    Rewind,
+    Probe,
+    RollBack,
     Statement,
     Store,
+    UndoLog,
     Var,
-    Watch,
     While,
 )
 from dsim.ir.types import f32, i32, u1
@@ -166,11 +166,11 @@ def _statement(s: Statement) -> Iterator[Line]:
             yield Line(_single(s), s.origin)
 
 
-def _single(s: Let | Load | Store | Accumulate | Alloc | Watch | Logging | Print | Assert) -> str:
+def _single(s: Let | Load | Store | Accumulate | Alloc | Probe | Logging | Print | Assert) -> str:
     match s:
-        case Let() | Load() | Store() | Accumulate() | Alloc() | Watch():
+        case Let() | Load() | Store() | Accumulate() | Alloc() | Probe():
             return _plain(s)
-        case Journal() | Record() | Mark() | Rewind() | Forget():
+        case UndoLog() | Append() | LogMark() | RollBack() | Compact():
             return _logging(s)
         case Print():
             return f"print {_message(s)}" + ("" if s.end == "\n" else f" end {s.end!r}")
@@ -191,7 +191,7 @@ def _function(s: Derive | Call) -> Iterator[Line]:
             yield from _indented(_block(rule.body, "yield"))
 
 
-def _plain(s: Let | Load | Store | Accumulate | Alloc | Watch) -> str:
+def _plain(s: Let | Load | Store | Accumulate | Alloc | Probe) -> str:
     match s:
         case Let():
             return f"{_bound((s.var,))} = {s.op} {_list(s.args)}"
@@ -204,28 +204,28 @@ def _plain(s: Let | Load | Store | Accumulate | Alloc | Watch) -> str:
             return f"{old}{_element(s.memory, s.index)} {ACCUMULATE_SIGNS[s.op]} {atom(s.value)}"
         case Alloc():
             return f"alloc {_declared(s.memory)} of ({_list(s.shape)})"
-        case Watch():
+        case Probe():
             at = f" at {_list(s.at)}" if s.at else ""
             tie = f" where {atom(s.tie)}" if s.tie is not None else ""
             over = f" over {atom(s.over)}" if s.over is not None else ""
             across = f" across {_list(s.across)}" if s.across else ""
             source = f" from {_list(s.source)}" if s.source else ""
-            return f"watch {s.slot} {s.what} {atom(s.value)}{at}{tie}{over}{across}{source}"
+            return f"probe {s.slot} {s.what} {atom(s.value)}{at}{tie}{over}{across}{source}"
 
 
 def _logging(s: Logging) -> str:
     match s:
-        case Journal():
+        case UndoLog():
             beside = "" if s.beside is None else f" beside {memory(s.beside)}"
-            return f"journal {_declared(s.journal)} of {memory(s.memory)}{beside}"
-        case Record():
-            return f"record {_element(s.memory, s.index)} in {memory(s.journal)}"
-        case Mark():
-            return f"{_bound((s.var,))} = mark {memory(s.journal)}"
-        case Rewind():
-            return f"rewind {memory(s.memory)} by {memory(s.journal)} to {atom(s.mark)}"
-        case Forget():
-            return f"forget {memory(s.memory)} in {memory(s.journal)} behind {atom(s.mark)}"
+            return f"undo_log {_declared(s.log)} of {memory(s.memory)}{beside}"
+        case Append():
+            return f"append {_element(s.memory, s.index)} to {memory(s.log)}"
+        case LogMark():
+            return f"{_bound((s.var,))} = log_mark {memory(s.log)}"
+        case RollBack():
+            return f"roll_back {memory(s.memory)} by {memory(s.log)} to {atom(s.mark)}"
+        case Compact():
+            return f"compact {memory(s.log)} of {memory(s.memory)} behind {atom(s.mark)}"
 
 
 def _for_head(s: For) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import count
 
-from dsim.ir.nodes import Accumulate, Block, Kernel, Load, Record, Statement, Store
+from dsim.ir.nodes import Accumulate, Append, Block, Kernel, Load, Statement, Store
 from dsim.ir.walk import with_blocks
 
 
@@ -17,7 +17,7 @@ def number(kernel: Kernel) -> Kernel:
         return Block(tuple(map(statement, b.statements)), b.yields)
 
     def statement(s: Statement) -> Statement:
-        if isinstance(s, Load | Store | Accumulate | Record):
+        if isinstance(s, Load | Store | Accumulate | Append):
             return replace(s, site=next(numbers))
         return with_blocks(s, block)
 

@@ -12,30 +12,30 @@ from dsim.ir.build import Names
 from dsim.ir.nodes import (
     Accumulate,
     Alloc,
+    Append,
     Assert,
     Atom,
     Block,
     Call,
+    Compact,
     Derive,
     For,
-    Forget,
     If,
-    Journal,
     Kernel,
     Let,
     Load,
     Logging,
-    Mark,
+    LogMark,
     Memory,
     Origin,
     Print,
-    Record,
-    Rewind,
+    Probe,
+    RollBack,
     Rule,
     Statement,
     Store,
+    UndoLog,
     Var,
-    Watch,
     While,
 )
 
@@ -45,15 +45,15 @@ def operands(s: Statement) -> tuple[Atom, ...]:  # noqa: C901, PLR0911, PLR0912 
     match s:
         case Let(args=args):
             return args
-        case Load(index=index) | Record(index=index):
+        case Load(index=index) | Append(index=index):
             return index
         case Store(index=index, value=value) | Accumulate(index=index, value=value):
             return (*index, value)
         case Alloc(shape=shape):
             return shape
-        case Rewind(mark=mark) | Forget(mark=mark):
+        case RollBack(mark=mark) | Compact(mark=mark):
             return (mark,)
-        case Journal() | Mark():
+        case UndoLog() | LogMark():
             return ()
         case If(cond=cond):
             return (cond,)
@@ -65,7 +65,7 @@ def operands(s: Statement) -> tuple[Atom, ...]:  # noqa: C901, PLR0911, PLR0912 
             return tuple(p for p in parts if not isinstance(p, str))
         case Assert(cond=cond, parts=parts):
             return (cond, *(p for p in parts if not isinstance(p, str)))
-        case Watch(value=value, at=at, tie=tie, across=across, over=over, source=source):
+        case Probe(value=value, at=at, tie=tie, across=across, over=over, source=source):
             return (value, *at, *(a for a in (tie, over) if a is not None), *across, *source)
         case Derive(args=args, seeds=seeds):
             return (*args, *seeds)
@@ -76,7 +76,7 @@ def operands(s: Statement) -> tuple[Atom, ...]:  # noqa: C901, PLR0911, PLR0912 
 def binds(s: Statement) -> tuple[Var, ...]:
     """The variables that statements after `s` may read."""
     match s:
-        case Let(var=var) | Load(var=var) | Mark(var=var):
+        case Let(var=var) | Load(var=var) | LogMark(var=var):
             return (var,)
         case Accumulate(old=old):
             return () if old is None else (old,)
@@ -119,15 +119,15 @@ def blocks(s: Statement) -> tuple[Block, ...]:
 
 
 def memory_of(s: Statement) -> Memory | None:
-    """The memory whose elements `s` itself touches, or will touch when it is exposed, or that it makes."""
+    """The memory whose elements `s` itself touches, or will touch when it is lowered, or that it makes."""
     match s:
         case Load(memory=m) | Store(memory=m) | Accumulate(memory=m):
             return m
-        case Record(memory=m) | Rewind(memory=m) | Forget(memory=m):
+        case Append(memory=m) | RollBack(memory=m) | Compact(memory=m):
             return m
-        case Watch(memory=m):
+        case Probe(memory=m):
             return m
-        case Alloc(memory=m) | Journal(journal=m):
+        case Alloc(memory=m) | UndoLog(log=m):
             return m
         case _:
             return None
@@ -136,7 +136,7 @@ def memory_of(s: Statement) -> Memory | None:
 def written(s: Statement) -> Memory | None:
     """The memory whose elements `s` itself changes."""
     match s:
-        case Store(memory=m) | Accumulate(memory=m) | Rewind(memory=m):
+        case Store(memory=m) | Accumulate(memory=m) | RollBack(memory=m):
             return m
         case _:
             return None
@@ -174,8 +174,8 @@ def bound_names(kernel: Kernel) -> Iterator[str]:
             yield v.name
         if isinstance(s, Alloc):
             yield s.memory.name
-        if isinstance(s, Journal):
-            yield s.journal.name
+        if isinstance(s, UndoLog):
+            yield s.log.name
 
 
 def free(block: Block) -> dict[Var, None]:
@@ -219,8 +219,8 @@ def with_blocks(s: Statement, change: Callable[[Block], Block]) -> Statement:
 
 
 def silent(block: Block) -> Block:
-    """`block` without its prints, asserts and watches."""
-    told = (s for s in block.statements if not isinstance(s, Print | Assert | Watch))
+    """`block` without its prints, asserts and probes."""
+    told = (s for s in block.statements if not isinstance(s, Print | Assert | Probe))
     return Block(tuple(with_blocks(s, silent) for s in told), block.yields)
 
 
@@ -250,15 +250,15 @@ def with_operands(s: Statement, f: Callable[[Atom], Atom]) -> Statement:  # noqa
     match s:
         case Let():
             return replace(s, args=many(s.args))
-        case Load() | Record():
+        case Load() | Append():
             return replace(s, index=many(s.index))
         case Store() | Accumulate():
             return replace(s, index=many(s.index), value=f(s.value))
         case Alloc():
             return replace(s, shape=many(s.shape))
-        case Rewind() | Forget():
+        case RollBack() | Compact():
             return replace(s, mark=f(s.mark))
-        case Journal() | Mark():
+        case UndoLog() | LogMark():
             return s
         case If():
             return replace(s, cond=f(s.cond))
@@ -270,7 +270,7 @@ def with_operands(s: Statement, f: Callable[[Atom], Atom]) -> Statement:  # noqa
             return replace(s, parts=parts(s.parts))
         case Assert():
             return replace(s, cond=f(s.cond), parts=parts(s.parts))
-        case Watch():
+        case Probe():
             tie, over = (None if a is None else f(a) for a in (s.tie, s.over))
             made = replace(s, value=f(s.value), at=many(s.at), tie=tie, across=many(s.across), over=over)
             return replace(made, source=many(s.source))
@@ -334,13 +334,13 @@ class Copier:
         s = replace(s, origin=self.origin(s.origin))
         if isinstance(s, Alloc):
             self.memories[s.memory] = replace(s.memory, name=self.names.fresh(s.memory.name))
-        if isinstance(s, Journal):
-            self.memories[s.journal] = replace(s.journal, name=self.names.fresh(s.journal.name))
-        if isinstance(s, Load | Store | Accumulate | Alloc | Journal | Record | Rewind | Forget):
+        if isinstance(s, UndoLog):
+            self.memories[s.log] = replace(s.log, name=self.names.fresh(s.log.name))
+        if isinstance(s, Load | Store | Accumulate | Alloc | UndoLog | Append | RollBack | Compact):
             s = replace(s, memory=self.memory(s.memory))
         if isinstance(s, Logging):
-            s = replace(s, journal=self.memory(s.journal))
-        if isinstance(s, Journal) and s.beside is not None:
+            s = replace(s, log=self.memory(s.log))
+        if isinstance(s, UndoLog) and s.beside is not None:
             s = replace(s, beside=self.memory(s.beside))
         s = self._inside(s, env)
         return self._bound(s, env)
@@ -385,7 +385,7 @@ class Copier:
 
     def _bound(self, s: Statement, env: dict[Var, Atom]) -> Statement:
         match s:
-            case Let() | Load() | Mark():
+            case Let() | Load() | LogMark():
                 return replace(s, var=self.variable(s.var, env))
             case Accumulate(old=Var() as old):
                 return replace(s, old=self.variable(old, env))

@@ -7,16 +7,16 @@ shorter, and reads better, than one of a sum that a pass made.
 from __future__ import annotations
 
 from dsim.ir.nodes import Kernel
-from dsim.passes.drop_dead import drop_dead
-from dsim.passes.exposed import exposed
-from dsim.passes.fold import fold
-from dsim.passes.hoist import hoist
+from dsim.passes.common_subexpression_elimination import eliminate_common_subexpressions
+from dsim.passes.constant_folding import fold_constants
+from dsim.passes.dead_code_elimination import eliminate_dead_code
 from dsim.passes.inline import inline
-from dsim.passes.registers import registers
-from dsim.passes.reuse import reuse
-from dsim.passes.touched import has_inner_loops
+from dsim.passes.loop_invariant_code_motion import move_loop_invariants
+from dsim.passes.lower_probes import lower_probes
+from dsim.passes.reduction_promotion import promote_reductions
+from dsim.passes.touched_elements import has_inner_loops
 
-CLEAN = (fold, reuse, drop_dead)
+CLEAN = (fold_constants, eliminate_common_subexpressions, eliminate_dead_code)
 
 
 def simplify(kernel: Kernel) -> Kernel:
@@ -29,18 +29,20 @@ def simplify(kernel: Kernel) -> Kernel:
         kernel = one(kernel)
     if not has_inner_loops(kernel):
         return kernel
-    return _cleaned(kernel, hoist(kernel))  # what stood in two loops may now stand side by side
+    return _cleaned(
+        kernel, move_loop_invariants(kernel)
+    )  # what stood in two loops may now stand side by side
 
 
 def finish(kernel: Kernel) -> Kernel:
     """A simple kernel with what only the machine likes: no calls, sums in registers."""
     kernel = without_calls(kernel)
-    return _cleaned(kernel, registers(kernel)) if has_inner_loops(kernel) else kernel
+    return _cleaned(kernel, promote_reductions(kernel)) if has_inner_loops(kernel) else kernel
 
 
 def inlined(kernel: Kernel) -> Kernel:
     """A simple kernel without `Call` and `Watch` nodes, simple again: what is read, and run, as Python."""
-    after = exposed(inline(kernel))
+    after = lower_probes(inline(kernel))
     return kernel if after is kernel else simplify(after)
 
 

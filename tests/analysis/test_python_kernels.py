@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from dsim.analysis.access_rules import overwritten
 from dsim.analysis.bounds import bounds
 from dsim.analysis.independence import loop_independence
-from dsim.analysis.rules import overwritten
-from dsim.analysis.writes import write_plan
+from dsim.analysis.write_plans import write_plan
 from dsim.diagnostics import render
 from dsim.ir.nodes import For, Kernel, Load
 from dsim.ir.types import i32

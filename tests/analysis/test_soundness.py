@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given, note, settings
 from hypothesis import strategies as st
 
+from dsim.analysis.access_rules import overwritten
 from dsim.analysis.affine import Affine
 from dsim.analysis.bounds import bounds
 from dsim.analysis.effects import effects
 from dsim.analysis.independence import loop_independence
 from dsim.analysis.regions import regions
-from dsim.analysis.rules import overwritten
-from dsim.analysis.writes import Plan, write_plan
+from dsim.analysis.write_plans import Plan, write_plan
 from dsim.ir.nodes import Accumulate, For, Kernel, Load, Memory, Store
 from dsim.ir.show import show
 from dsim.ir.term import Term

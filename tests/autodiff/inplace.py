@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dsim.analysis.rules import overwritten
+from dsim.analysis.access_rules import overwritten
 from dsim.autodiff import Adjoint, compares_final_values, forward, reverse
 from dsim.backends.cpu.machine import compile_kernel
 from dsim.backends.reference.source import run
 from dsim.ir.check import check
 from dsim.ir.nodes import Kernel, MemoryKey
 from dsim.ir.sites import number
-from dsim.passes.parallel import parallel
+from dsim.passes.parallelization import parallel
 from dsim.passes.simplify import finish, simplify
 
 Buffers = dict[MemoryKey, np.ndarray]

@@ -9,11 +9,11 @@ import pytest
 
 from dsim.autodiff import reverse
 from dsim.diagnostics import GradientError
-from dsim.ir.nodes import Alloc, For, Journal, Kernel, Memory, Record, Rewind
+from dsim.ir.nodes import Alloc, Append, For, Kernel, Memory, RollBack, UndoLog
 from dsim.ir.show import show
 from dsim.ir.types import f32, i32
 from dsim.ir.walk import statements
-from dsim.passes.parallel import parallel
+from dsim.passes.parallelization import parallel
 from tests.autodiff.inplace import Buffers, Case, ready
 from tests.building import Building
 
@@ -36,15 +36,15 @@ def count(kernel: Kernel, *types: type) -> int:
     return sum(isinstance(s, types) for s in statements(kernel.body))
 
 
-def test_an_element_in_place_needs_no_journal() -> None:
+def test_an_element_in_place_needs_no_undo_log() -> None:
     k = Building()
     x = k.field("x", 5)
     with k.loop("i", 0, 5) as row:
         k.store(x, row.i, k.load(x, row.i).op("sin"))
     case = held(k.kernel(), {x.key: floats(5)})
     assert case.entry == {x.key}
-    assert not case.adjoint.journaled
-    assert count(case.adjoint.kernel, Journal, Record, Rewind) == 0
+    assert not case.adjoint.rewritten
+    assert count(case.adjoint.kernel, UndoLog, Append, RollBack) == 0
 
 
 def test_an_element_that_stays_the_same_is_carried() -> None:
@@ -53,7 +53,7 @@ def test_an_element_that_stays_the_same_is_carried() -> None:
     with k.loop("i", 0, 5) as row, k.loop("k", 0, 3):
         k.store(x, row.i, k.load(x, row.i).op("sin"))
     case = held(k.kernel(), {x.key: np.array([-0.2556, 0.3, 0.9, -1.0, 2.0])})
-    assert not case.adjoint.journaled
+    assert not case.adjoint.rewritten
     assert "parallel for i" in show(ready(case.adjoint.kernel))
 
 
@@ -70,7 +70,7 @@ def in_turn() -> tuple[Building, Memory]:
 def test_elements_that_are_not_the_same_in_each_trip() -> None:
     k, x = in_turn()
     case = held(k.kernel(), {x.key: floats(5, 2)})
-    assert case.adjoint.journaled == {x.key}
+    assert case.adjoint.rewritten == {x.key}
     assert "parallel for i" in show(ready(case.adjoint.kernel)), "iterations are still independent"
 
 
@@ -114,7 +114,7 @@ def test_a_product_in_a_loop() -> None:
         k.accumulate(loss, k.load(x, row.i), op="mul")
     case = held(k.kernel(), {x.key: floats(6), loss.key: np.array(1.5)})
     assert case.entry == {loss.key}
-    assert not case.adjoint.journaled, "in order it is a value that the loop carries"
+    assert not case.adjoint.rewritten, "in order it is a value that the loop carries"
     assert not case.adjoint.serial, "the product is the same in any order"
 
 
@@ -238,7 +238,7 @@ def test_a_branch_whose_result_is_used() -> None:
 
 
 def test_a_loop_whose_result_is_used() -> None:
-    """A parallel loop with a sum: it runs forward with journals of its own, which are rewound each trip."""
+    """A parallel loop with a sum: it runs forward with undo logs of its own, which are rewound each trip."""
     k = Building()
     x, y = k.field("x", 4, 2), k.field("y")
     with k.loop("i", 0, 4, s=0.0) as row:
@@ -281,10 +281,10 @@ def test_steps_of_time_are_logged_once() -> None:
             k.store(a, row.i, k.load(b, row.i))
     case = held(k.kernel(), {a.key: floats(6), b.key: floats(6)})
     forward_run, back = (s for s in case.adjoint.kernel.body.statements if isinstance(s, For))
-    assert count(replace(case.adjoint.kernel, body=forward_run.body), Record) == 2
+    assert count(replace(case.adjoint.kernel, body=forward_run.body), Append) == 2
     backwards = replace(case.adjoint.kernel, body=back.body)
-    assert count(backwards, Record) == 0
-    assert count(backwards, Rewind) == 2
+    assert count(backwards, Append) == 0
+    assert count(backwards, RollBack) == 2
 
 
 def test_trips_that_see_nothing_of_one_another_are_undone_at_once() -> None:

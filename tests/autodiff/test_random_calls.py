@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from dsim.autodiff import forward, reverse
-from dsim.autodiff.adjoint import vjp
-from dsim.autodiff.forward import jvp
+from dsim.autodiff.forward_mode import jvp
+from dsim.autodiff.reverse_mode import vjp
 from dsim.backends.reference.source import run
 from dsim.ir.build import Builder, Names
 from dsim.ir.check import check

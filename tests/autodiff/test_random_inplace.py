@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dsim.autodiff import adjoint
+from dsim.autodiff import reverse_mode
 from dsim.ir.nodes import Kernel
-from dsim.passes.parallel import parallel
+from dsim.passes.parallelization import parallel
 from tests.autodiff.inplace import Buffers, Case
 from tests.autodiff.random_kernels import InPlace, N, X, Y, in_single
 
@@ -28,11 +28,11 @@ def test_first_order(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(100, 115))
-def test_all_by_journals(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_by_undo_logs(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     def nothing(kernel: Kernel, _: object) -> Kernel:
         return kernel
 
-    monkeypatch.setattr(adjoint, "carry", nothing)
+    monkeypatch.setattr(reverse_mode, "promote_scalars", nothing)
     case(seed).hold(rtol=1e-5, atol=1e-6)
 
 

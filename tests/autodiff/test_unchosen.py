@@ -7,7 +7,7 @@ import random
 import numpy as np
 import pytest
 
-from dsim.analysis.guards import unchosen
+from dsim.analysis.poles import unchosen
 from dsim.autodiff import forward, reverse
 from dsim.backends.reference.source import run
 from dsim.ir.build import Builder, const, index

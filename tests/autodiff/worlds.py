@@ -1,4 +1,4 @@
-"""Programs whose loops save much, with little room for it: what the tests of strips and of journals share."""
+"""Programs whose loops save much, with little room for it: shared by tests."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from multiprocessing.connection import Connection
 import numpy as np
 import pytest
 
-from dsim.analysis.writes import write_plan
+from dsim.analysis.write_plans import write_plan
 from dsim.backends.cpu.machine import compile_kernel
 from dsim.ir.nodes import For, Kernel
 from dsim.ir.types import ScalarType, f32, f64, i8, i32, i64

@@ -18,7 +18,7 @@ from dsim.backends.reference.source import run
 from dsim.ir.nodes import Kernel, Memory
 from dsim.ir.term import Term
 from dsim.ir.types import ScalarType, f32, f64, i32, i64, u8
-from dsim.passes.parallel import parallel
+from dsim.passes.parallelization import parallel
 from dsim.passes.simplify import simplify
 from tests.building import Building
 

@@ -9,7 +9,7 @@ from dsim.backends.cpu.machine import compile_kernel
 from dsim.backends.reference.source import run
 from dsim.ir.nodes import Kernel
 from dsim.ir.types import ScalarType, f32, f64, i32
-from dsim.passes.parallel import parallel
+from dsim.passes.parallelization import parallel
 from tests.building import Building
 
 RANDOM = np.random.default_rng(11)

@@ -9,7 +9,7 @@ from dsim.analysis.bounds import bounds
 from dsim.analysis.effects import effects
 from dsim.backends.cpu.machine import compile_kernel
 from dsim.backends.reference.source import run
-from dsim.passes.parallel import parallel
+from dsim.passes.parallelization import parallel
 from dsim.passes.simplify import simplify
 from tests.passes.random_programs import Program
 

@@ -7,7 +7,7 @@ from dsim import frontend
 from dsim.backends.cpu.compiled import _TARGET
 from dsim.backends.llvm import emit
 from dsim.backends.llvm.kernel import Wishes
-from dsim.ir.nodes import Watch
+from dsim.ir.nodes import Probe
 from dsim.ir.types import f64
 from dsim.ir.walk import statements
 from dsim.runtime.driver import pipeline
@@ -33,7 +33,7 @@ def test_each_is_a_call():
 
     plain, watched = emitted(k)[1], emitted(k, watch=True, kinks=True)
     kernel, found = watched
-    count = sum(isinstance(s, Watch) for s in statements(kernel.body))
+    count = sum(isinstance(s, Probe) for s in statements(kernel.body))
     assert count == 5
     assert found.text.count("call void @dsim_watch_") == count
     assert set(found.shared) == {

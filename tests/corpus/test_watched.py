@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dsim.runtime.kernels.kernel import Kernel
-from dsim.runtime.launching.shown import Looking
+from dsim.runtime.launching.probe_buffers import Looking
 from tests.corpus.matrix import Trial
 from tests.corpus.program import PROGRAMS
 

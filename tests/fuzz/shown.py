@@ -9,7 +9,7 @@ from random import Random
 import numpy as np
 
 from dsim.runtime.kernels.watching import Watching, watch
-from dsim.runtime.launching.shown import WatchedLine
+from dsim.runtime.launching.probe_buffers import WatchedLine
 from tests.fuzz.assigned import Assigned, assigned, places
 from tests.fuzz.program import Program
 from tests.fuzz.trial import TOLERANCE, Built, Trial, Values, WrongNumberError, compare

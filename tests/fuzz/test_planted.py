@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from dsim.autodiff import backward
+from dsim.autodiff import backward_sweep
 from dsim.ir.primitives import TABLE
 from dsim.runtime.recording.saved_values import Vault
 from tests.fuzz.program import Program
@@ -64,6 +64,6 @@ def test_integers_are_not_put_back(monkeypatch):
 
 
 def test_what_a_loop_overwrote_is_not_undone(monkeypatch):
-    monkeypatch.setattr(backward, "rewind", lambda sweep, marks: None)
+    monkeypatch.setattr(backward_sweep, "roll_back", lambda sweep, marks: None)
     with pytest.raises(WrongNumberError, match=r"gradient|values"):
         run(PROGRAMS, 8, _gradients)

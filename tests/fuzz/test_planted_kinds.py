@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from dsim.api.kernels import Func
-from dsim.autodiff.forward import Tangents
+from dsim.autodiff.forward_mode import Tangents
 from dsim.frontend.inlining import struct_methods
 from dsim.ir.primitives import TABLE
 from dsim.runtime.fields.components import Component

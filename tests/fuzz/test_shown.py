@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
-from dsim.backends.llvm import watches
-from dsim.passes import exposed
-from dsim.runtime.launching.shown import Looking
+from dsim.backends.llvm import probes
+from dsim.passes import lower_probes
+from dsim.runtime.launching.probe_buffers import Looking
 from tests.fuzz.assigned import Recorder, assigned, recorded
 from tests.fuzz.program import Program
 from tests.fuzz.programs import programs
@@ -52,12 +52,12 @@ def test_what_it_is_compared_with_is_differences(program: Program):
         np.testing.assert_allclose((ahead - behind) / (2 * STEP), adjoints[n], rtol=1e-5, atol=1e-5)
 
 
-def _as_if_forward(s, routine=exposed.routine):
+def _as_if_forward(s, routine=lower_probes.routine):
     return routine(replace(s, what="tangent") if s.what == "adjoint" else s)
 
 
 def test_an_adjoint_of_another_trip_is_found(monkeypatch):
-    for module in (watches, exposed):
+    for module in (probes, lower_probes):
         monkeypatch.setattr(module, "routine", _as_if_forward)
     with pytest.raises(WrongNumberError, match="derivative"):
         run(PROGRAMS, 1, plans=SHOWN[:1])

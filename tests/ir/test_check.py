@@ -11,6 +11,7 @@ from dsim.ir.check import InvalidKernel, check
 from dsim.ir.nodes import (
     Accumulate,
     Alloc,
+    Append,
     Assert,
     Block,
     Call,
@@ -18,18 +19,17 @@ from dsim.ir.nodes import (
     Derive,
     For,
     If,
-    Journal,
     Kernel,
     Let,
     Load,
-    Mark,
+    LogMark,
     Memory,
     Print,
-    Record,
-    Rewind,
+    RollBack,
     Rule,
     Statement,
     Store,
+    UndoLog,
     Var,
     While,
 )
@@ -41,7 +41,7 @@ A, B, C, J = Var("a", f32), Var("b", f32), Var("c", u1), Var("i", i32)
 ONE, ZERO = Const(1.0, f32), index(0)
 BUFFER = Memory("buffer", f32, (3, None), private=True)
 LOG = Memory("log", f32, (None,), private=True)
-START, T = Journal(LOG, X), Var("t", i64)
+START, T = UndoLog(LOG, X), Var("t", i64)
 
 
 def kernel(*statements: Statement, yields: tuple = ()) -> Kernel:
@@ -90,7 +90,13 @@ CALLED = Call(
         (replace(SQUARE, mode="vjp"),),
         (CALLED, Let(Var("t", f32), "neg", (CALLED.results[0],))),
         (replace(CALLED, vjp=None),),
-        (START, Mark(T, LOG), Record(LOG, X, (Q, ZERO)), Rewind(LOG, X, T), Rewind(LOG, X, Const(0, i64))),
+        (
+            START,
+            LogMark(T, LOG),
+            Append(LOG, X, (Q, ZERO)),
+            RollBack(LOG, X, T),
+            RollBack(LOG, X, Const(0, i64)),
+        ),
         (Let(J, "cast", (P,)), Let(A, "bit_cast", (J,)), Let(B, "powi", (A, Const(2, u8)))),
     ],
 )
@@ -163,17 +169,17 @@ def test_what_keeps_the_rules_passes(statements: tuple[Statement, ...]) -> None:
             (replace(CALLED, body=Block((Store(X, (ZERO, ZERO), A),), (A, ZERO))),),
         ),
         ("a derived function writes", (replace(SQUARE, body=Block((Store(X, (ZERO, ZERO), A),), (A,))),)),
-        ("does not exist here", (Record(LOG, X, (ZERO, ZERO)),)),
-        ("no journal", (Alloc(BUFFER, (index(3), Q)), Mark(T, BUFFER))),
+        ("does not exist here", (Append(LOG, X, (ZERO, ZERO)),)),
+        ("no undo log", (Alloc(BUFFER, (index(3), Q)), LogMark(T, BUFFER))),
         ("no elements", (START, Load(A, LOG, (ZERO,)))),
-        ("not private", (Journal(replace(LOG, private=False), X),)),
-        ("of a known shape", (Journal(replace(LOG, shape=(3,)), X),)),
-        ("a journal of f32 for i32", (Journal(LOG, N),)),
+        ("not private", (UndoLog(replace(LOG, private=False), X),)),
+        ("of a known shape", (UndoLog(replace(LOG, shape=(3,)), X),)),
+        ("an undo log of f32 for i32", (UndoLog(LOG, N),)),
         ("made twice", (START, START)),
-        ("not a journal of n", (START, Rewind(LOG, N, Const(0, i64)))),
-        ("1 indices for 2 axes", (START, Record(LOG, X, (ZERO,)))),
-        ("mark", (START, Mark(J, LOG))),
-        ("mark", (START, Rewind(LOG, X, ZERO))),
+        ("not an undo log of n", (START, RollBack(LOG, N, Const(0, i64)))),
+        ("1 indices for 2 axes", (START, Append(LOG, X, (ZERO,)))),
+        ("mark", (START, LogMark(J, LOG))),
+        ("mark", (START, RollBack(LOG, X, ZERO))),
     ],
 )
 def test_what_breaks_a_rule_is_refused(why: str, statements: tuple[Statement, ...]) -> None:

@@ -6,6 +6,7 @@ from dsim.ir.build import TRUE, const, index
 from dsim.ir.nodes import (
     Accumulate,
     Alloc,
+    Append,
     Assert,
     Block,
     Call,
@@ -13,17 +14,16 @@ from dsim.ir.nodes import (
     Derive,
     For,
     If,
-    Journal,
     Kernel,
     Let,
     Load,
-    Mark,
+    LogMark,
     Memory,
     Print,
-    Record,
-    Rewind,
+    RollBack,
     Rule,
     Store,
+    UndoLog,
     Var,
     While,
 )
@@ -80,10 +80,10 @@ KERNEL = Kernel(
                 (TRUE,),
                 (Var("w", u1),),
             ),
-            Journal(LOG, X),
-            Mark(START, LOG),
-            Record(LOG, X, (index(1), N)),
-            Rewind(LOG, X, START),
+            UndoLog(LOG, X),
+            LogMark(START, LOG),
+            Append(LOG, X, (index(1), N)),
+            RollBack(LOG, X, START),
             Derive("vjp", (Var("p", f64),), Block((), (Var("p", f64),)), (A,), (A,), (Var("g", f64),)),
             Call(
                 "f",
@@ -124,10 +124,10 @@ kernel step(n: i32):
     yield go
   do:
     yield false
-  journal log: f64[?] of x
-  start: i64 = mark log
-  record x[1, n] in log
-  rewind x by log to start
+  undo_log log: f64[?] of x
+  start: i64 = log_mark log
+  append x[1, n] to log
+  roll_back x by log to start
   vjp at (a) seeds (a) -> (g: f64) of (p: f64):
     yield p
   call f at (a) -> (y: f64) of (q: f64):

@@ -11,12 +11,12 @@ from dsim.ir.check import check
 from dsim.ir.nodes import Kernel
 from dsim.ir.show import show
 from dsim.ir.types import f32, i32
-from dsim.passes.drop_dead import drop_dead
-from dsim.passes.fold import fold
-from dsim.passes.hoist import hoist
-from dsim.passes.parallel import parallel
-from dsim.passes.registers import registers
-from dsim.passes.reuse import reuse
+from dsim.passes.common_subexpression_elimination import eliminate_common_subexpressions
+from dsim.passes.constant_folding import fold_constants
+from dsim.passes.dead_code_elimination import eliminate_dead_code
+from dsim.passes.loop_invariant_code_motion import move_loop_invariants
+from dsim.passes.parallelization import parallel
+from dsim.passes.reduction_promotion import promote_reductions
 from dsim.passes.simplify import finish, simplify
 from tests.building import Building
 
@@ -41,14 +41,36 @@ def adjoint_of_springs() -> Kernel:
     return reverse(springs(), frozenset({("x", ()), ("U", ())})).kernel
 
 
-@pytest.mark.parametrize("one", [drop_dead, fold, reuse, hoist, registers, parallel, simplify, finish])
+@pytest.mark.parametrize(
+    "one",
+    [
+        eliminate_dead_code,
+        fold_constants,
+        eliminate_common_subexpressions,
+        move_loop_invariants,
+        promote_reductions,
+        parallel,
+        simplify,
+        finish,
+    ],
+)
 def test_springs(one: Callable[[Kernel], Kernel], golden) -> None:
     after = one(springs())
     check(after)
     golden(show(after), one.__name__)
 
 
-@pytest.mark.parametrize("one", [fold, reuse, hoist, registers, simplify, finish])
+@pytest.mark.parametrize(
+    "one",
+    [
+        fold_constants,
+        eliminate_common_subexpressions,
+        move_loop_invariants,
+        promote_reductions,
+        simplify,
+        finish,
+    ],
+)
 def test_adjoint_of_springs(one: Callable[[Kernel], Kernel], golden) -> None:
     after = one(adjoint_of_springs())
     check(after)

@@ -10,7 +10,7 @@ from dsim.ir.check import check
 from dsim.ir.nodes import Atom, Block, Call, For, Kernel, Load, Memory, Rule, Store, Var
 from dsim.ir.show import show
 from dsim.ir.types import f64, i32
-from dsim.passes.drop_dead import drop_dead
+from dsim.passes.dead_code_elimination import eliminate_dead_code
 from dsim.passes.inline import inline
 
 X = Memory("x", f64, (4,))
@@ -62,4 +62,4 @@ def test_a_call_whose_results_nobody_needs_goes() -> None:
     b = Builder()
     a, r, params = Var("a", f64), Var("r", f64), tuple(Var(n, f64) for n in ("a1", "v", "r1"))
     b.add(Call("f", (a,), Block((), (a,)), (const(1.0, f64),), (r,), Rule(params, Block((), (params[1],)))))
-    assert drop_dead(Kernel("k", (), (X,), b.close())).body == Block(())
+    assert eliminate_dead_code(Kernel("k", (), (X,), b.close())).body == Block(())

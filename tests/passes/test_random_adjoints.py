@@ -11,7 +11,7 @@ from dsim.autodiff import forward, reverse
 from dsim.backends.reference.source import run
 from dsim.ir.check import check
 from dsim.ir.nodes import Kernel, MemoryKey
-from dsim.passes.parallel import parallel
+from dsim.passes.parallelization import parallel
 from dsim.passes.simplify import simplify
 from tests.autodiff.random_kernels import Generator, X, Y
 

@@ -8,20 +8,28 @@ import pytest
 from dsim.backends.reference.source import run
 from dsim.ir.check import check
 from dsim.ir.nodes import Kernel
-from dsim.passes.carry import carry
-from dsim.passes.drop_dead import drop_dead
-from dsim.passes.fold import fold
-from dsim.passes.hoist import hoist
-from dsim.passes.registers import registers
-from dsim.passes.reuse import reuse
+from dsim.passes.common_subexpression_elimination import eliminate_common_subexpressions
+from dsim.passes.constant_folding import fold_constants
+from dsim.passes.dead_code_elimination import eliminate_dead_code
+from dsim.passes.loop_invariant_code_motion import move_loop_invariants
+from dsim.passes.reduction_promotion import promote_reductions
+from dsim.passes.scalar_promotion import promote_scalars
 from dsim.passes.simplify import finish, simplify
 from tests.passes.random_programs import Program
 
-EACH = (fold, reuse, drop_dead, hoist, registers, simplify, finish)
+EACH = (
+    fold_constants,
+    eliminate_common_subexpressions,
+    eliminate_dead_code,
+    move_loop_invariants,
+    promote_reductions,
+    simplify,
+    finish,
+)
 
 
 def carried(kernel: Kernel) -> Kernel:
-    return carry(kernel, {m.key for m in kernel.memories})
+    return promote_scalars(kernel, {m.key for m in kernel.memories})
 
 
 def outcome(program: Program, kernel: Kernel) -> list[np.ndarray]:

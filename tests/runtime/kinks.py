@@ -4,7 +4,7 @@ import numpy as np
 
 import dsim as ds
 from dsim.runtime.kernels.watching import Watching, watch
-from dsim.runtime.launching.shown import Kinked
+from dsim.runtime.launching.probe_buffers import Kinked
 
 
 def fields(*values, shape=None):

@@ -9,7 +9,7 @@ import pytest
 
 import dsim as ti
 from dsim.autodiff import compares_final_values
-from dsim.passes.parallel import parallel
+from dsim.passes.parallelization import parallel
 from dsim.passes.simplify import simplify
 from dsim.runtime.driver.programs import Program
 from dsim.runtime.launching.forms import Form

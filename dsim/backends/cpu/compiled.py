@@ -19,7 +19,7 @@ from dsim.backends.llvm import emit
 from dsim.backends.llvm.emit import Emitted
 from dsim.backends.llvm.kernel import Strides, Wishes
 from dsim.backends.locks import COMPILING
-from dsim.ir.nodes import Kernel, MemoryKey, Watch
+from dsim.ir.nodes import Kernel, MemoryKey, Probe
 from dsim.ir.walk import statements, written
 
 _TARGET = CpuTarget()
@@ -58,7 +58,7 @@ class CompiledKernel:
         found = map(written, statements(self.kernel.body))
         self.written = frozenset(m.key for m in found if m is not None)
         self.dtypes = {m.key: m.type.numpy for m in self.kernel.memories}
-        self._watched = any(isinstance(s, Watch) for s in statements(self.kernel.body))
+        self._watched = any(isinstance(s, Probe) for s in statements(self.kernel.body))
 
     def variant(self, *, checked: bool) -> Variant:
         """One of the two variants, compiled when first asked for."""

@@ -14,7 +14,7 @@ from dsim.backends.llvm.memory import clamped, element, fetch, put, reach, scatt
 from dsim.backends.llvm.places import Length, MemRef
 from dsim.backends.llvm.text import TYPE, number
 from dsim.backends.llvm.writer import Writer
-from dsim.ir.nodes import Accumulate, Atom, Const, Load, Record, Store
+from dsim.ir.nodes import Accumulate, Append, Atom, Const, Load, Store
 from dsim.ir.types import i32, i64
 
 
@@ -40,7 +40,7 @@ def load(w: Writer, s: Load) -> None:
     w.env[s.var] = fetch(w, place, at)
 
 
-def _outside(w: Writer, s: Load | Store | Accumulate | Record, index: tuple[Length, ...]) -> None:
+def _outside(w: Writer, s: Load | Store | Accumulate | Append, index: tuple[Length, ...]) -> None:
     """Records that an index is out of bounds; in a loop that looks for this later, only that one is."""
     if w.flag:
         w.f.do(f"store i32 1, ptr {w.flag}, align 4")
@@ -107,7 +107,7 @@ def store(w: Writer, s: Store) -> None:
 
 
 def guarded(
-    w: Writer, s: Store | Accumulate | Record, place: MemRef, base: str, do: Callable[[str], None]
+    w: Writer, s: Store | Accumulate | Append, place: MemRef, base: str, do: Callable[[str], None]
 ) -> str:
     """Runs `do` with the address, in a branch of its own when the index is checked; the branch's labels."""
     if not w.checked(s):

@@ -7,11 +7,11 @@ that names its line and not the end of the process.
 
 from __future__ import annotations
 
-from dsim.backends.llvm import frame, journals
+from dsim.backends.llvm import frame, undo_logs
 from dsim.backends.llvm.places import Length, MemRef, dense_strides
 from dsim.backends.llvm.text import PLAIN, WIDTH, Function
 from dsim.backends.llvm.writer import Allocation, Writer
-from dsim.ir.nodes import Alloc, Atom, Block, Const, For, Journal, Memory, While
+from dsim.ir.nodes import Alloc, Atom, Block, Const, For, Memory, UndoLog, While
 from dsim.ir.walk import blocks, statements
 
 _ON_STACK = 4096  # bytes of one buffer
@@ -175,8 +175,8 @@ def _from_heap(w: Writer, s: Alloc, size: Length, shape: tuple[Length, ...], zer
 
 
 def hoist(w: Writer, block: Block) -> None:
-    """Makes the journals in `block`, and the buffers of loops in it whose sizes are known already."""
-    journals.hoist(w, [s for s in statements(block) if isinstance(s, Journal)])
+    """Makes the undo logs in `block`, and the buffers of loops in it whose sizes are known already."""
+    undo_logs.hoist(w, [s for s in statements(block) if isinstance(s, UndoLog)])
     for s in block.statements:
         for inner in blocks(s):
             _hoist(w, inner, isinstance(s, For | While))

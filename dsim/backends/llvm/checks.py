@@ -10,33 +10,33 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from dsim.analysis.access_rules import overwritten
 from dsim.analysis.effects import Effects
-from dsim.analysis.rules import overwritten
 from dsim.ir.nodes import (
     Accumulate,
     Alloc,
+    Append,
     Assert,
     Atom,
     Block,
+    Compact,
     For,
-    Forget,
     If,
-    Journal,
     Let,
     Load,
-    Mark,
+    LogMark,
     Print,
-    Record,
-    Rewind,
+    RollBack,
     Statement,
     Store,
+    UndoLog,
     Var,
     While,
 )
 from dsim.ir.walk import statements
 
 # loops with one of these are left to checks that branch
-_NOT = (While, Alloc, Journal, Record, Mark, Rewind, Forget, Print, Assert)
+_NOT = (While, Alloc, UndoLog, Append, LogMark, RollBack, Compact, Print, Assert)
 
 
 def deferred(loop: For, unchecked: Callable[[int], bool], facts: Effects) -> bool:

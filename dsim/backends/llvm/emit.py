@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from dsim.analysis.effects import Effects, effects
-from dsim.analysis.writes import write_plan
+from dsim.analysis.write_plans import write_plan
 from dsim.backends.llvm import checks, frame, stops
 from dsim.backends.llvm.frame import FrameLayout
 from dsim.backends.llvm.kernel import KernelWriter, Task, Wishes, write_buffer, write_returns, write_serial

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from dsim.analysis.intervals import near_dividends
 from dsim.backends.llvm import buffers, frame, stops
 from dsim.backends.llvm.frame import FrameLayout
 from dsim.backends.llvm.places import MemRef, dense_strides
@@ -18,9 +19,8 @@ from dsim.backends.llvm.statements import HANDLERS
 from dsim.backends.llvm.target import Target
 from dsim.backends.llvm.text import Function, Module
 from dsim.backends.llvm.writer import Messages, Writer
-from dsim.ir.nodes import Alloc, Block, Const, For, Journal, Kernel, Memory, MemoryKey, Statement, Var
+from dsim.ir.nodes import Alloc, Block, Const, For, Kernel, Memory, MemoryKey, Statement, UndoLog, Var
 from dsim.ir.walk import binds, blocks, memory_of, operands, parameters, statements
-from dsim.passes.intervals import near_dividends
 
 # Estimates of reciprocals, refined by Newton steps, give NaN where 1 / 0 is infinite.
 _EXACT = 'nounwind noinline "reciprocal-estimates"="none"'
@@ -266,11 +266,11 @@ def write_returns(k: KernelWriter, entry: Function) -> None:
 def split(kernel: Kernel, parallel: Callable[[For], bool]) -> Iterator[Task]:
     """The kernel's statements as tasks.
 
-    A kernel without parallel loops is one task, and so is one whose statements share a journal.
+    A kernel without parallel loops is one task, and so is one whose statements share an undo log.
     """
     top = kernel.body.statements
     kinds: list[Kind] = [_kind(s, parallel) for s in top]
-    if "parallel" not in kinds or any(isinstance(s, Journal) for s in top):
+    if "parallel" not in kinds or any(isinstance(s, UndoLog) for s in top):
         if top:
             yield Task("task_0", "serial", top)
         return

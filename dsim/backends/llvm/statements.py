@@ -4,25 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from dsim.backends.llvm import access, buffers, frame, journals, loops, watches
+from dsim.backends.llvm import access, buffers, frame, loops, probes, undo_logs
 from dsim.backends.llvm.arithmetic.primitives import EMIT, Use
 from dsim.backends.llvm.writer import Handler, Writer
 from dsim.ir.nodes import (
     Accumulate,
     Alloc,
+    Append,
     Assert,
+    Compact,
     For,
-    Forget,
     If,
-    Journal,
     Let,
     Load,
-    Mark,
+    LogMark,
     Print,
-    Record,
-    Rewind,
+    Probe,
+    RollBack,
     Store,
-    Watch,
+    UndoLog,
     While,
 )
 
@@ -62,15 +62,15 @@ HANDLERS: Mapping[type, Handler] = {
     Store: access.store,
     Accumulate: access.accumulate,
     Alloc: buffers.allocate,
-    Journal: journals.start,
-    Record: journals.record,
-    Mark: journals.mark,
-    Rewind: journals.rewind,
-    Forget: journals.forget,
+    UndoLog: undo_logs.start,
+    Append: undo_logs.record,
+    LogMark: undo_logs.mark,
+    RollBack: undo_logs.roll_back,
+    Compact: undo_logs.compact,
     If: loops.branch,
     For: loops.count,
     While: loops.repeat,
     Print: _print,
     Assert: _assert,
-    Watch: watches.watch,
+    Probe: probes.probe,
 }

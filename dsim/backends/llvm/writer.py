@@ -18,16 +18,16 @@ from dsim.backends.llvm.text import PLAIN, TYPE, Function, constant
 from dsim.ir.nodes import (
     Accumulate,
     Alloc,
+    Append,
     Assert,
     Atom,
     Block,
+    Compact,
     Const,
-    Forget,
     Let,
     Load,
     MemoryKey,
     Print,
-    Record,
     Statement,
     Store,
     Var,
@@ -49,7 +49,7 @@ class Messages:
 
 @dataclass(slots=True)
 class Allocation:
-    """A private buffer or journal that is to be freed: its address, and the instruction that frees it.
+    """A private buffer or undo log that is to be freed: its address, and the instruction that frees it.
 
     Where the function ends early, `undo` comes before that, if there is one.
     """
@@ -92,8 +92,8 @@ class Writer:
         self.env: dict[Var, str] = {}
         self.places: dict[MemoryKey, MemRef] = {}
         self.held: list[Allocation] = []
-        self.journals: dict[MemoryKey, str] = {}  # where the words of each are
-        self.beside: dict[MemoryKey, list[str]] = {}  # those of the journals that are beside each
+        self.logs: dict[MemoryKey, str] = {}  # where the words of each are
+        self.beside: dict[MemoryKey, list[str]] = {}  # those of the undo logs that are beside each
         self.near: Mapping[Var, tuple[int, int]] = {}  # of remainders: between what a near dividend lies
         self.leave = ""  # where a function ends early, when memory is lacking
         self.hoisted: dict[MemoryKey, str] = {}  # buffers that were made at the function's start
@@ -245,7 +245,7 @@ class Writer:
             self._likely = f", !prof {name}"
         return self._likely
 
-    def checked(self, s: Load | Store | Accumulate | Record) -> bool:
+    def checked(self, s: Load | Store | Accumulate | Append) -> bool:
         """Whether the index of `s` is checked as it runs."""
         own = s.site < 0 and s.memory.private  # a transform's buffer, indexed by its own counters
         return bool(s.index) and not own and not self.unchecked(s.site)
@@ -253,7 +253,7 @@ class Writer:
     def fault(
         self,
         kind: FaultKind,
-        s: Load | Store | Accumulate | Record | Forget | Assert | Alloc,
+        s: Load | Store | Accumulate | Append | Compact | Assert | Alloc,
         values: tuple[Length, ...],
     ) -> None:
         """Records a fault with up to 16 numbers, unless one is recorded already.

@@ -15,28 +15,28 @@ from dsim.backends.reference.names import FUNCTIONS, PythonNames, filled, litera
 from dsim.ir.nodes import (
     Accumulate,
     Alloc,
+    Append,
     Assert,
     Atom,
     Block,
     Call,
+    Compact,
     Const,
     Derive,
     For,
-    Forget,
     If,
-    Journal,
     Kernel,
     Let,
     Load,
     Logging,
-    Mark,
+    LogMark,
     Memory,
     Origin,
     Print,
-    Record,
-    Rewind,
+    RollBack,
     Statement,
     Store,
+    UndoLog,
     While,
 )
 from dsim.ir.primitives import TABLE
@@ -172,7 +172,7 @@ class _Writer:
                     self.let(s)
                 case Load() | Store() | Accumulate() | Alloc():
                     self.access(s)
-                case Journal() | Record() | Mark() | Rewind() | Forget():
+                case UndoLog() | Append() | LogMark() | RollBack() | Compact():
                     self.logging(s)
                 case Print() | Assert():
                     self.told(s)
@@ -224,25 +224,25 @@ class _Writer:
             self.line(f"{element} {_OPERATORS[s.op]} {self.plain(s.value)}", s)
 
     def logging(self, s: Logging) -> None:
-        """A journal is a list of indices and the values that stood there."""
-        journal = self.names.memory(s.journal)
+        """An undo log is a list of indices and the values that stood there."""
+        log = self.names.memory(s.log)
         match s:
-            case Journal():
-                self.line(f"{journal} = []", s)
-            case Record():
+            case UndoLog():
+                self.line(f"{log} = []", s)
+            case Append():
                 at = ", ".join(map(self.plain, s.index))
                 place = f"({at},)" if len(s.index) == 1 else f"({at})"
-                self.line(f"{journal}.append(({place}, {self.names.memory(s.memory)}[{at or '()'}]))", s)
-            case Mark():
-                self.line(f"{self.names.variable(s.var.name)} = i64(len({journal}))", s)
-            case Rewind():
+                self.line(f"{log}.append(({place}, {self.names.memory(s.memory)}[{at or '()'}]))", s)
+            case LogMark():
+                self.line(f"{self.names.variable(s.var.name)} = i64(len({log}))", s)
+            case RollBack():
                 at, value = self.names.fresh("at"), self.names.fresh("value")
-                self.line(f"while len({journal}) > {self.plain(s.mark)}:", s)
+                self.line(f"while len({log}) > {self.plain(s.mark)}:", s)
                 with self.indented():
-                    self.line(f"{at}, {value} = {journal}.pop()", s)
+                    self.line(f"{at}, {value} = {log}.pop()", s)
                     self.line(f"{self.names.memory(s.memory)}[{at}] = {value}", s)
-            case Forget():
-                behind = f"{journal}[{self.plain(s.mark)}:]"
+            case Compact():
+                behind = f"{log}[{self.plain(s.mark)}:]"
                 self.line(f"{behind} = reversed(dict(reversed({behind})).items())  # the oldest of each", s)
 
     def assign(self, names: list[str], atoms: tuple[Atom, ...], of: Statement) -> None:

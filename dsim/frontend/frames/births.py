@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from dsim.diagnostics.places import outside
 from dsim.frontend.frames.watches import Watches
-from dsim.ir.nodes import Block, Call, Derive, Let, Memory, Statement, Var, Watch
+from dsim.ir.nodes import Block, Call, Derive, Let, Memory, Probe, Statement, Var
 from dsim.ir.types import f64
 from dsim.ir.walk import with_blocks
 
@@ -27,4 +27,4 @@ def _watched(s: Statement, watches: Watches) -> Iterator[Statement]:
     place, calls = outside(s.origin.span, s.origin.inlined)
     if floats and place is not None:
         slot = watches.birth(place, calls)
-        yield Watch(Memory("", f64, ()), slot.row, s.var, source=floats, origin=s.origin)
+        yield Probe(Memory("", f64, ()), slot.row, s.var, source=floats, origin=s.origin)

@@ -25,9 +25,9 @@ from dsim.ir.nodes import (
     Let,
     Load,
     Memory,
+    Probe,
     Statement,
     Var,
-    Watch,
 )
 from dsim.ir.primitives import TABLE
 from dsim.ir.types import f64
@@ -65,7 +65,7 @@ class _Marker:
                 self.let(s)
             case Accumulate(op="min" | "max") if _shared(s) and s.origin.span is not None:
                 self.extremum(s)
-            case Watch() if s.slot in self.indices:
+            case Probe() if s.slot in self.indices:
                 self.at, self.loops = s.at, (*self.loops, self.indices[s.slot].name)
                 self.b.add(s)
             case If():
@@ -147,7 +147,7 @@ class _Marker:
         assert place is not None
         slot = self.watches.kink(s.op, place, calls, self.loops, over is not None)
         memory = Memory("", f64, ())
-        watch = Watch(memory, slot.row, value, self.at, tie=tie, across=across, over=over, origin=s.origin)
+        watch = Probe(memory, slot.row, value, self.at, tie=tie, across=across, over=over, origin=s.origin)
         self.b.add(watch)
 
     def squared(self, a: Atom) -> Iterator[Atom]:

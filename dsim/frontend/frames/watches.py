@@ -16,8 +16,8 @@ from dsim.frontend.source.lowered import BirthSlot, KinkSlot, WatchSlot
 from dsim.frontend.values.structure import rebuilt, scalars
 from dsim.frontend.values.values import Element, Mat, StructValue, Value, is_scalar
 from dsim.ir.build import Builder
-from dsim.ir.nodes import AccumulateOp, Atom, Block, Const, Let, Memory, Var, Watch
-from dsim.ir.shown import WIDTH
+from dsim.ir.nodes import AccumulateOp, Atom, Block, Const, Let, Memory, Probe, Var
+from dsim.ir.probe_buffer import WIDTH
 from dsim.ir.types import ScalarType, f64
 from dsim.ir.walk import statements, with_blocks
 
@@ -64,7 +64,7 @@ class Watches:
 
     def placed(self, body: Block, name: str) -> tuple[Block, Memory]:
         """`body` with its watches on a memory that is called `name`, and that memory."""
-        watches = sum(isinstance(s, Watch) for s in statements(body))
+        watches = sum(isinstance(s, Probe) for s in statements(body))
         shown = Memory(name, f64, (self.rows + watches, WIDTH))
         return _on(body, shown, itertools.count(self.rows)), shown
 
@@ -165,7 +165,7 @@ class Shows:
 
     def _add(self, row: int, value: Atom) -> None:
         memory = Memory("", f64, ())  # `placed` when all rows are known
-        self._builder.add(Watch(memory, row, value, self._watches.at, origin=self._builder.origin))
+        self._builder.add(Probe(memory, row, value, self._watches.at, origin=self._builder.origin))
 
 
 def _on(block: Block, memory: Memory, rows: Iterator[int]) -> Block:
@@ -176,7 +176,7 @@ def _on(block: Block, memory: Memory, rows: Iterator[int]) -> Block:
 
     return Block(
         tuple(
-            replace(s, memory=memory, own=next(rows)) if isinstance(s, Watch) else with_blocks(s, change)
+            replace(s, memory=memory, own=next(rows)) if isinstance(s, Probe) else with_blocks(s, change)
             for s in block.statements
         ),
         block.yields,

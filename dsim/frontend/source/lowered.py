@@ -255,7 +255,7 @@ class Lowered:
     births : tuple of BirthSlot
         What may make numbers that are not finite, when it is watched for that.
     shown : Memory or None
-        Where it shows that (see `ir.shown`).
+        Where it shows that (see `ir.probe_buffer`).
     """
 
     kernel: Kernel

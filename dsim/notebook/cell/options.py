@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from IPython.core.error import UsageError
 from IPython.core.magic_arguments import MagicArgumentParser
 
-from dsim.ir.shown import AXES
+from dsim.ir.probe_buffer import AXES
 
 SHOWN = ("adjoint", "ir", "python", "llvm")
 _NAME = re.compile(r"\s*([^\W\d]\w*)")

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dsim.diagnostics import Diagnostic, Label, Span
 from dsim.ir.kinks import BORDER, TIE
 from dsim.notebook.report import figures
-from dsim.runtime.launching.shown import Born, Kinked
+from dsim.runtime.launching.probe_buffers import Born, Kinked
 
 _LONGEST = 60  # of an expression that is quoted
 _OF_TWO = ("max", "min", "maximum", "minimum", "fmax", "fmin", "atomic_max", "atomic_min")

@@ -11,7 +11,7 @@ from dsim.notebook.cell.cells import Cell, place
 from dsim.notebook.report import figures, kinks
 from dsim.notebook.report.watched import Observation
 from dsim.notebook.running.runs import NonfiniteCounts
-from dsim.runtime.launching.shown import Born, WatchedLine
+from dsim.runtime.launching.probe_buffers import Born, WatchedLine
 
 _LINES = 20  # of a statement that is looked at
 _OTHERS = 3  # places that are told beside the first one

@@ -12,8 +12,8 @@ import numpy as np
 
 from dsim.backends.prints import silent
 from dsim.ir.nodes import Block, Const, For
+from dsim.ir.probe_buffer import AXES
 from dsim.ir.show import ACCUMULATE_SIGNS
-from dsim.ir.shown import AXES
 from dsim.notebook.report import figures
 from dsim.notebook.report.places import Json, Places
 from dsim.notebook.running import state
@@ -23,7 +23,7 @@ from dsim.runtime.fields.fields import Field
 from dsim.runtime.kernels.kernel import Kernel
 from dsim.runtime.kernels.watching import Watching, watch
 from dsim.runtime.launching.forms import Form
-from dsim.runtime.launching.shown import Born, Kinked, WatchedLine
+from dsim.runtime.launching.probe_buffers import Born, Kinked, WatchedLine
 from dsim.runtime.recording.forward_mode import ForwardMode
 from dsim.runtime.tapes.tape import Tape
 

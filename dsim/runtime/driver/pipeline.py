@@ -13,8 +13,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from dsim.analysis.bounds import bounds
-from dsim.analysis.decisions import counts_places
 from dsim.analysis.effects import effects
+from dsim.analysis.float_controlled_indices import has_float_controlled_indices
 from dsim.analysis.independence import loop_independence
 from dsim.autodiff import compares_final_values, expand
 from dsim.backends.cpu.machine import CpuMachine, compile_kernel
@@ -28,10 +28,10 @@ from dsim.frontend.source.lowered import LoopConfig
 from dsim.ir.build import Names
 from dsim.ir.nodes import Accumulate, Block, For, Kernel, Let, Load, Memory, MemoryKey, Statement, Store, Var
 from dsim.ir.walk import bound_names, memory_of, with_blocks
-from dsim.passes.logged import logged
-from dsim.passes.parallel import parallel
+from dsim.passes.checkpoint_segments import segment_loops
+from dsim.passes.parallelization import parallel
 from dsim.passes.simplify import finish, inlined, simplify, without_calls
-from dsim.passes.strips import strips
+from dsim.passes.snapshots_to_undo_log import snapshots_to_undo_log
 from dsim.runtime.driver.rule_consistency import refuse_wrong_rules
 from dsim.runtime.state.settings import current
 
@@ -45,7 +45,7 @@ def prepared(kernel: Kernel, loops: Mapping[Var, LoopConfig]) -> tuple[Kernel, t
     told = {index: c.parallel for index, c in loops.items() if c.parallel or c.serialize}
     # Adjoints compare what the primal computed with minima and maxima, and count out places as it did.
     exact = kernel.exact or not current().fast_math
-    exact = exact or compares_final_values(kernel) or counts_places(kernel)
+    exact = exact or compares_final_values(kernel) or has_float_controlled_indices(kernel)
     kernel = expand(replace(kernel, exact=exact))
     refuse_wrong_rules(kernel)
     kernel = parallel(simplify(kernel), told)
@@ -111,7 +111,7 @@ def _stopped(kernel: Kernel, meant: Callable[[Memory], bool], writes: bool) -> K
 
 def _cut(kernel: Kernel, at_once: int) -> Kernel:
     """`kernel`, without calls, as it is run: with loops that save no more than they may."""
-    return strips(logged(kernel), current().loop_memory, at_once)
+    return segment_loops(snapshots_to_undo_log(kernel), current().loop_memory, at_once)
 
 
 class Machine(Protocol):

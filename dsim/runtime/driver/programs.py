@@ -11,17 +11,17 @@ import weakref
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from dsim.analysis.access_rules import Overwrite, overwritten
 from dsim.analysis.activity import of_kernel, spread
 from dsim.analysis.effects import Effects, effects, is_write
+from dsim.analysis.global_sums import global_sums
 from dsim.analysis.regions import Regions, regions, written
-from dsim.analysis.rules import Overwrite, overwritten
-from dsim.analysis.totals import totals
 from dsim.autodiff import Adjoint, Made, by_symmetry, forward, reverse, writes_again
 from dsim.ir import sites
-from dsim.ir.nodes import Accumulate, Block, Call, Kernel, Let, Load, Memory, MemoryKey, Store, Watch
+from dsim.ir.nodes import Accumulate, Block, Call, Kernel, Let, Load, Memory, MemoryKey, Probe, Store
 from dsim.ir.walk import accesses, statements
-from dsim.passes.parallel import in_series
-from dsim.passes.split import split
+from dsim.passes.kernel_fission import split
+from dsim.passes.parallelization import in_series
 from dsim.runtime.driver import pipeline
 from dsim.runtime.state.once import kept, once
 
@@ -95,9 +95,9 @@ class Program:
         return found
 
     @once
-    def totals(self) -> dict[MemoryKey, Accumulate]:
-        """The memories that its iterations add up in (`analysis.totals`)."""
-        return totals(self.kernel)
+    def global_sums(self) -> dict[MemoryKey, Accumulate]:
+        """The memories that its iterations add up in (`analysis.global_sums`)."""
+        return global_sums(self.kernel)
 
     @once
     def gradients(self) -> tuple[MemoryKey, ...]:
@@ -261,7 +261,7 @@ class AdjointProgram:
         self.needed, self.lost, self.ordered, self.whole = made.needed, made.lost, made.ordered, made.whole
         self.conflicts = self._conflicts()
         self.keeps = not self.conflicts and not self.lost
-        self.watched = any(isinstance(s, Watch) for s in statements(primal.kernel.body))
+        self.watched = any(isinstance(s, Probe) for s in statements(primal.kernel.body))
 
     @once
     def launched(self) -> Program:

@@ -21,7 +21,7 @@ from dsim.runtime.inspection import nonfinite_origin
 from dsim.runtime.inspection.calls import Calls
 from dsim.runtime.launching.forms import AdjointForm, Form
 from dsim.runtime.launching.interval_sets import Box, number
-from dsim.runtime.launching.shown import Born
+from dsim.runtime.launching.probe_buffers import Born
 from dsim.runtime.recording.entries import Entry, RecordedLaunch
 from dsim.runtime.recording.record import TapeRecord
 from dsim.runtime.recording.sweep import SweepPlan

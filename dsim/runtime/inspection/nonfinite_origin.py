@@ -16,7 +16,7 @@ from dsim.runtime.fields.fields import Field
 from dsim.runtime.inspection.calls import whole
 from dsim.runtime.launching.forms import AdjointForm
 from dsim.runtime.launching.interval_sets import Box
-from dsim.runtime.launching.shown import Born, Looking, WatchedLine
+from dsim.runtime.launching.probe_buffers import Born, Looking, WatchedLine
 from dsim.runtime.recording.entries import RecordedLaunch
 
 

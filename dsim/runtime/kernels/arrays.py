@@ -26,8 +26,8 @@ from dsim.runtime.kernels.signatures import Signature
 from dsim.runtime.kernels.versions import Instance
 from dsim.runtime.launching.bound import slot
 from dsim.runtime.launching.forms import Form
+from dsim.runtime.launching.probe_buffers import Looking
 from dsim.runtime.launching.shadow_arrays import Mirrors, memory_of
-from dsim.runtime.launching.shown import Looking
 from dsim.runtime.state import settings
 from dsim.runtime.state.notices import warn
 from dsim.runtime.state.once import kept

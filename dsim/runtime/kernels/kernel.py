@@ -27,7 +27,7 @@ from dsim.runtime.kernels.methods import bound_once, owns
 from dsim.runtime.kernels.signatures import Signature
 from dsim.runtime.kernels.versions import Instance
 from dsim.runtime.launching.forms import Form
-from dsim.runtime.launching.shown import Looking
+from dsim.runtime.launching.probe_buffers import Looking
 from dsim.runtime.state import settings
 from dsim.runtime.state.once import kept
 from dsim.runtime.state.references import ByName

@@ -11,7 +11,7 @@ from dsim.backends.locks import COMPILING
 from dsim.diagnostics import CompilationError, Diagnostic, Level
 from dsim.frontend.source.lowered import Lowered, Param
 from dsim.frontend.source.lowered import LoweringSettings as Types
-from dsim.passes.parallel import in_series
+from dsim.passes.parallelization import in_series
 from dsim.runtime.driver import pipeline
 from dsim.runtime.driver.programs import Program
 from dsim.runtime.fields.fields import Field
@@ -19,7 +19,7 @@ from dsim.runtime.kernels import arguments
 from dsim.runtime.kernels.arguments import Parameters
 from dsim.runtime.kernels.array_launch import ArrayLaunch, ArrayMemory
 from dsim.runtime.launching.forms import Form
-from dsim.runtime.launching.shown import Looking
+from dsim.runtime.launching.probe_buffers import Looking
 from dsim.runtime.state import settings
 from dsim.runtime.state.notices import warn
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dsim.runtime.kernels.kernel import Kernel
-from dsim.runtime.launching.shown import Born, Kinked, Looking, WatchedLine
+from dsim.runtime.launching.probe_buffers import Born, Kinked, Looking, WatchedLine
 
 
 class Watching:

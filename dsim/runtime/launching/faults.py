@@ -8,7 +8,7 @@ from typing import Any
 from dsim.backends.cpu.runtime import formatted
 from dsim.backends.faults import Fault
 from dsim.diagnostics import BoundsError, Diagnostic, DsimError, KernelAssertionError, Label, LaunchError
-from dsim.ir.nodes import Accumulate, Assert, Load, Origin, Record, Store
+from dsim.ir.nodes import Accumulate, Append, Assert, Load, Origin, Store
 from dsim.runtime.fields.access import out_of_bounds
 from dsim.runtime.fields.fields import Field
 
@@ -22,14 +22,14 @@ def raised(fault: Fault, fields: Mapping[str, Field]) -> DsimError:
         return _untrue(fault, fault.statement)
     lengths = "×".join(map(str, fault.values))
     message = f"there is no memory for a local array of {lengths} numbers"
-    if isinstance(fault.statement, Record):
+    if isinstance(fault.statement, Append):
         message = f"there is no memory to keep more than {lengths} values of `{fault.statement.memory.name}`"
     return LaunchError(_at(Diagnostic("memory", message), fault.statement.origin, ""))
 
 
 def _outside(fault: Fault, fields: Mapping[str, Field]) -> Diagnostic:
     s = fault.statement
-    assert isinstance(s, Load | Store | Accumulate | Record)
+    assert isinstance(s, Load | Store | Accumulate | Append)
     shape = tuple(n or 0 for n in s.memory.shape)
     at = tuple(int(v) for v in fault.values)
     quoted = f"`{s.memory.name}`"

@@ -20,7 +20,7 @@ from dsim.runtime.fields.fields import Field, youngest
 from dsim.runtime.launching.access_regions import Reach
 from dsim.runtime.launching.faults import raised
 from dsim.runtime.launching.interval_sets import Box, distinct, meet
-from dsim.runtime.launching.shown import Looking
+from dsim.runtime.launching.probe_buffers import Looking
 from dsim.runtime.state import turns
 from dsim.runtime.state.once import kept, once
 from dsim.runtime.state.references import uncopied
@@ -149,7 +149,7 @@ class Form:
     @once
     def sums(self) -> tuple[tuple[Field, Accumulate], ...]:
         """The fields that its iterations add up in, each with the first addition."""
-        return tuple((self.field(key), s) for key, s in self.program.totals.items())
+        return tuple((self.field(key), s) for key, s in self.program.global_sums.items())
 
     @once
     def marks(self) -> tuple[Field, ...]:

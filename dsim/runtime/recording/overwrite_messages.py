@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from dsim.analysis.rules import Overwrite
+from dsim.analysis.access_rules import Overwrite
 from dsim.autodiff import Lost
 from dsim.diagnostics import AccessRuleError, Diagnostic, GradientError, Label, Span
 from dsim.diagnostics.places import caller

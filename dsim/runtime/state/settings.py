@@ -37,7 +37,7 @@ class Settings:
     fast_math : bool
         Whether floating point may be reordered and contracted.
     loop_memory : int
-        Bytes that loops in a kernel may save at a time for its gradient, before they are cut into strips.
+        Bytes that loops in a kernel may save at a time for its gradient, before they are cut into segments.
     backend : str
         ``"cpu"``: machine code; ``"reference"``: readable Python, the oracle of the tests.
     """

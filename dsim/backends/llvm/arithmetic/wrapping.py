@@ -12,6 +12,7 @@ from typing import Any
 
 from dsim.ir.nodes import (
     Accumulate,
+    Append,
     Atom,
     Block,
     Const,
@@ -20,7 +21,6 @@ from dsim.ir.nodes import (
     Let,
     Load,
     MemoryKey,
-    Record,
     Statement,
     Store,
     Var,
@@ -45,7 +45,7 @@ def wraps(loop: For | While, near: Mapping[Var, Any]) -> bool:
             stored.setdefault(s.memory.key, []).append(s.value)
     seen: set[Var] = set()
     left: list[Atom] = [
-        a for s in inside if isinstance(s, Load | Store | Accumulate | Record) for a in s.index
+        a for s in inside if isinstance(s, Load | Store | Accumulate | Append) for a in s.index
     ]
     while left:
         a = left.pop()

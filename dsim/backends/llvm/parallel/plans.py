@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from dsim.analysis.affine import Affine
-from dsim.analysis.writes import Plan
+from dsim.analysis.write_plans import Plan
 from dsim.backends.llvm.cost import cost
 from dsim.backends.llvm.parallel import partials
 from dsim.backends.llvm.parallel.partials import PartialSum

@@ -1,0 +1,196 @@
+"""The access rules: which values that a derivative reads again may have been overwritten by then.
+
+Only what one kernel does to its own reads is decided here; what later launches do is asked of
+`regions.py` at each launch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+
+from dsim.analysis.affine import Affine
+from dsim.analysis.dependence_test import DependenceTest, apart, common, exclusive
+from dsim.analysis.effects import Access, Effects, effects, is_write
+from dsim.analysis.symbols import Loop
+from dsim.ir.nodes import For, Kernel
+
+
+@dataclass(frozen=True, slots=True)
+class Overwrite:
+    """A read whose value is needed, and a write that may change the element after it.
+
+    `certain` when it does so in every launch in which the read happens.
+    """
+
+    read: Access
+    write: Access
+    certain: bool
+
+
+def overwritten(
+    kernel: Kernel, needed: Collection[int], facts: Effects | None = None
+) -> tuple[Overwrite, ...]:
+    """The writes of `kernel` that may come after a needed read on the same element.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        With its accesses numbered.
+    needed : collection of int
+        Sites whose value is needed after the kernel. A load's is what it loaded; that of an
+        accumulation by min or max is what the element is in the end, which later accumulations by
+        the same operation do not spoil; that of another accumulation is the element before it.
+    facts : Effects, optional
+        ``effects(kernel)``, when it is there already.
+
+    Returns
+    -------
+    tuple of Overwrite
+        In the order of the reads; for one pair of statements at most one.
+    """
+    facts = facts if facts is not None else effects(kernel)
+    asked = _Question(facts)
+    found: list[Overwrite] = []
+    for accesses in facts.by_memory.values():
+        reads = any(a.site in needed and a.kind != "store" for a in accesses)
+        if reads and any(map(is_write, accesses)):
+            for group in apart(accesses):
+                found += asked.conflicts(group, needed)
+    found.sort(key=lambda o: (o.read.position, o.write.position))
+    return tuple(found)
+
+
+def fed(kernel: Kernel, needed: Collection[int], facts: Effects | None = None) -> tuple[Access, ...]:
+    """The needed reads that may see what `kernel` itself wrote before, so not what was there on entry.
+
+    The final value that a minimum or maximum needs is one of them.
+
+    Parameters
+    ----------
+    kernel, needed, facts
+        As for `overwritten`.
+    """
+    facts = facts if facts is not None else effects(kernel)
+    asked = _Question(facts)
+    found: list[Access] = []
+    for accesses in facts.by_memory.values():
+        if any(a.site in needed for a in accesses) and any(map(is_write, accesses)):
+            for group in apart(accesses):
+                found += asked.fed(group, needed)
+    found.sort(key=lambda a: a.position)
+    return tuple(found)
+
+
+class _Question:
+    def __init__(self, facts: Effects) -> None:
+        self.meetings = DependenceTest(facts)
+
+    def conflicts(self, accesses: list[Access], needed: Collection[int]) -> Iterable[Overwrite]:
+        """The overwrites among `accesses`, all to one memory."""
+        writes = [a for a in accesses if is_write(a)]
+        for r in accesses:
+            if r.site in needed and r.kind != "store":
+                for w in writes:
+                    if not _spares(r, w) and self._may_follow(r, w):
+                        yield Overwrite(r, w, self._certain(r, w))
+
+    def _may_follow(self, r: Access, w: Access) -> bool:
+        """Whether `w` may touch, after `r`, the element that `r` read."""
+        if _after(r, w) and self.meetings.same_trip(r, w):
+            return True
+        for level in range(common(r, w)):
+            if self.meetings.later_trip(r, w, level):
+                return True
+            s = r.loops[level].statement
+            any_order = isinstance(s, For) and s.parallel
+            if any_order and self.meetings.later_trip(w, r, level):
+                return True
+        return False
+
+    def fed(self, accesses: list[Access], needed: Collection[int]) -> Iterator[Access]:
+        """The needed reads among `accesses`, all to one memory, that one of the writes may feed."""
+        writes = [a for a in accesses if is_write(a)]
+        for r in accesses:
+            final = r.op in ("min", "max")
+            asked = r.site in needed and r.kind != "store"
+            if asked and (final or any(self._may_precede(w, r) for w in writes)):
+                yield r
+
+    def _may_precede(self, w: Access, r: Access) -> bool:
+        """Whether `w` may touch, before `r`, the element that `r` reads."""
+        if w.position < r.position and self.meetings.same_trip(w, r):
+            return True
+        for level in range(common(r, w)):
+            if self.meetings.later_trip(w, r, level):
+                return True
+            s = r.loops[level].statement
+            any_order = isinstance(s, For) and s.parallel
+            if any_order and self.meetings.later_trip(r, w, level):
+                return True
+        return False
+
+    def _certain(self, r: Access, w: Access) -> bool:
+        shared = common(r, w)
+        if any(loop.trips is None or loop.trips < 1 for loop in w.loops[shared:]):
+            return False
+        if any(all(g.condition != h.condition or g.branch != h.branch for h in r.guards) for g in w.guards):
+            return False
+        if _after(r, w) and self._same_element(r, w, shared):
+            return True
+        return shared > 0 and not r.guards and not w.guards and self._later_certain(r, w, shared - 1)
+
+    def _same_element(self, r: Access, w: Access, shared: int) -> bool:
+        """Whether `w` always hits what `r` reads, some time in one trip of the loops around both."""
+        own = {loop.index.name: loop for loop in w.loops[shared:] if loop.index is not None}
+        return all(
+            self._equal(x, y, shared) or self._sweeps(x, y, own)
+            for x, y in zip(r.index, w.index, strict=True)
+        )
+
+    def _equal(self, x: Affine, y: Affine, shared: int) -> bool:
+        return x == y and all(self.meetings.level_of(v.name) < shared for v, _ in x.terms)
+
+    def _sweeps(self, x: Affine, y: Affine, own: dict[str, Loop]) -> bool:
+        """Whether `y` is one of the loop indices `own`, used nowhere else, that comes by every `x`."""
+        if len(y.terms) != 1 or y.terms[0][1] != 1:
+            return False
+        loop = own.pop(y.terms[0][0].name, None)
+        if loop is None or loop.start is None or loop.stop is None or abs(loop.step) != 1:
+            return False
+        low, high = self.meetings.facts.integers.extent(x + -y.constant)
+        ends = sorted((loop.start.constant, loop.stop.constant - loop.step))
+        return loop.start.is_constant and loop.stop.is_constant and ends[0] <= low and high <= ends[1]
+
+    def _later_certain(self, r: Access, w: Access, level: int) -> bool:
+        """Whether `w` hits what `r` read a known number of trips of loop `level` later."""
+        loop = r.loops[level]
+        if loop.index is None or loop.trips is None:
+            return False
+        away: set[int] = set()
+        for x, y in zip(r.index, w.index, strict=True):
+            steady = all(
+                self.meetings.level_of(v.name) < level or v.name == loop.index.name for v, _ in x.terms
+            )
+            trips = _trips_between(x - y, y.coefficient(loop.index) * loop.step)
+            if not steady or trips is None:
+                return False
+            away |= trips
+        return len(away) <= 1 and all(0 < d < loop.trips for d in away or {1})
+
+
+def _trips_between(gap: Affine, step: int) -> set[int] | None:
+    """The one number of steps that makes `gap`; empty when any does, None when none may."""
+    if not gap.is_constant or (gap.constant % step if step else gap.constant):
+        return None
+    return {gap.constant // step} if step else set()
+
+
+def _after(r: Access, w: Access) -> bool:
+    """Whether `w` runs after `r` in one trip; what one statement reads, it overwrites itself."""
+    return w.position >= r.position and not exclusive(r, w)
+
+
+def _spares(r: Access, w: Access) -> bool:
+    """Whether `w` leaves what is needed of `r`: both take the same minimum or maximum."""
+    return r.op in ("min", "max") and w.op == r.op

@@ -1,0 +1,139 @@
+"""Whether places in memory are counted out by comparisons of floats.
+
+``if f(x[i]) > 0: n[None] += 1; y[n[None]] = …``: an adjoint that computes `f` with other roundings may count
+one more or one less, and then take all places that follow for others. Where a comparison decides only
+about its own trip, the two sides meet at the tie and nothing else changes.
+
+An over-approximation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from dsim.ir.nodes import (
+    Accumulate,
+    Atom,
+    Block,
+    Const,
+    For,
+    If,
+    Kernel,
+    Let,
+    Load,
+    MemoryKey,
+    Statement,
+    Store,
+    Var,
+    While,
+)
+from dsim.ir.walk import binds, blocks, operands, statements
+
+
+def has_float_controlled_indices(kernel: Kernel) -> bool:
+    """Whether an index depends on integers that trips hand on and that comparisons of floats decide."""
+    body = tuple(statements(kernel.body))
+    if not any(isinstance(s, Let) and _decides(s) for s in body):
+        return False
+    flow = _Flow()
+    before = -1
+    while before != flow.size:
+        before = flow.size
+        flow.block(kernel.body, False)
+    touched = (s for s in body if isinstance(s, Load | Store | Accumulate))
+    return any(a in flow.counted for s in touched for a in s.index)
+
+
+def _decides(s: Let) -> bool:
+    """Whether `s` makes of floats what is no float."""
+    return not s.var.type.is_float and any(a.type.is_float for a in s.args)
+
+
+class _Flow:
+    """What is no float and depends on comparisons of floats, in the trip at hand or through earlier ones.
+
+    Attributes
+    ----------
+    decided : set of Var
+        What depends on them.
+    counted : set of Var or MemoryKey
+        What does so through earlier trips; a memory has what earlier writes left.
+    """
+
+    def __init__(self) -> None:
+        self.decided: set[Var] = set()
+        self.counted: set[Var | MemoryKey] = set()
+
+    @property
+    def size(self) -> int:
+        """How much is known; it only grows."""
+        return len(self.decided) + len(self.counted)
+
+    def any(self, atoms: Iterable[Atom], known: set) -> bool:
+        return any(a in known for a in atoms if not isinstance(a, Const))
+
+    def note(self, var: Var | None, sources: Iterable[Atom], decided: bool = False) -> None:
+        """`var` depends on `sources`, or on a decision."""
+        if var is None or var.type.is_float:
+            return
+        sources = tuple(sources)
+        if decided or self.any(sources, self.decided):
+            self.decided.add(var)
+        if self.any(sources, self.counted):
+            self.counted.add(var)
+
+    def block(self, block: Block, chosen: bool) -> None:
+        """Follows `block`; `chosen` when a comparison of floats decides whether it runs."""
+        for s in block.statements:
+            self.statement(s, chosen)
+
+    def statement(self, s: Statement, chosen: bool) -> None:
+        match s:
+            case Let():
+                self.note(s.var, s.args, _decides(s))
+            case Load():
+                self.read(s.var, s)
+            case Store() | Accumulate():
+                self.write(s, chosen)
+            case If():
+                inner = chosen or s.cond in self.decided
+                self.block(s.then, inner)
+                self.block(s.orelse, inner)
+                for r, a, b in zip(s.results, s.then.yields, s.orelse.yields, strict=True):
+                    self.note(r, (a, b, s.cond))
+            case For() | While():
+                self.loop(s, chosen)
+            case _:
+                for b in blocks(s):
+                    self.block(b, chosen)
+                for v in binds(s):
+                    self.note(v, operands(s), decided=True)
+
+    def read(self, var: Var | None, s: Load | Accumulate) -> None:
+        self.note(var, s.index)
+        if var is not None and not var.type.is_float and s.memory.key in self.counted:
+            self.decided.add(var)
+            self.counted.add(var)
+
+    def write(self, s: Store | Accumulate, chosen: bool) -> None:
+        decided = chosen or self.any((*s.index, s.value), self.decided)
+        if decided and not s.memory.type.is_float:
+            self.counted.add(s.memory.key)
+        if isinstance(s, Accumulate):
+            self.read(s.old, s)
+
+    def loop(self, s: For | While, chosen: bool) -> None:
+        ends = (s.start, s.stop) if isinstance(s, For) else s.condition.yields
+        inner = chosen or self.any(ends, self.decided)
+        if isinstance(s, For):
+            inner = inner or s.goes_on in self.decided
+            self.note(s.index, ends)
+        else:
+            self.block(s.condition, inner)
+        self.block(s.body, inner)
+        for c, r, first, last in zip(s.carried, s.results, s.init, s.body.yields, strict=True):
+            if last in self.decided and last != c and not c.type.is_float:
+                self.counted.add(c)
+                self.decided.add(c)
+            self.note(c, (first, last))
+            self.note(r, (first, last, c), inner)

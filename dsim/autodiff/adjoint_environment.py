@@ -1,0 +1,122 @@
+"""The adjoints known so far in one block of a backward sweep, and what the whole sweep shares."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+
+from dsim.analysis.activity import Activity
+from dsim.autodiff.names import ADJOINT, companion, zero
+from dsim.autodiff.recomputed_writes import RecomputedWrites, Span
+from dsim.ir.build import Builder
+from dsim.ir.nodes import Accumulate, Atom, Memory, Probe, Statement, Var
+from dsim.ir.walk import Copier
+
+Env = dict[Var, Atom]  # a variable of the primal → its value in the adjoint kernel, in one block
+
+
+class Adjoints:
+    """Adjoints of the primal's variables: ``bars.of(x)`` is None while it is zero."""
+
+    def __init__(self, builder: Builder, activity: Activity, known: dict[Var, Atom] | None = None) -> None:
+        self._builder = builder
+        self._activity = activity
+        self._known: dict[Var, Atom] = dict(known or {})
+
+    def of(self, atom: Atom) -> Atom | None:
+        """The adjoint of `atom` so far."""
+        return self._known.get(atom) if isinstance(atom, Var) else None
+
+    def put(self, var: Var, value: Atom) -> None:
+        """Makes `value` the adjoint of `var`, whatever it was."""
+        self._known[var] = value
+
+    def add(self, atom: Atom, value: Atom | None) -> None:
+        """Adds `value` to the adjoint of `atom`, if that varies."""
+        if value is None or not self._activity.varies(atom):
+            return
+        assert isinstance(atom, Var)
+        known = self._known.get(atom)
+        hint = f"{atom.name}_{ADJOINT}"
+        self._known[atom] = value if known is None else self._builder.let("add", known, value, hint=hint)
+
+    def inner(self, known: dict[Var, Atom]) -> Adjoints:
+        """The adjoints inside a block, which starts from those in `known`."""
+        return Adjoints(self._builder, self._activity, known)
+
+    def or_zero(self, var: Var) -> Atom:
+        """The adjoint of `var` so far, as an atom."""
+        return self._known.get(var) or zero(var.type)
+
+
+@dataclass
+class Reversal:
+    """What all parts of one reverse transform share.
+
+    Attributes
+    ----------
+    reached : Activity
+        What varies with the active memories alone, when watched values vary by themselves in `activity`.
+    lost : dict
+        Variables of the adjoint kernel that stand for a value the primal destroys, with the
+        accumulation that destroys it: the adjoint may not use them.
+    adjoints : dict
+        The adjoint memory of each private memory of the adjoint kernel.
+    shapes : dict
+        The lengths of the axes of each private memory of the primal.
+    unchosen : frozenset of Var
+        Variables of the primal through which products must be strong (`analysis.poles`).
+    again : Again
+        What of the primal's writes to fields is done again.
+    logs : dict
+        The undo log in use of each memory that is written again.
+    region : Span
+        The part of the primal that is replayed once, to go over it backwards.
+    doing : bool
+        Whether writes are done again where the primal is run once more.
+    running : int
+        The number of the branch or loop that is run once more as a whole, or -1.
+    loaded : dict
+        Names of the variables that loads bind in such a run, and its number.
+    forward : dict
+        Names of variables of the adjoint kernel that only a forward run binds whose writes nobody sees
+        later, and the number of the branch or loop that it runs.
+    births : dict
+        Of results of primitives, the probes that find those not finite while the
+        arguments are.
+    """
+
+    builder: Builder
+    activity: Activity
+    copier: Copier
+    label: str
+    unchosen: frozenset[Var] = frozenset()
+    recomputed: RecomputedWrites = field(default_factory=RecomputedWrites)
+    region: Span = (0, 0)
+    doing: bool = True
+    running: int = -1
+    reached: Activity = field(default_factory=lambda: Activity(()))
+    lost: dict[Var, Accumulate] = field(default_factory=dict)
+    adjoints: dict[Memory, Memory] = field(default_factory=dict)
+    shapes: dict[Memory, tuple[Atom, ...]] = field(default_factory=dict)
+    logs: dict[Memory, Memory] = field(default_factory=dict)
+    loaded: dict[str, int] = field(default_factory=dict)
+    forward: dict[str, int] = field(default_factory=dict)
+    births: dict[Atom, list[Probe]] = field(default_factory=dict)
+
+    def memory(self, memory: Memory) -> Memory:
+        """The memory that stands for the primal's `memory`."""
+        return self.copier.memory(memory)
+
+    def adjoint(self, memory: Memory) -> Memory:
+        """The adjoint memory of the primal's `memory`."""
+        if memory.private:
+            return self.adjoints[self.memory(memory)]
+        return companion(memory, self.label, self.builder.names)
+
+    @contextmanager
+    def backward_of(self, s: Statement) -> Iterator[None]:
+        """Statements made inside are the backward sweep of `s`."""
+        with self.builder.at(replace(s.origin, transforms=(*s.origin.transforms, "reverse"))):
+            yield

@@ -1,0 +1,117 @@
+"""The primal once more, for what comes out of it: nothing is saved for a way back.
+
+Of its effects on fields only those remain that the adjoint does again, and these are logged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from dsim.autodiff import undo_logs
+from dsim.autodiff.adjoint_environment import Env, Reversal
+from dsim.autodiff.names import companion
+from dsim.ir.nodes import (
+    Accumulate,
+    Alloc,
+    Assert,
+    Block,
+    Call,
+    For,
+    If,
+    Load,
+    Memory,
+    Print,
+    Probe,
+    Statement,
+    Store,
+    Var,
+    While,
+)
+from dsim.ir.walk import silent, statements, swap
+
+
+def rerun(ctx: Reversal, body: Sequence[Statement], env: Env) -> None:
+    """Appends `body`; `env` gains what it binds."""
+    for s in body:
+        with ctx.builder.at(s.origin):
+            _statement(ctx, s, env)
+
+
+def _statement(ctx: Reversal, s: Statement, env: Env) -> None:
+    match s:
+        case Print() | Assert() | Probe():
+            pass
+        case Store(memory=Memory(private=False)) | Accumulate(memory=Memory(private=False)):
+            undo_logs.log(ctx, s, env)
+        case Alloc():
+            alloc(ctx, s, env)
+        case If():
+            then, orelse = inside(ctx, s.then, env), inside(ctx, s.orelse, env)
+            results = tuple(ctx.copier.variable(r, env) for r in s.results)
+            ctx.builder.add(If(swap(s.cond, env), then, orelse, results, s.origin))
+        case For():
+            if s.carried or changed_buffers(s.body) or (ctx.doing and ctx.recomputed.inside(s)):
+                _loop(ctx, s, env)
+        case While():
+            _loop(ctx, s, env)
+        case Call():
+            silent_call(ctx, s, env)
+        case Load():
+            ctx.builder.add(ctx.copier.statement(s, env))
+            undo_logs.note_load(ctx, env[s.var])
+        case _:
+            ctx.builder.add(ctx.copier.statement(s, env))
+
+
+def silent_call(ctx: Reversal, s: Call, env: Env) -> None:
+    """Appends a call without its prints and asserts, which act in the primal only."""
+    ctx.builder.add(ctx.copier.statement(replace(s, body=silent(s.body)), env))
+
+
+def alloc(ctx: Reversal, s: Alloc, env: Env) -> None:
+    """Appends a private buffer, and the one of its adjoints; both are buffers like any other."""
+    copied = ctx.copier.statement(replace(s, trips=False, kept=False), env)
+    assert isinstance(copied, Alloc)
+    ctx.builder.add(copied)
+    ctx.shapes[s.memory] = copied.shape
+    if s.memory in ctx.activity.private:
+        bar = companion(copied.memory, ctx.label, ctx.builder.names)
+        ctx.adjoints[copied.memory] = bar
+        ctx.builder.add(replace(copied, memory=bar))
+
+
+def inside(ctx: Reversal, block: Block, env: Env) -> Block:
+    """`block` once more."""
+    inner = dict(env)
+    with ctx.builder.block() as made:
+        rerun(ctx, block.statements, inner)
+    return Block(tuple(made), tuple(swap(y, inner) for y in block.yields))
+
+
+def _loop(ctx: Reversal, s: For | While, env: Env) -> None:
+    inner = dict(env)
+    init = tuple(swap(a, env) for a in s.init)
+    carried = tuple(ctx.copier.variable(c, inner) for c in s.carried)
+    if isinstance(s, While):
+        s = replace(s, condition=inside(ctx, s.condition, inner))
+    else:
+        goes_on = None if s.goes_on is None else inner[s.goes_on]
+        assert goes_on is None or isinstance(goes_on, Var)
+        ends = swap(s.start, env), swap(s.stop, env)
+        number = ctx.copier.variable(s.index, inner)
+        s = replace(s, index=number, start=ends[0], stop=ends[1], goes_on=goes_on, parallel=False)
+    body = inside(ctx, s.body, inner)
+    results = tuple(ctx.copier.variable(r, env) for r in s.results)
+    ctx.builder.add(replace(s, body=body, carried=carried, init=init, results=results))
+
+
+def changed_buffers(*blocks: Block) -> tuple[Memory, ...]:
+    """Private memories from outside of `blocks` that they change."""
+    everything = [s for block in blocks for s in statements(block)]
+    made = {s.memory for s in everything if isinstance(s, Alloc)}
+    found: dict[Memory, None] = {}
+    for s in everything:
+        if isinstance(s, Store | Accumulate) and s.memory.private and s.memory not in made:
+            found.setdefault(s.memory)
+    return tuple(found)

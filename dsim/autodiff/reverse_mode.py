@@ -1,0 +1,214 @@
+"""Reverse mode: the adjoint kernel of a kernel, and the vector-Jacobian product of a pure function.
+
+The adjoint kernel runs after the primal, on the memories as that left them but for those that it is told
+to find as they were before: it replays what it needs of the primal without effects, then goes backwards.
+It reads the adjoints of what the primal wrote and adds to those of what it read. Whether the primal
+destroyed a value that the adjoint reads is not decided here: `Adjoint.needed` and `Adjoint.lost` say
+which values those are. Of the memories that the adjoint finds as they were before, it does those writes
+again that feed what it needs, and undoes them (`recomputed_writes`, `undo_logs`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from dsim.analysis.activity import of_kernel
+from dsim.analysis.poles import unchosen
+from dsim.autodiff.adjoint_environment import Adjoints, Reversal
+from dsim.autodiff.backward_sweep import backward, pullback
+from dsim.autodiff.forward_sweep import replay
+from dsim.autodiff.names import ADJOINT
+from dsim.autodiff.normal_form import prepared, refuse_undo_logs
+from dsim.autodiff.recomputed_writes import RecomputedWrites, Span, found
+from dsim.autodiff.undo_logs import opened
+from dsim.ir.build import Builder, Names
+from dsim.ir.nodes import (
+    Accumulate,
+    Atom,
+    Block,
+    Kernel,
+    Load,
+    MemoryKey,
+    Probe,
+    Var,
+)
+from dsim.ir.walk import Copier, binds, fields_of, parameters, statements
+from dsim.passes.dead_code_elimination import eliminate_dead_code
+from dsim.passes.parallelization import in_series
+from dsim.passes.scalar_promotion import promote_scalars
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """A value that the adjoint needs and that the primal's own statement `by` replaces."""
+
+    by: Accumulate
+
+
+@dataclass(frozen=True, slots=True)
+class Adjoint:
+    """An adjoint kernel and what it asks of the primal.
+
+    Attributes
+    ----------
+    kernel : Kernel
+        Same parameters as the primal; returns nothing; changes only adjoint memories, and leaves those
+        that it writes again bit for bit as it found them.
+    needed : frozenset of int
+        Sites of the primal's accesses whose value the adjoint reads again from memory. Of a load: the
+        value that it read. Of a min or max accumulation: the final value. Of another accumulation: the
+        value before it.
+    lost : tuple of Lost
+        Needed values that no reading of memory can give; not empty means: there is no such gradient.
+    rewritten : frozenset of MemoryKey
+        The memories that it writes again.
+    ordered : tuple of Accumulate
+        Those whose value before it uses, and which meet others in iterations of a parallel loop: the primal
+        must then run `in_series`, so that the adjoint finds the same values again.
+    whole : frozenset of MemoryKey
+        Memories that the primal writes and that the adjoint has to find as they were before it.
+    """
+
+    kernel: Kernel
+    needed: frozenset[int]
+    lost: tuple[Lost, ...]
+    rewritten: frozenset[MemoryKey] = frozenset()
+    ordered: tuple[Accumulate, ...] = ()
+    whole: frozenset[MemoryKey] = frozenset()
+
+    @property
+    def serial(self) -> bool:
+        """Whether the primal must run in series."""
+        return bool(self.ordered)
+
+
+def reverse(
+    kernel: Kernel,
+    active: frozenset[MemoryKey],
+    label: str = ADJOINT,
+    entry: frozenset[MemoryKey] = frozenset(),
+) -> Adjoint:
+    """The adjoint of `kernel` with respect to the `active` memories.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Without `Derive` nodes (`expand` replaces them), its sites numbered.
+    active : frozenset of MemoryKey
+        Memories with adjoints: those of ``(name, derivative)`` are ``(name, derivative + (label,))``.
+    label : str
+        The name of the adjoints among a memory's companions.
+    entry : frozenset of MemoryKey
+        Memories that are, when the adjoint runs, as they were before the primal; all others are as it
+        left them.
+
+    Raises
+    ------
+    GradientError
+        When `kernel` writes memories again itself: see `symmetric.by_symmetry`.
+    """
+    refuse_undo_logs(kernel)
+    kernel = promote_scalars(prepared(kernel, distinct=bool(entry)), entry)
+    recomputed = RecomputedWrites(kernel if entry else None, entry)
+    loads, used, met = frozenset[Span](), frozenset[int](), frozenset[int]()
+    while True:  # what is done again may need more values, which may need more to be done again
+        made = _reverse(kernel, active, label, recomputed)
+        loads, used = loads | made.loads, used | made.used
+        following = found(kernel, entry, loads, used)
+        if following.met:
+            met |= following.met
+            kernel, used = _in_order(kernel, entry, following.shared), frozenset()
+            loads = frozenset((site, -1) for site, _ in loads)
+            following = found(kernel, entry, loads, used)
+        elif following == recomputed:
+            return replace(made.adjoint, ordered=tuple(s for s in made.olds if s.site in met))
+        recomputed = following
+
+
+def _in_order(kernel: Kernel, entry: frozenset[MemoryKey], loops: frozenset[int]) -> Kernel:
+    """`kernel` with these loops in their order, which what they accumulate to may then be carried through.
+
+    Not where the value before is used: `Adjoint.ordered` must find it.
+    """
+    seen = {s.memory.key for s in statements(kernel.body) if isinstance(s, Accumulate) and s.old is not None}
+    return promote_scalars(in_series(kernel, loops), entry - seen)
+
+
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """An adjoint, and what `again.found` asks of it.
+
+    The sites that it loads, and in which forward runs; of which of these it uses the results;
+    accumulations whose value before it uses.
+    """
+
+    adjoint: Adjoint
+    loads: frozenset[Span]
+    used: frozenset[int]
+    olds: tuple[Accumulate, ...]
+
+
+def _reverse(kernel: Kernel, active: frozenset[MemoryKey], label: str, recomputed: RecomputedWrites) -> _Made:
+    """An adjoint that repeats the writes that `recomputed` names."""
+    names = Names([*(p.name for p in kernel.params), *(m.name for m in kernel.memories)])
+    builder = Builder(names)
+    activity = of_kernel(kernel, active)
+    top = kernel.body.statements
+    ctx = Reversal(
+        builder, activity, Copier(names), label, unchosen(kernel.body), recomputed, recomputed.span(top)
+    )
+    if any(isinstance(s, Probe) for s in statements(kernel.body)):
+        ctx.reached = of_kernel(kernel, active, shown=False)
+    opened(ctx, recomputed.memories)
+    env: dict[Var, Atom] = {}
+    records = replay(ctx, top, env)
+    backward(ctx, top, records, env, Adjoints(builder, activity))
+    body = builder.close()
+    exact = kernel.exact or compares_final_values(kernel)
+    adjoint = replace(kernel, body=body, memories=fields_of(body), exact=exact)
+    adjoint = eliminate_dead_code(adjoint)
+    adjoint = replace(adjoint, memories=fields_of(adjoint.body))
+    bound = {v.name: v for s in statements(adjoint.body) for v in (*binds(s), *parameters(s))}
+    gone = [s for v, s in ctx.lost.items() if v.name in bound]
+    return _Made(
+        Adjoint(
+            adjoint,
+            frozenset(s.site for s in _loads(kernel, adjoint)),
+            tuple(Lost(s) for s in gone if s.memory.key not in recomputed.entry),
+            frozenset(m.key for m in recomputed.memories),
+        ),
+        frozenset((s.site, ctx.loaded.get(s.var.name, -1)) for s in _loads(kernel, adjoint)),
+        frozenset(n for name, n in ctx.forward.items() if name in bound),
+        tuple(dict.fromkeys(s for s in gone if s.old is not None)),
+    )
+
+
+def compares_final_values(kernel: Kernel) -> bool:
+    """Whether gradients of `kernel` compare values with a minimum or maximum that it accumulated.
+
+    Primal and adjoint must then compute bit for bit the same.
+    """
+    return any(
+        isinstance(s, Accumulate) and s.op in ("min", "max") and s.memory.type.is_float
+        for s in statements(kernel.body)
+    )
+
+
+def _loads(primal: Kernel, adjoint: Kernel) -> Iterator[Load]:
+    """The loads of `adjoint` that repeat what `primal` read."""
+    own = {m.key for m in primal.memories}
+    for s in statements(adjoint.body):
+        if isinstance(s, Load) and s.memory.key in own and not s.memory.private and s.site >= 0:
+            yield s
+
+
+def vjp(
+    builder: Builder, params: Sequence[Var], body: Block, args: Sequence[Atom], seeds: Sequence[Atom]
+) -> tuple[Atom, ...]:
+    """Appends `body` at `args`, then its backward sweep; gives the adjoints of the float `params`.
+
+    `seeds` are the adjoints of the float yields. Memories count as constants.
+    """
+    floats = [p for p in params if p.type.is_float]
+    return pullback(builder, body, dict(zip(params, args, strict=True)), floats, seeds)

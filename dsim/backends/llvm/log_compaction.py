@@ -1,0 +1,127 @@
+"""Compacts undo logs: of the entries of one element between two marks only the oldest is kept.
+
+The entries are gone through once, oldest first. An element met for the first time gets the number of its
+entry written into it, by which it is known when it is met again; what stood there is put back at the end. So
+there is no table, only room for as many values as there are entries.
+
+Not its job: how undo logs are kept otherwise (`undo logs.py`).
+"""
+
+from __future__ import annotations
+
+from dsim.backends.llvm.places import MemRef
+from dsim.backends.llvm.text import WIDTH, Function
+
+ENTRIES, LENGTH, ROOM, MARKED = range(4)  # an undo log's words
+ENTRY = 16  # bytes: the distance of the element from the memory's start, and the value
+_SHORT = 1 << 12  # entries up to which an undo log just grows
+_NEVER = 1 << 62
+
+
+def behind(f: Function, log: str, place: MemRef, mark: str) -> str:
+    """Appends what keeps, behind entry number `mark`, only the oldest entry of each element.
+
+    Gives whether there was memory for that.
+    """
+    return _call(f, log, place, mark, "2")
+
+
+def loose(f: Function, log: str, place: MemRef, room: str, marked: str) -> str:
+    """The same behind the newest mark, where that is half of a long undo log."""
+    long = f.let(f"icmp sgt i64 {room}, {_SHORT}")
+    half = f.let(f"lshr i64 {room}, 1")
+    least = f.let(f"select i1 {long}, i64 {half}, i64 {_NEVER}")
+    return _call(f, log, place, marked, least)
+
+
+def _call(f: Function, log: str, place: MemRef, mark: str, least: str) -> str:
+    bits = 8 * WIDTH[place.memory.type]
+    name = f.module.share(f"dsim_compact{bits}", _text(bits))
+    return f.call("i1", name, f"ptr {log}", f"ptr {place.base}", f"i64 {mark}", f"i64 {least}")
+
+
+def _text(bits: int) -> str:
+    """The function for elements of so many bits; it does nothing for fewer than `least` entries.
+
+    Numbers that do not fit into so many bits are not written.
+    """
+    t, width = f"i{bits}", bits // 8
+    widened = f"zext {t} %now to i64" if bits < 64 else "add i64 %now, 0"
+    number = f"trunc i64 %nth to {t}" if bits < 64 else "add i64 %nth, 0"
+    most = 1 << min(bits, 62)
+    head = f"define i1 @dsim_compact{bits}(ptr %log, ptr %base, i64 %mark, i64 %least) nounwind noinline"
+    return f"""{head} {{
+entry:
+  %length_at = getelementptr inbounds i64, ptr %log, i64 {LENGTH}
+  %length = load i64, ptr %length_at, align 8
+  %entries = load ptr, ptr %log, align 8
+  %count = sub i64 %length, %mark
+  %several = icmp sge i64 %count, %least
+  br i1 %several, label %room, label %done
+room:
+  %size = mul i64 %count, {width}
+  %values = call ptr @malloc(i64 %size)
+  %got = icmp ne ptr %values, null
+  br i1 %got, label %test, label %lacking
+test:
+  %i = phi i64 [ %mark, %room ], [ %next, %after ]
+  %kept = phi i64 [ %mark, %room ], [ %more, %after ]
+  %inside = icmp slt i64 %i, %length
+  br i1 %inside, label %entry_i, label %back
+entry_i:
+  %from = getelementptr inbounds [2 x i64], ptr %entries, i64 %i
+  %place = load i64, ptr %from, align 8
+  %value_at = getelementptr inbounds i64, ptr %from, i64 1
+  %value = load i64, ptr %value_at, align 8
+  %element = getelementptr inbounds i8, ptr %base, i64 %place
+  %now = load {t}, ptr %element, align {width}
+  %number = {widened}
+  %nth = sub i64 %kept, %mark
+  %maybe = icmp ult i64 %number, %nth
+  br i1 %maybe, label %look, label %new
+look:
+  %which = add i64 %mark, %number
+  %there = getelementptr inbounds [2 x i64], ptr %entries, i64 %which
+  %its = load i64, ptr %there, align 8
+  %same = icmp eq i64 %its, %place
+  br i1 %same, label %after, label %new
+new:
+  %to = getelementptr inbounds [2 x i64], ptr %entries, i64 %kept
+  store i64 %place, ptr %to, align 8
+  %to_value = getelementptr inbounds i64, ptr %to, i64 1
+  store i64 %value, ptr %to_value, align 8
+  %now_at = getelementptr inbounds {t}, ptr %values, i64 %nth
+  store {t} %now, ptr %now_at, align {width}
+  %fits = icmp ult i64 %nth, {most}
+  %short = {number}
+  %name = select i1 %fits, {t} %short, {t} %now
+  store {t} %name, ptr %element, align {width}
+  %one_more = add i64 %kept, 1
+  br label %after
+after:
+  %more = phi i64 [ %kept, %look ], [ %one_more, %new ]
+  %next = add i64 %i, 1
+  br label %test
+back:
+  %j = phi i64 [ %mark, %test ], [ %j_next, %put ]
+  %left = icmp slt i64 %j, %kept
+  br i1 %left, label %put, label %end
+put:
+  %at = getelementptr inbounds [2 x i64], ptr %entries, i64 %j
+  %at_place = load i64, ptr %at, align 8
+  %nth_j = sub i64 %j, %mark
+  %was_at = getelementptr inbounds {t}, ptr %values, i64 %nth_j
+  %was = load {t}, ptr %was_at, align {width}
+  %target = getelementptr inbounds i8, ptr %base, i64 %at_place
+  store {t} %was, ptr %target, align {width}
+  %j_next = add i64 %j, 1
+  br label %back
+end:
+  call void @free(ptr %values)
+  store i64 %kept, ptr %length_at, align 8
+  br label %done
+done:
+  ret i1 true
+lacking:
+  ret i1 false
+}}"""

@@ -1,0 +1,192 @@
+"""Computes and loads things once.
+
+A statement that computes what another one before it computed is that one's value; so is a load of an
+element that was loaded, or stored, before and that nothing can have written since. Results of one
+branch, and carried values of one loop, that are the same are one.
+
+What may have been written is decided conservatively: a store or accumulation to a memory kills what is
+known of it, except of elements whose index is another for certain; a loop kills, before its first trip,
+what any trip may write. Iterations of a parallel loop are independent: what another one writes, this
+one does not read.
+
+Not its job: moving anything (`loop_invariant_code_motion`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TypeVar
+
+from dsim.ir.nodes import (
+    Accumulate,
+    Atom,
+    Block,
+    For,
+    If,
+    Kernel,
+    Let,
+    Load,
+    Memory,
+    MemoryKey,
+    RollBack,
+    Statement,
+    Store,
+    Var,
+    While,
+)
+from dsim.ir.walk import with_blocks
+from dsim.passes.algebraic_simplification import Definitions
+from dsim.passes.elements import Place, anywhere, apart, place
+from dsim.passes.renaming import Renaming, carrying, pick
+from dsim.passes.touched_elements import Touches
+
+_Key = tuple[str, ...]
+_Loop = TypeVar("_Loop", For, While)
+_COMMUTE = ("add", "mul", "eq", "ne", "band", "bor", "bxor")
+
+
+def eliminate_common_subexpressions(kernel: Kernel) -> Kernel:
+    """`kernel` with equal statements done once."""
+    reuser = _Reuser(Renaming())
+    body = reuser.block(kernel.body)
+    while reuser.late:  # something used earlier turned out to be something else
+        reuser = _Reuser(reuser.names)
+        body = reuser.block(body)
+    return replace(kernel, body=body)
+
+
+class _Reuser:
+    def __init__(self, names: Renaming) -> None:
+        self.names = names
+        self.late = False
+        self.made: Definitions = {}
+        self.touches = Touches(self.made)
+        self.values: dict[_Key, Atom] = {}
+        self.elements: dict[MemoryKey, dict[Place, Atom]] = {}
+        self.log: list[tuple[dict, object, Atom | None]] = []  # what the open scopes changed, to undo it
+
+    # what is known, and where
+
+    @contextmanager
+    def scope(self) -> Iterator[None]:
+        """What is learnt inside is forgotten after; what is killed inside lives again."""
+        mark = len(self.log)
+        yield
+        while len(self.log) > mark:
+            table, key, before = self.log.pop()
+            if before is None:
+                table.pop(key, None)
+            else:
+                table[key] = before
+
+    def learn(self, table: dict, key: object, value: Atom) -> None:
+        self.log.append((table, key, table.get(key)))
+        table[key] = value
+
+    def kill(self, key: MemoryKey, at: Place) -> None:
+        known = self.elements.get(key, {})
+        for p in [p for p in known if not apart(p, at)]:
+            self.log.append((known, p, known.pop(p)))
+
+    def kill_written(self, s: Statement) -> None:
+        if not any(self.elements.values()):
+            return
+        for key, places in self.touches.of(s).writes().items():
+            for p in places:
+                self.kill(key, p)
+
+    def element(self, memory: Memory) -> dict[Place, Atom]:
+        return self.elements.setdefault(memory.key, {})
+
+    # statements
+
+    def block(self, block: Block) -> Block:
+        out: list[Statement] = []
+        with self.scope():
+            for s in block.statements:
+                self.statement(s, out)
+            yields = self.names.atoms(block.yields)
+        return Block(tuple(out), yields)
+
+    def statement(self, old: Statement, out: list[Statement]) -> None:
+        s = self.names.statement(old)
+        match s:
+            case Let():
+                found, table, key = self.let(s)
+            case Load():
+                table, key = self.element(s.memory), place(s.index, self.made)
+                found = table.get(key)
+            case _:
+                out.append(self.other(s, old))
+                return
+        if found is None:
+            self.learn(table, key, s.var)
+            out.append(s)
+        else:
+            self.names.put(s.var, found)
+
+    def let(self, s: Let) -> tuple[Atom | None, dict[_Key, Atom], _Key]:
+        if s.var.type.is_integer:
+            self.made[s.var.name] = s
+        args = [a.name if isinstance(a, Var) else f"{a.value!r} {a.type.name}" for a in s.args]
+        if s.op in _COMMUTE:
+            args.sort()
+        key = (s.op, s.var.type.name, *args)
+        known = None if s.op == "copy" else self.values.get(key)  # each belongs to its own assignment
+        return known, self.values, key
+
+    def other(self, s: Statement, old: Statement) -> Statement:
+        match s:
+            case Store() | Accumulate():
+                at = place(s.index, self.made)
+                self.kill(s.memory.key, at)
+                if isinstance(s, Store):
+                    self.learn(self.element(s.memory), at, s.value)
+            case RollBack():
+                self.kill(s.memory.key, anywhere(s.memory))
+            case If():
+                s = self.branch(replace(s, then=self.block(s.then), orelse=self.block(s.orelse)))
+                self.kill_written(old)
+            case For():
+                self.kill_written(old)
+                s = self.merged(s)
+                s = self.merged(replace(s, body=self.block(s.body)), late=True)
+            case While():
+                self.kill_written(old)
+                s = self.merged(s)
+                condition, body = self.block(s.condition), self.block(s.body)
+                s = self.merged(replace(s, condition=condition, body=body), late=True)
+            case _:
+                s = with_blocks(s, self.block)
+        return s
+
+    def branch(self, s: If) -> If:
+        """`s` with results that are the same in both arms given once."""
+        first: dict[tuple[Atom, Atom], Var] = {}
+        kept: list[int] = []
+        for k, (v, *arms) in enumerate(zip(s.results, s.then.yields, s.orelse.yields, strict=True)):
+            same = first.setdefault((arms[0], arms[1]), v)
+            if same is v:
+                kept.append(k)
+            else:
+                self.names.put(v, same)
+        then, orelse = (Block(b.statements, pick(b.yields, kept)) for b in (s.then, s.orelse))
+        return replace(s, then=then, orelse=orelse, results=pick(s.results, kept))
+
+    def merged(self, s: _Loop, late: bool = False) -> _Loop:
+        """`s` with carried values that start and go on the same carried once."""
+        first: dict[tuple[Atom, Atom], int] = {}
+        kept: list[int] = []
+        for k, start in enumerate(s.init):
+            same = first.setdefault((start, self.names.atom(s.body.yields[k])), k)
+            if same == k:
+                kept.append(k)
+                continue
+            if isinstance(s, For) and s.goes_on == s.carried[k]:
+                s = replace(s, goes_on=s.carried[same])
+            self.names.put(s.carried[k], s.carried[same])
+            self.names.put(s.results[k], s.results[same])
+            self.late |= late
+        return s if len(kept) == len(s.init) else carrying(s, kept)

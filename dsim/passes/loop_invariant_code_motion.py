@@ -1,0 +1,111 @@
+"""Moves out of inner loops what is the same in every trip.
+
+Operations never trap, so they may run where the loop makes no trip; a load may only if its element
+exists for certain, or if the loop makes a trip for certain, and only out of loops that do not write its
+memory. Nothing leaves a top-level loop: these are the parallel ones, and what stays inside is computed
+by each thread for itself and needs no reduction in the adjoint. Of what a branch holds, only cheap
+integer operations (indices, mostly) leave with the loop around the branch.
+
+A `copy` belongs to its assignment and stays. Not its job: accumulations (`reduction_promotion`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from dsim.analysis.intervals import Intervals, runs
+from dsim.ir.nodes import Block, Const, For, If, Kernel, Let, Load, Statement, Var, While
+from dsim.ir.walk import binds, operands, parameters, with_blocks
+from dsim.passes.touched_elements import Touches
+
+_CHEAP = ("add", "sub", "mul", "neg", "cast", "min", "max", "lt", "le", "gt", "ge", "eq", "ne")
+
+
+def move_loop_invariants(kernel: Kernel) -> Kernel:
+    """`kernel` with what does not change in an inner loop done before it; itself when nothing moves."""
+    hoister = _Hoister()
+    statements: list[Statement] = []
+    for s in kernel.body.statements:
+        hoister.statement(s, None, True, statements)
+    if not hoister.moved:
+        return kernel
+    return replace(kernel, body=Block(tuple(statements), kernel.body.yields))
+
+
+class _Loop:
+    """An open loop: `depth` counts from 0 at the top level; `before` gathers what leaves it."""
+
+    def __init__(self, depth: int, statement: For | While, runs: bool) -> None:
+        self.depth = depth
+        self.statement = statement
+        self.runs = runs  # at least one trip for certain
+        self.before: list[Let | Load] = []
+
+
+class _Hoister:
+    def __init__(self) -> None:
+        self.touches = Touches({})
+        self.depth: dict[str, int] = {}  # in how many loops a variable was bound; parameters in none
+        self.intervals = Intervals()
+        self.moved = False
+
+    def statement(self, s: Statement, loop: _Loop | None, direct: bool, out: list[Statement]) -> None:
+        """Appends `s`, or lets it leave `loop`; `direct` when no branch is between the two."""
+        match s:
+            case Let():
+                self.intervals.note(s)
+                self.value(s, loop, direct, out)
+            case Load():
+                self.value(s, loop, direct, out)
+            case For():
+                self.intervals.enter(s)
+                self.loop(s, loop, direct, out)
+            case While():
+                self.loop(s, loop, direct, out)
+            case If():
+                then = self.block(s.then, loop, False)
+                self.bind(s.results, loop)
+                out.append(replace(s, then=then, orelse=self.block(s.orelse, loop, False)))
+            case _:
+                self.bind(binds(s), loop)
+                out.append(s)
+
+    def block(self, block: Block, loop: _Loop | None, direct: bool) -> Block:
+        out: list[Statement] = []
+        for s in block.statements:
+            self.statement(s, loop, direct, out)
+        return Block(tuple(out), block.yields)
+
+    def bind(self, variables: tuple[Var, ...], loop: _Loop | None) -> None:
+        for v in variables:
+            self.depth[v.name] = 0 if loop is None else loop.depth + 1
+
+    def value(self, s: Let | Load, loop: _Loop | None, direct: bool, out: list[Statement]) -> None:
+        if loop is not None and loop.depth > 0 and self.may_leave(s, loop, direct):
+            self.moved = True
+            self.depth[s.var.name] = loop.depth
+            loop.before.append(s)
+        else:
+            self.bind((s.var,), loop)
+            out.append(s)
+
+    def may_leave(self, s: Let | Load, loop: _Loop, direct: bool) -> bool:
+        if any(not isinstance(a, Const) and self.depth.get(a.name, 0) > loop.depth for a in operands(s)):
+            return False
+        if isinstance(s, Let):
+            return s.op != "copy" and (
+                direct or (s.op in _CHEAP and not s.args[0].type.is_float and not s.var.type.is_float)
+            )
+        inside, key = self.touches.of(loop.statement), s.memory.key
+        if key in inside.stored or key in inside.added or key in inside.made:
+            return False
+        return self.intervals.inside(s.memory, s.index) or (direct and loop.runs)
+
+    def loop(self, s: For | While, outer: _Loop | None, direct: bool, out: list[Statement]) -> None:
+        inner = _Loop(0 if outer is None else outer.depth + 1, s, runs(s))
+        self.bind(parameters(s), inner)
+        done = with_blocks(s, lambda b: self.block(b, inner, True))
+        for early in inner.before:  # which may leave the next loop too
+            self.statement(early, outer, direct, out)
+        self.bind(s.results, outer)
+        out.append(done)

@@ -1,0 +1,241 @@
+"""Sums that inner loops add to one element are carried, and added to the element once, after the loop.
+
+``for j: x_bar[i] += g`` becomes ``for j: s = s + g`` and one ``x_bar[i] += s``: no memory and no atomic in
+the inner loop. Only the order in which a sum is rounded changes; a kernel that is `exact` is left alone.
+It happens where the element is the same in every trip and every other touch of its memory in the loop is
+an addition too, or certainly of another element. Several additions to the element share one sum.
+
+After the loop the element is touched once even if no trip did: so either it exists for certain, or the
+addition is made only if one of those in the loop was.
+
+Top-level loops stay as they are: how their iterations add up is the backend's business.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from dsim.analysis.intervals import Intervals
+from dsim.ir.build import FALSE, TRUE, Builder, Names, const
+from dsim.ir.nodes import (
+    Accumulate,
+    Atom,
+    Block,
+    Const,
+    For,
+    If,
+    Kernel,
+    Let,
+    MemoryKey,
+    Statement,
+    Var,
+    While,
+)
+from dsim.ir.types import ScalarType, u1
+from dsim.ir.walk import binds, bound_names, parameters, with_blocks
+from dsim.passes.algebraic_simplification import Definitions
+from dsim.passes.elements import Place, apart, place
+from dsim.passes.touched_elements import Touches
+
+_Element = tuple[MemoryKey, Place]
+
+
+def promote_reductions(kernel: Kernel) -> Kernel:
+    """`kernel` with sums carried by inner loops instead of added to memory in every trip.
+
+    It is `kernel` itself when there is no such sum.
+    """
+    if kernel.exact:
+        return kernel
+    maker = _Registers(kernel)
+    statements = maker.statements(kernel.body.statements, 0)
+    return replace(kernel, body=Block(statements, kernel.body.yields)) if maker.changed else kernel
+
+
+@dataclass(frozen=True, slots=True)
+class _Sum:
+    """What was added to one element so far, in the block being written.
+
+    `first` is one of the additions: its index and origin serve the one after the loop. `some` is the
+    truth value "something was added"; it stays False while `sure`, when nobody asks.
+    """
+
+    first: Accumulate
+    sure: bool
+    total: Atom
+    some: Atom
+
+
+_Sums = dict[_Element, _Sum]
+
+
+class _Registers:
+    def __init__(self, kernel: Kernel) -> None:
+        self.builder = Builder(Names(bound_names(kernel)))
+        self.made: Definitions = {}
+        self.touches = Touches(self.made)
+        self.intervals = Intervals()
+        self.changed = False
+        self.depth: dict[str, int] = {}  # in how many loops a variable was bound; parameters in none
+
+    def statements(self, given: Iterable[Statement], depth: int) -> tuple[Statement, ...]:
+        with self.builder.block() as out:
+            for s in given:
+                self.statement(s, depth)
+        return tuple(out)
+
+    def block(self, b: Block, depth: int) -> Block:
+        return Block(self.statements(b.statements, depth), b.yields)
+
+    def statement(self, s: Statement, depth: int) -> None:
+        for v in binds(s):
+            self.depth[v.name] = depth
+        match s:
+            case Let():
+                self.made[s.var.name] = s
+                self.intervals.note(s)
+            case For() | While():
+                self.loop(s, depth)
+                return
+            case If():
+                s = with_blocks(s, lambda b: self.block(b, depth))
+        self.builder.add(s)
+
+    def loop(self, s: For | While, depth: int) -> None:
+        if isinstance(s, For):
+            self.intervals.enter(s)
+        for v in parameters(s):
+            self.depth[v.name] = depth + 1
+        body = self.block(s.body, depth + 1)
+        sums: _Sums = {}
+        if depth > 0:
+            self.find(body.statements, s, depth, sums)
+        if sums:
+            self.changed = True
+            self.carry(replace(s, body=body), sums, depth)
+        else:
+            self.builder.add(replace(s, body=body))
+
+    # which elements
+
+    def find(self, body: Iterable[Statement], loop: For | While, depth: int, sums: _Sums) -> None:
+        """Notes in `sums` the additions of a loop's `body`, inner loops' excepted, that may be gathered."""
+        for s in body:
+            match s:
+                case Accumulate():
+                    element = self.element(s)
+                    if element not in sums and self.gathers(s, element, loop, depth):
+                        sure = self.intervals.inside(s.memory, s.index)
+                        sums[element] = _Sum(s, sure, const(0, s.memory.type), FALSE)
+                case If():
+                    self.find(s.then.statements, loop, depth, sums)
+                    self.find(s.orelse.statements, loop, depth, sums)
+
+    def element(self, s: Accumulate) -> _Element:
+        return s.memory.key, place(s.index, self.made)
+
+    def gathers(self, s: Accumulate, element: _Element, loop: For | While, depth: int) -> bool:
+        if s.op != "add" or s.old is not None:
+            return False
+        if any(not isinstance(a, Const) and self.depth.get(a.name, 0) > depth for a in s.index):
+            return False
+        inside = self.touches.of(loop)
+        if s.memory.key in inside.made:
+            return False
+        key, at = element
+        others = inside.read.get(key, set()) | inside.stored.get(key, set())
+        return all(apart(at, other) for other in others)
+
+    # the loop with the sums
+
+    def carry(self, s: For | While, sums: _Sums, depth: int) -> None:
+        """Appends `s` with `sums` carried, then the additions of their totals."""
+        totals = {e: self.builder.fresh(_name(x), x.total.type) for e, x in sums.items()}
+        flags = {e: self.builder.fresh(_name(x, "made"), u1) for e, x in sums.items() if not x.sure}
+        inside = {e: replace(x, total=totals[e], some=flags.get(e, FALSE)) for e, x in sums.items()}
+        body, after = self.gathered(s.body, inside)
+        carried = (*s.carried, *totals.values(), *flags.values())
+        init = (*s.init, *(x.total for x in sums.values()), *(FALSE for _ in flags))
+        yields = (*body.yields, *(after[e].total for e in totals), *(after[e].some for e in flags))
+        results = tuple(self.bound(v.name, v.type, depth) for v in carried[len(s.carried) :])
+        self.builder.add(
+            replace(
+                s,
+                body=Block(body.statements, yields),
+                carried=carried,
+                init=init,
+                results=(*s.results, *results),
+            )
+        )
+        for e, total in zip(totals, results, strict=False):
+            self.add_total(replace(after[e], total=total, some=self.made_any(s, e, after[e], flags, results)))
+
+    def bound(self, hint: str, type: ScalarType, depth: int) -> Var:
+        v = self.builder.fresh(hint, type)
+        self.depth[v.name] = depth
+        return v
+
+    def made_any(
+        self, s: For | While, e: _Element, after: _Sum, flags: dict[_Element, Var], results: tuple[Var, ...]
+    ) -> Atom:
+        """Whether the loop added anything to `e`."""
+        if after.sure:
+            return TRUE
+        if after.some == TRUE and isinstance(s, For) and s.goes_on is None:  # every trip did
+            ends = (s.start, s.stop) if s.step > 0 else (s.stop, s.start)
+            return self.builder.let("lt", *ends)
+        return results[len(results) - len(flags) + list(flags).index(e)]
+
+    def add_total(self, x: _Sum) -> None:
+        s = replace(x.first, value=x.total)
+        if x.some == TRUE:
+            self.builder.add(s)
+        else:
+            self.builder.add(If(x.some, Block((s,)), Block(()), origin=s.origin))
+
+    def gathered(self, block: Block, sums: _Sums) -> tuple[Block, _Sums]:
+        """`block` with its additions to elements of `sums` made to the sums; those at its end."""
+        sums = dict(sums)
+        with self.builder.block() as out:
+            for s in block.statements:
+                element = self.element(s) if isinstance(s, Accumulate) else None
+                if isinstance(s, Accumulate) and element in sums:
+                    self.add(s, sums, element)
+                elif isinstance(s, If):
+                    self.builder.add(self.branch(s, sums))
+                else:
+                    self.builder.add(s)
+        return Block(tuple(out), block.yields), sums
+
+    def add(self, s: Accumulate, sums: _Sums, e: _Element) -> None:
+        with self.builder.at(s.origin):
+            total = self.builder.let("add", sums[e].total, s.value, hint=_name(sums[e]))
+        sums[e] = replace(sums[e], total=total, some=TRUE)
+
+    def branch(self, s: If, sums: _Sums) -> If:
+        """`s` with the sums of its arms as results, where they differ; `sums` becomes what holds after."""
+        then, yes = self.gathered(s.then, sums)
+        orelse, no = self.gathered(s.orelse, sums)
+        results, ys, ns = list(s.results), list(then.yields), list(orelse.yields)
+
+        def either(hint: str, a: Atom, b: Atom) -> Atom:
+            if a == b or (a, b) == (TRUE, FALSE):
+                return a if a == b else s.cond
+            results.append(self.builder.fresh(hint, a.type))
+            ys.append(a)
+            ns.append(b)
+            return results[-1]
+
+        for e, x in list(sums.items()):
+            total = either(_name(x), yes[e].total, no[e].total)
+            some = x.some if x.sure else either(_name(x, "made"), yes[e].some, no[e].some)
+            sums[e] = replace(x, total=total, some=some)
+        if len(results) == len(s.results):
+            return s
+        then, orelse = Block(then.statements, tuple(ys)), Block(orelse.statements, tuple(ns))
+        return replace(s, then=then, orelse=orelse, results=tuple(results))
+
+
+def _name(x: _Sum, what: str = "sum") -> str:
+    return "_".join((x.first.memory.name, *x.first.memory.derivative, what))

@@ -1,0 +1,264 @@
+"""Snapshots that an adjoint keeps of large buffers become an undo log of the writes.
+
+An adjoint keeps a snapshot of a buffer before each branch and loop that changes it, and before each trip, and
+restores it on the way back. Where a buffer is large and few of its elements are written, it is cheaper to log
+each write: a snapshot becomes a mark in the buffer's undo log, and to restore it is to roll back to that
+mark. Every write is logged, so a mark stands for the whole buffer. Snapshots must be restored last in, first
+out, which an `Alloc` that is `kept` says of itself.
+
+It is done only to kernels that run, like `checkpoint_segments`: an adjoint that is differentiated again keeps
+its snapshots.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from math import prod
+
+from dsim.ir.build import Builder, Names
+from dsim.ir.nodes import (
+    Accumulate,
+    Alloc,
+    Append,
+    Atom,
+    Block,
+    Const,
+    For,
+    Kernel,
+    Load,
+    LogMark,
+    Memory,
+    MemoryKey,
+    RollBack,
+    Statement,
+    Store,
+    UndoLog,
+    Var,
+)
+from dsim.ir.types import i64
+from dsim.ir.walk import blocks, bound_names, fields_of, memory_of, statements, with_blocks
+from dsim.passes.dead_code_elimination import eliminate_dead_code
+
+_LARGE = 64  # entries
+_FEW = 4  # of so many entries one statement may write, or copies are cheaper
+
+
+def snapshots_to_undo_log(kernel: Kernel) -> Kernel:
+    """`kernel` with undo logs instead of copies of large buffers; itself when there are none.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Simple; not to be derived from any more.
+    """
+    if not any(isinstance(s, Alloc) and s.kept for s in statements(kernel.body)):
+        return kernel
+    copies = _Copies(kernel)
+    if not copies.of:
+        return kernel
+    return eliminate_dead_code(replace(kernel, body=_Logger(kernel, copies).block(kernel.body)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Copy:
+    """A statement that copies all elements of one memory to another."""
+
+    source: Memory
+    source_at: tuple[Atom, ...]
+    target: Memory
+    target_at: tuple[Atom, ...]
+
+
+def _copied(s: Statement, around: tuple[For, ...] = ()) -> tuple[_Copy, ...]:
+    """What `s` copies, and nothing else: loops over all axes around loads and stores of what they load."""
+    if not isinstance(s, For) or s.carried or s.step != 1 or s.start != Const(0, s.index.type):
+        return ()
+    around, body = (*around, s), s.body.statements
+    if len(body) == 1:
+        return _copied(body[0], around)
+    axes = tuple(f.index for f in around)
+    lengths = tuple(f.stop.value if isinstance(f.stop, Const) else None for f in around)
+    loads: dict[Atom, Load] = {}
+    found: list[_Copy] = []
+    for inner in body:
+        if not isinstance(inner, Load | Store) or inner.index[-len(axes) :] != axes:
+            return ()
+        if None in lengths or inner.memory.shape[-len(axes) :] != lengths:
+            return ()
+        at = inner.index[: -len(axes)]
+        if isinstance(inner, Load):
+            loads[inner.var] = inner
+        elif inner.value in loads:
+            source = loads[inner.value]
+            found.append(_Copy(source.memory, source.index[: -len(axes)], inner.memory, at))
+        else:
+            return ()
+    return tuple(found)
+
+
+class _Copies:
+    """The copies that become marks, and the buffers that they are of.
+
+    Attributes
+    ----------
+    of : dict of MemoryKey to Memory
+        By copy, the buffer.
+    """
+
+    def __init__(self, kernel: Kernel) -> None:
+        self.kept = {s.memory.key: s for s in statements(kernel.body) if isinstance(s, Alloc) and s.kept}
+        self.of: dict[MemoryKey, Memory] = {}
+        self._saved: dict[MemoryKey, int] = {}
+        self._writes: dict[MemoryKey, int] = {}  # how many statements in inner blocks write each
+        self._together: list[set[MemoryKey]] = []  # the memories that each loop copies from and to
+        self._refused: set[MemoryKey] = set()
+        buffers = self._buffers(kernel)
+        self._scan(kernel.body)
+        self._choose(buffers)
+
+    def _choose(self, buffers: set[MemoryKey]) -> None:
+        """Leaves out copies that cannot become marks, and those that one loop makes together with them."""
+        for key, memory in list(self.of.items()):
+            many = self._writes.get(memory.key, 0) * _FEW > prod(n or 0 for n in memory.shape)
+            if many or key in self._refused or self._saved.get(key) != 1 or memory.key not in buffers:
+                del self.of[key]
+        while True:
+            kept = [found & self.kept.keys() for found in self._together]
+            parted = {key for keys in kept if not keys <= self.of.keys() for key in keys & self.of.keys()}
+            if not parted:
+                return
+            for key in parted:
+                del self.of[key]
+
+    def _buffers(self, kernel: Kernel) -> set[MemoryKey]:
+        """Large buffers; not those beside parallel loops over fields, which an undo log puts in series."""
+        top = kernel.body.statements
+        shared = any(isinstance(s, For) and s.parallel and fields_of(s.body) for s in top)
+        return {
+            s.memory.key
+            for s in statements(kernel.body)
+            if isinstance(s, Alloc) and _large(s.memory) and not (shared and any(s is t for t in top))
+        }
+
+    def _scan(self, block: Block) -> None:
+        made = {s.memory.key for s in block.statements if isinstance(s, Alloc)}
+        for s in block.statements:
+            copies = _copied(s)
+            if copies and all(self._is_kept(c) for c in copies):
+                for c in copies:
+                    self._note(c, block)
+                self._together.append({c.source.key for c in copies} | {c.target.key for c in copies})
+                continue
+            memory = memory_of(s)
+            if memory is not None and memory.key in self.kept and not isinstance(s, Alloc):
+                self._refused.add(memory.key)
+            if isinstance(s, Store | Accumulate) and s.memory.key not in made:
+                self._writes[s.memory.key] = self._writes.get(s.memory.key, 0) + 1
+            for inner in blocks(s):
+                self._scan(inner)
+
+    def _is_kept(self, c: _Copy) -> bool:
+        """Whether it is one from a buffer, or back to it."""
+        return (c.target.key in self.kept) != (c.source.key in self.kept)
+
+    def _note(self, c: _Copy, block: Block) -> None:
+        saves = c.target.key in self.kept
+        kept, memory, at = (c.target, c.source, c.source_at) if saves else (c.source, c.target, c.target_at)
+        if at or self.of.setdefault(kept.key, memory) != memory:
+            self._refused.add(kept.key)
+        if saves:
+            self._saved[kept.key] = self._saved.get(kept.key, 0) + 1
+            made = self.kept[kept.key]
+            if not made.trips and not any(s is made for s in block.statements):
+                self._refused.add(kept.key)
+
+
+def _large(m: Memory) -> bool:
+    return m.private and None not in m.shape and prod(n or 0 for n in m.shape) >= _LARGE
+
+
+class _Logger:
+    def __init__(self, kernel: Kernel, copies: _Copies) -> None:
+        self.b = Builder(Names(bound_names(kernel)))
+        self.of = copies.of
+        self.kept = copies.kept
+        self.logs = {
+            m.key: Memory(self.b.names.fresh(f"{m.name}_log"), m.type, (None,), private=True)
+            for m in dict.fromkeys(self.of.values())
+        }
+        self.unmarked: set[MemoryKey] = set()  # buffers of which there is no mark so far
+        self.marks: dict[MemoryKey, Var | Memory] = {}  # by copy: the mark, or where those of all trips are
+
+    def block(self, block: Block) -> Block:
+        made = {s.memory.key for s in block.statements if isinstance(s, Alloc)} & self.logs.keys()
+        self.unmarked |= made  # until the first statement that takes a mark, nobody goes back
+        with self.b.block() as out:
+            for s in block.statements:
+                if self.unmarked:
+                    self.unmarked -= {self.of[key].key for key in self.saved_in(s)}
+                with self.b.at(s.origin):
+                    self.statement(s)
+        self.unmarked -= made
+        return Block(tuple(out), block.yields)
+
+    def saved_in(self, s: Statement) -> set[MemoryKey]:
+        """The copies that `s` makes."""
+        written = (i.memory.key for i in statements(Block((s,))) if isinstance(i, Store))
+        return {key for key in written if key in self.of}
+
+    def statement(self, s: Statement) -> None:
+        copies = _copied(s)
+        if copies and all(c.target.key in self.of or c.source.key in self.of for c in copies):
+            for c in copies:
+                if c.target.key in self.of:
+                    self.save(c.target, c.target_at)
+                else:
+                    self.restore(c.source, c.source_at)
+        elif isinstance(s, Alloc):
+            self.alloc(s)
+        elif isinstance(s, Store | Accumulate) and s.memory.key in self.logs.keys() - self.unmarked:
+            self.b.add(Append(self.logs[s.memory.key], s.memory, s.index, s.origin))
+            self.b.add(s)
+        else:
+            self.b.add(_in_order(with_blocks(s, self.block), self.logs.values()))
+
+    def alloc(self, s: Alloc) -> None:
+        key = s.memory.key
+        if key not in self.of:
+            self.b.add(s)
+        elif s.trips:
+            area = Memory(self.b.names.fresh(f"{s.memory.name}_mark"), i64, (None,), private=True)
+            self.marks[key] = area
+            self.b.add(Alloc(area, s.shape[:1], s.origin, trips=True))
+        if key in self.logs:
+            self.b.add(UndoLog(self.logs[key], s.memory, s.origin))
+
+    def save(self, kept: Memory, at: tuple[Atom, ...]) -> None:
+        mark = self.b.fresh(f"{kept.name}_mark", i64)
+        self.b.add(LogMark(mark, self.logs[self.of[kept.key].key], self.b.origin))
+        if self.kept[kept.key].trips:
+            area = self.marks[kept.key]
+            assert isinstance(area, Memory)
+            self.b.add(Store(area, at, mark, self.b.origin))
+        else:
+            self.marks[kept.key] = mark
+
+    def restore(self, kept: Memory, at: tuple[Atom, ...]) -> None:
+        mark, memory = self.marks[kept.key], self.of[kept.key]
+        if isinstance(mark, Memory):
+            loaded = self.b.fresh(mark.name, i64)
+            self.b.add(Load(loaded, mark, at, self.b.origin))
+            mark = loaded
+        self.b.add(RollBack(self.logs[memory.key], memory, mark, self.b.origin))
+
+
+def _in_order(s: Statement, logs: Iterable[Memory]) -> Statement:
+    """`s`; when it is a loop that logs in one of `undo_logs` from outside, it is not parallel."""
+    if not isinstance(s, For) or not s.parallel:
+        return s
+    inside = list(statements(s.body))
+    own = {i.log for i in inside if isinstance(i, UndoLog)}
+    if any(isinstance(i, Append) and i.log in logs and i.log not in own for i in inside):
+        return replace(s, parallel=False)
+    return s

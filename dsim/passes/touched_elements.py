@@ -1,0 +1,123 @@
+"""Which elements of which memories the statements inside a branch or loop touch, all trips together."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+
+from dsim.ir.nodes import (
+    Accumulate,
+    Alloc,
+    Append,
+    Assert,
+    Block,
+    Compact,
+    For,
+    Kernel,
+    Let,
+    Load,
+    LogMark,
+    MemoryKey,
+    Print,
+    Probe,
+    RollBack,
+    Statement,
+    Store,
+    UndoLog,
+    While,
+)
+from dsim.ir.walk import blocks
+from dsim.passes.algebraic_simplification import Definitions
+from dsim.passes.elements import Place, anywhere, place
+
+Places = defaultdict[MemoryKey, set[Place]]
+
+
+def _none() -> Places:
+    return defaultdict(set)
+
+
+@dataclass
+class Touched:
+    """The places read; those only added to, where nobody sees the value before; those written otherwise.
+
+    A place may name variables that are bound inside. `made` are the private memories made inside.
+    """
+
+    read: Places = field(default_factory=_none)
+    added: Places = field(default_factory=_none)
+    stored: Places = field(default_factory=_none)
+    made: set[MemoryKey] = field(default_factory=set)
+
+    def writes(self) -> dict[MemoryKey, set[Place]]:
+        """Everything written."""
+        keys = self.added.keys() | self.stored.keys()
+        return {key: self.added.get(key, set()) | self.stored.get(key, set()) for key in keys}
+
+    def include(self, other: Touched) -> None:
+        """Adds what `other` has."""
+        for mine, others in ((self.read, other.read), (self.added, other.added), (self.stored, other.stored)):
+            for key, places in others.items():
+                mine[key] |= places
+        self.made |= other.made
+
+    def note(self, s: Load | Store | Accumulate, at: Place) -> None:
+        """Adds one access."""
+        if isinstance(s, Load):
+            self.read[s.memory.key].add(at)
+        elif isinstance(s, Accumulate) and s.op == "add" and s.old is None:
+            self.added[s.memory.key].add(at)
+        else:
+            self.stored[s.memory.key].add(at)
+
+
+class Touches:
+    """What statements that hold blocks touch; worked out when it is asked for, and once."""
+
+    def __init__(self, made: Definitions) -> None:
+        self.made = made
+        self.known: dict[int, tuple[Statement, Touched]] = {}  # by `id`; the statement is kept alive
+
+    def of(self, s: Statement) -> Touched:
+        """What the blocks of `s` touch."""
+        if id(s) not in self.known:
+            found = Touched()
+            for b in blocks(s):
+                self._scan(b, found)
+            self.known[id(s)] = s, found
+        return self.known[id(s)][1]
+
+    def _scan(self, block: Block, into: Touched) -> None:
+        for s in block.statements:
+            match s:
+                case Let():
+                    if s.var.type.is_integer:
+                        self.made[s.var.name] = s
+                case Load() | Store() | Accumulate():
+                    into.note(s, place(s.index, self.made))
+                case Alloc():
+                    into.made.add(s.memory.key)
+                case Append():
+                    into.read[s.memory.key].add(place(s.index, self.made))
+                case RollBack():
+                    into.stored[s.memory.key].add(anywhere(s.memory))
+                case Print() | Assert() | Probe() | UndoLog() | LogMark() | Compact():
+                    pass
+                case _:
+                    into.include(self.of(s))
+
+
+def has_inner_loops(kernel: Kernel) -> bool:
+    """Whether a loop stands in another one."""
+    return any(_has_loops(s, isinstance(s, For | While)) for s in kernel.body.statements)
+
+
+def _has_loops(s: Statement, inside: bool) -> bool:
+    for b in blocks(s):
+        for inner in b.statements:
+            if isinstance(inner, Let | Load | Store | Accumulate):
+                continue
+            loop = isinstance(inner, For | While)
+            if (loop and inside) or _has_loops(inner, inside or loop):
+                return True
+    return False
