@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from dsim.api.functions import Function, builtin, cast, of_table
+from dsim.api.functions import Function, builtin, cast, digamma, of_table
 
 
 def _whole(name: str) -> Function:
@@ -49,6 +49,14 @@ exp = of_table("exp")
 log = of_table("log")
 sqrt = of_table("sqrt")
 rsqrt = of_table("rsqrt")
+expm1 = of_table("expm1")
+log1p = of_table("log1p")
+cbrt = of_table("cbrt")
+erf = of_table("erf")
+erfc = of_table("erfc")
+lgamma = of_table("lgamma")
+polygamma = of_table("polygamma")
+hypot = of_table("hypot")
 pow = of_table("pow", np.power)
 floor = _whole("floor")
 ceil = _whole("ceil")
@@ -59,6 +67,7 @@ min = of_table("min", _reduced(lambda a, b: np.where(a < b, a, b)[()]))
 select = of_table("select", _select)
 
 __all__ = [
-    "abs", "acos", "asin", "atan", "atan2", "ceil", "cos", "cosh", "exp", "floor", "log", "max", "min", "pow",
-    "round", "rsqrt", "select", "sin", "sinh", "sqrt", "tan", "tanh",
+    "abs", "acos", "asin", "atan", "atan2", "cbrt", "ceil", "cos", "cosh", "digamma", "erf", "erfc", "exp",
+    "expm1", "floor", "hypot", "lgamma", "log", "log1p", "max", "min", "polygamma", "pow", "round", "rsqrt",
+    "select", "sin", "sinh", "sqrt", "tan", "tanh",
 ]  # fmt: skip

@@ -7,6 +7,7 @@ Outside they take numbers, NumPy arrays and host vectors. Those that are primiti
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections.abc import Callable, Iterator
@@ -94,7 +95,11 @@ log2 = _entrywise("log2", np.log2, "The logarithm of `x` to base 2.")
 log10 = _entrywise("log10", np.log10, "The logarithm of `x` to base 10.")
 exp2 = _entrywise("exp2", np.exp2, "2 to the power `x`.")
 inversesqrt = _entrywise("inversesqrt", lambda x: 1.0 / np.sqrt(x), "One over the square root of `x`.")
-hypot = _entrywise("hypot", np.hypot, "The length of the vector (x, y).")
+digamma = _entrywise(
+    "digamma",
+    functools.partial(arithmetic.polygamma, 0),
+    "The derivative of the logarithm of the gamma function.",
+)
 clamp = _entrywise("clamp", np.clip, "`x` held between `low` and `high`.")
 mix = _entrywise("mix", lambda x, y, a: x * (1.0 - a) + y * a, "From `x` to `y` as `a` goes from 0 to 1.")
 zero = _entrywise("zero", np.zeros_like, "A value like `x`, with 0 for every number.")

@@ -7,6 +7,11 @@ its amount, a float becomes the nearest integer that its type has (NaN becomes 0
 
 from __future__ import annotations
 
+import ctypes
+import math
+from collections.abc import Callable
+from functools import partial
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -127,3 +132,46 @@ def random_bits(launch: Number, iteration: Number, draw: Number) -> Number:
         x0 = (x0 + keys[(group + 1) % 3]) & _MASK
         x1 = (x1 + keys[(group + 2) % 3] + group + 1) & _MASK
     return np.uint32(x0)
+
+
+def erf(x: Number) -> Number:
+    """The error function, computed in double precision."""
+    return _in_doubles(math.erf, x)
+
+
+def erfc(x: Number) -> Number:
+    """One minus the error function, without cancellation."""
+    return _in_doubles(math.erfc, x)
+
+
+def lgamma(x: Number) -> Number:
+    """The logarithm of the absolute value of the gamma function; infinite at its poles."""
+    return _in_doubles(_lgamma, x)
+
+
+def polygamma(order: Number, x: Number) -> Number:
+    """Derivative number `order` of the digamma function; NaN at a pole whose sides differ, but for a 0."""
+    return _in_doubles(partial(_polygamma, int(order)), x)
+
+
+def _in_doubles(function: Callable[[float], float], x: Number) -> Number:
+    """`function` of a NumPy scalar or an array of any float type, or of a Python number, in its type."""
+    if isinstance(x, np.ndarray):
+        return np.vectorize(function, otypes=[x.dtype if x.dtype.kind == "f" else np.float64])(x)
+    value = function(float(x))
+    return x.dtype.type(value) if isinstance(x, np.floating) else value
+
+
+# C's: Python's own has lost up to four digits near its zeros at 1 and 2.
+_lgamma = ctypes.CDLL(None).lgamma
+_lgamma.restype, _lgamma.argtypes = ctypes.c_double, (ctypes.c_double,)
+
+
+def _polygamma(n: int, x: float) -> float:
+    if x == 0:
+        return math.inf if n % 2 else -math.copysign(math.inf, x)
+    if x == -math.inf or (n % 2 == 0 and x < 0 and x == math.floor(x)):
+        return math.nan
+    # dear to import, and rarely asked for
+    special = import_module("scipy.special")
+    return float(special.polygamma(n, x) if n else special.digamma(x))

@@ -156,6 +156,9 @@ class _Checker:
         except TypeError as e:
             raise InvalidKernel(f"{e}, in\n{show(s)}") from e
         self.types("result", (s.var,), (result,))
+        for parameter, a in zip(row.parameters, s.args, strict=True):
+            if parameter == "n":
+                self.demand(isinstance(a, Const) and a.value >= 0, f"{s.op} of an order {atom(a)}")
         if s.op == "bit_cast":
             self.demand(s.args[0].type.bits == s.var.type.bits, "bit_cast between different widths")
 

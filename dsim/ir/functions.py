@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
-from dsim.ir.kinks import HALF, POINT, WHOLE, ZERO_TO_ZERO, Kink
+from dsim.ir.gamma import polygamma
+from dsim.ir.kinks import HALF, ORIGIN, POINT, WHOLE, ZERO_TO_ZERO, Kink
 from dsim.ir.nodes import Atom, Const
 from dsim.ir.operators import ANY, POSITIVE, ROUNDED, safe
 from dsim.ir.primitive import Formula, Intrinsic, Libm, Primitive, Spelling, Times
 from dsim.ir.term import Term, select
+from dsim.ir.types import i32
 
 _UNIT = (-0.9, 0.9)
+_SLOPE_OF_ERF = 2 / math.sqrt(math.pi)
 
 
 def _pow_base(x: Term, y: Term, z: Term, t: Term) -> Term:
@@ -27,6 +31,10 @@ def _powi_base(x: Term, n: Term, z: Term, t: Term) -> Term:
 
 def _atan2(other: Term, y: Term, x: Term, t: Term) -> Term:
     return safe(other / (x * x + y * y), t)
+
+
+def _polygamma(order: int, x: Term) -> Term:
+    return Term(x.builder, Const(order, i32)).op("polygamma", x)
 
 
 def _somewhere(args: tuple[Atom, ...]) -> bool:
@@ -146,6 +154,87 @@ FUNCTIONS: tuple[Primitive, ...] = (
         Spelling("tanh", "The hyperbolic tangent of `x`.", ("tanh",), ("tanh",)),
         "np.tanh({0})",
         lambda x, z, t: (1 - z * z) * t,
+    ),
+    _smooth(
+        Spelling("expm1", "e to the power `x`, minus 1, exact near 0.", ("expm1",), ("expm1",), ("expm1",)),
+        "np.expm1({0})",
+        lambda x, z, t: x.op("exp") * t,  # not z + 1, which cancels far below 0
+        pole=_somewhere,
+    ),
+    _smooth(
+        Spelling(
+            "log1p", "The natural logarithm of 1 + `x`, exact near 0.", ("log1p",), ("log1p",), ("log1p",)
+        ),
+        "np.log1p({0})",
+        lambda x, z, t: safe(1 / (1 + x), t),
+        _UNIT,
+        pole=_somewhere,
+    ),
+    _smooth(
+        Spelling("cbrt", "The cube root of `x`, of either sign.", ("cbrt",), ("cbrt",), ("cbrt",)),
+        "np.cbrt({0})",
+        lambda x, z, t: safe(1 / (3 * z * z), t),
+        POSITIVE,
+        pole=_somewhere,
+    ),
+    _smooth(
+        Spelling(
+            "erf",
+            "The error function, 2/√π times the integral of exp(-s²) from 0 to `x`.",
+            ("erf",),
+            special=("erf",),
+        ),
+        "erf({0})",
+        lambda x, z, t: _SLOPE_OF_ERF * (-(x * x)).op("exp") * t,
+    ),
+    _smooth(
+        Spelling("erfc", "1 - ``erf(x)``, exact where that is close to 0.", ("erfc",), special=("erfc",)),
+        "erfc({0})",
+        lambda x, z, t: -_SLOPE_OF_ERF * (-(x * x)).op("exp") * t,
+    ),
+    _smooth(
+        Spelling(
+            "lgamma",
+            "The logarithm of the absolute value of the gamma function.",
+            ("lgamma",),
+            special=("gammaln",),
+        ),
+        "lgamma({0})",
+        lambda x, z, t: safe(_polygamma(0, x), t),
+        POSITIVE,
+        cost=32,
+        pole=_somewhere,
+    ),
+    Primitive(
+        "polygamma",
+        "nT->T",
+        "F",
+        "polygamma({0}, {1})",
+        (None, lambda n, x, z, t: safe((n + 1).op("polygamma", x), t)),
+        domain=((1, 1), POSITIVE),
+        spelling=Spelling(
+            "polygamma",
+            "Derivative number `n` of ``digamma(x)``, for a constant `n`.",
+            special=("polygamma",),
+        ),
+        lowering=Formula(polygamma),
+        cost=100,
+        pole=_somewhere,
+    ),
+    Primitive(
+        "hypot",
+        "TT->T",
+        "F",
+        "np.hypot({0}, {1})",
+        (
+            lambda x, y, z, t: select(z.equals(0), 0, x / z * t),
+            lambda x, y, z, t: select(z.equals(0), 0, y / z * t),
+        ),
+        ORIGIN,
+        (POSITIVE, POSITIVE),
+        spelling=Spelling("hypot", "The length of the vector (x, y).", ("hypot",), ("hypot",)),
+        lowering=Libm("hypot"),
+        cost=16,
     ),
     Primitive(
         "atan2",

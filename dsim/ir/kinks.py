@@ -79,6 +79,14 @@ POINT = Kink(
     (0.0,),
     lambda x, z: z.equals(0),
 )
+ORIGIN = Kink(
+    "at (0, 0)",
+    "dsim takes 0",
+    "the value grows in every direction from there",
+    "start elsewhere, or smooth it: `ds.sqrt(x * x + y * y + eps)` with a small `eps`",
+    (0.0, 0.0),
+    lambda x, y, z: z.equals(0),
+)
 BORDER = Kink(
     "where both sides are equal",
     "dsim takes that of the branch that is chosen",

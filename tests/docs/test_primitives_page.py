@@ -26,12 +26,12 @@ tangent for `t`, reverse mode the adjoint of the result `z`. `mul_strong(p, t)` 
 | primitive | of arguments a, b, c | by a | by b | by c | kinks |
 |---|---|---|---|---|---|
 """
-TYPES = {"T": f64, "b": u1, "i": i32}
+TYPES = {"T": f64, "b": u1, "i": i32, "n": i32}
 
 
 def formula(times: Times, row: Primitive) -> str:
     builder = Builder(Names("abczt"))
-    args = [Var(name, TYPES[p]) for name, p in zip("abc", row.parameters, strict=False)]
+    args: list[Atom] = [Var(name, TYPES[p]) for name, p in zip("abc", row.parameters, strict=False)]
     wanted = f64 if row.signature.endswith("*") else None
     z = Var("z", row.result_type(tuple(a.type for a in args), wanted))
     terms = [builder.term(v) for v in (*args, z, Var("t", f64))]

@@ -49,6 +49,11 @@ def _sqrt0(a, b):
 
 
 @written
+def _hypot(a, b):
+    return ds.hypot(a, b)
+
+
+@written
 def _floor(a, b):
     return ds.floor(a)
 

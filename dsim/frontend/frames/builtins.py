@@ -5,7 +5,10 @@ from __future__ import annotations
 import builtins
 import math
 import operator
+import sys
 from collections.abc import Hashable
+from functools import cache
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -14,16 +17,18 @@ from dsim.ir.primitives import TABLE
 
 # What is no primitive, or not one alone.
 _MATH = {
-    **{name: name for name in ("log2", "log10", "exp2", "hypot", "radians", "degrees", "isinf", "fmod")},
+    **{name: name for name in ("log2", "log10", "exp2", "radians", "degrees", "isinf", "fmod")},
     "floor": "int_floor", "ceil": "int_ceil", "trunc": "int",
 }  # fmt: skip
 
 _NUMPY = {
     **{name: name for name in (
-        "sign", "dot", "cross", "log2", "log10", "exp2", "hypot", "radians", "degrees", "isinf", "fmod",
+        "sign", "dot", "cross", "log2", "log10", "exp2", "radians", "degrees", "isinf", "fmod",
     )},
     "clip": "clamp",
 }  # fmt: skip
+
+_SPECIAL = {"digamma": "digamma", "psi": "digamma", "exp2": "exp2"}
 
 PYTHON = {
     **{name: name for name in (
@@ -55,6 +60,15 @@ def _known() -> dict[Any, str]:
 _BY_IDENTITY = _known()
 
 
+@cache
+def _of_scipy(module: ModuleType) -> dict[Any, str]:
+    """The functions of `scipy.special`, which programs that use them have imported."""
+    found = {getattr(module, name): meaning for name, meaning in _SPECIAL.items()}
+    for spelled in (row.spelling for row in TABLE.values() if row.spelling is not None):
+        found.update({getattr(module, name): spelled.name for name in spelled.special})
+    return found
+
+
 def builtin(value: Any) -> str | None:
     """The name in the language of what `value` is; None when it is no builtin.
 
@@ -65,7 +79,9 @@ def builtin(value: Any) -> str | None:
         return name
     if isinstance(value, Hashable):
         try:
-            return _BY_IDENTITY.get(value)
+            known = _BY_IDENTITY.get(value)
+            special = sys.modules.get("scipy.special")
+            return known if known or special is None else _of_scipy(special).get(value)
         except TypeError:  # a tuple of unhashable things
             return None
     return None

@@ -13,9 +13,10 @@ from dsim.ir.build import evaluate
 from dsim.ir.nodes import Atom, Const
 from dsim.ir.primitive import Primitive
 from dsim.ir.primitives import TABLE
-from dsim.ir.types import f64, u1
+from dsim.ir.types import f64, i32, u1
 
 Function = Callable[..., Value]
+_MOST = 100  # the order of a polygamma function
 
 # The rows of the table that are functions of the dialect as they are: of floats, entry by entry.
 _SPELLED = {
@@ -27,6 +28,8 @@ STEPS = tuple(name for name, r in _SPELLED.items() if r.signature == "T->T" and 
 def _of_floats(name: str, row: Primitive) -> Function:
     if name in STEPS:
         return _step(row.name)
+    if row.signature == "nT->T":
+        return _of_order(row.name)
     return _smooth(row.name) if row.signature == "T->T" else _of_two(row.name)
 
 
@@ -42,6 +45,24 @@ def _smooth(op: str) -> Function:
 def _exactly(op: str, x: float) -> float:
     """Primitive `op` of a Python number, in double precision whatever the default is."""
     return float(evaluate(op, (Const(x, f64),), f64).value)
+
+
+def _of_order(op: str) -> Function:
+    def many(e: Emitter, order: Value, x: Value, hint: str = "t") -> Value:
+        if not isinstance(order, int) or isinstance(order, bool) or not 0 <= order <= _MOST:
+            what = f"{order}" if is_number(order) else describe(order)
+            whole = f"a whole number from 0 to {_MOST}, known when compiling"
+            e.refuse("argument", f"the order of `{op}` is {what}", help=f"it is {whole}")
+        n = Const(order, i32)
+
+        def one(e: Emitter, x: Scalar, hint: str) -> Scalar:
+            if is_number(x):
+                return float(evaluate(op, (n, Const(float(x), f64)), f64).value)  # type: ignore[arg-type]
+            return e.let(op, n, *e.floating(x), hint=hint)
+
+        return _by_entry(one)(e, x, hint=hint)
+
+    return many
 
 
 def _by_entry(one: Callable[..., Scalar]) -> Function:
@@ -182,11 +203,6 @@ def _exp2(e: Emitter, x: Value, hint: str = "t") -> Value:
     return _smooth("exp")(e, binary(e, "*", x, math.log(2.0)), hint=hint)
 
 
-def _hypot(e: Emitter, x: Scalar, y: Scalar, hint: str) -> Scalar:
-    a, b = e.floating(x, y)
-    return e.let("sqrt0", e.let("add", e.let("mul", a, a), e.let("mul", b, b)), hint=hint)
-
-
 def _clamp(e: Emitter, x: Value, low: Value, high: Value, hint: str = "t") -> Value:
     return FUNCTIONS["min"](e, high, FUNCTIONS["max"](e, low, x), hint=hint)
 
@@ -274,7 +290,7 @@ FUNCTIONS: dict[str, Function] = {
     "log10": _log_base(10.0),
     "exp2": _exp2,
     "inversesqrt": _smooth("rsqrt"),
-    "hypot": _by_entry(_hypot),
+    "digamma": lambda e, x, hint="t": _of_order("polygamma")(e, 0, x, hint=hint),
     "clamp": _clamp,
     "mix": _mix,
     "step": _by_entry(_step_at),
@@ -299,7 +315,6 @@ ARITY: dict[str, tuple[int, int | None]] = {
         (
             "mod",
             "fmod",
-            "hypot",
             "step",
             "dot",
             "cross",

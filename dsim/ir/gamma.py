@@ -1,0 +1,83 @@
+"""Derivatives of the logarithm of the gamma function, as formulas over other primitives.
+
+``polygamma(n, x)`` is the derivative number n + 1. Above 0 the recurrence moves x to where the asymptotic
+series has all digits (Abramowitz and Stegun, Handbook of Mathematical Functions, 6.4.6 and 6.4.11); at 0 and
+below reflection (6.4.7) does, with the angle reduced before it is multiplied by π. There are no branches and
+no loops, so that it becomes vectors where `log`, `sin` and `cos` do; it is computed in f64.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+
+from dsim.ir.nodes import Const
+from dsim.ir.term import Term, select
+from dsim.ir.types import f64
+
+# B₂, B₄ … B₂₀
+_BERNOULLI = [
+    Fraction(a, b)
+    for a, b in (
+        (1, 6), (-1, 30), (1, 42), (-1, 30), (5, 66), (-691, 2730), (7, 6), (-3617, 510), (43867, 798),
+        (-174611, 330),
+    )
+]  # fmt: skip
+_FAR = 10  # where the series has all digits of the first derivative; those of higher ones need more
+
+
+def polygamma(order: Term, x: Term) -> Term:
+    """Derivative number `order` of the digamma function at `x`; `order` is a constant."""
+    assert isinstance(order.atom, Const)
+    n, t, x = int(order.atom.value), x.type, x.cast(f64)
+    below = x.op("le", 0)
+    above = _above(n, select(below, 1 - x, x))
+    angle = select(x.equals(0), x, x - x.op("round")) * math.pi  # of -0 it is -0
+    turn = _cotangent(n, angle.op("cos") / angle.op("sin"))
+    reflected = (-above if n % 2 else above) - turn * math.pi ** (n + 1)
+    if n % 2 == 0:  # infinite with one sign on the left, the other on the right
+        reflected = select(x.op("lt", 0).op("band", angle.equals(0)), math.nan, reflected)
+    return select(below, reflected, above).cast(t)
+
+
+def _above(n: int, x: Term) -> Term:
+    """The same for an `x` above 0."""
+    steps = _FAR + n
+    total, w = _power(1 / x, n + 1), 1 / (x + steps)
+    for k in range(1, steps):
+        total = total + _power(1 / (x + k), n + 1)
+    square = w * w
+    terms = enumerate(_BERNOULLI, 1)
+    series = _polynomial(
+        [float(b * math.factorial(2 * k + n - 1) / math.factorial(2 * k)) for k, b in terms], square
+    )
+    if n == 0:
+        return (x + steps).op("log") - (w * 0.5 + series * square) - total
+    tail = _power(w, n) * (math.factorial(n - 1) + w * (0.5 * math.factorial(n)) + series * square)
+    result = total * math.factorial(n) + tail
+    return result if n % 2 else -result
+
+
+def _power(x: Term, n: int) -> Term:
+    result = x
+    for _ in range(n - 1):
+        result = result * x
+    return result
+
+
+def _cotangent(n: int, c: Term) -> Term:
+    """Derivative number `n` of the cotangent, by the cotangent `c`: each is ``-(1 + c²)`` times a slope."""
+    coefficients = [0, 1]  # of c⁰, c¹ …
+    for _ in range(n):
+        slope = [k * a for k, a in enumerate(coefficients)][1:]
+        coefficients = [-a - b for a, b in zip([*slope, 0, 0], [0, 0, *slope], strict=True)]
+    return _polynomial(coefficients, c)
+
+
+def _polynomial(coefficients: Sequence[float], x: Term) -> Term:
+    """By Horner's scheme; the constant coefficient stands first."""
+    result = x.constant(coefficients[-1])
+    for a in reversed(coefficients[:-1]):
+        result = result * x + a
+    return result
