@@ -5,6 +5,7 @@ import json
 import nbformat
 import pytest
 from nbformat import v4
+from PIL import Image
 
 from dsim import cli
 from dsim.tooling import demo
@@ -156,6 +157,16 @@ def test_formulas_that_cannot_be_drawn_ask_for_mathjax(folder):
     page = page_of(folder, "# Energy\n\n$E = m c^2$ and $\\begin{matrix} a \\end{matrix}$")
     assert page.count('role="img"') == 1
     assert "mathjax" in page.lower()
+
+
+def test_pictures_beside_the_notebook_are_in_the_page(folder):
+    (folder / "deep").mkdir()
+    Image.new("RGB", (2, 2)).save(folder / "deep" / "dot.png")
+    write(folder / "deep" / "shown.ipynb", "# Title\n\n![a dot](dot.png) ![none](none.png)")
+    assert cli.main(["run", "deep/shown.ipynb"]) == 0
+    page = (folder / "build" / "run" / "shown.html").read_text(encoding="utf-8")
+    assert 'alt="a dot" src="data:image/png;base64,' in page
+    assert 'alt="none" src="none.png"' in page
 
 
 def test_demo(folder, monkeypatch, capsys):

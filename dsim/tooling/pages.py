@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryFile
+from typing import Any
 
 from dsim.tooling.errors import ToolError
 from dsim.tooling.extras import require
@@ -23,15 +23,15 @@ TEMPLATE = """\
 """
 
 
-def write_page(notebook: Notebook, title: str, folder: Path) -> Path:
+def write_page(notebook: Notebook, path: Path, folder: Path) -> Path:
     """Write a notebook as an HTML page.
 
     Parameters
     ----------
     notebook : NotebookNode
         A notebook with its outputs.
-    title : str
-        The page's title and, with ``.html``, its file name.
+    path : Path
+        The notebook's file: the page has its name, and pictures are looked for beside it.
     folder : Path
         Where to write; made if need be.
 
@@ -45,26 +45,21 @@ def write_page(notebook: Notebook, title: str, folder: Path) -> Path:
     ToolError
         When the folder or the page cannot be written.
     """
-    purpose = "to write pages"
-    exporters = require("nbconvert.exporters", extra="lab", purpose=purpose)
-    loader = require("jinja2", extra="lab", purpose=purpose).DictLoader({"dsim.html.j2": TEMPLATE})
-    exporter = exporters.HTMLExporter(extra_loaders=[loader], template_file="dsim.html.j2")
-    notebook = copy.deepcopy(notebook)
-    for cell in notebook.cells:
-        if cell.cell_type == "markdown":
-            cell.source = drawn(cell.source)
-    resources = {"metadata": {"name": title}, "formulas": has_formulas(notebook)}
-    html, _ = exporter.from_notebook_node(notebook, resources=resources)
-    page = page_path(title, folder)
+    nbconvert = require("nbconvert.exporters", extra="lab", purpose="to write pages")
+    exporter = nbconvert.HTMLExporter(raw_template=TEMPLATE, embed_images=True)
+    exporter.register_preprocessor(draw_formulas, enabled=True)
+    metadata = {"name": path.stem, "path": str(path.parent)}
+    html, _ = exporter.from_notebook_node(notebook, resources={"metadata": metadata})
+    page = page_path(path, folder)
     with _writing(page):
         folder.mkdir(parents=True, exist_ok=True)
         page.write_text(html, encoding="utf-8")
     return page
 
 
-def page_path(title: str, folder: Path) -> Path:
-    """The file that `write_page` writes."""
-    return folder / f"{title}.html"
+def page_path(path: Path, folder: Path) -> Path:
+    """The file that `write_page` writes for a notebook."""
+    return folder / f"{path.stem}.html"
 
 
 def require_writable(page: Path) -> None:
@@ -92,6 +87,14 @@ def _writing(page: Path) -> Generator[None, None, None]:
             f"{page} cannot be written: {error.strerror}",
             help="choose another folder with --output FOLDER",
         ) from error
+
+
+def draw_formulas(notebook: Notebook, resources: dict[str, Any]) -> tuple[Notebook, dict[str, Any]]:
+    """A preprocessor for nbconvert, which gives it a copy of the notebook; `resources` go to the template."""
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown":
+            cell.source = drawn(cell.source)
+    return notebook, resources | {"formulas": has_formulas(notebook)}
 
 
 def has_formulas(notebook: Notebook) -> bool:

@@ -50,7 +50,7 @@ def run_all(
     """
     out = out or sys.stdout
     for path in notebooks:
-        require_writable(page_path(path.stem, folder))
+        require_writable(page_path(path, folder))
         if keep_outputs:
             require_writable(path)
     pages: list[Path] = []
@@ -58,6 +58,6 @@ def run_all(
         notebook = run_notebook(path, timeout=timeout, kernel=kernel, out=out)
         if keep_outputs:
             write_notebook(notebook, path)
-        pages.append(write_page(notebook, path.stem, folder))
+        pages.append(write_page(notebook, path, folder))
         print(f"  {path.stem}  page: {pages[-1]}", file=out)
     return pages
