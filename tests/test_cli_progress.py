@@ -1,8 +1,12 @@
 """The progress of a notebook: a bar that moves on a terminal, lines in a log."""
 
 import io
+import os
 
-from dsim.tooling.progress import Progress, bar_line
+import pytest
+from tqdm.utils import disp_len
+
+from dsim.tooling.progress import Progress
 
 
 class Terminal(io.StringIO):
@@ -24,18 +28,23 @@ def test_log_has_a_line_per_cell():
     assert second[:2] + second[3:] == ["fall", "2/2", "s", "FAILED", "y", "=", "2"]
 
 
-def test_terminal_has_one_line(monkeypatch):
+@pytest.mark.parametrize("label", ["x = 1" + "0" * 80, "x = '" + "世界" * 40 + "'"])
+def test_terminal_has_one_line(monkeypatch, label):
     monkeypatch.setenv("COLUMNS", "60")
     out = Terminal()
-    with Progress("fall", 1, out) as progress:
-        progress.start("x = 1" + "0" * 80)
+    with Progress("{fall}", 1, out) as progress:
+        progress.start(label)
         progress.finish()
     text = out.getvalue()
     assert text.count("\n") == 1
     drawn = text.rstrip("\n").split("\r")[1:]
-    assert {len(line) for line in drawn} == {59}, "a line that wrapped could not be drawn over"
+    columns = [disp_len(line) for line in drawn]
+    assert max(columns) <= 59, "a line that wrapped could not be drawn over"
+    assert columns == sorted(columns), "each line covers the one before"
     assert "........] 0/1" in drawn[0]
+    assert "x = " in drawn[1]
     assert "########] 1/1" in drawn[-1]
+    assert "x = " not in drawn[-1]
 
 
 def test_terminal_clock_moves_while_a_cell_runs(monkeypatch):
@@ -47,5 +56,20 @@ def test_terminal_clock_moves_while_a_cell_runs(monkeypatch):
             pass
 
 
-def test_bar_without_cells_is_full():
-    assert bar_line("empty", 0, 0, 0.0, "").count("#") == 24
+def test_a_notebook_without_cells_has_a_line_too():
+    out = Terminal()
+    with Progress("empty", 0, out):
+        pass
+    assert out.getvalue().split("\r")[-1].split()[0] == "empty"
+    assert " 0/0 " in out.getvalue()
+
+
+def test_a_terminal_without_a_size_has_the_line_too():
+    """As in a container: a pseudoterminal whose size nobody has set."""
+    main, other = os.openpty()
+    with os.fdopen(other, "w") as out, Progress("fall", 1, out) as progress:
+        progress.start("x = 1")
+        progress.finish()
+        shown = os.read(main, 4096)
+    os.close(main)
+    assert b"########] 1/1" in shown
