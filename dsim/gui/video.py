@@ -6,6 +6,8 @@ import shutil
 import subprocess
 import warnings
 from collections.abc import Iterable
+from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -18,7 +20,10 @@ from dsim.runtime.fields.fields import Field
 from dsim.runtime.state.notices import DsimWarning
 
 _NAME = "%06d.png"
-_NO_FFMPEG = "an MP4 needs the program ffmpeg, which is not installed; `make_video(mp4=False)` makes a GIF"
+_NO_FFMPEG = (
+    "an MP4 needs the program ffmpeg, which is not installed\n"
+    'help: pip install "dsim[video]"; `make_video(mp4=False)` makes a GIF'
+)
 
 
 class Processor(Protocol):
@@ -142,8 +147,10 @@ class VideoManager:
     def _build(self, mp4: bool, gif: bool, must: bool) -> None:
         if gif:
             self._gif()
-        if mp4 and (must or shutil.which("ffmpeg")):
-            self._mp4()
+        if mp4 and (found := _ffmpeg()):
+            self._mp4(found)
+        elif mp4 and must:
+            raise RuntimeError(_NO_FFMPEG)
         elif mp4:
             warnings.warn(_NO_FFMPEG, DsimWarning, stacklevel=4)
 
@@ -157,15 +164,21 @@ class VideoManager:
             loop=0,
         )
 
-    def _mp4(self) -> None:
-        found = shutil.which("ffmpeg")
-        if found is None:
-            raise RuntimeError(_NO_FFMPEG)
+    def _mp4(self, ffmpeg: str) -> None:
         command = [
-            found, "-loglevel", "error", "-y", "-framerate", str(self.framerate),
+            ffmpeg, "-loglevel", "error", "-y", "-framerate", str(self.framerate),
             "-i", str(self.frame_directory / _NAME), "-frames:v", str(self.frame_counter),
             "-c:v", "libx264", "-crf", "1", "-pix_fmt", "yuv420p", self.get_output_filename(".mp4"),
         ]  # fmt: skip
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             raise RuntimeError(f"ffmpeg made no video: {done.stderr.strip() or done.returncode}")
+
+
+def _ffmpeg() -> str | None:
+    """The program: the one on the PATH, or the one that imageio-ffmpeg brings."""
+    found = shutil.which("ffmpeg")
+    if found is None:
+        with suppress(ImportError, RuntimeError):  # not installed, or without the program for this system
+            found = import_module("imageio_ffmpeg").get_ffmpeg_exe()
+    return found

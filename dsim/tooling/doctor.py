@@ -23,7 +23,7 @@ from dsim._version import __version__
 
 REQUIRED = ("numba", "llvmlite", "numpy", "scipy", "ipywidgets", "anywidget", "matplotlib")
 FOR_LAB = ("jupyterlab", "notebook", "ipykernel", "nbclient", "nbconvert", "tqdm")
-OPTIONAL = {"numba-cuda": "cuda", "torch": "torch", "dask": "dask"}
+OPTIONAL = {"numba-cuda": "cuda", "torch": "torch", "dask": "dask", "imageio-ffmpeg": "video"}
 EXTENSION = "dsim-lab"
 REBUILD = "in a checkout of dsim: make clean setup, or pip install --force-reinstall --no-deps ."
 

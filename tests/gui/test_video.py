@@ -1,8 +1,11 @@
 """Videos of frames: what is written, what is left out, and what a missing ffmpeg means."""
 
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
+import imageio_ffmpeg
 import numpy as np
 import pytest
 from PIL import Image
@@ -13,6 +16,7 @@ import dsim as ti
 @pytest.fixture
 def no_ffmpeg(monkeypatch):
     monkeypatch.setattr(shutil, "which", lambda name: None)
+    monkeypatch.setitem(sys.modules, "imageio_ffmpeg", None)
 
 
 def frames(n, width=16, height=12):
@@ -72,8 +76,23 @@ def test_without_ffmpeg_there_is_no_mp4(tmp_path, no_ffmpeg):
     with pytest.raises(RuntimeError, match="there are no frames"):
         video.make_video()
     video.write_frames(frames(2))
-    with pytest.raises(RuntimeError, match=r"`make_video\(mp4=False\)` makes a GIF"):
+    with pytest.raises(RuntimeError, match=r'install "dsim\[video\]"; `make_video\(mp4=False\)` makes a GIF'):
         video.make_video()
+
+
+def test_frames_become_an_mp4_by_the_program_that_imageio_brings(tmp_path, monkeypatch):
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    video = ti.tools.VideoManager(tmp_path, framerate=12, automatic_build=False)
+    video.write_frames(frames(5, 64, 48))
+    video.make_video(gif=False)
+    back = [imageio_ffmpeg.get_ffmpeg_exe(), "-i", video.get_output_filename(".mp4"), tmp_path / "back%d.png"]
+    told = subprocess.run(back, capture_output=True, text=True, check=True).stderr
+    assert "12 fps" in told
+    assert len(list(tmp_path.glob("back*.png"))) == 5
+    with Image.open(tmp_path / "back4.png") as image:
+        red, _, blue = np.asarray(image.convert("RGB")).astype(int).mean(axis=0).T
+    assert len(red) == 64
+    assert (red - blue).argmax() in (2, 3), "two columns of pixels share their colours"
 
 
 def test_what_ffmpeg_is_asked_for(tmp_path, monkeypatch):
