@@ -67,9 +67,12 @@ def test_a_notebook_without_cells_has_a_line_too():
 def test_a_terminal_without_a_size_has_the_line_too():
     """As in a container: a pseudoterminal whose size nobody has set."""
     main, other = os.openpty()
-    with os.fdopen(other, "w") as out, Progress("fall", 1, out) as progress:
-        progress.start("x = 1")
-        progress.finish()
-        shown = os.read(main, 4096)
+    shown = b""
+    with os.fdopen(other, "w") as out:
+        with Progress("fall", 1, out) as progress:
+            progress.start("x = 1")
+            progress.finish()
+        while not shown.endswith(b"\n"):
+            shown += os.read(main, 4096)
     os.close(main)
     assert b"########] 1/1" in shown
