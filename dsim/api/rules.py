@@ -83,7 +83,7 @@ def check(func: Any, args: tuple[Any, ...], tolerance: float) -> None:
         values += [] if array is None else array.ravel().tolist()
     lowered = frontend.lower_call(func, params, types)
     fields = {n: f.root for n, f in lowered.fields.items() if isinstance(f, Field)}
-    buffers = Form(Program(lowered.kernel, "reference"), fields).buffers()
+    buffers = Form(Program(lowered.kernel, current()), fields).buffers()
     rule_consistency.check_at(name, lowered, values, buffers, tolerance)
 
 

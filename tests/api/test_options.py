@@ -96,3 +96,24 @@ def test_modules_can_be_imported_and_reached(name):
 
 def test_sync_waits_for_nothing():
     assert ti.sync() is None
+
+
+def test_a_kernel_is_compiled_by_the_settings_that_it_was_made_under():
+    """Also when others are in force by then, as for the adjoint of a launch that a tape has recorded."""
+    ti.init(default_fp=ti.f64, loop_memory=1)
+    x = ti.field(ti.f64, shape=4, needs_grad=True)
+
+    @ti.kernel
+    def swing():
+        for i in x:
+            q = x[i]
+            for _ in range(100):
+                q += ti.sin(q)
+            x[i] = q
+
+    cut = swing.adjoint
+    ti.init(default_fp=ti.f64)
+    text = cut.llvm
+    assert swing.adjoint.llvm != text
+    ti.init(default_fp=ti.f64, loop_memory=1)
+    assert swing.adjoint.llvm == text

@@ -16,7 +16,7 @@ from dsim.runtime.kernels.watching import watch
 
 def emitted(kernel, **settings):
     lowered = frontend.lower(kernel.function, frontend.LoweringSettings(default_fp=f64, **settings))
-    made, _ = pipeline.prepared(lowered.kernel, lowered.loops)
+    made, _ = pipeline.prepared(lowered.kernel, lowered.loops, fast_math=True)
     return made, emit.emit(made, _TARGET, Wishes(lambda site: True, checks=False))
 
 

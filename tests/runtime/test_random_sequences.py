@@ -13,6 +13,7 @@ from dsim.passes.parallelization import parallel
 from dsim.passes.simplify import simplify
 from dsim.runtime.driver.programs import Program
 from dsim.runtime.launching.forms import Form
+from dsim.runtime.state.settings import Settings
 from dsim.runtime.state.stack import opened
 from tests.autodiff.random_kernels import InPlace
 
@@ -47,7 +48,7 @@ class Sequence:
     def form(self, seed: int) -> Form:
         kernel = InPlace(seed).kernel()
         kernel = parallel(simplify(replace(kernel, exact=compares_final_values(kernel))))
-        return Form(Program(kernel, "cpu"), {"x": self.x, "y": self.y, "n": self.n})
+        return Form(Program(kernel, Settings()), {"x": self.x, "y": self.y, "n": self.n})
 
     def at_start(self, moved: np.ndarray | float = 0.0) -> None:
         """Sets the fields to the values at the start, moved by so much."""

@@ -1,7 +1,7 @@
 """From a kernel in the intermediate representation to something that can be called.
 
-The standard passes in their order, and the choice of the backend. Everything here takes a kernel and
-knows nothing of fields.
+The standard passes in their order, and the choice of the backend. Everything here takes a kernel and, where
+they matter, the settings; it knows nothing of fields.
 """
 
 from __future__ import annotations
@@ -33,18 +33,20 @@ from dsim.passes.parallelization import parallel
 from dsim.passes.simplify import finish, inlined, simplify, without_calls
 from dsim.passes.snapshots_to_undo_log import snapshots_to_undo_log
 from dsim.runtime.driver.rule_consistency import refuse_wrong_rules
-from dsim.runtime.state.settings import current
+from dsim.runtime.state.settings import Settings
 
 Launcher = Callable[..., tuple[Any, ...]]
 Buffers = Mapping[MemoryKey, np.ndarray]
 FAULTS = Fault
 
 
-def prepared(kernel: Kernel, loops: Mapping[Var, LoopConfig]) -> tuple[Kernel, tuple[Diagnostic, ...]]:
+def prepared(
+    kernel: Kernel, loops: Mapping[Var, LoopConfig], fast_math: bool
+) -> tuple[Kernel, tuple[Diagnostic, ...]]:
     """A kernel from the frontend, ready to be launched and to be derived, and what there is to say of it."""
     told = {index: c.parallel for index, c in loops.items() if c.parallel or c.serialize}
     # Adjoints compare what the primal computed with minima and maxima, and count out places as it did.
-    exact = kernel.exact or not current().fast_math
+    exact = kernel.exact or not fast_math
     exact = exact or compares_final_values(kernel) or has_float_controlled_indices(kernel)
     kernel = expand(replace(kernel, exact=exact))
     refuse_wrong_rules(kernel)
@@ -109,9 +111,9 @@ def _stopped(kernel: Kernel, meant: Callable[[Memory], bool], writes: bool) -> K
     return replace(kernel, body=block(kernel.body))
 
 
-def _cut(kernel: Kernel, at_once: int) -> Kernel:
+def _cut(kernel: Kernel, loop_memory: int, at_once: int) -> Kernel:
     """`kernel`, without calls, as it is run: with loops that save no more than they may."""
-    return segment_loops(snapshots_to_undo_log(kernel), current().loop_memory, at_once)
+    return segment_loops(snapshots_to_undo_log(kernel), loop_memory, at_once)
 
 
 class Machine(Protocol):
@@ -129,8 +131,8 @@ class Machine(Protocol):
 class _Interpreted:
     """A kernel in its readable form."""
 
-    def __init__(self, kernel: Kernel) -> None:
-        self._run = runner(_cut(inlined(kernel), 1))
+    def __init__(self, kernel: Kernel, settings: Settings) -> None:
+        self._run = runner(_cut(inlined(kernel), settings.loop_memory, 1))
 
     def bind(self, buffers: Buffers) -> Launcher:
         def launch(*args: Any) -> tuple[Any, ...]:
@@ -146,25 +148,22 @@ class _Interpreted:
         return launch
 
 
-def machine(kernel: Kernel, backend: str, checked: bool) -> Machine:
-    """`kernel` compiled for `backend`."""
-    return BACKENDS[backend](kernel, checked)
+def machine(kernel: Kernel, settings: Settings) -> Machine:
+    """`kernel` compiled as `settings` say."""
+    return BACKENDS[settings.backend](kernel, settings)
 
 
-def _compiled(kernel: Kernel, checked: bool) -> CpuMachine:
-    chosen = current()
-    threads = min(chosen.threads, thread_count()) if chosen.threads > 0 else thread_count()
-    at_once = MOST_CHUNKS if chosen.deterministic else threads
-    kernel = finish(_cut(without_calls(kernel), at_once))
+def _compiled(kernel: Kernel, settings: Settings) -> CpuMachine:
+    most, deterministic = settings.threads, settings.deterministic
+    threads = min(most, thread_count()) if most > 0 else thread_count()
+    kernel = without_calls(kernel)
+    kernel = finish(_cut(kernel, settings.loop_memory, MOST_CHUNKS if deterministic else threads))
     facts = effects(kernel)
-    known = bounds(kernel, facts) if checked else None
-    return compile_kernel(kernel, known, threads=threads, deterministic=chosen.deterministic, facts=facts)
+    known = bounds(kernel, facts) if settings.check_bounds else None
+    return compile_kernel(kernel, known, threads=threads, deterministic=deterministic, facts=facts)
 
 
-BACKENDS: dict[str, Callable[[Kernel, bool], Machine]] = {
-    "cpu": _compiled,
-    "reference": lambda kernel, _: _Interpreted(kernel),
-}
+BACKENDS: dict[str, Callable[[Kernel, Settings], Machine]] = {"cpu": _compiled, "reference": _Interpreted}
 
 
 def python_text(kernel: Kernel) -> str:
@@ -177,6 +176,6 @@ def python_lines(kernel: Kernel) -> list[tuple[str, Statement | None]]:
     return source.lines(inlined(kernel))
 
 
-def llvm_text(kernel: Kernel, checked: bool) -> str:
+def llvm_text(kernel: Kernel, settings: Settings) -> str:
     """`kernel` as optimised LLVM IR."""
-    return _compiled(kernel, checked).llvm
+    return _compiled(kernel, settings).llvm

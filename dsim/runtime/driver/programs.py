@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any
 
 from dsim.analysis.access_rules import Overwrite, overwritten
@@ -24,6 +25,7 @@ from dsim.passes.kernel_fission import split
 from dsim.passes.parallelization import in_series
 from dsim.runtime.driver import pipeline
 from dsim.runtime.state.once import kept, once
+from dsim.runtime.state.settings import Settings
 
 Keys = frozenset[MemoryKey]
 
@@ -35,10 +37,8 @@ class Program:
     ----------
     kernel : Kernel
         Without `Derive` nodes, sites numbered; or a function that makes it when it is first needed.
-    backend : str
-        See `Settings.backend`.
-    checked : bool
-        Whether indices are compared with the memories' shapes.
+    settings : Settings
+        What it is compiled by, whatever is in force by then.
     serial : bool
         Whether no loop may be parallel, in programs made from it neither.
 
@@ -51,11 +51,10 @@ class Program:
     """
 
     def __init__(
-        self, kernel: Kernel | Callable[[], Kernel], backend: str, checked: bool = True, serial: bool = False
+        self, kernel: Kernel | Callable[[], Kernel], settings: Settings, serial: bool = False
     ) -> None:
         self._given = kernel
-        self.backend = backend
-        self.checked = checked
+        self.settings = settings
         self.serial = serial
         self.adjoint_of: AdjointProgram | None = None
         self.is_part = False
@@ -69,7 +68,7 @@ class Program:
     @once
     def machine(self) -> pipeline.Machine:
         """The kernel, compiled."""
-        return pipeline.machine(self.kernel, self.backend, self.checked)
+        return pipeline.machine(self.kernel, self.settings)
 
     # -- facts
 
@@ -160,26 +159,25 @@ class Program:
         """It, with its iterations one after the other."""
         if self.serial:
             return self
-        return self._keep(
-            "in series", lambda: Program(in_series(self.kernel), self.backend, self.checked, True)
-        )
+        return self._keep("in series", lambda: Program(in_series(self.kernel), self.settings, serial=True))
 
     def guarded(self) -> Program:
         """It, with its indices compared with the memories' shapes: no run of the primal vouches for them."""
-        if self.checked:
+        if self.settings.check_bounds:
             return self
-        made = self._keep("guarded", lambda: Program(self.kernel, self.backend, serial=self.serial))
+        checked = replace(self.settings, check_bounds=True)
+        made = self._keep("guarded", lambda: Program(self.kernel, checked, self.serial))
         made.adjoint_of = self.adjoint_of
         return made
 
-    def _derived(self, kernel: Kernel, checked: bool | None = None) -> Program:
+    def _derived(self, kernel: Kernel, settings: Settings | None = None) -> Program:
         """The program of a kernel that a transform made of this one's; passes run when it is first needed."""
 
         def make() -> Kernel:
             derived = pipeline.derived(sites.number(kernel))
             return in_series(derived) if self.serial else derived
 
-        return Program(make, self.backend, self.checked if checked is None else checked, self.serial)
+        return Program(make, settings or self.settings, self.serial)
 
     def _parts(self, cuts: frozenset[int]) -> ProgramParts:
         made = split(self.kernel, cuts)
@@ -197,7 +195,8 @@ class Program:
         else:
             how = Made(of.launched.kernel, of.active, of.label, of.entry, of.needed)
             made = by_symmetry(self.kernel, how, active, label)
-        program = self._derived(made.kernel, self.checked and _rules_read(self.kernel))
+        checked = self.settings.check_bounds and _rules_read(self.kernel)
+        program = self._derived(made.kernel, replace(self.settings, check_bounds=checked))
         if of is not None and of.ordered:
             program = program.in_series()
         program.adjoint_of = AdjointProgram(self, program, made, active, label, entry)

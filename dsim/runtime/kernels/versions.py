@@ -171,13 +171,12 @@ class Instance:
                 field.root.given_name = field.root.given_name or called
         constants = [name for name, field in fields.items() if field.constant]
         whole = pipeline.constant(lowered.kernel, constants) if constants else lowered.kernel
-        kernel, diagnostics = pipeline.prepared(whole, lowered.loops)
+        kernel, diagnostics = pipeline.prepared(whole, lowered.loops, chosen.fast_math)
         if self._looking is not None:  # what there is to say is said of the kernel itself
             fields |= self._looking.shown_by(lowered)
-            program = Program(in_series(kernel), chosen.backend, chosen.check_bounds, serial=True)
-            form = Form(program, fields)
+            form = Form(Program(in_series(kernel), chosen, serial=True), fields)
             return Version(self, lowered, form, ())
-        form = Form(Program(kernel, chosen.backend, chosen.check_bounds), fields)
+        form = Form(Program(kernel, chosen), fields)
         form.watched_by = self.watched_by
         return Version(self, lowered, form, (*lowered.diagnostics, *diagnostics))
 

@@ -273,7 +273,7 @@ class Form:
     @property
     def llvm(self) -> str:
         """The kernel as LLVM's assembly."""
-        return pipeline.llvm_text(self.kernel, self.program.checked)
+        return pipeline.llvm_text(self.kernel, self.program.settings)
 
     def __str__(self) -> str:
         return self.ir

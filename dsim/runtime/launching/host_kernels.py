@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -73,14 +74,15 @@ class HostForm(Form):
 
 def _program(kind: type[HostForm], parts: Parts, memories: tuple[Memory, ...]) -> Program:
     """The operation on any fields of such memories."""
-    backend = current().backend
+    settings = current()
 
     def make() -> Program:
         while len(_PROGRAMS) >= _MOST_PROGRAMS:
             _PROGRAMS.popitem(last=False)
-        return Program(lambda: _kernel(kind, parts, memories), backend, False)
+        unchecked = replace(settings, check_bounds=False)
+        return Program(lambda: _kernel(kind, parts, memories), unchecked)
 
-    return kept(_PROGRAMS, (kind, parts, memories, backend), make)
+    return kept(_PROGRAMS, (kind, parts, memories, settings), make)
 
 
 def _kernel(kind: type[HostForm], parts: Parts, memories: tuple[Memory, ...]) -> Kernel:
