@@ -13,7 +13,6 @@ from typing import Any, NoReturn
 from dsim.diagnostics import CompilationError, Diagnostic, KernelSyntaxError, Source
 from dsim.frontend.calls import calls
 from dsim.frontend.expressions import elements, expressions
-from dsim.frontend.expressions.assign import assign
 from dsim.frontend.expressions.local_values import buffered
 from dsim.frontend.expressions.records import RecordType, is_record
 from dsim.frontend.frames.births import with_births
@@ -56,7 +55,6 @@ LANGUAGE = Language(
     run=statements.run,
     call=calls.call,
     invoke=funcs.invoke,
-    assign=lambda f, target, value: assign(f, target, value, target),
 )
 
 

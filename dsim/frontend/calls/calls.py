@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 from dsim.frontend.calls import by_value
 from dsim.frontend.control import loop_ranges
 from dsim.frontend.expressions import field_methods, matrices, structs, updates
+from dsim.frontend.expressions.assign import assign
 from dsim.frontend.expressions.elements import store
 from dsim.frontend.expressions.subscripts import root_local
 from dsim.frontend.frames import hints, names
@@ -51,7 +52,7 @@ def call(f: Frame, node: ast.Call, used: bool, hint: str = "t") -> Value:
     if isinstance(callee, Method):
         return _method(f, callee, node, hint)
     if isinstance(callee, LocalFunc | Partial):
-        return f.c.language.invoke(f, callee, *arguments(f, node), node, hint)
+        return f.invoke(callee, *arguments(f, node), node, hint)
     if not isinstance(callee, Opaque):
         f.refuse("unknown-function", f"{describe(callee)} cannot be called", node.func)
     name = builtin(callee.value)
@@ -227,7 +228,7 @@ def _fill(f: Frame, method: Method, args: list[Value], node: ast.Call) -> Value:
         root_local(f, method.node) is not None and isinstance(method.node, ast.Name)
     ):
         f.refuse("type", "only a local or an element of a field can be filled", node)
-    f.c.language.assign(f, method.node, args[0])
+    assign(f, method.node, args[0], method.node)
 
 
 def _object(
@@ -262,7 +263,7 @@ def _object(
         return _partial(f, callee, args, keywords, node, hint)
     if function is None:
         _refuse_callee(f, callee.value, node)
-    return f.c.language.invoke(f, function, args, keywords, node, hint)
+    return f.invoke(function, args, keywords, node, hint)
 
 
 def _partial(

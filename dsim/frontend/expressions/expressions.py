@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable
 
 from dsim.frontend.expressions import branches, logic, structs, subscripts
+from dsim.frontend.expressions.assign import assign_name
 from dsim.frontend.expressions.elements import load
 from dsim.frontend.frames import items, names, text
 from dsim.frontend.frames.frame import Frame
@@ -289,7 +290,7 @@ def _dictionary(f: Frame, node: ast.expr, hint: str) -> Value:
 
 def _call(f: Frame, node: ast.expr, hint: str) -> Value:
     assert isinstance(node, ast.Call)
-    return f.c.language.call(f, node, True, hint)
+    return f.call(node, hint)
 
 
 def _lambda(f: Frame, node: ast.expr, hint: str) -> Value:
@@ -305,7 +306,7 @@ def _comprehension(f: Frame, node: ast.expr, hint: str) -> Value:
 def _named(f: Frame, node: ast.expr, hint: str) -> Value:
     """``(name := value)``: the local, which has its type from its first assignment."""
     assert isinstance(node, ast.NamedExpr)
-    f.c.language.assign(f, node.target, f.value(node.value, node.target.id))
+    assign_name(f, node.target, f.value(node.value, node.target.id), node.target)
     return f.value(node.target)
 
 

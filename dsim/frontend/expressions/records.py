@@ -101,7 +101,7 @@ def member(f: Frame, owner: RecordValue, name: str, node: ast.AST) -> Value:
         help = names.suggestion(name, list(owner.members)) or f"its members are {listed(owner.members)}"
         f.refuse("unknown-attribute", f"`{owner.name}` has no `{name}`", node, help=help)
     if isinstance(found, property):
-        return f.c.language.invoke(f, found.fget, [owner], {}, node, name)
+        return f.invoke(found.fget, [owner], {}, node, name)
     if inspect.isfunction(found) or is_function(found):
         return Partial(found, (owner,), {})
     kind = owner.kind

@@ -1,7 +1,4 @@
-"""One function being lowered, and the compilation that it belongs to.
-
-The parts of the frontend call one another through `Language`, so that no file needs the one above it.
-"""
+"""One function being lowered, and the compilation that it belongs to."""
 
 from __future__ import annotations
 
@@ -26,7 +23,10 @@ from dsim.ir.nodes import Atom, Origin, Var
 
 @dataclass(frozen=True)
 class Language:
-    """The functions by which the parts of the frontend reach one another.
+    """The functions in which the frontend's packages are recursive; `lower.py` chooses them.
+
+    An expression may be a call, a call inlines statements, and statements hold expressions; their packages
+    import one another downwards only.
 
     Attributes
     ----------
@@ -40,8 +40,6 @@ class Language:
         ``(frame, call, used, hint)``: the value of a call; `used` tells whether it is wanted.
     invoke : callable
         ``(frame, function, args, keywords, node, hint)``: the value of an inlined function.
-    assign : callable
-        ``(frame, target, value)``: gives `value` to a target.
     """
 
     place: Callable[[Frame, ast.expr, str], Value]
@@ -49,7 +47,6 @@ class Language:
     run: Callable[[Frame, Sequence[ast.stmt], frozenset[str] | None], None]
     call: Callable[[Frame, ast.Call, bool, str], Value]
     invoke: Callable[[Frame, Value, list[Value], dict[str, Value], ast.AST, str], Value]
-    assign: Callable[[Frame, ast.expr, Value], None]
 
 
 @dataclass(frozen=True)
@@ -166,6 +163,16 @@ class Frame:
     def run(self, statements: Sequence[ast.stmt], needed: frozenset[str] | None = None) -> None:
         """Lowers `statements`; `needed` names the locals used after them (None: any)."""
         self.c.language.run(self, statements, needed)
+
+    def call(self, node: ast.Call, hint: str = "t", *, used: bool = True) -> Value:
+        """The value of a call; `used` tells whether it is wanted."""
+        return self.c.language.call(self, node, used, hint)
+
+    def invoke(
+        self, function: Value, args: list[Value], keywords: dict[str, Value], node: ast.AST, hint: str = "t"
+    ) -> Value:
+        """The value of a function that is inlined."""
+        return self.c.language.invoke(self, function, args, keywords, node, hint)
 
     # names
 

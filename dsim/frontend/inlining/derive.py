@@ -133,7 +133,7 @@ def _body(f: Frame, inner: Any, inside: list[Value], node: ast.AST) -> tuple[Blo
     e = f.emit
     drawn = f.scope.values[DRAWS]
     with e.builder.block() as found, f.c.watches.pause():
-        result = f.c.language.invoke(f, inner, inside, {}, node, "t")
+        result = f.invoke(inner, inside, {}, node)
         if isinstance(result, list):
             raise RefusedError
         if not scalars(result):

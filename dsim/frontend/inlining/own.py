@@ -213,7 +213,7 @@ def _rule(
     drawn = f.scope.values[DRAWS]
     bound = _bound(rule, called.owner)
     with e.builder.block() as found, f.c.watches.pause():
-        value = f.c.language.invoke(f, bound, [*inside, *given], keywords, node, "t")
+        value = f.invoke(bound, [*inside, *given], keywords, node)
         yields = _yields(f, called, mode, bound, wanted, value)
     body = Block(tuple(found), yields)
     _refuse_effects(f, called, body, drawn, node)

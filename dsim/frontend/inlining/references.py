@@ -40,7 +40,7 @@ def call(f: Frame, function: Any, node: ast.Call, hint: str, by_value: Callable[
     given = _given(f, function, node) if templates else None
     if given is None:  # what is wrong with it, others say
         args, keywords = by_value(f, node)
-        return f.c.language.invoke(f, function, args, keywords, node, hint)
+        return f.invoke(function, args, keywords, node, hint)
     changed = _changed(funcs.text_of(f, _python(function)[0]).node, templates)
     found: dict[str, Reference] = {}
     values: dict[str, Value] = {}

@@ -171,7 +171,7 @@ def _expression(f: Frame, s: ast.stmt, needed: frozenset[str] | None) -> None:
     if isinstance(s.value, ast.Call):
         with f.at(s.value):
             if not stops.said(f, s.value):
-                f.c.language.call(f, s.value, False, "t")
+                f.call(s.value, used=False)
         return
     f.value(s.value)
 
