@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from dsim.notebook.report.watched import Probe
+from dsim.notebook.report.watched import Inspector
 from dsim.notebook.running import runs
 from dsim.notebook.running.interrupts import heard, held
 from dsim.runtime.kernels.kernel import Kernel
@@ -99,12 +99,12 @@ def test_an_interrupt_while_a_slider_moves(notebook, state, monkeypatch):
     notebook.good(BEND)
     before = state()
     kernel, args, loss, _, _ = made[0]
-    probe = Probe(kernel.primal, kernel, args, loss, [])
+    inspector = Inspector(kernel.primal, kernel, args, loss, [])
     interrupting(monkeypatch, Watching, "__call__", 1)
     with pytest.raises(KeyboardInterrupt):
-        probe.look((3,))
+        inspector.look((3,))
     assert state() == before
-    assert probe.look((3,)).probe == (3,)
+    assert inspector.look((3,)).probe == (3,)
     assert state() == before
 
 

@@ -1,7 +1,7 @@
 """Sliders below a report, that look into another iteration while they move.
 
 The report's output is replaced in place, in all of its forms, so that the marks in the editor follow. Not its
-job: looking (`watched.Probe`), and what a report says.
+job: looking (`watched.Inspector`), and what a report says.
 """
 
 from __future__ import annotations

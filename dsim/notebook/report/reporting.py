@@ -107,7 +107,7 @@ class ReportRun:
         self.report = empty("kernel", cell.source.text, asked.kernel.__name__)
         self._found = list(compiled.found)
         self._summary = Summary(asked.kernel.__name__, tuple(compiled.forms))
-        self._probe: watched.Probe | None = None
+        self._inspector: watched.Inspector | None = None
         self._not_finite = runs.NonfiniteCounts({}, {}, {})
         self.tape, self.recorded, self.check = "", None, None
         self._times = self.report["timings"]
@@ -155,7 +155,9 @@ class ReportRun:
             written = [f for f in form.written if not f.derivative and f.dtype.is_float]
             found, self._not_finite = runs.tangents(asked.kernel, asked.args, asked.forward, what, written)
             self._summary.tangents(", ".join(asked.forward), found)
-        self._probe = watched.Probe(form, asked.kernel, asked.args, asked.loss, list(asked.forward.values()))
+        self._inspector = watched.Inspector(
+            form, asked.kernel, asked.args, asked.loss, list(asked.forward.values())
+        )
         if asked.loss is None and not asked.forward:
             self._times["launch_s"], self._not_finite = runs.plain(asked.kernel, asked.args, what)
         begin = time.perf_counter()
@@ -164,16 +166,16 @@ class ReportRun:
         except (
             GradientError
         ) as error:  # the run succeeded: lines that cannot be looked into are no reason to fail
-            self._probe, self._found = None, [*self._found, *error.diagnostics]
+            self._inspector, self._found = None, [*self._found, *error.diagnostics]
             return
-        self._found += self._nonfinite_origins(seen, self._probe)
+        self._found += self._nonfinite_origins(seen, self._inspector)
         self._found += kinks.told(seen.kinks, asked.options.loss)
         self._times["lines_s"] = time.perf_counter() - begin
 
-    def _nonfinite_origins(self, seen: watched.Observation, probe: watched.Probe) -> list[Diagnostic]:
+    def _nonfinite_origins(self, seen: watched.Observation, inspector: watched.Inspector) -> list[Diagnostic]:
         """Where numbers that are not finite come from, and where such gradients end."""
         loss = self.asked.options.loss
-        origins = NonfiniteOrigins(self.cell, seen, self._not_finite, loss, probe.born)
+        origins = NonfiniteOrigins(self.cell, seen, self._not_finite, loss, inspector.born)
         return [*origins.told(), *origins.ended()]
 
     def _taped(self, form: Form, loss: Field, what: runs.Touched) -> None:
@@ -202,8 +204,8 @@ class ReportRun:
     # -- looking into an iteration
 
     def _look(self, at: tuple[int, ...] | None, trip: int | None = None) -> watched.Observation:
-        assert self._probe is not None
-        seen = self._probe.look(at, trip)
+        assert self._inspector is not None
+        seen = self._inspector.look(at, trip)
         _refuse_outside(at, seen)
         name = self.asked.options.loss
         if name is not None:

@@ -47,7 +47,7 @@ class Observation:
         return max((w.hits for w in self.results), default=0)
 
 
-class Probe:
+class Inspector:
     """Looks into iterations of a kernel, in the state of the fields in which it was made.
 
     Parameters
