@@ -12,6 +12,8 @@ ARGS   ?=
 # What `make test` runs; the docstrings' examples in dsim/ are tests too.
 TESTS  ?= dsim tests notebooks
 PYTEST := $(BIN)/python -m pytest
+# One process of tests per core, up to eight: each collects all of them. ARGS="-n 0" runs them in this one.
+SHARED := -n logical --maxprocesses 8
 
 # The newest Python is not the safest one: what the person calls python3 comes first.
 PYTHON ?= $(shell for p in python3 python3.11 python3.12 python3.13 python3.14 python; do \
@@ -38,7 +40,7 @@ demo: $(READY) ## run the example notebooks; leaves pages with pictures in build
 	$(BIN)/dsim demo $(ARGS)
 
 test: $(READY) chromium ## run the tests, and the notebooks against their committed outputs
-	$(PYTEST) --nbval --doctest-modules $(TESTS) $(ARGS)
+	$(PYTEST) $(SHARED) --nbval --doctest-modules $(TESTS) $(ARGS)
 
 chromium: $(READY)
 	@$(BIN)/python -m tests.browser.chromium

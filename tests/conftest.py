@@ -12,6 +12,8 @@ from hypothesis import settings as examples
 
 from dsim.runtime.state import settings
 
+pytest_plugins = ["tests.corpus.summary", "tests.sharing"]
+
 examples.register_profile("steady", derandomize=True, database=None)
 examples.load_profile("steady")
 

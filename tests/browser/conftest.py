@@ -15,27 +15,25 @@ SCREENSHOTS = CHECKOUT / "build" / "screenshots"
 
 
 def pytest_collection_modifyitems(items):
-    """Browser tests come last: from the first one on, this thread has the browser's event loop."""
     here = Path(__file__).parent
-    browsing = [item for item in items if here in item.path.parents]
-    for item in browsing:
-        item.add_marker(pytest.mark.browser)
-    items[:] = [item for item in items if here not in item.path.parents] + browsing
+    for item in items:
+        if here in item.path.parents:
+            item.add_marker(pytest.mark.browser)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def notebooks(tmp_path_factory) -> Path:
     """The folder whose notebooks the server shows."""
     return tmp_path_factory.mktemp("notebooks")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def server(notebooks, tmp_path_factory) -> Iterator[str]:
     with serve(notebooks, tmp_path_factory.mktemp("home")) as address:
         yield address
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
     path = chromium.find()
     if path is None:
@@ -65,7 +63,7 @@ class Watch:
         self.asked.clear()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def lab_page(server, browser) -> Page:
     page = browser.new_page(viewport=WINDOW)
     page.set_default_timeout(20_000)

@@ -1,0 +1,41 @@
+"""How `make test` shares the tests out among processes, as `pytest -n 2` does too.
+
+A process takes whole files, those with the most tests first: what a file's tests compile together is compiled
+once, and the cells of a notebook run in order. The browser's tests count as one file: they share a server.
+"""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+_BROWSER = "tests/browser/"
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    from xdist.scheduler import LoadFileScheduling  # only where it is installed
+
+    class Scheduling(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return _BROWSER if nodeid.startswith(_BROWSER) else super()._split_scope(nodeid)
+
+    return Scheduling(config, log)
+
+
+def pytest_deselected(items: list[pytest.Item]) -> None:
+    """Workers tell how many tests `-m` and `-k` left out: by itself the closing line would not count them."""
+    output = getattr(items[0].config, "workeroutput", None) if items else None
+    if output is not None:
+        output["deselected"] = output.get("deselected", 0) + len(items)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any, error: object) -> None:
+    """All workers collect the same tests: the first one's number counts."""
+    number = getattr(node, "workeroutput", {}).get("deselected", 0)
+    reporter = node.config.pluginmanager.getplugin("terminalreporter")
+    if reporter is not None and number:
+        reporter.stats.setdefault("deselected", [SimpleNamespace()] * number)
