@@ -1,4 +1,4 @@
-"""Differentiation: tapes, forward mode, gradients that a person gives, and none."""
+"""Differentiation: tapes, forward mode, gradients that a user gives, and none."""
 
 from dsim.api.kernels import forward, grad
 from dsim.runtime.recording.forward_mode import ForwardMode as FwdMode

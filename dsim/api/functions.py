@@ -41,7 +41,7 @@ def builtin(name: str) -> Callable[[Function], Function]:
 
 
 def _host(value: Any) -> Any:
-    """The result of a NumPy function as a person's value: a number, an array, a host vector."""
+    """The result of a NumPy function as a user's value: a number, an array, a host vector."""
     return value.item() if isinstance(value, np.generic) else value
 
 
@@ -64,7 +64,7 @@ def _entrywise(name: str, function: Function, doc: str) -> Function:
 
 
 def of_table(name: str, function: Function | None = None) -> Function:
-    """The function that is primitive `name`; outside of kernels it is `function`, or what the row says."""
+    """The function that is primitive `name`; outside kernels it is `function`, or what the row says."""
     row = TABLE[name]
     assert row.spelling is not None
     return _entrywise(name, function or host(row.python, len(row.parameters)), row.spelling.doc)

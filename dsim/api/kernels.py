@@ -71,7 +71,7 @@ class Func(ByName):
 
     @outermost
     def derivative(self, *, jvp: Func | None = None, vjp: Func | None = None, check: bool = True) -> Func:
-        """Gives the func a derivative of its own, in both modes, instead of that of its body.
+        """Gives the func a custom derivative, in both modes, instead of that of its body.
 
         Parameters
         ----------

@@ -121,7 +121,7 @@ class ndarray(ArrayType):
     field_dim : int, optional
         Taichi's older word for `ndim`.
     boundary : str, optional
-        What an index outside of the array does, or one outside of a vector or matrix in it, ``v[i][k]``: with
+        What an index outside the array does, or one outside a vector or matrix in it, ``v[i][k]``: with
         ``"unsafe"``, Taichi's word, it is an error; with ``"clamp"`` it means the nearest element.
 
     Examples

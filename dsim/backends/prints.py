@@ -30,7 +30,7 @@ class Prints:
         return self._left >= 0
 
     def begin(self) -> None:
-        """From here to its `end` there is a cap; one inside of another is part of that."""
+        """From here to its `end` there is a cap; one inside another is part of that."""
         self._caps += 1
         if self._caps == 1:
             self._left, self._more = LINES, 0

@@ -40,14 +40,14 @@ class DsimError(Exception):
 
 
 def stopped(error: KeyboardInterrupt) -> KeyboardInterrupt:
-    """`error` without dsim's frames; IPython shows the lines of the person that led to it."""
+    """`error` without dsim's frames; IPython shows the lines of the user that led to it."""
     lines = [f"KeyboardInterrupt: {error}".rstrip()]
     error._render_traceback_ = lambda: [*lines, *_called_from(error, ())]  # type: ignore[attr-defined]
     return error.with_traceback(None)
 
 
 def left(error: KeyboardInterrupt) -> BaseException:
-    """With what a stopped call of the person's comes back: `stopped`, or a `CancelledError`.
+    """With what a stopped call of the user's comes back: `stopped`, or a `CancelledError`.
 
     That is in a task beside a notebook's cells: any other ends the loop of events, and with it the session.
     """

@@ -1,4 +1,4 @@
-"""Tracebacks without dsim's own frames: what went wrong stands in the lines of the person.
+"""Tracebacks without dsim's own frames: what went wrong stands in the lines of the user.
 
 `outermost` decorates what people call. Where a wrapper would cost too much, the function itself calls
 `trimmed` in an ``except``. With ``DSIM_FRAMES=1`` in the environment all frames stay.
@@ -42,7 +42,7 @@ def outermost(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def trimmed(error: BaseException) -> None:
-    """Takes dsim's frames out of the tracebacks of `error` and of what caused it, if a person is to see it.
+    """Takes dsim's frames out of the tracebacks of `error` and of what caused it, if a user is to see it.
 
     Errors that dsim itself did not mean to raise keep them.
     """
@@ -58,7 +58,7 @@ def trimmed(error: BaseException) -> None:
 
 
 def _meant(error: BaseException) -> bool:
-    """Whether `error` was raised on purpose: by a ``raise`` of dsim's, or by the person's code."""
+    """Whether `error` was raised on purpose: by a ``raise`` of dsim's, or by the user's code."""
     if isinstance(error, DsimError | Warning | KeyboardInterrupt):
         return True
     last = error.__traceback__

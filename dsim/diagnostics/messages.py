@@ -1,4 +1,4 @@
-"""What dsim tells a person about a program: one diagnostic, its level, its places, its remedy.
+"""What dsim tells a user about a program: one diagnostic, its level, its places, its remedy.
 
 Every code that dsim can raise stands once in `CODES`, with its level; rendering is `render.py`'s.
 """
@@ -70,7 +70,7 @@ REMEDIES: dict[str, str] = {
     "shape": "look at the shapes of both sides; `a.n` and `a.m` are a matrix's rows and columns",
     "index": "give one integer for each axis: `x[i, j]`, or `x[None]` for a field of shape ()",
     "argument": "compare the call with the definition",
-    "return": "let every `return` give what the annotation `-> …` promises",
+    "return": "let every `return` give what the annotation `-> …` declares",
     "static": "Python numbers, tuples and `ds.static(…)` are known when compiling, elements of fields not",
     "limit": "split the work into several fields or kernels",
     "out-of-bounds": "compare the loop's range with the field's shape",

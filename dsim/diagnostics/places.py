@@ -1,4 +1,4 @@
-"""Where in the person's Python something was called: for what is said about calls."""
+"""Where in the user's Python something was called: for what is said about calls."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LIBRARIES = tuple({sysconfig.get_path(kind) for kind in ("stdlib", "platstdlib",
 
 
 def caller() -> Span | None:
-    """The person's line of Python that is running, or None when there is no text of it."""
+    """The user's line of Python that is running, or None when there is no text of it."""
     frame = sys._getframe(1)
     while frame is not None and (own_frame(frame) or _only_calls(frame)):
         frame = frame.f_back
@@ -28,9 +28,9 @@ def caller() -> Span | None:
 
 
 def calls(trace: types.TracebackType | None) -> list[Span]:
-    """The lines of a person's Python that `trace` came through, outermost first.
+    """The lines of a user's Python that `trace` came through, outermost first.
 
-    Not those of libraries, and none outside of the last magic of a notebook: that is what called it.
+    Not those of libraries, and none outside the last magic of a notebook: that is what called it.
     """
     found: list[Span] = []
     while trace is not None:
@@ -46,7 +46,7 @@ def calls(trace: types.TracebackType | None) -> list[Span]:
 
 
 def _only_calls(frame: types.FrameType) -> bool:
-    """Whether it is of a module of Python's that calls what it is given, and tells a person nothing."""
+    """Whether it is of a module of Python's that calls what it is given, and tells a user nothing."""
     return f"{frame.f_globals.get('__name__', '')}.".startswith(_CALLING)
 
 
@@ -70,7 +70,7 @@ def own_frame(frame: types.FrameType) -> bool:
 
 
 def display_name(filename: str) -> str:
-    """`filename` as the person knows it: a notebook cell by its number."""
+    """`filename` as the user knows it: a notebook cell by its number."""
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython is not None else None
     if shell is None:
@@ -87,7 +87,7 @@ def ours(name: str) -> bool:
 def outside(span: Span | None, calls: Sequence[Span]) -> tuple[Span | None, tuple[Span, ...]]:
     """`span`, and the calls that led to it, outermost first, without what stands in dsim's own funcs.
 
-    What is wrong in one of those is the call, as a person sees it.
+    What is wrong in one of those is the call, as a user sees it.
     """
     places = [s for s in (*calls, span) if s is not None and not ours(s.source.name)]
     return (places[-1], tuple(places[:-1])) if places else (span, tuple(calls))

@@ -19,7 +19,7 @@ class Source:
     text : str
         The text, lines separated by ``\n``.
     first_line : int
-        Line number, as the person knows it, of the first line of `text`.
+        Line number, as the user knows it, of the first line of `text`.
     file : str, optional
         What tells it from other texts: the name that Python has for it. Cells that run without IPython's
         history share a number, and with it their `name`.
@@ -36,14 +36,14 @@ class Source:
         object.__setattr__(self, "lines", tuple(self.text.split("\n")))
 
     def line(self, number: int) -> str:
-        """The text of line `number`, counted as the person counts; empty outside the text."""
+        """The text of line `number`, counted as the user counts; empty outside the text."""
         at = number - self.first_line
         return self.lines[at] if 0 <= at < len(self.lines) else ""
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A range of a source: lines as the person counts them, columns from 0, the end exclusive."""
+    """A range of a source: lines as the user counts them, columns from 0, the end exclusive."""
 
     source: Source
     line: int
@@ -53,7 +53,7 @@ class Span:
 
     @property
     def text(self) -> str:
-        """What the person wrote there; of a range over several lines, the first line's part."""
+        """What the user wrote there; of a range over several lines, the first line's part."""
         first = self.source.line(self.line)
         return first[self.column : self.end_column] if self.end_line == self.line else first[self.column :]
 

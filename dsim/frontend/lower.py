@@ -70,20 +70,20 @@ def lower(
     Parameters
     ----------
     function : function or bound method
-        Its body is read as text; it is not run. The owner of a method is known at compile time.
+        Its source is read; it is not run. The owner of a method is known at compile time.
     settings : LoweringSettings
         Default types.
     promoted : frozenset of str
         Captured numbers, by name, that become parameters.
     kind : str
-        What it is, in messages.
+        The word for it in messages: ``kernel`` or ``func``.
     bound : mapping of str to object
         Values of parameters that are known at compile time (fields for ``template()`` parameters).
 
     Raises
     ------
     CompilationError
-        With every error that was found, in the order of the text.
+        With every error found, in the order of the source.
     """
     python, known = _unbound(function, dict(bound or {}))
     text = read(python)
@@ -147,7 +147,7 @@ class _Attempt:
     kind: str
     bound: Mapping[str, Any]
     buffered: set[tuple[str, str]] = field(default_factory=set)
-    printed: bool = False  # what `static_print` shows has been shown
+    printed: bool = False  # the output of `static_print` was printed
 
     def lowered(self, promoted: frozenset[str]) -> Lowered:
         """The function with these captured numbers as parameters."""
@@ -254,7 +254,7 @@ class _Lowering:
         return RecordValue(kind.kind, kind.name, members)
 
     def _value(self, a: ast.arg, name: str, annotation: Any, bound: Mapping[str, Any]) -> Value:
-        """What the parameter `name`, or member of one, stands for; `a` is where it stands."""
+        """The value of the parameter `name`, or of a member of one; `a` is its syntax node."""
         f = self.frame
         if name in bound:
             value = imported(f, bound[name], _path_of(bound[name], name), a)
@@ -271,7 +271,7 @@ class _Lowering:
             what = f"member `{name}`"
             help = "annotate it with a type of numbers, `ds.types.ndarray()`, `ds.template()` or a dataclass"
         if annotation is None:
-            known = "has no type" if name == a.arg else "has no type that is known"
+            known = "has no type" if name == a.arg else "has no known type"
             if a.arg == self.python.__code__.co_varnames[0]:
                 help = methods.advice(self.python) or help
             self.frame.refuse("argument", f"the {what} {known}", a, help=help)
@@ -285,12 +285,12 @@ class _Lowering:
         self.frame.refuse("argument", f"a {self.kind} cannot take {takes}", a, help=help)
 
     def _refuse_record(self, a: ast.arg, name: str, kind: type) -> NoReturn:
-        """A dataclass that the signature did not take apart."""
-        message = f"`{kind.__name__}` was not known when the {self.kind} was defined"
+        """Refuses a dataclass that the signature did not expand into members."""
+        message = f"`{kind.__name__}` was not defined when the {self.kind} was"
         help = f"define the class above the {self.kind}"
         if name != a.arg:
-            message = f"`{name}` is a `{kind.__name__}`, which holds itself"
-            help = "a kernel's arguments are finite: keep what is linked in fields"
+            message = f"`{name}` is a `{kind.__name__}`, which contains itself"
+            help = "a kernel has a fixed number of arguments: store linked data in fields"
         self.frame.refuse("argument", message, a, help=help)
 
     # the result
@@ -305,7 +305,7 @@ class _Lowering:
             return ()
         if value is None or not same(f.scope.values[RETURNED], TRUE):
             node = self.text.node.returns or self.text.node
-            message = f"`{f.name}` promises a value, but does not return one on every way"
+            message = f"`{f.name}` declares a result, but lacks one on some path"
             f.refuse("return", message, node, help="end it with a `return`")
         if not isinstance(promised, Returns):
             return tuple(self.emit.atom(s) for s in scalars(value))
@@ -356,13 +356,13 @@ class _Lowering:
 
 
 def _path_of(held: Any, name: str) -> Path | None:
-    """How a compile-time argument is looked at again at each launch: only what may change by itself is."""
+    """The path by which each launch compares a compile-time argument; None for one that cannot change."""
     changeable = is_host_matrix(held) or is_host_struct(held) or isinstance(held, list | Mapping | set)
     return Path(name, lambda: held) if changeable else None
 
 
 def _renamed(value: Value, name: str, array: ArrayType | None) -> Value:
-    """A bound field goes by its parameter's name; other Python objects are reached through it."""
+    """A bound field is named after its parameter; other Python objects are reached through it."""
     if isinstance(value, FieldValue):
         return FieldValue(value.field, name, array is not None and array.clamped)
     if isinstance(value, StructFieldValue):

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 
 class Control(Protocol):
-    """A slider or a label: a number that a person sees, and that the program reads and sets."""
+    """A slider or a label: a number that a user sees, and that the program reads and sets."""
 
     value: float
 
@@ -78,7 +78,7 @@ class NoScreen:
 class NotebookScreen:
     """One picture in the output of a cell, which each `show` replaces, and controls.
 
-    A notebook hears of a person's hand on a control between the runs of cells, not while one runs.
+    A notebook hears of a user's hand on a control between the runs of cells, not while one runs.
     """
 
     def __init__(self) -> None:

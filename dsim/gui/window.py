@@ -194,7 +194,7 @@ class GUI(Drawing):
         """Ends the loop that asks for `running`."""
         self.running = False
 
-    # what a person at a window would do; nobody is there, but Escape is pressed after the last frame
+    # what a user at a window would do; nobody is there, but Escape is pressed after the last frame
 
     def has_key_event(self) -> bool:
         """Whether there is an event that nobody has asked for yet."""
@@ -237,14 +237,14 @@ class GUI(Drawing):
     # controls
 
     def slider(self, text: str, minimum: float, maximum: float, step: float = 1) -> screen.Control:
-        """A number that a person moves; its `value`, at first `minimum`, may be read and set.
+        """A number that a user moves; its `value`, at first `minimum`, may be read and set.
 
         Without a notebook only the program sets it.
         """
         return self._screen.slider(text, float(minimum), float(maximum), float(step))
 
     def label(self, text: str) -> screen.Control:
-        """A number that a person sees; its `value`, at first 0, may be read and set."""
+        """A number that a user sees; its `value`, at first 0, may be read and set."""
         return self._screen.label(text)
 
     def button(self, text: str, event_name: str | None = None) -> str:

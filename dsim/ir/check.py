@@ -77,7 +77,7 @@ class _Checker:
     # names and scopes
 
     def kernel(self, k: Kernel) -> None:
-        self.demand(isinstance(k.exact, bool), "exact is neither true nor false")
+        self.demand(isinstance(k.exact, bool), "exact is not a truth value")
         with self.scope():
             for m in k.memories:
                 self.demand(not m.private, f"private memory {memory(m)} among the kernel's")

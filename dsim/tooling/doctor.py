@@ -154,7 +154,7 @@ def npm_version(version: str) -> str:
 
 
 def is_disabled(labextension_folders: list[str]) -> bool:
-    """Whether a person or an administrator has switched the extension off."""
+    """Whether a user or an administrator has switched the extension off."""
     if importlib.util.find_spec("jupyterlab") is None:
         return False
     settings = Path(importlib.import_module("jupyterlab.commands").get_app_dir()) / "settings"

@@ -18,7 +18,7 @@ LOOPBACK = "127.0.0.1"
 def lab_command(path: Path, *, port: int | None, browser: bool, allow_root: bool) -> list[str]:
     """The command line that starts JupyterLab.
 
-    What stands on the command line wins over a person's configuration: a server that is configured to listen
+    What stands on the command line wins over a user's configuration: a server that is configured to listen
     to the network does not when dsim starts it.
 
     Parameters

@@ -181,7 +181,7 @@ def is_run(cell: Notebook) -> bool:
 
 
 def cell_label(source: str) -> str:
-    r"""The line by which a person knows a cell again: its first one that is not blank or a comment.
+    r"""The line by which a user knows a cell again: its first one that is not blank or a comment.
 
     Examples
     --------
@@ -197,7 +197,7 @@ def strip_widgets(notebook: Notebook) -> Notebook:
     """Take out what only a live kernel could answer: widget state, and outputs that point to it.
 
     A widget's output keeps its plain text. A Lab that finds widget state in a file restores sliders that move
-    nothing; without it, it shows the text and a person runs the cell.
+    nothing; without it, it shows the text and a user runs the cell.
     """
     notebook.metadata.pop(WIDGET_STATE, None)
     for cell in notebook.cells:

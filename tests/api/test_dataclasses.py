@@ -332,8 +332,8 @@ class Unknown:
     ("kind", "message", "help"),
     [
         (Named, "cannot take the member `s.name`", "annotate it with a type of numbers"),
-        (Linked, "`s.next` is a `Linked`, which holds itself", "keep what is linked in fields"),
-        (Unknown, "the member `s.value` has no type that is known", "annotate it with a type"),
+        (Linked, "`s.next` is a `Linked`, which contains itself", "keep what is linked in fields"),
+        (Unknown, "the member `s.value` has no known type", "annotate it with a type"),
     ],
 )
 def test_members_that_kernels_cannot_take(kind, message, help):

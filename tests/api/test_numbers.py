@@ -97,7 +97,7 @@ def test_floats_beyond_a_type_are_said():
         k()
     texts = [str(w.message) for w in said]
     assert "1e+39 is beyond what an f32 holds: it becomes inf" in texts[0]
-    assert "help: take a wider type, or write `math.inf` if it is meant" in texts[0]
+    assert "help: take a wider type, or write `math.inf` if infinity is intended" in texts[0]
     assert "1e+200 is beyond" in texts[1]
     assert "this integer of 1329 bits is beyond what an f32 holds" in texts[2]
     assert len(texts) == 3
@@ -161,7 +161,7 @@ def test_a_second_annotation_cannot_give_another_type():
         d: ds.f32 = 2.5
         return d
 
-    with pytest.raises(KernelTypeError, match="`d` is an i32 already, and stays one") as error:
+    with pytest.raises(KernelTypeError, match="`d` is an i32 already, and a local keeps its type") as error:
         k()
     (label,) = error.value.diagnostics[0].labels
     assert label.text == "its type comes from here"

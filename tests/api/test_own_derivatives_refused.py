@@ -260,7 +260,7 @@ def test_effects_are_refused() -> None:
     def fine_jvp(a, a_dot):
         return a_dot
 
-    assert "`writes` has a derivative of its own, and cannot write to fields" in refused(
+    assert "`writes` has a custom derivative, and cannot write to fields" in refused(
         writes.derivative(jvp=fine_jvp)
     )
     assert "`draws` has a derivative of its own, and cannot draw" in refused(draws.derivative(jvp=fine_jvp))

@@ -500,8 +500,8 @@ def careful(v):
         (later, "`later` is asynchronous", "make it a plain `def`"),
         (changing_a_global, "kernels have no `global`", "write to a field"),
         (careful, "kernels have no `try`", "test values with `if`"),
-        (random.gauss, "kernels do not know `gauss`", "have Python call it once"),
-        (np.interp, "kernels do not know `interp`", ""),
+        (random.gauss, "kernels cannot call `gauss`", "have Python call it once"),
+        (np.interp, "kernels cannot call `interp`", ""),
         (str, "kernels cannot make a `str`", "@ds.dataclass"),
     ],
 )

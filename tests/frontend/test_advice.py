@@ -36,7 +36,7 @@ def with_dictionary(a: float):
 @pytest.mark.parametrize(
     ("kernel", "advice"),
     [
-        (with_list, "kernels have no lists that grow"),
+        (with_list, "kernels have no growing lists"),
         (with_array, "make a local vector or matrix: `ds.Vector([a, b])`"),
         (with_zeros, "`ds.Vector.zero(ds.f32, n)`"),
         (with_numpy_linspace, "compute each number from the loop's index"),

@@ -242,9 +242,9 @@ def test_names_stay_in_their_block() -> None:
             v = ti.Vector([1.0, 2.0])
         x[0] = v
 
-    assert "unknown-name: `v` was assigned inside a loop only and is not seen here" in refused(in_a_loop)
-    assert "unknown-name: `v` was assigned in one branch only and is not seen here" in refused(in_a_branch)
-    assert "`i` was assigned inside a loop" in refused(an_index)
+    assert "unknown-name: `v` is assigned inside a loop only and is not defined here" in refused(in_a_loop)
+    assert "unknown-name: `v` is assigned in one branch only and is not defined here" in refused(in_a_branch)
+    assert "`i` is assigned inside a loop" in refused(an_index)
     assert "unknown-name: `v` has no value yet" in refused(before_its_value)
     assert "`v` is an f64 in one branch and a vector of 2 in the other" in refused(of_two_kinds)
 
@@ -297,8 +297,8 @@ def test_items_of_a_sequence_are_not_changed_in_place() -> None:
 
     for function in (entry, whole):
         assert refused(function) == (
-            "type: `v` is an item of a sequence, and changing it would change a copy\n"
-            "help: copy it to a local of another name, or write the loop out by hand"
+            "type: `v` is an item of a sequence: changing it here would change a copy only\n"
+            "help: copy it to a local of another name, or unroll the loop by hand"
         )
     assert "`row` is an item of a sequence" in refused(atomic)
     run(copied, [1.0, 2.0], 3)

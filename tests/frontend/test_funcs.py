@@ -246,17 +246,17 @@ def test_errors_of_calls() -> None:
     ends = "help: write a loop"
     assert f"recursion: `again` calls itself more than 64 times\n{ends}" in refused(recursion)
     assert "recursion: `ping` calls itself" in refused(mutual)
-    assert "argument: `one` misses the argument `a`" in refused(none_at_all)
+    assert "argument: `one` lacks the argument `a`" in refused(none_at_all)
     assert "argument: `one` takes 1 argument, got 2" in refused(too_many)
     assert "argument: `one` got an unexpected or repeated argument `b`" in refused(keyword)
-    assert "return: `half` does not return a value on every way" in refused(half_way)
+    assert "return: `half` does not return a value on every path" in refused(half_way)
     assert "return: one `return` gives a float, another a vector of 2" in refused(two_kinds)
     assert "a kernel cannot call a kernel\nhelp: make the called one a func" in refused(kernel_in_kernel)
     assert "unknown-name: `oen` is not defined\nhelp: did you mean `one`?" in refused(unknown)
     assert "`keeps` assigns to its template parameter `a`" in refused(template)
     assert "`scalar` takes a scalar `a`, got a tuple of 1" in refused(vector)
     assert "unknown-function: an f64 cannot be called" in refused(number)
-    assert refused(host).startswith("unknown-function: kernels do not know `norm`")
+    assert refused(host).startswith("unknown-function: kernels cannot call `norm`")
 
 
 def test_an_error_in_a_func_names_the_calls() -> None:

@@ -44,7 +44,7 @@ def test_numbers_that_would_fill_the_memory(kernel) -> None:
 
 
 def test_a_list_that_would_fill_the_memory() -> None:
-    assert "limit: this would have 100000000000 items" in refused(repeated)
+    assert "limit: this list would have 100000000000 items" in refused(repeated)
 
 
 def test_large_numbers_on_the_way_are_exact() -> None:

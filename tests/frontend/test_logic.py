@@ -148,7 +148,7 @@ def test_what_has_no_truth() -> None:
         "type: `or` works on truth values, got an f64", advice,
     ]  # fmt: skip
     assert refused(vectors) == (
-        "type: a vector of 2 is neither true nor false\nhelp: reduce it with `.all()` or `.any()`"
+        "type: a vector of 2 is not a truth value\nhelp: reduce it with `.all()` or `.any()`"
     )
     assert refused(fields) == "type: the field `x` cannot be a condition"
 

@@ -305,14 +305,14 @@ def test_errors_of_loops() -> None:
     assert "index: this loop has 1 index, not 2 of them" in refused(one_for_two)
     assert "index: this loop has 3 indices, not 2 of them" in refused(two_for_three)
     assert "index: this loop has an index vector, not 2 of them" in refused(grouped_taken_apart)
-    assert "type: `range` counts with integers, got an f64\nhelp: cast it: `int(n)`" in refused(float_bound)
+    assert "type: `range` takes integers, got an f64\nhelp: cast it: `int(n)`" in refused(float_bound)
     assert "argument: the step of a range cannot be 0" in refused(zero_step)
-    assert "static: a loop cannot count through a Python object of type `list`" in refused(a_list)
-    assert "type: one cannot loop over an i32" in refused(a_number)
+    assert "static: a loop cannot iterate over a Python object of type `list`" in refused(a_list)
+    assert "type: a loop cannot iterate over an i32" in refused(a_number)
     assert "index: this loop has 0 indices, not 2 of them" in refused(no_axes)
     assert "needs two arguments, or a vector" in refused(no_entries)
     assert "shape: a vector without entries has no sum" in refused(no_terms)
-    assert "argument: `zip` is to be strict, but goes through `2`, `3` items" in refused(lengths)
+    assert "argument: `zip` with `strict=True` got sequences of `2`, `3` items" in refused(lengths)
     assert "static: this must be known at compile time, but is an i32" in refused(unknown_at_compile_time)
     assert "static: `static` needs a value known at compile time, got a truth value" in refused(
         static_of_a_value
@@ -386,8 +386,8 @@ def test_loops_that_are_written_out_in_one_another(monkeypatch) -> None:
     monkeypatch.setattr(items, "MOST_COPIES", 700)
     for function in (nested, with_breaks, listed, after_one_another):
         assert refused(function) == (
-            "limit: the loops of this kernel would be written out more than 700 times in all\n"
-            "help: leave out `static` of the outer ones: a loop at run time costs no code"
+            "limit: the static loops of this kernel unroll to more than 700 times in all\n"
+            "help: remove `static` from the outer loops: run-time loops are not unrolled"
         )
 
 
@@ -398,4 +398,4 @@ def test_a_grid_that_is_written_out() -> None:
         for i, j in ti.static(ti.ndrange(1000, 1000)):
             x[0] += i * j
 
-    assert "this loop would be written out 1000000 times; 20000 is the most" in refused(grid)
+    assert "this loop would be unrolled 1000000 times; 20000 is the most" in refused(grid)

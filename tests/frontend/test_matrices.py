@@ -281,8 +281,10 @@ def test_errors_of_shapes() -> None:
     assert "has no method `normalised`\nhelp: did you mean `normalized`?" in refused(no_method)
     assert "`trace` needs a square matrix, got a matrix of 1 by 2" in refused(not_square)
     assert "limit: `determinant` goes up to 4 by 4, got a matrix of 5 by 5" in refused(too_large)
-    assert "`v` is a vector of 3, and stays one; the right side is a vector of 2" in refused(reshaped)
-    assert "a vector of 3 is neither true nor false" in refused(condition)
+    assert "`v` is a vector of 3, and a local keeps its type; the right side is a vector of 2" in refused(
+        reshaped
+    )
+    assert "a vector of 3 is not a truth value" in refused(condition)
     assert "the left side is a scalar, the right side a vector of 3" in refused(assigned_scalar)
     assert "the shape of a local vector or matrix must be known at compile time" in refused(unknown_length)
     assert "wrong arguments for `dot`: missing a required argument: 'other'" in refused(wrong_arguments)

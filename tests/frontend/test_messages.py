@@ -252,7 +252,7 @@ def test_what_python_has_and_kernels_have_not() -> None:
                 x[0] = 1.0
 
     wanted = {
-        try_: "syntax: kernels have no `try`\nhelp: nothing in a kernel raises; test values with `if`",
+        try_: "syntax: kernels have no `try`\nhelp: kernels raise no exceptions; test values with `if`",
         with_: "syntax: kernels have no `with`",
         global_: "syntax: kernels have no `global`\nhelp: write to a field",
         raise_: "syntax: kernels have no `raise`\nhelp: use `assert condition, message`",
@@ -306,11 +306,11 @@ def test_signatures() -> None:
     assert "argument: the parameter `a` has no type\nhelp: annotate it: `a: ds.f32`" in refused(missing)
     assert "a kernel cannot take a parameter of this type" in refused(odd)
     assert "a kernel takes no `*` parameters" in refused(starred)
-    assert "return: the kernel `no_type` returns a value but does not say its type" in refused(no_type)
-    assert "`no_value` promises a value, but does not return one on every way" in refused(no_value)
-    assert "`not_every_way` promises a value, but does not return one on every way" in refused(not_every_way)
-    assert "return: this returns nothing, but `empty` promises an f64" in refused(empty)
-    assert "return: this returns a vector of 2, but `wrong_shape` promises an f64" in refused(wrong_shape)
+    assert "return: the kernel `no_type` returns a value but declares no type" in refused(no_type)
+    assert "`no_value` declares a result, but lacks one on some path" in refused(no_value)
+    assert "`not_every_way` declares a result, but lacks one on some path" in refused(not_every_way)
+    assert "return: this returns nothing, but `empty` declares an f64" in refused(empty)
+    assert "return: this returns a vector of 2, but `wrong_shape` declares an f64" in refused(wrong_shape)
     assert "a kernel returns scalars, vectors, matrices and structs" in refused(odd_result)
 
 
@@ -336,7 +336,7 @@ def test_what_would_compile_for_ever_is_refused() -> None:
         v = ti.Vector.zero(ti.f32, 100_000_000)
         x[0] = v[0]
 
-    assert "would be written out 1000000 times; 20000 is the most" in refused(written_out)
+    assert "would be unrolled 1000000 times; 20000 is the most" in refused(written_out)
     assert "a local vector or matrix has at most 4096 entries, this one 100000000" in refused(huge)
 
 
@@ -346,4 +346,4 @@ def test_an_error_without_a_place_of_its_own_has_the_statements() -> None:
     def paired():
         x[0] = zip(x, x)
 
-    assert "cannot be gone through at compile time" in refused(paired)
+    assert "cannot be iterated over at compile time" in refused(paired)

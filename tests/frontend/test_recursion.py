@@ -104,12 +104,12 @@ def test_what_would_not_end() -> None:
 
     assert refused(at_run_time) == (
         "recursion: `fibonacci` calls itself\n"
-        "help: write a loop, or let a number known when compiling decide where it ends"
+        "help: write a loop, or end the recursion by a compile-time number"
     )
     assert refused(upwards) == "recursion: `deeper` calls itself more than 64 times\nhelp: write a loop"
     assert refused(too_many) == (
-        "recursion: `fibonacci` would be written out more than 2000 times\n"
-        "help: write a loop: every call of a func is written out"
+        "recursion: `fibonacci` would be inlined more than 2000 times\n"
+        "help: write a loop: every call of a func is inlined"
     )
 
 
@@ -125,9 +125,8 @@ def test_a_plain_function_without_an_end():
         x[0] = endless(n)
 
     assert refused(known) == (
-        "recursion: `endless` calls itself without end\nhelp: let a condition in it decide where it ends"
+        "recursion: `endless` calls itself without end\nhelp: end the recursion by a condition"
     )
     assert refused(at_run_time) == (
-        "recursion: `endless` calls itself\n"
-        "help: write a loop, or let a number known when compiling decide where it ends"
+        "recursion: `endless` calls itself\nhelp: write a loop, or end the recursion by a compile-time number"
     )

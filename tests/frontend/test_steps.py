@@ -138,5 +138,5 @@ def test_what_is_no_step() -> None:
             pass
 
     assert refused(zero) == "argument: the step of a range cannot be 0"
-    assert refused(fraction) == ("type: `range` counts with integers, got an f64\nhelp: cast it: `int(n)`")
+    assert refused(fraction) == ("type: `range` takes integers, got an f64\nhelp: cast it: `int(n)`")
     assert refused(unrolled) == "static: this must be known at compile time, but is an i32"

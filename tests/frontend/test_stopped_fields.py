@@ -250,7 +250,7 @@ def test_updates_by_what_it_holds_are_refused(x):
             ti.stop_grad(x)
             ti.atomic_max(x[i], 1.0)
 
-    with pytest.raises(CompilationError, match="this works on what `x` holds, which `stop_grad`") as error:
+    with pytest.raises(CompilationError, match="this changes `x` in place, and `stop_grad`") as error:
         k()
     assert "help: assign instead" in str(error.value)
 

@@ -125,14 +125,17 @@ def test_a_struct_is_no_number() -> None:
 
     its = "`pos`, `mass`, `hits`, `spin`"
     one = f"assign a struct of {its}, or one member: `b.pos = …`"
-    assert said(assigned)[1:] == ("`b` is a `Ball`, and stays one; the right side is a float", one)
+    assert said(assigned)[1:] == (
+        "`b` is a `Ball`, and a local keeps its type; the right side is a float",
+        one,
+    )
     assert said(stored) == (
         "balls[1]",
         f"an element of `balls` is a struct of {its}; the right side is a float",
         "assign a struct with these members, or one member: `balls[…].pos = …`",
     )
     assert said(stored_member)[1:] == (
-        "`b.spin` is a struct of `axis`, `rate`, and stays one; the right side is a float",
+        "`b.spin` is a struct of `axis`, `rate`, and a local keeps its type; the right side is a float",
         "assign a struct of `axis`, `rate`, or one member: `b.spin.axis = …`",
     )
     assert said(sum_) == ("b + c", "`+` does not work on a `Ball`", f"compute with its members: {its}")
@@ -190,7 +193,7 @@ def test_methods_that_cannot_change_their_struct() -> None:
         "itself(b).push(1.0)", "`push` changes its struct, and a `Ball` cannot be changed here",
     )  # fmt: skip
     for function in (of_an_item, in_a_comprehension):
-        assert said(function)[1] == "`c` is an item of a sequence, and changing it would change a copy"
+        assert said(function)[1] == "`c` is an item of a sequence: changing it here would change a copy only"
     assert said(in_a_condition)[1] == "the condition of a loop cannot change `b`"
 
 
@@ -235,8 +238,8 @@ def test_methods_are_called_where_they_are_named() -> None:
 
     for function, name in ((kept, "push"), (passed, "push"), (filled, "fill")):
         assert said(function)[1:] == (
-            f"the method `{name}` can only be called where it is named",
-            f"write `….{name}(…)`, with what it belongs to",
+            f"the method `{name}` can only be called, not stored or passed",
+            f"write `….{name}(…)`",
         )
 
 

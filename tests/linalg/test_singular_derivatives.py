@@ -110,7 +110,7 @@ def test_other_products_with_the_whole_matrix_of_values(n):
 
 @SIZES
 def test_second_derivatives_at_equal_values(n):
-    """Products with the whole of `S` have those of the polar factors, and the matrix itself has none."""
+    """Products with all of `S` have those of the polar factors, and the matrix itself has none."""
     weights = ds.Matrix(np.random.default_rng(1).normal(size=(n, n)))
 
     @ds.func

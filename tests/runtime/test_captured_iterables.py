@@ -155,9 +155,9 @@ def test_what_can_be_gone_through_once(x):
         for i in ti.static(things):
             x[i] = 1
 
-    with pytest.raises(CompilationError, match="`things` can be gone through only once") as info:
+    with pytest.raises(CompilationError, match="`things` can be iterated over only once") as info:
         unrolled()
-    assert "help: make a list of it outside of the kernel" in str(info.value)
+    assert "help: make a list of it outside the kernel" in str(info.value)
     assert next(things) == 0
 
 

@@ -108,7 +108,7 @@ def test_wrong_formats():
         print("{1} {}".format(a, a))
 
     for kernel, args, message in [
-        (mixed, (1.0,), "some braces of this text have numbers, some are empty"),
+        (mixed, (1.0,), "some braces of this string are numbered, some are empty"),
         (letters, (1.0,), "`d` does not format a"),
         (width, (1.0, 2), "a format must be known when the kernel is compiled"),
         (few, (1.0,), "the text has 2 places for 1 values"),

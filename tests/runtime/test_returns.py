@@ -105,9 +105,9 @@ def test_what_does_not_fit():
         return a, 1
 
     for kernel, message in [
-        (fewer, "this returns an f32, but `fewer` promises 2 values: an f32, an i32"),
-        (other, "this returns a vector of 2, but `other` promises an i32"),
-        (nothing, "`nothing` promises a value, but does not return one on every way"),
+        (fewer, "this returns an f32, but `fewer` declares 2 values: an f32, an i32"),
+        (other, "this returns a vector of 2, but `other` declares an i32"),
+        (nothing, "`nothing` declares a result, but lacks one on some path"),
         (odd, "a kernel returns scalars, vectors, matrices and structs"),
     ]:
         with pytest.raises(ti.TaichiCompilationError, match=message):

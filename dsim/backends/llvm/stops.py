@@ -2,7 +2,7 @@
 
 The flag is a slot of the launch's frame. A question is a load, a comparison and a branch that is never
 taken; in a loop that becomes vectors it would cost the vectors, and in a short one it shows. So loops that
-are short for certain do not ask; innermost ones ask between blocks of trips, and small ones inside of others
+are short for certain do not ask; innermost ones ask between blocks of trips, and small ones inside others
 have code without blocks for short runs; those around others ask where their index is a multiple of a power
 of two; those that repeat while a condition holds ask once in a few trips, which are written out. How many
 instructions may run between two questions is the sum over what is nested (`_quiet`). Who asked and is to

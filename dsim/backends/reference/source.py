@@ -1,4 +1,4 @@
-"""Kernels as plain Python over NumPy scalars: what a person reads, and what the machine code must match.
+"""Kernels as plain Python over NumPy scalars: what a user reads, and what the machine code must match.
 
 `source` gives the text; `run` executes exactly that text with every access checked: integers wrap, floats
 keep their type, an index is never taken from the end. Not its job: speed.

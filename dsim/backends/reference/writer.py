@@ -1,4 +1,4 @@
-"""Writes a kernel as a Python function, with comments that quote the person's lines.
+"""Writes a kernel as a Python function, with comments that quote the user's lines.
 
 A value that is used once, in the block that makes it, stands inside the expression that uses it.
 """

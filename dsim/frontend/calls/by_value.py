@@ -60,7 +60,7 @@ def _to(kind: type) -> Callable[..., Value]:
 
 
 def _rounded(step: str) -> Callable[..., Value]:
-    """Python's `round`, `math.floor`, `math.ceil`: integers come out."""
+    """Python's `round`, `math.floor`, `math.ceil`, which return integers."""
 
     def convert(f: Frame, hint: str, value: Value) -> Value:
         return elementary.cast(
@@ -98,7 +98,7 @@ def _zip(f: Frame, hint: str, *args: Value, strict: Value = False) -> Value:
     lengths = sorted({len(c) for c in columns})
     if strict is True and len(lengths) > 1:
         f.emit.refuse(
-            "argument", f"`zip` is to be strict, but goes through {listed(map(str, lengths))} items"
+            "argument", f"`zip` with `strict=True` got sequences of {listed(map(str, lengths))} items"
         )
     return [tuple(row) for row in zip(*columns, strict=False)]
 
@@ -115,7 +115,7 @@ _EXAMPLES = {"bool": False, "int": 0, "uint": 0, "float": 0.0}
 
 
 def _isinstance(f: Frame, hint: str, value: Value, kinds: Value) -> Value:
-    """Python's `isinstance`, known when compiling: a number of run time counts as Python's of its kind."""
+    """Python's `isinstance`, at compile time: a run-time number is a `float`, an `int` or a `bool`."""
     given = kinds if isinstance(kinds, tuple) else (kinds,)
     found = [kind.value if isinstance(kind, Opaque) else kind for kind in given]
     found = [k for kind in found for k in (kind if isinstance(kind, tuple) else (kind,))]

@@ -47,7 +47,7 @@ from dsim.frontend.values.values import (
 
 
 def call(f: Frame, node: ast.Call, used: bool, hint: str = "t") -> Value:
-    """The value of a call; `used` tells whether anybody wants it."""
+    """The value of a call; `used` tells whether the program uses the value."""
     callee = f.place(node.func)
     if isinstance(callee, Method):
         return _method(f, callee, node, hint)
@@ -87,7 +87,7 @@ def arguments(f: Frame, node: ast.Call) -> tuple[list[Value], dict[str, Value]]:
 
 
 def _opened(f: Frame, node: ast.expr) -> Mapping[str, Value]:
-    """The arguments that ``**node`` stands for."""
+    """The arguments that ``**node`` expands to."""
     value = f.value(node)
     if isinstance(value, Keywords | StructValue):
         return value.members
@@ -202,16 +202,16 @@ def _method(f: Frame, method: Method, node: ast.Call, hint: str) -> Value:
 
 
 def _refuse_kept(f: Frame, method: Method, node: ast.Call) -> None:
-    """A method that may change its owner knows it by its place: it cannot be kept or passed on."""
+    """Refuses to store or pass a method that may change its owner, which it refers to by its location."""
     changes = isinstance(method.owner, StructValue) or (
         method.name == "fill" and isinstance(method.owner, Mat)
     )
     if changes and getattr(node.func, "value", None) is not method.node:
         f.refuse(
             "syntax",
-            f"the method `{method.name}` can only be called where it is named",
+            f"the method `{method.name}` can only be called, not stored or passed",
             node,
-            help=f"write `….{method.name}(…)`, with what it belongs to",
+            help=f"write the call, `….{method.name}(…)`",
         )
 
 
@@ -286,5 +286,5 @@ def _refuse_callee(f: Frame, value: Any, node: ast.Call) -> NoReturn:
         help = "make it a struct: `@ds.dataclass`"
         f.refuse("unknown-function", f"kernels cannot make a `{name}`", node.func, help=help)
     help = advised or suggestion(name, [*elementary.FUNCTIONS, *by_value.FUNCTIONS])
-    help = help or "write it as a function of your own, or have Python call it once: `ds.static(…)`"
-    f.refuse("unknown-function", f"kernels do not know `{name}`", node.func, help=help)
+    help = help or "write your own function, or let Python call it at compile time: `ds.static(…)`"
+    f.refuse("unknown-function", f"kernels cannot call `{name}`", node.func, help=help)

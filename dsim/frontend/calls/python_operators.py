@@ -1,4 +1,4 @@
-"""The functions of Python's module `operator`, as the operators that they are."""
+"""The functions of Python's module `operator`, as operators."""
 
 from __future__ import annotations
 

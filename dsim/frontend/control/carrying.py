@@ -23,9 +23,9 @@ class Carry:
     Attributes
     ----------
     start : dict
-        The names as the body sees them at its beginning.
+        The values of the names at the start of the body.
     end : dict
-        The names at the body's end.
+        Their values at its end.
     vars, init, yields : list
         As in `For`.
     """
@@ -92,7 +92,7 @@ def _begin(f: Frame, names: list[str], go: str, draws: Atom | None) -> Carry:
 
 
 def _carry(f: Frame, c: Carry, name: str, value: Value) -> None:
-    """Carries `value` under `name`, fresh variables standing for it in the body."""
+    """Carries `value` under `name`: in the body, fresh variables represent it."""
     e = f.emit
     given = [e.atom(s) for s in scalars(value)]
     fresh = [
@@ -105,7 +105,7 @@ def _carry(f: Frame, c: Carry, name: str, value: Value) -> None:
 
 
 def _finish(f: Frame, c: Carry, drawn: Value | None) -> None:
-    """What each carried value is in the next trip, the flow of control included.
+    """The value of each carried variable in the next trip, control flags included.
 
     `drawn` is the number of draws before the loop, if it is carried.
     """
@@ -152,7 +152,7 @@ def _result(f: Frame, c: Carry) -> None:
 
 
 def results(f: Frame, c: Carry) -> tuple[Var, ...]:
-    """Fresh variables for the carried values after the loop; the names stand for them from here on."""
+    """Binds the names to fresh variables, the carried values after the loop."""
     out: list[Var] = []
     for name, value in c.of:
         hints = labels(readable(name), value)
@@ -163,10 +163,10 @@ def results(f: Frame, c: Carry) -> tuple[Var, ...]:
 
 
 def after(f: Frame, c: Carry) -> None:
-    """Where the loop has ended, the program goes on unless the loop returned."""
+    """After the loop, control continues unless the loop returned."""
     for name in c.end:
         if name not in f.scope.values and not hidden(name):
-            f.scope.gone[name] = "was assigned inside a loop only and is not seen here"
+            f.scope.gone[name] = "is assigned inside a loop only and is not defined here"
     f.scope.gone = {n: why for n, why in f.scope.gone.items() if n not in f.scope.values}
     alive(f)
     if not same(f.scope.values[RETURNED], FALSE):
@@ -176,13 +176,13 @@ def after(f: Frame, c: Carry) -> None:
 
 
 def alive(f: Frame) -> None:
-    """Control goes on here unless the function has returned."""
+    """Control continues here unless the function has returned."""
     returned = f.scope.values[RETURNED]
     f.scope.values[LIVE] = f.emit.let("bnot", returned, hint="live")
 
 
 def revived(f: Frame, run: Callable[[], None]) -> None:
-    """Runs `run` where control is known to be: nothing was left, nothing returned."""
+    """Runs `run` where control is known to arrive: no loop was left, and the function has not returned."""
     f.scope.values.pop(RESULT, None)
     f.scope.values.update({LIVE: TRUE, RETURNED: FALSE, **dict.fromkeys(f.loops, TRUE)})
     run()

@@ -19,7 +19,7 @@ from dsim.ir.build import FALSE, TRUE
 
 
 def leaves(statements: Sequence[ast.stmt]) -> bool:
-    """Whether the end of `statements` is never reached, as far as their form tells."""
+    """Whether the end of `statements` is never reached, judged by their syntax."""
     if not statements:
         return False
     last = statements[-1]
@@ -37,24 +37,24 @@ def breaks(statements: Iterable[ast.stmt]) -> bool:
 
 
 def leave_loop(f: Frame, word: str) -> None:
-    """``break`` and ``continue``; Python itself sees to it that there is a loop."""
+    """``break`` and ``continue``; Python's parser ensures that there is a loop."""
     if word == "break":
         f.scope.values[f.loops[-1]] = FALSE
     f.scope.values[LIVE] = FALSE
 
 
 def leave_function(f: Frame, s: ast.Return) -> None:
-    """``return value``: the value is kept, and nothing after it runs."""
+    """``return value``: stores the value, and disables what follows."""
     value = None if s.value is None else f.value(s.value, f.result_hint)
     if value is not None:
         value = _returned(f, value, s)
     elif f.returns is not None:
-        f.refuse("return", f"this returns nothing, but `{f.name}` promises {_promise(f.returns)}", s)
+        f.refuse("return", f"this returns nothing, but `{f.name}` declares {_promise(f.returns)}", s)
     give(f, value)
 
 
 def give(f: Frame, value: Value) -> None:
-    """The function's result is `value`, from here."""
+    """Sets the function's result to `value`."""
     f.scope.values[RESULT] = value
     f.scope.values[RETURNED] = TRUE
     f.scope.values[LIVE] = FALSE
@@ -71,10 +71,10 @@ def _promise(r: AnyReturn) -> str:
 
 
 def _returned(f: Frame, value: Value, s: ast.Return) -> Value:
-    """`value` as the annotation of the function has it."""
+    """`value`, converted to the annotated result type."""
     if f.returns is None and f.kind == "kernel":
         help = f"annotate it: `{f.name}(…) -> ds.f32`"
-        f.refuse("return", f"the kernel `{f.name}` returns a value but does not say its type", s, help=help)
+        f.refuse("return", f"the kernel `{f.name}` returns a value but declares no type", s, help=help)
     if not isinstance(f.returns, SeveralReturns):
         return _one(f, value, f.returns, s)
     parts = f.returns.parts
@@ -98,7 +98,7 @@ def _one(f: Frame, value: Value, r: OneReturn | None, s: ast.Return) -> Value:
 
 
 def _refuse_kind(f: Frame, value: Value, r: AnyReturn, s: ast.Return) -> NoReturn:
-    f.refuse("return", f"this returns {describe(value)}, but `{f.name}` promises {_promise(r)}", s)
+    f.refuse("return", f"this returns {describe(value)}, but `{f.name}` declares {_promise(r)}", s)
 
 
 def _typed(f: Frame, value: Value, r: Returns, s: ast.Return) -> Value:

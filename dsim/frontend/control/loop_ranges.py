@@ -43,17 +43,18 @@ def counted(f: Frame, hint: str, *args: Value) -> Range:
 
 def _bound(f: Frame, value: Value, what: str) -> Scalar:
     if not is_scalar(value):
-        f.emit.refuse("type", f"`{what}` counts with integers, got {describe(value)}")
+        f.emit.refuse("type", f"`{what}` takes integers, got {describe(value)}")
     if f.emit.type_of(value).is_float:
-        f.emit.refuse(
-            "type", f"`{what}` counts with integers, got {describe(value)}", help="cast it: `int(n)`"
-        )
+        f.emit.refuse("type", f"`{what}` takes integers, got {describe(value)}", help="cast it: `int(n)`")
     return value.value if isinstance(value, Const) else value
 
 
 def _step(f: Frame, value: Scalar) -> Scalar:
     if isinstance(value, Weak):
-        f.emit.refuse("static", "this number stays a constant: the step decides about the loop's direction")
+        f.emit.refuse(
+            "static",
+            "this number is compiled in as a constant: the sign of the step sets the loop's direction",
+        )
     if is_number(value) and value == 0:
         f.emit.refuse("argument", "the step of a range cannot be 0")
     return value
@@ -74,7 +75,7 @@ class Strides:
 
 
 def strides(e: Emitter, r: Range) -> Strides:
-    """How a loop over `r` counts when the sign of its step is not known yet; a step of 0 is a fault."""
+    """The trip count of `r` when the sign of its step is a run-time value; a step of 0 is a fault."""
     t, by = index_type(e, (r.start, r.stop)), e.type_of(r.step)
     if t.kind == "uint" or promote(t, by).kind == "int":
         t = promote(t, by)
@@ -104,7 +105,7 @@ def index_type(e: Emitter, ends: Sequence[Scalar]) -> ScalarType:
     if not all(isinstance(s, Weak) for s in signed):
         message = f"this range has ends with and without a sign, and {t} holds no negative number"
         e.refuse("type", message, help="cast what has no sign: `ds.cast(n, ds.i64)`")
-    for s in signed:  # captured numbers, which are seen at every launch
+    for s in signed:  # captured numbers, which every launch compares
         fits = e.let("ge", e.atom(s), const(0, e.type_of(s)))
         e.builder.add(
             Assert(fits, (f"a range that counts with {t} cannot have a negative end",), e.builder.origin)
@@ -140,7 +141,7 @@ def grouped(f: Frame, hint: str, value: Value) -> Grid:
 
 
 def of_value(f: Frame, value: Value) -> Grid | None:
-    """What a loop over `value` counts through; None when one cannot loop over it."""
+    """The range of a loop over `value`; None when a loop cannot iterate over it."""
     if isinstance(value, Grid):
         return value
     if isinstance(value, Range):
@@ -153,7 +154,7 @@ def of_value(f: Frame, value: Value) -> Grid | None:
 
 
 def _of_object(value: Any) -> Grid | None:
-    """The same for what Python made: a node of the layout, a `range`, an `ndrange`."""
+    """The same for a Python object: a node of the layout, a `range`, an `ndrange`."""
     if is_layout_node(value):
         return _box(value.shape, ())
     if isinstance(value, range):
@@ -169,7 +170,7 @@ def _box(shape: tuple[int, ...], offset: tuple[int, ...]) -> Grid:
 
 
 def configure(f: Frame, node: ast.Call) -> None:
-    """``loop_config(serialize=…, parallel=…)``: kept for the next loop; block sizes mean nothing here."""
+    """``loop_config(serialize=…, parallel=…)``: applies to the next loop; block sizes have no effect."""
     values = {k.arg: f.value(k.value) for k in node.keywords}
     known = {
         "serialize",

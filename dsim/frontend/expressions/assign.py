@@ -26,7 +26,7 @@ from dsim.ir.types import ScalarType
 
 
 def assign(f: Frame, target: ast.expr, value: Value, node: ast.AST) -> None:
-    """``target = value``; `value` is loaded already."""
+    """``target = value``, where `value` is already loaded."""
     if isinstance(target, ast.Name):
         assign_name(f, target, value, node)
     elif isinstance(target, ast.Tuple | ast.List):
@@ -39,7 +39,7 @@ def assign(f: Frame, target: ast.expr, value: Value, node: ast.AST) -> None:
 
 def _several(f: Frame, target: ast.Tuple | ast.List, value: Value, node: ast.AST) -> None:
     if not isinstance(value, tuple | list | Mat | Opaque):
-        f.refuse("type", f"{describe(value)} cannot be taken apart", target)
+        f.refuse("type", f"{describe(value)} cannot be unpacked", target)
     parts = items(f, value, target)
     if any(isinstance(t, ast.Starred) for t in target.elts):
         f.refuse("syntax", "kernels have no `*` in assignments", target, help="name every value")
@@ -51,7 +51,7 @@ def _several(f: Frame, target: ast.Tuple | ast.List, value: Value, node: ast.AST
 
 
 def _thrown_away(f: Frame, target: ast.expr) -> bool:
-    """Whether `target` is a ``_`` that nothing reads: then it may stand for values of any types."""
+    """Whether `target` is a ``_`` that nothing reads: then its type may change."""
     if not isinstance(target, ast.Name) or target.id != "_":
         return False
     names = (n for n in ast.walk(f.text.node) if isinstance(n, ast.Name) and n.id == "_")
@@ -100,7 +100,7 @@ def element(f: Frame, target: ast.expr) -> Element | StructElement:
             message = "a member of a dataclass that is an argument cannot be changed"
             f.refuse("type", message, target, help="copy it to a local first, or keep it in a field")
         whole = isinstance(found, FieldValue | StructFieldValue)
-        what = f"the whole of {describe(found)}" if whole else describe(found)
+        what = f"all of {describe(found)}" if whole else describe(found)
         f.refuse(
             "type", f"{what} cannot be written", target, help="write to an element of a field, as in `x[i]`"
         )

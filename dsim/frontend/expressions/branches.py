@@ -1,4 +1,4 @@
-"""Two ways that the program may go on, and what both give: `If`, or `select` where nothing else is done."""
+"""Branches, and the join of the values that they assign: `If`, or `select` for pure branches."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from dsim.ir.types import ScalarType
 
 
 class _Absent:
-    """The value of a name on a way that has not assigned it."""
+    """The value of a name in a branch that does not assign it."""
 
 
 ABSENT = _Absent()
 
 
 class Side:
-    """One of two ways: its statements, the names at its end, and what it yields."""
+    """One branch: its statements, the names at its end, and what it yields."""
 
     def __init__(self) -> None:
         self.statements: list[Statement] = []
@@ -52,7 +52,7 @@ def fork(
     orelse: Callable[[], None],
     needed: frozenset[str] | None = None,
 ) -> None:
-    """Goes one of two ways, by `cond`; afterwards the locals hold what either way left.
+    """Branches on `cond`; afterwards the locals hold the values of the branch taken.
 
     `needed` names the locals that are used later (None: any may be).
     """
@@ -70,7 +70,7 @@ def fork(
     emit(f.emit, cond, sides, results)
 
 
-_ONE_BRANCH = "was assigned in one branch only and is not seen here"
+_ONE_BRANCH = "is assigned in one branch only and is not defined here"
 
 
 def _side(f: Frame, before: dict[str, Value], run: Callable[[], None]) -> Side:
@@ -106,7 +106,7 @@ def _merge(
 
 
 def _may_fill(name: str, a: Side, b: Side) -> bool:
-    """Whether a side without `name` can give anything for it, because nothing reads it from there."""
+    """Whether a side without `name` may yield any value for it, because nothing reads it from there."""
     return hidden(name) or (b if name in a.values else a).dead
 
 
@@ -143,7 +143,7 @@ def join(e: Emitter, name: str, va: Value, vb: Value, sides: tuple[Side, Side], 
 
 
 def _type(e: Emitter, a: Scalar, b: Scalar) -> ScalarType:
-    """The type of what is either `a` or `b`: an open number follows the other."""
+    """The common type of `a` and `b`: an untyped number takes that of the other."""
     for open_, other in ((a, b), (b, a)):
         if is_number(open_) and not is_number(other):
             fits = e.type_of(other).is_float or not isinstance(open_, float)
@@ -152,7 +152,7 @@ def _type(e: Emitter, a: Scalar, b: Scalar) -> ScalarType:
 
 
 def zeros(value: Value) -> Value:
-    """Something like `value` that nobody reads."""
+    """Zeros in the structure of `value`, as a placeholder that nothing reads."""
     if is_number(value):
         return type(value)(0)
     if isinstance(value, Var | Const):
@@ -163,7 +163,7 @@ def zeros(value: Value) -> Value:
 
 
 def emit(e: Emitter, cond: Atom, sides: tuple[Side, Side], results: list[Var]) -> None:
-    """The statement that goes one of two ways, or a `select` for each result when there is nothing to do."""
+    """The `If`, or a `select` for each result when both branches are empty."""
     a, b = sides
     if a.statements or b.statements:
         then, orelse = (Block(tuple(s.statements), tuple(s.yields)) for s in sides)
@@ -186,7 +186,7 @@ def _selection(cond: Atom, x: Atom, y: Atom) -> tuple[str, tuple[Atom, ...]]:
 def choose(
     f: Frame, cond: Atom | bool, then: Callable[[], Value], orelse: Callable[[], Value], hint: str
 ) -> Value:
-    """The value of one of two expressions, each computed only when it is the one.
+    """The value of a conditional expression, which computes only the chosen operand.
 
     Where computing both is harmless and cheap, both are, and one is selected.
     """
@@ -220,7 +220,7 @@ def _broadcast(values: list[Value]) -> tuple[Value, Value]:
     return a, b
 
 
-_CHEAP = 12  # so many primitives are computed rather than jumped over
+_CHEAP = 12  # up to this many primitives, computing both sides is cheaper than a branch
 
 
 def flatten_pure(e: Emitter, sides: tuple[Side, Side]) -> None:
@@ -233,5 +233,5 @@ def flatten_pure(e: Emitter, sides: tuple[Side, Side]) -> None:
 
 
 def pure(statements: list[Statement]) -> bool:
-    """Whether `statements` may run when they are not wanted."""
+    """Whether `statements` may be executed speculatively."""
     return len(statements) <= _CHEAP and all(isinstance(s, Let) for s in statements)

@@ -63,7 +63,7 @@ def _load(f: Frame, x: Element, at: tuple[Atom, ...], label: str) -> Atom:
 
 
 def _cut(f: Frame, x: Element, read: Atom, label: str) -> Atom:
-    """What is read of `x`, without its derivative where ``stop_grad`` was said of the field."""
+    """The value read from `x`, as a constant where ``stop_grad`` applies to the field."""
     if x.memory.key not in f.emit.stopped or not x.memory.type.is_float:
         return read
     return f.emit.let("stop", read, hint=label)
@@ -98,7 +98,7 @@ def cast(f: Frame, s: Scalar, to: ScalarType, name: str) -> Atom:
 def cast_local(f: Frame, s: Scalar, to: ScalarType, name: str, label: str) -> Atom:
     """`s` as the local `name`, a `to`, takes it, with a warning when digits are lost."""
     if f.emit.rounds(s, to):
-        if f.plain:  # where Python would go on with the float
+        if f.plain:  # Python would continue with the float
             message = f"`{name}` becomes a float here, and was an integer before"
             f.emit.refuse("type", message, help=f"start `{name}` as a float")
         f.emit.warn(
@@ -119,7 +119,7 @@ def cast_local(f: Frame, s: Scalar, to: ScalarType, name: str, label: str) -> At
 
 
 def store(f: Frame, x: Element | StructElement, value: Value, shows: bool = True) -> None:
-    """``x = value``; a watched kernel shows it, unless its line has shown the value already."""
+    """``x = value``, with a probe in a watched kernel, unless its line has one already."""
     if isinstance(x, StructElement):
         _store_struct(f, x, value)
         return
@@ -160,12 +160,12 @@ def accumulate(
 ) -> Value:
     """``x = op(x, value)`` in one step; the value before, when it is `used`.
 
-    `target` is where `x` stands when that is not the current place.
+    `target` is the syntax node of `x` when that is not the current one.
     """
     builder = f.emit.builder
     if op in ("mul", "min", "max") and x.memory.key in f.emit.stopped:
         name = f"`{x.memory.name}`"
-        message = f"this works on what {name} holds, which `stop_grad` has cut off from derivatives"
+        message = f"this changes {name} in place, and `stop_grad` makes its value constant"
         f.emit.refuse("type", message, help="assign instead: `x[i] = max(x[i], a)`, `x[i] *= a`", span=target)
     atoms = [cast(f, s, x.memory.type, x.memory.name) for s in entries(f, x, value, sign)]
     if f.shows is not None:

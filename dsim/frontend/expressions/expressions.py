@@ -52,17 +52,17 @@ _UNSUPPORTED: dict[type, tuple[str, str]] = {
     ast.DictComp: ("dictionaries", "use local variables, or fields"),
     ast.SetComp: ("sets", "use a field"),
     ast.GeneratorExp: ("generators", "write a loop, or a list in brackets"),
-    ast.Starred: ("`*` here", "write the values out"),
+    ast.Starred: ("`*` here", "list the values"),
 }
 
 
 def _constant(f: Frame, node: ast.expr, hint: str) -> Value:
     assert isinstance(node, ast.Constant)
     value = node.value
-    if isinstance(value, float) and math.isinf(value):  # Python reads `1e400` so, without a word
+    if isinstance(value, float) and math.isinf(value):  # Python silently parses `1e400` as infinity
         with f.at(node):
-            message = "this number is beyond what any float holds: it is infinity"
-            f.emit.warn("type-change", message, help="write `math.inf` if it is meant")
+            message = "this number is too large for any float: it is infinity"
+            f.emit.warn("type-change", message, help="write `math.inf` if infinity is intended")
     if value is None or isinstance(value, bool | int | float | str):
         return value
     what = {complex: "complex numbers", bytes: "bytes"}.get(type(value), "`...`")
@@ -99,7 +99,7 @@ def operate(f: Frame, sign: str, a: Value, b: Value, hint: str = "t") -> Value:
     if sign == "@":
         return matmul(f.emit, a, b, hint)
     if sign == "%" and isinstance(a, str):
-        f.emit.refuse("type", "a string can only stand in `print` and `assert`", help=_NUMBER)
+        f.emit.refuse("type", "strings are allowed only in `print` and `assert`", help=_NUMBER)
     return binary(f.emit, sign, a, b, hint)
 
 
@@ -111,7 +111,7 @@ def _is_sequence_arithmetic(sign: str, a: Value, b: Value) -> bool:
     return any(isinstance(x, tuple | list) and isinstance(n, int) for x, n in pairs)
 
 
-_NUMBER = "number the cases, or decide outside the kernel"
+_NUMBER = "use numbers for the cases, or choose outside the kernel"
 _PYTHON = (Opaque, str, tuple)
 
 
@@ -178,7 +178,7 @@ def _same_type(f: Frame, a: Value, b: Value) -> bool | None:
 
 
 def _note(f: Frame, *compared: Value) -> None:
-    """Functions and other Python objects are compiled in: which ones they are decides in `static`."""
+    """Notes functions and other Python objects, whose identity `static` depends on, as captured."""
     for value in compared if f.static else ():
         if not isinstance(value, Opaque) or value.path is None:
             continue
@@ -187,22 +187,22 @@ def _note(f: Frame, *compared: Value) -> None:
 
 
 def _identical(f: Frame, a: Value, b: Value, node: ast.AST) -> bool:
-    """``a is b`` of what is known when the kernel is compiled; nothing else is None."""
+    """``a is b`` of compile-time values; no other value is None."""
     return a is b or (a is not None and b is not None and _object(f, a, node) is _object(f, b, node))
 
 
 def _equal(f: Frame, a: Value, b: Value, node: ast.AST) -> bool:
-    """``a == b``, likewise; no number is a text."""
+    """``a == b``, likewise; a number never equals a string."""
     if a is None or b is None or isinstance(a, str) or isinstance(b, str):
         return bool(_plain(a) == _plain(b))
     try:
         return bool(_object(f, a, node) == _object(f, b, node))
     except ValueError as error:  # of arrays, which compare entry by entry
-        f.refuse("static", f"these cannot be compared as a whole: {error}", node)
+        f.refuse("static", f"these cannot be compared as wholes: {error}", node)
 
 
 def _object(f: Frame, value: Value, node: ast.AST) -> object:
-    """The Python object that `value` stands for."""
+    """The Python object that `value` represents."""
     if isinstance(value, StructValue):
         return {name: _object(f, member, node) for name, member in value.members.items()}
     if isinstance(value, LocalFunc | Partial | Method):
@@ -272,7 +272,7 @@ def _tuple(f: Frame, node: ast.expr, hint: str) -> Value:
 
 
 def _dictionary(f: Frame, node: ast.expr, hint: str) -> Value:
-    """A struct without a type: what ``StructValue({…})`` is given."""
+    """A struct without a type, from the argument of ``StructValue({…})``."""
     assert isinstance(node, ast.Dict)
     members: dict[str, Value] = {}
     for key, value in zip(node.keys, node.values, strict=True):
@@ -304,7 +304,7 @@ def _comprehension(f: Frame, node: ast.expr, hint: str) -> Value:
 
 
 def _named(f: Frame, node: ast.expr, hint: str) -> Value:
-    """``(name := value)``: the local, which has its type from its first assignment."""
+    """``(name := value)``: assigns the local, whose first assignment fixes its type."""
     assert isinstance(node, ast.NamedExpr)
     assign_name(f, node.target, f.value(node.value, node.target.id), node.target)
     return f.value(node.target)
@@ -314,7 +314,7 @@ def _formatted(f: Frame, node: ast.expr, hint: str) -> Value:
     parts = text.parts(f, node)
     if f.static and all(isinstance(p, str) for p in parts):
         return "".join(str(p) for p in parts)
-    f.refuse("type", "a string can only stand in `print` and `assert`", node, help=_NUMBER)
+    f.refuse("type", "strings are allowed only in `print` and `assert`", node, help=_NUMBER)
 
 
 _BY_NODE: dict[type, Evaluate] = {

@@ -1,4 +1,4 @@
-"""Methods of fields that give what is known at compile time: members, and nodes of the layout."""
+"""Methods of fields that return compile-time values: members, and nodes of the layout."""
 
 from __future__ import annotations
 
@@ -33,5 +33,5 @@ def call(f: Frame, method: Method, args: list[Value], node: ast.Call) -> Value:
 
 
 def is_one(method: Method) -> bool:
-    """Whether `method` is a method of a field that this file has."""
+    """Whether this file implements `method` of a field."""
     return isinstance(method.owner, FieldValue | StructFieldValue) and method.name in _METHODS

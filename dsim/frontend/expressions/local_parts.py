@@ -18,7 +18,7 @@ from dsim.frontend.values.values import Mat, StructValue, Value, component_names
 
 @dataclass(frozen=True, slots=True)
 class LocalPart:
-    """What of a local is meant: the member at the end of `members`, of it these entries (None: all)."""
+    """A part of a local: the member at the end of `members`, and these entries of it (None: all)."""
 
     name: str
     members: tuple[str, ...]
@@ -26,7 +26,7 @@ class LocalPart:
 
     @property
     def text(self) -> str:
-        """The member as a person writes it."""
+        """The member as source text."""
         return ".".join((self.name, *self.members))
 
 
@@ -35,14 +35,14 @@ def refuse_item(f: Frame, name: str, node: ast.AST) -> None:
     if name in f.scope.items and isinstance(f.scope.values[name], Mat | StructValue):
         f.refuse(
             "type",
-            f"`{name}` is an item of a sequence, and changing it would change a copy",
+            f"`{name}` is an item of a sequence: changing it here would change a copy only",
             node,
-            help="copy it to a local of another name, or write the loop out by hand",
+            help="copy it to a local of another name, or unroll the loop by hand",
         )
 
 
 def find(f: Frame, name: str, target: ast.expr) -> LocalPart:
-    """Which part of the local `name` is meant by `target`, which is to be changed."""
+    """The part of the local `name` that `target` designates and the statement changes."""
     refuse_item(f, name, target)
     value, members = f.scope.values[name], []
     steps = _steps(target)
@@ -112,7 +112,7 @@ def _keys(f: Frame, steps: Sequence[ast.Subscript | ast.Attribute], shape: tuple
 
 
 def read(f: Frame, p: LocalPart) -> Value:
-    """What the part is now."""
+    """The current value of the part."""
     value = f.scope.values[p.name]
     for key in p.members:
         value = value.members[key]
@@ -120,7 +120,7 @@ def read(f: Frame, p: LocalPart) -> Value:
 
 
 def write(f: Frame, p: LocalPart, value: Value, node: ast.AST) -> None:
-    """The part becomes `value`."""
+    """Sets the part to `value`."""
     f.bind(p.name, _replaced(f, p, f.scope.values[p.name], p.members, value, node), node)
 
 

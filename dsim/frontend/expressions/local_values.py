@@ -59,7 +59,7 @@ def buffered(f: Frame, name: str, value: Mat) -> Element:
 
 
 def is_open(value: Value) -> bool:
-    """Whether a name stands for Python numbers only (a static loop's index): it has no type yet."""
+    """Whether a name holds only Python numbers (a static loop's index), which have no type yet."""
     return any(isinstance(s, int | float) for s in scalars(value))
 
 
@@ -88,21 +88,21 @@ def fixed(f: Frame, name: str, value: Value, node: ast.AST, type: ScalarType | N
         parts = (fixed(f, f"{name}_{i}", v, node) for i, v in enumerate(value))
         return tuple(parts)
     if value is None:
-        f.refuse("type", f"`{name}` would be None: the right side gives no value", node)
+        f.refuse("type", f"`{name}` would be None: the right side returns no value", node)
     if isinstance(value, str):
         f.refuse(
             "type",
-            "kernels have no strings but in `print` and `assert`",
+            "strings are allowed only in `print` and `assert`",
             node,
-            help="number the cases, or decide outside the kernel",
+            help="use numbers for the cases, or choose outside the kernel",
         )
     if isinstance(value, _KNOWN):
         return value
-    f.refuse("type", f"{describe(value)} cannot be kept in a local", node)
+    f.refuse("type", f"{describe(value)} cannot be assigned to a local", node)
 
 
 def converted(f: Frame, name: str, value: Value, old: Value) -> Value:
-    """`value` as the local that holds `old` takes it: in the types of `old`."""
+    """`value`, converted to the types of `old`, the local's present value."""
     if isinstance(old, StructValue):
         return _converted_struct(f, name, value, old)
     if isinstance(value, list) or (isinstance(value, tuple) and isinstance(old, Mat)):
@@ -117,7 +117,7 @@ def converted(f: Frame, name: str, value: Value, old: Value) -> Value:
 
 
 def _converted_struct(f: Frame, name: str, value: Value, old: StructValue) -> StructValue:
-    """A struct with the same members, in any order, as one like `old`."""
+    """A struct with the same members, in any order, converted to the type of `old`."""
     if not isinstance(value, StructValue) or set(value.members) != set(old.members):
         help = (
             f"assign a struct of {listed(old.members)}, or one member: `{name}.{next(iter(old.members))} = …`"
@@ -129,10 +129,12 @@ def _converted_struct(f: Frame, name: str, value: Value, old: StructValue) -> St
 
 def _refuse_kind(f: Frame, name: str, value: Value, old: Value, help: str) -> NoReturn:
     f.emit.refuse(
-        "shape", f"`{name}` is {describe(old)}, and stays one; the right side is {describe(value)}", help=help
+        "shape",
+        f"`{name}` is {describe(old)}, and a local keeps its type; the right side is {describe(value)}",
+        help=help,
     )
 
 
 def shown(f: Frame, name: str, value: Value, node: ast.AST) -> Value:
-    """`value` as a local holds it; a watched kernel shows it."""
+    """`value` as a local holds it, with a probe in a watched kernel."""
     return value if f.shows is None else f.shows.value(name, value, f.span(node))

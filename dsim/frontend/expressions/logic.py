@@ -1,4 +1,4 @@
-"""`and`, `or` and `not`: as conditions, of which only the truth is wanted, and as values, as in Python."""
+"""`and`, `or` and `not`: as conditions, whose truth alone matters, and as values, as in Python."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def of_value(f: Frame, value: Value, node: ast.expr) -> Atom | bool:
 
 
 def _truth_of_several(f: Frame, nodes: Sequence[ast.expr], conjunction: bool) -> Atom | bool:
-    """What follows is computed only when it decides, where that matters."""
+    """Short-circuits: computes an operand only if needed, where that can be observed."""
     with f.at(nodes[0]):
         first = _checked(f, nodes[0], conjunction) if _is_plain(nodes[0]) else truth(f, nodes[0])
         first = condition(f.emit, first)
@@ -61,7 +61,7 @@ def _decided(
     conjunction: bool,
     hint: str,
 ) -> Value:
-    """The value of ``first and rest``, or ``or``, where `short` is what it is when `first` decides."""
+    """The value of ``first and rest``, or ``or``; `short` is the value when `first` decides."""
     return choose(f, first, rest, short, hint) if conjunction else choose(f, first, short, rest, hint)
 
 
@@ -93,7 +93,7 @@ def _value_of_several(f: Frame, nodes: Sequence[ast.expr], conjunction: bool, hi
 
 
 def _of_vectors(e: Emitter, a: Mat, b: Value, conjunction: bool, hint: str) -> Value:
-    """Entry by entry; nothing is left out."""
+    """Entry by entry, without short-circuit."""
 
     def one(x: Scalar, y: Scalar, name: str) -> Scalar:
         holds = e.truth(x)

@@ -18,13 +18,13 @@ Maker = Callable[..., Value]
 
 
 def dtype(f: Frame, value: Value) -> ScalarType | None:
-    """The scalar type that an argument means; None stays None."""
+    """The scalar type that an argument denotes; None stays None."""
     if value is None:
         return None
     found = scalar_type(value, f.emit.settings)
     if found is None:
         f.emit.refuse(
-            "argument", f"this is to be a type, but is {describe(value)}", help="for example `ds.f32`"
+            "argument", f"this must be a type, but is {describe(value)}", help="for example `ds.f32`"
         )
     return found
 
@@ -107,7 +107,7 @@ def _unit(f: Frame, n: Value, i: Value, dt: Value = None) -> Mat:
 def _diag(f: Frame, dim: Value, val: Value) -> Mat:
     (n,) = _shape(f, dim, None)
     if not is_scalar(val):
-        f.emit.refuse("argument", f"the value on the diagonal is to be a scalar, got {describe(val)}")
+        f.emit.refuse("argument", f"the value on the diagonal must be a scalar, got {describe(val)}")
     rows = [[val if i == j else 0 for j in range(n)] for i in range(n)]
     return matrix(f.emit, rows)
 

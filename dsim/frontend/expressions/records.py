@@ -1,7 +1,7 @@
-"""Dataclasses as parameters: each member is a parameter of its own, and the whole a name for them.
+"""Dataclasses as parameters: each member is a separate parameter.
 
 A kernel's signature makes the `RecordType` once, when the kernel is defined: so launches and the frontend
-mean the same class, also when its name has come to stand for another one.
+use the same class, even if its name was rebound.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ Evaluate = Callable[[str], Any]
 
 @dataclass(frozen=True, eq=False)
 class RecordType:
-    """What a parameter annotated with a dataclass takes.
+    """The type of a parameter annotated with a dataclass.
 
     Attributes
     ----------
     kind : type
         The class.
     name : str
-        What the person calls the parameter, or the member: ``p``, ``p.inner``.
+        What the user calls the parameter, or the member: ``p``, ``p.inner``.
     members : mapping of str to object
         The annotations of the members; None of one that is not known, a `RecordType` of a dataclass.
     """
@@ -42,7 +42,7 @@ class RecordType:
     members: Mapping[str, Any]
 
     def leaves(self) -> Iterator[tuple[str, Any]]:
-        """Name and annotation of each parameter that it stands for: ``("p.inner.x", f32)``."""
+        """Name and annotation of each parameter that it expands to: ``("p.inner.x", f32)``."""
         for member, annotation in self.members.items():
             if isinstance(annotation, RecordType):
                 yield from annotation.leaves()
@@ -69,7 +69,7 @@ def is_record(annotation: object) -> bool:
 
 
 def record_type(kind: type, name: str, evaluate: Evaluate, around: tuple[type, ...] = ()) -> RecordType:
-    """The type of the parameter `name`; `evaluate` knows what annotations kept as text may mean."""
+    """The type of the parameter `name`; `evaluate` resolves string annotations."""
     members: dict[str, Any] = {}
     for field in dataclasses.fields(kind):
         annotation = field.type
@@ -93,7 +93,7 @@ def _evaluated(kind: type, member: str, text: str, evaluate: Evaluate) -> Any:
 
 
 def member(f: Frame, owner: RecordValue, name: str, node: ast.AST) -> Value:
-    """A member of a dataclass, or what its class has by this name."""
+    """A member of a dataclass, or an attribute of its class."""
     if name in owner.members:
         return owner.members[name]
     found = inspect.getattr_static(owner.kind, name, None)
@@ -110,7 +110,7 @@ def member(f: Frame, owner: RecordValue, name: str, node: ast.AST) -> Value:
 
 
 def check(f: Frame, function: str, name: str, value: Value, kind: type) -> None:
-    """Refuses what a func takes as `name`, and annotates with the dataclass `kind`, if it is none."""
+    """Refuses the argument `name` of a func, annotated with the dataclass `kind`, if it is not one."""
     given = value.kind if isinstance(value, RecordValue) else None
     if isinstance(value, Opaque) and not isinstance(value.value, type):
         given = type(value.value)

@@ -1,4 +1,4 @@
-"""Struct values: making them, bringing them to a type, and what is said of members that are not there."""
+"""Struct values: construction, conversion to a type, and errors about missing members."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from dsim.ir.types import ScalarType
 def of_type(
     f: Frame, kind: StructTypeBase, args: Sequence[Value], keywords: Mapping[str, Value], node: ast.Call
 ) -> StructValue:
-    """``Particle(pos, mass=1.0)``: what is not given is zero."""
+    """``Particle(pos, mass=1.0)``: omitted members are zero."""
     what = kind.name or "this struct"
     if len(args) > len(kind.keys):
         f.refuse(
@@ -99,7 +99,7 @@ def _typed(f: Frame, value: Value, to: Any, what: str) -> Value:
 
 
 def _known(f: Frame, to: Any, what: str) -> ScalarType:
-    """The type of numbers that `to` is."""
+    """`to` as a scalar type."""
     found = scalar_type(to, f.emit.settings)
     if found is None:
         message = f"`{what}` has no type that kernels know, but {to!r}"
@@ -171,13 +171,13 @@ def select(f: Frame, cond: Value, yes: StructValue, no: Value) -> StructValue:
     return made
 
 
-# ------------------------------------------------------------------ members that are not there
+# ------------------------------------------------------------------ missing members
 
 
 def refuse_member(
     f: Frame, owner: StructValue | StructElement | StructFieldValue | StructTypeBase, name: str, node: ast.AST
 ) -> NoReturn:
-    """`owner` has no member `name`."""
+    """Refuses `name`, which is not a member of `owner`."""
     if isinstance(owner, StructTypeBase):
         known, what = owner.keys, _titled(owner)
     elif isinstance(owner, StructValue):

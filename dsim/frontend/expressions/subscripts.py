@@ -162,7 +162,7 @@ def element(
 
 
 def of_element(f: Frame, x: Element, keys: Sequence[Value], node: ast.AST) -> Value:
-    """Entries of an element; an index known at run time stays one when the whole element is meant."""
+    """Entries of an element; a run-time index stays one when it selects from the whole element."""
     p = part(f.emit, x.shape, keys, f"an element of `{x.memory.name}`", x.clamped)
     if p.dynamic and not indexing.is_whole(x):
         guard(f, x.shape, p)
@@ -192,14 +192,14 @@ def _from_buffer(f: Frame, m: Mat, p: Part, node: ast.Subscript) -> Value:
 
 
 def root_local(f: Frame, node: ast.expr, kinds: type | UnionType = Mat | StructValue) -> str | None:
-    """The local of which ``node`` is a part, when it is one of these `kinds`."""
+    """The local that ``node`` is a part of, when it is one of these `kinds`."""
     while isinstance(node, ast.Subscript | ast.Attribute):
         node = node.value
     return node.id if isinstance(node, ast.Name) and isinstance(f.scope.values.get(node.id), kinds) else None
 
 
 def guard(f: Frame, shape: tuple[int, ...], p: Part) -> None:
-    """Checks the run-time indices of `p`, where they are not known to be right."""
+    """Emits checks of the run-time indices of `p` that are not proved to be in bounds."""
     e = f.emit
     for axis, at in p.dynamic:
         length = shape[axis]
@@ -326,7 +326,7 @@ def _of_struct_field(f: Frame, owner: StructFieldValue, node: ast.Attribute) -> 
 
 
 def struct_shape(f: Frame, owner: StructFieldValue, node: ast.AST) -> tuple[int, ...]:
-    """The shape of a struct field, whose members must lie in one."""
+    """The shape of a struct field, which all its members must share."""
     if not owner.field.placed:
         f.refuse(
             "unplaced",
@@ -371,7 +371,7 @@ def _of_matrix(f: Frame, owner: Mat | Element, node: ast.Attribute) -> Value:
 
 
 def swizzle(f: Frame, shape: tuple[int, ...], node: ast.Attribute) -> list[int] | None:
-    """The components that a swizzle names, or None when the attribute is none."""
+    """The components that a swizzle names, or None when the attribute is not a swizzle."""
     for letters in _SWIZZLES:
         if len(node.attr) <= 4 and all(c in letters for c in node.attr) and len(shape) == 1:
             at = [letters.index(c) for c in node.attr]

@@ -1,7 +1,7 @@
-"""Changing a value in place: ``+=`` and its kin, and the atomic functions.
+"""Changing a value in place: ``+=`` and similar functions, and the atomic functions.
 
 On an element of a field, adding and bitwise operations are one `Accumulate`; other operators load,
-compute and store. On a local all are plain.
+compute and store. On a local, all are computed and assigned.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def augmented(f: Frame, node: ast.AugAssign) -> None:
 
 
 def _is_place(f: Frame, target: ast.expr) -> bool:
-    """Whether `target` is in a memory (a field, or a local that lives in one)."""
+    """Whether `target` is in a memory (a field, or a local stored in one)."""
     if isinstance(target, ast.Name):
         return isinstance(f.scope.values.get(target.id), Element | StructElement)
     return subscripts.root_local(f, target) is None
@@ -66,7 +66,7 @@ def _accumulate(
 
 
 def _on_local(f: Frame, target: ast.expr, sign: str, value: Value) -> Value:
-    """``target = target sign value`` on a local, or entries of one; gives the value before."""
+    """``target = target sign value`` on a local, or entries of one; returns the previous value."""
     if isinstance(target, ast.Name):
         old = f.value(target)
         local_parts.refuse_item(f, target.id, target)
@@ -88,7 +88,7 @@ def _combined(f: Frame, sign: str, old: Value, value: Value, hint: str) -> Value
 
 
 def atomic(f: Frame, name: str, node: ast.Call, used: bool) -> Value:
-    """``atomic_add(target, value)`` and its kin; the value before when it is `used`."""
+    """``atomic_add(target, value)`` and similar functions; returns the previous value when it is `used`."""
     if len(node.args) != 2 or node.keywords:
         f.refuse("argument", f"`{name}` takes a target and a value, got {len(node.args)} arguments", node)
     target, sign = node.args[0], ATOMICS[name]

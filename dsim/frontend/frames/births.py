@@ -1,6 +1,6 @@
-"""In a watched kernel, a watch beside each primitive of floats: whether it makes NaN or infinity of others.
+"""In a watched kernel, a probe behind each primitive of floats, which finds the origin of NaN and infinity.
 
-It goes over the whole kernel when that is lowered, as `kinks.py` does, and leaves out the same functions.
+It visits the whole lowered kernel, as `kinks.py` does, and skips the same functions.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dsim.ir.walk import with_blocks
 
 
 def with_births(block: Block, watches: Watches) -> Block:
-    """`block`, with a watch behind each primitive that makes a float of floats."""
+    """`block`, with a probe behind each primitive that computes a float from floats."""
     return Block(tuple(made for s in block.statements for made in _watched(s, watches)), block.yields)
 
 

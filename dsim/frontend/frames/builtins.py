@@ -15,7 +15,7 @@ import numpy as np
 
 from dsim.ir.primitives import TABLE
 
-# What is no primitive, or not one alone.
+# Builtins that are not a single primitive.
 _MATH = {
     **{name: name for name in ("log2", "log10", "exp2", "radians", "degrees", "isinf", "fmod")},
     "floor": "int_floor", "ceil": "int_ceil", "trunc": "int",
@@ -70,9 +70,9 @@ def _of_scipy(module: ModuleType) -> dict[Any, str]:
 
 
 def builtin(value: Any) -> str | None:
-    """The name in the language of what `value` is; None when it is no builtin.
+    """The name of the builtin that `value` is; None when it is not one.
 
-    Functions and classes of the layers above say it by ``__dsim_builtin__``.
+    Functions and classes of higher layers declare it by ``__dsim_builtin__``.
     """
     name = getattr(value, "__dsim_builtin__", None)
     if isinstance(name, str):

@@ -37,7 +37,7 @@ class Language:
     run : callable
         ``(frame, statements, needed)``: lowers statements; `needed` are the names used later.
     call : callable
-        ``(frame, call, used, hint)``: the value of a call; `used` tells whether it is wanted.
+        ``(frame, call, used, hint)``: the value of a call; `used` tells whether the program uses it.
     invoke : callable
         ``(frame, function, args, keywords, node, hint)``: the value of an inlined function.
     """
@@ -58,7 +58,7 @@ class Nest:
 
 
 class RestartError(Exception):
-    """The compilation begins anew: a local turned out to need memory of its own (internal)."""
+    """Restarts the compilation, because a local needs a private memory (internal)."""
 
 
 @dataclass
@@ -77,9 +77,9 @@ class Compilation:
     launch: Var | None = None
     nest: Nest | None = None
     nests: int = 0
-    active: tuple[tuple[object, object], ...] = ()  # functions being inlined, outermost first, and what
-    repeated: int = 0  # of their arguments is known; and how many calls went back into one of them
-    copies: int = 0  # of bodies of loops that are written out
+    active: tuple[tuple[object, object], ...] = ()  # functions being inlined, outermost first, and the
+    repeated: int = 0  # known parts of their arguments; and the number of recursive calls
+    copies: int = 0  # of bodies of unrolled loops
     deriving: tuple[object, ...] = ()  # the `Rules` being lowered, outermost first
     watches: Watches = field(default_factory=Watches)
     loop_number: int = 0
@@ -107,8 +107,8 @@ class Frame:
         self.outer: Frame | None = None  # of a func defined inside another function
         self.returns: Value = None  # the annotation
         self.result_hint = "result"  # a name for what is returned
-        self.templates: set[str] = set()  # parameters that take their argument as it is
-        self.kept: frozenset[str] = frozenset()  # locals that are looked at when it has been lowered
+        self.templates: set[str] = set()  # parameters passed by reference
+        self.kept: frozenset[str] = frozenset()  # locals that are read after it has been lowered
         self.config: LoopConfig | None = None  # for the next loop
 
     @property
@@ -119,7 +119,7 @@ class Frame:
     # places and refusals
 
     def span(self, node: ast.AST) -> Span:
-        """Where `node` stands; what stands nowhere, where the statement does that is being compiled."""
+        """The span of `node`; for a node without one, that of the statement being compiled."""
         known = self.emit.builder.origin.span
         return known if known is not None and not hasattr(node, "lineno") else self.text.span(node)
 
@@ -129,7 +129,7 @@ class Frame:
 
     @contextmanager
     def at(self, node: ast.AST) -> Iterator[None]:
-        """What is emitted inside comes from `node`."""
+        """Attributes what is emitted inside to `node`."""
         with self.emit.builder.at(Origin(self.span(node), self.inlined)):
             yield
 
@@ -137,7 +137,7 @@ class Frame:
 
     @property
     def shows(self) -> Shows | None:
-        """What shows values here; None when nobody looks on."""
+        """What emits probes here; None in a kernel that is not watched."""
         if not self.emit.settings.watch or self.c.watches.paused:
             return None
         return Shows(self.c.watches, self.emit.builder)
@@ -177,18 +177,18 @@ class Frame:
     # names
 
     def bind(self, name: str, value: Value, node: ast.AST | None = None) -> None:
-        """`name` stands for `value`."""
+        """Binds `name` to `value`."""
         self.scope.bind(name, value, None if node is None else self.span(node))
 
     def in_memory(self, name: str) -> None:
-        """Begins anew with the local `name` in a private memory; does nothing when that was tried already."""
+        """Restarts with the local `name` in a private memory; does nothing when that was tried already."""
         if (self.name, name) not in self.c.buffered:
             self.c.buffered.add((self.name, name))
             raise RestartError
 
     @contextmanager
     def statically(self) -> Iterator[None]:
-        """Inside, captured numbers stay constants and Python functions may be called."""
+        """Within it, captured numbers stay constants and Python functions may be called."""
         self.static += 1
         try:
             yield

@@ -1,4 +1,4 @@
-"""What a kernel says to the compiler: prints while compiling, and Taichi's advice that means nothing here."""
+"""`static_print`, and Taichi's optimisation hints, which have no effect."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dsim.ir.nodes import Const
 
 
 def static_print(f: Frame, name: str, node: ast.Call, used: bool) -> Value:
-    """``static_print(a, b, sep=…, end=…)``: what is known now, when the kernel is compiled."""
+    """``static_print(a, b, sep=…, end=…)``: prints compile-time values, when the kernel is compiled."""
     options = {"sep": " ", "end": "\n"}
     for k in node.keywords:
         value = f.value(k.value)
@@ -23,7 +23,7 @@ def static_print(f: Frame, name: str, node: ast.Call, used: bool) -> Value:
 
 
 def _shown(value: Value) -> str:
-    """The value, or what kind of value it is when it is not known yet."""
+    """The value, or its type when it is known only at run time."""
     if isinstance(value, FieldValue | StructFieldValue):
         return repr(value.field)
     if isinstance(value, tuple | list):
@@ -39,7 +39,7 @@ def _shown(value: Value) -> str:
 
 
 def about_fields(f: Frame, name: str, node: ast.Call, used: bool) -> Value:
-    """``block_local(x)`` and its kin: advice on caches, which are the machine's business here."""
+    """``block_local(x)`` and similar functions: hints about caches, without effect."""
     for n in node.args:
         value = f.place(n)
         if not isinstance(value, FieldValue | StructFieldValue):
@@ -47,10 +47,10 @@ def about_fields(f: Frame, name: str, node: ast.Call, used: bool) -> Value:
 
 
 def assume_in_range(f: Frame, hint: str, val: Value, base: Value, low: Value, high: Value) -> Value:
-    """``assume_in_range(i, base, low, high)``: `i`; indices are checked all the same."""
+    """``assume_in_range(i, base, low, high)``: returns `i`; indices are checked in any case."""
     return val
 
 
 def loop_unique(f: Frame, hint: str, val: Value, covers: Value = None) -> Value:
-    """``loop_unique(i)``: `i`; whether iterations meet is found out all the same."""
+    """``loop_unique(i)``: returns `i`; the dependence test runs in any case."""
     return val

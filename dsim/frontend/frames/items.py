@@ -1,4 +1,4 @@
-"""Iterating at compile time: what `static` loops and list comprehensions go through."""
+"""Iterating at compile time: the items of `static` loops and list comprehensions."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from dsim.frontend.values.values import Grid, Mat, Opaque, Range, Unrolled, Valu
 from dsim.ir.nodes import Const
 from dsim.ir.ranges import length
 
-MOST_TRIPS = 20_000  # of a loop that is written out
-MOST_COPIES = 30_000  # of the bodies of all such loops of a kernel: seconds to compile
+MOST_TRIPS = 20_000  # of a unrolled loop
+MOST_COPIES = 30_000  # of the unrolled bodies of a kernel: seconds to compile
 
 
 def items(f: Frame, value: Value, node: ast.AST) -> list[Value]:
@@ -33,25 +33,25 @@ def items(f: Frame, value: Value, node: ast.AST) -> list[Value]:
         return _grid(f, value, node)
     if isinstance(value, Opaque):
         return _of_object(f, value, node)
-    f.refuse("static", f"{describe(value)} cannot be gone through at compile time", node)
+    f.refuse("static", f"{describe(value)} cannot be iterated over at compile time", node)
 
 
 def copies(f: Frame, count: int, node: ast.AST) -> None:
-    """Notes that a body is written out `count` times more; refused where a kernel becomes too long by that.
+    """Counts `count` more copies of a loop body; refused where the kernel becomes too long.
 
-    What comes behind a refusal is not written out any more.
+    After a refusal nothing more is unrolled.
     """
     if too_long(f):
         raise RefusedError  # and noted
     f.c.copies += count
     if too_long(f):
-        message = f"the loops of this kernel would be written out more than {MOST_COPIES} times in all"
-        advice = "leave out `static` of the outer ones: a loop at run time costs no code"
+        message = f"the static loops of this kernel unroll to more than {MOST_COPIES} times in all"
+        advice = "remove `static` from the outer loops: run-time loops are not unrolled"
         f.refuse("limit", message, node, help=advice)
 
 
 def too_long(f: Frame) -> bool:
-    """Whether loops were refused because a kernel becomes too long by them."""
+    """Whether a loop was refused because it makes the kernel too long."""
     return f.c.copies > MOST_COPIES
 
 
@@ -72,8 +72,8 @@ def _range(f: Frame, r: Range, node: ast.AST) -> range:
 
 def _few(f: Frame, trips: int, node: ast.AST) -> None:
     if trips > MOST_TRIPS:
-        message = f"this loop would be written out {trips} times; {MOST_TRIPS} is the most"
-        f.refuse("limit", message, node, help="leave out `static`: a loop at run time costs no code")
+        message = f"this loop would be unrolled {trips} times; {MOST_TRIPS} is the most"
+        f.refuse("limit", message, node, help="remove `static`: run-time loops are not unrolled")
 
 
 def _grid(f: Frame, grid: Grid, node: ast.AST) -> list[Value]:
@@ -91,15 +91,15 @@ def _of_object(f: Frame, value: Opaque, node: ast.AST) -> list[Value]:
     found = value.value
     if isinstance(found, Mapping | set | frozenset) or not hasattr(found, "__iter__"):
         if not isinstance(found, Mapping):
-            f.refuse("static", f"{describe(value)} cannot be gone through", node)
+            f.refuse("static", f"{describe(value)} cannot be iterated over", node)
         return [names.imported(f, k, None, node) for k in found]
     if isinstance(found, np.ndarray):
         if value.path is not None:
             f.c.captures.constant(value.path, found)
         found = found.tolist()
     elif isinstance(found, Iterator) and value.path is not None:
-        message = f"`{value.path.text}` can be gone through only once"
-        f.refuse("static", message, node, help="make a list of it outside of the kernel")
+        message = f"`{value.path.text}` can be iterated over only once"
+        f.refuse("static", message, node, help="make a list of it outside the kernel")
     elif not isinstance(found, list | tuple | range):
         found = list(found)
         if value.path is not None:
@@ -116,7 +116,7 @@ def _item(f: Frame, i: int, value: object, owner: Opaque, node: ast.AST) -> Valu
 
 
 def comprehension(f: Frame, node: ast.ListComp) -> list[Value]:
-    """A list comprehension, written out: its iterables must be known at compile time."""
+    """A list comprehension, unrolled: its iterables must be known at compile time."""
     outer, out = dict(f.scope.values), list[Value]()
     own = {n.id for g in node.generators for n in ast.walk(g.target) if isinstance(n, ast.Name)}
     f.scope.items |= own
@@ -149,7 +149,7 @@ def _holds(f: Frame, test: ast.expr) -> bool:
 
 
 def bind_target(f: Frame, target: ast.expr, value: Value) -> None:
-    """The target of a loop that is written out stands for `value`."""
+    """Binds the target of an unrolled loop to `value`."""
     if isinstance(target, ast.Name):
         f.bind(target.id, value, target)
         return

@@ -1,7 +1,7 @@
-"""In a watched kernel, a watch beside each primitive that has kinks: whether it is at one.
+"""In a watched kernel, a probe beside each primitive that has kinks: whether it is at one.
 
-It goes over the whole kernel when that is lowered, so that no way to write a primitive is forgotten. Not in
-functions that are differentiated in the kernel or bring derivatives of their own: those have no effects.
+It visits the whole lowered kernel, so that it finds every primitive. It skips
+functions that are differentiated in the kernel or have custom derivatives: those may not contain probes.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _LOGIC = frozenset(("band", "bor", "bnot"))
 
 
 def with_kinks(block: Block, watches: Watches, builder: Builder) -> Block:
-    """`block`, with watches of the kinks of its floats; `builder` gives the names."""
+    """`block`, with probes of the kinks of its floats; `builder` makes names."""
     return _Marker(watches, builder).block(block)
 
 
@@ -82,7 +82,7 @@ class _Marker:
                 self.b.add(with_blocks(s, self.block))
 
     def let(self, s: Let) -> None:
-        """Appends `s`, with a watch if it is a primitive of floats with kinks, or a choice between floats."""
+        """Appends `s`, with a probe if it is a primitive of floats with kinks, or selects floats."""
         kink = TABLE[s.op].kink
         if kink is not None and _never(kink, s):
             kink = None
@@ -97,7 +97,7 @@ class _Marker:
             self.border(compared, raw, s.var)
 
     def mark(self, s: Let, kink: Kink) -> None:
-        """Appends `s` with its watch; its value is a copy, whose adjoint is that of this place alone."""
+        """Appends `s` with its probe; its value is a copy, whose adjoint belongs to this place alone."""
         b, raw = self.b, self.b.fresh(s.var.name, s.var.type)
         b.add(replace(s, var=raw))
         b.add(Let(s.var, "copy", (raw,), s.origin))
@@ -111,7 +111,7 @@ class _Marker:
             self.watch(s, s.var, tie, across)
 
     def border(self, compared: tuple[Let, ...], raw: Var, value: Var) -> None:
-        """Appends the copy `value` of a choice's result, with a watch where both sides of it are equal."""
+        """Appends the copy `value` of a selection's result, with a probe of equal compared numbers."""
         b, first = self.b, compared[0]
         with b.at(first.origin):
             b.add(Let(value, "copy", (raw,), b.origin))
@@ -119,7 +119,7 @@ class _Marker:
             self.watch(replace(first, op="select"), value, tie, (raw,))
 
     def compared(self, a: Atom) -> Iterator[Let]:
-        """The comparisons of floats that the truth value `a` is made of."""
+        """The comparisons of floats that the truth value `a` depends on."""
         made = self.made.get(a) if isinstance(a, Var) else None
         if made is None:
             return
@@ -130,7 +130,7 @@ class _Marker:
                 yield from self.compared(part)
 
     def extremum(self, s: Accumulate) -> None:
-        """Appends `s`, and before it a watch of what comes in, beside the extremum so far."""
+        """Appends `s`, and before it a probe of the operand and the extremum so far."""
         b = self.b
         before, value = b.fresh(f"{s.memory.name}_so_far", s.memory.type), b.fresh("into", s.memory.type)
         with b.at(s.origin):
@@ -151,7 +151,7 @@ class _Marker:
         self.b.add(watch)
 
     def squared(self, a: Atom) -> Iterator[Atom]:
-        """Of a sum of squares what is squared, which alone changes to first order where the sum is 0."""
+        """The numbers squared in a sum of squares: at 0 only they, not the sum, change to first order."""
         made = self.made.get(a) if isinstance(a, Var) else None
         if made is not None and made.op == "add":
             for term in made.args:
@@ -169,6 +169,6 @@ def _never(kink: Kink, s: Let) -> bool:
 
 
 def _shared(s: Accumulate) -> bool:
-    """Whether all that comes goes to one element of a field of floats."""
+    """Whether all contributions go to one element of a field of floats."""
     one = all(isinstance(i, Const) for i in s.index)
     return one and s.memory.type.is_float and not s.memory.private and isinstance(s.value, Var)

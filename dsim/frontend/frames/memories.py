@@ -18,7 +18,7 @@ class Memories:
     fields : dict
         Memory name to root field.
     called : dict
-        Memory name to what the person calls the field: ``particles.pos``.
+        Memory name to the user's name of the field: ``particles.pos``.
     used : dict
         The memories that were touched.
     """

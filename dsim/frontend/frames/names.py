@@ -1,4 +1,4 @@
-"""What a name in a kernel means: a local, or a Python object from around the function."""
+"""Name resolution: locals, and Python objects of the enclosing scopes."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def name(f: Frame, node: ast.Name) -> Value:
 
 
 def _refuse_early(f: Frame, node: ast.Name) -> NoReturn:
-    """A local has no value yet; often something outside of the kernel was meant."""
+    """Refuses a local without a value; often an outer variable was meant."""
     message, help = f"`{node.id}` has no value yet", "assign it before this line"
     around = f.surroundings.find(node.id)
     if around is not None:
@@ -86,7 +86,7 @@ def _all_names(f: Frame) -> list[str]:
 
 
 def suggestion(wrong: str, known: list[str]) -> str:
-    """A help line that names what may have been meant."""
+    """A help line that suggests a similar name."""
     near = difflib.get_close_matches(wrong, known, 1)
     return f"did you mean `{near[0]}`?" if near else ""
 
@@ -121,7 +121,7 @@ def _object(f: Frame, value: Any, path: Path | None, node: ast.AST) -> Value:
         if path is not None:
             f.c.captures.constant(path, value)
         return _host_struct(f, value, node) if is_host_struct(value) else _host_matrix(f, value)
-    # What is in an array is noted where it is used: comparing a large one at each launch takes time.
+    # An array's content is noted where it is used: comparing a large one at each launch takes time.
     if is_host_grid(value) and path is not None:
         f.c.captures.constant(path.attribute("bounds"), value.bounds)
     elif isinstance(value, _COMPARED) and path is not None:
@@ -155,7 +155,7 @@ def _field(f: Frame, value: Any, path: Path | None, node: ast.AST) -> FieldValue
 
 
 def _short(path: Path | None) -> str:
-    """What a person calls the field at `path`."""
+    """The user's name of the field at `path`."""
     return "field" if path is None else path.text.split(".")[-1].split("[")[0]
 
 

@@ -1,4 +1,4 @@
-"""Random numbers by counter: (launch, iteration, draw) says which, so that a replay draws the same.
+"""Counter-based random numbers, functions of (launch, iteration, draw), so that a replay draws the same ones.
 
 The launch is a hidden parameter; the iteration numbers the trips of the outermost loops; the draw is a
 hidden local that begins at 0 in each of them.

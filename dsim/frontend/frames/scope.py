@@ -1,4 +1,4 @@
-"""The locals of one function while it is lowered: what each name stands for just now.
+"""The locals of one function while it is lowered: the present value of each name.
 
 Hidden names (they begin with ``#``) hold the flow of control and travel with the locals: ``#live``
 (this place is reached), ``#returned`` and ``#result`` of the function, ``#go …`` of each loop (it has not
@@ -21,24 +21,24 @@ def hidden(name: str) -> bool:
 
 
 def readable(name: str) -> str:
-    """A name for the IR: that of the person's local, or a word for the hidden one."""
+    """A name for the IR: that of the user's local, or a word for the hidden one."""
     return name.lstrip("#").split(" ")[0]
 
 
 @dataclass
 class Scope:
-    """Names and what they stand for.
+    """Names and their values.
 
     Attributes
     ----------
     values : dict
-        The names that are seen here.
+        The visible names.
     gone : dict
-        Names that ended with an inner block, and why.
+        Names whose scope ended with an inner block, and why.
     first : dict
         Where a name got its first value.
     items : set
-        Names that stand for items of a sequence, in a loop that is written out: to change a part of one
+        Names bound to items of a sequence, in a unrolled loop: to change a part of one
         would change a copy.
     """
 
@@ -48,11 +48,11 @@ class Scope:
     items: set[str] = field(default_factory=set)
 
     def visible(self) -> list[str]:
-        """The person's names."""
+        """The user's names."""
         return [name for name in self.values if not hidden(name)]
 
     def close(self, outer: dict[str, Value], reason: str) -> dict[str, Value]:
-        """Goes back to the names of `outer`, with the values of now; others are gone for `reason`."""
+        """Returns to the names of `outer`, with their present values; the others end for `reason`."""
         inner = self.values
         for name in inner:
             if name not in outer and not hidden(name):
@@ -64,7 +64,7 @@ class Scope:
         return inner
 
     def bind(self, name: str, value: Value, span: Span | None = None) -> None:
-        """`name` stands for `value` from here on."""
+        """Binds `name` to `value`."""
         self.values[name] = value
         self.gone.pop(name, None)
         self.first.setdefault(name, span)

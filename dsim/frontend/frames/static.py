@@ -52,7 +52,7 @@ def is_static_call(f: Frame, node: ast.expr) -> bool:
 
 
 def unrolled(f: Frame, node: ast.expr) -> tuple[list[Value], bool] | None:
-    """The items of ``static(…)`` as what a loop goes through; None when `node` is no such call.
+    """The items of ``static(…)`` as the iterable of a loop; None when `node` is no such call.
 
     And whether they are items of a sequence, which could be changed.
     """
@@ -66,14 +66,14 @@ def unrolled(f: Frame, node: ast.expr) -> tuple[list[Value], bool] | None:
 
 
 def _chosen(f: Frame, node: ast.expr) -> ast.expr:
-    """`a` or `b` of ``a if static(c) else b``: a loop may be written out in one of both only."""
+    """`a` or `b` of ``a if static(c) else b``: a loop may be unrolled in one case only."""
     while isinstance(node, ast.IfExp) and is_static_call(f, node.test):
         node = node.body if compile_time(f, f.value(node.test), node.test) else node.orelse
     return node
 
 
 def compile_time(f: Frame, value: Value, node: ast.AST) -> Any:
-    """`value` as the Python object that it is; refused when it is known at run time only."""
+    """`value` as a Python object; refused when it is known at run time only."""
     if isinstance(value, Opaque) and isinstance(value.value, np.ndarray) and value.path is not None:
         f.c.captures.constant(value.path, value.value)
     if isinstance(value, Const | Opaque):

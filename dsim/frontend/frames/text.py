@@ -1,4 +1,4 @@
-"""The parts of a message: what `print` shows and what a failed `assert` says."""
+"""Message formatting for `print` and `assert`."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def _format_call(f: Frame, node: ast.Call) -> list[Part]:
     try:
         pieces = [*Formatter().parse(str(node.func.value.value))]
     except ValueError as error:
-        f.refuse("argument", f"this text cannot be filled in: {error}", node)
+        f.refuse("argument", f"this string cannot be formatted: {error}", node)
     places = _numbered(f, node, [name for _, name, _, _ in pieces if name is not None])
     for text, name, spec, _ in pieces:
         texts[-1] += text
@@ -92,23 +92,23 @@ def _format_call(f: Frame, node: ast.Call) -> list[Part]:
 
 
 def _numbered(f: Frame, node: ast.Call, names: list[str]) -> list[str]:
-    """What stands in the braces of a text, with numbers in the empty ones."""
+    """The fields of a format string, with the empty ones numbered."""
     empty = names.count("")
     if empty and any(name.isdecimal() for name in names):
         f.refuse(
             "argument",
-            "some braces of this text have numbers, some are empty",
+            "some braces of this string are numbered, some are empty",
             node,
-            help="number all, or none",
+            help="number all of them, or none",
         )
     if empty == len(names) != len(node.args):
-        f.refuse("argument", f"the text has {empty} places for {len(node.args)} values", node)
+        f.refuse("argument", f"the string has {empty} braces for {len(node.args)} values", node)
     count = itertools.count()
     return [name or str(next(count)) for name in names]
 
 
 def _argument(f: Frame, node: ast.Call, name: str) -> ast.expr:
-    """What `name` in braces means among the arguments of ``format``."""
+    """The argument of ``format`` that `name` in braces refers to."""
     named = {k.arg: k.value for k in node.keywords}
     if name in named:
         return named[name]
@@ -122,7 +122,7 @@ def _woven(
     f: Frame, texts: list[str], formats: list[str], values: Sequence[ast.expr], node: ast.expr
 ) -> list[Part]:
     if len(formats) != len(values):
-        f.refuse("argument", f"the text has {len(formats)} places for {len(values)} values", node)
+        f.refuse("argument", f"the string has {len(formats)} formats for {len(values)} values", node)
     out: list[Part] = [texts[0]]
     for value, given, text in zip(values, formats, texts[1:], strict=True):
         out += [*(shown(f, f.value(value), given) if given else parts(f, value)), text]
@@ -141,7 +141,7 @@ def shown(f: Frame, value: Value, given: str = "") -> list[Part]:
         return _listed(f, value, "()" if isinstance(value, tuple) else "[]", given)
     if isinstance(value, StructValue):
         return _struct(f, value)
-    f.emit.refuse("type", f"{describe(value)} cannot be shown", help="show its elements one by one")
+    f.emit.refuse("type", f"{describe(value)} cannot be printed", help="print its elements one by one")
 
 
 def _scalar(f: Frame, atom: Atom, given: str) -> Part:
@@ -152,7 +152,7 @@ def _scalar(f: Frame, atom: Atom, given: str) -> Part:
 
 
 def _in_format(f: Frame, value: object, given: str) -> str:
-    """`value`, known now, as text; a format that is none of its kind is refused."""
+    """The compile-time `value` as text; an invalid format is refused."""
     try:
         return given % value if given.startswith("%") else format(value, given[1:]) if given else str(value)
     except (ValueError, TypeError) as error:
@@ -175,7 +175,7 @@ def _struct(f: Frame, value: StructValue) -> list[Part]:
 
 
 def merged(given: Sequence[Part]) -> tuple[str | Atom, ...]:
-    """`given` with texts that follow one another joined, without formats."""
+    """`given` with adjacent strings joined, without formats."""
     out: list[str | Atom] = []
     for part in given:
         p = part.atom if isinstance(part, Formatted) else part

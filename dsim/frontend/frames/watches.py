@@ -1,4 +1,4 @@
-"""What a watched kernel shows: each value that a line assigns, and the indices of the outermost loops.
+"""Probes of a watched kernel: each value that a line assigns, and the indices of the outermost loops.
 
 A float is copied first, and the copy is what the local holds: its adjoint is then that of this assignment
 alone. Without `Settings.watch` nothing here does anything.
@@ -31,13 +31,13 @@ class Watches:
     slots: dict[tuple[object, ...], WatchSlot] = field(default_factory=dict)
     kinks: dict[tuple[object, ...], KinkSlot] = field(default_factory=dict)
     births: dict[tuple[object, ...], BirthSlot] = field(default_factory=dict)
-    rows: int = 1  # the first one says what to look for
+    rows: int = 1  # the first one selects the iteration
     paused: int = 0
     at: tuple[Atom, ...] = ()
 
     @contextmanager
     def pause(self) -> Iterator[None]:
-        """Inside, nothing is shown: a function that is differentiated has no effects."""
+        """Within it, no probes are emitted: a function that is differentiated may not contain any."""
         self.paused += 1
         try:
             yield
@@ -63,7 +63,7 @@ class Watches:
         return found
 
     def placed(self, body: Block, name: str) -> tuple[Block, Memory]:
-        """`body` with its watches on a memory that is called `name`, and that memory."""
+        """`body` with its probes on a memory called `name`, and that memory."""
         watches = sum(isinstance(s, Probe) for s in statements(body))
         shown = Memory(name, f64, (self.rows + watches, WIDTH))
         return _on(body, shown, itertools.count(self.rows)), shown
@@ -71,7 +71,7 @@ class Watches:
     def kink(
         self, op: str, span: Span, calls: tuple[Span, ...], loops: tuple[str, ...], of_many: bool
     ) -> KinkSlot:
-        """The slot of a primitive with kinks; the same one for all that one place makes of it."""
+        """The slot of a primitive with kinks; one for all its copies that come from one place."""
         where = span.source.file, span.line, span.column, span.end_line, span.end_column
         key = (op, *where, calls, loops, of_many)
         found = self.kinks.get(key)
@@ -81,7 +81,7 @@ class Watches:
         return found
 
     def birth(self, span: Span, calls: tuple[Span, ...]) -> BirthSlot:
-        """The slot of a primitive of floats; the same one for all that one place makes of it."""
+        """The slot of a primitive of floats; one for all its copies that come from one place."""
         key = (span.source.file, span.line, span.column, span.end_line, span.end_column, calls)
         found = self.births.get(key)
         if found is None:
@@ -91,7 +91,7 @@ class Watches:
 
 
 class Shows:
-    """Shows values at the current place of a kernel that is being lowered.
+    """Emits probes at the current place of a kernel that is being lowered.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ class Shows:
         self._builder = builder
 
     def value(self, name: str, value: Value, span: Span) -> Value:
-        """`value`, shown under `name`; of a struct, member by member."""
+        """`value`, probed under `name`; of a struct, member by member."""
         if isinstance(value, StructValue):
             members = {key: self.value(f"{name}.{key}", v, span) for key, v in value.members.items()}
             return StructValue(members, value.kind)
@@ -127,7 +127,7 @@ class Shows:
         op: AccumulateOp | None = None,
         target: Span | None = None,
     ) -> list[Atom]:
-        """`atoms`, shown as what goes to the entries of the element `x`, with `op` as what comes in.
+        """`atoms`, probed as the values stored to the entries of the element `x`, or accumulated by `op`.
 
         They are called by the text at `target`, or at `span`.
         """
@@ -150,7 +150,7 @@ class Shows:
         span: Span,
         op: AccumulateOp | None = None,
     ) -> list[Atom]:
-        """`atoms`, shown as the entries of what is called `name`; floats are copies then."""
+        """`atoms`, probed as the entries of `name`; floats become copies."""
         slot = self._watches.slot(name, span, shape, atoms[0].type, len(self._watches.at), op=op)
         shown: list[Atom] = []
         for row, a in enumerate(atoms, slot.row):
@@ -169,7 +169,7 @@ class Shows:
 
 
 def _on(block: Block, memory: Memory, rows: Iterator[int]) -> Block:
-    """`block`, with its watches on `memory`, each counting in one of `rows`."""
+    """`block`, with its probes bound to `memory`, each counting in one of `rows`."""
 
     def change(inner: Block) -> Block:
         return _on(inner, memory, rows)

@@ -1,8 +1,8 @@
 """What kernels can call besides builtins: funcs, derivatives, plain Python functions, and parts of a call.
 
-A plain function is inlined as a func is, but by Python's rules: its annotations do nothing, and a name that
-stands for a Python number may stand for any other value later. Functions of Python's own library and of other
-libraries are none of them: they are not written in the kernel language.
+A plain function is inlined as a func is, but by Python's rules: its annotations have no effect, and a name
+that holds a Python number may hold any other value later. Functions of Python's standard library and of other
+libraries are excluded: they are not written in the kernel language.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ class Plain:
 
 
 def of(value: object) -> Any:
-    """`value` as what can be inlined: a func, a derivative or a plain function; None when it is no such.
+    """`value` as an inlinable callable: a func, a derivative or a plain function; None for anything else.
 
-    A `functools.partial` of such a one is itself.
+    A `functools.partial` of one is returned unchanged.
     """
     value, _ = methods.bound(value)
     if is_function(value):
@@ -62,7 +62,7 @@ def of(value: object) -> Any:
 
 
 def is_callable_object(value: object) -> bool:
-    """Whether `value` is an object of a person's class that has a `__call__` to be inlined."""
+    """Whether `value` is an object of a user's class that has a `__call__` to be inlined."""
     if isinstance(value, type) or is_kernel(value) or builtin(value) is not None:
         return False
     called = inspect.getattr_static(type(value), "__call__", None)
@@ -70,7 +70,7 @@ def is_callable_object(value: object) -> bool:
 
 
 def _is_persons(function: object) -> bool:
-    """Whether it is a Python function that is none of a library's."""
+    """Whether it is a Python function of the user's program, not of a library."""
     if not isinstance(function, types.FunctionType) or builtin(function) is not None:
         return False
     if (function.__module__ or "").split(".")[0] in LIBRARIES:
@@ -80,7 +80,7 @@ def _is_persons(function: object) -> bool:
 
 
 def callable_of(f: Frame, value: Value, node: ast.AST) -> Any:
-    """What a value of the kernel calls, for `Language.invoke`; None when it cannot be inlined.
+    """The callable that a kernel's value represents, for `Language.invoke`; None when it cannot be inlined.
 
     It is noted as captured.
     """
@@ -116,7 +116,7 @@ def given_to(
 
 
 def _refuse_paused(f: Frame, function: Plain, node: ast.AST) -> None:
-    """A function that does not run from its top to its end when it is called."""
+    """Refuses generators and coroutines."""
     python = function.__dsim_func__
     if inspect.iscoroutinefunction(python):
         f.refuse("unknown-function", f"`{function.name}` is asynchronous", node, help="make it a plain `def`")
@@ -125,13 +125,13 @@ def _refuse_paused(f: Frame, function: Plain, node: ast.AST) -> None:
         f.refuse("unknown-function", f"`{function.name}` is a generator", node, help=help)
 
 
-# ------------------------------------------------------------------ arguments that Python would change
+# ------------------------------------------------------------------ arguments that a call changes in place
 
 
 def changeable(inner: Frame) -> dict[str, Value]:
-    """The arguments of a plain function that it could change for its caller, if Python ran it.
+    """The arguments of a plain function that it could change in place, if Python ran it.
 
-    Not those whose name it gives to something else, and not the struct of a method.
+    Not those whose name it rebinds, and not the struct of a method.
     """
     if not inner.plain:
         return {}
@@ -149,7 +149,7 @@ def _rebound(node: ast.FunctionDef) -> Iterator[str]:
 
 
 def refuse_changed(f: Frame, inner: Frame, before: Mapping[str, Value], node: ast.AST) -> None:
-    """Refuses a call that has changed an argument: the caller's stays as it is here, but not in Python."""
+    """Refuses a call that has changed an argument, which Python would change for the caller."""
     assigned_to = set(assigned(inner.text.node.body))
     for name, value in before.items():
         changed = name in assigned_to if isinstance(value, Element) else False

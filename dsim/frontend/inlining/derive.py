@@ -23,7 +23,7 @@ from dsim.ir.walk import statements
 
 @dataclass(frozen=True)
 class DerivativeLike:
-    """A derivative that a kernel itself made of a func, by the protocol of such objects."""
+    """A derivative of a func created inside a kernel, by the protocol of such objects."""
 
     __dsim_derivative__: tuple[str, Any]
 
@@ -33,7 +33,7 @@ def call(
 ) -> Value:
     """The value of a derivative at `args`; for ``forward`` the tangents follow the arguments."""
     if keywords:
-        f.refuse("argument", "a derivative takes its arguments by position", node)
+        f.refuse("argument", "a derivative takes positional arguments only", node)
     kind, inner = mode
     if kind == "vjp":
         return _vjp(f, inner, [_floating(f, a, len(args) == 1) for a in args], node)
@@ -41,7 +41,7 @@ def call(
 
 
 def _floating(f: Frame, value: Value, alone: bool) -> Value:
-    """`value` as a derivative takes it: an open number that is the only argument is a float."""
+    """`value` as a derivative takes it: an untyped number that is the only argument is a float."""
     if isinstance(value, list):
         return operand(f.emit, value)
     if isinstance(value, float) or (alone and isinstance(value, int)):
@@ -113,7 +113,12 @@ def _derive(f: Frame, mode: Any, inner: Any, primals: list[Value], seeds: list[V
         args += atoms
         inside.append(rebuilt(value, iter(fresh)))
     if not params:
-        f.refuse("not-differentiable", "this derivative is by no float", node, help="pass floats")
+        f.refuse(
+            "not-differentiable",
+            "this derivative has no float argument to differentiate by",
+            node,
+            help="pass floats",
+        )
     body, result = _body(f, inner, inside, node)
     yields = body.yields
     types = [p.type for p in params] if mode == "jvp" else [y.type for y in yields]
@@ -137,13 +142,15 @@ def _body(f: Frame, inner: Any, inside: list[Value], node: ast.AST) -> tuple[Blo
         if isinstance(result, list):
             raise RefusedError
         if not scalars(result):
-            f.refuse("not-differentiable", "this function returns nothing to differentiate", node)
+            f.refuse("not-differentiable", "this function returns no value to differentiate", node)
         yields = tuple(e.atom(s) for s in scalars(result))
     if not all(y.type.is_float for y in yields):
         f.refuse("not-differentiable", "this function returns an integer", node, help="return a float")
     if not same(f.scope.values[DRAWS], drawn) and not isinstance(f.scope.values[DRAWS], Const):
         f.refuse(
-            "not-differentiable", "a function that is differentiated here cannot draw random numbers", node
+            "not-differentiable",
+            "a function that is differentiated in a kernel cannot draw random numbers",
+            node,
         )
     body = Block(tuple(found), yields)
     _check_pure(f, body, node)
@@ -154,7 +161,9 @@ def _check_pure(f: Frame, body: Block, node: ast.AST) -> None:
     for s in statements(body):
         if _has_effect(s):
             f.refuse(
-                "not-differentiable", "a function that is differentiated here cannot write to fields", node
+                "not-differentiable",
+                "a function that is differentiated in a kernel cannot write to fields",
+                node,
             )
 
 

@@ -1,4 +1,4 @@
-"""Inlining: a func's body in the place of its call, arguments by value."""
+"""Inlining of funcs, arguments by value."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def invoke(
         inner = _local_frame(f, function, node)
         inner.result_hint = hint if hint != "t" else "result"
         return _inlined(f, inner, function.node, {}, args, keywords, node)
-    function = callables.of(function)  # what Python itself made a derivative of may be plain
+    function = callables.of(function)  # a derivative made in Python may be of a plain function
     mode = getattr(function, "__dsim_derivative__", None)
     if mode is not None:
         return derive.call(f, mode, args, keywords, node)
@@ -105,7 +105,7 @@ def invoke_method(
     node: ast.AST,
     hint: str,
 ) -> tuple[Value, Value]:
-    """The value of a method of a struct, and what the struct is after it."""
+    """The value of a call of a struct's method, and the struct afterwards."""
     if getattr(function, "__dsim_rules__", None) is not None:
         return invoke(f, function, [f.load(owner), *args], keywords, node, hint), owner
     kept = function.__dsim_func__.__code__.co_varnames[0]
@@ -122,7 +122,7 @@ def invoke_keeping(
     hint: str,
     kept: frozenset[str],
 ) -> tuple[Value, dict[str, Value]]:
-    """The value of a call, and what the parameters `kept` stand for after it."""
+    """The value of a call, and the values of the parameters `kept` afterwards."""
     python, owner = _unbound(f, function)
     inner = _frame(f, python, node, hint)
     inner.kept, inner.plain = kept, isinstance(function, Plain)
@@ -142,7 +142,7 @@ def _unbound(f: Frame, function: Any) -> tuple[types.FunctionType, list[Value]]:
 
 
 def _frame(f: Frame, python: types.FunctionType, node: ast.AST, hint: str, path: Path | None = None) -> Frame:
-    """Where the body of `python`, called at `node`, is lowered."""
+    """The frame in which the body of `python`, called at `node`, is lowered."""
     try:
         text = text_of(f, python)
     except KernelSyntaxError as error:
@@ -205,7 +205,7 @@ def _result(f: Frame, inner: Frame, node: ast.AST) -> Value:
     if value is not None and not same(inner.scope.values[RETURNED], TRUE):
         f.refuse(
             "return",
-            f"`{inner.name}` does not return a value on every way",
+            f"`{inner.name}` does not return a value on every path",
             node,
             help="end it with a `return`",
         )
@@ -216,7 +216,7 @@ def _result(f: Frame, inner: Frame, node: ast.AST) -> Value:
 
 
 def annotated(f: Frame, python: types.FunctionType) -> dict[str, Any]:
-    """What the parameters and the result are annotated with; annotations kept as text are evaluated."""
+    """The annotations of the parameters and the result; string annotations are evaluated."""
     around = {name: path.read() for name, path in f.surroundings.closure().items()}
     found: dict[str, Any] = {}
     for name, annotation in python.__annotations__.items():
@@ -228,13 +228,13 @@ def _evaluated(annotation: Any, module: dict[str, Any], around: dict[str, Any]) 
     if not isinstance(annotation, str):
         return annotation
     try:
-        return eval(annotation, module, around)  # the person's own text, as `typing.get_type_hints` does it
+        return eval(annotation, module, around)  # the user's own text, as `typing.get_type_hints` does it
     except (NameError, AttributeError):
         return None
 
 
 def declared_result(f: Frame, annotation: Any, node: ast.FunctionDef) -> AnyReturn | None:
-    """The type that a function promises to return, when it does."""
+    """The declared result type of a function, if any."""
     if annotation is None:
         return None
     several = annotation if isinstance(annotation, tuple) else ()
@@ -294,7 +294,7 @@ def _given(
     order = [a.arg for a in every(spec)]
     missing = [n for n in order if n not in given]
     if missing:
-        f.refuse("argument", f"`{inner.name}` misses the argument `{missing[0]}`", node)
+        f.refuse("argument", f"`{inner.name}` lacks the argument `{missing[0]}`", node)
     return {name: given[name] for name in order}
 
 
@@ -335,7 +335,7 @@ def _defaults(inner: Frame, python: Any, names: list[str]) -> dict[str, Value]:
 
 
 def _default_path(python: types.FunctionType, value: object) -> Path | None:
-    """How a default is looked at again at each launch: a list may change by itself, a number cannot."""
+    """The path by which each launch compares a default: a list may change in place, a number cannot."""
     return None if isinstance(value, int | float | str | None) else Path(python.__name__, lambda: value)
 
 
@@ -367,14 +367,14 @@ def _check_array(f: Frame, inner: Frame, name: str, value: Value, wanted: ArrayT
     if wanted.needs_grad is False and not getattr(given.root, "constant", False):
         advice = f"write `needs_grad=False` where the kernel takes `{value.name}`, or use `stop_grad`"
         f.emit.refuse(
-            "type", f"{takes} with `needs_grad=False`, and `{value.name}` is none such", help=advice
+            "type", f"{takes} with `needs_grad=False`, but `{value.name}` is declared without it", help=advice
         )
     if not wanted.fits(given.dtype, tuple(given.shape), tuple(given.entry_shape), settings):
         f.emit.refuse("type", f"{takes}, got {describe_array(given.dtype, given.shape, given.entry_shape)}")
 
 
 def _typed(f: Frame, inner: Frame, name: str, value: Value, annotation: Any) -> Value:
-    """`value` as a parameter's annotation has it; other annotations than types say nothing."""
+    """`value` converted to a parameter's annotated type; annotations that are not types have no effect."""
     array = array_type(annotation)
     if array is not None:
         _check_array(f, inner, name, value, array)

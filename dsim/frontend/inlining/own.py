@@ -1,7 +1,7 @@
-"""Funcs that bring their own derivative: a call of one becomes a `Call`, which holds its rules.
+"""Funcs with custom derivatives: a call of one becomes a `Call`, which holds its rules.
 
-The func and its rules are lowered as blocks over parameters, one for each float argument. What else they
-see of the program counts as constant. Not its job: to differentiate, or to compare the rules.
+The func and its rules are lowered as blocks over parameters, one for each float argument. Everything else
+that they read counts as constant. This file neither differentiates nor compares the rules.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from dsim.frontend.values.values import Value, Weak, describe
 from dsim.ir.nodes import Accumulate, Atom, Block, Call, Print, Rule, Statement, Store, Var
 from dsim.ir.walk import statements
 
-ORDERS = 3  # a rule that calls its own func is known this often inside itself
+ORDERS = 3  # how often a rule that calls its own func is expanded inside itself
 
 
 @dataclass(frozen=True, eq=False)
 class Rules:
-    """The derivative that a func brings: one func or two, by the protocol of funcs.
+    """The custom derivative of a func: one func or two, by the protocol of funcs.
 
     Attributes
     ----------
@@ -37,7 +37,7 @@ class Rules:
     tangents, adjoints : int
         How many tangents `jvp` takes, and how many adjoints `vjp`.
     checked : bool
-        Whether the rules are held against each other when a kernel that uses them is compiled.
+        Whether the rules are compared with each other when a kernel that uses them is compiled.
     """
 
     jvp: Any = None
@@ -112,7 +112,7 @@ def call(f: Frame, called: Called, node: ast.AST, hint: str) -> Value:
 
 
 def is_floating(f: Frame, value: Value) -> bool:
-    """Whether `value` is made of floats only, and has any."""
+    """Whether `value` consists of floats only, and has any."""
     floats = [f.emit.type_of(s).is_float for s in scalars(value)]
     if any(floats) and not all(floats):
         f.emit.refuse(
@@ -179,7 +179,7 @@ class _Arguments:
 def _rules(
     f: Frame, called: Called, made: _Arguments, result: Value, node: ast.AST
 ) -> dict[str, Rule | None]:
-    """Both rules lowered; what is being inlined around does not matter to them."""
+    """Both rules, lowered independently of the functions being inlined around them."""
     active, f.c.active = f.c.active, ()
     f.c.deriving = (*f.c.deriving, called.rules)
     try:
@@ -243,7 +243,7 @@ def _bound(rule: Any, owner: tuple[Any, ...]) -> Any:
 
 
 def takes_result(rule: Any) -> bool:
-    """Whether `rule` has the parameter that gets the func's result."""
+    """Whether `rule` has the parameter that receives the func's result."""
     code = rule.__dsim_func__.__code__
     count = code.co_argcount
     return "result" in code.co_varnames[count : count + code.co_kwonlyargcount]
@@ -266,7 +266,7 @@ def _adjoints(f: Frame, parts: Sequence[Value]) -> tuple[tuple[Var, ...], list[V
 def _yields(
     f: Frame, called: Called, mode: str, rule: Any, wanted: Sequence[Value], value: Value
 ) -> tuple[Atom, ...]:
-    """What a rule returned, as atoms of the types that are due."""
+    """The values that a rule returned, as atoms of the required types."""
     if isinstance(value, list):
         raise RefusedError
     parts = value if isinstance(value, tuple) and len(wanted) != 1 else (value,)
@@ -277,7 +277,7 @@ def _yields(
         _refuse_rule(
             f,
             rule,
-            f"this returns {got}, where the {what[0]} of each {what[1]} of `{called.name}` is due: {due}",
+            f"this returns {got}, expected is the {what[0]} of each {what[1]} of `{called.name}`: {due}",
             "return them in the order of the " + ("results" if mode == "jvp" else "arguments"),
         )
     atoms: list[Atom] = []
@@ -296,7 +296,7 @@ def _refuse_rule(f: Frame, rule: Any, message: str, help: str) -> NoReturn:
 
 
 def _span(f: Frame, func: Any) -> Span:
-    """Where the name of a func that was inlined stands."""
+    """The span of the name of an inlined func."""
     python = func.__dsim_func__
     return f.c.texts[getattr(python, "__func__", python)].name_span()
 
@@ -305,7 +305,7 @@ def _refuse_effects(f: Frame, called: Called, body: Block, drawn: Value, node: a
     if not same(f.scope.values[DRAWS], drawn):
         f.refuse(
             "not-differentiable",
-            f"`{called.name}` has a derivative of its own, and cannot draw random numbers",
+            f"`{called.name}` has a custom derivative, and cannot draw random numbers",
             node,
             help="pass the random number as an argument",
         )
@@ -313,7 +313,7 @@ def _refuse_effects(f: Frame, called: Called, body: Block, drawn: Value, node: a
         if not s.memory.private:  # type: ignore[union-attr]
             f.emit.refuse(
                 "not-differentiable",
-                f"`{called.name}` has a derivative of its own, and cannot write to fields",
+                f"`{called.name}` has a custom derivative, and cannot write to fields",
                 "written here",
                 help="return the value and write it in the kernel",
                 span=s.origin.span,

@@ -1,7 +1,7 @@
 """Plain Python functions in kernels: called at compile time.
 
 `static(…)` may call any function. Elsewhere its arguments must be known and it must be *closed*: its code
-reads nothing from outside that could change, so that what it gives now is what it gives at each launch.
+reads nothing mutable from outside, so that it would return the same value at each launch.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def call(f: Frame, callee: Opaque, args: list[Value], keywords: dict[str, Value]
         f.refuse("argument", str(error), node)
     except RecursionError:
         message = f"`{getattr(callee.value, '__name__', 'this function')}` calls itself without end"
-        f.refuse("recursion", message, node, help="let a condition in it decide where it ends")
+        f.refuse("recursion", message, node, help="end the recursion by a condition")
     return _as_written(f, result, node)
 
 
@@ -72,7 +72,7 @@ def _note(f: Frame, path: Path, function: object) -> None:
 
 
 def _as_written(f: Frame, result: object, node: ast.Call) -> Value:
-    """Lists and tuples become what they are when a kernel writes them out."""
+    """Lists and tuples become the values of list and tuple displays in a kernel."""
     if not f.static and isinstance(result, list):
         return [_as_written(f, item, node) for item in result]
     if not f.static and isinstance(result, tuple):
@@ -81,14 +81,14 @@ def _as_written(f: Frame, result: object, node: ast.Call) -> Value:
 
 
 def always_the_same(function: object, args: list[Value], keywords: dict[str, Value]) -> bool:
-    """Whether a call gives at each launch what it gives now."""
+    """Whether a call returns the same value at each launch."""
     return all(_known(a) for a in (*args, *keywords.values())) and closed(function)
 
 
 def _known(value: Value) -> bool:
-    """Whether `value` is a number, a text, or numbers in brackets, known at compile time.
+    """Whether `value` is a number, a string, or a container of numbers, known at compile time.
 
-    No vector is: Python would get a list for it, which it multiplies in another way.
+    A vector is not: Python would receive a list, which it multiplies differently.
     """
     if isinstance(value, tuple | list):
         return all(_known(v) for v in value)
@@ -96,12 +96,12 @@ def _known(value: Value) -> bool:
 
 
 def closed(function: object) -> bool:
-    """Whether what a Python function gives depends on its arguments alone, as far as its code tells."""
+    """Whether the result of a Python function depends only on its arguments, judged by its code."""
     return _closed(function, set())
 
 
 def _closed(function: object, seen: set[types.FunctionType]) -> bool:
-    """Supposes that those of `seen` are closed: they call one another."""
+    """`closed`, where the mutually recursive functions of `seen` are assumed to be closed."""
     if not isinstance(function, types.FunctionType):
         return False
     if function in seen:
@@ -116,7 +116,7 @@ def _closed(function: object, seen: set[types.FunctionType]) -> bool:
 
 
 def _enclosed(function: types.FunctionType) -> Iterator[object]:
-    """What it sees of the functions around it."""
+    """The variables of enclosing functions that it reads."""
     for cell in function.__closure__ or ():
         try:
             yield cell.cell_contents
@@ -133,7 +133,7 @@ def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
 
 
 def _stays(function: types.FunctionType, code: types.CodeType, seen: set[types.FunctionType]) -> bool:
-    """Whether the names of `code` that are not its own mean the same at all times."""
+    """Whether the non-local names of `code` never change."""
     for step, following in pairwise([*dis.get_instructions(code), None]):
         assert step is not None
         if step.opname in _REACHES_OUT:

@@ -1,4 +1,4 @@
-"""Funcs that call themselves: written out as long as something known when compiling differs in each call."""
+"""Recursive funcs: inlined as long as a compile-time argument differs in each call."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from dsim.frontend.frames.frame import Frame
 from dsim.frontend.values.values import FieldValue, Opaque, RecordValue, StructFieldValue, Value
 from dsim.ir.nodes import Const
 
-DEEPEST = 64  # so many calls of one func may stand one within the other
-MOST = 2000  # so many calls of funcs by themselves may stand in one kernel
+DEEPEST = 64  # the deepest recursion of one func
+MOST = 2000  # the most recursive calls in one kernel
 
 
 def checked(f: Frame, name: str, key: object, given: object, node: ast.AST) -> None:
-    """Refuses the call at `node` of a func that is being inlined, where that would not come to an end.
+    """Refuses the recursive call at `node` of a func that is being inlined, if the recursion does not end.
 
     `key` is the func, and `given` what `known` says of its arguments.
     """
@@ -22,17 +22,17 @@ def checked(f: Frame, name: str, key: object, given: object, node: ast.AST) -> N
         return
     f.c.repeated += 1
     if given in outer:
-        help = "write a loop, or let a number known when compiling decide where it ends"
+        help = "write a loop, or end the recursion by a compile-time number"
         f.refuse("recursion", f"`{name}` calls itself", node, help=help)
     if len(outer) >= DEEPEST:
         f.refuse("recursion", f"`{name}` calls itself more than {DEEPEST} times", node, help="write a loop")
     if f.c.repeated > MOST:
-        message = f"`{name}` would be written out more than {MOST} times"
-        f.refuse("recursion", message, node, help="write a loop: every call of a func is written out")
+        message = f"`{name}` would be inlined more than {MOST} times"
+        f.refuse("recursion", message, node, help="write a loop: every call of a func is inlined")
 
 
 def known(value: Value) -> object:
-    """What of an argument is known when compiling, as something to compare."""
+    """The compile-time part of an argument, as a value to compare."""
     if isinstance(value, Const):
         return value.value
     if isinstance(value, Opaque):

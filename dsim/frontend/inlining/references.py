@@ -1,7 +1,7 @@
-"""Calls of funcs with ``template()`` parameters, which stand for what is passed: they may change it.
+"""Calls of funcs with ``template()`` parameters, which are passed by reference: the func may change them.
 
-An element of a field is read and written where it is. A local, or a part of one, is given to the func and
-taken back when it has changed.
+An element of a field is read and written in memory. A local, or a part of one, is copied in, and
+copied out when it has changed.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def call(f: Frame, function: Any, node: ast.Call, hint: str, by_value: Callable[
     """The value of a call of a func; `by_value` evaluates the arguments of one that changes none."""
     templates = _templates(f, function)
     given = _given(f, function, node) if templates else None
-    if given is None:  # what is wrong with it, others say
+    if given is None:  # another check reports what is wrong with it
         args, keywords = by_value(f, node)
         return f.invoke(function, args, keywords, node, hint)
     changed = _changed(funcs.text_of(f, _python(function)[0]).node, templates)
@@ -60,7 +60,7 @@ def call(f: Frame, function: Any, node: ast.Call, hint: str, by_value: Callable[
 
 
 def _given(f: Frame, function: Any, node: ast.Call) -> dict[str, ast.expr] | None:
-    """The argument of each parameter, in the order of the call; None when there is no telling."""
+    """The argument of each parameter, in the order of the call; None when it cannot be determined."""
     python, first = _python(function)
     spec = funcs.text_of(f, python).node.args
     names = [a.arg for a in (*spec.posonlyargs, *spec.args)][first:]
@@ -86,7 +86,7 @@ def _templates(f: Frame, function: Any) -> frozenset[str]:
 
 
 def _python(function: Any) -> tuple[types.FunctionType, int]:
-    """The Python function of a func, and how many of its parameters its owner takes."""
+    """The Python function of a func, and the number of its parameters that are bound to its owner."""
     python = function.__dsim_func__
     return (python.__func__, 1) if isinstance(python, types.MethodType) else (python, 0)
 
@@ -113,7 +113,7 @@ def _place(f: Frame, node: ast.expr) -> Value:
 
 
 def _root(f: Frame, node: ast.expr) -> str | None:
-    """The local of which `node` is the whole or a part."""
+    """The local that `node` is, or is a part of."""
     if isinstance(node, ast.Name) and is_scalar(f.scope.values.get(node.id)):
         return node.id
     return root_local(f, node)
@@ -127,7 +127,7 @@ def _take_back(
     others: list[ast.expr],
     found: dict[str, Reference],
 ) -> None:
-    """A local that a func has changed becomes what the func made of it."""
+    """Assigns to a local the value that a func has given it."""
     after, part = f.load(after), reference.part
     if isinstance(after, Poison) or same(after, reference.before):
         return
@@ -149,7 +149,7 @@ def _take_back(
 
 
 def _may_meet(a: LocalPart, b: LocalPart | None) -> bool:
-    """Whether two parts of one local may have an entry in common."""
+    """Whether two parts of one local may overlap."""
     if b is None or any(x != y for x, y in zip(a.members, b.members, strict=False)):
         return b is None
     return _entries_may_meet(a.entries, b.entries)

@@ -1,7 +1,7 @@
 """Methods of structs: funcs whose first parameter is the struct itself, which they may change.
 
-Called on a part of a local, the changed struct takes its place; called on an element of a field, the
-members are read and written where they are.
+Called on a part of a local, the part is replaced by the changed struct; called on an element of a field, the
+members are read and written in memory.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def call(
     assert kind is not None
     function = callables.of(kind.method(method.name))
     if function is None:
-        message = f"`{method.name}` of {describe(owner)} is no function that kernels can call"
+        message = f"`{method.name}` of {describe(owner)} is not a function that kernels can call"
         f.refuse("unknown-function", message, node, help="write it with `def` in the class")
     name = root_local(f, method.node, StructValue)
     if name is not None and name not in f.scope.items:  # an argument may have changed it
@@ -42,10 +42,10 @@ def call(
 
 
 def _give_back(f: Frame, method: Method, after: Value, node: ast.Call) -> None:
-    """What a method changed of its struct is a change of the local that it was called on."""
+    """Assigns the struct that a method changed to the local that it was called on."""
     place: ast.expr = method.node
     if isinstance(place, ast.Call) and struct_type(f.place(place.func)) is not None:
-        return  # `Ball(…).push()`: nobody can look at it again
+        return  # `Ball(…).push()`: a temporary
     name = root_local(f, place, StructValue)
     if name is None or name in f.templates - f.kept:
         f.refuse(

@@ -1,4 +1,4 @@
-"""The text of Python functions, what they capture, and what the frontend hands on.
+"""The source of Python functions, what they capture, and the frontend's result.
 
-It knows Python alone. Begin with `source.py`; `lowered.py` has what goes in and what comes out.
+It depends on Python alone. Begin with `source.py`; `lowered.py` has what goes in and what comes out.
 """

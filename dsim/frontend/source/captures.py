@@ -1,4 +1,4 @@
-"""What a function sees outside itself: closure, globals and builtins, and which of it was compiled in.
+"""The variables that a function reads from outside: closure, globals and builtins, and those compiled in.
 
 Objects of the layers above are recognised by attributes alone (see the ``is_…`` functions), so that
 nothing here imports upwards.
@@ -63,7 +63,7 @@ class FieldLike(Protocol):
 
     @property
     def component(self) -> tuple[int, ...]:
-        """Of a component of a field, which number of each entry it is; ``()`` for any other field."""
+        """For a component of a field, its index within each entry; ``()`` for any other field."""
         ...
 
     @property
@@ -156,7 +156,7 @@ def is_kernel(value: object) -> bool:
 
 
 class Missing:
-    """What a name that does not exist stands for."""
+    """The value of a name that does not exist."""
 
 
 MISSING = Missing()
@@ -164,7 +164,7 @@ MISSING = Missing()
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """How a person reaches a captured object, in words and in effect.
+    """How a captured object is reached: its expression, and a function that evaluates it.
 
     Attributes
     ----------
@@ -191,7 +191,7 @@ class Path:
 class Surroundings:
     """The names around a function: its closure, its module, Python's builtins.
 
-    `path` leads to the function, when another one made by the same `def` may come to stand there.
+    `path` leads to the function, when another one made by the same `def` may replace it.
     """
 
     def __init__(self, function: types.FunctionType, path: Path | None = None) -> None:
@@ -202,7 +202,7 @@ class Surroundings:
         self.local = frozenset(code.co_varnames) | frozenset(code.co_cellvars)
 
     def find(self, name: str) -> tuple[Path, int] | None:
-        """Where `name` leads, and the identity of the scope that holds it; None when nowhere."""
+        """The path of `name`, and the identity of the scope that holds it; None when it is undefined."""
         if name in self.cells:
             cell, path = self.cells[name], self.path
             if path is None:
@@ -256,7 +256,7 @@ class Captures:
         self._roots: dict[str, int] = {}
 
     def rooted(self, path: Path, scope: int, function: str) -> Path:
-        """`path` with the function's name before it where another scope has the same name."""
+        """`path` prefixed with the function's name where another scope has the same name."""
         text, n = path.text, 1
         while self._roots.setdefault(text, scope) != scope:
             text = f"{function}.{path.text}" + (f"_{n}" if n > 1 else "")
@@ -274,12 +274,12 @@ class Captures:
         self.constants.setdefault(text, Capture(text, len(value), lambda: _length(read())))
 
     def items(self, path: Path, value: Sequence[object]) -> None:
-        """What a loop over the object at `path` goes through, `value`, is compiled in."""
+        """The items `value` of a loop over the object at `path` are compiled in."""
         text, read = f"list({path.text})", path.read
         self.constants.setdefault(text, Capture(text, plain(value), lambda: _items(read())))
 
     def promote(self, path: Path, value: object) -> bool:
-        """Whether the number at `path` is to be a parameter; notes it when it is."""
+        """Whether the number at `path` becomes a parameter; notes it if so."""
         if path.text not in self.promoted:
             return False
         read = path.read
@@ -310,7 +310,7 @@ _CONTENT: dict[type, Callable[[Any], object]] = {int: int.__int__, float: float.
 
 def plain(value: object) -> object:
     """`value` in a form that ``==`` compares as a whole: arrays as their bytes, containers copied."""
-    if type(value) in _PLAIN:  # asked at every launch
+    if type(value) in _PLAIN:  # called at every launch
         return value
     if isinstance(value, np.generic | int | float | str | enum.Enum):
         return _bare(value)
@@ -328,14 +328,14 @@ def plain(value: object) -> object:
 
 
 _BY_VALUE = (int, str, bytes, complex, set, frozenset, range)
-_DEEPEST = 20  # containers inside of each other; one may hold itself
+_DEEPEST = 20  # nested containers; one may contain itself
 
 
 def changed(now: Any, before: Any, depth: int = 0) -> bool:
-    """Whether a captured value, as `plain` gives it, is another one than was compiled in.
+    """Whether a captured value, as `plain` returns it, differs from the one that was compiled in.
 
-    NaN is NaN, and 0.0 is not -0.0. What only stands beside a value in its container, and is no number or
-    text, is compared by identity: its own ``==`` may give anything.
+    NaN equals NaN, and 0.0 differs from -0.0. Other items of its container that are not numbers or
+    strings are compared by identity: their own ``==`` may return anything.
     """
     if now is before:
         return False
@@ -364,7 +364,7 @@ def _content_changed(now: Any, before: Any, depth: int) -> bool:
 
 
 def _bare(value: np.generic | float | str | enum.Enum) -> object:
-    """A number of NumPy's, or a member of an enumeration, as what it is equal to."""
+    """A NumPy number, or a member of an enumeration, as the plain value that it equals."""
     if isinstance(value, np.generic):
         return value.item()
     for kind, content in _CONTENT.items():

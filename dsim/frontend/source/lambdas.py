@@ -1,4 +1,4 @@
-"""Functions written as `lambda`: which of those in a text a function is, and the same as a `def`."""
+"""Lambdas: finding a function's lambda in a source text, and converting it to a `def`."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import types
 
 NAME = "<lambda>"  # what Python calls all of them
 
-# What was compiled of files whose text is no Python as it stands, such as a cell below a magic.
+# Syntax trees of files that are not valid Python as a whole, such as a cell with a magic.
 _TREES: dict[str, ast.Module] = {}
 
 
 def bring(filename: str, tree: ast.Module) -> None:
-    """Lets the lambdas in `tree` be found, which is compiled as `filename` and has the lines of that file."""
+    """Registers `tree`, compiled as `filename` with the lines of that file, so that its lambdas are found."""
     if any(isinstance(node, ast.Lambda) for node in ast.walk(tree)):
         _TREES[filename] = tree
 
@@ -42,7 +42,7 @@ def _place(node: ast.expr) -> _Place:
 
 
 def _within(node: ast.expr, places: set[_Place]) -> bool:
-    """Whether all `places` lie in `node`, but those at the beginning of a line: they mean nothing."""
+    """Whether all `places` lie in `node`, except those at column 0, which carry no information."""
     first, last, start, end = _place(node)
     for a, b, c, d in places:
         if a is None or b is None or c is None or d is None or c == d == 0:

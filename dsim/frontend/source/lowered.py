@@ -1,4 +1,4 @@
-"""What the frontend is told (`LoweringSettings`) and what it hands on (`Lowered`)."""
+"""The settings (`LoweringSettings`) and the result (`Lowered`) of the frontend."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from dsim.ir.types import ScalarType, f32, i32
 
 @dataclass(frozen=True, slots=True)
 class LoweringSettings:
-    """What `init` decides about types.
+    """The settings of `init` that affect lowering.
 
     Attributes
     ----------
     default_fp, default_ip : ScalarType
         Types of float and integer literals, and of Python's ``float`` and ``int``.
     debug : bool
-        Whether further checks are wanted.
+        Whether to emit additional checks.
     watch : bool
-        Whether the kernel shows what its lines assign.
+        Whether to emit probes of what lines assign.
     kinks : bool
-        Whether it shows then, too, where it is at points without a derivative.
+        Whether to emit probes of kinks, too.
     births : bool
-        Whether it shows then, too, which primitives make of finite numbers others that are not.
+        Whether to emit probes, too, of primitives whose operands are finite and whose results are not.
     """
 
     default_fp: ScalarType = f32
@@ -42,7 +42,7 @@ class LoweringSettings:
 
 @dataclass(frozen=True, slots=True)
 class Param:
-    """A parameter of the person's: a scalar, or a vector or matrix of several scalars.
+    """A parameter in the user's signature: a scalar, or a vector or matrix of several scalars.
 
     Attributes
     ----------
@@ -69,7 +69,7 @@ class Param:
 
 @dataclass(frozen=True, slots=True)
 class StructParam:
-    """A parameter of the person's that is a struct of type `kind`, and parameters for its members."""
+    """A parameter in the user's signature that is a struct of type `kind`, and parameters for its members."""
 
     name: str
     kind: StructTypeBase
@@ -83,12 +83,12 @@ class StructParam:
 
 @dataclass(frozen=True, slots=True)
 class WatchSlot:
-    """What a watched kernel shows of one assignment.
+    """The probe of one assignment.
 
     Attributes
     ----------
     name : str
-        What is assigned: ``r``, ``p.x``, ``U[None]``.
+        The target: ``r``, ``p.x``, ``U[None]``.
     span : Span
         Where it is assigned.
     shape : tuple of int
@@ -96,13 +96,13 @@ class WatchSlot:
     type : ScalarType
         The type of its entries.
     row : int
-        Where the first entry is shown; the others follow.
+        The row of the first entry in the probe buffer; the others follow.
     axes : int
-        In how many outermost loops it stands.
+        The number of outermost loops around it.
     axis : int or None
-        Of an index of the outermost loops, its place among them.
+        For an index of the outermost loops, its position among them.
     op : str or None
-        Of what is accumulated rather than assigned, as in `Accumulate`: what is shown is what comes in.
+        For an accumulation, its operator, as in `Accumulate`: the probe shows the added amount.
     """
 
     name: str
@@ -122,22 +122,22 @@ class WatchSlot:
 
 @dataclass(frozen=True, slots=True)
 class KinkSlot:
-    """What a watched kernel shows of one primitive with kinks.
+    """The probe of one primitive with kinks.
 
     Attributes
     ----------
     op : str
         The primitive; ``select`` also of an ``if``.
     span : Span
-        Where a person wrote it, or what calls a func of dsim's that has it.
+        Where a user wrote it, or what calls a func of dsim's that has it.
     calls : tuple of Span
-        The calls of the person's funcs that it stands in, outermost first.
+        The calls of the user's funcs that it stands in, outermost first.
     row : int
         Where it is shown.
     loops : tuple of str
         The names of the outermost loops' indices.
     of_many : bool
-        Whether it is a minimum or maximum of what comes to an element of a field.
+        Whether it is a minimum or maximum accumulated into an element of a field.
     """
 
     op: str
@@ -149,20 +149,20 @@ class KinkSlot:
 
     @property
     def kink(self) -> Kink:
-        """What is to say of it."""
+        """The kink's description."""
         return TABLE[self.op].kink or BORDER
 
 
 @dataclass(frozen=True, slots=True)
 class BirthSlot:
-    """What a watched kernel shows of one primitive of floats: whether it makes what is not finite.
+    """The probe of one primitive of floats: whether it is the origin of a non-finite number.
 
     Attributes
     ----------
     span : Span
-        Where a person wrote it, or what calls a func of dsim's that has it.
+        Where a user wrote it, or what calls a func of dsim's that has it.
     calls : tuple of Span
-        The calls of the person's funcs that it stands in, outermost first.
+        The calls of the user's funcs that it stands in, outermost first.
     row : int
         Where it is shown.
     """
@@ -176,7 +176,7 @@ class BirthSlot:
 class Capture:
     """A Python value that was compiled in; the kernel is stale once ``read() != value``.
 
-    Of a function `found` gives what stands there now, where `read` only says that it is another one.
+    For a function, `found` returns the current object, where `read` only reports that it has changed.
     """
 
     name: str
@@ -187,7 +187,7 @@ class Capture:
 
 @dataclass(frozen=True, slots=True)
 class Returns:
-    """What a kernel gives back: a scalar, or a vector or matrix whose entries it yields in order."""
+    """The result of a kernel: a scalar, or a vector or matrix whose entries it yields in order."""
 
     dtype: ScalarType
     shape: tuple[int, ...] = ()
@@ -195,14 +195,14 @@ class Returns:
 
 @dataclass(frozen=True, slots=True)
 class StructReturns:
-    """What a kernel gives back is a struct; it yields the scalars, member by member."""
+    """A struct result of a kernel; it yields the scalars, member by member."""
 
     kind: StructTypeBase
 
 
 @dataclass(frozen=True, slots=True)
 class SeveralReturns:
-    """What a kernel gives back is a tuple; it yields the scalars, part by part."""
+    """A tuple result of a kernel; it yields the scalars, part by part."""
 
     parts: tuple[OneReturn, ...]
 
@@ -213,7 +213,7 @@ AnyReturn = OneReturn | SeveralReturns
 
 @dataclass(frozen=True, slots=True)
 class LoopConfig:
-    """What ``loop_config`` said about a loop."""
+    """The ``loop_config`` of a loop."""
 
     serialize: bool = False
     parallel: bool = False
@@ -230,16 +230,16 @@ class Lowered:
     fields : mapping of str to object
         The field behind each memory's name.
     called : mapping of str to str
-        What the person calls that field: ``particles.pos``.
+        The user's name of that field: ``particles.pos``.
     params : tuple of Param or StructParam
-        The person's parameters, in order.
+        The user's parameters, in order.
     captures : tuple of Capture
         Python numbers (and matrices, and sequences used statically) compiled in as constants.
     hidden : tuple of Capture
         Numbers that are parameters because they were in `promoted`; their types are those of the
         kernel's parameters.
     returns : Returns, StructReturns, SeveralReturns or None
-        What it gives back.
+        Its result type.
     random : bool
         Whether it draws random numbers.
     diagnostics : tuple of Diagnostic
@@ -249,11 +249,11 @@ class Lowered:
     loops : mapping of Var to LoopConfig
         ``loop_config`` by the index of the loop (the outermost index of an ``ndrange``).
     slots : tuple of WatchSlot
-        What it shows, when it is watched.
+        Its probes of assignments, when it is watched.
     kinks : tuple of KinkSlot
-        Where it may be at points without a derivative, when it is watched for that.
+        Its probes of kinks, when it is watched for that.
     births : tuple of BirthSlot
-        What may make numbers that are not finite, when it is watched for that.
+        Its probes of origins of non-finite numbers, when it is watched for that.
     shown : Memory or None
         Where it shows that (see `ir.probe_buffer`).
     """

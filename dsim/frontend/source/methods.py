@@ -1,4 +1,4 @@
-"""Kernels and funcs as methods: of which class, and what Python makes of them."""
+"""Kernels and funcs as methods: their class, and how Python binds them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def class_of(function: Callable[..., Any]) -> tuple[str, str] | None:
 
 
 def advice(function: Callable[..., Any]) -> str:
-    """How to get at the kernel of an object or a class; empty where `function` stands in no class."""
+    """A help text on getting the kernel of an object or a class; empty where `function` is in no class."""
     found = class_of(function)
     if found is None:
         return ""
@@ -30,7 +30,7 @@ def advice(function: Callable[..., Any]) -> str:
 
 
 def is_bound_by_python(value: object) -> bool:
-    """Whether `value` is a kernel or func that Python has bound without asking it.
+    """Whether `value` is a kernel or func that Python has bound without calling its `__get__`.
 
     It does so for class methods, from Python 3.13 on.
     """
@@ -38,7 +38,7 @@ def is_bound_by_python(value: object) -> bool:
 
 
 def bound(value: Any, path: Path | None = None) -> tuple[Any, Path | None]:
-    """`value` and its path, with a kernel or func that Python has bound as one that is bound by itself."""
+    """`value` and its path, where a kernel or func that Python has bound is bound by dsim instead."""
     if not is_bound_by_python(value):
         return value, path
     return _bound(value), None if path is None else Path(path.text, lambda: _bound(path.read()))

@@ -1,4 +1,4 @@
-"""Collecting what is wrong with a kernel, so that a person sees it all at once."""
+"""Collects the diagnostics of a kernel, so that all are reported at once."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ class Problems:
     Attributes
     ----------
     found : list of Diagnostic
-        In the order in which they were met.
+        In the order in which they were found.
     """
 
     def __init__(self) -> None:
         self.found: list[Diagnostic] = []
 
     def note(self, diagnostic: Diagnostic) -> None:
-        """Keeps `diagnostic`, once for its place: a func that is wrong is wrong at every call."""
+        """Keeps `diagnostic`, once per location: an error in a func occurs at every call."""
         said = ((d.code, d.message, d.span) for d in self.found)
         if (diagnostic.code, diagnostic.message, diagnostic.span) not in said:
             self.found.append(diagnostic)
@@ -54,7 +54,7 @@ class Problems:
         raise RefusedError
 
     def sorted(self) -> tuple[Diagnostic, ...]:
-        """All of them in the order of the text."""
+        """All of them in the order of the source."""
         return tuple(sorted(self.found, key=_place))
 
     def check(self) -> None:

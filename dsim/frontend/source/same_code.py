@@ -1,4 +1,4 @@
-"""Whether a function's code is that of a text: the text is compiled by Python and compared."""
+"""Whether a function's code was compiled from a source text: the text is compiled by Python and compared."""
 
 from __future__ import annotations
 import __future__
@@ -16,9 +16,9 @@ for _name in __future__.all_feature_names:
 
 
 def is_code_of(function: types.FunctionType, node: ast.FunctionDef | ast.Lambda) -> bool:
-    """Whether `function` is what Python makes of `node`, as far as can be told.
+    """Whether Python compiles `node` to the code of `function`.
 
-    pytest compiles another `assert` into its modules than their texts have; those are trusted.
+    pytest rewrites the `assert`s of its modules; functions with them are trusted.
     """
     if "@pytest_ar" in function.__globals__ and any(isinstance(n, ast.Assert) for n in ast.walk(node)):
         return True
@@ -56,7 +56,7 @@ def _compiled(code: types.CodeType, node: ast.FunctionDef | ast.Lambda) -> types
 def _imports(code: types.CodeType, node: ast.AST) -> list[ast.stmt]:
     """Imports of the names that the module of `code` may have imported.
 
-    Python compiles `a.f()` in another way where the module imports `a`; which way it was is seen in `code`.
+    Python compiles `a.f()` differently where the module imports `a`; `code` shows which case holds.
     """
     owners = set(_owners_of_methods(code))
     found = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)} - owners - {"super"}
@@ -115,8 +115,10 @@ def _inside(code: types.CodeType, name: str) -> types.CodeType | None:
 
 
 def _alike(a: types.CodeType, b: types.CodeType) -> bool:
-    """Whether two codes do the same: all but their places is compared."""
-    if not a.co_flags & inspect.CO_NEWLOCALS:  # that of a class knows its place; kernels have no classes
+    """Whether two code objects are equal, except for their line tables."""
+    if (
+        not a.co_flags & inspect.CO_NEWLOCALS
+    ):  # that of a class contains its line number; kernels have no classes
         return a.co_name == b.co_name
     return (
         a.co_code == b.co_code

@@ -26,18 +26,18 @@ _NUMBERS = {bool, int, float}
 
 
 def snapshot(function: object) -> object:
-    """What `function` is made of, to be compared with ``==``.
+    """The parts of `function`, to be compared with ``==``.
 
-    Its code, the owner of a method, the rules of a func, and what it sees of the functions around it; of
-    numbers there only the type, because their values are looked at by themselves. Two functions that one
-    `def`, run twice, has made are equal if they see the same.
+    Its code, the owner of a method, the rules of a func, and the variables of enclosing functions; of
+    numbers there only the type, because their values are compared separately. Two functions that one
+    `def`, run twice, has created are equal if these are.
     """
     return _of(function, ())
 
 
 def _of(value: object, around: tuple[object, ...]) -> object:
     if any(value is outer for outer in around):
-        return len(around)  # a function that sees itself
+        return len(around)  # a function that refers to itself
     inner = (*around, value)
     if isinstance(value, types.FunctionType):
         return _of_function(value, inner)
@@ -87,7 +87,7 @@ def _content(value: object, around: tuple[object, ...]) -> object:
 
 
 def watch(read: Callable[[], Any], value: Any, gone: object) -> Callable[[], Any]:
-    """A function that gives `value` as long as what `read` gives is the same, and else `gone`.
+    """A function that returns `value` as long as the result of `read` is unchanged, otherwise `gone`.
 
     It is called at every launch, so the common cases come first.
     """
@@ -121,7 +121,7 @@ def watch(read: Callable[[], Any], value: Any, gone: object) -> Callable[[], Any
 
 
 def _parts(function: types.FunctionType) -> tuple[types.CodeType, object, object]:
-    """What of a function may be set in place."""
+    """The parts of a function that can be assigned."""
     return function.__code__, function.__defaults__, function.__kwdefaults__
 
 

@@ -1,7 +1,7 @@
-"""The text of a Python function: its syntax tree, and spans with the person's lines and columns.
+"""The source of a Python function: its syntax tree, and spans with the user's lines and columns.
 
-Works for functions in files, in notebook cells, and in text that `linecache` knows. The text is compared with
-the function's code: one that was edited after the function had been made is not what it says.
+Works for functions in files, in notebook cells, and in text registered with `linecache`. The text is compared
+with the function's code: a text that was edited after the function was created is rejected.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from dsim.diagnostics.places import display_name
 from dsim.frontend.source import lambdas
 from dsim.frontend.source.same_code import is_code_of
 
-# The attribute by which a function brings its text along: one that was not written as a `def` (the body of
-# a notebook cell), whose lines and columns are nevertheless a person's.
+# The attribute that carries the source of a function that was not written as a `def` (the body of
+# a notebook cell), whose lines and columns are nevertheless a user's.
 TEXT = "__dsim_text__"
 
 # The lines of the file of each function that has a decorator of dsim's, as they were when it was made.
@@ -37,11 +37,11 @@ class FunctionText:
 
     source: Source
     node: ast.FunctionDef
-    shift: int  # added to a node's line to get the person's
+    shift: int  # added to a node's line to get the user's
     _spans: dict[ast.AST, Span] = field(default_factory=dict, repr=False, compare=False)
 
     def span(self, node: ast.AST) -> Span:
-        """Where `node` stands, in the person's lines and columns."""
+        """The span of `node`, in the user's lines and columns."""
         if node not in self._spans:
             self._spans[node] = self._span(node)
         return self._spans[node]
@@ -53,7 +53,7 @@ class FunctionText:
         return Span(self.source, line, column, end_line, end)
 
     def name_span(self) -> Span:
-        """Where the function's name stands, or the `lambda` of one without a name."""
+        """The span of the function's name, or of its `lambda`."""
         name = "lambda" if self.node.name == lambdas.NAME else self.node.name
         line = self.node.lineno + self.shift
         text, start = self.source.line(line), self._column(line, self.node.col_offset)
@@ -68,7 +68,7 @@ class FunctionText:
 
 
 def remember(function: object) -> None:
-    """Keeps the lines of the file that `function` was just read from, for `read` at its first launch."""
+    """Stores the present lines of the file of `function`, for `read` at its first launch."""
     if isinstance(function, types.FunctionType) and not hasattr(function, TEXT):
         lines = _lines_now(function)
         if lines:
@@ -82,7 +82,7 @@ def _lines_now(function: types.FunctionType) -> list[str]:
 
 
 def _possible_lines(function: types.FunctionType) -> Iterator[list[str]]:
-    """Texts of the function's file: that of when it was made, the present one, and older ones."""
+    """Versions of the function's file: that at its creation, the present one, and older ones."""
     filename = function.__code__.co_filename
     if function in _LINES:
         yield _LINES[function]
@@ -103,8 +103,8 @@ def read(function: Callable[..., Any]) -> FunctionText:
     Raises
     ------
     KernelSyntaxError
-        When there is no source (typed at a bare prompt, built by ``exec``), or the source was changed after
-        the function had been made.
+        When there is no source (typed at Python's prompt, built by ``exec``), or the source was changed after
+        the function was created.
     """
     given = getattr(function, TEXT, None)
     if given is not None:
@@ -123,10 +123,10 @@ def read(function: Callable[..., Any]) -> FunctionText:
     if not seen:
         message = "the source of {} cannot be found"
         if function.__code__.co_filename.startswith("<"):
-            message += ": Python keeps no text of what is typed at its prompt or given to `exec`"
+            message += ": Python keeps no source for code typed at its prompt or given to `exec`"
         help = "define it in a file or in a notebook cell"
     else:
-        message = "the source of {} was changed after it had been defined"
+        message = "the source of {} was changed after its definition"
         help = "define it again: run its cell, or restart Python"
     raise KernelSyntaxError(Diagnostic("syntax", message.format(_called(function)), help=help))
 
@@ -147,7 +147,7 @@ def _called(function: types.FunctionType) -> str:
 
 
 def _in_lines(function: types.FunctionType, lines: list[str]) -> FunctionText | None:
-    """The text of `function` in `lines`, those of its file; None when it does not stand there."""
+    """The text of `function` in `lines`, those of its file; None when it is not there."""
     code = function.__code__
     name, first = display_name(code.co_filename), code.co_firstlineno
     if code.co_name == lambdas.NAME:
@@ -166,7 +166,7 @@ def _in_lines(function: types.FunctionType, lines: list[str]) -> FunctionText | 
 
 
 def bring(function: Callable[..., Any], source: Source, node: ast.FunctionDef) -> None:
-    """Lets `function` bring its text along: `node`, whose lines are those of `source`."""
+    """Attaches its source to `function`: `node`, whose lines are those of `source`."""
     _place_formatted(node)
     setattr(function, TEXT, FunctionText(source, node, 0))
 
@@ -191,7 +191,7 @@ def parse(source: Source, name: str) -> FunctionText:
 
 
 def _place_formatted(tree: ast.AST) -> None:
-    """Gives what stands in an f-string the place of the f-string; before 3.12 Python places it wrongly."""
+    """Sets the locations inside an f-string to that of the f-string; before 3.12 Python's are wrong."""
     for node in ast.walk(tree):
         if isinstance(node, ast.JoinedStr):
             for inner in ast.walk(node):

@@ -1,4 +1,4 @@
-"""Struct types: which members a struct has, of which types, and which funcs are its methods."""
+"""Struct types: their members, the members' types, and their methods."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class StructTypeBase:
     methods : tuple of (str, callable)
         Funcs, and Python functions for use outside kernels; their first parameter is the struct.
     name : str
-        What a person calls it; empty when it has no name.
+        Its name in the user's program; empty when it has none.
     """
 
     members: tuple[tuple[str, Any], ...]
@@ -41,7 +41,7 @@ class StructTypeBase:
 
 
 def unknown_member(what: str, name: str, known: Iterable[str]) -> tuple[str, str]:
-    """What to say of a member that `what` has not got, and what may help."""
+    """The message about a member that `what` lacks, and its help."""
     known = tuple(known)
     near = difflib.get_close_matches(name, known, 1)
     members = f"members are {', '.join(f'`{k}`' for k in known)}"

@@ -1,4 +1,4 @@
-"""Loops: counted ones as nested `For`s, `while`, and loops written out at compile time."""
+"""Loops: counted ones as nested `For`s, `while`, and unrolled ones."""
 
 from __future__ import annotations
 
@@ -89,10 +89,13 @@ def counted(f: Frame, s: ast.For) -> None:
 
 def _refuse_iterable(f: Frame, value: Value, node: ast.expr) -> NoReturn:
     if isinstance(value, list | tuple | Opaque | Mat):
-        help = "write `for … in ds.static(…)`: the loop is then written out"
-        f.refuse("static", f"a loop cannot count through {describe(value)}", node, help=help)
+        help = "write `for … in ds.static(…)`: the loop is then unrolled"
+        f.refuse("static", f"a loop cannot iterate over {describe(value)}", node, help=help)
     f.refuse(
-        "type", f"one cannot loop over {describe(value)}", node, help="use `range`, `ndrange` or a field"
+        "type",
+        f"a loop cannot iterate over {describe(value)}",
+        node,
+        help="use `range`, `ndrange` or a field",
     )
 
 
@@ -179,7 +182,7 @@ class _Nest:
             self._show(values[: len(self.grid.axes)])
 
     def _show(self, indices: Sequence[Atom]) -> None:
-        """A watched kernel shows the indices, and all else by them."""
+        """Emits probes of the indices, which select the iteration for all others."""
         f = self.f
         f.c.watches.at = tuple(indices)
         if f.shows is not None:
@@ -187,7 +190,7 @@ class _Nest:
                 f.shows.index(name, at, axis, f.span(self.s.target))
 
     def _value(self, depth: int) -> Atom:
-        """The index of an axis, as the body sees it."""
+        """The value of an axis's index in the body."""
         at, strides = self.indices[depth], self.strides.get(depth)
         return at if strides is None else strides.at(self.f.emit, at, self.labels[depth])
 
@@ -197,13 +200,13 @@ def _index_type(f: Frame, r: Range) -> ScalarType:
 
 
 def _step(f: Frame, r: Range, t: ScalarType, node: ast.expr) -> int:
-    """The step; of one that leads out of the type wherever it is made, the first that does."""
+    """The step; one that always leaves the index type is clamped to the least such step."""
     most = (1 << t.bits) - 1
     return max(-most, min(known(f, r.step, node), most))
 
 
 def _note_range(f: Frame, at: Var, r: Range) -> None:
-    """Remembers which values an index takes, when its bounds are known."""
+    """Stores the range of an index, when its bounds are known."""
     if isinstance(r.start, int) and isinstance(r.stop, int) and isinstance(r.step, int):
         values = range(r.start, r.stop, r.step)
         if values:
@@ -236,7 +239,7 @@ def _fill(f: Frame, field: FieldValue, value: Value, at: tuple[Var, ...]) -> Non
 
 
 def conditional(f: Frame, s: ast.While) -> None:
-    """``while condition``: the body and the condition both see what is carried."""
+    """``while condition``: body and condition both read the carried values."""
     _no_else(f, s)
     outermost = f.c.nest is None
     drawn = f.scope.values[DRAWS]
@@ -265,7 +268,7 @@ def conditional(f: Frame, s: ast.While) -> None:
 
 
 def _test(f: Frame, s: ast.While, c: carrying.Carry) -> Block:
-    """The block that decides whether another trip is made."""
+    """The block that evaluates the loop's condition."""
     e = f.emit
     before, f.scope.values = f.scope.values, dict(c.start)
     with e.builder.block() as statements, f.at(s.test):
@@ -288,7 +291,7 @@ def _test(f: Frame, s: ast.While, c: carrying.Carry) -> Block:
 
 
 def _refuse_changes(f: Frame, s: ast.While, before: dict[str, Value]) -> None:
-    """The condition of a loop only looks at the locals."""
+    """Refuses conditions that change locals."""
     for name in f.scope.visible():
         if name in before and not same(f.scope.values[name], before[name]):
             f.refuse(
@@ -299,7 +302,7 @@ def _refuse_changes(f: Frame, s: ast.While, before: dict[str, Value]) -> None:
             )
 
 
-# ------------------------------------------------------------------ written out
+# ------------------------------------------------------------------ unrolled
 
 
 def written_out(f: Frame, s: ast.For, items: Sequence[Value], of_sequence: bool) -> None:
@@ -328,7 +331,7 @@ def _once(f: Frame, s: ast.For, item: Value, goes_on: Atom, of_sequence: bool) -
         f.scope.items.update(shadowed if of_sequence else ())
         f.run(s.body, frozenset(f.scope.visible()))
         f.scope.items.difference_update(shadowed)
-        f.scope.close(outer, "was assigned inside a loop only and is not seen here")
+        f.scope.close(outer, "is assigned inside a loop only and is not defined here")
         for name in shadowed:
             if name in outer:
                 f.scope.values[name] = outer[name]

@@ -19,7 +19,7 @@ def report_print(f: Frame, node: ast.Call) -> None:
             f.refuse("argument", f"`print` in a kernel takes `sep` and `end`, not `{k.arg}`", node)
         value = f.value(k.value)
         if not isinstance(value, str):
-            f.refuse("argument", f"`{k.arg}` is to be a string", k.value)
+            f.refuse("argument", f"`{k.arg}` must be a string", k.value)
         options[k.arg] = value
     shown: list[text.Part] = []
     for i, n in enumerate(node.args):

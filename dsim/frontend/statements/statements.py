@@ -31,7 +31,7 @@ Lower = Callable[[Frame, ast.stmt, "frozenset[str] | None"], None]
 
 
 def run(f: Frame, statements: Sequence[ast.stmt], needed: frozenset[str] | None = None) -> None:
-    """Lowers `statements` in order; what follows a way out runs only where that was not taken.
+    """Lowers `statements` in order; what follows an exit runs only where it was not taken.
 
     `needed` names the locals that are used after the last one (None: any may be).
     """
@@ -57,12 +57,12 @@ def _dead(f: Frame) -> None:
 
 
 def _splits(f: Frame, s: ast.If) -> bool:
-    """Whether exactly one branch always leaves, so that the other can go on with what follows."""
+    """Whether exactly one branch always exits, so that the other continues with what follows."""
     return exits.leaves(s.body) != exits.leaves(s.orelse)
 
 
 def _guarded(f: Frame, s: ast.stmt, lower: Callable[[], None]) -> None:
-    """Runs `lower`; where it is refused, what `s` assigns is unknown from here on."""
+    """Runs `lower`; if it is refused, the names that `s` assigns become unknown."""
     try:
         with f.at(s):
             lower()
@@ -86,12 +86,12 @@ def statement(f: Frame, s: ast.stmt, needed: frozenset[str] | None) -> None:
 
 
 _UNSUPPORTED: dict[type, tuple[str, str]] = {
-    ast.Try: ("`try`", "nothing in a kernel raises; test values with `if`"),
+    ast.Try: ("`try`", "kernels raise no exceptions; test values with `if`"),
     ast.With: ("`with`", "use it around the launch of the kernel"),
     ast.Global: ("`global`", "write to a field"),
     ast.Nonlocal: ("`nonlocal`", "write to a field"),
     ast.Raise: ("`raise`", "use `assert condition, message`"),
-    ast.Delete: ("`del`", "a local ends with its block"),
+    ast.Delete: ("`del`", "a local is freed at the end of its block"),
     ast.Import: ("`import`", "import outside the kernel"),
     ast.ImportFrom: ("`import`", "import outside the kernel"),
     ast.ClassDef: ("`class`", "define it outside the kernel"),
@@ -136,12 +136,12 @@ def _as_vector(f: Frame, value: Value, vector: MatrixType, s: ast.AnnAssign) -> 
     given = operand(f.emit, value)
     if not isinstance(given, Mat) or given.shape != vector.shape:
         wanted = describe(Mat(vector.shape, ()))
-        f.refuse("shape", f"this is annotated as {wanted}, and the value is {describe(value)}", s)
+        f.refuse("shape", f"this is annotated as {wanted}, but the value is {describe(value)}", s)
     return given
 
 
 def _check_annotated_before(f: Frame, target: ast.Name, type_: ScalarType) -> None:
-    """A local keeps its type: another annotation cannot give it a second one."""
+    """Refuses a second, different annotation of a local."""
     old = f.scope.values.get(target.id)
     entries = scalars(old) if old is not None else []
     if not entries or isinstance(entries[0], int | float) or f.emit.type_of(entries[0]) == type_:
@@ -152,7 +152,7 @@ def _check_annotated_before(f: Frame, target: ast.Name, type_: ScalarType) -> No
     article = "a" if was.kind == "uint" else "an"
     f.emit.refuse(
         "type",
-        f"`{target.id}` is {article} {was} already, and stays one",
+        f"`{target.id}` is {article} {was} already, and a local keeps its type",
         help="give the new value a name of its own",
         span=f.span(target),
         labels=labels,
@@ -199,7 +199,7 @@ def _if_alone(f: Frame, s: ast.stmt, needed: frozenset[str] | None) -> None:
 
 
 def _if(f: Frame, s: ast.If, needed: frozenset[str] | None, rest: Sequence[ast.stmt]) -> None:
-    """An ``if``; `rest`, what follows it, goes on in the branch that does not leave."""
+    """An ``if``; `rest`, the statements after it, are lowered in the branch that does not exit."""
     then, orelse = list(s.body), list(s.orelse)
     if rest:
         (orelse if exits.leaves(s.body) else then).extend((stops.Reset(f, s), *rest))

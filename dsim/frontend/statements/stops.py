@@ -11,7 +11,7 @@ from dsim.frontend.values.values import FieldValue, Opaque, StructFieldValue
 
 
 class Reset(ast.Pass):
-    """Where a block goes on after another one that was joined to it: what was cut off before that one is."""
+    """Marks where an inlined block ends: restores the set of stopped fields from before it."""
 
     def __init__(self, f: Frame, after: ast.stmt) -> None:
         super().__init__()
@@ -20,13 +20,13 @@ class Reset(ast.Pass):
 
 
 def reset(f: Frame, s: ast.stmt, needed: frozenset[str] | None) -> None:
-    """Takes back what the block before `s` has cut off."""
+    """Restores the stopped fields from before the block that ends at `s`."""
     assert isinstance(s, Reset)
     f.emit.stopped = s.stopped
 
 
 def said(f: Frame, node: ast.Call) -> bool:
-    """Whether `node`, a statement, cuts off a field; if so, that is done."""
+    """Lowers `node` if it is a `stop_grad` statement, and tells whether it was one."""
     if len(node.args) != 1 or node.keywords or not _is_name(node.func) or not _is_name(node.args[0]):
         return False
     called = f.place(node.func)
@@ -40,19 +40,19 @@ def said(f: Frame, node: ast.Call) -> bool:
 
 
 def _is_name(node: ast.expr) -> bool:
-    """Whether `node` is a name, or an attribute of one: what may be looked at twice."""
+    """Whether `node` is a name, or an attribute of one, which may be evaluated twice."""
     while isinstance(node, ast.Attribute):
         node = node.value
     return isinstance(node, ast.Name)
 
 
 def _stop(f: Frame, field: FieldValue | StructFieldValue, node: ast.AST) -> None:
-    """Cuts off what is read of `field` from here on."""
+    """Makes reads of `field` constant from here on."""
     if isinstance(field, StructFieldValue):
         for name in field.keys:
             _stop(f, member_field(f, field, name, node), node)
         return
     if field.field.component:
-        message = f"`{field.name}` is a component of a field, and its field is cut off as a whole"
-        f.refuse("argument", message, node, help="write `stop_grad(…)` around what is read of it")
+        message = f"`{field.name}` is a component of a field, and `stop_grad` applies to whole fields"
+        f.refuse("argument", message, node, help="write `stop_grad(…)` around each read")
     f.emit.stopped |= {f.c.memories.of(field).key}

@@ -1,4 +1,4 @@
-"""What expressions stand for while a kernel is lowered, and arithmetic on them as IR.
+"""Values of expressions while a kernel is lowered, and arithmetic on them as IR.
 
 It imports `source`. Begin with `values.py`, then `operators.py`.
 """

@@ -1,6 +1,6 @@
-"""What to write instead of Python that kernels do not have: for calls of functions that people reach for.
+"""Help texts that name the replacement of Python functions which kernels do not support.
 
-It only words advice. Whether something can be called is decided by `calls`.
+`calls` decides whether something can be called.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from dsim.frontend.values import elementary
 
 _VECTORS = "make a local vector or matrix: `ds.Vector([a, b])`, `ds.Matrix([[a, b], [c, d]])`"
 _ZEROS = "make a local one, `ds.Vector.zero(ds.f32, n)` or `ds.Matrix.zero(ds.f32, n, m)`, or a field outside"
-_LISTS = "kernels have no lists that grow: make `ds.Vector([a, b])` of a fixed size, or a field outside"
+_LISTS = "kernels have no growing lists: make `ds.Vector([a, b])` of a fixed size, or a field outside"
 _SUMS = "sum a field up in a loop: `for i in x: total[None] += x[i]`; of a local vector it is `v.sum()`"
-_EXTREMA = "go through a field with `ds.atomic_max(found[None], x[i])`; of a local vector it is `v.max()`"
+_EXTREMA = "iterate over a field with `ds.atomic_max(found[None], x[i])`; of a local vector it is `v.max()`"
 _NORMS = "of a local vector it is `v.norm()`; of a field, sum up the squares in a loop"
 _FILES = "read and write files outside of kernels"
 
@@ -81,7 +81,7 @@ def missing(module: Any, name: str) -> str:
 
 
 def array_outside(name: str, array: np.ndarray) -> str:
-    """What to do about a captured NumPy array, of which a kernel wants an element by a run-time index."""
+    """The help for a captured NumPy array that a kernel indexes at run time."""
     return (
         f"pass it to the kernel, `{name}: ds.types.ndarray()`, or copy it to a field once: "
         f"`f = ds.field(ds.{_scalar(array)}, shape={array.shape}); f.from_numpy({name})`"

@@ -1,4 +1,4 @@
-"""Functions of the bits of numbers, and division as the machine does it."""
+"""Bit operations, and division with rounding towards 0."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _unsigned(t: ScalarType) -> ScalarType:
 
 
 def _mask(bits: int, width: int) -> int:
-    """A number of `bits` bits of which runs of `width` ones and zeros take turns, ones first."""
+    """A number of `bits` bits with alternating runs of `width` ones and zeros, ones first."""
     return sum(((1 << width) - 1) << at for at in range(0, bits, 2 * width))
 
 
@@ -74,7 +74,7 @@ def _pair(e: Emitter, x: Scalar, y: Scalar) -> tuple[Atom, Atom]:
 
 
 def _differs(e: Emitter, a: Atom, b: Atom, rest: Atom) -> Atom:
-    """Whether rounding down and cutting off differ: the signs do, and something is left."""
+    """Whether rounding down and truncation differ: the signs do, and the remainder is not 0."""
     zero = e.atom(0, a.type)
     signs = e.let("ne", e.let("lt", a, zero), e.let("lt", b, zero))
     return e.let("band", signs, e.let("ne", rest, zero))
@@ -90,20 +90,20 @@ def _quotient(e: Emitter, x: Scalar, y: Scalar, hint: str) -> Scalar:
 
 
 def remainder(e: Emitter, x: Scalar, y: Scalar, hint: str) -> Scalar:
-    """What is left of two integers, with the sign of `x`."""
+    """The remainder of two integers, with the sign of `x`."""
     a, b = _pair(e, x, y)
     rest = e.let("mod", a, b)
     return e.let("select", _differs(e, a, b, rest), e.let("sub", rest, b), rest, hint=hint)
 
 
 def _taken_apart(e: Emitter, x: Scalar) -> tuple[Atom, Atom]:
-    """The fraction and the exponent of a float; of 0, of what is infinite and of no number, itself and 0."""
+    """The fraction and the exponent of a float; for 0, infinity and NaN, the number itself and 0."""
     (given,) = e.floating(x)
     a = e.atom(given, f32) if given.type == f16 else given
     t, bits = a.type, from_numpy(f"int{a.type.bits}")
-    digits, bias = (23, 126) if t == f32 else (52, 1022)  # of the format, the leading one not counted
+    digits, bias = (23, 126) if t == f32 else (52, 1022)  # of the format, without the leading one
     size = e.let("abs", a)
-    tiny = e.let("lt", size, e.atom(2.0 ** (1 - bias), t))  # no leading one: it is given one
+    tiny = e.let("lt", size, e.atom(2.0 ** (1 - bias), t))  # subnormal: it is normalised
     normal = e.let("select", tiny, e.let("mul", a, e.atom(2.0**digits, t)), a)
     raw = e.let(
         "bit_cast", e.let("stop", e.let("abs", normal)), type=bits

@@ -1,4 +1,4 @@
-"""Scalars in the IR: types of open numbers, casts, primitives, and refusals at the current place."""
+"""Scalars in the IR: types of untyped numbers, casts, primitives, and refusals at the current place."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Emitter:
 
     @contextmanager
     def block(self, statements: list[Statement]) -> Iterator[None]:
-        """Inside, what is emitted goes to `statements`, the block of a branch or a loop."""
+        """Within it, statements go to `statements`, the block of a branch or a loop."""
         if self.builder.depth >= DEEPEST:
             self.refuse("limit", f"branches and loops are nested more than {DEEPEST} deep", help=_SHALLOWER)
         stopped = self.stopped
@@ -81,7 +81,7 @@ class Emitter:
     # types
 
     def type_of(self, s: Scalar) -> ScalarType:
-        """The type of `s`; of an open number the one that it takes by itself."""
+        """The type of `s`; for an untyped number its default type."""
         match s:
             case Var(type=t) | Const(type=t):
                 return t
@@ -136,8 +136,10 @@ class Emitter:
         """The Python number `value` as a `to`; warns where it becomes infinite."""
         made = const(value, to)
         if to.is_float and math.isinf(made.value) and not (isinstance(value, float) and math.isinf(value)):
-            message = f"{shortly(value)} is beyond what an {to} holds: it becomes {made.value}"
-            self.warn("type-change", message, help="take a wider type, or write `math.inf` if it is meant")
+            message = f"{shortly(value)} exceeds the range of {to}: it becomes {made.value}"
+            self.warn(
+                "type-change", message, help="take a wider type, or write `math.inf` if infinity is intended"
+            )
         return made
 
     def number(self, s: Scalar, type: ScalarType | None = None) -> Atom:
@@ -165,7 +167,7 @@ class Emitter:
         return self.builder.let(op, *args, type=type, hint=hint)
 
     def rounds(self, s: Scalar, to: ScalarType) -> bool:
-        """Whether `s` loses its fraction as a `to`, as far as can be seen."""
+        """Whether converting `s` to `to` may lose its fraction."""
         if not to.is_integer or isinstance(s, int) or (isinstance(s, float) and s.is_integer()):
             return False
         if isinstance(s, Const):
@@ -181,11 +183,13 @@ class Emitter:
         return None if low <= whole < high else whole
 
     def warn_unfit(self, s: Scalar, to: ScalarType, name: str) -> None:
-        """Warns where the Python number `s` becomes another one as a `to`."""
+        """Warns where converting the Python number `s` to `to` changes its value."""
         value = self.unfit(s, to)
         if value is not None:
             message = f"{value} does not fit into {name} of type {to}: it becomes {const(value, to).value}"
-            self.warn("type-change", message, help=f"take a wider type, or write `ds.{to}(…)` if it is meant")
+            self.warn(
+                "type-change", message, help=f"use a wider type, or write `ds.{to}(…)` if this is intended"
+            )
 
     def narrows(self, s: Scalar, to: ScalarType) -> bool:
         """Whether `s` is of a wider type than the default one `to`, which literals have, and loses digits."""

@@ -1,6 +1,6 @@
 """Indices into vectors and matrices: constants, slices, and integers known at run time.
 
-An index picks, for each scalar of the result, the entries that it may be: one when everything is
+An index selects, for each scalar of the result, its candidate entries: one when everything is
 constant, else several, each under a condition.
 """
 

@@ -169,12 +169,12 @@ def exact(e: Emitter, sign: str, a: Any, b: Any) -> Any:
             bits = a.bit_length() + b
     if bits > MOST_BITS:
         message = f"this number would have more than {MOST_BITS} bits"
-        e.refuse("limit", message, help="compute it in floats: `2.0 ** 100`, or leave out what does not fit")
+        e.refuse("limit", message, help="compute it in floats: `2.0 ** 100`, or drop the upper bits")
     for items, times in ((a, b), (b, a)) if sign == "*" else ():
         count = len(items) * times if isinstance(items, tuple | list | str) and isinstance(times, int) else 0
         if count > MOST_ITEMS:
-            message = f"this would have {count} items; {MOST_ITEMS} is the most"
-            e.refuse("limit", message, help="keep many numbers in a field")
+            message = f"this list would have {count} items; {MOST_ITEMS} is the most"
+            e.refuse("limit", message, help="store many numbers in a field")
     return EXACT[sign](a, b)
 
 
@@ -182,7 +182,7 @@ def _fold(e: Emitter, sign: str, a: Any, b: Any) -> Scalar:
     try:
         result = exact(e, sign, a, b)
     except ZeroDivisionError:
-        e.refuse("type", "this divides by zero", help="guard it by an `if` on the divisor")
+        e.refuse("type", "this divides by zero", help="guard it with an `if` on the divisor")
     except (TypeError, OverflowError, ValueError) as error:
         e.refuse("type", f"this cannot be computed: {error}")
     if isinstance(result, complex):
@@ -264,5 +264,5 @@ def condition(e: Emitter, a: Value) -> Any:
         return e.truth(a)
     if isinstance(a, Mat | tuple | list):
         shape = describe(a)
-        e.refuse("type", f"{shape} is neither true nor false", help="reduce it with `.all()` or `.any()`")
+        e.refuse("type", f"{shape} is not a truth value", help="reduce it with `.all()` or `.any()`")
     e.refuse("type", f"{describe(a)} cannot be a condition")

@@ -1,4 +1,4 @@
-"""Types that a person writes: scalar, vector, matrix and struct types, and what counts as one."""
+"""Types that a user writes: scalar, vector, matrix and struct types, and what counts as one."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def entry_shape(*counts: Any) -> Shape:
         try:
             whole = operator.index(n)
         except TypeError:
-            raise TypeError(f"the size of {what} is a whole number, not {n!r}") from None
+            raise TypeError(f"the size of {what} must be an integer, not {n!r}") from None
         if whole < 1:
             raise ValueError(f"{what} needs at least one component along every axis, got {whole}")
     return tuple(map(operator.index, counts))

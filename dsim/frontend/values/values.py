@@ -79,7 +79,7 @@ class Element:
 
 @dataclass(frozen=True, slots=True)
 class FieldValue:
-    """A field, and what the person calls it; `clamped`, an index outside means the nearest element."""
+    """A field, and what the user calls it; `clamped`, an index outside means the nearest element."""
 
     field: FieldLike
     name: str
@@ -88,7 +88,7 @@ class FieldValue:
 
 @dataclass(frozen=True, slots=True)
 class StructFieldValue:
-    """A field of structs, and what the person calls it."""
+    """A field of structs, and what the user calls it."""
 
     field: StructFieldLike
     name: str

@@ -40,7 +40,7 @@ class Dependency:
     Attributes
     ----------
     name : str
-        How the person reaches it.
+        How the user reaches it.
     then : object
         What it was.
     read : callable
@@ -64,7 +64,7 @@ class Dependency:
         """What has changed, in words; empty when nothing has."""
         try:
             return self._compared()
-        except Exception as error:  # noqa: BLE001  # of a property, a `__getattr__`: the person's own code
+        except Exception as error:  # noqa: BLE001  # of a property, a `__getattr__`: the user's own code
             return f"`{self.name}` cannot be read any more: {type(error).__name__}"
 
     def _compared(self) -> str:

@@ -1,4 +1,4 @@
-"""What a cell shows when something is wrong: a report with marks, and the person's own lines as the error."""
+"""What a cell shows when something is wrong: a report with marks, and the user's own lines as the error."""
 
 from __future__ import annotations
 

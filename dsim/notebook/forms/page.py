@@ -199,7 +199,7 @@ def _legend(report: Report) -> str:
 
 
 def _made_from(report: Report, listing: Mapping[str, Any], several: bool) -> str:
-    """A listing with the person's line before each of its lines; of `several` kernels', with the name."""
+    """A listing with the user's line before each of its lines; of `several` kernels', with the name."""
     what = [f"<b>{_text(listing['kernel'])}</b>"] if several else []
     what += [_text(margin_means(report, listing))] if margin_means(report, listing) else []
     head = f'<p class="dsim-legend">{" ".join(what)}</p>' if what else ""
@@ -212,7 +212,7 @@ def _made_from(report: Report, listing: Mapping[str, Any], several: bool) -> str
     for n, (line, number) in enumerate(zip(lines, numbers, strict=True)):
         side = f"<span class=dsim-number>{_text(f'{number:>{width}} │ ')}</span>" if width else ""
         quoted = ""
-        # The adjoint and Python quote the person's lines as comments; other languages do not.
+        # The adjoint and Python quote the user's lines as comments; other languages do not.
         if listing["language"] != "python" and number and (n == 0 or numbers[n - 1] != number):
             theirs = line_text(report, listing["origins"][n], listing["lines"][n]).strip()
             quoted = f"   <span class=dsim-end>{_text(theirs)}</span>"

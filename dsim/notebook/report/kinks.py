@@ -105,7 +105,7 @@ def _calls(found: Iterable[Kinked]) -> Iterator[Label]:
 
 
 def _right(span: Span) -> str:
-    """Which operand of an extremum has its derivative taken at a tie, as the person wrote it."""
+    """Which operand of an extremum has its derivative taken at a tie, as the user wrote it."""
     try:
         call = ast.parse(span.text.strip(), mode="eval").body
     except SyntaxError:

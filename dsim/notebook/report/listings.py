@@ -1,4 +1,4 @@
-"""The programs behind a kernel as texts, with the person's line that each of their lines comes from."""
+"""The programs behind a kernel as texts, with the user's line that each of their lines comes from."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ class Places:
         return None if found is None else found.line
 
     def origin(self, origin: Origin | None) -> tuple[int, int] | None:
-        """The person's line that something comes from: which cell or file, and the number in it."""
+        """The user's line that something comes from: which cell or file, and the number in it."""
         if origin is None:
             return None
         spans = (s for s in (origin.span, *reversed(origin.inlined)) if s is not None)

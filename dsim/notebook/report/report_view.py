@@ -109,7 +109,7 @@ def listings_by_name(report: Report) -> dict[str, list[Mapping[str, Any]]]:
 
 
 def margin(report: Report, listing: Mapping[str, Any]) -> list[str]:
-    """The person's line of each line of a listing: its number, after the cell or file if not the main one."""
+    """The user's line of each line of a listing: its number, after the cell or file if not the main one."""
     main = _main_origin(listing)
     return [
         ""
@@ -134,7 +134,7 @@ def _main_origin(listing: Mapping[str, Any]) -> int | None:
 
 
 def line_text(report: Report, origin: int | None, line: int | None) -> str:
-    """The text of a person's line that a listing comes from."""
+    """The text of a user's line that a listing comes from."""
     if origin is None or line is None:
         return ""
     if report["origins"][origin]["here"]:

@@ -37,7 +37,7 @@ def tape_json(tape: Tape, cell: str | None = None) -> Json:
     -------
     dict
         ``groups`` holds the calls with repeats folded: a group repeats its calls `count` times. A call that
-        is repeated inside of its group, alone or with others, has the `repeats` around it there, how many of
+        is repeated inside its group, alone or with others, has the `repeats` around it there, how many of
         them it `begins`, and their product, `count`. Gradient norms, of a call that is repeated the least
         and the greatest, are there if the tape was profiled.
     """

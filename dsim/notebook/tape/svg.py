@@ -1,7 +1,7 @@
 """Pictures as text: elements of SVG, and a chart of lines over the numbers of calls.
 
 Lines and letters take the colour of the text around them; the other colours are seen on light and dark.
-No scripts, and everything that came from a person is escaped.
+No scripts, and everything that came from a user is escaped.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _FONT = "font-family='system-ui,sans-serif'"
 
 
 def shown(text: str) -> str:
-    """A person's text as markup: no element, no entity, no control character of it is one."""
+    """A user's text as markup: no element, no entity, no control character of it is one."""
     return escape(printable(text))
 
 

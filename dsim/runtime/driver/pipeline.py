@@ -55,7 +55,7 @@ def prepared(
 
 
 def _serial(kernel: Kernel, told: Mapping[Var, bool]) -> Iterator[Diagnostic]:
-    """Why top-level loops are not parallel, unless a person said so."""
+    """Why top-level loops are not parallel, unless a user said so."""
     loops = [
         s for s in kernel.body.statements if isinstance(s, For) and not s.parallel and s.index not in told
     ]
@@ -167,7 +167,7 @@ BACKENDS: dict[str, Callable[[Kernel, Settings], Machine]] = {"cpu": _compiled, 
 
 
 def python_text(kernel: Kernel) -> str:
-    """`kernel` as Python that a person reads."""
+    """`kernel` as Python that a user reads."""
     return source.source(inlined(kernel))
 
 

@@ -222,7 +222,7 @@ def _shown(trial: DerivedCall, p: Point) -> str:
     return f"at x = ({args}){others}"
 
 
-# ------------------------------------------------------------------ at arguments of the person's
+# ------------------------------------------------------------------ at arguments of the user's
 
 
 def check_at(name: str, lowered: Lowered, args: Sequence[Any], buffers: Buffers, tolerance: float) -> None:

@@ -189,7 +189,7 @@ def _checked(field: Storage, at: tuple[Any, ...]) -> tuple[int, ...]:
 
 
 def indices_of(field: Storage, at: tuple[int, ...]) -> tuple[int, ...]:
-    """The indices by which a person knows the element at `at`, which counts from 0."""
+    """The indices by which a user knows the element at `at`, which counts from 0."""
     return tuple(k + first for k, first in zip(at, field.offset, strict=True)) if field.offset else at
 
 

@@ -18,7 +18,7 @@ def as_numpy(value: Any) -> np.ndarray:
     Raises
     ------
     TypeError
-        When it is none, has parts that NumPy does not see, or elements outside of the memory that it is a
+        When it is none, has parts that NumPy does not see, or elements outside the memory that it is a
         view of.
     """
     if isinstance(value, np.ndarray):
@@ -40,7 +40,7 @@ def numbers_of(value: Any) -> np.ndarray:
     Raises
     ------
     TypeError
-        When it makes none, when some are masked, or lie outside of the memory that `value` is a view of.
+        When it makes none, when some are masked, or lie outside the memory that `value` is a view of.
     """
     if _has_mask(value) and np.ma.is_masked(value):
         raise TypeError("got an array some of whose numbers are masked: fill them, as by `.filled(0)`")

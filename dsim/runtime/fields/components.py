@@ -69,7 +69,7 @@ class Component:
 
     @property
     def placed(self) -> bool:
-        """Whether it has memory that a person may use."""
+        """Whether it has memory that a user may use."""
         return self.whole.placed
 
     @property

@@ -1,4 +1,4 @@
-"""What forward mode differentiates by, and along which direction: params and seeds as a person gives them."""
+"""What forward mode differentiates by, and along which direction: params and seeds as a user gives them."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ class Storage:
         self.derivative: tuple[str, ...] = ()
         self.companions: dict[tuple[str, ...], Self] = {}  # of a root, shared by all of them
         self.buffer: np.ndarray | None = None
-        self.wanted = True  # by a person; scratch companions of a tape are not
+        self.wanted = True  # by a user; scratch companions of a tape are not
         self.dropped = False  # of a root: by `reset`
         self.touched = 0  # of a gradient or tangent: the turn in which it was written; 0: it is zero
         self.cleared = 0  # the turn in which a tape or forward mode has set it to zero
@@ -81,7 +81,7 @@ class Storage:
 
     @property
     def name(self) -> str:
-        """What a person calls it, as far as dsim knows: ``x``, ``x.grad``."""
+        """What a user calls it, as far as dsim knows: ``x``, ``x.grad``."""
         base = self.root.given_name or f"the {self.word}"
         return ".".join((base, *(_WORDS[d.rstrip("0123456789")] for d in self.derivative)))
 
@@ -94,7 +94,7 @@ class Storage:
 
     @property
     def placed(self) -> bool:
-        """Whether it has memory that a person may use."""
+        """Whether it has memory that a user may use."""
         return self.buffer is not None and self.wanted
 
     @property
@@ -121,7 +121,7 @@ class Storage:
             COMPANIONS.add(self)
 
     def give(self, shape: tuple[int, ...]) -> None:
-        """Gives it memory, of zeros, until `drop_all` takes it back: a person placed it.
+        """Gives it memory, of zeros, until `drop_all` takes it back: a user placed it.
 
         Raises
         ------
@@ -155,7 +155,7 @@ class Storage:
         return found
 
     def want(self, derivative: tuple[str, ...]) -> Self:
-        """The companion as one that a person asked for, with memory as soon as the root has it."""
+        """The companion as one that a user asked for, with memory as soon as the root has it."""
         found = self.companion(derivative)
         found.wanted = True
         if self.root.buffer is not None:
@@ -211,7 +211,7 @@ class Storage:
         self.changed = CLOCK.now
 
     def looked_at(self) -> None:
-        """Says why its numbers are zero, if that is known: a person wants to see them."""
+        """Says why its numbers are zero, if that is known: a user wants to see them."""
         if self.derivative:
             if self.cleared and not self.touched:
                 say_cleared(self)

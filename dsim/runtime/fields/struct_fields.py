@@ -34,7 +34,7 @@ class StructField:
     Attributes
     ----------
     name : str
-        What a person called it; empty when nothing.
+        What a user called it; empty when nothing.
     """
 
     def __init__(

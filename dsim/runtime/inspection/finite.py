@@ -43,7 +43,7 @@ class FirstNonFinite:
     field : str
         The name of the field that holds it, of a gradient that of the gradient.
     element : str
-        The element, as a person writes it.
+        The element, as a user writes it.
     value : float
         The number.
     span : Span or None

@@ -43,7 +43,7 @@ Launch = Callable[..., Any]
 
 
 class Parameters:
-    """The person's parameters of one kernel: what they take, and what is said when it does not fit."""
+    """The user's parameters of one kernel: what they take, and what is said when it does not fit."""
 
     def __init__(self, name: str, params: Sequence[Param | StructParam], span: Span | None) -> None:
         self.name = name
@@ -138,7 +138,7 @@ def launcher(
     arrays: ArrayLaunch | None = None,
     elsewhere: Launch | None = None,
 ) -> Launch:
-    """The function that launches `form` for a person's arguments, of which there is the right number.
+    """The function that launches `form` for a user's arguments, of which there is the right number.
 
     Parameters
     ----------

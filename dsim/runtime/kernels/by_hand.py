@@ -44,7 +44,7 @@ def backward(form: Form, values: tuple[Any, ...]) -> None:
 
 
 def _asked(form: Form) -> Keys:
-    """The memories with gradients that a person asked for."""
+    """The memories with gradients that a user asked for."""
     keys = frozenset(m.key for m, f in form.floats if f.needs_grad)
     if not keys:
         message = f"no field of `{form.kernel.name}` has a gradient"

@@ -1,4 +1,4 @@
-"""A person's kernel: compiled when first launched, again when what it captured changes, differentiable."""
+"""A user's kernel: compiled when first launched, again when what it captured changes, differentiable."""
 
 from __future__ import annotations
 

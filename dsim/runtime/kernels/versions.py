@@ -47,7 +47,7 @@ class Version:
         self._drawn.number = number
 
     def arguments(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
-        """All of the kernel's arguments for a person's; random ones are of this thread's last launch."""
+        """All of the kernel's arguments for a user's; random ones are of this thread's last launch."""
         values: list[Any] = []
         for n, (p, a) in enumerate(zip(self.lowered.params, args, strict=True)):
             one = isinstance(p, Param) and not p.shape
@@ -124,7 +124,7 @@ class Instance:
             return found
 
     def unsaid(self) -> Version:
-        """The compilation for what is captured now, without a word.
+        """The compilation for what is captured now, silently.
 
         A number that changed becomes a parameter from then on; what cannot (it decides about the
         program's text) has a version for each value.

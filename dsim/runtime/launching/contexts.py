@@ -87,7 +87,7 @@ class Context:
         OPENED[self] = None
 
     def related(self, other: Context) -> bool:
-        """Whether one of the two is inside of the other one, or both are the same."""
+        """Whether one of the two is inside the other one, or both are the same."""
         return any(other is c for c in self._around()) or any(self is c for c in other._around())
 
     def _around(self) -> Iterator[Context]:

@@ -1,4 +1,4 @@
-"""What went wrong in a kernel while it ran, in a person's words: field, index, shape and line."""
+"""What went wrong in a kernel while it ran, in a user's words: field, index, shape and line."""
 
 from __future__ import annotations
 

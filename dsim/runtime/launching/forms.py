@@ -49,7 +49,7 @@ class Form:
     ran : int
         When it last ran, on the write clock; -1 before.
     watched_by : callable or None
-        Of a person's kernel, gives the form that shows what its lines assign.
+        Of a user's kernel, gives the form that shows what its lines assign.
     native : callable
         Runs it for its arguments.
     """
@@ -237,7 +237,7 @@ class Form:
         return self.over(self.program.stopped())
 
     def watched(self, looking: Looking) -> Form | None:
-        """It as a form that shows what its lines assign; None if it has no lines of a person's."""
+        """It as a form that shows what its lines assign; None if it has no lines of a user's."""
         return None if self.watched_by is None else self.watched_by(looking)
 
     def guarded(self) -> Form:

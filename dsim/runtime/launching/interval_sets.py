@@ -149,7 +149,7 @@ def _widen(around: Watch, box: Box) -> None:
 
 
 def element(name: str, box: Box, entry_axes: int) -> str:
-    """The elements of `box` as a person writes them: ``x[3]``, ``x[0:4, 2]``, ``b[None]``."""
+    """The elements of `box` as a user writes them: ``x[3]``, ``x[0:4, 2]``, ``b[None]``."""
     axes = box[: len(box) - entry_axes] if entry_axes else box
     if not axes:
         return f"{name}[None]"
@@ -157,7 +157,7 @@ def element(name: str, box: Box, entry_axes: int) -> str:
 
 
 def number(name: str, at: tuple[int, ...], entry_axes: int) -> str:
-    """One number of a field's memory as a person writes it: ``x[3]``, of vectors ``v[3][0]``."""
+    """One number of a field's memory as a user writes it: ``x[3]``, of vectors ``v[3][0]``."""
     inner = at[len(at) - entry_axes :]
     part = f"[{', '.join(map(str, inner))}]" if inner else ""
     return element(name, tuple((i, i + 1) for i in at), entry_axes) + part

@@ -266,7 +266,7 @@ def _watched(slot: WatchSlot, rows: np.ndarray) -> WatchedLine:
 
 
 def _together(lines: list[WatchedLine]) -> WatchedLine:
-    """What one line shows whose func was called in and outside of loops, or with other shapes or types.
+    """What one line shows whose func was called in and outside loops, or with other shapes or types.
 
     Means and counts are over all of it, the value is that of the deepest loop that ran it.
     """

@@ -1,6 +1,6 @@
 """NumPy arrays inside differentiating contexts: each has a field that mirrors it.
 
-A tape reads values again when it goes backwards, and a person may change a NumPy array at any time. So
+A tape reads values again when it goes backwards, and a user may change a NumPy array at any time. So
 launches inside a context work on a field of the same numbers. Before a launch, what Python changed in the
 array since is written to the field as Python's writes are; after it, what the kernel wrote is copied to
 the array. Between kernels an array carries gradients as a field does; it has none itself.
@@ -184,7 +184,7 @@ class Mirrors:
 
     @contextmanager
     def undifferentiated(self, pause: Pause) -> Iterator[None]:
-        """In the block, contexts see launches as they are only inside of `pause()`."""
+        """In the block, contexts see launches as they are only inside `pause()`."""
         if not self._hidden:
             self._agree()
             self._before = self._writes

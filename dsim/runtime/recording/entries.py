@@ -1,4 +1,4 @@
-"""What a tape records: launches, and calls of functions whose backward pass a person wrote."""
+"""What a tape records: launches, and calls of functions whose backward pass a user wrote."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class RecordedLaunch:
 
 
 class Custom:
-    """A recorded call of a function whose backward pass a person wrote.
+    """A recorded call of a function whose backward pass a user wrote.
 
     That finds the fields which the function used as they were at its end.
     """

@@ -130,7 +130,7 @@ class ForwardMode(Context):
             self.closed()
 
     def _leave(self) -> None:
-        """Puts tangents where a person looks for them."""
+        """Puts tangents where a user looks for them."""
         if self._label != "dot":
             for f in sorted(self._active, key=lambda f: f.name):
                 self._publish(f)
@@ -152,7 +152,7 @@ class ForwardMode(Context):
             if f.wanted:
                 f.want((*f.derivative, "dot"))
 
-    # -- tangents that a person writes inside
+    # -- tangents that a user writes inside
 
     def python_writes(self, form: HostForm, args: Args) -> None:
         """What becomes of a write of Python's: of a tangent of this mode, that is a seed."""
@@ -231,7 +231,7 @@ class ForwardMode(Context):
         """Moves the tangents to other companions: what reaches this mode works with `.dual` as values.
 
         A forward mode inside this one does, and a kernel that reads ``x.dual``. At the end the tangents
-        are put where a person looks for them.
+        are put where a user looks for them.
         """
         before, number = self._label, int(self._label[3:] or 1)
         self._label = label = f"dot{number + 1}"

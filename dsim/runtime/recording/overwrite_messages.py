@@ -98,7 +98,7 @@ def _in_series(by: Accumulate) -> Diagnostic:
 
 
 def _named(s: Statement) -> str:
-    """The element as the person wrote it where that is known, else the field's name."""
+    """The element as the user wrote it where that is known, else the field's name."""
     assert isinstance(s, Load | Store | Accumulate)
     span, name = s.origin.span, ".".join((s.memory.name, *(_WORDS.get(d, d) for d in s.memory.derivative)))
     if span is None or span.line != span.end_line:

@@ -96,7 +96,7 @@ class Keeper:
         call.before = self._for_others(call)
 
     def need(self, call: Any) -> None:
-        """Notes that `call`, of a person's function, will read what it touched when it goes backwards."""
+        """Notes that `call`, of a user's function, will read what it touched when it goes backwards."""
         self._work_out()
         for region, box in call.regions(self.saves):
             self._needs.add(region, box, call)

@@ -1,7 +1,7 @@
 """The backward pass of a tape: adjoints of what it recorded, last call first.
 
 The sweep starts from adjoints of zero but for the loss, which has 1. It works in the fields' gradients
-themselves; where those are not zero (the person kept them, or a call inside the tape wrote them) they are
+themselves; where those are not zero (the user kept them, or a call inside the tape wrote them) they are
 put aside and added again. All of it goes through the tape's outer context, so a gradient can be
 differentiated again.
 """
@@ -95,7 +95,7 @@ class TapeSweep:
         self._custom = any(isinstance(e, Custom) for e in record.entries)
         self._plan: SweepPlan | None = None
         self._nonzero: set[Field] = {record.loss}
-        self._anything = False  # a person's backward pass may have changed any gradient
+        self._anything = False  # a user's backward pass may have changed any gradient
 
     @property
     def reaches(self) -> bool:
@@ -126,7 +126,7 @@ class TapeSweep:
         if plan.label != "bar":
             self._publish(plan)
         self._record.tell_outer(plan.bars)
-        if not self._custom:  # else a person's function decides what leads where
+        if not self._custom:  # else a user's function decides what leads where
             zeros.note_gradients(loss, (a.primal for a in self._adjoints), self._record.read)
         return aside
 
@@ -163,7 +163,7 @@ class TapeSweep:
         return self._plan
 
     def _found(self) -> SweepPlan:
-        if self._custom:  # a person's function may use the gradient of any field
+        if self._custom:  # a user's function may use the gradient of any field
             seen = (f for f in companions_with_memory("bar") if f.wanted and not foreign(f))
             others = [f.companion(f.derivative[:-1]) for f in seen]
             return SweepPlan(self._record.loss, self._adjoints, others)
@@ -191,7 +191,7 @@ class TapeSweep:
             self._record.vault.put_back(s.field, s.box, s.values)
 
     def _backward_of_a_person(self, call: Custom, plan: SweepPlan) -> None:
-        """Calls what a person wrote, with this sweep's adjoints in the fields' ``.grad``."""
+        """Calls what a user wrote, with this sweep's adjoints in the fields' ``.grad``."""
         self._anything = True
         if plan.label == "bar":
             self._call(call)
@@ -227,7 +227,7 @@ class TapeSweep:
         target.touched = turns.current()
 
     def _put_aside(self, plan: SweepPlan) -> list[tuple[Field, Field]]:
-        """Makes all adjoints zero; gives those that a person may see and that were not, with a copy."""
+        """Makes all adjoints zero; gives those that a user may see and that were not, with a copy."""
         aside: list[tuple[Field, Field]] = []
         for bar in plan.bars.values():
             if self._custom and foreign(bar):
@@ -243,7 +243,7 @@ class TapeSweep:
         return self._record.clears and bar in self._record.inner_results
 
     def _publish(self, plan: SweepPlan) -> None:
-        """Puts the result where a person looks for it."""
+        """Puts the result where a user looks for it."""
         for field, bar in plan.bars.items():
             public = field.companion((*field.derivative, "bar"))
             inner = self._is_inner_result(public)  # which this one takes the place of, also when it is 0

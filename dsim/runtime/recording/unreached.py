@@ -34,7 +34,7 @@ class Unreached:
     read : iterable of Field
         Fields that were read into Python.
     block : str
-        What the calls were inside of, in words.
+        What the calls were inside, in words.
     """
 
     def __init__(self, goal: Field, forms: Iterable[Form], read: Iterable[Field], block: str) -> None:

@@ -1,7 +1,7 @@
-"""When a gradient or tangent that is zero explains itself: once, when a person looks at it.
+"""When a gradient or tangent that is zero explains itself: once, when a user looks at it.
 
 A program may have many fields that a loss does not depend on, so a tape leaves their gradients zero
-without a word. It remembers which kernels it recorded, weakly, until the next tape is entered; from them
+silently. It remembers which kernels it recorded, weakly, until the next tape is entered; from them
 `unreached` finds the reason.
 """
 

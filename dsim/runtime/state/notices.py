@@ -62,7 +62,7 @@ _OWN = (str(Path(__file__).parents[1]), "<launch of ")  # launches are code that
 
 
 def _depth() -> int:
-    """How many frames up the person's code is."""
+    """How many frames up the user's code is."""
     depth, frame = 1, sys._getframe(1)
     while frame is not None and frame.f_code.co_filename.startswith(_OWN):
         depth, frame = depth + 1, frame.f_back

@@ -68,7 +68,7 @@ def apart() -> Iterator[None]:
 
 
 def return_to(where: tuple[int, int]) -> None:
-    """Goes on with the sequence from there; only inside of `apart`, for others may draw outside."""
+    """Goes on with the sequence from there; only inside `apart`, for others may draw outside."""
     if _APART.get() is not None:
         _APART.set(_Sequence(*where))
 

@@ -3,7 +3,7 @@
 What happens to a field (a launch, a write from Python) is offered to the innermost context, which
 passes what it makes of it on to the next outer one; with none open it just happens. Tapes inside
 forward modes, forward modes inside tapes and tapes inside tapes are right because each context treats
-what reaches it alike, whether a person or an inner context sent it.
+what reaches it alike, whether a user or an inner context sent it.
 
 Each thread and each task of asyncio has contexts of its own. A task begins with those that were open where
 it was made, and sees them until they end.

@@ -1,4 +1,4 @@
-"""Gradients that a person writes, and none at all: `grad_replaced`, `grad_for`, `no_grad`, `stop_grad`."""
+"""Gradients that a user writes, and none at all: `grad_replaced`, `grad_for`, `no_grad`, `stop_grad`."""
 
 from __future__ import annotations
 

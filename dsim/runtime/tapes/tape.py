@@ -135,7 +135,7 @@ class Tape(TapeRecord):
         self._watched: dict[Form, RecordingPlan] = {}
         self._sums: dict[Field, Accumulate] = {}
         self._keeper = Keeper(self.vault, on_overwrite == "save" and not validation, budget)
-        self._custom: Custom | None = None  # the person's function that is running
+        self._custom: Custom | None = None  # the user's function that is running
         self._failed = False
         self._launches = 0  # that were begun
         self._timer = CallTimer(self.entries) if profile else None
@@ -243,7 +243,7 @@ class Tape(TapeRecord):
         Raises
         ------
         GradientError
-            When a field that the adjoints read was changed since the block's end; inside of the block,
+            When a field that the adjoints read was changed since the block's end; inside the block,
             and of others.
 
         Notes
@@ -260,7 +260,7 @@ class Tape(TapeRecord):
         Parameters
         ----------
         field : Field
-            A float field with a gradient, or one that got its values from such inside of the tape.
+            A float field with a gradient, or one that got its values from such inside the tape.
         after : int or RecordedCall, optional
             The call after which the field had these values; -1 is the last one. None means the beginning.
 
@@ -402,7 +402,7 @@ class Tape(TapeRecord):
             context = context.outer
         return context is not None
 
-    # -- gradients that a person gives
+    # -- gradients that a user gives
 
     def begin(self, call: Custom) -> None:
         """Until `end`, launches belong to `call`: they are not recorded one by one."""

@@ -1,7 +1,7 @@
 """Division of floats that rounds down, and its remainder: exactly as Python does both.
 
 The quotient of two floats is rounded, so its floor may be one too large, and ``a - b * floor(a / b)`` is then
-outside of its range. With one rounding for product and difference (`fma`) the remainder of a quotient of not
+outside its range. With one rounding for product and difference (`fma`) the remainder of a quotient of not
 too many digits is exact but for such a step of one, which its sign gives away. All others go through C's
 `fmod`, which `frem` is, and Python's formula. That one rounds; the limit is where it surely gives the same.
 

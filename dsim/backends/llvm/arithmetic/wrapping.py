@@ -29,7 +29,7 @@ from dsim.ir.nodes import (
 from dsim.ir.walk import statements
 
 _EVEN = ("add", "sub", "mul", "neg", "abs", "min", "max", "select", "cast", "copy")  # all 32 bits count
-_WIDE = 32  # so many bits do not wrap around before an index is outside of its memory
+_WIDE = 32  # so many bits do not wrap around before an index is outside its memory
 
 
 def wraps(loop: For | While, near: Mapping[Var, Any]) -> bool:
