@@ -239,7 +239,7 @@ def test_methods_are_called_where_they_are_named() -> None:
     for function, name in ((kept, "push"), (passed, "push"), (filled, "fill")):
         assert said(function)[1:] == (
             f"the method `{name}` can only be called, not stored or passed",
-            f"write `….{name}(…)`",
+            f"write the call, `….{name}(…)`",
         )
 
 
