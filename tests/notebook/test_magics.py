@@ -11,7 +11,7 @@ from IPython.core.completer import provisionalcompleter
 
 from dsim.runtime.kernels.kernel import Kernel
 from tests.notebook.cells import GRAVITY, closed_form
-from tests.notebook.test_reports import validated
+from tests.notebook.report.test_reports import validated
 
 
 def test_importing_dsim_does_not_import_ipython():

@@ -17,8 +17,8 @@ from dsim.notebook.forms.scrubber import Scrubber
 from dsim.notebook.report.report import MIME
 from dsim.runtime.kernels.watching import Watching
 from tests.notebook.cells import GRAVITY
-from tests.notebook.test_interrupts import interrupting
-from tests.notebook.test_reports import STEP, validated
+from tests.notebook.report.test_reports import STEP, validated
+from tests.notebook.running.test_interrupts import interrupting
 
 VIEW = "application/vnd.jupyter.widget-view+json"
 

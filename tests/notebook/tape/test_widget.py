@@ -6,7 +6,7 @@ import pytest
 
 import dsim as ti
 from dsim.notebook.tape.widget import TapeView, view
-from tests.notebook.tapes import HOSTILE, particles
+from tests.notebook.tape.tapes import HOSTILE, particles
 
 
 @pytest.fixture(autouse=True)

@@ -12,7 +12,7 @@ import pytest
 import dsim as ti
 from dsim.notebook.tape import tape_html, tape_json, tape_text, tape_timings
 from dsim.notebook.tape.data import POINTS, thinned
-from tests.notebook.tapes import HOSTILE, particles
+from tests.notebook.tape.tapes import HOSTILE, particles
 
 
 @pytest.fixture(autouse=True)
@@ -213,7 +213,7 @@ import json
 import dsim as ti
 ti.init(default_fp=ti.f64)
 from dsim.notebook.tape import *
-from tests.notebook.tapes import particles
+from tests.notebook.tape.tapes import particles
 tape = measured(particles(40))
 print(tape_text(tape))
 print(tape_html(tape))
@@ -222,7 +222,7 @@ print(json.dumps(tape_json(tape)))
 
 
 def test_two_processes_say_the_same():
-    folder = Path(__file__).parents[2]
+    folder = Path(__file__).parents[3]
     said = [
         subprocess.run(
             [sys.executable, "-c", SAME],

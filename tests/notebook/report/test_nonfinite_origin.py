@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tests.notebook.test_reports import validated
+from tests.notebook.report.test_reports import validated
 
 # Infinite slopes at 0, of finite values.
 STEEP = {

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dsim.diagnostics import DsimError
-from tests.notebook.test_reports import validated
+from tests.notebook.report.test_reports import validated
 
 LINE = (
     "%%kernel total(f: ds.template() = lambda a: a * a * a) --loss U --wrt y\n"

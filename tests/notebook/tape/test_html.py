@@ -10,7 +10,7 @@ import dsim as ti
 from dsim.notebook.tape import measured, svg, tape_html, tape_json
 from dsim.notebook.tape.charts import usual
 from dsim.notebook.tape.widget import TapeView
-from tests.notebook.tapes import HOSTILE, particles
+from tests.notebook.tape.tapes import HOSTILE, particles
 
 SVG = "{http://www.w3.org/2000/svg}"
 

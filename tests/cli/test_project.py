@@ -17,7 +17,7 @@ import dsim.tooling.doctor
 from dsim._version import __version__
 from dsim.tooling.demo import DEMO
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 
 
 def project():

@@ -13,8 +13,8 @@ from nbformat import v4
 
 from dsim.notebook.report.report import MIME
 from tests.notebook.cells import GRAVITY
-from tests.notebook.test_reports import validated
-from tests.notebook.test_scrubber import VIEW, live, moved, sliders  # noqa: F401
+from tests.notebook.forms.test_scrubber import VIEW, live, moved, sliders  # noqa: F401
+from tests.notebook.report.test_reports import validated
 
 SQUARE = """\
 @ds.func

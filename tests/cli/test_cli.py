@@ -71,7 +71,7 @@ def test_ctrl_c(monkeypatch, capsys):
 def test_as_a_module():
     done = subprocess.run(
         [sys.executable, "-m", "dsim", "run", "absent.ipynb"],
-        cwd=Path(__file__).parents[1],
+        cwd=Path(__file__).parents[2],
         capture_output=True,
         text=True,
         check=False,

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from tests.notebook.test_living import page, told  # noqa: F401
-from tests.notebook.test_reports import validated
-from tests.notebook.test_scrubber import live, moved, sliders  # noqa: F401
+from tests.notebook.forms.test_living import page, told  # noqa: F401
+from tests.notebook.forms.test_scrubber import live, moved, sliders  # noqa: F401
+from tests.notebook.report.test_reports import validated
 from tests.runtime.test_tensors import Tensor
 
 CLASSES = """\

@@ -1,6 +1,6 @@
 """Cells of `%%kernel` that hold funcs and no kernel."""
 
-from tests.notebook.test_reports import validated
+from tests.notebook.report.test_reports import validated
 
 
 def test_a_cell_of_funcs_alone(notebook):

@@ -5,8 +5,8 @@ import re
 import numpy as np
 import pytest
 
-from tests.notebook.test_page import listing
-from tests.notebook.test_reports import validated
+from tests.notebook.forms.test_page import listing
+from tests.notebook.report.test_reports import validated
 
 SIZE = """%%kernel size --loss U
 for i in y:

@@ -300,7 +300,7 @@ from IPython.utils.capture import capture_output
 from IPython.core.interactiveshell import InteractiveShell
 from traitlets.config import Config
 from tests.notebook.cells import BODIES, Notebook
-from tests.notebook.test_reports import CELLS
+from tests.notebook.report.test_reports import CELLS
 config = Config()
 config.HistoryManager.enabled = False
 notebook = Notebook(InteractiveShell.instance(config=config))
