@@ -6,7 +6,7 @@ import pytest
 from tests.notebook.forms.test_living import page, told  # noqa: F401
 from tests.notebook.forms.test_scrubber import live, moved, sliders  # noqa: F401
 from tests.notebook.report.test_reports import validated
-from tests.runtime.test_tensors import Tensor
+from tests.runtime.fields.test_tensors import Tensor
 
 CLASSES = """\
 from dataclasses import dataclass

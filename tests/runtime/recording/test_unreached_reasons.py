@@ -3,8 +3,8 @@
 import pytest
 
 import dsim as ti
+from tests.runtime.recording.unreached import Fields, told
 from tests.runtime.taping import taped
-from tests.runtime.unreached import Fields, told
 
 pytestmark = pytest.mark.filterwarnings("ignore:warning.cut:dsim.DsimWarning")
 

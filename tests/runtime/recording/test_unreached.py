@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import dsim as ti
+from tests.runtime.recording.unreached import Fields, told
 from tests.runtime.taping import taped
-from tests.runtime.unreached import Fields, told
 
 pytestmark = pytest.mark.filterwarnings("ignore:warning.serial:dsim.DsimWarning")
 

@@ -8,7 +8,7 @@ import pytest
 import dsim as ds
 from dsim.runtime.kernels.watching import watch
 from dsim.runtime.state import settings
-from tests.runtime.kinks import fields
+from tests.runtime.kernels.kinks import fields
 
 
 @pytest.fixture(params=["cpu", "reference"], autouse=True)

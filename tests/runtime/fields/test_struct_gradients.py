@@ -5,7 +5,7 @@ import pytest
 
 import dsim as ti
 from dsim.diagnostics import CompilationError
-from tests.runtime.balls import Ball, Spin
+from tests.runtime.fields.balls import Ball, Spin
 
 
 @pytest.fixture(autouse=True)

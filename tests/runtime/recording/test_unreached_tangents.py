@@ -3,7 +3,7 @@
 import pytest
 
 import dsim as ti
-from tests.runtime.unreached import Fields, told
+from tests.runtime.recording.unreached import Fields, told
 
 
 @pytest.fixture(autouse=True)
