@@ -5,31 +5,12 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from dsim import ad, algorithms, math, tools, types
 from dsim._version import __version__
+from dsim.api import axes as _axes
 from dsim.api import elementary as _elementary
 from dsim.api.absent import absent
-from dsim.api.axes import (
-    axes,
-    i,
-    ij,
-    ijk,
-    ijkl,
-    ijl,
-    ik,
-    ikl,
-    il,
-    j,
-    ji,
-    jk,
-    jkl,
-    jl,
-    k,
-    ki,
-    kj,
-    kl,
-    l,
-)  # fmt: skip
+from dsim.api.axes import *  # noqa: F403 (these names are written down once, as those of the table)
 from dsim.api.bits import bit_shr, raw_div, raw_mod
-from dsim.api.elementary import *  # noqa: F403 (a function of the table is written down once)
+from dsim.api.elementary import *  # noqa: F403
 from dsim.api.fields import (
     FieldsBuilder,
     Layout,
@@ -237,7 +218,6 @@ __all__ = [
     "atomic_or",
     "atomic_sub",
     "atomic_xor",
-    "axes",
     "bit_cast",
     "bit_shr",
     "block_local",
@@ -272,18 +252,10 @@ __all__ = [
     "grad_replaced",
     "grouped",
     "hex_to_rgb",
-    "i",
     "i8",
     "i16",
     "i32",
     "i64",
-    "ij",
-    "ijk",
-    "ijkl",
-    "ijl",
-    "ik",
-    "ikl",
-    "il",
     "init",
     "int8",
     "int16",
@@ -291,17 +263,7 @@ __all__ = [
     "int64",
     "is_arch_supported",
     "is_logging_effective",
-    "j",
-    "ji",
-    "jk",
-    "jkl",
-    "jl",
-    "k",
     "kernel",
-    "ki",
-    "kj",
-    "kl",
-    "l",
     "loop_config",
     "loop_unique",
     "math",
@@ -352,6 +314,7 @@ __all__ = [
     "x86_64",
     "zero",
 ]  # fmt: skip
+__all__ += _axes.__all__
 __all__ += _elementary.__all__
 
 

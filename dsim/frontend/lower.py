@@ -22,7 +22,7 @@ from dsim.frontend.frames.memories import Memories
 from dsim.frontend.frames.names import imported
 from dsim.frontend.frames.parameters import parameter
 from dsim.frontend.frames.scope import RESULT, RETURNED
-from dsim.frontend.inlining import funcs
+from dsim.frontend.inlining import funcs, signatures
 from dsim.frontend.source import methods
 from dsim.frontend.source.captures import Captures, Path, Surroundings, is_host_matrix
 from dsim.frontend.source.lambdas import NAME as LAMBDA
@@ -218,8 +218,8 @@ class _Lowering:
 
     def _signature(self, bound: Mapping[str, Any]) -> None:
         f, node = self.frame, self.text.node
-        annotations = funcs.annotated(f, self.python)
-        f.returns = funcs.declared_result(f, annotations.get("return"), node)
+        annotations = signatures.annotated(f, self.python)
+        f.returns = signatures.declared_result(f, annotations.get("return"), node)
         spec = node.args
         if spec.vararg or spec.kwarg:
             f.refuse("syntax", f"a {self.kind} takes no `*` parameters", node, help="name every parameter")

@@ -18,6 +18,7 @@ from dsim.frontend.expressions.local_parts import LocalPart
 from dsim.frontend.expressions.subscripts import root_local
 from dsim.frontend.frames.frame import Frame
 from dsim.frontend.inlining import funcs
+from dsim.frontend.inlining.signatures import annotated
 from dsim.frontend.source.captures import Surroundings
 from dsim.frontend.values.indexing import Part
 from dsim.frontend.values.structure import same
@@ -82,7 +83,7 @@ def _templates(f: Frame, function: Any) -> frozenset[str]:
         return frozenset()
     python, _ = _python(function)
     around = Frame(f.c, funcs.text_of(f, python), Surroundings(python))
-    return frozenset(n for n, a in funcs.annotated(around, python).items() if is_template(a))
+    return frozenset(n for n, a in annotated(around, python).items() if is_template(a))
 
 
 def _python(function: Any) -> tuple[types.FunctionType, int]:

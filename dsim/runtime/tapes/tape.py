@@ -1,14 +1,11 @@
-"""The tape: records what happens inside a `with` block and gives the gradient of a loss.
+"""The tape as users see it: a `with` block that gives the gradient of a loss, and what it answers later.
 
-Here: entering, recording, and the question put to every call, whether it destroys what an adjoint will
-read: then the values are saved first (`saved_values.py`), or the call is refused. Going backwards is
-`sweep.py`'s.
+Recording is `launch_recorder.py`'s, going backwards `sweep.py`'s.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from threading import get_ident
 from types import TracebackType
 from typing import Self
 
@@ -16,7 +13,6 @@ import numpy as np
 
 from dsim.diagnostics import Diagnostic, GradientError, left
 from dsim.diagnostics.frames import outermost
-from dsim.ir.nodes import Accumulate, MemoryKey
 from dsim.runtime.checking.differences import GradientCheck, check_tape
 from dsim.runtime.checking.replays import Recorder
 from dsim.runtime.fields.fields import Field, begin_turn
@@ -25,21 +21,16 @@ from dsim.runtime.inspection import revisit, tape_summary
 from dsim.runtime.inspection.calls import Calls, RecordedCall
 from dsim.runtime.inspection.finite import Finder, FirstNonFinite
 from dsim.runtime.inspection.profiling import CallTimer, Profiler
-from dsim.runtime.launching.contexts import Args
-from dsim.runtime.launching.forms import AdjointForm, Form
-from dsim.runtime.recording import cut_messages, leftover, overwrite_messages, write_history, zeros
-from dsim.runtime.recording.claims import claim, clear_foreign, needed, refuse_needed
-from dsim.runtime.recording.entries import Custom, RecordedLaunch
+from dsim.runtime.recording import leftover, overwrite_messages, write_history, zeros
+from dsim.runtime.recording.claims import needed
+from dsim.runtime.recording.launch_recorder import LaunchRecorder
 from dsim.runtime.recording.profile import Profile
-from dsim.runtime.recording.record import TapeRecord
-from dsim.runtime.recording.save_policy import Keeper, RecordingPlan
 from dsim.runtime.recording.saved_values import Report
 from dsim.runtime.recording.sweep import Observer, TapeSweep
-from dsim.runtime.state.notices import warn
 from dsim.runtime.state.stack import opened
 
 
-class Tape(TapeRecord):
+class Tape(LaunchRecorder):
     """Records launches, and at its end puts the gradient of `loss` into the fields' `.grad`.
 
     Parameters
@@ -126,22 +117,14 @@ class Tape(TapeRecord):
         budget: int | None = None,
         profile: bool = False,
     ) -> None:
-        super().__init__(check_loss(loss), clear_gradients)
+        loss = check_loss(loss)
         if on_overwrite not in ("save", "error"):
             raise ValueError(f'on_overwrite must be "save" or "error", not {on_overwrite!r}')
-        self._active: set[Field] = set()  # beside those with a gradient
-        self._written: set[Field] = set()
-        self._spared: set[Field] = set()  # gradients that it does not set to 0: a tape around it needs them
-        self._watched: dict[Form, RecordingPlan] = {}
-        self._sums: dict[Field, Accumulate] = {}
-        self._keeper = Keeper(self.vault, on_overwrite == "save" and not validation, budget)
-        self._custom: Custom | None = None  # the user's function that is running
-        self._failed = False
-        self._launches = 0  # that were begun
+        super().__init__(loss, clear_gradients, on_overwrite == "save" and not validation, budget)
         self._timer = CallTimer(self.entries) if profile else None
         self._finder = Finder(self) if find_nan else None
-        self._probes = [p for p in (self._timer, self._finder) if p is not None]
-        self._recorded = Tape._record_probed if self._probes else Tape._record
+        if profile or find_nan:
+            self.observe([o for o in (self._timer, self._finder) if o is not None])
         self._checked = (grad_check,) if isinstance(grad_check, Field) else tuple(grad_check or ())
         self._recorder = Recorder() if self._checked else None
         self.check: GradientCheck | None = None
@@ -303,121 +286,6 @@ class Tape(TapeRecord):
 
     def __repr__(self) -> str:
         return tape_summary.text(self)
-
-    # -- recording
-
-    def launch(self, form: Form, args: Args) -> Args:
-        """Records the launch and passes it on."""
-        if get_ident() != self._thread:
-            return self.elsewhere(form, args)
-        self._launches += 1
-        number = self._launches
-        try:
-            watched = self._watched[form]
-        except KeyError:
-            watched = self._watch(form)
-        if self._custom is not None:
-            result = self._recorded(self, watched, RecordedLaunch(form, args, None), number)
-            self._custom.used(form, args)
-            return result
-        if watched.parts:
-            result: Args = ()
-            for part in watched.parts:
-                result = self.launch(part, args)
-            return result
-        adjoint = watched.adjoint
-        if adjoint is not None and not adjoint.keeps:
-            raise overwrite_messages.own(adjoint.conflicts, adjoint.lost)
-        return self._recorded(self, watched, RecordedLaunch(form, args, adjoint), number)
-
-    def _record(self, watched: RecordingPlan, call: RecordedLaunch, number: int) -> Args:
-        adjoint, args = call.adjoint, call.args
-        if watched.clashes(args):
-            self._keeper.save(call)
-        try:
-            result = self.pass_on(call.form if adjoint is None else adjoint.launched, args)
-        except BaseException:
-            self._failed = True
-            raise
-        if adjoint is not None or call.before:
-            self.entries.append(call)
-        if adjoint is not None and watched.noted is not None:
-            watched.noted(args)
-            self._keeper.noted.append(call)
-        if self._launches != number:
-            self._failed = True
-            raise overwrite_messages.interleaved(call.form)
-        return result
-
-    def _record_probed(self, watched: RecordingPlan, call: RecordedLaunch, number: int) -> Args:
-        for probe in self._probes:
-            probe.before(call)
-        result = self._record(watched, call, number)
-        for probe in self._probes:
-            probe.after(call)
-        return result
-
-    def _watch(self, form: Form) -> RecordingPlan:
-        """How to record `form` for what is active now."""
-        if self.clears:
-            clear_foreign(self, form.roots, "bar")
-        keys = self.active_keys(form)
-        known = form.recording(keys)
-        claim(self, known.roots, "bar")
-        if self._spared:
-            refuse_needed(self._spared, known.roots)
-        self._written |= known.written
-        for field, by in form.sums:
-            if field is not self.loss:
-                self._sums.setdefault(field, by)
-        if known.reached:
-            self._active.update(known.reached)
-            self._watched.clear()  # what was inactive in other kernels may be active now
-        if self._custom is not None:
-            return self._keeper.watch(form, None)
-        warn(cut_messages.inside(form, known, "gradient"))
-        plan = known.saving if self._keeper.saves else known.adjoint
-        if isinstance(plan, AdjointForm):
-            plan = plan.differentiable() if self._inside_another() and self._keeper.saves else plan
-            warn(overwrite_messages.in_series(plan.ordered))
-        watched = self._watched[form] = self._keeper.watch(form, plan)
-        return watched
-
-    def active_keys(self, form: Form) -> frozenset[MemoryKey]:
-        """The memories of `form` that carry adjoints: those with a gradient, and those written from such."""
-        return frozenset(m.key for m, f in form.floats if f in self._active or f.needs_grad)
-
-    def element_read(self, field: Field) -> None:
-        """Warns that a gradient is cut when Python reads a value that depends on others."""
-        depends = field in self._written or field in self._active or field.needs_grad
-        if depends and self._custom is None and field is not self.loss and field not in self.read:
-            self.read.add(field)
-            warn([cut_messages.read(field, "tape", "gradient")])
-        super().element_read(field)
-
-    def _inside_another(self) -> bool:
-        """Whether a tape further out will differentiate this one's backward pass."""
-        context = self.outer
-        while context is not None and not isinstance(context, TapeRecord):
-            context = context.outer
-        return context is not None
-
-    # -- gradients that a user gives
-
-    def begin(self, call: Custom) -> None:
-        """Until `end`, launches belong to `call`: they are not recorded one by one."""
-        if self._custom is None:
-            self._custom = call
-
-    def end(self, call: Custom, done: bool) -> bool:
-        """Records `call`, which is over, if it is `done`; gives whether launches belonged to it."""
-        mine = self._custom is call
-        if mine:
-            self._custom = None
-        if mine and done:
-            self.entries.append(call)
-            self._keeper.need(call)
-        return mine
 
     # -- what was saved
 
