@@ -13,7 +13,7 @@ from dsim.notebook.cell.cells import Cell
 from dsim.notebook.cell.request import looked_up
 from dsim.notebook.report.figures import listed
 from dsim.notebook.report.listings import listings
-from dsim.notebook.report.places import Json, Places, harmless, in_order
+from dsim.notebook.report.locations import Json, Places, harmless, in_order
 from dsim.notebook.report.report import empty, finished
 from dsim.notebook.report.summary import Summary
 from dsim.runtime.checking.differences import GradientCheck

@@ -22,7 +22,7 @@ from dsim.frontend.source.struct_types import StructTypeBase
 from dsim.frontend.values.types import ArrayType, MatrixType, Template
 from dsim.notebook.cell.cells import Cell, read_at_once
 from dsim.notebook.cell.request import CellRequest, borrowed, kept, leads_to
-from dsim.notebook.report.places import harmless
+from dsim.notebook.report.locations import harmless
 from dsim.runtime.fields.fields import Field
 from dsim.runtime.fields.struct_fields import StructField
 from dsim.runtime.kernels.kernel import Kernel

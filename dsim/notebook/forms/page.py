@@ -13,7 +13,7 @@ from importlib.resources import files
 from typing import Any
 
 from dsim.notebook.forms.colours import Pieces, pieces
-from dsim.notebook.report.places import harmless
+from dsim.notebook.report.locations import harmless
 from dsim.notebook.report.report_view import (
     Report,
     by_line,

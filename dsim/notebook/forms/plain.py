@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from dsim.notebook.report.places import harmless
+from dsim.notebook.report.locations import harmless
 from dsim.notebook.report.report_view import (
     Report,
     by_line,

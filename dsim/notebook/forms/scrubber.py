@@ -13,7 +13,7 @@ from typing import Any
 import ipywidgets as widgets
 
 from dsim.diagnostics import DsimError
-from dsim.notebook.report.places import Json, harmless
+from dsim.notebook.report.locations import Json, harmless
 
 _PAUSE = 0.03  # seconds in which moves count as one
 

@@ -10,7 +10,7 @@ from IPython.display import DisplayHandle, display
 from dsim.notebook.forms.page import page
 from dsim.notebook.forms.plain import text
 from dsim.notebook.report.figures import count
-from dsim.notebook.report.places import Json, harmless
+from dsim.notebook.report.locations import Json, harmless
 from dsim.notebook.report.report import MIME, empty
 from dsim.notebook.tape import measured, tape_html, tape_json, tape_text, tape_timings
 from dsim.runtime.tapes.tape import Tape

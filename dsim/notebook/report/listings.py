@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dsim.diagnostics import GradientError
-from dsim.notebook.report.places import Json, Places, harmless
+from dsim.notebook.report.locations import Json, Places, harmless
 from dsim.runtime.kernels.kernel import adjoint_of
 from dsim.runtime.launching.forms import Form
 

@@ -8,7 +8,7 @@ from functools import cached_property
 
 from dsim.diagnostics import Diagnostic, Label, Span
 from dsim.notebook.cell.cells import Cell, place
-from dsim.notebook.report import figures, kinks
+from dsim.notebook.report import figures, kink_notes
 from dsim.notebook.report.watched import Observation
 from dsim.notebook.running.runs import NonfiniteCounts
 from dsim.runtime.launching.probe_buffers import Born, WatchedLine
@@ -75,13 +75,15 @@ class NonfiniteOrigins:
         """Where such gradients come to points without a derivative, and perhaps go no further."""
         if self._fields.born or not any(k.infinite for k in self._seen.kinks):
             return []
-        return kinks.infinite(self._seen.kinks, self._steep, not self._fields.derivatives)
+        return kink_notes.infinite(self._seen.kinks, self._steep, not self._fields.derivatives)
 
     def _of_value(self, made: Sequence[Born], w: WatchedLine | None) -> Diagnostic:
         inside = [b for b in made if w is None or _stands_in(b, w.slot.span)]
         if inside:
             b = inside[0]
-            message = f"`{kinks.short(b.slot.span)}` is not finite here, although what it is computed from is"
+            message = (
+                f"`{kink_notes.short(b.slot.span)}` is not finite here, although what it is computed from is"
+            )
             return _diagnostic(b, message, b.values, _VALUE, made)
         assert w is not None
         message = f"`{w.slot.name}` is not finite here, although what it is computed from is"
@@ -91,7 +93,7 @@ class NonfiniteOrigins:
     def _of_slopes(self) -> list[Diagnostic]:
         if self._steep:
             b = self._steep[0 if self._loss is None else -1]
-            text = f"`{kinks.short(b.slot.span)}`"
+            text = f"`{kink_notes.short(b.slot.span)}`"
             message = f"{self._of} of {text} is finite, and that of what it is computed from is not"
             if self._loss is None:
                 message = f"{self._of} of what {text} is computed from is finite, and that of it is not"

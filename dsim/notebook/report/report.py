@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 
 from dsim.diagnostics import Diagnostic, Level
 from dsim.notebook.cell.cells import Cell
-from dsim.notebook.report.places import Json, Places, harmless, in_order
+from dsim.notebook.report.locations import Json, Places, harmless, in_order
 from dsim.notebook.report.summary import Summary
 
 MIME = "application/vnd.dsim.report+json"

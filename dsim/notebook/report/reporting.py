@@ -10,10 +10,10 @@ from IPython.core.error import UsageError
 from dsim.diagnostics import Diagnostic, GradientError
 from dsim.notebook.cell.cells import Cell, from_cell
 from dsim.notebook.cell.request import CellRequest
-from dsim.notebook.report import kinks, unused, watched
+from dsim.notebook.report import kink_notes, unused, watched
 from dsim.notebook.report.listings import listings
+from dsim.notebook.report.locations import Json, Places
 from dsim.notebook.report.nonfinite_origin import NonfiniteOrigins
-from dsim.notebook.report.places import Json, Places
 from dsim.notebook.report.report import empty, finished
 from dsim.notebook.report.summary import Summary
 from dsim.notebook.running import checking, runs, state
@@ -169,7 +169,7 @@ class ReportRun:
             self._inspector, self._found = None, [*self._found, *error.diagnostics]
             return
         self._found += self._nonfinite_origins(seen, self._inspector)
-        self._found += kinks.told(seen.kinks, asked.options.loss)
+        self._found += kink_notes.told(seen.kinks, asked.options.loss)
         self._times["lines_s"] = time.perf_counter() - begin
 
     def _nonfinite_origins(self, seen: watched.Observation, inspector: watched.Inspector) -> list[Diagnostic]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from dsim.ir.nodes import Accumulate, For, Load, Store
 from dsim.notebook.report import figures
-from dsim.notebook.report.places import Places
+from dsim.notebook.report.locations import Places
 from dsim.runtime.launching.forms import Form
 from dsim.runtime.recording.saved_values import Report as Saved
 

@@ -15,7 +15,7 @@ from dsim.ir.nodes import Block, Const, For
 from dsim.ir.probe_buffer import AXES
 from dsim.ir.show import ACCUMULATE_SIGNS
 from dsim.notebook.report import figures
-from dsim.notebook.report.places import Json, Places
+from dsim.notebook.report.locations import Json, Places
 from dsim.notebook.running import state
 from dsim.notebook.running.interrupts import heard
 from dsim.notebook.running.runs import touched

@@ -7,7 +7,7 @@ import pytest
 
 from dsim.notebook.forms.page import page
 from dsim.notebook.forms.plain import text
-from dsim.notebook.report.places import harmless
+from dsim.notebook.report.locations import harmless
 from dsim.notebook.report.report import empty
 
 TAG = "<img src=x onerror=alert(1)>"
