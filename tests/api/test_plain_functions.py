@@ -4,48 +4,19 @@ from __future__ import annotations
 
 import functools
 import math
-import random
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import dsim as ds
-from dsim.diagnostics import CompilationError, KernelAssertionError, KernelSyntaxError, KernelTypeError
-
-gain = 2.0
+from dsim.diagnostics import KernelAssertionError, KernelTypeError
+from tests.api.plain_functions import Spring, bent, of, passed_on, summed
 
 
 @pytest.fixture(autouse=True)
 def doubles():
     ds.init(default_fp=ds.f64)
-
-
-def of(function, *more):
-    """What a kernel gives that calls `function`, at 3."""
-
-    @ds.kernel
-    def k(v: float, g: ds.template()) -> float:
-        return g(v)
-
-    return k(3.0, functools.partial(function, *more) if more else function)
-
-
-def bent(a, power=2, *, offset=0.0):
-    if a > 2.5:
-        return gain * a**power + offset
-    return ds.sin(a)
-
-
-def summed(*args, **named):
-    s = 0
-    for a in args:
-        s += a
-    return s * named["scale"]
-
-
-def passed_on(function, *args, **named):
-    return function(*args, **named)
 
 
 def factorial(n, v):
@@ -68,38 +39,6 @@ def next_of(a):
 @functools.lru_cache
 def remembered(a):
     return a * 7.0
-
-
-class Spring:
-    def __init__(self, k):
-        self.k = k
-        self.law = lambda q: -self.k * q
-
-    def energy(self, q):
-        return self.half(self.k) * q * q
-
-    def half(self, v):
-        return v / 2
-
-    def __call__(self, q):
-        return self.k + q
-
-    @staticmethod
-    def less(q):
-        return q - 1.0
-
-    @classmethod
-    def named(cls, q):
-        return q - 2.0
-
-    @property
-    def fresh(self):
-        k = self.k
-        return lambda q: q * k
-
-    @ds.kernel
-    def run(self, q: float) -> float:
-        return self.energy(q)
 
 
 spring = Spring(4.0)
@@ -286,125 +225,6 @@ def test_asserts_and_prints(capfd):
         k(6.0)
 
 
-# ------------------------------------------------------------------ what changes after the compilation
-
-
-def test_what_a_function_sees_is_seen_at_each_launch():
-    global gain  # noqa: PLW0603 - just that is looked at
-
-    @ds.kernel
-    def k(v: float) -> float:
-        return bent(v)
-
-    assert k(3.0) == 18.0
-    gain = 3.0
-    assert k(3.0) == 27.0
-    gain = 2.0
-
-
-def test_a_function_that_is_defined_again():
-    def f(v):
-        return v
-
-    @ds.kernel
-    def k(v: float) -> float:
-        return f(v)
-
-    assert k(3.0) == 3.0
-
-    def f(v):  # noqa: F811
-        return -v
-
-    assert k(3.0) == -3.0
-    f.__code__ = (lambda v: 10.0 * v).__code__  # as IPython's autoreload does it
-    assert k(3.0) == 30.0
-
-
-def test_the_owner_of_a_method_may_change():
-    s = Spring(2.0)
-
-    @ds.kernel
-    def k(v: float) -> float:
-        return s.energy(v) + s(v) + s.fresh(v)
-
-    assert k(1.0) == 1.0 + 3.0 + 2.0
-    s.k = 4.0
-    assert k(1.0) == 2.0 + 5.0 + 4.0
-    s = Spring(6.0)
-    assert k(1.0) == 3.0 + 7.0 + 6.0
-
-
-def test_the_owner_of_a_func_may_change():
-    class Law:
-        def __init__(self, k):
-            self.k = k
-
-        @ds.func
-        def force(self, q):
-            return self.k * q
-
-    law = Law(2.0)
-
-    @ds.kernel
-    def k(v: float) -> float:
-        return law.force(v)
-
-    assert k(1.0) == 2.0
-    law = Law(3.0)
-    assert k(1.0) == 3.0
-
-
-def test_functions_that_one_def_has_made_share_a_compilation():
-    def made(a):
-        return lambda q: q * a
-
-    f = made(1.0)
-
-    @ds.kernel
-    def k(v: float) -> float:
-        return f(v)
-
-    for a in (1.0, 2.0, 3.0, 4.0):
-        f = made(a)
-        assert k(2.0) == 2.0 * a
-    assert len(k._instance._versions) == 2  # the number becomes a parameter
-
-
-def test_partial_arguments_and_defaults_are_looked_at():
-    weights = [1.0, 2.0]
-
-    def weighted(v, w=weights):
-        return v * w[0] + w[1]
-
-    part = functools.partial(bent, offset=1.0)
-
-    @ds.kernel
-    def k(v: float) -> float:
-        return weighted(v) + part(v)
-
-    assert k(3.0) == 5.0 + 19.0
-    weights[1] = 10.0
-    assert k(3.0) == 13.0 + 19.0
-    part = functools.partial(bent, offset=5.0)
-    assert k(3.0) == 13.0 + 23.0
-
-
-def test_what_is_new_each_time_is_refused():
-    class Restless:
-        @property
-        def field(self):
-            return ds.field(ds.f64, shape=2)
-
-    r = Restless()
-
-    @ds.kernel
-    def k() -> float:
-        return r.field[0]
-
-    with pytest.raises(CompilationError, match=r"`r\.field` is another object each time"):
-        k()
-
-
 # ------------------------------------------------------------------ derivatives
 
 
@@ -463,89 +283,3 @@ def test_derivative_of_a_partial_function():
 
     slope = ds.forward(functools.partial(power, 3))
     assert k(2.0) == 12.0
-
-
-# ------------------------------------------------------------------ refusals
-
-
-def generator(v):
-    yield v
-
-
-async def later(v):
-    return v
-
-
-def changing_a_global(v):
-    global gain  # noqa: PLW0603
-    gain = v
-    return v
-
-
-def wrong_inside(v):
-    return v + missing_name  # noqa: F821
-
-
-def careful(v):
-    try:
-        return v
-    except ValueError:
-        return 0.0
-
-
-@pytest.mark.parametrize(
-    ("function", "message", "help"),
-    [
-        (generator, "`generator` is a generator", "return a tuple or a list"),
-        (later, "`later` is asynchronous", "make it a plain `def`"),
-        (changing_a_global, "kernels have no `global`", "write to a field"),
-        (careful, "kernels have no `try`", "test values with `if`"),
-        (random.gauss, "kernels cannot call `gauss`", "have Python call it once"),
-        (np.interp, "kernels cannot call `interp`", ""),
-        (str, "kernels cannot make a `str`", "@ds.dataclass"),
-    ],
-)
-def test_refused(function, message, help):
-    with pytest.raises(CompilationError) as error:
-        of(function)
-    assert message in str(error.value)
-    assert f"{help}" in error.value.diagnostics[0].help
-
-
-def test_an_error_inside_names_the_line_and_the_call():
-    with pytest.raises(CompilationError, match="`missing_name` is not defined") as error:
-        of(wrong_inside)
-    (found,) = error.value.diagnostics
-    assert found.span.text == "missing_name"
-    assert [(label.span.text, label.text) for label in found.labels] == [("g(v)", "called here")]
-
-
-once = {"power": 1}
-
-
-def test_wrong_arguments():
-    for call, message in (
-        (lambda v: bent(v, 2, 3.0), "`bent` takes 2 arguments, got 3"),
-        (lambda v: bent(v, scale=3.0), "got an unexpected or repeated argument `scale`"),
-        (lambda v: bent(), "`bent` misses the argument `a`"),
-        (lambda v: bent(v, **once, power=2), "the argument `power` is given twice"),
-        (lambda v: summed(v, other=1.0), "there is no argument `scale`: those given are `other`"),
-    ):
-        with pytest.raises(CompilationError, match=message):
-            of(call)
-
-
-def test_one_without_a_source():
-    namespace = {}
-    exec("def typed(v): return v + 1", namespace)
-    with pytest.raises(KernelSyntaxError, match="the source of `typed` cannot be found") as error:
-        of(namespace["typed"])
-    assert error.value.diagnostics[0].span.text == "g(v)"
-
-
-def test_calls_without_an_end():
-    def forever(v):
-        return forever(v)
-
-    with pytest.raises(CompilationError, match="`forever` calls itself"):
-        of(forever)

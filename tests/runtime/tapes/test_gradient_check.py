@@ -4,60 +4,13 @@ import numpy as np
 import pytest
 
 import dsim as ti
+from tests.runtime.tapes.checked import pendulums, wrong_square
 from tests.runtime.taping import single
 
 
 @pytest.fixture(autouse=True)
 def _fresh():
     ti.init(default_fp=ti.f64, random_seed=3)
-
-
-def pendulums(dtype=ti.f64, steps=10):
-    """Fields, loss and a program that changes its state in place."""
-    q, p = (ti.field(dtype, shape=5, needs_grad=True, name=name) for name in "qp")
-    loss = ti.field(dtype, shape=(), needs_grad=True, name="loss")
-
-    @ti.kernel
-    def swing(dt: float):
-        for i in q:
-            p[i] -= dt * ti.sin(q[i])
-            q[i] += dt * p[i]
-
-    @ti.kernel
-    def total():
-        for i in q:
-            loss[None] += q[i] ** 2 + ti.cos(p[i])
-
-    def run():
-        for _ in range(steps):
-            swing(0.1)
-        total()
-
-    q.from_numpy(np.linspace(0.5, 2.5, 5))
-    p.from_numpy(np.linspace(-1.0, 1.0, 5))
-    return (q, p), loss, run
-
-
-def wrong_square(slope):
-    """x, loss and a kernel for x², whose func says that its derivative is `slope` times x."""
-    x, loss = single("x"), single("loss")
-
-    @ti.func
-    def square(a):
-        return a * a
-
-    @ti.func
-    def square_jvp(a, a_dot):
-        return slope * a * a_dot
-
-    square.derivative(jvp=square_jvp, check=False)
-
-    @ti.kernel
-    def run():
-        loss[None] += square(x[None])
-
-    x[None] = 3.0
-    return x, loss, run
 
 
 def test_all_modes_and_orders():
@@ -317,111 +270,3 @@ def test_names_that_are_no_formulas():
     (label,) = [t.get_text() for t in axes.get_legend().get_texts()]
     assert "\x1b" not in label
     plt.close("all")
-
-
-# -- as an option of a tape
-
-
-def test_a_tape_that_checks():
-    (q, p), loss, run = pendulums()
-    with ti.Tape(loss, grad_check=[q, p, loss]) as tape:
-        q[2] = 0.7
-        p.from_numpy(np.linspace(-1.0, 0.5, 5))
-        run()
-        p.fill(0.0)
-    assert tape.check
-    assert [c.field for c in tape.check] == ["q", "p"]
-    assert tape.check[0].derivative != 0
-    assert tape.check[1].derivative == 0  # overwritten before it was read
-    gradient, end = q.grad.to_numpy(), q.to_numpy()
-    q.from_numpy(np.array([0.5, 1.0, 1.5, 2.0, 2.5]))
-    with ti.Tape(loss) as plain:
-        q[2] = 0.7
-        p.from_numpy(np.linspace(-1.0, 0.5, 5))
-        run()
-    assert (plain.check, gradient.tolist()) == (None, q.grad.to_numpy().tolist())
-    assert end.tolist() == q.to_numpy().tolist()
-
-
-def test_a_tape_that_was_checked_goes_backwards_again():
-    (q, _), loss, run = pendulums()
-    with ti.Tape(loss, grad_check=q) as tape:
-        run()
-    gradient = q.grad.to_numpy()
-    tape.backward()
-    assert q.grad.to_numpy().tolist() == gradient.tolist()
-
-
-def test_a_tape_that_finds_a_wrong_gradient():
-    x, loss, run = wrong_square(1.0)
-
-    def record():
-        with ti.Tape(loss, grad_check=[x]):
-            run()
-
-    with pytest.raises(ti.GradientError) as error:
-        record()
-    said = str(error.value)
-    assert said.startswith("error[wrong-derivative]: the gradient by `x` does not agree with differences\n")
-    assert "DIFFERS" in said
-    assert "help: look for a kink, a value that went through Python, or a derivative of one's own" in said
-    assert (x[None], loss[None], x.grad[None]) == (3.0, 9.0, 3.0)
-
-
-def test_a_tape_that_checks_stands_alone():
-    (q, _), loss, run = pendulums()
-    tape = ti.Tape(loss, grad_check=[q])
-    with pytest.raises(RuntimeError, match="in no other `with` block"), ti.ad.FwdMode(loss, q, np.ones(5)):
-        tape.__enter__()
-    run()
-
-
-def test_gradients_of_a_person_are_checked():
-    x, loss = single("x"), single("loss")
-
-    @ti.kernel
-    def square():
-        loss[None] += x[None] ** 2
-
-    @ti.ad.grad_replaced
-    def whole():
-        square()
-
-    @ti.ad.grad_for(whole)
-    def back():
-        x.grad[None] += 5.0 * loss.grad[None]
-
-    def record():
-        with ti.Tape(loss, grad_check=[x]):
-            whole()
-
-    x[None] = 2.5
-    record()
-    x[None] = 3.0
-    with pytest.raises(ti.GradientError, match="does not agree"):
-        record()
-
-
-def test_an_open_tape_sees_nothing_of_a_check():
-    x, loss, other = single("x"), single("loss"), single("other")
-
-    @ti.kernel
-    def square():
-        loss[None] += x[None] ** 2
-
-    @ti.kernel
-    def cube():
-        other[None] += x[None] ** 3
-
-    x[None] = 3.0
-    for checked, of in ((cube, other), (square, loss)):
-        with ti.Tape(loss) as tape:
-            square()
-            assert ti.check_grad(checked, x, of)
-            square()
-        assert (x.grad[None], loss[None], len(tape.calls)) == (12.0, 18.0, 2)
-    with ti.ad.FwdMode(loss, x):
-        square()
-        assert ti.check_grad(square, x, loss)
-        square()
-    assert loss.dual[None] == 12.0
