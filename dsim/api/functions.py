@@ -24,7 +24,6 @@ from dsim.runtime.state import settings
 from dsim.runtime.tapes import custom
 
 Function = Callable[..., Any]
-FUNCTIONS: dict[str, Function] = {}
 _GENERATOR = np.random.default_rng()  # of random numbers outside kernels
 
 
@@ -34,7 +33,6 @@ def builtin(name: str) -> Callable[[Function], Function]:
     def mark(function: Function) -> Function:
         function.__dsim_builtin__ = name  # type: ignore[attr-defined]
         function.__name__ = function.__qualname__ = name
-        FUNCTIONS[name] = function
         return function
 
     return mark

@@ -24,10 +24,10 @@ from dsim.backends.llvm.parallel.dispatch import OUTSIDE
 _SPEED = 2  # optimisation level
 _QUICK = 1  # of code that runs a few times only
 _numbers = itertools.count()
-_SHARED: dict[
-    str, int
-] = {}  # the addresses of functions that are compiled already and that all modules may call
-_KEPT: list[ResourceTracker] = []  # their libraries
+# Functions that all modules may call, by name: their addresses, and the libraries that hold them. Each is
+# compiled once in the process and never freed, since any module may hold its address.
+_SHARED: dict[str, int] = {}
+_KEPT: list[ResourceTracker] = []
 
 
 class MachineCode:

@@ -23,8 +23,10 @@ from dsim.ir.nodes import Kernel, MemoryKey, Probe
 from dsim.ir.walk import statements, written
 
 _TARGET = CpuTarget()
-_CODE: WeakValueDictionary[bytes, MachineCode] = WeakValueDictionary()  # by a hash of the module's text
-_RECENT: deque[MachineCode] = deque(maxlen=256)  # a cell that runs again finds its kernels' code here
+# Machine code by a hash of its module's text, as weak references: a cell that runs again makes new kernels of
+# the same text. Code goes with the last kernel that can launch it, the last 256 modules stay for such cells.
+_CODE: WeakValueDictionary[bytes, MachineCode] = WeakValueDictionary()
+_RECENT: deque[MachineCode] = deque(maxlen=256)
 
 
 @dataclass(eq=False)

@@ -26,7 +26,10 @@ from typing import Any
 
 from dsim.backends.llvm import frame
 
-LAUNCHES: set[CodeType] = set()  # functions that call machine code, on the frame in their local `held`
+# The code of functions that call machine code with the frame in their local `held`: another thread finds a
+# launch by it on the Python stack, so that launches themselves note nothing. Each kind of launch adds its
+# code once, for good.
+LAUNCHES: set[CodeType] = set()
 _AGAIN = (0.005, 0.05)  # seconds: the flag of a launch that was just about to begin is cleared once more
 _STOPPING: list[Any] = [signal.default_int_handler]
 

@@ -8,7 +8,9 @@ import types
 
 NAME = "<lambda>"  # what Python calls all of them
 
-# Syntax trees of files that are not valid Python as a whole, such as a cell with a magic.
+# Syntax trees of files that are not valid Python as a whole, such as a cell with a magic, by file name, which
+# is all that a lambda knows of its text. Only those with lambdas are kept, as long as IPython keeps their
+# texts.
 _TREES: dict[str, ast.Module] = {}
 
 

@@ -11,9 +11,12 @@ import numpy as np
 from dsim.backends.locks import short_lock
 from dsim.runtime.fields.aliases import extent
 
-_FIELDS: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()  # by where their memory begins
+# All fields with memory, as weak references, by the address where it begins: an array that a user passes
+# tells its address and nothing else. Entries go with their fields; the list of addresses, in order, drops
+# those that a search finds without a field.
+_FIELDS: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
+_BEGINS: list[int] = []
 _LOCK = short_lock()
-_BEGINS: list[int] = []  # in order; also of fields that are gone
 
 
 def note(field: Any) -> None:

@@ -268,7 +268,10 @@ def drop_all() -> None:
 
 
 _ALLOCATING = short_lock()
-GIVEN: Registry[Any] = Registry()  # roots that people placed
+# Root fields with memory that users placed, as weak references, for `reset()`, which drops all of them.
+GIVEN: Registry[Any] = Registry()
+# Gradients and tangents with memory, as weak references: a tape sets to 0 all that its thread has written,
+# also those of fields that it never sees. Dropping or collection of a field removes them.
 COMPANIONS: Registry[Any] = Registry()
 
 

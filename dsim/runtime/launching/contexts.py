@@ -27,7 +27,10 @@ from dsim.runtime.state.write_clock import CLOCK
 Args = tuple[Any, ...]
 
 
-OPENED: dict[Context, None] = {}  # in all threads
+# The contexts of all threads that are open or run backwards, in order: two threads may not use the gradients
+# of one field at once, and neither sees the other's stack (claims.py). A context enters itself, and leaves at
+# its end.
+OPENED: dict[Context, None] = {}
 
 
 class Context:

@@ -71,8 +71,8 @@ class Form:
 
     def __del__(self) -> None:
         if getattr(self, "ran", -1) >= 0 and not sys.is_finalizing():
-            # Known since it first ran; here nothing is computed, since that takes a lock, and the collector
-            # comes at any time.
+            # Its fields keep the time, as nobody can ask it any more. `written` is known since the first run:
+            # a finalizer comes at any time, and may not take the lock under which it is computed.
             note_ran(self.ran, self.__dict__["written"])
 
     def __dir__(self) -> list[str]:
@@ -284,7 +284,9 @@ class Form:
         )
 
 
-FORMS: Registry[Form] = Registry()  # all, to ask which of them ran since a moment
+# All forms of the process, as weak references: launches note nothing but a time in their form, so a tape of
+# any thread that must know what was written since its end asks all of them. Collection of a form removes it.
+FORMS: Registry[Form] = Registry()
 
 
 class AdjointForm:

@@ -30,6 +30,9 @@ Index = tuple[Atom, ...]
 Parts = tuple[tuple[int, ...], ...]  # of each field the number of every entry that it is about; () for all
 Operand = Field | Component
 
+# Programs by operation, memories and settings, with their derivatives: they know no fields, so all arrays of
+# one type and shape share them; a field keeps its forms itself (`Storage.operations`). The oldest of more
+# than 512 goes.
 _PROGRAMS: OrderedDict[Any, Program] = OrderedDict()
 _MOST_PROGRAMS = 512
 

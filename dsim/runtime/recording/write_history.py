@@ -13,6 +13,8 @@ from dsim.runtime.recording.record import TapeRecord
 from dsim.runtime.state.registry import Registry
 from dsim.runtime.state.write_clock import CLOCK, note_ran
 
+# The trials under way, which are runs to be undone: a tape of any thread may end inside one, and must learn
+# then which fields it lost. A trial enters itself, and leaves when it is closed or undone.
 _OPEN: list[Trial] = []
 
 

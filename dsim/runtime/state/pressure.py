@@ -31,4 +31,5 @@ class Pressure:
             self._made, self._most = 0, max(self._least, in_use())
 
 
+# One for the process, as Python's collector and the memory are; each run of the collector resets its count.
 PRESSURE = Pressure(1 << 28)

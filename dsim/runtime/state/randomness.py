@@ -26,6 +26,8 @@ class _Sequence:
             return number
 
 
+# The sequence of all launches, in whichever threads: kernels draw from one generator, as in Taichi. `init`
+# and `reset` restart it.
 class _State:
     everybodys = _Sequence(0, 1)
 

@@ -55,6 +55,8 @@ class Settings:
     backend: str = "cpu"
 
 
+# What `init` chose, for all threads as in Taichi, and the kernels to tell of a change, as weak references.
+# Only `change` writes it; a compilation reads it once, and passes it on as an argument.
 class _State:
     current = Settings()
     listeners: ClassVar[Registry[Any]] = Registry()

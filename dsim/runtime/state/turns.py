@@ -26,6 +26,8 @@ _Turn = tuple[int, int, frozenset[int], int]
 _OWN = -1
 
 
+# The last turn of the process, and whether turns form one chain: then the common question, whether a turn is
+# an earlier one, is a comparison. `_begun` writes it; numbers are never used again.
 class _State:
     last = 0  # the turn that was begun last
     several = False  # whether any turn does not follow the one that was begun before it

@@ -28,6 +28,8 @@ class _Clock:
             return self.now
 
 
+# One for the process: fields are shared by threads, and times in fields, forms and tapes are compared with
+# each other. It is never set back.
 CLOCK = _Clock()
 
 
