@@ -177,8 +177,10 @@ class Kernel(ByName):
         chosen = self._signature.templates
         if not chosen:
             return self, args
-        kernel = self.of(*(args[n] for n in chosen))
-        return kernel, tuple(a for n, a in enumerate(args) if n not in chosen)
+        values = [args[n] for n in chosen]
+        found = self._kernels.get((chosen, *map(_identity, values)))  # as `of` keeps it, without its checks
+        kernel = self.of(*values) if found is None else found
+        return kernel, tuple([a for n, a in enumerate(args) if n not in chosen])
 
     def watched_by(self, looking: Looking) -> Kernel:
         """The kernel as one that shows `looking` what its lines assign."""
