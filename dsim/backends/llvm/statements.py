@@ -7,32 +7,15 @@ from collections.abc import Mapping
 from dsim.backends.llvm import access, buffers, frame, loops, probes, undo_logs
 from dsim.backends.llvm.arithmetic.primitives import EMIT, Use
 from dsim.backends.llvm.writer import Handler, Writer
-from dsim.ir.nodes import (
-    Accumulate,
-    Alloc,
-    Append,
-    Assert,
-    Compact,
-    For,
-    If,
-    Let,
-    Load,
-    LogMark,
-    Print,
-    Probe,
-    RollBack,
-    Store,
-    UndoLog,
-    While,
-)
+from dsim.ir import nodes as ir
 
 
-def _let(w: Writer, s: Let) -> None:
+def _let(w: Writer, s: ir.Let) -> None:
     use = Use(w.f, w.target, s.op, s.args, w.values(s.args), s.var.type, w.near.get(s.var))
     w.define(s, EMIT[s.op](use))
 
 
-def _assert(w: Writer, s: Assert) -> None:
+def _assert(w: Writer, s: ir.Assert) -> None:
     f = w.f
     bad, good = f.label("violated"), f.label("holds")
     f.fork(w.value(s.cond), good, bad, w.likely)
@@ -42,7 +25,7 @@ def _assert(w: Writer, s: Assert) -> None:
     f.open(good)
 
 
-def _print(w: Writer, s: Print) -> None:
+def _print(w: Writer, s: ir.Print) -> None:
     """Calls back into Python with the statement's number and the values' bits."""
     f = w.f
     w.messages.prints.append(s)
@@ -57,20 +40,20 @@ def _print(w: Writer, s: Print) -> None:
 
 
 HANDLERS: Mapping[type, Handler] = {
-    Let: _let,
-    Load: access.load,
-    Store: access.store,
-    Accumulate: access.accumulate,
-    Alloc: buffers.allocate,
-    UndoLog: undo_logs.start,
-    Append: undo_logs.record,
-    LogMark: undo_logs.mark,
-    RollBack: undo_logs.roll_back,
-    Compact: undo_logs.compact,
-    If: loops.branch,
-    For: loops.count,
-    While: loops.repeat,
-    Print: _print,
-    Assert: _assert,
-    Probe: probes.probe,
+    ir.Let: _let,
+    ir.Load: access.load,
+    ir.Store: access.store,
+    ir.Accumulate: access.accumulate,
+    ir.Alloc: buffers.allocate,
+    ir.UndoLog: undo_logs.start,
+    ir.Append: undo_logs.record,
+    ir.LogMark: undo_logs.mark,
+    ir.RollBack: undo_logs.roll_back,
+    ir.Compact: undo_logs.compact,
+    ir.If: loops.branch,
+    ir.For: loops.count,
+    ir.While: loops.repeat,
+    ir.Print: _print,
+    ir.Assert: _assert,
+    ir.Probe: probes.probe,
 }

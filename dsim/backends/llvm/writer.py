@@ -15,23 +15,7 @@ from dsim.backends.llvm.arithmetic.integers import widened
 from dsim.backends.llvm.places import Length, MemRef
 from dsim.backends.llvm.target import Target
 from dsim.backends.llvm.text import PLAIN, TYPE, Function, constant
-from dsim.ir.nodes import (
-    Accumulate,
-    Alloc,
-    Append,
-    Assert,
-    Atom,
-    Block,
-    Compact,
-    Const,
-    Let,
-    Load,
-    MemoryKey,
-    Print,
-    Statement,
-    Store,
-    Var,
-)
+from dsim.ir import nodes as ir
 from dsim.ir.types import i64
 
 FaultKind = Literal["bounds", "assertion", "memory"]
@@ -43,8 +27,8 @@ Deferred = Callable[[str], None]
 class Messages:
     """What a kernel's machine code may report, by the number that it reports it under."""
 
-    faults: list[tuple[FaultKind, Statement]] = field(default_factory=list)
-    prints: list[Print] = field(default_factory=list)
+    faults: list[tuple[FaultKind, ir.Statement]] = field(default_factory=list)
+    prints: list[ir.Print] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -89,58 +73,58 @@ class Writer:
         self.handlers = handlers
         self.unchecked = unchecked
         self.messages = messages
-        self.env: dict[Var, str] = {}
-        self.places: dict[MemoryKey, MemRef] = {}
+        self.env: dict[ir.Var, str] = {}
+        self.places: dict[ir.MemoryKey, MemRef] = {}
         self.held: list[Allocation] = []
-        self.logs: dict[MemoryKey, str] = {}  # where the words of each are
-        self.beside: dict[MemoryKey, list[str]] = {}  # those of the undo logs that are beside each
-        self.near: Mapping[Var, tuple[int, int]] = {}  # of remainders: between what a near dividend lies
+        self.logs: dict[ir.MemoryKey, str] = {}  # where the words of each are
+        self.beside: dict[ir.MemoryKey, list[str]] = {}  # those of the undo logs that are beside each
+        self.near: Mapping[ir.Var, tuple[int, int]] = {}  # of remainders: between what a near dividend lies
         self.leave = ""  # where a function ends early, when memory is lacking
-        self.hoisted: dict[MemoryKey, str] = {}  # buffers that were made at the function's start
+        self.hoisted: dict[ir.MemoryKey, str] = {}  # buffers that were made at the function's start
         self.deferred: dict[int, Deferred] = {}  # accumulations that their loop adds later, by identity
-        self.regular: set[Var] = set()  # integers that change evenly from trip to trip, if at all
+        self.regular: set[ir.Var] = set()  # integers that change evenly from trip to trip, if at all
         self.flag = ""  # the slot that notes clamped indices, while those are looked at after the loop
         self.dry = False  # whether fields stay as they are: only faults are looked for
         self.loops = 0  # how many are around what is written now
         self.stack = 0  # bytes of buffers on the stack
         self._known: dict[object, Any] = {}
         self._made: list[object] = []  # keys of `_known` in the order in which they were added
-        self._definitions: dict[Var, Let] = {}
+        self._definitions: dict[ir.Var, ir.Let] = {}
         self._likely = ""
 
     # values -------------------------------------------------------------------------------------
 
-    def value(self, a: Atom) -> str:
+    def value(self, a: ir.Atom) -> str:
         """The atom as an operand."""
-        return constant(a) if isinstance(a, Const) else self.env[a]
+        return constant(a) if isinstance(a, ir.Const) else self.env[a]
 
-    def values(self, atoms: tuple[Atom, ...]) -> tuple[str, ...]:
+    def values(self, atoms: tuple[ir.Atom, ...]) -> tuple[str, ...]:
         """The atoms as operands."""
-        return tuple(constant(a) if isinstance(a, Const) else self.env[a] for a in atoms)
+        return tuple(constant(a) if isinstance(a, ir.Const) else self.env[a] for a in atoms)
 
-    def define(self, s: Let, value: str) -> None:
+    def define(self, s: ir.Let, value: str) -> None:
         """Notes what a `Let` gave."""
         self.env[s.var] = value
-        if s.op in _WIDENED and all(isinstance(a, Const) or a in self.regular for a in s.args):
+        if s.op in _WIDENED and all(isinstance(a, ir.Const) or a in self.regular for a in s.args):
             self.regular.add(s.var)
         if s.op in _WIDENED and s.var.type.is_integer and s.var.type.bits == 32:
             self._definitions[s.var] = s
 
-    def definition(self, v: Var) -> Let | None:
+    def definition(self, v: ir.Var) -> ir.Let | None:
         """What made an integer of 32 bits, where that is a sum, difference or product."""
         return self._definitions.get(v)
 
     # 64-bit indices ---------------------------------------------------------------------------
 
-    def exact(self, a: Atom) -> Length:
+    def exact(self, a: ir.Atom) -> Length:
         """The integer atom with 64 bits: its value, wrapped where it wrapped."""
-        if isinstance(a, Const):
+        if isinstance(a, ir.Const):
             return int(a.value)
         return widened(self.f, self.env[a], a.type, i64)
 
-    def wide(self, a: Atom) -> Length:
+    def wide(self, a: ir.Atom) -> Length:
         """The integer atom with 64 bits, computed without wrapping."""
-        if isinstance(a, Const):
+        if isinstance(a, ir.Const):
             return int(a.value)
         known = self._known.get(a)
         if known is not None:
@@ -159,7 +143,7 @@ class Writer:
         """What is kept for `key`, or None."""
         return self._known.get(key)
 
-    def _computed(self, s: Let) -> Length:
+    def _computed(self, s: ir.Let) -> Length:
         a, b = (self.wide(x) for x in s.args) if len(s.args) == 2 else (0, self.wide(s.args[0]))
         if s.op == "add":
             return self.plus(a, b)
@@ -187,7 +171,7 @@ class Writer:
 
     # statements -------------------------------------------------------------------------------
 
-    def block(self, block: Block) -> tuple[str, ...]:
+    def block(self, block: ir.Block) -> tuple[str, ...]:
         """Writes a block; the operands that it yields."""
         made, held = len(self._made), len(self.held)
         for s in block.statements:
@@ -197,7 +181,7 @@ class Writer:
         self._forget(made)
         return yields
 
-    def trip(self, block: Block) -> tuple[str, ...]:
+    def trip(self, block: ir.Block) -> tuple[str, ...]:
         """Writes the body of a loop; the operands that it yields."""
         self.loops += 1
         yields = self.block(block)
@@ -245,7 +229,7 @@ class Writer:
             self._likely = f", !prof {name}"
         return self._likely
 
-    def checked(self, s: Load | Store | Accumulate | Append) -> bool:
+    def checked(self, s: ir.Load | ir.Store | ir.Accumulate | ir.Append) -> bool:
         """Whether the index of `s` is checked as it runs."""
         own = s.site < 0 and s.memory.private  # a transform's buffer, indexed by its own counters
         return bool(s.index) and not own and not self.unchecked(s.site)
@@ -253,7 +237,7 @@ class Writer:
     def fault(
         self,
         kind: FaultKind,
-        s: Load | Store | Accumulate | Append | Compact | Assert | Alloc,
+        s: ir.Load | ir.Store | ir.Accumulate | ir.Append | ir.Compact | ir.Assert | ir.Alloc,
         values: tuple[Length, ...],
     ) -> None:
         """Records a fault with up to 16 numbers, unless one is recorded already.
@@ -287,7 +271,7 @@ class Writer:
         f.open(good)
         self.flag = ""
 
-    def bits(self, a: Atom) -> str:
+    def bits(self, a: ir.Atom) -> str:
         """The atom's bits in a 64-bit integer, as reports carry it: floats as doubles."""
         value = self.value(a)
         if not a.type.is_float:

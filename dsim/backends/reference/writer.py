@@ -12,33 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from dsim.backends.reference.names import FUNCTIONS, PythonNames, filled, literal, typed
-from dsim.ir.nodes import (
-    Accumulate,
-    Alloc,
-    Append,
-    Assert,
-    Atom,
-    Block,
-    Call,
-    Compact,
-    Const,
-    Derive,
-    For,
-    If,
-    Kernel,
-    Let,
-    Load,
-    Logging,
-    LogMark,
-    Memory,
-    Origin,
-    Print,
-    RollBack,
-    Statement,
-    Store,
-    UndoLog,
-    While,
-)
+from dsim.ir import nodes as ir
 from dsim.ir.primitives import TABLE
 from dsim.ir.types import BY_NAME
 from dsim.ir.walk import blocks, operands
@@ -67,10 +41,10 @@ class PythonText:
     imports: str
     body: str
     name: str
-    lines: dict[int, Statement]
+    lines: dict[int, ir.Statement]
 
 
-def write(kernel: Kernel) -> PythonText:
+def write(kernel: ir.Kernel) -> PythonText:
     """`kernel` as one Python function over NumPy scalars.
 
     Raises
@@ -82,12 +56,12 @@ def write(kernel: Kernel) -> PythonText:
 
 
 class _Writer:
-    def __init__(self, kernel: Kernel) -> None:
+    def __init__(self, kernel: ir.Kernel) -> None:
         self.kernel = kernel
         self.names = PythonNames()
         self.name = self.names.fresh(kernel.name)
         self.lines: list[str] = []
-        self.origins: dict[int, Statement] = {}
+        self.origins: dict[int, ir.Statement] = {}
         self.depth = 1
         self.said: tuple[object, ...] = ()  # what the last comment was about
         self.movable = _used_once_in_their_block(kernel.body)
@@ -109,13 +83,13 @@ class _Writer:
 
     # lines
 
-    def line(self, text: str, of: Statement | None = None) -> None:
+    def line(self, text: str, of: ir.Statement | None = None) -> None:
         if of is not None:
             self.comment(of.origin)
             self.origins[len(self.lines)] = of
         self.lines.append("    " * self.depth + text)
 
-    def comment(self, origin: Origin) -> None:
+    def comment(self, origin: ir.Origin) -> None:
         span = origin.span
         about = (span and (span.source.file, span.line), origin.transforms)
         if span is None or about == self.said:
@@ -138,83 +112,83 @@ class _Writer:
 
     # atoms
 
-    def plain(self, a: Atom) -> str:
+    def plain(self, a: ir.Atom) -> str:
         """An atom where its type is known from elsewhere: constants are plain numbers."""
-        return literal(a) if isinstance(a, Const) else self.value(a)
+        return literal(a) if isinstance(a, ir.Const) else self.value(a)
 
-    def scalar(self, a: Atom) -> str:
+    def scalar(self, a: ir.Atom) -> str:
         """An atom as a NumPy scalar."""
-        return typed(a) if isinstance(a, Const) else self.value(a)
+        return typed(a) if isinstance(a, ir.Const) else self.value(a)
 
-    def value(self, a: Atom) -> str:
-        assert not isinstance(a, Const)
+    def value(self, a: ir.Atom) -> str:
+        assert not isinstance(a, ir.Const)
         return self.inline.pop(a.name, None) or self.names.variable(a.name)
 
-    def element(self, m: Memory, index: tuple[Atom, ...]) -> str:
+    def element(self, m: ir.Memory, index: tuple[ir.Atom, ...]) -> str:
         return f"{self.names.memory(m)}[{', '.join(map(self.plain, index)) or '()'}]"
 
-    def message(self, parts: tuple[str | Atom, ...], formats: tuple[str, ...] = ()) -> str:
+    def message(self, parts: tuple[str | ir.Atom, ...], formats: tuple[str, ...] = ()) -> str:
         given = iter(formats)
         shown = (repr(p) if isinstance(p, str) else self.formatted(p, next(given, "")) for p in parts)
         return ", ".join(shown)
 
-    def formatted(self, a: Atom, given: str) -> str:
+    def formatted(self, a: ir.Atom, given: str) -> str:
         if given.startswith("%"):
             return f"{given!r} % {self.scalar(a)}"
         return f"format({self.scalar(a)}, {given[1:]!r})" if given else self.scalar(a)
 
     # statements
 
-    def block(self, block: Block) -> None:
+    def block(self, block: ir.Block) -> None:
         for s in block.statements:
             match s:
-                case Let():
+                case ir.Let():
                     self.let(s)
-                case Load() | Store() | Accumulate() | Alloc():
+                case ir.Load() | ir.Store() | ir.Accumulate() | ir.Alloc():
                     self.access(s)
-                case UndoLog() | Append() | LogMark() | RollBack() | Compact():
+                case ir.UndoLog() | ir.Append() | ir.LogMark() | ir.RollBack() | ir.Compact():
                     self.logging(s)
-                case Print() | Assert():
+                case ir.Print() | ir.Assert():
                     self.told(s)
-                case If():
+                case ir.If():
                     self.branch(s)
-                case For():
+                case ir.For():
                     self.for_(s)
-                case While():
+                case ir.While():
                     self.while_(s)
-                case Derive() | Call():
+                case ir.Derive() | ir.Call():
                     raise ValueError("a derivative or call inside a kernel is expanded before this")
 
-    def let(self, s: Let) -> None:
-        texts = [None if isinstance(a, Const) else self.value(a) for a in s.args]
+    def let(self, s: ir.Let) -> None:
+        texts = [None if isinstance(a, ir.Const) else self.value(a) for a in s.args]
         text = filled(TABLE[s.op].python, s.args, texts, s.var.type.name)
         if s.var.name in self.movable and len(text) <= _LONGEST:
             self.inline[s.var.name] = text
         else:
             self.line(f"{self.names.variable(s.var.name)} = {text}", s)
 
-    def access(self, s: Load | Store | Accumulate | Alloc) -> None:
+    def access(self, s: ir.Load | ir.Store | ir.Accumulate | ir.Alloc) -> None:
         match s:
-            case Load():
+            case ir.Load():
                 element = self.element(s.memory, s.index)
                 self.line(f"{self.names.variable(s.var.name)} = {element}", s)
-            case Store():
+            case ir.Store():
                 self.line(f"{self.element(s.memory, s.index)} = {self.plain(s.value)}", s)
-            case Accumulate():
+            case ir.Accumulate():
                 self.accumulate(s)
-            case Alloc():
+            case ir.Alloc():
                 lengths = "".join(f"{self.plain(n)}, " for n in s.shape)
                 self.line(f"{self.names.memory(s.memory)} = zeros(({lengths.rstrip()}), {s.memory.type})", s)
 
-    def told(self, s: Print | Assert) -> None:
-        if isinstance(s, Print):
+    def told(self, s: ir.Print | ir.Assert) -> None:
+        if isinstance(s, ir.Print):
             self.line(f'print({self.message(s.parts, s.formats)}, sep="", end={s.end!r})', s)
             return
         cond, comma = self.plain(s.cond), "," if len(s.parts) == 1 else ""
         parts = f", ({self.message(s.parts, s.formats)}{comma})" if s.parts else ""
         self.line(f"assert {cond}{parts}", s)
 
-    def accumulate(self, s: Accumulate) -> None:
+    def accumulate(self, s: ir.Accumulate) -> None:
         element = self.element(s.memory, s.index)
         if s.old is not None:
             self.line(f"{self.names.variable(s.old.name)} = {element}", s)
@@ -223,38 +197,38 @@ class _Writer:
         else:
             self.line(f"{element} {_OPERATORS[s.op]} {self.plain(s.value)}", s)
 
-    def logging(self, s: Logging) -> None:
+    def logging(self, s: ir.Logging) -> None:
         """An undo log is a list of indices and the values that stood there."""
         log = self.names.memory(s.log)
         match s:
-            case UndoLog():
+            case ir.UndoLog():
                 self.line(f"{log} = []", s)
-            case Append():
+            case ir.Append():
                 at = ", ".join(map(self.plain, s.index))
                 place = f"({at},)" if len(s.index) == 1 else f"({at})"
                 self.line(f"{log}.append(({place}, {self.names.memory(s.memory)}[{at or '()'}]))", s)
-            case LogMark():
+            case ir.LogMark():
                 self.line(f"{self.names.variable(s.var.name)} = i64(len({log}))", s)
-            case RollBack():
+            case ir.RollBack():
                 at, value = self.names.fresh("at"), self.names.fresh("value")
                 self.line(f"while len({log}) > {self.plain(s.mark)}:", s)
                 with self.indented():
                     self.line(f"{at}, {value} = {log}.pop()", s)
                     self.line(f"{self.names.memory(s.memory)}[{at}] = {value}", s)
-            case Compact():
+            case ir.Compact():
                 behind = f"{log}[{self.plain(s.mark)}:]"
                 self.line(f"{behind} = reversed(dict(reversed({behind})).items())  # the oldest of each", s)
 
-    def assign(self, names: list[str], atoms: tuple[Atom, ...], of: Statement) -> None:
+    def assign(self, names: list[str], atoms: tuple[ir.Atom, ...], of: ir.Statement) -> None:
         """All of `names` take their values at once."""
         texts = [self.scalar(a) for a in atoms]
         pairs = [(n, t) for n, t in zip(names, texts, strict=True) if n != t]
         if pairs:
             self.line(f"{', '.join(n for n, _ in pairs)} = {', '.join(t for _, t in pairs)}", of)
 
-    def branch(self, s: If) -> None:
+    def branch(self, s: ir.If) -> None:
         results = [self.names.variable(r.name) for r in s.results]
-        cond, nothing = self.plain(s.cond), Block(())
+        cond, nothing = self.plain(s.cond), ir.Block(())
         if s.then == nothing:
             self.line(f"if not ({cond}):", s)
         else:
@@ -265,12 +239,12 @@ class _Writer:
             self.line("else:")
         self.arm(s, s.orelse, results)
 
-    def arm(self, s: If, block: Block, results: list[str]) -> None:
+    def arm(self, s: ir.If, block: ir.Block, results: list[str]) -> None:
         with self.indented():
             self.block(block)
             self.assign(results, block.yields, s)
 
-    def carry(self, s: For | While) -> list[str]:
+    def carry(self, s: ir.For | ir.While) -> list[str]:
         """Gives the carried values their first values; the results go by the same names."""
         first = [self.scalar(a) for a in s.init]
         names = [self.names.variable(c.name) for c in s.carried]
@@ -279,7 +253,7 @@ class _Writer:
             self.names.alias(result.name, name)
         return names
 
-    def for_(self, s: For) -> None:
+    def for_(self, s: ir.For) -> None:
         start, stop = self.plain(s.start), self.plain(s.stop)
         ends = f"{start}, {stop}, {s.step}" if s.step != 1 else stop if start == "0" else f"{start}, {stop}"
         names = self.carry(s)
@@ -292,7 +266,7 @@ class _Writer:
             self.block(s.body)
             self.assign(names, s.body.yields, s)
 
-    def while_(self, s: While) -> None:
+    def while_(self, s: ir.While) -> None:
         names = self.carry(s)
         self.line("while True:", s)
         head = len(self.lines)
@@ -321,20 +295,20 @@ def _imports(text: str) -> str:
     return "\n".join(lines)
 
 
-def _used_once_in_their_block(body: Block) -> set[str]:
+def _used_once_in_their_block(body: ir.Block) -> set[str]:
     """Temporaries whose only use is in the block that makes them: they may stand there."""
     total: Counter[str] = Counter()
     candidates: list[str] = []
 
-    def scan(block: Block) -> None:
+    def scan(block: ir.Block) -> None:
         here: Counter[str] = Counter()
         for s in block.statements:
-            here.update(a.name for a in operands(s) if not isinstance(a, Const))
+            here.update(a.name for a in operands(s) if not isinstance(a, ir.Const))
             for inner in blocks(s):
                 scan(inner)
-        here.update(a.name for a in block.yields if not isinstance(a, Const))
+        here.update(a.name for a in block.yields if not isinstance(a, ir.Const))
         total.update(here)
-        made = (s.var.name for s in block.statements if isinstance(s, Let))
+        made = (s.var.name for s in block.statements if isinstance(s, ir.Let))
         candidates.extend(n for n in made if here[n] == 1 and _TEMPORARY.fullmatch(n))
 
     scan(body)

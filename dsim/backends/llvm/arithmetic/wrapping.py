@@ -10,50 +10,35 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dsim.ir.nodes import (
-    Accumulate,
-    Append,
-    Atom,
-    Block,
-    Const,
-    For,
-    If,
-    Let,
-    Load,
-    MemoryKey,
-    Statement,
-    Store,
-    Var,
-    While,
-)
+from dsim.ir import nodes as ir
 from dsim.ir.walk import statements
 
 _EVEN = ("add", "sub", "mul", "neg", "abs", "min", "max", "select", "cast", "copy")  # all 32 bits count
 _WIDE = 32  # so many bits do not wrap around before an index is outside its memory
 
 
-def wraps(loop: For | While, near: Mapping[Var, Any]) -> bool:
+def wraps(loop: ir.For | ir.While, near: Mapping[ir.Var, Any]) -> bool:
     """Whether an index of an access in `loop` comes from a value that wraps around there in few bits.
 
     The remainders `near` do not, since they are written as choices.
     """
-    inside = list(statements(Block((loop,))))
+    inside = list(statements(ir.Block((loop,))))
     makers = {v: s for s in inside for v in _made(s)}
-    stored: dict[MemoryKey, list[Atom]] = {}
+    stored: dict[ir.MemoryKey, list[ir.Atom]] = {}
     for s in inside:
-        if isinstance(s, Store | Accumulate):
+        if isinstance(s, ir.Store | ir.Accumulate):
             stored.setdefault(s.memory.key, []).append(s.value)
-    seen: set[Var] = set()
-    left: list[Atom] = [
-        a for s in inside if isinstance(s, Load | Store | Accumulate | Append) for a in s.index
+    seen: set[ir.Var] = set()
+    left: list[ir.Atom] = [
+        a for s in inside if isinstance(s, ir.Load | ir.Store | ir.Accumulate | ir.Append) for a in s.index
     ]
     while left:
         a = left.pop()
-        if not isinstance(a, Var) or a in seen or a not in makers:
+        if not isinstance(a, ir.Var) or a in seen or a not in makers:
             continue
         seen.add(a)
         s = makers[a]
-        if isinstance(s, Let):
+        if isinstance(s, ir.Let):
             if a not in near and _narrow(s):
                 return True
             left.extend(s.args)
@@ -62,30 +47,32 @@ def wraps(loop: For | While, near: Mapping[Var, Any]) -> bool:
     return False
 
 
-def _made(s: Statement) -> tuple[Var, ...]:
+def _made(s: ir.Statement) -> tuple[ir.Var, ...]:
     """The variables that `s` gives values to which are computed in the loop."""
-    if isinstance(s, Let | Load):
+    if isinstance(s, ir.Let | ir.Load):
         return (s.var,)
-    if isinstance(s, Accumulate):
+    if isinstance(s, ir.Accumulate):
         return () if s.old is None else (s.old,)
-    if isinstance(s, If):
+    if isinstance(s, ir.If):
         return s.results
-    return (*s.carried, *s.results) if isinstance(s, For | While) else ()
+    return (*s.carried, *s.results) if isinstance(s, ir.For | ir.While) else ()
 
 
-def _sources(s: Statement, v: Var, stored: Mapping[MemoryKey, Sequence[Atom]]) -> Sequence[Atom]:
+def _sources(
+    s: ir.Statement, v: ir.Var, stored: Mapping[ir.MemoryKey, Sequence[ir.Atom]]
+) -> Sequence[ir.Atom]:
     """What `v`, read, carried or given by `s`, may be, and what decides it; `stored`: what is written."""
-    if isinstance(s, Load | Accumulate):  # LLVM may know what was stored there
+    if isinstance(s, ir.Load | ir.Accumulate):  # LLVM may know what was stored there
         return stored.get(s.memory.key, ())
-    if isinstance(s, If):
+    if isinstance(s, ir.If):
         at = s.results.index(v)
         return s.cond, s.then.yields[at], s.orelse.yields[at]
-    assert isinstance(s, For | While)
+    assert isinstance(s, ir.For | ir.While)
     at = (s.carried if v in s.carried else s.results).index(v)
     return s.init[at], s.body.yields[at], s.carried[at]
 
 
-def _narrow(s: Let) -> bool:
+def _narrow(s: ir.Let) -> bool:
     """Whether LLVM may take the value of `s` for one of few bits."""
     t = s.var.type
     if not t.is_integer or t.kind == "bool":
@@ -95,4 +82,4 @@ def _narrow(s: Let) -> bool:
     if s.op not in ("mod", "floordiv"):
         return s.op not in _EVEN
     divisor = s.args[1]  # `j - j // 16 * 16` becomes a mask, and so may what is divided by -16
-    return not isinstance(divisor, Const) or abs(int(divisor.value)).bit_count() == 1
+    return not isinstance(divisor, ir.Const) or abs(int(divisor.value)).bit_count() == 1
