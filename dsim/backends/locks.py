@@ -49,6 +49,8 @@ class _Compiling:
 
 
 COMPILING = _Compiling()
+# All short locks, in the order in which they were made: a fork takes them, so its child finds them free.
+# Modules make theirs when they are imported; none goes.
 _SHORT: list[threading.RLock] = []
 
 

@@ -31,6 +31,8 @@ from dsim.backends.llvm import frame
 # code once, for good.
 LAUNCHES: set[CodeType] = set()
 _AGAIN = (0.005, 0.05)  # seconds: the flag of a launch that was just about to begin is cleared once more
+# Handlers of SIGINT, of which a process has one at a time, under which the first signal stops a launch: who
+# installs another one adds it by `stops`, for good.
 _STOPPING: list[Any] = [signal.default_int_handler]
 
 

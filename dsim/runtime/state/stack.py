@@ -20,8 +20,12 @@ Explanation = Callable[[Any], None]  # of a gradient or tangent
 
 # A context that ended elsewhere may still be in it: it passes everything on.
 STACK: ContextVar[tuple[Any, ...]] = ContextVar("dsim_contexts", default=())
+# Those of this thread or task that see nothing of what happens here, and of these those that run backwards.
+# `set_aside` and `left` take them out again.
 _ASIDE: ContextVar[tuple[Any, ...]] = ContextVar("dsim_contexts_aside", default=())
 _WORKING: ContextVar[tuple[Any, ...]] = ContextVar("dsim_contexts_working", default=())
+# Who explains zero gradients and tangents here: the last tape or forward mode of this thread or task, until
+# the next one begins.
 _EXPLAIN: dict[str, ContextVar[Explanation | None]] = {
     last: ContextVar(f"dsim_explains_{last}", default=None) for last in ("bar", "dot")
 }
