@@ -248,7 +248,11 @@ class Tangents:
         self.builder.add(s)
         if self.activity.carries(s.memory):
             self._private[s.memory] = companion(s.memory, self.label, self.builder.names)
-            self.builder.add(replace(s, memory=self._private[s.memory], origin=self.builder.origin))
+            saves = s.saves
+            if saves is not None and saves.of is not None:
+                saves = replace(saves, of=self._companion(saves.of))
+            memory, origin = self._private[s.memory], self.builder.origin
+            self.builder.add(replace(s, memory=memory, origin=origin, saves=saves))
 
     def _logging(self, s: UndoLog | Append | RollBack | Compact) -> None:
         """The tangents have an undo log of their own, as long as the primal's: one mark serves both."""

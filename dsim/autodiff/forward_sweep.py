@@ -36,6 +36,7 @@ from dsim.ir.nodes import (
     Memory,
     Print,
     Probe,
+    Residual,
     Statement,
     Store,
     Var,
@@ -217,11 +218,14 @@ def _counted(
 ) -> Trips:
     """Appends the loop over `span`, with saves; a carried number counts the trips that are made."""
     b, (first, stop) = ctx.builder, span
-    saved = {c: _save_area(ctx, c.name, c.type, count) for c in s.carried if c != s.goes_on}
+    values = Residual("values", by="trip")
+    saved = {c: _save_area(ctx, c.name, c.type, count, values) for c in s.carried if c != s.goes_on}
     buffers = _read_buffers(s.body, tuple(kept.buffers))
     snapshots = {m: _snapshot_area(ctx, m, count) for m in buffers}
     logged = fields.memories if fields.goes_on else ()
-    marks = {m: _save_area(ctx, f"{m.name}_mark", i64, count) for m in logged}
+    marks = {
+        m: _save_area(ctx, f"{m.name}_mark", i64, count, Residual("marks", by="trip", of=m)) for m in logged
+    }
     inner_env = dict(env)
     carried = tuple(ctx.copier.variable(c, inner_env) for c in s.carried)
     trip = b.fresh("trip", count.type)
@@ -270,9 +274,9 @@ def _undone(ctx: Reversal, s: For, env: Env, fields: _Fields) -> None:
         undo_logs.roll_back(ctx, marks)
 
 
-def _save_area(ctx: Reversal, name: str, type: ScalarType, count: Atom) -> Memory:
+def _save_area(ctx: Reversal, name: str, type: ScalarType, count: Atom, saves: Residual) -> Memory:
     area = Memory(ctx.builder.names.fresh(f"saved_{name}"), type, (None,), private=True)
-    ctx.builder.add(Alloc(area, (count,), ctx.builder.origin, trips=True))
+    ctx.builder.add(Alloc(area, (count,), ctx.builder.origin, saves))
     return area
 
 
@@ -280,7 +284,8 @@ def _snapshot_area(ctx: Reversal, memory: Memory, count: Atom) -> Memory:
     name = ctx.builder.names.fresh(f"saved_{memory.name}")
     area = Memory(name, memory.type, (None, *memory.shape), private=True)
     shape = (count, *ctx.shapes[memory])
-    ctx.builder.add(Alloc(area, shape, ctx.builder.origin, trips=True, kept=True))
+    saves = Residual("snapshot", by="trip", of=ctx.memory(memory))
+    ctx.builder.add(Alloc(area, shape, ctx.builder.origin, saves))
     return area
 
 
@@ -302,7 +307,8 @@ def _keep(ctx: Reversal, buffers: Iterable[Memory]) -> Areas:
     kept: Areas = {}
     for m in buffers:
         kept[m] = area = replace(m, name=ctx.builder.names.fresh(f"kept_{m.name}"))
-        ctx.builder.add(Alloc(area, ctx.shapes[m], ctx.builder.origin, kept=True))
+        saves = Residual("snapshot", of=ctx.memory(m))
+        ctx.builder.add(Alloc(area, ctx.shapes[m], ctx.builder.origin, saves))
         ctx.builder.copy_elements(ctx.memory(m), (), area, (), ctx.shapes[m])
     return kept
 

@@ -71,7 +71,7 @@ def silent_call(ctx: Reversal, s: Call, env: Env) -> None:
 
 def alloc(ctx: Reversal, s: Alloc, env: Env) -> None:
     """Appends a private buffer, and the one of its adjoints; both are buffers like any other."""
-    copied = ctx.copier.statement(replace(s, trips=False, kept=False), env)
+    copied = ctx.copier.statement(replace(s, saves=None), env)
     assert isinstance(copied, Alloc)
     ctx.builder.add(copied)
     ctx.shapes[s.memory] = copied.shape

@@ -90,20 +90,36 @@ class Accumulate:
 
 
 @dataclass(frozen=True, slots=True)
+class Residual:
+    """What a buffer of an adjoint saves on the way forward for the way back.
+
+    ``values``: what a variable was. ``snapshot``: what all elements of the buffer `of` were, which is restored
+    from it; snapshots of one buffer are restored last in, first out. ``marks``: how long the undo log of `of`
+    was, to which it is rolled back.
+
+    `by` says what the first axis counts, if the buffer has a part for each: the ``trip`` of a loop, which
+    writes its own part, while the loop that goes backwards reads the parts of all trips that were made, last
+    one first or in any order; the checkpoint ``segment``; or the ``trip of segment``, written anew by each
+    segment.
+    """
+
+    what: Literal["values", "snapshot", "marks"]
+    by: Literal["", "trip", "segment", "trip of segment"] = ""
+    of: Memory | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Alloc:
     """Makes the private `memory`, filled with zeros; it lives to the end of the enclosing block.
 
-    `shape` gives every axis's length (i32 or i64 atoms). With `trips`, the first axis counts the trips of a
-    loop: each writes its own part, and another loop reads the parts of all trips that were made, last one
-    first or in any order. With `kept` it is a snapshot of another buffer, which is restored from it;
-    snapshots of one buffer are restored last in, first out.
+    `shape` gives every axis's length (i32 or i64 atoms). `saves` says what it saves, if it is an adjoint's
+    for that.
     """
 
     memory: Memory
     shape: tuple[Atom, ...]
     origin: Origin = _origin()
-    trips: bool = field(default=False, compare=False, repr=False)
-    kept: bool = field(default=False, compare=False, repr=False)
+    saves: Residual | None = None
 
 
 @dataclass(frozen=True, slots=True)

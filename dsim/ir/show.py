@@ -32,6 +32,7 @@ from dsim.ir.nodes import (
     Origin,
     Print,
     Probe,
+    Residual,
     RollBack,
     Statement,
     Store,
@@ -203,7 +204,7 @@ def _plain(s: Let | Load | Store | Accumulate | Alloc | Probe) -> str:
             old = "" if s.old is None else f"{_bound((s.old,))} = "
             return f"{old}{_element(s.memory, s.index)} {ACCUMULATE_SIGNS[s.op]} {atom(s.value)}"
         case Alloc():
-            return f"alloc {_declared(s.memory)} of ({_list(s.shape)})"
+            return f"alloc {_declared(s.memory)} of ({_list(s.shape)}){_saved(s.saves)}"
         case Probe():
             at = f" at {_list(s.at)}" if s.at else ""
             tie = f" where {atom(s.tie)}" if s.tie is not None else ""
@@ -211,6 +212,14 @@ def _plain(s: Let | Load | Store | Accumulate | Alloc | Probe) -> str:
             across = f" across {_list(s.across)}" if s.across else ""
             source = f" from {_list(s.source)}" if s.source else ""
             return f"probe {s.slot} {s.what} {atom(s.value)}{at}{tie}{over}{across}{source}"
+
+
+def _saved(r: Residual | None) -> str:
+    if r is None:
+        return ""
+    by = f" by {r.by}" if r.by else ""
+    of = "" if r.of is None else f" of {memory(r.of)}"
+    return f" saves {r.what}{of}{by}"
 
 
 def _logging(s: Logging) -> str:

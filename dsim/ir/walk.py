@@ -340,6 +340,8 @@ class Copier:
             s = replace(s, memory=self.memory(s.memory))
         if isinstance(s, Logging):
             s = replace(s, log=self.memory(s.log))
+        if isinstance(s, Alloc) and s.saves is not None and s.saves.of is not None:
+            s = replace(s, saves=replace(s.saves, of=self.memory(s.saves.of)))
         if isinstance(s, UndoLog) and s.beside is not None:
             s = replace(s, beside=self.memory(s.beside))
         s = self._inside(s, env)

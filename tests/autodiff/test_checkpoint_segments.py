@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 import dsim as ti
+from dsim.backends.cpu.runtime import thread_count
 from dsim.ir.check import check
 from dsim.ir.nodes import Kernel
-from dsim.passes.checkpoint_segments import segment_loops
-from dsim.runtime.driver import pipeline
+from dsim.passes.saving import placement
+from dsim.passes.saving.checkpoint_segments import segment_loops
 from dsim.runtime.state.settings import LOOP_MEMORY
 from tests.autodiff.worlds import N, World, same
 
@@ -256,7 +257,7 @@ def cut(monkeypatch: pytest.MonkeyPatch) -> list[Kernel]:
             found.append(after)
         return after
 
-    monkeypatch.setattr(pipeline, "segment_loops", spy)
+    monkeypatch.setattr(placement, "segment_loops", spy)
     return found
 
 
@@ -304,7 +305,7 @@ def test_small_loops_of_known_length_stay_whole(cut: list[Kernel]) -> None:
 
         return run
 
-    World(build, 100 * 8 * pipeline.thread_count(), "cpu").gradients()
+    World(build, 100 * 8 * thread_count(), "cpu").gradients()
     assert not cut
-    World(build, 100 * 8 * pipeline.thread_count() - 1, "cpu").gradients()
+    World(build, 100 * 8 * thread_count() - 1, "cpu").gradients()
     assert cut

@@ -9,8 +9,8 @@ import dsim as ti
 from dsim.ir.check import check
 from dsim.ir.nodes import Kernel, UndoLog
 from dsim.ir.walk import statements
-from dsim.passes.snapshots_to_undo_log import snapshots_to_undo_log
-from dsim.runtime.driver import pipeline
+from dsim.passes.saving import placement
+from dsim.passes.saving.snapshots_to_undo_log import snapshots_to_undo_log
 from dsim.runtime.state.settings import LOOP_MEMORY
 from tests.autodiff.worlds import N, World, same
 from tests.limits import memory
@@ -200,13 +200,13 @@ def logs(monkeypatch: pytest.MonkeyPatch) -> list[int]:
             found.append(sum(isinstance(s, UndoLog) for s in statements(after.body)))
         return after
 
-    monkeypatch.setattr(pipeline, "snapshots_to_undo_log", spy)
+    monkeypatch.setattr(placement, "snapshots_to_undo_log", spy)
     return found
 
 
 def by_copies(monkeypatch: pytest.MonkeyPatch, build, backend: str, what: str) -> list[np.ndarray]:
     with monkeypatch.context() as patch:
-        patch.setattr(pipeline, "snapshots_to_undo_log", lambda kernel: kernel)
+        patch.setattr(placement, "snapshots_to_undo_log", lambda kernel: kernel)
         return getattr(World(build, LOOP_MEMORY, backend), what)()
 
 

@@ -28,10 +28,9 @@ from dsim.frontend.source.lowered import LoopConfig
 from dsim.ir.build import Names
 from dsim.ir.nodes import Accumulate, Block, For, Kernel, Let, Load, Memory, MemoryKey, Statement, Store, Var
 from dsim.ir.walk import bound_names, memory_of, with_blocks
-from dsim.passes.checkpoint_segments import segment_loops
 from dsim.passes.parallelization import parallel
+from dsim.passes.saving.placement import place_residuals
 from dsim.passes.simplify import finish, inlined, simplify, without_calls
-from dsim.passes.snapshots_to_undo_log import snapshots_to_undo_log
 from dsim.runtime.driver.rule_consistency import refuse_wrong_rules
 from dsim.runtime.state.settings import Settings
 
@@ -111,11 +110,6 @@ def _stopped(kernel: Kernel, meant: Callable[[Memory], bool], writes: bool) -> K
     return replace(kernel, body=block(kernel.body))
 
 
-def _cut(kernel: Kernel, loop_memory: int, at_once: int) -> Kernel:
-    """`kernel`, without calls, as it is run: with loops that save no more than they may."""
-    return segment_loops(snapshots_to_undo_log(kernel), loop_memory, at_once)
-
-
 class Machine(Protocol):
     """A kernel as something that runs."""
 
@@ -132,7 +126,7 @@ class _Interpreted:
     """A kernel in its readable form."""
 
     def __init__(self, kernel: Kernel, settings: Settings) -> None:
-        self._run = runner(_cut(inlined(kernel), settings.loop_memory, 1))
+        self._run = runner(place_residuals(inlined(kernel), settings.loop_memory))
 
     def bind(self, buffers: Buffers) -> Launcher:
         def launch(*args: Any) -> tuple[Any, ...]:
@@ -156,8 +150,8 @@ def machine(kernel: Kernel, settings: Settings) -> Machine:
 def _compiled(kernel: Kernel, settings: Settings) -> CpuMachine:
     most, deterministic = settings.threads, settings.deterministic
     threads = min(most, thread_count()) if most > 0 else thread_count()
-    kernel = without_calls(kernel)
-    kernel = finish(_cut(kernel, settings.loop_memory, MOST_CHUNKS if deterministic else threads))
+    at_once = MOST_CHUNKS if deterministic else threads
+    kernel = finish(place_residuals(without_calls(kernel), settings.loop_memory, at_once))
     facts = effects(kernel)
     known = bounds(kernel, facts) if settings.check_bounds else None
     return compile_kernel(kernel, known, threads=threads, deterministic=deterministic, facts=facts)

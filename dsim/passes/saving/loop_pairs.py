@@ -71,7 +71,7 @@ class LoopPair:
 
 def loop_pairs(block: Block, made: Mapping[MemoryKey, Alloc]) -> list[LoopPair]:
     """The pairs of loops that stand in `block` itself; `made` has every `Alloc` of the kernel."""
-    areas = [s for s in block.statements if isinstance(s, Alloc) and s.trips]
+    areas = [s for s in block.statements if isinstance(s, Alloc) and by_trip(s)]
     if not areas:
         return []
     inside = [_by_memory(s) for s in block.statements]
@@ -83,6 +83,11 @@ def loop_pairs(block: Block, made: Mapping[MemoryKey, Alloc]) -> list[LoopPair]:
             pairs.setdefault((users[0], users[1]), []).append(area)
     found = (_pair(block, at, tuple(of), inside, made) for at, of in pairs.items())
     return [p for p in found if p is not None]
+
+
+def by_trip(s: Statement) -> bool:
+    """Whether `s` makes what saves a part for each trip of a loop."""
+    return isinstance(s, Alloc) and s.saves is not None and s.saves.by == "trip"
 
 
 def _by_memory(s: Statement) -> dict[MemoryKey, list[Statement]]:

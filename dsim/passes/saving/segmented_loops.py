@@ -20,6 +20,7 @@ from dsim.ir.nodes import (
     LogMark,
     Memory,
     MemoryKey,
+    Residual,
     RollBack,
     Statement,
     Store,
@@ -28,7 +29,7 @@ from dsim.ir.nodes import (
 from dsim.ir.trip_counts import index_of
 from dsim.ir.types import ScalarType, i64, u1
 from dsim.ir.walk import Copier, with_blocks
-from dsim.passes.loop_pairs import ENTRY, LoopPair
+from dsim.passes.saving.loop_pairs import ENTRY, LoopPair
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,20 +67,31 @@ class Cut:
         self.type = pair.most.type
         self.areas = {a.memory.key for a in pair.areas}
         self.made: Atom = const(0, self.type)  # how many segments there are
-        self.first = self.area("first", self.type)
+        self.first = self.area("first", self.type, Residual("values"))
         self.starts = {
-            c: self.area(f"{c.name}_start", c.type) for c in forward.carried if c != forward.goes_on
+            c: self.area(f"{c.name}_start", c.type, Residual("values"))
+            for c in forward.carried
+            if c != forward.goes_on
         }
-        self.marks = {j: self.area(f"{m.name}_mark", i64) for j, m in pair.logs.items()}
+        self.marks = {
+            j: self.area(f"{m.name}_mark", i64, Residual("marks", of=m)) for j, m in pair.logs.items()
+        }
         self.copies = {
-            a.memory: (self.area(f"{a.memory.name}_start", a.memory.type, a.shape), a.shape)
+            a.memory: (
+                self.area(
+                    f"{a.memory.name}_start", a.memory.type, Residual("snapshot", of=a.memory), a.shape
+                ),
+                a.shape,
+            )
             for a in pair.buffers
         }
 
-    def area(self, name: str, type: ScalarType, shape: tuple[Atom, ...] = ()) -> Memory:
+    def area(self, name: str, type: ScalarType, saves: Residual, shape: tuple[Atom, ...] = ()) -> Memory:
         """A new memory with one element, or one array of this shape, for each segment."""
         memory = Memory(self.b.names.fresh(name), type, (None,) * (1 + len(shape)), private=True)
-        self.b.add(Alloc(memory, (self.lengths.segments, *shape), self.b.origin))
+        self.b.add(
+            Alloc(memory, (self.lengths.segments, *shape), self.b.origin, replace(saves, by="segment"))
+        )
         return memory
 
     def forward(self) -> None:

@@ -26,8 +26,8 @@ from dsim.ir.walk import blocks, bound_names, statements, with_blocks
 from dsim.passes.common_subexpression_elimination import eliminate_common_subexpressions
 from dsim.passes.constant_folding import fold_constants
 from dsim.passes.dead_code_elimination import eliminate_dead_code
-from dsim.passes.loop_pairs import ENTRY, LoopPair, appended_entries, loop_pairs
-from dsim.passes.segmented_loops import Cut, Lengths
+from dsim.passes.saving.loop_pairs import ENTRY, LoopPair, appended_entries, by_trip, loop_pairs
+from dsim.passes.saving.segmented_loops import Cut, Lengths
 
 
 def segment_loops(kernel: Kernel, budget: int, threads: int = 1) -> Kernel:
@@ -42,7 +42,7 @@ def segment_loops(kernel: Kernel, budget: int, threads: int = 1) -> Kernel:
     threads : int
         How many iterations of a parallel loop run at once.
     """
-    if not any(isinstance(s, Alloc) and s.trips for s in statements(kernel.body)):
+    if not any(by_trip(s) for s in statements(kernel.body)):
         return kernel
     cutter = _Cutter(kernel, max(1, budget // max(1, _depth(kernel.body))))
     body = Block(tuple(cutter.top(s, threads) for s in kernel.body.statements), kernel.body.yields)
@@ -56,7 +56,7 @@ def segment_loops(kernel: Kernel, budget: int, threads: int = 1) -> Kernel:
 
 def _depth(block: Block) -> int:
     """How many loops that save stand in one another."""
-    own = any(isinstance(s, Alloc) and s.trips for s in block.statements)
+    own = any(by_trip(s) for s in block.statements)
     inner = (_depth(b) for s in block.statements for b in blocks(s))
     return max(inner, default=0) + own
 
@@ -133,7 +133,8 @@ class _Cutter:
                             lengths = self.lengths(chosen[n], budget)
                             cuts[n] = Cut(self.b, chosen[n], block, lengths, budget)
                         shape = (cuts[n].lengths.segment, *s.shape[1:])
-                        self.b.add(replace(s, shape=shape, trips=False))
+                        assert s.saves is not None
+                        self.b.add(replace(s, shape=shape, saves=replace(s.saves, by="trip of segment")))
                     elif at in forward:
                         cuts[forward[at]].forward()
                     elif at in backward:

@@ -30,6 +30,7 @@ from dsim.ir.nodes import (
     LogMark,
     Memory,
     MemoryKey,
+    Residual,
     RollBack,
     Statement,
     Store,
@@ -39,25 +40,30 @@ from dsim.ir.nodes import (
 from dsim.ir.types import i64
 from dsim.ir.walk import blocks, bound_names, fields_of, memory_of, statements, with_blocks
 from dsim.passes.dead_code_elimination import eliminate_dead_code
+from dsim.passes.saving.loop_pairs import by_trip
 
 _LARGE = 64  # entries
-_FEW = 4  # of so many entries one statement may write, or copies are cheaper
+_FEW = 4  # of so many entries one statement may write, or snapshots are cheaper
 
 
 def snapshots_to_undo_log(kernel: Kernel) -> Kernel:
-    """`kernel` with undo logs instead of copies of large buffers; itself when there are none.
+    """`kernel` with undo logs instead of snapshots of large buffers; itself when there are none.
 
     Parameters
     ----------
     kernel : Kernel
         Simple; not to be derived from any more.
     """
-    if not any(isinstance(s, Alloc) and s.kept for s in statements(kernel.body)):
+    if not any(_is_snapshot(s) for s in statements(kernel.body)):
         return kernel
-    copies = _Copies(kernel)
-    if not copies.of:
+    snapshots = _Snapshots(kernel)
+    if not snapshots.of:
         return kernel
-    return eliminate_dead_code(replace(kernel, body=_Logger(kernel, copies).block(kernel.body)))
+    return eliminate_dead_code(replace(kernel, body=_Logger(kernel, snapshots).block(kernel.body)))
+
+
+def _is_snapshot(s: Statement) -> bool:
+    return isinstance(s, Alloc) and s.saves is not None and s.saves.what == "snapshot"
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,35 +103,45 @@ def _copied(s: Statement, around: tuple[For, ...] = ()) -> tuple[_Copy, ...]:
     return tuple(found)
 
 
-class _Copies:
-    """The copies that become marks, and the buffers that they are of.
+class _Snapshots:
+    """The snapshots that become marks, and the buffers that they are of.
 
     Attributes
     ----------
+    made : dict of MemoryKey to Alloc
+        All snapshots of the kernel.
     of : dict of MemoryKey to Memory
-        By copy, the buffer.
+        Of those that become marks, the buffer.
     """
 
     def __init__(self, kernel: Kernel) -> None:
-        self.kept = {s.memory.key: s for s in statements(kernel.body) if isinstance(s, Alloc) and s.kept}
+        self.made = {
+            s.memory.key: s for s in statements(kernel.body) if isinstance(s, Alloc) and _is_snapshot(s)
+        }
         self.of: dict[MemoryKey, Memory] = {}
-        self._saved: dict[MemoryKey, int] = {}
+        self._taken: dict[MemoryKey, int] = {}  # by how many statements each snapshot is taken
         self._writes: dict[MemoryKey, int] = {}  # how many statements in inner blocks write each
         self._together: list[set[MemoryKey]] = []  # the memories that each loop copies from and to
         self._refused: set[MemoryKey] = set()
-        buffers = self._buffers(kernel)
         self._scan(kernel.body)
-        self._choose(buffers)
+        self._choose(self._buffers(kernel))
 
     def _choose(self, buffers: set[MemoryKey]) -> None:
-        """Leaves out copies that cannot become marks, and those that one loop makes together with them."""
-        for key, memory in list(self.of.items()):
-            many = self._writes.get(memory.key, 0) * _FEW > prod(n or 0 for n in memory.shape)
-            if many or key in self._refused or self._saved.get(key) != 1 or memory.key not in buffers:
-                del self.of[key]
+        """Finds those that become marks: none that one loop copies together with one that does not."""
+        for key, alloc in self.made.items():
+            memory = alloc.saves.of if alloc.saves is not None else None
+            if (
+                memory is None
+                or memory.key not in buffers
+                or key in self._refused
+                or self._taken.get(key) != 1
+            ):
+                continue
+            if self._writes.get(memory.key, 0) * _FEW <= prod(n or 0 for n in memory.shape):
+                self.of[key] = memory
         while True:
-            kept = [found & self.kept.keys() for found in self._together]
-            parted = {key for keys in kept if not keys <= self.of.keys() for key in keys & self.of.keys()}
+            found = [keys & self.made.keys() for keys in self._together]
+            parted = {key for keys in found if not keys <= self.of.keys() for key in keys & self.of.keys()}
             if not parted:
                 return
             for key in parted:
@@ -142,36 +158,38 @@ class _Copies:
         }
 
     def _scan(self, block: Block) -> None:
-        made = {s.memory.key for s in block.statements if isinstance(s, Alloc)}
+        own = {s.memory.key for s in block.statements if isinstance(s, Alloc)}
         for s in block.statements:
             copies = _copied(s)
-            if copies and all(self._is_kept(c) for c in copies):
+            if copies and all(self._is_of_snapshot(c) for c in copies):
                 for c in copies:
                     self._note(c, block)
                 self._together.append({c.source.key for c in copies} | {c.target.key for c in copies})
                 continue
             memory = memory_of(s)
-            if memory is not None and memory.key in self.kept and not isinstance(s, Alloc):
+            if memory is not None and memory.key in self.made and not isinstance(s, Alloc):
                 self._refused.add(memory.key)
-            if isinstance(s, Store | Accumulate) and s.memory.key not in made:
+            if isinstance(s, Store | Accumulate) and s.memory.key not in own:
                 self._writes[s.memory.key] = self._writes.get(s.memory.key, 0) + 1
             for inner in blocks(s):
                 self._scan(inner)
 
-    def _is_kept(self, c: _Copy) -> bool:
-        """Whether it is one from a buffer, or back to it."""
-        return (c.target.key in self.kept) != (c.source.key in self.kept)
+    def _is_of_snapshot(self, c: _Copy) -> bool:
+        """Whether it takes a snapshot, or restores one."""
+        return (c.target.key in self.made) != (c.source.key in self.made)
 
     def _note(self, c: _Copy, block: Block) -> None:
-        saves = c.target.key in self.kept
-        kept, memory, at = (c.target, c.source, c.source_at) if saves else (c.source, c.target, c.target_at)
-        if at or self.of.setdefault(kept.key, memory) != memory:
-            self._refused.add(kept.key)
-        if saves:
-            self._saved[kept.key] = self._saved.get(kept.key, 0) + 1
-            made = self.kept[kept.key]
-            if not made.trips and not any(s is made for s in block.statements):
-                self._refused.add(kept.key)
+        takes = c.target.key in self.made
+        key, memory, at = (
+            (c.target.key, c.source, c.source_at) if takes else (c.source.key, c.target, c.target_at)
+        )
+        made = self.made[key]
+        if at or made.saves is None or made.saves.of != memory:
+            self._refused.add(key)
+        if takes:
+            self._taken[key] = self._taken.get(key, 0) + 1
+            if not by_trip(made) and not any(s is made for s in block.statements):
+                self._refused.add(key)
 
 
 def _large(m: Memory) -> bool:
@@ -179,16 +197,17 @@ def _large(m: Memory) -> bool:
 
 
 class _Logger:
-    def __init__(self, kernel: Kernel, copies: _Copies) -> None:
+    def __init__(self, kernel: Kernel, snapshots: _Snapshots) -> None:
         self.b = Builder(Names(bound_names(kernel)))
-        self.of = copies.of
-        self.kept = copies.kept
+        self.of, self.made = snapshots.of, snapshots.made
         self.logs = {
             m.key: Memory(self.b.names.fresh(f"{m.name}_log"), m.type, (None,), private=True)
             for m in dict.fromkeys(self.of.values())
         }
         self.unmarked: set[MemoryKey] = set()  # buffers of which there is no mark so far
-        self.marks: dict[MemoryKey, Var | Memory] = {}  # by copy: the mark, or where those of all trips are
+        self.marks: dict[
+            MemoryKey, Var | Memory
+        ] = {}  # by snapshot: the mark, or where those of all trips are
 
     def block(self, block: Block) -> Block:
         made = {s.memory.key for s in block.statements if isinstance(s, Alloc)} & self.logs.keys()
@@ -203,7 +222,7 @@ class _Logger:
         return Block(tuple(out), block.yields)
 
     def saved_in(self, s: Statement) -> set[MemoryKey]:
-        """The copies that `s` makes."""
+        """The snapshots that `s` takes."""
         written = (i.memory.key for i in statements(Block((s,))) if isinstance(i, Store))
         return {key for key in written if key in self.of}
 
@@ -212,7 +231,7 @@ class _Logger:
         if copies and all(c.target.key in self.of or c.source.key in self.of for c in copies):
             for c in copies:
                 if c.target.key in self.of:
-                    self.save(c.target, c.target_at)
+                    self.take(c.target, c.target_at)
                 else:
                     self.restore(c.source, c.source_at)
         elif isinstance(s, Alloc):
@@ -227,25 +246,26 @@ class _Logger:
         key = s.memory.key
         if key not in self.of:
             self.b.add(s)
-        elif s.trips:
+        elif by_trip(s):
             area = Memory(self.b.names.fresh(f"{s.memory.name}_mark"), i64, (None,), private=True)
             self.marks[key] = area
-            self.b.add(Alloc(area, s.shape[:1], s.origin, trips=True))
+            saves = Residual("marks", by="trip", of=self.of[key])
+            self.b.add(Alloc(area, s.shape[:1], s.origin, saves))
         if key in self.logs:
             self.b.add(UndoLog(self.logs[key], s.memory, s.origin))
 
-    def save(self, kept: Memory, at: tuple[Atom, ...]) -> None:
-        mark = self.b.fresh(f"{kept.name}_mark", i64)
-        self.b.add(LogMark(mark, self.logs[self.of[kept.key].key], self.b.origin))
-        if self.kept[kept.key].trips:
-            area = self.marks[kept.key]
+    def take(self, snapshot: Memory, at: tuple[Atom, ...]) -> None:
+        mark = self.b.fresh(f"{snapshot.name}_mark", i64)
+        self.b.add(LogMark(mark, self.logs[self.of[snapshot.key].key], self.b.origin))
+        if by_trip(self.made[snapshot.key]):
+            area = self.marks[snapshot.key]
             assert isinstance(area, Memory)
             self.b.add(Store(area, at, mark, self.b.origin))
         else:
-            self.marks[kept.key] = mark
+            self.marks[snapshot.key] = mark
 
-    def restore(self, kept: Memory, at: tuple[Atom, ...]) -> None:
-        mark, memory = self.marks[kept.key], self.of[kept.key]
+    def restore(self, snapshot: Memory, at: tuple[Atom, ...]) -> None:
+        mark, memory = self.marks[snapshot.key], self.of[snapshot.key]
         if isinstance(mark, Memory):
             loaded = self.b.fresh(mark.name, i64)
             self.b.add(Load(loaded, mark, at, self.b.origin))
