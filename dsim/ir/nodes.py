@@ -93,9 +93,9 @@ class Accumulate:
 class Residual:
     """What a buffer of an adjoint saves on the way forward for the way back.
 
-    ``values``: what a variable was. ``snapshot``: what all elements of the buffer `of` were, which is restored
-    from it; snapshots of one buffer are restored last in, first out. ``marks``: how long the undo log of `of`
-    was, to which it is rolled back.
+    ``values``: what a variable was. ``snapshot``: what all elements of the buffer `of` were, which is
+    restored from it; snapshots of one buffer are restored last in, first out. ``marks``: how long the undo
+    log of `of` was, to which it is rolled back.
 
     `by` says what the first axis counts, if the buffer has a part for each: the ``trip`` of a loop, which
     writes its own part, while the loop that goes backwards reads the parts of all trips that were made, last

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from dsim.ir.build import TRUE, Builder, const
 from dsim.ir.nodes import (
@@ -67,31 +68,26 @@ class Cut:
         self.type = pair.most.type
         self.areas = {a.memory.key for a in pair.areas}
         self.made: Atom = const(0, self.type)  # how many segments there are
-        self.first = self.area("first", self.type, Residual("values"))
+        values = Residual("values", by="segment")
+        self.first = self.area("first", self.type, values)
         self.starts = {
-            c: self.area(f"{c.name}_start", c.type, Residual("values"))
-            for c in forward.carried
-            if c != forward.goes_on
+            c: self.area(f"{c.name}_start", c.type, values) for c in forward.carried if c != forward.goes_on
         }
-        self.marks = {
-            j: self.area(f"{m.name}_mark", i64, Residual("marks", of=m)) for j, m in pair.logs.items()
-        }
-        self.copies = {
-            a.memory: (
-                self.area(
-                    f"{a.memory.name}_start", a.memory.type, Residual("snapshot", of=a.memory), a.shape
-                ),
-                a.shape,
-            )
-            for a in pair.buffers
-        }
+        self.marks = {j: self.area(f"{m.name}_mark", i64, self.of("marks", m)) for j, m in pair.logs.items()}
+        self.copies: dict[Memory, tuple[Memory, tuple[Atom, ...]]] = {}
+        for a in pair.buffers:
+            start = self.area(f"{a.memory.name}_start", a.memory.type, self.of("snapshot", a.memory), a.shape)
+            self.copies[a.memory] = start, a.shape
+
+    @staticmethod
+    def of(what: Literal[snapshot, marks], memory: Memory) -> Residual:
+        """What the start of a segment saves of `memory`."""
+        return Residual(what, "segment", memory)
 
     def area(self, name: str, type: ScalarType, saves: Residual, shape: tuple[Atom, ...] = ()) -> Memory:
         """A new memory with one element, or one array of this shape, for each segment."""
         memory = Memory(self.b.names.fresh(name), type, (None,) * (1 + len(shape)), private=True)
-        self.b.add(
-            Alloc(memory, (self.lengths.segments, *shape), self.b.origin, replace(saves, by="segment"))
-        )
+        self.b.add(Alloc(memory, (self.lengths.segments, *shape), self.b.origin, saves))
         return memory
 
     def forward(self) -> None:

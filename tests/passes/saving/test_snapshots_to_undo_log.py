@@ -12,8 +12,8 @@ from dsim.ir.walk import statements
 from dsim.passes.saving import placement
 from dsim.passes.saving.snapshots_to_undo_log import snapshots_to_undo_log
 from dsim.runtime.state.settings import LOOP_MEMORY
-from tests.autodiff.worlds import N, World, same
 from tests.limits import memory
+from tests.passes.saving.worlds import N, World, same
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:warning.serial:dsim.DsimWarning"),

@@ -6,8 +6,8 @@ import pytest
 
 import dsim as ti
 from dsim.runtime.state.settings import LOOP_MEMORY
-from tests.autodiff.worlds import World, same
 from tests.limits import memory
+from tests.passes.saving.worlds import World, same
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:warning.serial:dsim.DsimWarning"),

@@ -12,7 +12,7 @@ from dsim.ir.nodes import Kernel
 from dsim.passes.saving import placement
 from dsim.passes.saving.checkpoint_segments import segment_loops
 from dsim.runtime.state.settings import LOOP_MEMORY
-from tests.autodiff.worlds import N, World, same
+from tests.passes.saving.worlds import N, World, same
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:warning.serial:dsim.DsimWarning"),
