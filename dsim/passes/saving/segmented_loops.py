@@ -1,6 +1,6 @@
-"""One pair of loops, cut into segments: what `segments` puts in their place.
+"""One pair of loops, cut into checkpoint segments: what `checkpoint_segments` puts in their place.
 
-Strip number k begins with trip ``first[k]``; what its trips save lies in the areas by their numbers in it.
+Segment number k begins with trip ``first[k]``; what its trips save lies in the areas by their numbers in it.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class Cut:
             self.copies[a.memory] = start, a.shape
 
     @staticmethod
-    def of(what: Literal[snapshot, marks], memory: Memory) -> Residual:
+    def of(what: Literal["snapshot", "marks"], memory: Memory) -> Residual:
         """What the start of a segment saves of `memory`."""
         return Residual(what, "segment", memory)
 
