@@ -167,7 +167,7 @@ class DependenceTest:
 
 
 class _Second:
-    """Renames what has another value in the second access's iteration than in the first's."""
+    """Renames what has a different value in the second access's iteration than in the first's."""
 
     def __init__(self, meetings: DependenceTest, access: Access, level: int, moving: Loop | None) -> None:
         self.symbols = meetings.symbols

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 _SPARSE = "sparse layouts are out of scope: dense fields are what there is"
-_GPU = "what belongs to a GPU's threads and caches is out of scope"
+_GPU = "functions of GPU threads and caches are out of scope"
 _MESHES = "meshes are out of scope: keep them in fields of indices"
 _TEXTURES = "textures are out of scope: keep images in fields"
 _QUANTISED = "quantised types are out of scope: `ds.f16` and `ds.i8` are the smallest"
 _PROFILER = "profile with Python's tools, or `ds.tools.Timer`"
 
 _SPARSE_MATRICES = "solve large sparse systems by `scipy.sparse.linalg`, on what `to_numpy()` gives"
-_INSIDE = "it is Taichi's inside"
+_INSIDE = "it is internal to Taichi"
 _FILES = "`ds.tools.PLYWriter` writes points and faces; of meshes a package such as meshio does"
 _GRAPHS = "launches are cheap here: call the kernels one after the other"
 
@@ -37,7 +37,7 @@ WHY: dict[str, str] = {
     "MeshInstance": _MESHES,
     "DeviceCapability": "compiling ahead of time is out of scope",
     "texture_type": _TEXTURES,
-    "diagnose": "`dsim doctor` looks at the machine",
+    "diagnose": "`dsim doctor` checks the machine",
     "image": "`ds.tools` has `imread`, `imwrite`, `imresize` and `imshow` themselves",
     **dict.fromkeys(("np2ply", "vtk", "write_vtk"), _FILES),
     "video": "`ds.tools` has `VideoManager` itself",

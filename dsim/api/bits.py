@@ -18,7 +18,7 @@ def _entrywise(one: Callable[..., Any], *args: Any) -> Any:
     if not lengths:
         return one(*args)
     if len(lengths) > 1:
-        raise ValueError(f"vectors of {' and '.join(map(str, sorted(lengths)))} do not go together")
+        raise ValueError(f"vectors of {' and '.join(map(str, sorted(lengths)))} do not match")
     (n,) = lengths
     rows = ([a[i] if isinstance(a, Array) else a for a in args] for i in range(n))
     return Array([_entrywise(one, *row) for row in rows])
@@ -31,7 +31,7 @@ def _width(value: int) -> int:
 def _bits(value: Any) -> int:
     """`value` as the unsigned integer of the same bits."""
     if isinstance(value, float):
-        raise TypeError("bits are those of integers, got a float")
+        raise TypeError("bit operations need integers, got a float")
     return int(value) & (1 << _width(int(value))) - 1
 
 

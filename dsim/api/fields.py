@@ -153,7 +153,7 @@ def type_of(dtype: Any) -> ScalarType:
     try:
         return from_numpy(dtype)
     except (KeyError, TypeError):
-        raise TypeError(f"{dtype!r} is not a type of numbers that kernels have") from None
+        raise TypeError(f"{dtype!r} is not a type of numbers that kernels support") from None
 
 
 class _HostKind(type(values.Array)):

@@ -186,7 +186,7 @@ def _refuse_other(function: object, what: str) -> None:
     if isinstance(function, Kernel | Func):
         kind = "kernel" if isinstance(function, Kernel) else "func"
         message = f"`@{what}` decorates a function, and `{function.__name__}` is a {kind} already"
-        help = f"leave away one of the two decorators above `def {function.__name__}`"
+        help = f"remove one of the two decorators above `def {function.__name__}`"
         raise LaunchTypeError(Diagnostic("argument", message, help=help))
     if not callable(function) or not hasattr(function, "__code__"):
         message = f"`@{what}` decorates a function, not {type(function).__name__}"

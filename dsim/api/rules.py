@@ -33,8 +33,8 @@ def rules_of(func: Any, jvp: Any, vjp: Any, check: bool) -> Rules:
     if jvp is None and vjp is None:
         raise TypeError(f"{name}.derivative() takes `jvp=`, `vjp=` or both, and got none")
     if hasattr(func.function, "__self__"):
-        raise TypeError(f"the derivative of the method `{name}` is given in its class")
-    count = _positional(func, "a func with a derivative of its own", ())
+        raise TypeError(f"define the derivative of the method `{name}` in its class")
+    count = _positional(func, "a func with a custom derivative", ())
     seeds = {"jvp": 0, "vjp": 0}
     for word, rule in (("jvp", jvp), ("vjp", vjp)):
         if rule is None:
@@ -69,7 +69,7 @@ def check(func: Any, args: tuple[Any, ...], tolerance: float) -> None:
     """Compares the rules of `func` with each other at `args`, and with differences of its values."""
     name = func.__name__
     if func.__dsim_rules__ is None:
-        raise TypeError(f"`{name}` has no derivative of its own")
+        raise TypeError(f"`{name}` has no custom derivative")
     names = list(signature(func.function).parameters)
     if len(args) != len(names):
         raise TypeError(f"`{name}` is checked at all of its {len(names)} arguments, got {len(args)}")

@@ -140,7 +140,7 @@ class Struct(HostStruct, metaclass=_AnyStruct):
         ([1.0, 2.0], (3,))
         """
         if not isinstance(methods, Mapping | None):
-            raise TypeError(f"methods are given as a dictionary, not as {methods!r}; `shape=` goes by name")
+            raise TypeError(f"pass methods as a dictionary, not as {methods!r}; `shape=` goes by name")
         kind = _made(methods or {}, members, "")
         return _field(kind, shape, name, offset, needs_grad, needs_dual)
 
@@ -271,7 +271,7 @@ def dataclass(kind: type) -> StructType:
             continue
         if isinstance(value, staticmethod | classmethod | property) or not callable(value):
             raise TypeError(
-                f"`{kind.__name__}.{name}` is no member and no method: give it a type, or `@func`"
+                f"`{kind.__name__}.{name}` is neither a member nor a method: give it a type, or `@func`"
             )
         methods[name] = value
     return _made(methods, members, kind.__name__)
@@ -282,4 +282,4 @@ def _annotations(kind: type, around: FrameType) -> dict[str, Any]:
     try:
         return inspect.get_annotations(kind, globals=around.f_globals, locals=around.f_locals, eval_str=True)
     except NameError as error:
-        raise TypeError(f"a type in `{kind.__name__}` is not known: {error}") from None
+        raise TypeError(f"a type in `{kind.__name__}` is unknown: {error}") from None

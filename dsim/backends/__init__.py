@@ -1,1 +1,1 @@
-"""What runs kernels: `cpu`, which compiles the text that `llvm` writes, and `reference`, readable Python."""
+"""Execution of kernels: `cpu`, which compiles the IR that `llvm` emits, and `reference`, readable Python."""

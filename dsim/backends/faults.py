@@ -1,4 +1,4 @@
-"""What a kernel reports when it went wrong while running: which statement, and with which values."""
+"""A run-time fault of a kernel: the statement, and its values."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from dsim.ir.nodes import Statement
 FaultKind = Literal["bounds", "assertion", "memory"]
 
 
-@dataclass(eq=False)  # not frozen: Python writes an exception's traceback while it passes through
+@dataclass(eq=False)  # not frozen: Python sets an exception's traceback while it propagates
 class Fault(Exception):  # noqa: N818 (it says what happened in a kernel, not in dsim)
-    """The first thing that went wrong in a launch.
+    """The first fault in a launch.
 
     Attributes
     ----------

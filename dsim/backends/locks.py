@@ -1,4 +1,4 @@
-"""The lock under which everything is made that is made at first use: one thread at a time compiles.
+"""The compile lock, which guards everything built at first use: one thread at a time compiles.
 
 It is taken before Numba's own lock, never after it, and short locks after both. A child of `os.fork` finds
 all of them free.
@@ -17,7 +17,7 @@ _FRAMES = 20_000  # of Python's: passes walk through nested loops and branches b
 
 
 class _Compiling:
-    """A re-entrant lock; who holds it may go deeper than the recursion limit, which all threads share."""
+    """A re-entrant lock; its holder may exceed the recursion limit, which all threads share."""
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
@@ -33,7 +33,7 @@ class _Compiling:
             sys.setrecursionlimit(max(self._limit, _FRAMES))
 
     def release(self) -> None:
-        """Lets others have it, once it was released as often as it was acquired."""
+        """Releases it, once it was released as often as it was acquired."""
         self._held -= 1
         if self._held == 0:
             sys.setrecursionlimit(self._limit)
@@ -55,7 +55,7 @@ _SHORT: list[threading.RLock] = []
 
 
 def short_lock() -> threading.RLock:
-    """A new lock for a few statements, which may take only such locks that were made before it.
+    """A new lock for a few statements; under it only short locks created earlier may be taken.
 
     It is re-entrant. Signal handlers and finalizers run between any two of these statements, in the thread
     that holds the lock, and may launch kernels: the statements leave nothing half-done that would mislead

@@ -1,6 +1,6 @@
-"""How much kernels print: everything, or under a cap the first lines of it, and how many more there are.
+"""The cap on kernel output: prints the first lines, and the number of omitted ones.
 
-A page with a million lines freezes. Not its job: what a line says (`cpu.runtime`).
+A page with a million lines freezes. The text of a line comes from `cpu.runtime`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Prints:
         self._more = 0
 
     def wanted(self) -> bool:
-        """Whether the line that comes now is to be printed; counts it."""
+        """Whether to print the next line; counts it."""
         if not self._caps:
             return True
         self._left -= 1
@@ -36,7 +36,7 @@ class Prints:
             self._left, self._more = LINES, 0
 
     def end(self) -> None:
-        """Tells how many lines were left out."""
+        """Prints how many lines were omitted."""
         self._caps = max(0, self._caps - 1)
         if not self._caps and self._more:
             sys.stdout.write(f"… {self._more:,} more\n")
@@ -57,7 +57,7 @@ _SILENT: ContextVar[bool] = ContextVar("dsim_silent", default=False)
 
 
 def is_silent() -> bool:
-    """Whether a launch that begins here prints nothing."""
+    """Whether launches print nothing here."""
     return _SILENT.get()
 
 

@@ -97,7 +97,7 @@ def of_shapes(
     """
     if palette is not None:
         if chosen is None:
-            raise ValueError("a palette needs palette_indices: the number of each shape's colour")
+            raise ValueError("a palette needs palette_indices: the index of each shape's colour")
         color = np.asarray(palette)[np.asarray(chosen).astype(np.int64).ravel()]
     rgb = np.atleast_2d(hex_to_rgb(color))
     if len(rgb) not in (1, count):

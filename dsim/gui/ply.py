@@ -188,7 +188,7 @@ class PLYWriter:
 
     def _head(self, form: str) -> str:
         if not {"x", "y", "z"} <= self._vertices.channels.keys():
-            raise RuntimeError("the vertices have no place: call `add_vertex_pos`")
+            raise RuntimeError("the vertices have no positions: call `add_vertex_pos`")
         if self.num_faces and self.face_indices is None:
             raise RuntimeError("the faces have no corners: call `add_faces`")
         lines = ["ply", f"format {form} 1.0", f"comment {self.comment}"]

@@ -138,7 +138,7 @@ class VideoManager:
             When there are no frames; for an MP4 also when there is no ffmpeg, or when it fails.
         """
         if not self.frame_counter:
-            raise RuntimeError("there are no frames to make a video of: write some with `write_frame`")
+            raise RuntimeError("there are no frames for a video: write some with `write_frame`")
         self._build(mp4, gif, must=True)
 
     def _written(self) -> list[Path]:
@@ -172,7 +172,7 @@ class VideoManager:
         ]  # fmt: skip
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
-            raise RuntimeError(f"ffmpeg made no video: {done.stderr.strip() or done.returncode}")
+            raise RuntimeError(f"ffmpeg failed: {done.stderr.strip() or done.returncode}")
 
 
 def _ffmpeg() -> str | None:

@@ -184,7 +184,7 @@ class GUI(Drawing):
             When no frame was shown.
         """
         if not self.frames:
-            raise ValueError("there is no frame to make a film of: call `show` first")
+            raise ValueError("there are no frames for a film: call `show` first")
         moving = screen.animated_png(self.frames, fps, colors)
         if file is not None:
             Path(file).write_bytes(moving)
@@ -256,5 +256,5 @@ class GUI(Drawing):
     def __getattr__(self, name: str) -> Any:
         why = ""
         if name in ("core", "canvas"):
-            why = ": there is no window of Taichi's behind it; draw with the methods of `GUI`"
+            why = ": there is no Taichi window; draw with the methods of `GUI`"
         raise AttributeError(f"'GUI' object has no attribute '{name}'{why}")

@@ -54,7 +54,7 @@ def equations(shape, sides, dt, *given):
     """
     real = float_type("solve", shape, (2, 3), dt, *given)
     if sides != shape[:1]:
-        raise TypeError(f"`solve` takes a vector of {shape[0]} beside this matrix, got one of shape {sides}")
+        raise TypeError(f"`solve` takes a vector of {shape[0]} for this matrix, got one of shape {sides}")
     return real
 
 

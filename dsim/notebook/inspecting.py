@@ -95,7 +95,7 @@ def checked(name: str, known: Mapping[str, GradientCheck | None]) -> GradientChe
     found = known.get(name)
     if found is None:
         raise UsageError(
-            f"%check {name} --plot: there is nothing to draw, run the cell of {name} with --check first"
+            f"%check {name} --plot: there is no check to draw, run the cell of {name} with --check first"
         )
     return found
 
@@ -113,5 +113,5 @@ def named_tape(name: str, namespace: Mapping[str, Any], last: Tape | None) -> Ta
 
 def _kernel(name: str, magic: str, namespace: Mapping[str, Any]) -> Kernel:
     if not name:
-        raise UsageError(f"say of which kernel, as in `{magic} energy`")
+        raise UsageError(f"name a kernel, as in `{magic} energy`")
     return looked_up(name, magic, namespace, Kernel, "a kernel")

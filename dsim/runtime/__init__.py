@@ -1,4 +1,4 @@
-"""Kernels at work: fields, launches, tapes, forward mode.
+"""The runtime: fields, launches, tapes, forward mode.
 
 Each package imports only those below it: `tapes` and `kernels`, which know nothing of each other;
 `checking`, `inspection`, `recording`, `launching`; `fields` and `driver`, which know nothing of each other;

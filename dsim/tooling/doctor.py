@@ -214,5 +214,5 @@ def doctor() -> int:
     findings = examine()
     problems = sum(finding.level == "problem" for finding in findings)
     print(f"dsim {__version__} in {sys.prefix}\n\n{show(findings)}\n")
-    print(f"{problems} to mend, see above" if problems else "dsim is ready")
+    print(f"{problems} to fix, see above" if problems else "dsim is ready")
     return 1 if problems else 0

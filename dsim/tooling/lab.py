@@ -79,7 +79,7 @@ def start_lab(path: Path, *, port: int | None = None, browser: bool = True, allo
         raise ToolError(f"there is no notebook or folder {path}", help="give the path of one that exists")
     if is_administrator() and not allow_root:
         raise ToolError(
-            "JupyterLab does not start as the administrator: whoever reaches it could do anything here",
+            "JupyterLab does not start as root: anyone who reaches it could control this machine",
             help="use another account, or add --allow-root if this is a throw-away machine",
         )
     return wait(subprocess.Popen(lab_command(path, port=port, browser=browser, allow_root=allow_root)))

@@ -125,13 +125,13 @@ def run_notebook(path: Path, *, timeout: int, kernel: str = KERNEL, out: TextIO 
             progress.finish(ok=False)
             raise ToolError(
                 running.place(path) + running.text() + f"    it took more than {timeout} s and was stopped",
-                help="give it more time with --timeout SECONDS",
+                help="allow more time with --timeout SECONDS",
             ) from error
         except nbclient.exceptions.DeadKernelError as error:
             progress.finish(ok=False)
             raise ToolError(
                 running.place(path) + running.text() + "    the kernel died while this cell ran",
-                help="it may have run out of memory; `dsim doctor` looks at the machine",
+                help="it may have run out of memory; `dsim doctor` checks the machine",
             ) from error
     return strip_widgets(notebook)
 

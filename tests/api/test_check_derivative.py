@@ -1,4 +1,4 @@
-"""Rules that do not belong together, or not to their func, are found; others are not."""
+"""Rules that are not transposes of each other, or not to their func, are found; others are not."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_rules_that_do_not_belong_together_are_found_when_a_kernel_is_compiled()
     square, square_jvp, square_vjp = quadratic(3.0)
     square.derivative(jvp=square_jvp, vjp=square_vjp)
     text = refused(square)
-    assert "error[wrong-derivative]: the jvp and the vjp of `square` do not belong together" in text
+    assert "error[wrong-derivative]: the jvp and the vjp of `square` are not transposes of each other" in text
     assert "def square_jvp(x, x_dot):" in text
     assert "def square_vjp(x, bar):" in text
     ahead = float(text.split("⟨w, jvp(x, v)⟩ = ")[1].split("\n")[0])
@@ -167,10 +167,10 @@ def test_a_derivative_with_all_kinds_of_arguments_is_compared() -> None:
 
 def test_what_cannot_be_checked() -> None:
     square, square_jvp, _ = quadratic()
-    with pytest.raises(TypeError, match="`square` has no derivative of its own"):
+    with pytest.raises(TypeError, match="`square` has no custom derivative"):
         square.check_derivative(1.0)
     square.derivative(jvp=square_jvp)
     with pytest.raises(TypeError, match="checked at all of its 1 arguments, got 2"):
         square.check_derivative(1.0, 2.0)
-    with pytest.raises(GradientError, match="`square` has nothing to differentiate here: pass floats"):
+    with pytest.raises(GradientError, match="`square` has no float argument or result here: pass floats"):
         square.check_derivative(1)

@@ -150,7 +150,7 @@ def broken() -> dict:
         OVERWRITING,
         kernel=None,
         status="failed",
-        summary={"text": "not compiled: the names that this cell gives stay what they were", "rows": []},
+        summary={"text": "not compiled: the names that this cell defines are unchanged", "rows": []},
         diagnostics=[
             diagnostic(
                 "error",

@@ -96,7 +96,7 @@ def test_a_kernel_its_iterations_and_its_return_from_the_file(lab, server):
     assert lab.cell(1).locator(".dsim-eol").all_text_contents() == shown
     expect(lab.page.locator(".dsim-stale")).to_have_count(0)
     # Its sliders live in the session that is gone.
-    said = lab.cell(1).get_by_text("Run this cell to look into other iterations with sliders.")
+    said = lab.cell(1).get_by_text("Run this cell to inspect other iterations with sliders.")
     expect(said).to_be_visible()
     expect(lab.cell(1)).not_to_contain_text("widget")
 

@@ -168,7 +168,7 @@ def test_each_kernel_of_a_cell_has_its_rows_and_listings(lab):
 def test_a_cell_that_failed_leads_to_its_lines_and_leaves_the_rest_to_its_error(lab):
     lab.open(cell(OVERWRITING, broken()))
     drawn = lab.cell(0).locator(".dsim-report")
-    expect(drawn).to_contain_text("not compiled: the names that this cell gives stay what they were")
+    expect(drawn).to_contain_text("not compiled: the names that this cell defines are unchanged")
     expect(drawn).not_to_contain_text("`undefined` is not defined")
     expect(drawn.get_by_role("button")).to_have_text(["line 6", "line 5", "line 4"])
     drawn.get_by_role("button", name="line 6").click()

@@ -6,7 +6,7 @@ from tests.browser.server import START_SECONDS, TOKEN
 from tests.browser.test_live import SETUP, cells
 from tests.browser.test_outdated import ENERGY, WELL, edit
 
-DEAD = "Run this cell to look into other iterations with sliders."
+DEAD = "Run this cell to inspect other iterations with sliders."
 SESSION = "window.jupyterapp.shell.currentWidget.context.sessionContext"
 
 

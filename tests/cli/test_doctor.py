@@ -64,7 +64,7 @@ def test_a_problem_sets_the_exit_status(monkeypatch, capsys):
     assert cli.main(["doctor"]) == 1
     out = capsys.readouterr().out
     assert 'problem  scipy          not installed\n                          pip install "dsim"\n' in out
-    assert out.endswith("\n1 to mend, see above\n")
+    assert out.endswith("\n1 to fix, see above\n")
 
 
 def test_extension_of_another_version(jupyter):

@@ -85,7 +85,7 @@ def test_a_cell_that_takes_too_long(folder, capsys):
     assert cli.main(["run", "slow.ipynb", "--timeout", "1"]) == 1
     err = capsys.readouterr().err
     assert "    2 | time.sleep(60)\n\n    it took more than 1 s and was stopped\n" in err
-    assert err.endswith("help: give it more time with --timeout SECONDS\n")
+    assert err.endswith("help: allow more time with --timeout SECONDS\n")
 
 
 def test_a_kernel_that_dies(folder, capsys):

@@ -38,7 +38,7 @@ class FieldSpec:
 
     @property
     def is_array(self) -> bool:
-        """Whether it is a NumPy array, which has no derivative of its own."""
+        """Whether it is a NumPy array, which has no custom derivative."""
         return False
 
     @property

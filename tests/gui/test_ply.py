@@ -114,6 +114,6 @@ def test_what_is_wrong(tmp_path):
         writer.add_faces([0, 1, 2, 0, 2, 4])
     with pytest.raises(RuntimeError, match="the faces have no corners: call `add_faces`"):
         writer.export(tmp_path / "a.ply")
-    with pytest.raises(RuntimeError, match="the vertices have no place: call `add_vertex_pos`"):
+    with pytest.raises(RuntimeError, match="the vertices have no positions: call `add_vertex_pos`"):
         ti.tools.PLYWriter(1).export_ascii(tmp_path / "a.ply")
     assert not list(tmp_path.iterdir())

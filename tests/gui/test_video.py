@@ -111,7 +111,7 @@ def test_what_ffmpeg_is_asked_for(tmp_path, monkeypatch):
     assert asked[asked.index("-frames:v") + 1] == "3"
     assert not (tmp_path / "video.gif").exists()
     fake.write_text("#!/bin/sh\necho no such codec >&2\nexit 1\n")
-    with pytest.raises(RuntimeError, match="ffmpeg made no video: no such codec"):
+    with pytest.raises(RuntimeError, match="ffmpeg failed: no such codec"):
         video.make_video()
 
 

@@ -69,7 +69,7 @@ def test_types():
 
 
 def test_a_right_side_that_does_not_fit():
-    message = "`solve` takes a vector of 2 beside this matrix, got one of shape (3,)"
+    message = "`solve` takes a vector of 2 for this matrix, got one of shape (3,)"
     A, b = ds.Matrix([[1.0, 2.0], [3.0, 4.0]]), ds.Vector([1.0, 2.0, 3.0])
     (found,) = refused(ds.solve, A, b)
     assert found.message == message

@@ -167,7 +167,7 @@ def test_a_gradient_check_agrees_or_says_that_it_does_not(notebook):
 
 def test_the_errors_of_a_gradient_check_are_drawn(notebook):
     plt.switch_backend("agg")
-    nothing = "%check energy --plot: there is nothing to draw, run the cell of energy with --check first"
+    nothing = "%check energy --plot: there is no check to draw, run the cell of energy with --check first"
     notebook.good(GRAVITY)
     assert nothing in notebook.run("%check energy --plot").stderr
     notebook.good(GRAVITY.replace("--wrt x", "--wrt x --check"))
@@ -210,18 +210,18 @@ USAGE = {
     "--loss N": "--loss takes a field, and N is of type int",
     "--loss U --wrt v": "--wrt v: v has no gradient, declare it with needs_grad=True",
     "--loss U --wrt n": "--wrt n: n holds i32, and integers have no gradient",
-    "--loss U --wrt x,": "--wrt takes fields with commas between them: --wrt x,v",
+    "--loss U --wrt x,": "--wrt takes fields separated by commas: --wrt x,v",
     "--wrt x": "--wrt needs a loss: add `--loss U`, with a field of shape () that it writes",
     "--check": "--check needs a loss: add `--loss U`, with a field of shape () that it writes",
     "--loss U --probe 1,1,1,1,1,1,1,1,1": (
         "--probe takes at most 8 numbers, one for each index of the outermost loop"
     ),
-    "--loss U --probe a": "--probe takes numbers with commas between them, not 'a': --probe 3,5",
+    "--loss U --probe a": "--probe takes numbers separated by commas, not 'a': --probe 3,5",
     "--loss U --probe 1": "--probe 1: the outermost loop has the indices i from 0 to 7, j from 0 to 7",
-    "--loss U --probe 1,8": "--probe 1,8 is outside of the loop: it runs over i from 0 to 7, j from 0 to 7",
+    "--loss U --probe 1,8": "--probe 1,8 is outside the loop, which runs over i from 0 to 7, j from 0 to 7",
     "--nix": "there is no option --nix, did you mean --run?",
     "--los U": "there is no option --los, did you mean --loss?",
-    "--loss U --wrt x v": "`v` belongs to no option: lists are written with commas, as in --wrt x,v",
+    "--loss U --wrt x v": "`v` belongs to no option: separate lists by commas, as in --wrt x,v",
     "--loss U --wrt sumx": "--wrt sumx: there is no sumx in this notebook",
     "--loss U --wrt yy": "--wrt yy: there is no yy in this notebook, did you mean y?",
     "(t: ds.i32": "the parenthesis behind `energy` is not closed: %%kernel energy(t: ds.i32)",
@@ -240,8 +240,8 @@ def test_a_mistake_in_the_options_is_told_in_one_line(notebook, options):
     ("line", "said"),
     [
         ("--loss U up", "the name of the kernel comes first: %%kernel up --loss …"),
-        ("1up --loss U", "`1up` is no name for a kernel"),
-        ("class --loss U", "`class` is a keyword of Python, and no name for a kernel"),
+        ("1up --loss U", "`1up` cannot be the name of a kernel"),
+        ("class --loss U", "`class` is a Python keyword, and cannot be the name of a kernel"),
     ],
 )
 def test_a_mistake_in_the_name_is_told_in_one_line(notebook, line, said):
@@ -278,13 +278,13 @@ def test_a_field_of_structs_stands_for_its_members_of_floats(notebook):
 def test_a_dropped_field_is_told_as_one(notebook):
     notebook.good("ds.reset()")
     assert notebook.run(GRAVITY).stderr == (
-        "UsageError: --loss U: this field was dropped by `reset()`, make it anew\n"
+        "UsageError: --loss U: this field was dropped by `reset()`, create it again\n"
     )
 
 
 def test_a_magic_that_is_not_the_first_line(notebook):
     ran = notebook.run("# total energy\n" + GRAVITY)
-    told = "%%kernel must be the first line of its cell; only empty lines may stand before it"
+    told = "%%kernel must be the first line of its cell; only empty lines may precede it"
     assert ran.stderr == f"UsageError: {told}\n"
     with provisionalcompleter():
         found = list(notebook.shell.Completer.completions("%%ker", 5))

@@ -1,4 +1,4 @@
-"""Kernels on this processor: machine code from the text that `llvm` writes, frames, launches, threads, Stop.
+"""Kernels on this processor: machine code from the IR that `llvm` emits, frames, launches, threads, stops.
 
 It imports `llvm`. Begin with `machine.py`, then `compiled.py` and `launch.py`.
 """

@@ -1,8 +1,8 @@
-"""LLVM IR to machine code of this processor, which is given back when nobody uses it any more.
+"""LLVM IR to machine code of this processor, which is freed with its last owner.
 
 LLVM is that of llvmlite, and the target machine Numba's. A module is optimised, becomes an object file in
-memory and is linked by LLVM's ORC, as a library of its own, which can be unloaded again; from Numba's engine
-nothing goes. The IR is not kept: it takes several times as much memory as the code.
+memory and is linked by LLVM's ORC, as a library of its own, which can be unloaded; Numba's engine
+cannot unload code. The IR is not kept: it takes several times as much memory as the code.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _KEPT: list[ResourceTracker] = []
 
 
 class MachineCode:
-    """One compiled module. Whoever launches it keeps it: with it, the code goes.
+    """One compiled module. Its launchers own it; the code is freed with it.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ class MachineCode:
     shared : mapping of str to str
         Functions that it calls and that many modules share, by name.
     quick : bool
-        Whether it should rather be compiled soon than run fast.
+        Whether short compile time matters more than speed.
 
     Attributes
     ----------
@@ -98,12 +98,12 @@ def _optimised(name: str, text: str, speed: int) -> llvm.ModuleRef:
     module.name = name
     module.data_layout = _codegen()._data_layout
     options = llvm.create_pipeline_tuning_options(speed)
-    # But not straight-line code: it costs more than it gives.
+    # But not straight-line code, where the cost exceeds the gain.
     options.loop_vectorization = options.loop_unrolling = speed == _SPEED
     builder = llvm.create_pass_builder(_codegen()._tm, options)
     passes = builder.getModulePassManager()
     passes.run(module, builder)
-    # It does not go by itself: its class in llvmlite 0.50 inherits the wrong method, and 85 KiB would stay.
+    # llvmlite 0.50 does not dispose of it (its class inherits the wrong method): 85 KiB would leak.
     ffi.lib.LLVMPY_DisposeNewModulePassManger(passes)
     passes.detach()
     return module

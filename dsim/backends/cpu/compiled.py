@@ -38,7 +38,7 @@ class CompiledKernel:
     kernel : Kernel
         What was compiled.
     bounds : Bounds or None
-        What is known about its indices; None when no access is to be checked.
+        The results of bounds analysis; None when no access is checked.
     strides : mapping
         Element strides of memories that are not in C order.
     threads : int
@@ -54,7 +54,7 @@ class CompiledKernel:
     written: frozenset[MemoryKey] = field(init=False)
     dtypes: dict[MemoryKey, np.dtype] = field(init=False)
     _variants: dict[bool, Variant] = field(init=False, default_factory=dict)
-    _watched: bool = field(init=False)  # then it is looked at a few times
+    _watched: bool = field(init=False)  # then the result is used a few times only
 
     def __post_init__(self) -> None:
         found = map(written, statements(self.kernel.body))
@@ -107,7 +107,7 @@ class CompiledKernel:
 
 
 def _code(emitted: Emitted, quick: bool = False) -> MachineCode:
-    """The machine code of a module: that of an equal one when there is one; `quick` to make."""
+    """The machine code of a module, shared with equal ones; `quick` reduces compile time."""
     key = hashlib.blake2b(emitted.text.encode()).digest()
     found = _CODE.get(key)
     if found is None:

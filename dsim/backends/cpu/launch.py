@@ -34,7 +34,7 @@ class Launcher:
     Attributes
     ----------
     launch : callable
-        What a call does, as a plain function: a little faster.
+        The call as a plain function, which is a little faster.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class Launcher:
         Raises
         ------
         Fault
-            What went wrong first; everything else in the launch was done.
+            The first fault; everything else in the launch was executed.
         """
         return self.launch(*args)
 
@@ -85,7 +85,7 @@ class Launcher:
 def roaming(
     compiled: CompiledKernel, buffers: Mapping[MemoryKey, np.ndarray], moving: tuple[MemoryKey, ...]
 ) -> Launch:
-    """The function that launches on these buffers, and for `moving` on arrays that are given first."""
+    """The function that launches on these buffers, and for `moving` on its first arguments."""
     launch, count = Launcher(compiled, buffers, moving).launch, len(moving)
 
     def launch_on(*args: Any) -> tuple[Any, ...]:
@@ -161,7 +161,7 @@ def _as(t: ScalarType, value: Any) -> object:
 
 
 def _fitting(m: Memory, array: np.ndarray, compiled: CompiledKernel) -> np.ndarray:
-    """The array, if it is what the code expects of this memory."""
+    """The array, if it has the type and layout that the code expects."""
     if array.dtype != compiled.dtypes[m.key] or array.shape != m.shape:
         wanted = f"{m.type.numpy} {m.shape}"
         raise ValueError(f"memory {m.name} is {wanted}, the buffer is {array.dtype} {array.shape}")

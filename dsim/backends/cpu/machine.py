@@ -39,9 +39,9 @@ class CpuMachine(CompiledKernel):
         return Launcher(self, buffers)
 
     def roam(self, buffers: Mapping[MemoryKey, np.ndarray], keys: Sequence[MemoryKey]) -> Launch:
-        """What launches it on these arrays, and for `keys` on arrays that are given first at each launch.
+        """A function that launches it on these arrays, and for `keys` on arrays passed first at each launch.
 
-        The caller vouches that those are of the memories' types and shapes, contiguous, writable where
+        The caller guarantees that those have the memories' types and shapes, are contiguous, writable where
         they are written, and that none of them overlaps another one of which one is written.
         """
         return roaming(self, buffers, tuple(keys))
@@ -63,16 +63,16 @@ def compile_kernel(
     kernel : Kernel
         What to compile.
     bounds : Bounds, optional
-        What the analysis knows about its indices. Without it no access is checked: the caller
-        vouches for all of them.
+        The results of bounds analysis. Without them no access is checked: the caller
+        guarantees that all indices are in bounds.
     strides : mapping, optional
         Element strides of memories that are not in C order.
     threads : bool or int
         Whether parallel loops may use several threads; or how many at most.
     deterministic : bool
-        Whether sums must not depend on the order in which threads come, nor on how many there are.
+        Whether sums must not depend on the order of threads, nor on their number.
     facts : Effects, optional
-        The analysis's facts about this very kernel, where they are at hand.
+        The effects of this kernel, if already computed.
     """
     count = thread_count() if threads is True else max(1, int(threads))
     return CpuMachine(kernel, bounds, dict(strides or {}), count, deterministic, facts)

@@ -1,7 +1,7 @@
-"""What all launches of a process share: the threads, the printer, the limit of memory.
+"""The state that all launches of a process share: threads, printer, memory limit.
 
 Machine code reaches it through one block of memory. Threads are those of Numba's threading layer; a
-forked child has none and runs everything alone.
+forked child has none and runs everything on one thread.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ _clock = ctypes.CDLL(None).clock_gettime
 
 
 class Printing:
-    """What a launch prints, which may have threads of its own.
+    """The output of a launch, from all of its threads.
 
     Attributes
     ----------
     error : BaseException or None
-        What came up first.
+        The first error in printing.
     silent : bool
         Whether nothing is printed.
     """
@@ -60,8 +60,8 @@ class Printing:
     def hearing(self) -> Iterator[None]:
         """Around a launch of the main thread.
 
-        Python hears Ctrl-C as soon as it is called, there only, when nothing can catch that yet: ctypes tells
-        it as an exception that it ignores.
+        Python handles Ctrl-C as soon as the callback starts, when nothing can catch the exception yet: ctypes
+        reports it as an ignored exception.
         """
         before, main = sys.unraisablehook, threading.get_ident()
 
@@ -81,7 +81,7 @@ class Printing:
 
 
 class Runtime:
-    """The block, and what its addresses need to stay alive."""
+    """The block, and the objects whose addresses it holds."""
 
     def __init__(self) -> None:
         self._block = (ctypes.c_int64 * frame.RUNTIME_SLOTS)()
@@ -106,7 +106,7 @@ class Runtime:
             if self._started:
                 return
             self._started = True
-            with contextlib.suppress(ValueError):  # no threading layer works here: all runs alone
+            with contextlib.suppress(ValueError):  # no threading layer works here: all runs on one thread
                 self._start()
 
     def _start(self) -> None:
@@ -135,7 +135,7 @@ class Runtime:
             del self._printing[address]
 
     def _print(self, owner: int, which: int, values: ctypes._Pointer[ctypes.c_int64]) -> None:
-        """Called by machine code, from any thread. An exception, which cannot pass, stops the launch."""
+        """Called by machine code, from any thread. An exception, which cannot propagate, stops the launch."""
         printing = self._printing[owner]
         try:
             if not printing.silent and PRINTS.wanted():
@@ -157,7 +157,7 @@ def _line(s: Print, values: ctypes._Pointer[ctypes.c_int64]) -> str:
 
 
 def formatted(value: np.generic, given: str) -> str:
-    """`value` as a format of `Print` says."""
+    """`value` formatted by a format of `Print`."""
     if given.startswith("%"):
         return given % value.item()
     return format(value.item(), given[1:]) if given else str(value)

@@ -1,13 +1,13 @@
-"""Stops launches that are under way: Ctrl-C, and `stop_launch` from another thread.
+"""Stops running launches: Ctrl-C, and `stop_launch` from another thread.
 
 While machine code runs, Python's own handler of SIGINT has to wait, but not the C function in front of it,
 which writes a byte to the descriptor of `signal.set_wakeup_fd`. A thread reads there, finds the launch that
-the main thread is in, on its Python stack, and sets the flag that the machine code asks for. So a launch does
-nothing to be found. Who had that descriptor before gets the bytes, too. The thread reads late, as it has to
-wait for Python: a signal that came before the launch began, and which Python's handler has had, is to stop
-nothing. So the system stamps the bytes with the time, and a launch notes when it begins.
+the main thread is in, on its Python stack, and sets the flag that the machine code polls. So a launch does
+nothing to be found. The bytes are passed on to the previous descriptor. The thread reads late, as it has to
+wait for the interpreter lock: a signal from before the launch, which Python's handler has seen, must stop
+nothing. So the system timestamps the bytes, and a launch notes when it begins.
 
-Not its job: where machine code asks (`llvm/stops.py`), and what a stopped launch raises (`launch.py`).
+Elsewhere: the polls of machine code (`llvm/stops.py`), and the exception of a stopped launch (`launch.py`).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _STOPPING: list[Any] = [signal.default_int_handler]
 
 
 def stops(handler: Callable[..., Any]) -> None:
-    """Under this handler of SIGINT, too, the first one stops a launch."""
+    """Registers a handler of SIGINT under which the first signal stops a launch."""
     _STOPPING.append(handler)
 
 
@@ -86,14 +86,14 @@ def stop_launch(thread: threading.Thread | None = None) -> bool:
 
 
 def listen() -> None:
-    """Hears Ctrl-C from now on; of threads only the main one may ask for that. Costs microseconds."""
+    """Starts to listen for Ctrl-C; only the main thread may. Costs microseconds."""
     if threading.current_thread() is threading.main_thread():
         with contextlib.suppress(ValueError):  # in another interpreter than the first
             _LISTENER.listen()
 
 
 def listen_in_cells(_: Any) -> None:
-    """Hears Ctrl-C in a cell that IPython is about to run: in a terminal its prompt leaves nobody to hear."""
+    """Listens for Ctrl-C in the next IPython cell: in a terminal its prompt resets the descriptor."""
     listen()
 
 
@@ -109,7 +109,7 @@ class _Listener:
         self._before = -1
 
     def listen(self) -> None:
-        """Takes the place of who listens now."""
+        """Claims the wakeup descriptor."""
         if self._ends is None:
             self._ends = reads, writes = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
             if _STAMPED is not None:
@@ -123,7 +123,7 @@ class _Listener:
             self._before = before
 
     def forked(self) -> None:
-        """In a child, which has the sockets and not the thread: makes its own."""
+        """In a forked child, which has no listener thread: creates its own."""
         if self._ends is None:
             return
         mine = signal.set_wakeup_fd(-1)
@@ -165,7 +165,7 @@ os.register_at_fork(after_in_child=_LISTENER.forked)
 def _stop(ident: int, *, asked: bool, at: int | None = None) -> bool:
     """Stops the launch that a thread is in, if it is `asked` to, or was told of a signal before.
 
-    ``at`` is when the signal came: before a launch, it is none of its business.
+    ``at`` is the time of the signal: one from before the launch is ignored.
     """
     found = _running(ident)
     if found is None or _late(found, at):

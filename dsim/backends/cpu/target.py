@@ -46,7 +46,7 @@ def _widths() -> tuple[tuple[str, int], ...]:
 
 @cache
 def vector_variants(name: str, t: ScalarType, arity: int) -> tuple[tuple[str, int, str], ...]:
-    """What libmvec has of `name`: the letter, the lanes and the name of each variant."""
+    """The variants of `name` in libmvec: letter, lanes and name of each."""
     library = _libmvec()
     if library is None:
         return ()

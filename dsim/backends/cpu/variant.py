@@ -1,4 +1,4 @@
-"""One compiled form of a kernel: its entry, its frames, and what it reports."""
+"""One compiled variant of a kernel: its entry, its frames, and its faults."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _Entry = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)
 
 
 def _packing(types: list[ScalarType]) -> struct.Struct:
-    """How values of these types lie in consecutive slots."""
+    """The `struct` format of values of these types in consecutive slots."""
     parts = []
     for t in types:
         letter = _FORMATS.get(t.name) or _INTEGERS[t.bits]
@@ -33,7 +33,7 @@ def _packing(types: list[ScalarType]) -> struct.Struct:
     return struct.Struct("<" + "".join(parts))
 
 
-Search = Callable[[int], tuple[Emitted, MachineCode]]  # what finds a fault again in a top-level loop
+Search = Callable[[int], tuple[Emitted, MachineCode]]  # searches for the fault in a top-level loop
 
 
 class Variant:
@@ -79,7 +79,7 @@ class Variant:
         return tuple(a.value if isinstance(a, Const) else v for a, v in zip(yields, values, strict=True))
 
     def report(self, status: int, held: LaunchFrame) -> None:
-        """Raises what went wrong in a launch."""
+        """Raises the fault of a launch."""
         if status == frame.STOPPED:
             raise self.stopped()
         if status == frame.CLAMPED:
@@ -87,11 +87,11 @@ class Variant:
         raise _fault(self.emitted.messages, held)
 
     def stopped(self) -> KeyboardInterrupt:
-        """What a launch raises that was stopped."""
+        """The exception of a stopped launch."""
         return stopped(KeyboardInterrupt(f"`{self.kernel.name}` was stopped before its end"))
 
     def _found_again(self, held: LaunchFrame) -> Fault:
-        """The first fault in a loop that only said that it had one: the loop runs again, without effects."""
+        """The first fault in a loop with deferred checks: the loop runs again, without effects."""
         emitted, code = self.search(held.slots[frame.FAULT])
         status = _Entry(code.entry)(held.address)
         if status == frame.FAULTY:
@@ -120,7 +120,7 @@ def _reported(kind: FaultKind, s: Any) -> list[ScalarType]:
 
 
 class LaunchFrame:
-    """One frame; frees what its launches kept in it."""
+    """One frame; frees the memory that its launches kept in it."""
 
     __slots__ = ("address", "slots")
 

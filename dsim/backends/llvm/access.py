@@ -1,6 +1,6 @@
-"""Loads, stores and accumulations: by which means, and what is checked.
+"""Loads, stores and accumulations: instructions, and bounds checks.
 
-An index that needs a check is looked at before the access, in a branch of its own; or, in loops where
+An index that needs a check is compared before the access, with a branch; or, in loops where
 `llvm/checks.py` allows it, it is clamped, and whether that changed it is looked at after the loop.
 """
 
@@ -41,7 +41,7 @@ def load(w: Writer, s: Load) -> None:
 
 
 def _outside(w: Writer, s: Load | Store | Accumulate | Append, index: tuple[Length, ...]) -> None:
-    """Records that an index is out of bounds; in a loop that looks for this later, only that one is."""
+    """Records that an index is out of bounds; in a loop with deferred checks, only the fact that one is."""
     if w.flag:
         w.f.do(f"store i32 1, ptr {w.flag}, align 4")
     else:
@@ -68,7 +68,7 @@ def _clamped_address(w: Writer, place: MemRef, index: tuple[Atom, ...], base: st
 
 
 def _nearest(w: Writer, a: Atom, length: int) -> tuple[Length, str]:
-    """The index in bounds with 32 bits, and bits that tell whether it was another one."""
+    """The clamped index with 32 bits, and bits that tell whether clamping changed it."""
     if isinstance(a, Const) and 0 <= int(a.value) < length:
         return int(a.value), ""
     t = i64 if a.type.bits == 64 else i32
@@ -128,7 +128,7 @@ def guarded(
 
 
 def accumulate(w: Writer, s: Accumulate) -> None:
-    """``memory[index] = op(memory[index], value)``, by the means that the place asks for."""
+    """``memory[index] = op(memory[index], value)``, plain, atomic or in a register."""
     place = w.places[s.memory.key]
     value = w.value(s.value)
     if id(s) in w.deferred:

@@ -1,7 +1,7 @@
 """Private buffers: small ones on the stack, others from the heap, freed at the end of their block.
 
 A buffer whose size is known when its function starts is made once there and zeroed each time its
-`Alloc` runs. Memory in use is counted against a limit, so that a buffer that is too large is a fault
+`Alloc` runs. Memory in use is counted against a limit, so that too large a buffer is a fault
 that names its line and not the end of the process.
 """
 

@@ -1,8 +1,8 @@
-"""Which loops may find out afterwards that an index was out of bounds.
+"""Loops whose bounds checks may be deferred to their end.
 
-A check that branches out of a loop keeps it from becoming vectors. In a loop listed here, an index is
+A check that branches out of a loop prevents vectorisation. In a loop listed here, an index is
 clamped without a branch and only whether any was clamped is kept. If so, the loop is run once more
-without effects, to find the first: that is right where nothing that the indices depend on has been
+without effects, to find the first: that is correct where nothing that the indices depend on has been
 overwritten since.
 """
 

@@ -1,4 +1,4 @@
-"""A rough count of what one run of a block costs, in simple instructions: for choosing chunks."""
+"""A cost estimate of one run of a block, in simple instructions, for choosing chunks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From a kernel to LLVM IR, whole: the emitter's front door.
+"""From a kernel to LLVM IR: the entry point of the emitter.
 
 The emitter is one for all targets; what differs goes through `Target`. Reading order: `text`,
 `arithmetic/primitives` (expressions), `writer` and `memory`, `loops`, `statements`,
@@ -41,7 +41,7 @@ class Emitted:
     parallel : bool
         Whether it may use several threads.
     asks : bool
-        Whether it may take long, and asks whether to stop.
+        Whether it may take long, and polls the stop flag.
     """
 
     text: str

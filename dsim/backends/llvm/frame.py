@@ -1,4 +1,4 @@
-"""The frame: one block of memory through which a launch talks to its machine code.
+"""The frame: one block of memory through which a launch communicates with its machine code.
 
 It holds the fault record, the addresses of fields, parameters, return values, values that pass from
 one task to the next, and partial sums. Everything lies in slots of eight bytes. A frame belongs to

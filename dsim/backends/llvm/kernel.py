@@ -31,7 +31,7 @@ Strides = Mapping[MemoryKey, tuple[int, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Wishes:
-    """What the emitter is told beside the kernel.
+    """The options of the emitter.
 
     Attributes
     ----------
@@ -42,11 +42,11 @@ class Wishes:
     strides : mapping
         Distances of elements, counted in elements, of memories that are not in C order.
     deferred : frozenset
-        The indices of the top-level loops that may look at their checks afterwards.
+        The indices of the top-level loops with deferred checks.
     threads : int
         The most threads that a loop is split among; 1: none is split.
     deterministic : bool
-        Whether sums of floats must not depend on which thread comes first, nor on how many there are.
+        Whether sums of floats must not depend on the order of threads, nor on their number.
     """
 
     unchecked: Callable[[int], bool]
@@ -184,7 +184,7 @@ class KernelWriter:
         return [m for m in (*self.kernel.memories, *self.buffers) if m.key in task.touched]
 
     def number(self, s: Statement) -> int:
-        """Where the top-level statement `s` stands."""
+        """The position of the top-level statement `s`."""
         return next(n for n, t in enumerate(self.kernel.body.statements) if t is s)
 
     def statement(self, w: Writer, s: Statement) -> None:

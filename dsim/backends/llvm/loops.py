@@ -66,9 +66,9 @@ def counted(
 ) -> tuple[str, ...]:
     """Writes the loop from `start` to `stop`, carrying `init`; what its carried values are after it.
 
-    It asks after `every` so many trips whether to stop; never if that is 0. Where the order of iterations
-    does not matter they go upwards, as vectors like it: it does matter to what is carried where floating
-    point is done as written.
+    It polls the stop flag after each `every` trips; never if that is 0. Where the order of iterations
+    does not matter they run upwards, which vectorises better: it does matter for carried values where
+    floating point is not reassociated.
     """
     free = s.parallel and not (w.f.module.exact and s.carried)
     if s.step == -1 and free and s.goes_on is None and _ends_early(s):
@@ -127,9 +127,9 @@ def _trips(
 
 
 def _hint(w: Writer, s: For | While) -> str:
-    """Metadata for a loop that LLVM may not, or need not, make vectors of.
+    """Metadata for a loop that LLVM must not, or need not, vectorise.
 
-    In a very long one the time to look for them would be out of proportion.
+    In a very long one the analysis would take too long.
     """
     if len(s.body.statements) <= _LONGEST and not wraps(s, w.near):
         return ""
@@ -192,7 +192,7 @@ def repeat(w: Writer, s: While) -> None:
 
 
 def _repeated(w: Writer, s: While, copies: int = 0) -> tuple[str, ...]:
-    """Writes a `While`, with one question for so many `copies` of its body, none for 0; its results."""
+    """Writes a `While`, with one poll per `copies` copies of its body, none for 0; returns its results."""
     f = w.f
     test, end = f.label("while"), f.label("done")
     before = f.block

@@ -1,4 +1,4 @@
-"""Where elements lie: index arithmetic, bounds, loads, stores and accumulations.
+"""Addresses of elements: index arithmetic, bounds, loads, stores and accumulations.
 
 Index arithmetic is done in 64 bits without wrapping. For an index that is known to be in bounds this
 gives the same element as arithmetic that wraps at 32 bits, and vectors need it; an index that is

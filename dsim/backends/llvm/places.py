@@ -1,4 +1,4 @@
-"""How a memory is reached inside one LLVM function, and what stands for its elements meanwhile."""
+"""How one LLVM function accesses a memory: addresses, and registers that replace elements."""
 
 from __future__ import annotations
 

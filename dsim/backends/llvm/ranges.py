@@ -24,7 +24,7 @@ def before(t: ScalarType, step: int) -> str:
 
 
 def leaps(s: For) -> bool:
-    """Whether an index of `s` may wrap where one step more than the last is taken."""
+    """Whether an index of `s` may wrap one step after the last trip."""
     t, sign = s.index.type, 1 if s.step > 0 else -1
     if t.bits < 64 or abs(s.step) == 1:
         return False
@@ -34,7 +34,7 @@ def leaps(s: For) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Counter:
-    """What a loop counts: from `first` by `step` while it compares with `end`; `flags` are those of its sums.
+    """A loop counter: from `first` by `step` while it compares with `end`; `flags` are those of its sums.
 
     It is the index itself, or where that `leaps` the number of the trip.
     """
@@ -64,7 +64,7 @@ def counter(f: Function, s: For, start: Length, stop: Length) -> Counter:
 
 
 def trips(f: Function, s: For, start: Length, stop: Length) -> str:
-    """How many numbers a range of 64 bits has, modulo 2^64."""
+    """The length of a range of 64-bit numbers, modulo 2^64."""
     low, high = (start, stop) if s.step > 0 else (stop, start)
     some = f.let(f"icmp {before(s.index.type, 1)} i64 {low}, {high}")
     count = f.let(f"sub i64 {high}, {low}")
@@ -89,7 +89,7 @@ def span(w: Writer, s: For, lo: str, hi: str) -> tuple[Length, Length]:
 
 
 def following(f: Function, s: For, at: str, distance: int) -> str:
-    """`at` and so much more, or less; the end of the type where that would be beyond it."""
+    """`at` plus a distance, saturated at the limit of the type."""
     if s.index.type == u64:
         name, distance = "llvm.uadd.sat.i64" if distance > 0 else "llvm.usub.sat.i64", abs(distance)
     else:

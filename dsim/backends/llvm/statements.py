@@ -1,4 +1,4 @@
-"""What each kind of statement becomes: the table of handlers, and the small ones themselves."""
+"""The table of handlers for each kind of statement, and the small handlers."""
 
 from __future__ import annotations
 

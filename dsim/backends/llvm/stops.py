@@ -1,13 +1,13 @@
-"""Where machine code asks whether its launch is to stop, and how it leaves then.
+"""Polls of the stop flag in machine code, and the exit when it is set.
 
-The flag is a slot of the launch's frame. A question is a load, a comparison and a branch that is never
-taken; in a loop that becomes vectors it would cost the vectors, and in a short one it shows. So loops that
-are short for certain do not ask; innermost ones ask between blocks of trips, and small ones inside others
-have code without blocks for short runs; those around others ask where their index is a multiple of a power
-of two; those that repeat while a condition holds ask once in a few trips, which are written out. How many
-instructions may run between two questions is the sum over what is nested (`_quiet`). Who asked and is to
-stop leaves its function at once, as one that lacks memory does: what it holds is freed, and fields that an
-adjoint has written again are put back.
+The flag is a slot of the launch's frame. A poll is a load, a comparison and a branch that is rarely
+taken; it would prevent vectorisation of a loop, and slow a short one down. So loops that
+are known to be short do not poll; innermost ones poll between blocks of trips, and small ones inside others
+have code without blocks for short runs; those around others poll where their index is a multiple of a power
+of two; `while` loops poll once in a few trips, which are unrolled. The number of
+instructions between two polls is the sum over the loop nest (`_quiet`). When the flag is set, the code
+leaves its function at once, as after a lack of memory: its buffers are freed, and fields that an
+adjoint has written again are rolled back.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ from dsim.backends.llvm.writer import Writer
 from dsim.ir.nodes import Accumulate, Block, Const, For, If, Let, Load, Store, Var, While
 from dsim.ir.walk import binds, statements
 
-_SHORT = 1 << 20  # simple instructions of a loop that does not ask: a few milliseconds, with waits for memory
+_SHORT = 1 << 20  # simple instructions of a loop that does not poll: a few milliseconds
 _BLOCK = 1 << 18  # of a block of trips of an innermost loop
-_QUIET = 1 << 22  # between two questions of a loop around others
-_UNROLLED = 1 << 11  # of an inner loop from which LLVM does not write it out
-_PIECE = 1 << 10  # trips for which a call is nothing
-_TINY = 64  # of a loop's body for which a question, or blocks, would cost more than is lost in the noise
-_COPIES = 8  # trips of a `While`, at most, that are written out
+_QUIET = 1 << 22  # between two polls of a loop around others
+_UNROLLED = 1 << 11  # of an inner loop from which LLVM does not unroll it
+_PIECE = 1 << 10  # trips for which the cost of a call is negligible
+_TINY = 64  # of a loop's body for which a poll, or blocks, would cost measurably
+_COPIES = 8  # trips of a `While`, at most, that are unrolled
 
 Values = tuple[str, ...]
 
 
 def every(s: For) -> int:
-    """After how many trips `s` asks: a power of two; 0 when it never does, being short."""
+    """After how many trips `s` polls: a power of two; 0 for never, in a short loop."""
     each, trips = _quiet(s.body) + 1, known_trips(s)
     if trips is not None and trips * each <= _SHORT and not _asks(s.body):
         return 0
@@ -52,7 +52,7 @@ def every_inside(s: For) -> int:
 
 
 def innermost(s: For) -> bool:
-    """Whether `s` may become vectors: what is in it does not ask, and LLVM writes it out."""
+    """Whether `s` may be vectorised: nothing inside it polls, and LLVM unrolls inner loops."""
     return not _asks(s.body) and not any(
         isinstance(i, For) and _whole(i) > _UNROLLED for i in s.body.statements
     )
@@ -68,7 +68,7 @@ def _asks(block: Block) -> bool:
 
 
 def _quiet(block: Block) -> int:
-    """How many simple instructions of a run of `block` follow on one another, at most, without a question."""
+    """The most simple instructions that a run of `block` executes without a poll."""
     total = 0
     for s in block.statements:
         if isinstance(s, If):
@@ -96,7 +96,7 @@ def _quiet_while(s: While) -> int:
 
 
 def block_of(s: While) -> int:
-    """How many trips of a loop that counts need no question."""
+    """How many trips of a counted loop need no poll."""
     return _BLOCK // _each(s)
 
 
@@ -105,7 +105,7 @@ def _each(s: While) -> int:
 
 
 def copies(s: While) -> int:
-    """How many trips of a loop that asks are written out, one question for all of them."""
+    """How many trips of a loop that polls are unrolled, with one poll for all of them."""
     return min(_COPIES, max(1, _TINY // (cost(s.condition) + cost(s.body) + 1))) if repeatable(s) else 1
 
 
@@ -172,11 +172,11 @@ def _whole(s: For) -> int:
     return (known_trips(s) or 0) * (1 + cost(s.body))
 
 
-# questions ----------------------------------------------------------------------------------------
+# polls ----------------------------------------------------------------------------------------
 
 
 def ask(w: Writer) -> None:
-    """Leaves the function if the launch is to stop."""
+    """Leaves the function if the stop flag is set."""
     f = w.f
     go, stop = f.label("go"), f.label("stop") if w.held else w.leave
     f.fork(_unstopped(f), go, stop, w.likely)
@@ -194,12 +194,12 @@ def _unstopped(f: Function) -> str:
 
 
 def start(f: Function) -> None:
-    """At the entry: nobody has asked this launch to stop."""
+    """At the entry: clears the stop flag."""
     f.do("call void @dsim_begin(ptr %frame)")
 
 
 def finish(module: Module) -> None:
-    """Writes what a launch that asks does when it begins; one that does not has no need of it."""
+    """Writes the start of a launch that polls; one that does not needs none."""
     f = module.function("define internal void @dsim_begin(ptr %frame) alwaysinline")
     if module.asks:
         for slot in (frame.STOP, frame.INTERRUPTS):
@@ -210,7 +210,7 @@ def finish(module: Module) -> None:
 
 
 def end_if_stopped(entry: Writer) -> None:
-    """Behind a task, at the entry: what comes next may need what the task has not done."""
+    """After a task, in the entry: later tasks may need what a stopped one has not computed."""
     f = entry.f
     if not f.module.asks:
         return
@@ -224,7 +224,7 @@ def end_if_stopped(entry: Writer) -> None:
 
 
 def ask_at(w: Writer, index: str, every: int) -> None:
-    """Asks if `index` is a multiple of `every`, a power of two."""
+    """Polls if `index` is a multiple of `every`, a power of two."""
     f = w.f
     if every == 1:
         ask(w)
@@ -269,7 +269,7 @@ def in_blocks(
     init: tuple[str, ...],
     inner: Callable[[Length, Length, tuple[str, ...]], tuple[str, ...]],
 ) -> tuple[str, ...]:
-    """Writes `s` as a loop over blocks of so many `trips`, between which it asks.
+    """Writes `s` as a loop over blocks of `trips` trips, between which it polls.
 
     ``inner(start, stop, init)`` writes the loop over one block. `edges` are those of all trips.
     """

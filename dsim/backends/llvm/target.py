@@ -1,4 +1,4 @@
-"""What differs between the machines that the LLVM emitter writes for.
+"""The differences between the machines that the LLVM emitter supports.
 
 The emitter keeps to the part of LLVM that NVVM takes as well; everything beyond it goes through
 these methods.

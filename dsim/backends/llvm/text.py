@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dsim.ir.nodes import Const
 from dsim.ir.types import ALL, ScalarType
 
-PLAIN = "nounwind noinline optnone"  # of functions that are not worth the time to optimise them
+PLAIN = "nounwind noinline optnone"  # of functions that are not optimised, to save compile time
 FLAGS = "reassoc nsz arcp contract"  # never nnan or ninf: NaN and infinity keep their meaning
 
 _FLOATS = {16: "half", 32: "float", 64: "double"}
@@ -63,7 +63,7 @@ class Module:
         self.functions: list[Function] = []
         self.metadata: list[str] = []
         self.vectors: list[str] = []  # declared functions that only the vectoriser will call
-        self.asks = False  # whether anything so far asks whether the launch is to stop
+        self.asks = False  # whether anything so far polls the stop flag
 
     def declare(self, name: str, text: str) -> str:
         """Declares the function or global `name` by `text`, once; gives back `name`."""

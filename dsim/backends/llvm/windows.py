@@ -1,7 +1,7 @@
 """Neighbouring elements accumulated by one loop: ``g[j-1] += a; g[j] += b; g[j+1] += c``.
 
 Written one by one these go three times over the same elements, each time needing what the trip before
-has just stored, which no vector can do. Iterations of a parallel loop may add in any order; so what
+has just stored, which prevents vectorisation. Iterations of a parallel loop may add in any order; so what
 is meant for an element is kept in values that the loop carries, and added once, when the last trip
 that adds to it is there. What is left after the loop is added behind it.
 """
@@ -90,7 +90,7 @@ class Windows:
 
 
 def _taker(w: Writer, window: Window, offset: int, s: Accumulate) -> Deferred:
-    """What happens at one of the accumulations instead of adding."""
+    """The replacement of one of the accumulations."""
 
     def take(value: str) -> None:
         old = window.pending[offset]

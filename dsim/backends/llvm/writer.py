@@ -1,6 +1,6 @@
 """The state while one LLVM function is written: values, places of memories, 64-bit indices, faults.
 
-What is written for each kind of statement stands in `llvm/statements.py` and the files it names; the
+The code for each kind of statement is in `llvm/statements.py` and the files it names; the
 table of those comes in from outside.
 """
 
@@ -25,7 +25,7 @@ Deferred = Callable[[str], None]
 
 @dataclass(slots=True)
 class Messages:
-    """What a kernel's machine code may report, by the number that it reports it under."""
+    """The faults that a kernel's machine code may report, by their numbers."""
 
     faults: list[tuple[FaultKind, ir.Statement]] = field(default_factory=list)
     prints: list[ir.Print] = field(default_factory=list)
@@ -206,9 +206,9 @@ class Writer:
         del self.held[down_to:]
 
     def free_all(self) -> None:
-        """Frees all private buffers on an early way out of the function; the other ways still hold them.
+        """Frees all private buffers on an early exit of the function; other paths still hold them.
 
-        What it has written again to fields, it takes back.
+        Repeated writes to fields are rolled back.
         """
         for h in reversed(self.held):
             if h.undo:
@@ -242,7 +242,7 @@ class Writer:
     ) -> None:
         """Records a fault with up to 16 numbers, unless one is recorded already.
 
-        What comes after one that lacks memory would need what it has not done: all of the launch stops.
+        After a lack of memory later statements would read missing values: the whole launch stops.
         """
         self.messages.faults.append((kind, s))
         values = values[: frame.MAX_VALUES]

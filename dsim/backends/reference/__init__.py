@@ -1,4 +1,4 @@
-"""Kernels as readable Python, which also runs: what machine code is compared with.
+"""Kernels as readable Python, which also runs: the reference for machine code.
 
-It knows no LLVM. Begin with `source.py`.
+It does not import LLVM. Begin with `source.py`.
 """

@@ -1,4 +1,4 @@
-"""Python names for what a kernel names, and its constants and expressions as Python text."""
+"""Python names for a kernel's variables and memories, and its constants and expressions as Python text."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _BETWEEN_COMMAS = re.compile(r"(?:\(|, )\{(\d)\}(?=[,)])")
 class PythonNames:
     """Gives every variable and memory one Python name, its own where that can be.
 
-    A memory's name tells what it is of it: ``x``, ``x_bar``, ``x_bar_dot``.
+    A memory's name includes its derivative: ``x``, ``x_bar``, ``x_bar_dot``.
     """
 
     def __init__(self) -> None:
@@ -35,7 +35,7 @@ class PythonNames:
         self._memories: dict[MemoryKey, str] = {}
 
     def fresh(self, hint: str) -> str:
-        """A name that nothing else has."""
+        """A unique name."""
         name = re.sub(r"\W", "_", hint)
         return self._names.fresh(name if not name[:1].isdigit() else f"_{name}")
 
@@ -57,7 +57,7 @@ class PythonNames:
 
 
 def literal(c: Const) -> str:
-    """A constant as a plain Python number, which takes the type of what it meets."""
+    """A constant as a plain Python number, which takes the type of the other operand."""
     if isinstance(c.value, bool):
         return str(c.value)
     text = digits(c)

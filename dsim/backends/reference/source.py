@@ -1,7 +1,7 @@
 """Kernels as plain Python over NumPy scalars: what a user reads, and what the machine code must match.
 
 `source` gives the text; `run` executes exactly that text with every access checked: integers wrap, floats
-keep their type, an index is never taken from the end. Not its job: speed.
+keep their type, negative indices are errors. Speed does not matter here.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def run(
     Raises
     ------
     Fault
-        At once, at the first statement that goes wrong.
+        At the first statement that fails.
     ValueError
         When a buffer does not fit its memory.
     """
@@ -82,7 +82,7 @@ def run(
 def runner(
     kernel: Kernel, trips: int | None = None
 ) -> Callable[[Mapping[MemoryKey, np.ndarray], Sequence[object]], tuple[Any, ...]]:
-    """What `run` does with `kernel`, to be done more than once.
+    """A function that runs `kernel`, for repeated use.
 
     With `trips`, it raises `TooLongError` when all loops together make more trips than that.
     """

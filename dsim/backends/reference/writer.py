@@ -1,6 +1,6 @@
 """Writes a kernel as a Python function, with comments that quote the user's lines.
 
-A value that is used once, in the block that makes it, stands inside the expression that uses it.
+A value that is used once, in the block that makes it, is inlined into the expression that uses it.
 """
 
 from __future__ import annotations
@@ -63,9 +63,9 @@ class _Writer:
         self.lines: list[str] = []
         self.origins: dict[int, ir.Statement] = {}
         self.depth = 1
-        self.said: tuple[object, ...] = ()  # what the last comment was about
+        self.said: tuple[object, ...] = ()  # the source line of the last comment
         self.movable = _used_once_in_their_block(kernel.body)
-        self.inline: dict[str, str] = {}  # values that stand where they are used
+        self.inline: dict[str, str] = {}  # values that are inlined into their use
 
     def written(self) -> PythonText:
         memories = [self.names.memory(m) for m in self.kernel.memories]

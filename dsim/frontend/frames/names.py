@@ -165,7 +165,7 @@ def _refuse_unplaced(f: Frame, value: Any, text: str, node: ast.AST) -> None:
             "unplaced",
             f"the field `{text}` was dropped by `reset()`",
             node,
-            help="make it anew after a `reset()`",
+            help="create it again after a `reset()`",
         )
     if not value.placed:
         f.refuse(

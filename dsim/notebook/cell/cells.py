@@ -25,7 +25,7 @@ from dsim.notebook.cell.options import Header, header
 
 _MAGIC = "%%kernel"
 _NEWLINE = re.compile(r"\r\n?")
-_NO_PYTHON = "Python cannot read this: look here, and at what stands right before it"
+_NO_PYTHON = "Python cannot parse this: check here, and directly before it"
 _DEFINITIONS = (ast.FunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom, ast.Assign, ast.AnnAssign)
 
 
@@ -195,8 +195,15 @@ def definitions(cell: Cell, shell: Any) -> tuple[ast.Module, list[str], list[str
 
 
 def _outside(cell: Cell, node: ast.stmt) -> tuple[Any, ...]:
-    advice = "name the kernel whose body this is, as in `%%kernel step`, or move this to a cell of its own"
-    return "syntax", "a cell without a name holds functions", place(cell, node), "no function", (), advice
+    advice = "name the kernel whose body this is, as in `%%kernel step`, or move this to a separate cell"
+    return (
+        "syntax",
+        "a `%%kernel` cell without a name contains functions",
+        place(cell, node),
+        "no function",
+        (),
+        advice,
+    )
 
 
 def _defines(node: ast.stmt) -> bool:

@@ -44,7 +44,7 @@ TABLE = (
     Option(
         "--probe",
         "I,J",
-        "run it, and look into this iteration of the outermost loop; else one that reaches many lines",
+        "run it, and inspect this iteration of the outermost loop; by default one that reaches many lines",
     ),
     Option("--check", "", "compare the gradient with differences of the loss"),
     Option("--show", "WHICH", "open with a listing: adjoint, ir, python or llvm", SHOWN),
@@ -104,7 +104,7 @@ def header(line: str, start: int) -> Header:
         return Header(None, "", start, options(line[start:], named=False))
     name, end = found.group(1), found.end()
     if keyword.iskeyword(name):
-        raise UsageError(f"`{name}` is a keyword of Python, and no name for a kernel")
+        raise UsageError(f"`{name}` is a Python keyword, and cannot be the name of a kernel")
     if line[end:].lstrip()[:1] == "(":
         end = _closing(line, line.index("(", end), name)
     parameters = line[found.end() : end] or "()"
@@ -176,9 +176,9 @@ def _unknown(word: str, named: bool) -> str:
     """What to say of a word that belongs to no option."""
     if not word.startswith("-"):
         if named:
-            return f"`{word}` belongs to no option: lists are written with commas, as in --wrt x,v"
+            return f"`{word}` belongs to no option: separate lists by commas, as in --wrt x,v"
         if not word.partition("(")[0].isidentifier():
-            return f"`{word}` is no name for a kernel"
+            return f"`{word}` cannot be the name of a kernel"
         return f"the name of the kernel comes first: %%kernel {word} --loss …"
     names = [o.name for o in TABLE]
     near = difflib.get_close_matches(word.partition("=")[0], names, 1)
@@ -202,7 +202,7 @@ def _names(text: str | None, option: str) -> tuple[str, ...]:
         return ()
     names = tuple(n.strip() for n in text.split(","))
     if not all(names):
-        raise UsageError(f"{option} takes fields with commas between them: {option} x,v")
+        raise UsageError(f"{option} takes fields separated by commas: {option} x,v")
     return names
 
 
@@ -212,7 +212,7 @@ def _numbers(text: str | None) -> tuple[int, ...] | None:
     try:
         numbers = tuple(int(n) for n in text.strip("()").split(","))
     except ValueError:
-        message = f"--probe takes numbers with commas between them, not {text!r}: --probe 3,5"
+        message = f"--probe takes numbers separated by commas, not {text!r}: --probe 3,5"
         raise UsageError(message) from None
     if len(numbers) > AXES:
         raise UsageError(f"--probe takes at most {AXES} numbers, one for each index of the outermost loop")

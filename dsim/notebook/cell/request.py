@@ -88,8 +88,8 @@ def _refuse_without(cell: Cell, head: Header, funcs: tuple[str, ...]) -> None:
     message = "the cell defines no kernel"
     help = "write `def step(): …`, or name the kernel whose body this is: `%%kernel step`"
     if funcs:
-        message += ", only funcs, and the options are about a kernel"
-        help = "leave the options out, or write the kernel: `def step(): …`"
+        message += ", only funcs, and the options apply to a kernel"
+        help = "remove the options, or write the kernel: `def step(): …`"
     if not funcs or head.options != Options():
         raise KernelSyntaxError(Diagnostic("syntax", message, cell.whole_line(cell.first), help=help))
 
@@ -159,7 +159,7 @@ def field(text: str, option: str, namespace: Mapping[str, Any]) -> Field:
 
 def _placed(found: Field, text: str, option: str) -> Field:
     if found.root.dropped:
-        raise UsageError(f"{option} {text}: this field was dropped by `reset()`, make it anew")
+        raise UsageError(f"{option} {text}: this field was dropped by `reset()`, create it again")
     if not found.placed:
         raise UsageError(f"{option} {text}: this field has not been placed yet")
     return found

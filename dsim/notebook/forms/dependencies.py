@@ -65,7 +65,7 @@ class Dependency:
         try:
             return self._compared()
         except Exception as error:  # noqa: BLE001  # of a property, a `__getattr__`: the user's own code
-            return f"`{self.name}` cannot be read any more: {type(error).__name__}"
+            return f"`{self.name}` can no longer be read: {type(error).__name__}"
 
     def _compared(self) -> str:
         now = _safely(self.read)
@@ -74,7 +74,7 @@ class Dependency:
         if self.found is not None:
             now = _safely(self.found)
         if now is MISSING:
-            return f"`{self.name}` is not defined any more"
+            return f"`{self.name}` is no longer defined"
         if now is self.then and _dropped(now):
             return f"`{self.name}` was dropped by `reset()`"
         if self.by_value:
@@ -86,7 +86,7 @@ class Dependency:
         both = [repr(v) for v in (now, self.then) if isinstance(v, int | float | str)]
         if len(both) == 2 and max(map(len, both)) <= _LONGEST:
             return f"`{self.name}` is {both[0]}, and was {both[1]}"
-        return f"`{self.name}` has another value"
+        return f"`{self.name}` has a different value"
 
     def _repeated(self, now: Any) -> bool:
         """Whether `now` is a function that the same text made, because its cell ran again."""
@@ -190,7 +190,7 @@ class Dependencies:
         """What has changed, in words; empty when nothing has."""
         found = [t for t in (d.told() for d in (*self._kernels, *self._others.values())) if t]
         if settings.current() != self._settings:
-            found.insert(0, "`init()` has chosen other settings")
+            found.insert(0, "`init()` has changed the settings")
         more = [f"and {len(found) - _MOST} more"] if len(found) > _MOST else []
         return harmless(", ".join([*found[:_MOST], *more]))
 

@@ -188,7 +188,7 @@ def _legend(report: Report) -> str:
     told = ""
     if heat is not None and heat["lines"]:
         low, high = scale(heat)
-        what = f"how strongly {_text(heat['loss'])} reacts to what a line computes (root mean square)"
+        what = f"how strongly {_text(heat['loss'])} depends on what a line computes (root mean square)"
         told += f'<span>{low}<span class="dsim-scale"></span>{high} {what}</span>'
     if at:
         told += f"<span>{_text(at)}</span>"

@@ -1,4 +1,4 @@
-"""Sliders below a report, that look into another iteration while they move.
+"""Sliders below a report, that inspect another iteration while they move.
 
 The report's output is replaced in place, in all of its forms, so that the marks in the editor follow. Not its
 job: looking (`watched.Inspector`), and what a report says.
@@ -26,7 +26,7 @@ class _Row(widgets.HBox):
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
         data = super()._repr_mimebundle_(**kwargs)
         if isinstance(data, dict):
-            data["text/plain"] = "Run this cell to look into other iterations with sliders."
+            data["text/plain"] = "Run this cell to inspect other iterations with sliders."
         return data
 
 
@@ -67,10 +67,10 @@ class Scrubber:
         self._following = False  # the trip's slider moves, but nobody moves it
         probe = report["probe"]
         self.indices = [
-            _slider(i["name"], i["value"], i["low"], i["high"] - 1, "look into another iteration")
+            _slider(i["name"], i["value"], i["low"], i["high"] - 1, "inspect another iteration")
             for i in probe["indices"]
         ]
-        self.trip = _slider("trip", 1, 1, 1, "look at another trip of the loops inside")
+        self.trip = _slider("trip", 1, 1, 1, "inspect another trip of the inner loops")
         self.said = widgets.Label()
         self.widget = _Row([*self.indices, self.trip, self.said], layout=widgets.Layout(flex_flow="row wrap"))
         self.widget.add_class("dsim-scrubber")  # the extension lets its sliders have the arrow keys
@@ -122,7 +122,7 @@ class Scrubber:
         try:
             self._update()
         except (KeyboardInterrupt, asyncio.CancelledError):
-            self.said.value = "stopped: move a slider to look again"
+            self.said.value = "stopped: move a slider to continue"
 
     def _update(self) -> None:
         self._timer = None

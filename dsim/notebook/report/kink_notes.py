@@ -34,11 +34,11 @@ def _told(found: Sequence[Kinked], loss: str | None) -> Diagnostic:
     kink, met = found[0].slot.kink, sum(k.met for k in found)
     span = found[0].slot.span
     often = _often(met, _times(found)) + _first(found)
-    message = f"`{short(span)}` has no derivative {kink.where}, and is there {often}"
+    message = f"`{short(span)}` has no derivative {kink.where}, and is evaluated there {often}"
     here = f"{kink.why}; {_taken(found[0])}"
     if loss is not None:
         rms = math.sqrt(sum(k.met * k.rms**2 for k in found) / met)
-        here += f"; ∂{loss}/∂ of it is {figures.short(rms)} there"
+        here += f"; its gradient ∂{loss}/∂ is {figures.short(rms)} there"
     return Diagnostic("kink", message, span, here, labels=tuple(_calls(found)), help=kink.remedy)
 
 
@@ -56,8 +56,8 @@ def _infinite(found: Sequence[Kinked], steep: Sequence[Born]) -> Diagnostic:
     often = _often(sum(k.infinite for k in found), _times(found)) + _first(found)
     what = f"`{short(span)}`, which has no derivative"
     if kink is BORDER:
-        what = f"what `{short(span)}` decides,"
-    message = f"an infinite gradient comes to {what} {kink.where}: {often}"
+        what = f"the result of `{short(span)}`"
+    message = f"an infinite gradient reaches {what} {kink.where}: {often}"
     slopes = (Label(b.slot.span, "from a slope that is not finite here") for b in steep)
     labels = (*_calls(found), *dict.fromkeys(slopes))
     return Diagnostic("infinite-slope", message, span, f"{kink.why}; {_taken(found[0])}", labels, kink.remedy)
@@ -117,4 +117,4 @@ def _right(span: Span) -> str:
         return f"dsim takes that of `{ast.unparse(call.args[0])}`, as between the bounds"
     if name in _OF_TWO and len(call.args) == 2:
         return f"dsim takes that of the right operand, `{ast.unparse(call.args[1])}`"
-    return "dsim takes that of the later one" if name in _OF_TWO else "dsim takes that of one of them"
+    return "dsim takes that of the later one" if name in _OF_TWO else "dsim uses that of one of them"

@@ -15,8 +15,10 @@ from dsim.runtime.launching.probe_buffers import Born, WatchedLine
 
 _LINES = 20  # of a statement that is looked at
 _OTHERS = 3  # places that are told beside the first one
-_STEEP = "a slope is infinite where it is used, as of a root or a norm at 0: add a small number inside"
-_VALUE = "look for a division by 0, a root or logarithm of what is not positive, or an overflow"
+_STEEP = (
+    "a slope is infinite where it is used, such as that of a root or a norm at 0: add a small number inside"
+)
+_VALUE = "look for a division by 0, a root or logarithm of a number that is not positive, or an overflow"
 
 
 class NonfiniteOrigins:
@@ -86,7 +88,7 @@ class NonfiniteOrigins:
             )
             return _diagnostic(b, message, b.values, _VALUE, made)
         assert w is not None
-        message = f"`{w.slot.name}` is not finite here, although what it is computed from is"
+        message = f"`{w.slot.name}` is not finite here, although its operands are"
         here = f"{figures.count(w.nonfinite[0], 'value')} of {w.times * max(1, w.slot.size)}"
         return Diagnostic("nan", message, w.slot.span, here, help=_VALUE)
 

@@ -50,9 +50,9 @@ def failed(cell: Cell, kernel: str | None, errors: Iterable[Diagnostic]) -> Json
     report["diagnostics"] = found
     report["origins"] = places.origins()
     if kernel is None:
-        what = "not compiled: the names that this cell gives stay what they were"
+        what = "not compiled: the names that this cell defines are unchanged"
     else:
-        what = f"{kernel}: compiled, but it failed when it ran; every field is as it was"
+        what = f"{kernel}: compiled, but it failed when it ran; every field is restored"
     report["summary"] = {"text": what, "rows": []}
     return report
 

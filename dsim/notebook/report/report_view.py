@@ -40,7 +40,7 @@ def looked_at(probe: Mapping[str, Any] | None) -> str:
     at = where(probe)
     if probe is None or not at:
         return ""
-    return f"values at {at}" if probe["values"] else f"no line computes anything at {at}"
+    return f"values at {at}" if probe["values"] else f"no line runs at {at}"
 
 
 def ends(report: Report, key: str) -> dict[int, str]:

@@ -236,4 +236,4 @@ def _refuse_outside(at: tuple[int, ...] | None, seen: watched.Observation) -> No
     if len(at) != len(seen.loops):
         raise UsageError(f"--probe {asked}: the outermost loop has the indices {ranges}")
     if any(not low <= n < high for n, (_, low, high) in zip(at, seen.loops, strict=True)):
-        raise UsageError(f"--probe {asked} is outside of the loop: it runs over {ranges}")
+        raise UsageError(f"--probe {asked} is outside the loop, which runs over {ranges}")

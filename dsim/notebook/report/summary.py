@@ -90,7 +90,7 @@ class Summary:
         """The loss, and the length of its gradient in each field."""
         self.row("loss", f"{name} = {figures.precise(value)}")
         lengths = [f"‖∂{name}/∂{of}‖ = {figures.short(figures.norm(g))}" for of, g in gradients.items()]
-        self.row("gradient", ", ".join(lengths) or "no other field with a gradient takes part")
+        self.row("gradient", ", ".join(lengths) or "no other field with a gradient is used")
         self.parts.append(", ".join([f"{name} = {figures.precise(value)}", *lengths]))
 
     def saved(self, saved: Saved) -> None:

@@ -32,7 +32,7 @@ def told(
         if f is not field and not reads(form, f):
             does = "writes `{}` and never reads it" if f in form.touching else "does not read `{}`"
             message = f"the gradient of `{of}` is 0: `{kernel}` {does.format(of)}"
-            advice = f"read `{of}` in the cell, or leave it out of --wrt"
+            advice = f"read `{of}` in the cell, or remove it from --wrt"
             yield Diagnostic("unreached", message, _option(cell, "--wrt", of), help=advice)
 
 

@@ -40,7 +40,7 @@ def compared(
 ) -> Compared:
     """Compares the gradient of the loss, which is called `name`, by the fields `wrt`."""
     if not wrt:
-        return Compared(None, "compares nothing", "no other field with a gradient takes part")
+        return Compared(None, "compares nothing", "no other field with a gradient is used")
 
     def run() -> None:
         heard()
@@ -56,7 +56,7 @@ def compared(
         result = f"agrees to {max(c.error for c in check):.1g}"
         return Compared(check, result, f"along one direction, {both}")
     message = f"the gradient of `{name}` is not what differences of its values give"
-    advice = "look for a kink where it is taken, for `stop_grad`, and for values that leave the kernel; "
+    advice = "look for a kink at the present values, for `stop_grad`, and for values that leave the kernel; "
     advice += f"`%check {kernel.__name__} --plot` draws the errors"
     place = None if kernel.generic else kernel.primal.kernel.origin.span
     doubt = Diagnostic("wrong-derivative", message, place, both, help=advice)

@@ -58,7 +58,7 @@ def charts(tape: Tape, lines: Sequence[CallGroup], times: bool = False) -> Itera
         return
     if profile is not None and np.isfinite(profile.backward_seconds).any():
         norms = tuple(_by_kernel(lines, profile.gradient_norm, peaks))
-        title = "norm of the gradient by what each call wrote"
+        title = "norm of the gradient with respect to what each call wrote"
         yield Chart("gradient", title, norms, end, True, "", marks)
         for way, seconds in (("forward", profile.seconds), ("backward", profile.backward_seconds)):
             if (times or profile.timed) and np.isfinite(seconds).any():

@@ -54,7 +54,7 @@ class TapeView:
         wide = widgets.Layout(width="640px")
         self.call = widgets.IntSlider(0, 0, last, description="call", continuous_update=True, layout=wide)
         self.chart = widgets.ToggleButtons(options=[], style={"button_width": "auto"})
-        self.measure = widgets.Button(description="Measure again", tooltip="go backwards once more")
+        self.measure = widgets.Button(description="Measure again", tooltip="run backwards once more")
         self._said = widgets.Label()
         self._drawing, self._picture, self._details = (widgets.HTML() for _ in range(3))
         fields = list(fields_of(tape, self._lines))

@@ -1,6 +1,6 @@
 """Gradients compared with differences of values: central ones, with steps from large to small.
 
-A step that is too large sees the curve, one that is too small the rounding; a right gradient is met in
+Too large a step has a truncation error, too small a one a rounding error; a right gradient is reached in
 between. What is compared is the derivative along a random direction.
 """
 
@@ -28,13 +28,13 @@ class Comparison:
     Attributes
     ----------
     field : str
-        The field by which was differentiated.
+        The field with respect to which the program was differentiated.
     mode : str
         ``reverse``, ``forward``, or ``forward over reverse`` for the second derivative.
     derivative, difference : float
         Along the direction, and of the best step; of a second derivative the norms.
     error : float
-        How far they are apart, relative to their size, at the best step.
+        Their relative difference, at the best step.
     steps, errors : ndarray
         The steps, and the relative error at each; infinite where the program could not be run.
     tolerance : float
@@ -57,7 +57,7 @@ class Comparison:
 
 
 class GradientCheck(Sequence[Comparison]):
-    """What a check has found; true if all derivatives agree with differences. ``print`` shows a table."""
+    """The result of a check; true if all derivatives agree with differences. ``print`` shows a table."""
 
     def __init__(self, comparisons: Iterable[Comparison]) -> None:
         self._all = tuple(comparisons)
@@ -123,7 +123,7 @@ _LIGHT, _DARK = "#808080", "#7f7f7f"
 
 
 def _on_any_page(axes: Any, legend: Any) -> None:
-    """Lets the page show through, whether it is light or dark."""
+    """Makes the background transparent, for light and dark pages."""
     axes.set_facecolor("none")
     for text in (axes.title, axes.xaxis.label, axes.yaxis.label, *legend.get_texts()):
         text.set_color(_DARK)
@@ -133,7 +133,7 @@ def _on_any_page(axes: Any, legend: Any) -> None:
 
 
 def check_tape(record: TapeRecord, recorder: Recorder, fields: Sequence[Field]) -> GradientCheck:
-    """Compares the gradients that a tape has found with differences; what it recorded is launched revisit.
+    """Compares the gradients of a tape with differences; launches what it recorded again.
 
     Raises
     ------
@@ -149,7 +149,7 @@ def check_tape(record: TapeRecord, recorder: Recorder, fields: Sequence[Field]) 
     if not found:
         wrong = ", ".join(f"`{c.field}`" for c in found if not c.passed)
         message = f"the gradient by {wrong} does not agree with differences\n{found}"
-        advice = "look for a kink, a value that went through Python, or a derivative of one's own"
+        advice = "look for a kink, a value that passed through Python, or a wrong custom derivative"
         raise GradientError(Diagnostic("wrong-derivative", message, help=advice))
     return found
 
@@ -157,7 +157,7 @@ def check_tape(record: TapeRecord, recorder: Recorder, fields: Sequence[Field]) 
 def differentiable(field: Any) -> Field:
     """`field`, if it is one with a gradient."""
     if not isinstance(field, Field):
-        message = f"gradients are checked by fields, not by {type(field).__name__}"
+        message = f"gradients are checked with respect to fields, not to {type(field).__name__}"
         raise GradientError(Diagnostic("argument", message, help="check_grad(run, wrt=[x, y], loss=loss)"))
     field.require()
     field.grad.require()
@@ -203,7 +203,7 @@ class Differences:
     # -- comparing
 
     def direction(self, field: Field, values: np.ndarray) -> np.ndarray:
-        """Of the size of the values: a step of 1 along it changes them by about themselves."""
+        """A direction scaled by the values: a step of 1 along it changes them by about their own size."""
         plain = values.astype(np.float64)
         size = math.sqrt(float(np.mean(plain**2))) if plain.size else 0.0
         signs = self._random.choice([-1.0, 1.0], plain.shape) * self._random.uniform(0.5, 1.0, plain.shape)
@@ -265,7 +265,7 @@ class Differences:
 
 
 Evaluate = Callable[[Field, np.ndarray], np.ndarray]
-_SURE = 2  # steps that are large enough to tell a derivative of 0 from rounding
+_SURE = 2  # steps large enough to distinguish a derivative of 0 from rounding
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
-"""A program again from the same state: its launches as they were, or the function that launched them.
+"""Replays of a program from the same state: of its recorded launches, or of the function that launched them.
 
-A recorder sees what is about to be written, and keeps what was there before.
+A recorder saves the values that are about to be overwritten.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from dsim.runtime.state.stack import explain, explanation, set_aside
 
 
 class Recorder(Context):
-    """Passes launches on, and keeps them and the values of what they write first.
+    """Passes launches on, and stores them, and the values that they overwrite.
 
     Attributes
     ----------
@@ -34,7 +34,7 @@ class Recorder(Context):
     entry : dict of Field to ndarray
         What was written, with its values before.
     changed : dict of Field to int
-        When Python had written to these before, on the clock of write_history.py.
+        When Python had last written to them before, on the clock of write_history.py.
     seen : set of Field
         The roots of all that was launched on.
     """
@@ -57,20 +57,20 @@ class Recorder(Context):
         return self.pass_on(form, args)
 
     def staging(self, field: Operand) -> Field:
-        """A field for the numbers that `field` is to get, another one each time: they are needed again."""
+        """A new field for the numbers to be written to `field`: replays need them again."""
         made = Field(field.dtype, field.entry_shape, "given")
         made.allocate(field.shape)
         return made
 
     def keep(self, field: Field) -> None:
-        """Keeps the values of `field`, which is about to change, if they are not kept already."""
+        """Saves the values of `field`, which is about to change, if they are not saved already."""
         if field not in self.entry:
             self.entry[field] = field.scratch(field.derivative).require_memory().copy()
             self.changed[field] = field.changed
             self.seen.add(field.root)
 
     def restore(self) -> None:
-        """Gives everything that was written the values from before."""
+        """Restores everything that was written."""
         for field, array in self.entry.items():
             field.require_memory()[...] = array
             field.written_by_python()
@@ -95,22 +95,22 @@ class ReplayableRun(Recorder):
         Raises
         ------
         GradientError
-            When it writes to NumPy arrays, of which nobody keeps what they were.
+            When it writes to NumPy arrays, which cannot be restored.
         """
         self.launches.clear()
         randomness.return_to(self._random)
         with self:
             self._run()
         if any(isinstance(f.root, Mirror) for f in self.entry):
-            message = "the program writes to NumPy arrays, and their values cannot be put back"
+            message = "the program writes to NumPy arrays, which cannot be restored"
             raise GradientError(Diagnostic("argument", message, help="use an `ndarray` in the array's place"))
 
 
 @contextmanager
 def undone(recorder: Recorder) -> Iterator[None]:
-    """Afterwards all fields are as they are now, their gradients and tangents too, and the random numbers.
+    """On exit restores all fields, their gradients and tangents, and the random numbers.
 
-    That holds for what the recorder has seen by then. Open tapes and forward modes see nothing of it.
+    It restores what the recorder has seen by then. Open tapes and forward modes do not record the run.
     """
     final = {field: field.require_memory().copy() for field in recorder.entry}
     here = [f for f in COMPANIONS if not foreign(f)]

@@ -1,7 +1,7 @@
 """From a kernel in the intermediate representation to something that can be called.
 
 The standard passes in their order, and the choice of the backend. Everything here takes a kernel and, where
-they matter, the settings; it knows nothing of fields.
+they matter, the settings, and no fields.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ FAULTS = Fault
 def prepared(
     kernel: Kernel, loops: Mapping[Var, LoopConfig], fast_math: bool
 ) -> tuple[Kernel, tuple[Diagnostic, ...]]:
-    """A kernel from the frontend, ready to be launched and to be derived, and what there is to say of it."""
+    """A kernel from the frontend, prepared for launching and differentiation, and its diagnostics."""
     told = {index: c.parallel for index, c in loops.items() if c.parallel or c.serialize}
-    # Adjoints compare what the primal computed with minima and maxima, and count out places as it did.
+    # Adjoints compare values of the primal with minima and maxima, and repeat its index counts.
     exact = kernel.exact or not fast_math
     exact = exact or compares_final_values(kernel) or has_float_controlled_indices(kernel)
     kernel = expand(replace(kernel, exact=exact))
@@ -54,7 +54,7 @@ def prepared(
 
 
 def _serial(kernel: Kernel, told: Mapping[Var, bool]) -> Iterator[Diagnostic]:
-    """Why top-level loops are not parallel, unless a user said so."""
+    """Warnings about top-level loops that are serial, unless the user requested it."""
     loops = [
         s for s in kernel.body.statements if isinstance(s, For) and not s.parallel and s.index not in told
     ]
@@ -67,17 +67,17 @@ def _serial(kernel: Kernel, told: Mapping[Var, bool]) -> Iterator[Diagnostic]:
 
 
 def derived(kernel: Kernel) -> Kernel:
-    """A kernel that a transform made, ready to be launched and to be derived."""
+    """A kernel that a transform made, prepared for launching and differentiation."""
     return parallel(simplify(kernel))
 
 
 def stopped(kernel: Kernel) -> Kernel:
-    """`kernel` with all that it reads from memory cut off from derivatives."""
+    """`kernel` with all its reads from memory as constants."""
     return _stopped(kernel, lambda _: True, False)
 
 
 def constant(kernel: Kernel, memories: Container[str]) -> Kernel:
-    """`kernel` with all that it reads from these memories, and writes to them, cut off from derivatives."""
+    """`kernel` with all its reads from these memories, and writes to them, as constants."""
     return _stopped(kernel, lambda m: m.name in memories, True)
 
 
@@ -123,7 +123,7 @@ class Machine(Protocol):
 
 
 class _Interpreted:
-    """A kernel in its readable form."""
+    """A kernel run by the reference backend."""
 
     def __init__(self, kernel: Kernel, settings: Settings) -> None:
         self._run = runner(place_residuals(inlined(kernel), settings.loop_memory))

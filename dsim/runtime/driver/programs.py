@@ -1,7 +1,7 @@
-"""A kernel with what is known of it, the kernels derived from it, and its machine code.
+"""A kernel with its analysis results, the kernels derived from it, and its machine code.
 
 A user's kernel, its tangent, its adjoint and the tangent of that are all programs: each can be compiled
-and derived again. A program knows memories by name and no fields; `forms.py` binds it to fields. Programs
+and derived again. A program names memories and refers to no fields; `forms.py` binds it to fields. Programs
 made from one another are kept, so each is made and compiled once, on whatever fields it is launched.
 """
 

@@ -30,7 +30,7 @@ TOLERANCE = 1e-4
 _POINTS = 6
 _TRIPS = 20_000  # of all loops together, at one point
 _STEP = 1e-5
-_SOME = "; of a func that is for some x only: `check=False`, and `check_derivative` at those"
+_SOME = "; for a func defined for some x only, pass `check=False` and call `check_derivative` at those x"
 
 Buffers = Mapping[MemoryKey, np.ndarray]
 
@@ -104,7 +104,7 @@ class DerivedCall:
 
     @staticmethod
     def of(call: Call) -> DerivedCall | None:
-        """The trial of `call`; None when it looks at the bits of its numbers."""
+        """The trial of `call`; None when it uses the bits of its numbers."""
         if any(isinstance(s, Let) and s.op == "bit_cast" for s in statements(Block((call,)))):
             return None
         builder = Builder(Names(m.name for m in fields_of(Block((call,)))))
@@ -207,7 +207,11 @@ def _disagreement(call: Call, back: str) -> tuple[str, Span | None, tuple[Label,
     """What is wrong, and where each of the rules is defined; of one rule the other is its transpose."""
     if call.jvp is not None and call.vjp is not None:
         labels = () if call.vjp.where is None else (Label(call.vjp.where, f"⟨vjp(x, w), v⟩ = {back}"),)
-        return f"the jvp and the vjp of `{call.name}` do not belong together", call.jvp.where, labels
+        return (
+            f"the jvp and the vjp of `{call.name}` are not transposes of each other",
+            call.jvp.where,
+            labels,
+        )
     (rule,) = call.rules
     mode, seeds = ("jvp", "tangents") if rule is call.jvp else ("vjp", "adjoints")
     message = (
@@ -247,11 +251,11 @@ def check_at(name: str, lowered: Lowered, args: Sequence[Any], buffers: Buffers,
     )
     if not call.rules:
         raise GradientError(
-            Diagnostic("argument", f"`{name}` has nothing to differentiate here: pass floats")
+            Diagnostic("argument", f"`{name}` has no float argument or result here: pass floats")
         )
     trial = DerivedCall.of(call)
     if trial is None:
-        raise GradientError(Diagnostic("argument", f"`{name}` looks at the bits of its numbers", call.where))
+        raise GradientError(Diagnostic("argument", f"`{name}` uses the bits of its numbers", call.where))
     before = Block(kernel.body.statements[:at], (*call.args, *trial.others))
     values = run(inline(replace(kernel, body=before)), buffers, args)
     point = np.array(values[: len(call.args)], np.float64)

@@ -1,7 +1,7 @@
 """Elements of a field from Python: checking indices and values, getting, putting.
 
-Single elements are for setting up and looking at results. Everything that is wrong with an index or a
-value is said here, in the same words for every field.
+Single elements are for setting up and inspecting results. All errors about an index or a
+value are raised here, with the same text for every field.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from dsim.runtime.state.stack import opened
 
 
 class Numbers(Protocol):
-    """A field or a component of one, as what holds numbers of a type."""
+    """A field or a component of one: typed numbers."""
 
     @property
     def dtype(self) -> ScalarType:
@@ -45,7 +45,7 @@ class Numbers(Protocol):
 
 
 class FieldElement(Array):
-    """A vector or matrix got from a field: setting one of its numbers sets the field's too."""
+    """A vector or matrix read from a field: setting one of its numbers sets the field's too."""
 
     __slots__ = ("_at", "_field", "_kept")
     _at: tuple[int, ...]
@@ -54,7 +54,7 @@ class FieldElement(Array):
 
     @property
     def _a(self) -> np.ndarray:
-        """Its numbers as they were when it was got; who asks for them has read the field."""
+        """Its numbers at the time of the access; reading them counts as reading the field."""
         if opened():
             opened()[-1].element_read(self._field)
         self._field.looked_at()
@@ -62,7 +62,7 @@ class FieldElement(Array):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The lengths of the axes; who asks for them has not read the field."""
+        """The lengths of the axes; reading them does not count as reading the field."""
         return self._kept.shape
 
     @outermost
@@ -163,7 +163,7 @@ def _wrong_count(field: Storage, key: Any, at: tuple[Any, ...]) -> LaunchTypeErr
         message, advice = f"{field.quoted} of shape {field.shape} needs {count} {plural}, got {len(at)}", ""
         if len(at) > count and field.entry_shape:
             own = f"`{field.name}[{_shown(at[:count])}][{_shown(at[count:])}]`"
-            advice = f"an entry's own index comes behind: {own}"
+            advice = f"the index of an entry follows: {own}"
     return LaunchTypeError(Diagnostic("index", message, help=advice if field.root.given_name else ""))
 
 
@@ -172,7 +172,7 @@ def _shown(at: tuple[Any, ...]) -> str:
 
 
 def _checked(field: Storage, at: tuple[Any, ...]) -> tuple[int, ...]:
-    """`at` as Python integers from 0, for those that are not at first sight."""
+    """`at` as Python integers from 0: the slow path of the check."""
     whole: list[int] = []
     offset = field.offset or (0,) * len(at)
     for axis, (k, n, first) in enumerate(zip(at, field.shape, offset, strict=True)):
@@ -196,16 +196,16 @@ def indices_of(field: Storage, at: tuple[int, ...]) -> tuple[int, ...]:
 def out_of_bounds(
     quoted: str, at: tuple[Any, ...], shape: tuple[int, ...], axis: int, first: int = 0
 ) -> Diagnostic:
-    """What to say of the index `at` that lies outside `shape` along `axis`, which starts with `first`."""
+    """The error for the index `at` that lies outside `shape` along `axis`, which starts with `first`."""
     index, length = at[axis], shape[axis]
     which = f"index {_shown(at)}" if len(at) == 1 else f"index ({_shown(at)})"
-    advice = "negative indices do not count from the end" if index < 0 and not first else ""
+    advice = "negative indices are out of bounds" if index < 0 and not first else ""
     where = f"{f'axis {axis}' if len(at) > 1 else 'it'} goes from {first} to {first + length - 1}"
     return Diagnostic("out-of-bounds", f"{which} is outside {quoted} of shape {shape}: {where}", help=advice)
 
 
 def fitting_number(field: Numbers, value: Any) -> Any:
-    """`value` as a Python number that the field's type has.
+    """`value` as a Python number of the field's type.
 
     An integer beyond its range wraps around, with a warning.
     """
@@ -269,7 +269,7 @@ def integer_limits(dtype: ScalarType) -> tuple[int, int]:
 
 
 def entry_numbers(field: Storage, value: Any, spread: bool = True) -> tuple[Any, ...]:
-    """The numbers of one entry, in order; one number stands for all of them where `spread` allows."""
+    """The numbers of one entry, in order; one number fills all of them where `spread` allows."""
     shape = field.entry_shape
     if not shape:
         return (fitting_number(field, value),)
@@ -285,12 +285,12 @@ def entry_numbers(field: Storage, value: Any, spread: bool = True) -> tuple[Any,
 
 
 def _to_shape(wanted: tuple[int, ...], given: tuple[int, ...]) -> str:
-    """What to write so that an array has the shape that is wanted."""
+    """Help text: the expression that gives an array the required shape."""
     if not given:
-        return f"`np.full({wanted}, number)` has one number in all places"
+        return f"`np.full({wanted}, number)` fills an array with one number"
     if math.prod(given) == math.prod(wanted):
-        return f"write `.reshape({wanted})` behind the array"
-    return f"give it an array of that shape, as `np.zeros({wanted})` is one"
+        return f"append `.reshape({wanted})` to the array"
+    return f"assign an array of that shape, such as `np.zeros({wanted})`"
 
 
 def given_array(field: Numbers, values: Any) -> np.ndarray:
@@ -310,7 +310,7 @@ def fitting_array(field: Numbers, array: np.ndarray, given: str = "array") -> np
     fits = kind in ("fiub" if dtype.is_float else "iub") or (kind == "f" and _is_whole(array))
     if not fits:
         article = "an" if given == "array" else "a"
-        fractions = " with numbers that are no integers" if kind == "f" else ""
+        fractions = " with fractional numbers" if kind == "f" else ""
         message = f"{field.quoted} holds {dtype}, got {article} {given} of {array.dtype}{fractions}"
         convert = f".astype(np.{dtype.numpy.name})" if given == "array" else f"ds.cast(…, ds.{dtype})"
         advice = f"convert it{' in a kernel' if given != 'array' else ''}: `{convert}`" if kind == "f" else ""

@@ -1,6 +1,6 @@
 """Which arrays share memory, and which of their elements are the same numbers.
 
-What counts is addresses, whatever objects led to them: views of views, tensors and buffers are alike.
+It compares addresses, so views of views, tensors and buffers are treated alike.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 
-_SEARCH = 1_000  # steps in which overlapping arrays are told from interleaved ones
+_SEARCH = 1_000  # effort to distinguish overlapping arrays from interleaved ones
 T = TypeVar("T")
 
 
@@ -26,7 +26,7 @@ class Shared:
     to, of : ndarray
         The indices in the one and in the other. An array without axes has one column, of zeros.
     exact : bool
-        Whether the two hold nothing else in common: no number of the one lies across numbers of the other,
+        Whether the two share nothing else: no number of the one partly overlaps numbers of the other,
         and none is read as another type.
     """
 
@@ -41,7 +41,7 @@ def address(array: np.ndarray) -> int:
 
 
 def extent(array: np.ndarray) -> tuple[int, int]:
-    """The addresses of the first byte of `array` and of the one behind the last; twice the same if empty."""
+    """The address range of `array`, end exclusive; empty if the array is."""
     low = high = address(array)
     if not array.size:
         return low, low
@@ -71,7 +71,7 @@ def comb(array: np.ndarray) -> Comb:
 
 
 def interleaved(a: Comb, b: Comb) -> bool:
-    """Whether the teeth of two combs stand beside each other, as those of two columns of a table do."""
+    """Whether the teeth of two combs interleave without overlap, as those of two columns of a table."""
     step = math.gcd(a.step, b.step)
     if not step:
         return False
@@ -80,7 +80,7 @@ def interleaved(a: Comb, b: Comb) -> bool:
 
 
 def apart(a: np.ndarray, b: np.ndarray, work: int = _SEARCH) -> bool:
-    """Whether two arrays share no byte, as far as that can be told in short time."""
+    """Whether two arrays provably share no byte, within bounded effort."""
     if not np.may_share_memory(a, b):
         return True
     try:
@@ -133,14 +133,14 @@ _low = itemgetter(0)
 
 
 class Extents(Generic[T]):
-    """Things that take room in memory, to be asked which of them meet another one's extent."""
+    """An index of objects by address range, queried for overlaps."""
 
     def __init__(self) -> None:
         self._groups: list[_Group[T]] = []  # that share no byte, in order
         self._changes = 0
 
     def add(self, thing: T, low: int, high: int) -> list[T]:
-        """Adds `thing`, which lies from `low` to before `high`; gives those known that it meets."""
+        """Adds `thing`, at addresses `low` to `high` (exclusive); returns the known ones that overlap it."""
         while low < high:
             before = self._changes
             first = bisect_right(self._groups, low, key=_low)

@@ -1,4 +1,4 @@
-"""Arrays as people bring them: what they are in truth, and whether their elements lie in their memory."""
+"""Validation of arrays passed by the user: their type, and whether their elements lie in their memory."""
 
 from __future__ import annotations
 
@@ -18,36 +18,37 @@ def as_numpy(value: Any) -> np.ndarray:
     Raises
     ------
     TypeError
-        When it is none, has parts that NumPy does not see, or elements outside the memory that it is a
+        When it is not an array, has a mask, or elements outside the memory that it is a
         view of.
     """
     if isinstance(value, np.ndarray):
         if _has_mask(value):
-            raise TypeError("got an array with a mask, which kernels do not see")
-        return _inside(np.asarray(value))  # a subclass may say of its shape what it likes
+            raise TypeError("got a masked array, whose mask kernels ignore")
+        return _inside(np.asarray(value))  # a subclass may report a wrong shape
     if not hasattr(value, "__dlpack__") or not hasattr(value, "requires_grad"):
         raise TypeError(f"got an object of type `{type(value).__name__}`")
     if value.device.type != "cpu":
         raise TypeError(f"got a tensor on the device {value.device}")
     if value.requires_grad and opened():
-        raise TypeError("got a tensor that requires a gradient, which no tape gives: pass `.detach()`")
+        raise TypeError("got a tensor that requires a gradient, which a tape does not set: pass `.detach()`")
     return value.detach().numpy()
 
 
 def numbers_of(value: Any) -> np.ndarray:
-    """The numbers of anything that NumPy makes an array of.
+    """The numbers of anything that NumPy converts to an array.
 
     Raises
     ------
     TypeError
-        When it makes none, when some are masked, or lie outside the memory that `value` is a view of.
+        When NumPy cannot convert it, when some are masked, or lie outside the memory that `value` is a view
+        of.
     """
     if _has_mask(value) and np.ma.is_masked(value):
-        raise TypeError("got an array some of whose numbers are masked: fill them, as by `.filled(0)`")
+        raise TypeError("got an array with masked numbers: fill them, as with `.filled(0)`")
     try:
         array = np.asarray(value)
     except ValueError as wrong:
-        raise TypeError(f"got {type(value).__name__} that is no array: {wrong}") from None
+        raise TypeError(f"got {type(value).__name__} that is not an array: {wrong}") from None
     return _inside(array)
 
 
@@ -58,18 +59,18 @@ def _has_mask(value: Any) -> bool:
 
 def _inside(array: np.ndarray) -> np.ndarray:
     if not _is_inside(array):
-        raise TypeError("got a view that reaches beyond the memory of what it is a view of")
+        raise TypeError("got a view that extends beyond the memory of its base")
     return array
 
 
 def is_plain(array: np.ndarray) -> bool:
-    """Whether an array has memory of its own, or is NumPy's own view of one that has: most are."""
+    """Whether an array owns its memory, or is an ordinary view of one that does."""
     base = array.base
     return base is None or (type(base) is np.ndarray and base.base is None)
 
 
 def _is_inside(array: np.ndarray) -> bool:
-    """Whether all elements lie in the memory that `array` is a view of; True where that is not known."""
+    """Whether all elements lie in the memory that `array` is a view of; True where that is unknown."""
     if is_plain(array):
         return True
     base: Any = array.base
@@ -80,7 +81,7 @@ def _is_inside(array: np.ndarray) -> bool:
             base = np.ndarray.base.__get__(base)
         elif isinstance(base, memoryview):
             base = base.obj
-        elif type(base).__module__.startswith("numpy."):  # what as_strided() puts in between
+        elif type(base).__module__.startswith("numpy."):  # inserted by as_strided()
             base = getattr(base, "base", None)
         else:
             break
@@ -102,7 +103,7 @@ def _reaches(owner: Any, low: int, high: int) -> bool:
 
 
 def _length(owner: mmap.mmap) -> int:
-    """How many bytes of a mapped file there are: it may have become shorter."""
+    """The present size of a mapped file, which may have become shorter."""
     try:
         return owner.size()
     except OSError:  # no file

@@ -45,7 +45,7 @@ class Component:
     def __reduce__(self) -> tuple[Any, ...]:
         return _component, (self.whole, self.component)
 
-    # -- what it has of its field
+    # -- properties of its field
 
     @property
     def dtype(self) -> ScalarType:
@@ -79,17 +79,17 @@ class Component:
 
     @property
     def derivative(self) -> tuple[str, ...]:
-        """What its field is of the root."""
+        """The derivative of the root that its field is."""
         return self.whole.derivative
 
     @property
     def operations(self) -> dict[Any, Any]:
-        """What Python does to its field, as forms."""
+        """Python's operations on its field, as forms."""
         return self.whole.operations
 
     @property
     def quoted(self) -> str:
-        """What messages call it."""
+        """Its name in messages."""
         return f"component {', '.join(map(str, self.component))} of {self.whole.quoted}"
 
     @property
@@ -188,7 +188,7 @@ def copied(target: Any, source: Any) -> None:
     to, of = target.whole.require(), whole.require()
     if source.full_shape != target.full_shape:
         shapes = f"shape {target.full_shape} cannot take the numbers of shape {source.full_shape}"
-        advice = "both need the same shape, an entry's among it; a kernel copies parts"
+        advice = "both need the same shape, including that of an entry; copy parts in a kernel"
         raise LaunchTypeError(Diagnostic("shape", f"{target.quoted} of {shapes}", help=advice))
     if target.dtype.is_integer and source.dtype != target.dtype:
         access.fitting_array(target, of[(..., *source.component)], "field")
@@ -201,5 +201,5 @@ def copied(target: Any, source: Any) -> None:
 
 
 def kind_of(value: object) -> str:
-    """What a value is that is no field, for messages."""
+    """The kind of a value that is not a field, for messages."""
     return "a NumPy array" if isinstance(value, np.ndarray) else type(value).__name__

@@ -1,6 +1,6 @@
-"""Copies of fields, by `copy` and `pickle`: what a field is made of, and how one like it is made.
+"""Copies of fields, by `copy` and `pickle`: the state of a field, and its reconstruction.
 
-A copy has memory of its own, a place of its own in the layout, and the companions that a user asked for.
+A copy has memory of its own, a place of its own in the layout, and the companions that the user requested.
 """
 
 from __future__ import annotations

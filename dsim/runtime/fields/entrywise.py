@@ -21,7 +21,7 @@ class Entrywise:
     def _with(self, other: Any, operation: Any, swapped: bool = False) -> Any:
         b = other._a if isinstance(other, Entrywise) else np.asarray(other)
         if b.ndim and b.shape != self._a.shape:
-            raise TypeError(f"shapes {self._a.shape} and {b.shape} do not fit together")
+            raise TypeError(f"shapes {self._a.shape} and {b.shape} do not match")
         return self._of(operation(b, self._a) if swapped else operation(self._a, b))
 
     def __add__(self, o: Any) -> Any:

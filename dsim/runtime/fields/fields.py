@@ -1,7 +1,7 @@
 """Fields: typed arrays that kernels read and write, with their gradients and tangents beside them.
 
-This is what people do with them from Python. Where the numbers and the companions lie is `storage.py`'s,
-where a field gets its shape `layout.py`'s, getting at single elements `access.py`'s.
+This is their interface in Python. The memory of numbers and companions is in `storage.py`,
+shapes are in `layout.py`, single elements in `access.py`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ __all__ = [
     "BAR", "DOT", "Field", "begin_turn", "companions_with_memory", "foreign", "kind_of", "newest", "youngest",
 ]  # fmt: skip
 
-# What completion offers; the rest is for the runtime.
+# The names offered by completion; the others are internal.
 _FOR_PEOPLE = frozenset(
     [
         "array",
@@ -70,7 +70,7 @@ class Field(Storage):
     entry_shape : tuple of int
         ``()`` for numbers, ``(n,)`` for vectors, ``(n, m)`` for matrices.
     derivative : tuple of str
-        What it is of its root: ``("bar",)`` the gradient, ``("dot",)`` the tangent, and so on.
+        Which derivative of its root it is: ``("bar",)`` the gradient, ``("dot",)`` the tangent, and so on.
     number : int
         Later fields have higher ones.
     """
@@ -162,7 +162,7 @@ class Field(Storage):
         if opened():
             opened()[-1].element_read(self)
         self.looked_at()
-        return np.asarray(self.require().data.toreadonly())  # and nobody can make that writeable
+        return np.asarray(self.require().data.toreadonly())  # which cannot be made writeable
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         view = self.array
@@ -195,7 +195,7 @@ class Field(Storage):
         raise TypeError(f"{self.quoted} has no len(): its shape is {self.shape}")
 
     def __iter__(self) -> Iterator[Any]:
-        raise TypeError(f"{self.quoted} can be looped over in a kernel only: use .to_numpy() in Python")
+        raise TypeError(f"{self.quoted} can be iterated over in kernels only: use .to_numpy() in Python")
 
     @outermost
     def to_numpy(self, keep_dims: bool = False, dtype: Any = None) -> np.ndarray:
@@ -275,7 +275,7 @@ class Field(Storage):
 def youngest(fields: Iterable[Field | Component]) -> Any:
     """The field that was made last.
 
-    What concerns several fields is kept with that one: so no field keeps later ones alive.
+    Data about several fields is stored with that one: so no field keeps later ones alive.
     """
     return max((f.root for f in fields), key=lambda f: f.number)
 
@@ -286,7 +286,7 @@ def companions_with_memory(last: str) -> list[Field]:
 
 
 def begin_turn(last: str) -> list[Field]:
-    """Begins a turn (turns.py); gives those that may be other than 0 and were written in earlier ones."""
+    """Begins a turn (turns.py); returns the possibly nonzero companions written in earlier turns."""
     turns.begin(lambda: [n for f in COMPANIONS for n in (f.touched, f.cleared)])
     # Other threads may change a note: it is read once.
     noted = [(f, turn) for f in COMPANIONS if (turn := f.touched) and f.derivative[-1] == last]

@@ -1,4 +1,4 @@
-"""Which field an address belongs to, whatever object led there: a view, a buffer, a tensor."""
+"""Maps addresses to fields, whatever object has the address: a view, a buffer, a tensor."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def note(field: Any) -> None:
 
 
 def holder(array: np.ndarray) -> Any:
-    """The field in whose memory `array` lies; None if that is no field's."""
+    """The field in whose memory `array` lies; None if it is in no field."""
     low, high = extent(array)
     if low == high:
         return None
@@ -49,6 +49,6 @@ def holder(array: np.ndarray) -> Any:
 
 
 def in_use() -> int:
-    """How many bytes the memory of all fields has."""
+    """The total size of all fields, in bytes."""
     fields = [ref() for ref in _FIELDS.valuerefs()]  # the references in one step, as threads see it
     return sum(f.buffer.nbytes for f in fields if f is not None and f.buffer is not None)

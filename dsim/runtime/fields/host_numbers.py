@@ -1,4 +1,4 @@
-"""Numbers of vectors and matrices outside kernels: made, got, set; and what is said where that cannot be."""
+"""Numbers of vectors and matrices outside kernels: creation, reading, writing, and their errors."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def made(values: Any, dtype: np.dtype | None) -> np.ndarray:
 
 
 def got(array: np.ndarray, key: Any, what: str = "") -> Any:
-    """What is at `key`; `what` says in messages whose numbers they are."""
+    """The numbers at `key`; `what` names the owner in messages."""
     try:
         return array[key]
     except IndexError:
@@ -37,7 +37,7 @@ def got(array: np.ndarray, key: Any, what: str = "") -> Any:
 
 
 def put(array: np.ndarray, key: Any, value: Any) -> None:
-    """Sets what is at `key`. Integers that the array's type does not hold wrap around, with a warning."""
+    """Sets the numbers at `key`. Integers that the array's type does not hold wrap around, with a warning."""
     try:
         array[key] = value
     except IndexError:
@@ -46,23 +46,23 @@ def put(array: np.ndarray, key: Any, value: Any) -> None:
         _refuse_infinite(value, array.dtype)
         array[key] = _wrapped(value, array.dtype)
     except (TypeError, ValueError) as wrong:
-        message = f"{describe_shape(array.shape)} cannot take this: {wrong}"
-        advice = "give it numbers, as many as there are entries to be set"
+        message = f"{describe_shape(array.shape)} does not accept this: {wrong}"
+        advice = "assign as many numbers as there are entries"
         raise LaunchTypeError(Diagnostic("type", message, help=advice)) from None
 
 
 def say_wraps(given: Iterable[Any], kept: np.ndarray) -> None:
-    """Warns of the first number that became another one in `kept`; one that is given fills all."""
+    """Warns of the first number that `kept` has changed; a single number fills all."""
     for number, other in zip(given, kept.ravel().tolist(), strict=False):
         if int(number) != other:
             message = f"{number} does not fit into {kept.dtype.name}: it becomes {other}"
-            advice = "take a wider type, or reduce the number first"
+            advice = "use a wider type, or reduce the number first"
             warn([Diagnostic("type-change", message, caller(), help=advice)])
             return
 
 
 def wrapped(whole: int, dtype: np.dtype) -> int:
-    """What a machine keeps of an integer: its lowest bits."""
+    """An integer reduced to the lowest bits of its type."""
     lowest = int(np.iinfo(dtype).min)
     return (whole - lowest) % (1 << 8 * dtype.itemsize) + lowest
 
@@ -71,8 +71,8 @@ def _refuse_infinite(values: Any, dtype: np.dtype) -> None:
     """Refuses NaN and infinities where integers are wanted."""
     for number in np.array(values, dtype=object).ravel().tolist():
         if isinstance(number, float) and not math.isfinite(number):
-            message = f"{number} is no integer, and {dtype.name} holds integers"
-            raise LaunchTypeError(Diagnostic("type", message, help="take a float type, such as `ds.f64`"))
+            message = f"{number} is not an integer, and {dtype.name} holds integers"
+            raise LaunchTypeError(Diagnostic("type", message, help="use a float type, such as `ds.f64`"))
 
 
 def _wrapped(values: Any, dtype: np.dtype) -> np.ndarray:
@@ -84,7 +84,7 @@ def _wrapped(values: Any, dtype: np.dtype) -> np.ndarray:
 
 
 def _outside(array: np.ndarray, key: Any, what: str) -> Exception:
-    """What is wrong with the index `key`."""
+    """The error about the index `key`."""
     whole = (f"an entry of {what}, " if what else "") + describe_shape(array.shape)
     keys = key if isinstance(key, tuple) else (key,)
     last = f"the last one is `[{', '.join(str(n - 1) for n in array.shape)}]`"

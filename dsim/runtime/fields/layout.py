@@ -1,7 +1,7 @@
 """Where fields get their shape: `root`, `dense` below it, `place`, and gradients placed lazily.
 
 Every field has a memory of its own, in the order of its axes. Blocks inside blocks
-(``root.dense(ij, n).dense(ij, 4)``) and several fields in one place only give the shape here: they are
+(``root.dense(ij, n).dense(ij, 4)``) and several fields in one place only set the shape here: they are
 advice on memory order that this machine code does not need.
 """
 
@@ -89,7 +89,7 @@ class InnerNode(Node):
 
     def _require_open(self) -> None:
         if any(node.finalized for node in self._around()):
-            message = "this FieldsBuilder is finalized: nothing more can be placed in it"
+            message = "this FieldsBuilder is finalized: no more fields can be placed in it"
             raise LaunchError(Diagnostic("unplaced", message, help="make a new `FieldsBuilder()`"))
 
     @outermost
@@ -97,7 +97,7 @@ class InnerNode(Node):
         """A block with `dimensions` elements along `axes` in each element of this one."""
         along = [_number(a) for a in (axes if isinstance(axes, Iterable) else (axes,))]
         if len(set(along)) != len(along):
-            raise ValueError("a block has each axis once: its lengths along one are of blocks in blocks")
+            raise ValueError("a block can have each axis only once; split an axis by nested blocks")
         lengths = list(dimensions) if isinstance(dimensions, Iterable) else [dimensions]
         lengths *= len(along) if len(lengths) == 1 else 1
         if len(along) != len(lengths):
@@ -287,7 +287,7 @@ def _place(field: Field, shape: tuple[int, ...]) -> None:
 
 def _placed_twice(field: Field | Component) -> LaunchError:
     message = f"{field.quoted} has been placed already, with shape {field.shape}"
-    return LaunchError(Diagnostic("unplaced", message, help="place every field once"))
+    return LaunchError(Diagnostic("unplaced", message, help="place each field only once"))
 
 
 def _place_companion(field: Field, shape: tuple[int, ...]) -> None:

@@ -1,4 +1,4 @@
-"""What is said of a gradient or tangent that is not what was left in this thread: another one wrote to it."""
+"""Warnings about gradients and tangents that another thread or task has overwritten."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dsim.runtime.state.notices import warn
 
 
 class Companion(Protocol):
-    """What is asked of a field that is a gradient or tangent."""
+    """The protocol of a field that is a gradient or tangent."""
 
     cleared: int
 
@@ -25,15 +25,13 @@ def say_cleared(field: Companion) -> None:
     """Warns, once, that another thread or task has set `field` to 0, if that is so."""
     if not turns.own(field.cleared):
         field.cleared = turns.current()
-        message = f"{field.quoted} is 0: a tape or forward mode in another thread or task has set it to 0"
-        advice = (
-            "read it before the next such block of that thread is entered, or `clear_gradients=False` there"
-        )
+        message = f"{field.quoted} is 0: a tape or forward mode in another thread or task has cleared it"
+        advice = "read it before that thread enters its next block, or pass `clear_gradients=False` there"
         warn([Diagnostic("overtaken", message, caller(), help=advice)])
 
 
 def say_written(field: Companion) -> None:
     """Warns that another thread or task has written to `field` since it was computed here."""
-    message = f"{field.quoted} is what another thread or task has written since the block here ended"
-    advice = "give each thread its own fields, or read it before another one may use them"
+    message = f"{field.quoted} was overwritten by another thread or task after this block ended"
+    advice = "use separate fields in each thread, or read it before another thread uses them"
     warn([Diagnostic("overtaken", message, caller(), help=advice)])

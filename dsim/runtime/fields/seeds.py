@@ -1,4 +1,4 @@
-"""What forward mode differentiates by, and along which direction: params and seeds as a user gives them."""
+"""The parameters of forward mode, and their directions: `param` and `seed` as the user passes them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Direction = tuple[Field, np.ndarray]
 
 
 def directions(param: Any, seed: Any) -> list[Direction]:
-    """The fields that `param` means, and the direction in each.
+    """The fields of `param`, and the direction in each.
 
     Raises
     ------
@@ -76,14 +76,14 @@ def _of_struct(param: StructField, seed: Any) -> Iterator[Direction]:
     if isinstance(seed, StructField):
         seed = {k: m for k, m in seed.__dsim_struct_field__.items() if has_floats(m)}
     if not isinstance(seed, Mapping):
-        got = "say in which direction to differentiate" if seed is None else f"got {kind_of(seed)} as a seed"
-        advice = "give `seed=` a dictionary of arrays, as `to_numpy()` gives one; what it leaves out is 0"
+        got = "a direction is needed" if seed is None else f"got {kind_of(seed)} as a seed"
+        advice = "pass `seed=` a dictionary of arrays, like that of `to_numpy()`; omitted members are 0"
         raise GradientError(Diagnostic("argument", f"{param!r}: {got}", help=advice))
     members = {k: m for k, m in param.__dsim_struct_field__.items() if has_floats(m)}
     for key in seed:
         if key not in members:
             known = ", ".join(f"`{k}`" for k in members)
-            message = f"a seed for `{key}`, which is no float member of {param!r}"
+            message = f"a seed for `{key}`, which is not a float member of {param!r}"
             raise GradientError(Diagnostic("argument", message, help=f"its float members are {known}"))
     for key, member in members.items():
         if isinstance(member, StructField):
@@ -95,8 +95,8 @@ def _of_struct(param: StructField, seed: Any) -> Iterator[Direction]:
 def _one(field: Field, seed: Any) -> np.ndarray:
     if seed is None:
         if math.prod(field.full_shape) != 1:
-            message = f"{field.quoted} has shape {field.full_shape}: say in which direction to differentiate"
-            raise GradientError(Diagnostic("argument", message, help="give `seed=` an array of that shape"))
+            message = f"{field.quoted} has shape {field.full_shape}: a direction is needed"
+            raise GradientError(Diagnostic("argument", message, help="pass `seed=` an array of that shape"))
         return np.array(1.0)
     if isinstance(seed, Field):
         array = seed.to_numpy().reshape(seed.full_shape)

@@ -1,4 +1,4 @@
-"""Where a field's numbers lie: one buffer, and the companions that belong to it.
+"""The memory of a field: one buffer, and its companions.
 
 A field's numbers lie in one NumPy buffer that never moves, so that launches are prepared once. What
 belongs to it (gradient, tangent, the tangent of the gradient …) are its *companions*: fields of the same
@@ -36,14 +36,14 @@ class Storage:
     __dsim_field__ = True
     word = "field"  # what messages call it without a name of its own
     constant = False  # whether kernels take it for one: of a slot
-    summed: int | None = 0  # when the last tape ended that added to it; None if all is said (leftover.py)
+    summed: int | None = 0  # when the last tape ended that added to it; None if it is settled (leftover.py)
 
     def __init__(self, dtype: ScalarType, entry_shape: tuple[int, ...], name: str) -> None:
         self.dtype = dtype
         self.entry_shape = entry_shape
         self.given_name = name
         self.number = next(_numbers)
-        self._root: Self | None = None  # not itself: a field that nobody knows goes at once
+        self._root: Self | None = None  # not itself: an unreferenced field is freed at once
         self.derivative: tuple[str, ...] = ()
         self.companions: dict[tuple[str, ...], Self] = {}  # of a root, shared by all of them
         self.buffer: np.ndarray | None = None
@@ -81,7 +81,7 @@ class Storage:
 
     @property
     def name(self) -> str:
-        """What a user calls it, as far as dsim knows: ``x``, ``x.grad``."""
+        """Its name in the user's program, if known: ``x``, ``x.grad``."""
         base = self.root.given_name or f"the {self.word}"
         return ".".join((base, *(_WORDS[d.rstrip("0123456789")] for d in self.derivative)))
 
@@ -142,7 +142,7 @@ class Storage:
             f.operations.clear()
 
     def companion(self, derivative: tuple[str, ...]) -> Self:
-        """The field that stands to the root as `derivative` says; without memory until it gets some."""
+        """The derivative `derivative` of the root as a field; without memory until it is allocated."""
         root = self.root
         if not derivative:
             return root
@@ -155,7 +155,7 @@ class Storage:
         return found
 
     def want(self, derivative: tuple[str, ...]) -> Self:
-        """The companion as one that a user asked for, with memory as soon as the root has it."""
+        """The companion, marked as requested by the user; it gets memory as soon as the root has it."""
         found = self.companion(derivative)
         found.wanted = True
         if self.root.buffer is not None:
@@ -163,7 +163,7 @@ class Storage:
         return found
 
     def scratch(self, derivative: tuple[str, ...]) -> Self:
-        """The companion with memory, whoever asked for it."""
+        """The companion with memory, also if the user did not request it."""
         found = self.companion(derivative)
         found.allocate(self.root.shape)
         return found
@@ -211,7 +211,7 @@ class Storage:
         self.changed = CLOCK.now
 
     def looked_at(self) -> None:
-        """Says why its numbers are zero, if that is known: a user wants to see them."""
+        """Called when the user reads it: warns why its numbers are zero, if that is known."""
         if self.derivative:
             if self.cleared and not self.touched:
                 say_cleared(self)
@@ -232,7 +232,7 @@ class Storage:
         return self.buffer
 
     def require_memory(self) -> np.ndarray:
-        """Its memory, whoever wanted it."""
+        """Its memory, also if the user did not request it."""
         if self.buffer is None:
             raise self._unplaced()
         return self.buffer
@@ -240,7 +240,7 @@ class Storage:
     def _unplaced(self) -> LaunchError | GradientError:
         if self.root.dropped:
             message = f"{self.quoted} was dropped by `reset()`"
-            return LaunchError(Diagnostic("unplaced", message, help="make it anew after a `reset()`"))
+            return LaunchError(Diagnostic("unplaced", message, help="create it again after a `reset()`"))
         if not self.derivative or self.root.buffer is None:
             advice = "give `shape=` to `field(…)`, or call `root.place(…)` or `root.dense(…).place(…)` first"
             return LaunchError(Diagnostic("unplaced", f"{self.quoted} has not been placed yet", help=advice))
@@ -276,13 +276,13 @@ COMPANIONS: Registry[Any] = Registry()
 
 
 def _zeros(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
-    """Zeros at an address that vector instructions like."""
+    """Zeros at an address aligned for vector instructions."""
     size = math.prod(shape) * dtype.itemsize
     try:
         raw = np.zeros(size + 64, np.uint8)
     except (MemoryError, ValueError, OverflowError):
         message = (
-            f"a field of shape {shape} and type {dtype} needs {size / 2**30:.3g} GiB, which cannot be had"
+            f"a field of shape {shape} and type {dtype} needs {size / 2**30:.3g} GiB, which are not available"
         )
         raise LaunchError(Diagnostic("memory", message, help="make it smaller")) from None
     start = -raw.ctypes.data % 64

@@ -1,7 +1,7 @@
 """Fields of structs: a field for each member, all of one shape.
 
-Nothing but the members holds numbers, so launches, tapes, forward mode and saving know nothing of struct
-fields: they see the members.
+Only the members hold numbers, so launches, tapes, forward mode and saving do not handle struct
+fields, only their members.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class StructField:
     Attributes
     ----------
     name : str
-        What a user called it; empty when nothing.
+        Its name in the user's program; may be empty.
     """
 
     def __init__(
@@ -159,7 +159,7 @@ class StructField:
         raise TypeError(f"the struct field{self._called} has no len(): its shape is {self.shape}")
 
     def __iter__(self) -> Iterator[Any]:
-        raise TypeError(f"the struct field{self._called} can be looped over in a kernel only")
+        raise TypeError(f"the struct field{self._called} can be iterated over in kernels only")
 
     @outermost
     def to_numpy(self) -> dict[str, Any]:
@@ -217,7 +217,7 @@ def has_floats(member: Field | StructField) -> bool:
 
 
 class ElementStruct(HostStruct):
-    """A struct got from a field: its members are read and written in the field."""
+    """A struct read from a field: its members are read and written in the field."""
 
     __slots__ = ("_at", "_field")
 

@@ -66,7 +66,7 @@ class HostStruct(metaclass=Builtin):
         object.__setattr__(self, "_kind", kind)
         object.__setattr__(self, "_values", values)
 
-    # -- what an element of a field does in another way
+    # -- overridden by elements of fields
 
     def _names(self) -> Iterable[str]:
         return self._values
@@ -148,7 +148,7 @@ class HostStruct(metaclass=Builtin):
 
 
 def _called(kind: StructTypeBase, name: str) -> str:
-    """What messages call the member `name`."""
+    """The name of the member `name` in messages."""
     return f"{kind.name}.{name}" if kind.name else name
 
 
@@ -180,7 +180,7 @@ def check_names(names: Iterable[object], methods: Iterable[str] = ()) -> None:
 
 
 def no_member(what: str, name: str, known: Iterable[str]) -> str:
-    """What to say of a member that is not there, in one line."""
+    """The error about a missing member, in one line."""
     return ": ".join(unknown_member(what, name, known))
 
 
@@ -188,7 +188,7 @@ def no_member(what: str, name: str, known: Iterable[str]) -> str:
 
 
 def fitting(to: Any, value: Any, what: str) -> Any:
-    """`value` as a member of type `to`, by itself: what is changed later in `value` does not matter.
+    """A copy of `value` as a member of type `to`.
 
     Raises
     ------

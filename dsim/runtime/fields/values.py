@@ -1,6 +1,6 @@
 """Vectors and matrices outside kernels: small NumPy arrays with the dialect's methods.
 
-What kernels know as ``Vector`` and ``Array`` is the frontend's; a host value captured by a kernel is
+Kernels have their own ``Vector`` and ``Array`` in the frontend; a host value captured by a kernel is
 a constant there. Fields hand out their entries as these (`access.py`).
 """
 
@@ -19,7 +19,7 @@ from dsim.runtime.state.settings import default_type
 
 
 class Builtin(type):
-    """The class (not its instances) is what the frontend recognises by name in a kernel."""
+    """A class that the frontend recognises by name in a kernel (not its instances)."""
 
     @property
     def __dsim_builtin__(cls) -> str:
@@ -168,7 +168,7 @@ class Array(Entrywise, metaclass=Builtin):
             self[at[0]] = value
             return
         if np.shape(value) not in ((), (len(at),)):
-            raise ValueError(f"`{name}` stands for {len(at)} numbers, got shape {np.shape(value)}")
+            raise ValueError(f"`{name}` denotes {len(at)} numbers, got shape {np.shape(value)}")
         self[at] = value
 
     def _named(self, name: str) -> list[int]:

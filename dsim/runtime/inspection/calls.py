@@ -1,6 +1,6 @@
-"""What a tape recorded, call by call, to look at: nothing here changes a tape.
+"""The calls of a tape, for inspection: nothing here changes a tape.
 
-Records are made when they are asked for; of many calls what kernels have in common is found once.
+Records are made on demand; facts that calls of one kernel share are computed once.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _LONGEST = 60  # characters of arguments in short
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What all calls of one kernel have in common.
+    """The facts that all calls of one kernel share.
 
     Attributes
     ----------
@@ -77,9 +77,9 @@ class RecordedCall:
     backward_seconds : float or None
         How long its adjoint took; known once the tape was profiled, as the two that follow.
     gradient_norm : float or None
-        The norm of the gradient by what the call wrote, as it is after the call.
+        The norm of the gradient with respect to what the call wrote, after the call.
     gradient_norm_before : float or None
-        The norm of the gradient by what the call read and wrote, as it is before the call.
+        The norm of the gradient with respect to what the call read and wrote, before the call.
     """
 
     index: int
@@ -137,7 +137,7 @@ class Calls(Sequence[RecordedCall]):
         return bisect.bisect_right(self.starts, entry) - 1
 
     def facts(self, n: int) -> Facts:
-        """What is known of the kernel of call number `n`."""
+        """The facts about the kernel of call number `n`."""
         key = _key(self._record.entries[self.starts[n]])
         found = self._facts.get(key)
         if found is None:
@@ -204,12 +204,12 @@ def _starts(entries: Sequence[Entry]) -> list[int]:
 
 
 def whole(form: Form) -> Form:
-    """What was launched, where `form` may be a part of it."""
+    """The launched form, of which `form` may be a part."""
     return form if form.part is None else form.part[0]
 
 
 def _key(entry: Entry) -> Any:
-    """What calls of one kernel have in common."""
+    """The key that calls of one kernel share."""
     if isinstance(entry, RecordedLaunch):
         part = entry.form.part
         return entry.form if part is None else part[0]
@@ -226,7 +226,7 @@ def names(fields: Any) -> tuple[str, ...]:
 
 
 def of_form(form: Form) -> Facts:
-    """What is known of a kernel."""
+    """The facts about a kernel."""
     if form.from_python:
         name, span = type(form).__name__.lower(), None
     else:
@@ -264,7 +264,7 @@ def _arguments(form: Form, args: tuple[Any, ...]) -> str:
 
 
 def _python(form: Form, args: tuple[Any, ...]) -> str:
-    """What Python did, as it writes it."""
+    """An operation of Python's, as its source would read."""
     field, kind = form.written[0], type(form).__name__
     if kind == "Put":
         return f"{number(field.name, args[:-1], len(field.entry_shape))} = {_number(args[-1])}"

@@ -1,7 +1,7 @@
-"""Where the first NaN or infinity of a tape was born: looked for after every call, and on the way back.
+"""Finds the first NaN or infinity of a tape: checks after every call, and in the backward pass.
 
-A number that is not finite and was there before the tape is nobody's fault, until a call makes another one
-of it.
+A non-finite number from before the tape is ignored, until a call computes another one
+from it.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from dsim.runtime.recording.entries import Entry, RecordedLaunch
 from dsim.runtime.recording.record import TapeRecord
 from dsim.runtime.recording.sweep import SweepPlan
 
-_FORWARD = "look for a division by 0, a `log` or `sqrt` of what is not positive, a step that is too large"
-_BACKWARD = "the slope is infinite there, or 0 times that: keep away from the point, as in `sqrt(x + 1e-12)`"
+_FORWARD = "look for a division by 0, a `log` or `sqrt` outside its domain, or too large a step"
+_BACKWARD = "the slope is infinite there, or 0 times infinity: avoid the point, as in `sqrt(x + 1e-12)`"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class FirstNonFinite:
     Attributes
     ----------
     call : int or None
-        The number of the call in which it was born; None for a launch that was not recorded.
+        The number of the call that computed it; None for a launch that was not recorded.
     kernel : str
         The kernel's name.
     field : str
@@ -59,7 +59,7 @@ class FirstNonFinite:
 
 
 class Finder:
-    """Raises an error at the first call of a tape that writes what is not finite, either way.
+    """Raises an error at the first call of a tape that writes a non-finite number, in either direction.
 
     Raises
     ------
@@ -78,7 +78,7 @@ class Finder:
     # -- forward
 
     def before(self, call: RecordedLaunch) -> None:
-        """A launch begins: what it reads may be bad from the start."""
+        """Before a launch: notes non-finite numbers that it reads."""
         for field in call.form.touching:
             if field not in self._known and field.dtype.is_float:
                 self._known.add(field)
@@ -89,7 +89,7 @@ class Finder:
             self._start = nonfinite_origin.of_launch(call)
 
     def _read(self, call: RecordedLaunch) -> str:
-        """The first such number that the launch reads, and says so."""
+        """The first such number that the launch reads, as text."""
         for field, box in call.form.loads.of(call.args):
             at = _bad(field, box) if field in self._before else None
             if at is not None:
@@ -106,7 +106,7 @@ class Finder:
                 self._raise_forward(call, field, at)
 
     def _from_python(self, call: RecordedLaunch) -> bool:
-        """Whether Python wrote it, and means it: as the start of a minimum, say."""
+        """Whether Python wrote it on purpose, such as the start value of a minimum."""
         if call.form.from_python:
             self._before.update(call.form.written)
             self._known.update(call.form.written)
@@ -158,11 +158,11 @@ class Finder:
             made = nonfinite_origin.backward(entry, adjoint, self._start)
         call = Calls(self._record).holding(number)
         what = _found(call, entry.name, plan.bars[field], at, found)
-        text = f"`{what.element}` becomes {what.value} on the way back through {_call(what)}"
+        text = f"`{what.element}` becomes {what.value} in the backward pass of {_call(what)}"
         form = entry.form if isinstance(entry, RecordedLaunch) else None
         first = made.first(what.span)
         if first is not None:
-            here = f"its slope is not finite here, {nonfinite_origin.often(first.derivatives, first.times)}"
+            here = f"the slope is not finite here, {nonfinite_origin.often(first.derivatives, first.times)}"
             self._raise_at(what, text, first, here, "the gradient of this", _BACKWARD)
         labels = nonfinite_origin.told(made, 1, "the gradient of this is not finite")
         self._raise(what, text, form, found, "the gradient of this", _BACKWARD, labels)
@@ -170,7 +170,7 @@ class Finder:
     def _raise_at(
         self, what: FirstNonFinite, text: str, first: Born, here: str, ends: str, advice: str
     ) -> NoReturn:
-        """Raises the error at the primitive that made the number; `ends` is what to say of `what`."""
+        """Raises the error at the primitive that computed the number."""
         self.found = what
         labels = [Label(call, "called here") for call in reversed(first.slot.calls)]
         if what.span is not None and not nonfinite_origin.same_line(what.span, first.slot.span):
@@ -236,7 +236,7 @@ def _call(what: FirstNonFinite) -> str:
 
 
 def _bad(field: Field, box: Box) -> tuple[int, ...] | None:
-    """Where in `box` of a field the first number is that is not finite."""
+    """The index of the first non-finite number in `box` of a field."""
     values = field.require_memory()[tuple(slice(low, high) for low, high in box)]
     good = np.isfinite(values)
     if good.all():
@@ -258,5 +258,5 @@ def _named(field: Field, at: tuple[int, ...]) -> str:
 
 
 def _between(field: Field, form: Form) -> bool:
-    """Whether it only brings numbers from one part of a kernel to the next."""
+    """Whether the field only passes numbers from one part of a kernel to the next."""
     return form.part is not None and field.root not in form.part[0].fields.values()

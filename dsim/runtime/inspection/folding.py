@@ -1,6 +1,6 @@
 """Repeats in a long sequence, found and folded: ``a b c a b c a b c`` is 3 times ``a b c``.
 
-Short repeats are folded first, and what came of that is folded again: so loops inside loops are found.
+Short repeats are folded first, and the result is folded again, which finds loops inside loops.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What in a kernel makes numbers that are not finite: a launch, or its adjoint, again with watches.
 
-It starts from what the launch started from, and leaves everything as it is.
+It runs on the values from before the launch, and restores everything.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from dsim.runtime.recording.entries import RecordedLaunch
 
 
 class Before:
-    """Regions of fields with the values that they have now."""
+    """Regions of fields with their present values."""
 
     def __init__(self, regions: Iterable[tuple[Field, Box]]) -> None:
         self._kept: list[tuple[Field, tuple[slice, ...], np.ndarray]] = []
@@ -31,7 +31,7 @@ class Before:
             self._kept.append((field, at, memory[at].copy()))
 
     def put_back(self) -> Before:
-        """Makes the regions what they were; gives what they have been until now."""
+        """Restores the regions; returns the values that they had until now."""
         now = Before(())
         now._kept = [(f, at, f.require_memory()[at].copy()) for f, at, _ in self._kept]
         for field, at, values in self._kept:
@@ -40,19 +40,19 @@ class Before:
 
 
 def of_launch(call: RecordedLaunch) -> Before:
-    """What the launch of which `call` is the whole, or the first part, is about to change."""
+    """The values that the launch of `call`, which may be its first part, is about to change."""
     return Before(whole(call.form).writes.of(call.args))
 
 
 def of_adjoint(call: RecordedLaunch, adjoint: AdjointForm) -> Before:
-    """What is about to change when `call` goes backwards: gradients, and values that are put back."""
+    """The values that the backward pass of `call` is about to change: gradients, and restored values."""
     saved = ((s.field, s.box) for s in (*call.own, *call.before))
     return Before((*adjoint.form.writes.of(call.args), *saved))
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What made them, the first one first.
+    """The origins of non-finite numbers, in order.
 
     Attributes
     ----------
@@ -66,7 +66,7 @@ class Found:
     born: list[Born] = dataclasses.field(default_factory=list)
 
     def first(self, near: Span | None) -> Born | None:
-        """The first of these primitives, if possible one in the line of `near`."""
+        """The first of these primitives, preferably in the line of `near`."""
         there = [b for b in self.born if near is not None and same_line(b.slot.span, near)]
         return next(iter([*there, *self.born]), None)
 
@@ -77,7 +77,7 @@ def same_line(a: Span, b: Span) -> bool:
 
 
 def forward(call: RecordedLaunch, before: Before) -> Found:
-    """What in a launch made numbers that are not finite."""
+    """The origins of non-finite numbers in a launch."""
     looking = Looking(births=True)
     form = whole(call.form).watched(looking)
     if form is None:
@@ -92,7 +92,7 @@ def forward(call: RecordedLaunch, before: Before) -> Found:
 
 
 def backward(call: RecordedLaunch, adjoint: AdjointForm, before: Before) -> Found:
-    """What in the adjoint of a launch made numbers that are not finite: it begins at the end of the text."""
+    """The origins of non-finite numbers in the adjoint of a launch, last line first."""
     looking = Looking(births=True)
     form = None if call.form.part else call.form.watched(looking)
     if form is None:

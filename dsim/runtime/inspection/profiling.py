@@ -1,4 +1,4 @@
-"""Time and gradient of each call of a tape: measured where it is asked for, and only then."""
+"""Time and gradient of each call of a tape, measured on request."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from dsim.runtime.recording.entries import Entry, RecordedLaunch
 from dsim.runtime.recording.profile import Profile
 from dsim.runtime.recording.sweep import SweepPlan
 
-_MOST = 64  # different calls whose regions are kept: mostly calls are alike, or all different
+_MOST = 64  # the number of calls whose regions are cached
 
-_FEW = 32  # numbers whose norm Python finds quicker than NumPy
+_FEW = 32  # up to this many numbers, Python computes the norm faster than NumPy
 
 Parts = tuple[tuple[Field, tuple[slice, ...]], ...]
 
 
 class CallTimer:
-    """Takes the time of each call that a tape adds to `entries`."""
+    """Measures the time of each call that a tape adds to `entries`."""
 
     def __init__(self, entries: Sequence[Entry]) -> None:
         self._entries = entries
@@ -46,7 +46,7 @@ class CallTimer:
 
 
 class Profiler:
-    """Fills a profile on the way back."""
+    """Fills a profile in the backward pass."""
 
     def __init__(self, profile: Profile, calls: Calls) -> None:
         self._profile = profile
@@ -101,7 +101,7 @@ def _parts(reaches: Iterable[Reach], args: tuple[Any, ...], plan: SweepPlan) -> 
 
 
 def norm(values: np.ndarray) -> float:
-    """The Euclidean norm, also of numbers whose squares are too large or too small."""
+    """The Euclidean norm, without overflow or underflow of squares."""
     flat = values.ravel()
     if len(flat) <= _FEW:
         return math.hypot(*flat.tolist())

@@ -1,7 +1,7 @@
-"""A tape after its block: run backwards once more, or looked at on the way back.
+"""A tape after its block: further backward passes, and gradients in the middle.
 
-Going backwards again needs the values that fields held at the end of the block. What was saved, the tape has;
-for the rest, it is an error if anything wrote to it since.
+Another backward pass needs the values that fields held at the end of the block. The tape has the saved ones;
+for the others, it is an error if anything wrote to them since.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ from dsim.runtime.state.stack import opened
 def backward(tape: TapeRecord, seed: float) -> None:
     """Runs the adjoints again, from `seed` as the loss's adjoint, and leaves the gradients.
 
-    They take the place of those that are there, or with ``clear_gradients=False`` are added.
+    They replace the present ones, or with ``clear_gradients=False`` are added to them.
     """
     sweep = TapeSweep(tape, seed)
     if tape.ended is not None and sweep.reaches and sweep.plan.label != "bar":
-        message = "the kernels of this tape work with gradients as values: it runs backwards once"
+        message = "the kernels of this tape use gradients as values, so it can run backwards only once"
         advice = "run the block again"
         raise GradientError(Diagnostic("not-differentiable", message, help=advice))
     _check(tape)
@@ -49,12 +49,12 @@ def backward(tape: TapeRecord, seed: float) -> None:
             np.add(bar.require_memory(), kept.require_memory(), out=bar.require_memory())
             bar.touched = turns.current()
     for field, bar in sweep.plan.bars.items() if sweep.reaches else ():
-        if isinstance(field.root, Mirror):  # it was given back, with zeros beside it
+        if isinstance(field.root, Mirror):  # it was released, and its companions are zero
             tape.set_all(bar, 0.0)
 
 
 def profile(tape: TapeRecord) -> None:
-    """Measures each call on the way back."""
+    """Measures each call in the backward pass."""
     made = tape.profiled or Profile(Calls(tape).starts, [])
     with swept(tape, (Profiler(made, Calls(tape)),)) as plan:
         if plan is None:
@@ -63,9 +63,9 @@ def profile(tape: TapeRecord) -> None:
 
 
 def gradient(tape: TapeRecord, field: Field, after: int | RecordedCall | None) -> np.ndarray:
-    """The gradient by the values that `field` had after a call."""
+    """The gradient with respect to the values that `field` had after a call."""
     if not isinstance(field, Field):
-        message = f"the gradient is taken by a field, not by {kind_of(field)}"
+        message = f"the gradient is taken with respect to a field, not to {kind_of(field)}"
         raise GradientError(Diagnostic("argument", message, help="tape.gradient(some_field, after=3)"))
     field.require()
     if not field.dtype.is_float:
@@ -74,8 +74,8 @@ def gradient(tape: TapeRecord, field: Field, after: int | RecordedCall | None) -
     with swept(tape, (), at) as plan:
         bar = None if plan is None else plan.bars.get(field)
         if not field.needs_grad and not _active(tape, field, at):
-            message = f"{field.quoted} carried no gradient up to here"
-            advice = "declare it with `needs_grad=True`, or ask after the first call that computes it"
+            message = f"{field.quoted} has no gradient up to here"
+            advice = "declare it with `needs_grad=True`, or pass `after=` a call that computes it"
             raise GradientError(Diagnostic("missing-gradient", message, help=advice))
         if bar is None:
             return np.zeros(field.full_shape, field.dtype.numpy)
@@ -102,9 +102,9 @@ def _active(tape: TapeRecord, field: Field, before: int) -> bool:
 
 @contextmanager
 def swept(tape: TapeRecord, observers: Sequence[Observer] = (), to: int = 0) -> Iterator[SweepPlan | None]:
-    """Adjoints as they are when the sweep has come down to call number `to`; None if all are zero.
+    """The adjoints when the sweep has reached call number `to`; None if all are zero.
 
-    After the block everything is as it was, gradients too.
+    After the block everything is restored, gradients too.
     """
     _check(tape)
     sweep = TapeSweep(tape, 1.0, observers)
@@ -144,11 +144,11 @@ def _zero(plan: SweepPlan) -> None:
             bar.touched = 0
 
 
-# -- whether it can be done
+# -- checks
 
 
 def _check(tape: TapeRecord) -> None:
-    """Refuses what would give another gradient than that of the block."""
+    """Refuses a sweep that would compute another gradient than that of the block."""
     tape.loss.require()  # or it was dropped since
     problem = _problem(tape)
     if problem is not None:
@@ -157,7 +157,7 @@ def _check(tape: TapeRecord) -> None:
     assert tape.ended is not None
     lost = next((f for f in _needed(tape) if f in tape.lost), None)
     if lost is not None:
-        message = f"{lost.quoted} was put back after the tape's block, whose values are needed"
+        message = f"{lost.quoted} was restored after the tape's block, and its values there are needed"
         raise GradientError(Diagnostic("overwritten", message, help="run the block again"))
     found = write_history.since(tape.ended, _needed(tape), _adjoints(tape))
     if found is not None:
@@ -166,16 +166,16 @@ def _check(tape: TapeRecord) -> None:
 
 def _problem(tape: TapeRecord) -> tuple[str, str] | None:
     if tape.ended is None:
-        return "the block of this tape has not come to its end", "leave the `with` block first"
+        return "the block of this tape has not ended", "leave the `with` block first"
     if tape.outer is not None:
-        advice = "take the gradient again inside of the outer one's block"
-        return "a tape inside of another `with` block goes backwards with that", advice
+        advice = "compute the gradient again inside the outer block"
+        return "a tape inside another `with` block runs backwards with that block", advice
     if opened():
         advice = "leave that block first, or record the calls in it"
         return "an open `with` block would not see what this tape does", advice
     replaced = (f for e in tape.entries if isinstance(e, Custom) for f in e.fields())
     if any(isinstance(f.root, Mirror) for f in replaced):
-        message = "NumPy arrays in a function with a gradient of its own are as they were then only once"
+        message = "a tape with NumPy arrays in a function under `grad_replaced` can run backwards only once"
         return message, "pass an `ndarray`, or run the block again"
     return None
 
@@ -209,5 +209,5 @@ def _changed(field: Any, form: Form | None) -> Diagnostic:
     if isinstance(field.root, Mirror):
         message = "a NumPy array that this tape's kernels read may have changed since the block's end"
     else:
-        message = f"{field.quoted} was changed {by} after the tape's block, whose values are needed"
+        message = f"{field.quoted} was changed {by} after the tape's block, and its values there are needed"
     return Diagnostic("overwritten", message, span, "this one" if span else "", help="run the block again")

@@ -1,4 +1,4 @@
-"""What a tape holds as a table, its repeats folded: the lines that every form of it shows, and the text."""
+"""A tape as a table with folded repeats: the lines that every form of it shows, and the text."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class CallGroup:
     calls : ndarray of int
         Their numbers, in order.
     repeats : tuple of int
-        How often what stands around it is repeated, outermost first.
+        The counts of the repeats around it, outermost first.
     begins, ends : int
         How many of these repeats begin with this line, and end with it, counted from the inside.
     overwrites : tuple of str

@@ -1,7 +1,7 @@
-"""A launcher per compiled kernel: Python made for its parameters and captures, so that a launch costs little.
+"""A launcher per compiled kernel: Python code generated for its parameters and captures, for fast launches.
 
-What it does, in order: take the arguments, convert those that are not already what the kernel wants,
-compare what was compiled in with what it is now, launch, give back the result as Python numbers.
+In order, it takes the arguments, converts those that do not have the kernel's types,
+compares captured values with their present ones, launches, and returns the result as Python numbers.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ Launch = Callable[..., Any]
 
 
 class Parameters:
-    """The user's parameters of one kernel: what they take, and what is said when it does not fit."""
+    """The user's parameters of one kernel: conversion of arguments, and its errors."""
 
     def __init__(self, name: str, params: Sequence[Param | StructParam], span: Span | None) -> None:
         self.name = name
@@ -119,7 +119,7 @@ def _article(t: ScalarType) -> str:
 
 
 def strict_scalar(t: ScalarType, value: Any) -> Any:
-    """`value` as a Python number of type `t`; a float is no integer, not even 2.0."""
+    """`value` as a Python number of type `t`; floats are not integers, not even 2.0."""
     if t.is_integer and isinstance(value, float | np.floating):
         raise TypeError(f"got the float {value}")
     if not isinstance(value, int | float | np.number | np.bool_ | np.ndarray | Array) and not hasattr(
@@ -143,13 +143,13 @@ def launcher(
     Parameters
     ----------
     stale : callable
-        Is called with the arguments when something compiled in is not what it was.
+        Called with the arguments when a captured value has changed.
     remember : callable
-        Is told the number of each launch that draws random numbers.
+        Called with the number of each launch that draws random numbers.
     arrays : ArrayLaunch, optional
         Of a kernel that takes arrays, what launches it instead; their memories are the first argument.
     elsewhere : callable, optional
-        Is called with the arguments when one of the arrays is a field that the kernel captured.
+        Called with the arguments when one of the arrays is a field that the kernel captured.
     """
     scope: dict[str, Any] = {
         "contexts_here": STACK.get, "turn": turns.current,
@@ -196,7 +196,7 @@ def _taking(parameters: Parameters, scope: dict[str, Any], takes_arrays: bool) -
 
 
 def _unfit(name: str, t: ScalarType) -> str:
-    """The test whether an argument is not at first sight a number of type `t`."""
+    """The fast test whether an argument may not be a number of type `t`."""
     if t.is_float:
         return f"type({name}) is not float"
     if t.kind == "bool":
@@ -206,7 +206,7 @@ def _unfit(name: str, t: ScalarType) -> str:
 
 
 def _comparing(lowered: Lowered, scope: dict[str, Any]) -> list[str]:
-    """Lines that compare what was compiled in with what it is now."""
+    """Lines that compare captured values with their present ones."""
     lines: list[str] = []
     for n, c in enumerate(lowered.objects):
         scope[f"object{n}"], scope[f"read_object{n}"] = c.value, c.read
@@ -272,7 +272,7 @@ def _several(parts: tuple[OneReturn, ...], values: Iterator[Any]) -> tuple[Any, 
 
 
 def up_to_date(lowered: Lowered) -> bool:
-    """Whether everything that was compiled in is what it was."""
+    """Whether no captured value has changed."""
     return (
         all(c.read() is c.value for c in lowered.objects)
         and not any(changed(c.read(), c.value) for c in lowered.captures)

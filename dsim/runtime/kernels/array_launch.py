@@ -1,4 +1,4 @@
-"""A launch on arrays that the caller brings: their memory found, checked, and copied where it must be.
+"""A launch on arrays that the caller passes: finds, checks, and if necessary copies their memory.
 
 Outside every context the kernel works on NumPy's memory itself, at the addresses of this launch. Inside one
 it works on fields: see `bound.py` and `shadow_arrays.py`.
@@ -28,23 +28,23 @@ from dsim.runtime.state.stack import opened
 from dsim.runtime.state.write_clock import CLOCK
 
 Value = np.ndarray | Field
-_SEARCH = 10_000  # steps in which overlapping arrays are told from interleaved ones
+_SEARCH = 10_000  # effort to distinguish overlapping arrays from interleaved ones
 
 
 @dataclass(frozen=True)
 class ArrayMemory:
-    """One memory that the caller brings; several parameters may mean it.
+    """One memory that the caller passes, possibly for several parameters.
 
     Attributes
     ----------
     slot : Slot
-        What stands for it in the compiled kernel.
+        Its placeholder in the compiled kernel.
     name : str
         The first parameter's name.
     entry_axes : int
         How many of the last axes of a NumPy array are an element's.
     read_only : bool
-        Whether it is a field's own memory, as NumPy sees it.
+        Whether it is a field's own memory, seen as a NumPy array.
     """
 
     slot: Slot
@@ -61,7 +61,7 @@ class ArrayLaunch:
     form : Form
         The kernel, over slots and over the fields that it captured.
     places : sequence of ArrayMemory
-        What the caller brings, in the order in which `run` is given it.
+        The memories that the caller passes, in the order of the arguments of `run`.
     span : Span or None
         Where the kernel is defined.
     """
@@ -90,7 +90,7 @@ class ArrayLaunch:
         self._refuse_read_only(n for n in self._written if self.places[n].read_only)
 
     def is_captured(self, values: Sequence[Value]) -> bool:
-        """Whether one of the arrays is a field that the kernel knows by itself."""
+        """Whether one of the arrays is a field that the kernel captured."""
         return any(isinstance(v, Field) and v in self.captured for v in values)
 
     def _prepare(self, *args: Any) -> Args:
@@ -102,7 +102,7 @@ class ArrayLaunch:
         return self._native(*args)
 
     def run(self, values: Sequence[Value], args: Args) -> Args:
-        """Launches on `values`, which are of the types and shapes of the slots; gives what it returns."""
+        """Launches on `values`, which are of the types and shapes of the slots; returns its result."""
         odd = self._checked(values)
         if self._read or self._read_given:
             self._look_at_gradients(values)
@@ -133,7 +133,7 @@ class ArrayLaunch:
                 value.changed = now
 
     def _checked(self, values: Sequence[Value]) -> bool:
-        """Refuses arrays that are not to be launched on; whether one is not as machine code wants it."""
+        """Refuses invalid arrays; returns whether one must be copied for machine code."""
         views, odd = self._mixed, False
         for v in values:
             if not isinstance(v, Field):
@@ -159,7 +159,7 @@ class ArrayLaunch:
         return value.companion(key[1]).require()
 
     def _copies(self, values: Sequence[Value]) -> dict[int, np.ndarray]:
-        """Copies of the arrays that the kernel cannot use as they lie."""
+        """Copies of the arrays that the kernel cannot use directly."""
         return {
             n: self._copied(n, v)
             for n, v in enumerate(values)
@@ -172,7 +172,7 @@ class ArrayLaunch:
         except MemoryError:
             name, size = self.places[n].name, array.size * array.itemsize / 2**30
             message = f"the copy of `{name}` that `{self.form.kernel.name}` needs takes {size:.3g} GiB, "
-            advice = "pass the numbers that it has, not repeated by `broadcast_to`, or parts of it"
+            advice = "pass the array before `broadcast_to`, or parts of it"
             raise LaunchError(
                 Diagnostic("memory", message + "which cannot be had", self._span, "defined here", help=advice)
             ) from None
@@ -207,15 +207,15 @@ class ArrayLaunch:
                 self._buffer(values[n], n, key)  # says that a gradient is missing
         return bound(self.form, roots)
 
-    # -- what is wrong with arrays
+    # -- errors about arrays
 
     def _refuse_read_only(self, places: Iterable[int]) -> None:
         for n in places:
-            why = "is written, and the array is a field's own memory, which NumPy may only read"
+            why = "is written, and the array is a read-only view of a field"
             raise self._refused(n, why, "pass the field")
 
     def _check_writeable(self, values: Sequence[Value]) -> None:
-        """Refuses arrays that are written and cannot be."""
+        """Refuses read-only arrays that the kernel writes."""
         for n in sorted(self._written):
             array = values[n]
             if isinstance(array, Field):
@@ -252,7 +252,7 @@ class ArrayLaunch:
 
 
 def _own_place_each(array: np.ndarray) -> bool:
-    """Whether, going by the strides, no two elements of `array` lie in the same place."""
+    """Whether, judged by the strides, no two elements of `array` share memory."""
     span = array.itemsize
     for stride, length in sorted((abs(s), n) for s, n in zip(array.strides, array.shape, strict=True)):
         if length > 1:

@@ -38,7 +38,7 @@ Key = tuple[Any, ...]
 
 
 class Given:
-    """One array argument: what decides about compilation."""
+    """The compile-time properties of one array argument."""
 
     def __init__(self, name: str, kind: ArrayType, value: Value, read_only: bool) -> None:
         self.name = name
@@ -70,7 +70,7 @@ class Combination:
     given : list of Given
         What is passed for each array parameter.
     same : list of int
-        For each of them the first one that is the same memory.
+        For each of them the first one with the same memory.
 
     Attributes
     ----------
@@ -113,7 +113,7 @@ class Combination:
         return found
 
     def _on_captured(self, memories: list[Value], *others: Any) -> Any:
-        """A launch for which a captured field comes as an argument, too: both are one memory."""
+        """A launch with a captured field as an argument: both are one memory."""
         fields = self.captured(memories)
         given = dict(zip(self._owner.others, others, strict=True))
         for g, at in zip(self._given, self._at, strict=True):
@@ -227,7 +227,7 @@ class Arrays:
         return array, (array.dtype, array.shape)
 
     def _same(self, values: list[Value]) -> list[int]:
-        """For each array the first one that is the same memory, with the same elements: itself mostly."""
+        """For each array the first one with the same memory and elements, usually itself."""
         kinds = self._kinds
         return [
             next(k for k in range(n + 1) if k == n or _is_same(values[k], kinds[k], v, kinds[n]))
@@ -254,7 +254,7 @@ class Arrays:
         try:
             given = Given(self._names[n], kind, value, read_only)
         except KeyError:
-            advice = "kernels have real numbers in the machine's byte order"
+            advice = "kernels support real numbers in the machine's byte order only"
             raise self._refused(n, f"got an array of {value.dtype}", advice) from None
         if not kind.fits(given.dtype, given.shape, given.entry, types):
             what = describe_array(given.dtype, given.shape, given.entry)
@@ -272,7 +272,7 @@ class Arrays:
 
     def refused_as_constant(self, name: str, other: str) -> LaunchTypeError:
         """An array that is to be a constant is passed, and is the kernel's by another name."""
-        why = f"has `needs_grad=False`, and is the same array as {other}, which has not"
+        why = f"has `needs_grad=False`, and is the same array as {other}, which does not"
         message = f"argument `{name}` of `{self.function.__name__}` {why}"
         advice = "pass a copy for one of them, or annotate both alike"
         return LaunchTypeError(Diagnostic("argument", message, help=advice))
@@ -285,15 +285,13 @@ class Arrays:
 
 
 def _many(name: str) -> Diagnostic:
-    message = (
-        f"`{name}` has been compiled for {MOST} combinations of shapes, and forgets the first ones again"
-    )
-    advice = "pass arrays of one shape, and how much of them counts as a number"
+    message = f"`{name}` has been compiled for {MOST} combinations of shapes, and discards the oldest ones"
+    advice = "pass arrays of one shape, and the used length as a number"
     return Diagnostic("recompiled", message, help=advice)
 
 
 def _advice(kind: ArrayType, given: Given, value: Value, types: Types) -> str:
-    """What to do about an array that does not fit."""
+    """The help for an array that does not fit."""
     dtype = scalar_type(kind.dtype, types) or given.dtype
     if isinstance(value, np.ndarray) and kind.fits(dtype, given.shape, given.entry, types):
         return f"convert it: `.astype(np.{dtype.numpy.name})`"
@@ -304,5 +302,5 @@ def _is_same(a: Value, kind: ArrayType, b: Value, other: ArrayType) -> bool:
     if isinstance(a, Field) or isinstance(b, Field):
         return isinstance(a, Field) and isinstance(b, Field) and a.root is b.root
     if kind.entry_axes != other.entry_axes:
-        return False  # numbers here, vectors there: what is to be said of that, launches say
+        return False  # numbers here, vectors there: launches report it
     return a is b or ((a.base is not None or b.base is not None) and memory_of(a) == memory_of(b))

@@ -32,7 +32,7 @@ def backward(form: Form, values: tuple[Any, ...]) -> None:
         if isinstance(f, Mirror):
             raise _no_gradient(form, f)
     if form.program.label_apart(active, "bar") != "bar":
-        message = f"`{form.kernel.name}` works with gradients itself: its adjoint has no place beside them"
+        message = f"`{form.kernel.name}` uses gradients as values: `grad()` cannot run its adjoint"
         raise GradientError(Diagnostic("not-differentiable", message, help="use `ad.Tape`"))
     adjoint = form.adjoint(active, "bar")
     if adjoint.conflicts or adjoint.lost:
@@ -44,7 +44,7 @@ def backward(form: Form, values: tuple[Any, ...]) -> None:
 
 
 def _asked(form: Form) -> Keys:
-    """The memories with gradients that a user asked for."""
+    """The memories with gradients that the user requested."""
     keys = frozenset(m.key for m, f in form.floats if f.needs_grad)
     if not keys:
         message = f"no field of `{form.kernel.name}` has a gradient"
@@ -54,7 +54,7 @@ def _asked(form: Form) -> Keys:
 
 
 def _clear(fields: list[Field]) -> None:
-    """Makes gradients zero that nobody sees."""
+    """Clears gradients that the user cannot read."""
     for f in fields:
         bar = f.scratch((*f.derivative, *BAR))
         if bar.touched:
@@ -72,6 +72,6 @@ def _no_gradient(form: Form, f: Field) -> GradientError:
 
 
 def _counts_as_zero(form: Form, f: Field) -> Diagnostic:
-    message = f"{_without(form, f)}: that counts as 0"
+    message = f"{_without(form, f)}: it counts as 0"
     advice = f"declare `{f.name}` with `needs_grad=True` if the loss depends on it"
     return Diagnostic("cut", message, form.kernel.origin.span, "defined here", help=advice)

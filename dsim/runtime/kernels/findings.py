@@ -1,4 +1,4 @@
-"""What there is to say of a kernel before it runs: the static part of the tape's analysis."""
+"""The diagnostics of a kernel before it runs: the static part of the tape's analysis."""
 
 from __future__ import annotations
 

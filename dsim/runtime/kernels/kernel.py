@@ -90,7 +90,7 @@ class Kernel(ByName):
             raise
 
     def launched(self, args: tuple[Any, ...]) -> Any:
-        """Launches it for all arguments that it takes, in order, which are no templates."""
+        """Launches it for all its arguments, in order, without templates."""
         if self._arrays is not None:
             return self._arrays.launch(args)
         return self._instance.launch(*args)
@@ -151,7 +151,7 @@ class Kernel(ByName):
 
     @property
     def generic(self) -> bool:
-        """Whether it is a kernel for each of some arguments: arrays, or ``template()`` parameters."""
+        """Whether it is compiled separately for some arguments: arrays, or ``template()`` parameters."""
         return bool(self._signature.templates or self._signature.arrays)
 
     @property
@@ -183,7 +183,7 @@ class Kernel(ByName):
         return kernel, tuple([a for n, a in enumerate(args) if n not in chosen])
 
     def watched_by(self, looking: Looking) -> Kernel:
-        """The kernel as one that shows `looking` what its lines assign."""
+        """The kernel with probes of what its lines assign, which report to `looking`."""
         return Kernel(self.function, self._bound, looking)
 
     def settings_changed(self) -> None:
@@ -196,7 +196,7 @@ class Kernel(ByName):
 
     @outermost
     def check(self, *templates: Any) -> Findings:
-        """What there is to say of the kernel, without running it.
+        """The diagnostics of the kernel, without running it.
 
         Errors that its compilation finds, loops that run serially, and values that its own gradient needs
         and that it overwrites: a note where a tape saves them, an error where that cannot be. It raises
@@ -267,7 +267,7 @@ class Kernel(ByName):
 
     @contextmanager
     def at(self, *args: Any, **named: Any) -> Iterator[tuple[Form, tuple[Any, ...]]]:
-        """What a call with these arguments launches, and with which values."""
+        """The form that a call with these arguments launches, and its values."""
         with self._at(self._signature.complete(args, named)) as found:
             yield found
 
@@ -288,7 +288,7 @@ class Kernel(ByName):
             yield version.form, version.arguments(args)
 
     def captured(self, *args: Any) -> tuple[tuple[Capture, ...], tuple[Capture, ...]]:
-        """What is compiled into the version for these arguments: objects, and numbers as they are now.
+        """The captured values of the version for these arguments: objects, and present numbers.
 
         Only of a `generic` kernel arguments are needed.
         """
@@ -311,8 +311,8 @@ class Kernel(ByName):
             return combinations[0].instance.version().form
         if count != 1:
             names = ", ".join(self._signature.names[n] for n in chosen)
-            message = f"`{self.__name__}` is a kernel for each {names}, and there are {count}"
-            advice = f"say which one: `{self.__name__}.of({names}).adjoint`"
+            message = f"`{self.__name__}` has a kernel for each {names}: {count} of them"
+            advice = f"choose one: `{self.__name__}.of({names}).adjoint`"
             raise LaunchTypeError(Diagnostic("argument", message, help=advice))
         return next(iter(self._kernels.values())).primal
 
@@ -339,8 +339,8 @@ def adjoint_of(form: Form) -> Form:
 
 
 def _identity(value: Any) -> Any:
-    """What tells compile-time arguments apart: numbers and strings by value, objects by themselves.
+    """The key of compile-time arguments: numbers and strings by value, objects by identity.
 
-    Whoever keeps the identity of an object as a key keeps the object too.
+    A table with the identity of an object as a key must also hold the object.
     """
     return (type(value), value) if isinstance(value, int | float | str | type(None)) else id(value)

@@ -20,7 +20,7 @@ class Signature:
     names : tuple of str
         In order; each member of a dataclass is a parameter: ``p.x``.
     count : int
-        How many arguments are taken as they come; -1 when a dataclass is among them.
+        The number of arguments; -1 when a dataclass is among them.
     records : dict of str to RecordType
         By name, the parameters that are dataclasses.
     templates : tuple of int
@@ -116,8 +116,8 @@ class Signature:
             elif name not in self._bound:
                 yield given
             elif given is not self._bound[name] and not _same_number(given, self._bound[name]):
-                message = f"`{self.function}` is the kernel for another `{name}`"
-                help = "pass what it was chosen for by `of`, or call the kernel itself"
+                message = f"`{self.function}` is the kernel of another `{name}`"
+                help = "pass the value that was given to `of`, or call the kernel itself"
                 raise LaunchTypeError(Diagnostic("argument", message, help=help))
 
     def _no_record(self, record: RecordType, value: Any) -> LaunchTypeError:
@@ -146,4 +146,4 @@ def _evaluated(python: types.FunctionType, annotation: Any) -> Any:
     try:
         return eval(annotation, python.__globals__, {n: c.cell_contents for n, c in cells.items()})
     except (NameError, AttributeError, SyntaxError, TypeError, ValueError):
-        return None  # the frontend says what is wrong with it
+        return None  # the frontend reports the error

@@ -1,4 +1,4 @@
-"""The compilations of a kernel: one for each state of what it captured that came up."""
+"""The compilations of a kernel: one for each set of captured values."""
 
 from __future__ import annotations
 
@@ -62,13 +62,13 @@ class Instance:
     Parameters
     ----------
     bound : mapping of str to object
-        These values; slots stand for arrays.
+        These values; slots as placeholders of arrays.
     places : sequence of ArrayMemory, optional
-        What the slots are, of a kernel that takes arrays.
+        The memories of the slots, for a kernel that takes arrays.
     elsewhere : callable, optional
         Launches it instead when an array is one of the fields that it captured.
     looking : Looking, optional
-        Who looks on: it shows what its lines assign, and runs in series.
+        The observer: compiles an instrumented, serial variant.
 
     Attributes
     ----------
@@ -101,11 +101,11 @@ class Instance:
             self._looking.forget()
 
     def refresh(self, *args: Any) -> Any:
-        """Launches for the first time, or after something that was compiled in has changed."""
+        """Launches for the first time, or after a captured value has changed."""
         return self.version().launch(*args)
 
     def version(self) -> Version:
-        """The compilation for what is captured now; what there is to say of it is said once.
+        """The compilation for the present captured values; its warnings are given once.
 
         Raises
         ------
@@ -124,10 +124,10 @@ class Instance:
             return found
 
     def unsaid(self) -> Version:
-        """The compilation for what is captured now, silently.
+        """The compilation for the present captured values, without warnings.
 
-        A number that changed becomes a parameter from then on; what cannot (it decides about the
-        program's text) has a version for each value.
+        A number that changed becomes a parameter from then on; one that cannot (it determines the
+        kernel's structure) has a version for each value.
         """
         with COMPILING:
             for v in self._versions:
@@ -144,7 +144,7 @@ class Instance:
             return made
 
     def watched_by(self, looking: Looking) -> Form:
-        """The compilation that shows `looking` what its lines assign, with the same parameters."""
+        """The compilation with probes for `looking`, with the same parameters."""
         made = Instance(self._function, self.bound, self.places, self.elsewhere, looking)
         made._promoted = self._promoted
         return made.unsaid().form
@@ -172,7 +172,7 @@ class Instance:
         constants = [name for name, field in fields.items() if field.constant]
         whole = pipeline.constant(lowered.kernel, constants) if constants else lowered.kernel
         kernel, diagnostics = pipeline.prepared(whole, lowered.loops, chosen.fast_math)
-        if self._looking is not None:  # what there is to say is said of the kernel itself
+        if self._looking is not None:  # the kernel itself gives the warnings
             fields |= self._looking.shown_by(lowered)
             form = Form(Program(in_series(kernel), chosen, serial=True), fields)
             return Version(self, lowered, form, ())
@@ -182,20 +182,20 @@ class Instance:
 
 
 def _refuse_restless(lowered: Lowered) -> None:
-    """Refuses what is another object each time it is looked at: it would be compiled in anew without end."""
+    """Refuses captured values that are a new object at each access: each launch would compile again."""
     for c in lowered.objects:
         if c.read() is not c.value:
-            message = f"`{c.name}` is another object each time that it is looked at"
+            message = f"`{c.name}` is another object at each access"
             raise CompilationError(
-                Diagnostic("static", message, help="make it once, and keep it under a name")
+                Diagnostic("static", message, help="create it once, and assign it to a variable")
             )
 
 
 def _say(diagnostics: tuple[Diagnostic, ...], function: Any, strict: bool) -> None:
     """Warns, or under ``init(strict=True)`` refuses the kernel.
 
-    A function has a version for each field that it is given, each type and each setting: what was said of
-    one version is not said again of the next.
+    A function has a version for each field that it is given, each type and each setting: a warning of
+    one version is not repeated for the next.
     """
     warnings = [d for d in diagnostics if d.level is Level.WARNING]
     if strict and warnings:

@@ -1,4 +1,4 @@
-"""Launching a kernel so that it shows what each of its lines assigns, and the adjoints of that."""
+"""Launching a kernel with probes of the values that its lines assign, and of their adjoints."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dsim.runtime.launching.probe_buffers import Born, Kinked, Looking, WatchedL
 
 
 class Watching:
-    """A kernel that shows what its lines assign; it is launched like the kernel, and does the same.
+    """A kernel with probes of what its lines assign; launched like the kernel, with the same effects.
 
     Made by `watch`. Inside a tape the adjoints of what the lines assigned are shown too, inside forward
     mode their tangents. It runs in series, so that what it shows is the same each time.
@@ -32,7 +32,7 @@ class Watching:
         self.kernel = kernel.watched_by(self._looking)
 
     def __call__(self, *args: Any, **named: Any) -> Any:
-        """Launches it; what it shows adds to what is shown already."""
+        """Launches it; its observations add to the present ones."""
         return self.kernel(*args, **named)
 
     @property
@@ -57,7 +57,7 @@ class Watching:
         self._looking.ask(self.probe, trip)
 
     def clear(self) -> None:
-        """Forgets what was shown, not what to look at."""
+        """Clears the observations, not the selected iteration."""
         self._looking.clear()
 
     def results(self) -> list[WatchedLine]:
@@ -65,11 +65,11 @@ class Watching:
         return self._looking.results()
 
     def kinked(self) -> list[Kinked]:
-        """Where it was at points without a derivative since the last `clear`, in the order of the text."""
+        """The kinks met since the last `clear`, in the order of the source."""
         return self._looking.kinked()
 
     def born(self) -> list[Born]:
-        """What made numbers that are not finite since the last `clear`, in the order of the text."""
+        """The origins of non-finite numbers since the last `clear`, in the order of the source."""
         return self._looking.born()
 
     @property
@@ -90,7 +90,7 @@ class Watching:
 
 
 def watch(kernel: Kernel, births: bool = False) -> Watching:
-    """`kernel` as one that shows what its lines assign.
+    """`kernel` with probes of what its lines assign.
 
     Parameters
     ----------

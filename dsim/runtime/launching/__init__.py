@@ -1,5 +1,5 @@
-"""A program bound to fields, and what becomes of its launch in contexts that differentiate.
+"""Programs bound to fields, and their launches in differentiating contexts.
 
 It imports `fields`, `driver` and `state`. Begin with `forms.py`, then `contexts.py`; `host_kernels.py`
-has what Python does to fields, as launches.
+has Python's operations on fields, as launches.
 """

@@ -67,7 +67,7 @@ class Reach:
         return partial(self._regions.widen, tuple(map(needs.hull, self.fields)))
 
     def access(self, args: tuple[Any, ...], field: Field, box: Box) -> Load | Store | Accumulate | None:
-        """The first of the accesses that touches `box` of `field` in that launch."""
+        """The first of the accesses that touch `box` of `field` in that launch."""
         return next(self.touching(args, field, box), None)
 
     def touching(self, args: tuple[Any, ...], field: Field, box: Box) -> Iterator[Load | Store | Accumulate]:

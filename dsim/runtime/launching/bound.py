@@ -1,8 +1,8 @@
-"""Forms on arrays that the caller brings: they share the program of a form over slots.
+"""Forms on arrays that the caller passes: they share the program of a form over slots.
 
 A kernel that takes arrays is compiled once for their types and shapes: as the form of `Slot`s, which stand
 for them. Inside a differentiating context each combination of arrays has a form of its own, because
-a tape asks which fields a launch reads and writes; all that costs time is the program's.
+a tape needs the fields that a launch reads and writes; everything expensive belongs to the program.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ def bound(model: Form, arrays: dict[str, Field]) -> Form:
 
 
 class Slot(Field):
-    """Stands for an array while a kernel that takes it is compiled: type and shape, and no memory."""
+    """A placeholder for an array argument at compile time: type and shape, without memory."""
 
     @property
     def placed(self) -> bool:
-        """Whether a kernel may name it. What it stands for is asked at the launch."""
+        """Whether a kernel may name it; the launch binds it to an array."""
         return True
 
 

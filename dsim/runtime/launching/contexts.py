@@ -1,4 +1,4 @@
-"""What every differentiating context has: a place on the stack, and Python's writes as launches."""
+"""The base of all differentiating contexts: the stack of open ones, and Python's writes as launches."""
 
 from __future__ import annotations
 
@@ -53,14 +53,14 @@ class Context:
         self._mirrors: Mirrors | None = None
         self._thread = 0
 
-    _for_people: frozenset[str] = frozenset()  # what completion offers
+    _for_people: frozenset[str] = frozenset()  # the names offered by completion
 
     def __dir__(self) -> list[str]:
         return [n for n in object.__dir__(self) if n.startswith("__") or n in self._for_people]
 
     @outermost
     def __reduce__(self) -> tuple[Any, ...]:
-        uncopied("a tape or forward mode", "copy what it gave: `x.grad.to_numpy()`, `print(tape)`")
+        uncopied("a tape or forward mode", "copy its results: `x.grad.to_numpy()`, `print(tape)`")
 
     @property
     def mirrors(self) -> Mirrors:
@@ -75,18 +75,20 @@ class Context:
         """Makes this the innermost context."""
         if self.is_open:
             message, advice = (
-                "this tape or forward mode is open already",
+                "this tape or forward mode is already open",
                 "make a second one for a block inside",
             )
             raise GradientError(Diagnostic("argument", message, help=advice))
         around = opened()
         self.outer = around[-1] if around else None
         if self.outer is not None and self.outer._thread != get_ident():
-            message = "a tape or forward mode of another thread is open here, and it sees this thread only"
-            advice = "begin the thread outside of that block, or without its context variables"
+            message = (
+                "a tape or forward mode of another thread is open here, and it records its own thread only"
+            )
+            advice = "start the thread outside that block, or without its context variables"
             raise GradientError(Diagnostic("not-differentiable", message, caller(), help=advice))
         self.is_open, self._thread = True, get_ident()
-        STACK.set((*around, self))  # open before: a signal handler that launches something drops what is not
+        STACK.set((*around, self))  # open before: a signal handler that launches drops closed contexts
         OPENED[self] = None
 
     def related(self, other: Context) -> bool:
@@ -101,7 +103,7 @@ class Context:
             context = context.outer
 
     def pop(self) -> None:
-        """Takes it off the stack again, with what was left open inside it."""
+        """Removes it from the stack, with the contexts left open inside it."""
         was_open = self.is_open and (self.outer is None or self.outer.is_open)
         around = STACK.get()
         place = around.index(self) if self in around else None
@@ -112,36 +114,36 @@ class Context:
             if context is not self:
                 context.closed()
         if was_open:
-            OPENED[self] = None  # what is its own stays so until `closed`
+            OPENED[self] = None  # it keeps its claims until `closed`
             leave(self)
         else:
             message = (
-                "a tape or forward mode around this one ended first: it has not seen all that came after"
+                "a tape or forward mode around this one ended first: it has not recorded what came after"
             )
             advice = "leave the blocks in the order of `with` statements, the innermost first"
             raise GradientError(Diagnostic("argument", message, help=advice))
 
     def over(self) -> None:
-        """It has ended. Tasks that began inside it may still hold it."""
+        """Marks it as ended. Tasks that began inside it may still hold it."""
         self.is_open, self._thread = False, 0
         OPENED.pop(self, None)
 
     def elsewhere(self, form: Form, args: Args) -> Args:
-        """A launch that is not of the thread which opened this, or that comes after its end.
+        """Handles a launch of another thread, or after its end.
 
         Raises
         ------
         GradientError
-            When it is open: calls that come at once have no order to go back in.
+            When it is open: concurrent calls have no order to reverse.
         """
         if self.is_open:
             message = f"`{form.kernel.name}` is launched in a tape or forward mode of another thread"
-            advice = "launch it in the thread that opened that, or open one here"
+            advice = "launch it in the thread that opened it, or open one here"
             raise GradientError(Diagnostic("not-differentiable", message, caller(), help=advice))
         return self.pass_on(form, args)
 
     def enter(self, begin: Callable[[], None]) -> None:
-        """Pushes it and calls `begin`, the rest of an entry: Python leaves no block that was half entered."""
+        """Pushes it and calls `begin`, the rest of the entry; pops it if that fails."""
         self.push()
         try:
             begin()
@@ -161,16 +163,16 @@ class Context:
         self.closed()
 
     def closed(self) -> None:
-        """Gives back what it needed while it was open, and going backwards after."""
+        """Releases what it held while it was open and in the backward pass."""
         OPENED.pop(self, None)
         left(self)
         if self._mirrors is not None:
             self._mirrors.release()
 
-    # -- what happens inside it
+    # -- events inside it
 
     def launch(self, form: Form, args: Args) -> Args:
-        """What becomes of a launch; gives what the kernel returns."""
+        """Handles a launch; returns the kernel's result."""
         return self.pass_on(form, args)
 
     def pass_on(self, form: Form, args: Args) -> Args:
@@ -178,7 +180,7 @@ class Context:
         return form.run(args) if self.outer is None else self.outer.launch(form, args)
 
     def set_all(self, field: Field, value: float) -> None:
-        """Sets every number of `field` to `value`, as this context's own doing: the outer one sees it."""
+        """Sets every number of `field` to `value`, as an action of this context that the outer one sees."""
         if self.outer is None:
             field.require_memory().fill(value)
             field.changed = CLOCK.now
@@ -190,7 +192,7 @@ class Context:
             field.touched, field.cleared = 0, turns.current()
 
     def python_writes(self, form: HostForm, args: Args) -> None:
-        """What becomes of a write of Python's."""
+        """Handles a write from Python."""
         self.launch(form, args)
 
     def element_written(self, field: Field, index: tuple[int, ...], value: Any) -> None:
@@ -212,9 +214,9 @@ class Context:
         self.copied(field, staging)
 
     def staging(self, field: Operand) -> Field:
-        """A field for the numbers that `field` is to get: the same each time.
+        """A field for the numbers to be written to `field`, reused each time.
 
-        Copying is linear, so that nobody reads what it holds again.
+        Copying is linear, so no adjoint reads it again.
         """
 
         def make() -> Field:
@@ -225,19 +227,19 @@ class Context:
         return kept(field.operations, ("staging", field.component), make)
 
     def element_read(self, field: Field) -> None:
-        """Takes notice that Python read values of `field`: nothing, unless a tape is further out."""
+        """Handles a read of `field` by Python: passes it on to outer contexts."""
         if self.outer is not None and self.outer.is_open:
             self.outer.element_read(field)
 
 
 def dispatch(form: Form, args: Args) -> Args:
-    """Launches `form` in whatever context is innermost."""
+    """Launches `form` in the innermost context."""
     contexts = opened()
     return contexts[-1].launch(form, args) if contexts else form.run(args)
 
 
 class Stopped(Context):
-    """Inside it launches happen, and nothing that they write depends on anything (`no_grad`)."""
+    """Runs launches inside it as constants: their results have no derivatives (`no_grad`)."""
 
     _stops = True
 

@@ -1,4 +1,4 @@
-"""What went wrong in a kernel while it ran, in a user's words: field, index, shape and line."""
+"""Errors of running kernels as diagnostics with field, index, shape and line."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dsim.runtime.fields.fields import Field
 
 
 def raised(fault: Fault, fields: Mapping[str, Field]) -> DsimError:
-    """The exception that tells `fault`."""
+    """The exception for `fault`."""
     if fault.kind == "bounds":
         return BoundsError(_outside(fault, fields))
     if fault.kind == "assertion":
@@ -23,7 +23,7 @@ def raised(fault: Fault, fields: Mapping[str, Field]) -> DsimError:
     lengths = "×".join(map(str, fault.values))
     message = f"there is no memory for a local array of {lengths} numbers"
     if isinstance(fault.statement, Append):
-        message = f"there is no memory to keep more than {lengths} values of `{fault.statement.memory.name}`"
+        message = f"there is no memory to log more than {lengths} values of `{fault.statement.memory.name}`"
     return LaunchError(_at(Diagnostic("memory", message), fault.statement.origin, ""))
 
 
@@ -47,7 +47,7 @@ def _outside(fault: Fault, fields: Mapping[str, Field]) -> Diagnostic:
 
 
 def _untrue(fault: Fault, s: Assert) -> DsimError:
-    """The exception for what `s` holds to be true, and is not."""
+    """The exception for the failed assertion `s`."""
     values, given = iter(fault.values), iter(s.formats)
     text = "".join(p if isinstance(p, str) else _shown(next(values, "…"), next(given, "")) for p in s.parts)
     if s.code == "out-of-bounds":
@@ -58,7 +58,7 @@ def _untrue(fault: Fault, s: Assert) -> DsimError:
 
 
 def _shown(value: Any, given: str) -> str:
-    """A value of a message; of very many the last are not reported."""
+    """A value of a message; beyond a limit, values are not reported."""
     return value if isinstance(value, str) else formatted(value, given)
 
 

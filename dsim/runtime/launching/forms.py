@@ -1,4 +1,4 @@
-"""A program together with the fields that its memories stand for: what is launched and recorded.
+"""A program bound to fields: the unit that is launched and recorded.
 
 The forms of the programs derived from one are forms on the same fields; each is made once.
 """
@@ -45,11 +45,11 @@ class Form:
     Attributes
     ----------
     part : (Form, int) or None
-        The form that it is a part of, and which one.
+        The parent form and the index within it.
     ran : int
         When it last ran, on the write clock; -1 before.
     watched_by : callable or None
-        Of a user's kernel, gives the form that shows what its lines assign.
+        For a user's kernel, returns the form with probes of what its lines assign.
     native : callable
         Runs it for its arguments.
     """
@@ -80,7 +80,7 @@ class Form:
 
     @outermost
     def __reduce__(self) -> tuple[Any, ...]:
-        uncopied("a form of a kernel", "copy what it shows: `k.adjoint.ir`, `k.adjoint.python`")
+        uncopied("a form of a kernel", "copy its text: `k.adjoint.ir`, `k.adjoint.python`")
 
     @property
     def kernel(self) -> Kernel:
@@ -90,7 +90,7 @@ class Form:
     # -- launching
 
     def run(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Runs it now, outside every context; gives what it returns."""
+        """Runs it now, outside every context; returns its result."""
         for f in self.marks:
             f.touched = turns.current()
         self.ran = CLOCK.now
@@ -119,7 +119,7 @@ class Form:
 
     @property
     def named(self) -> Mapping[str, Field]:
-        """The fields that messages call by their own names; others go by the memory's."""
+        """The fields whose own names messages use; for others they use the memory's."""
         if not self.arrays:
             return self.fields
         return {name: f for name, f in self.fields.items() if name not in self.arrays}
@@ -189,7 +189,7 @@ class Form:
         return self._keep(program, lambda: Form(program, self.fields, self.arrays))
 
     def on(self, arrays: Mapping[str, Field]) -> Form:
-        """The same on other fields in the place of some, which the caller brings."""
+        """The same form with some fields replaced by the caller's."""
         made = Form(self.program, {**self.fields, **arrays}, frozenset(arrays))
         watched_by = self.watched_by
         if watched_by is not None:
@@ -212,7 +212,7 @@ class Form:
         return self._keep(program, lambda: AdjointForm(self, program))
 
     def parts(self, cuts: frozenset[int]) -> tuple[Form, ...]:
-        """Forms that do, one after the other, what it does: it is cut before those top-level statements."""
+        """Forms that together do the same, split before these top-level statements."""
         return self._keep(("parts", cuts), lambda: self._parts(cuts))
 
     def _parts(self, cuts: frozenset[int]) -> tuple[Form, ...]:
@@ -229,26 +229,26 @@ class Form:
         return parts
 
     def recording(self, keys: Keys) -> Recording:
-        """What a tape needs to know to record it, where the memories `keys` carry adjoints."""
+        """The facts that a tape needs to record it, where the memories `keys` carry adjoints."""
         return self._keep(("recording", keys), lambda: Recording(self, keys))
 
     def stopped(self) -> Form:
-        """It, with everything that it reads cut off from derivatives."""
+        """The form with everything that it reads as constants."""
         return self.over(self.program.stopped())
 
     def watched(self, looking: Looking) -> Form | None:
-        """It as a form that shows what its lines assign; None if it has no lines of a user's."""
+        """The form with probes of what its lines assign; None if none of its lines are the user's."""
         return None if self.watched_by is None else self.watched_by(looking)
 
     def guarded(self) -> Form:
-        """It, with its indices compared with the fields' shapes: no run of the primal vouches for them."""
+        """The form with bounds checks, for indices that no run of the primal has checked."""
         return self.over(self.program.guarded())
 
     def _keep(self, key: Any, make: Callable[[], Any]) -> Any:
         found = self._derived.get(key)
         return kept(self._derived, key, make) if found is None else found
 
-    # -- to look at
+    # -- printed forms
 
     @property
     def ir(self) -> str:
@@ -325,12 +325,12 @@ class AdjointForm:
 
     @once
     def youngest(self) -> Field:
-        """The field of all that it works with which was made last."""
+        """The newest of all its fields."""
         return youngest(self.primal.fields.values())
 
     @once
     def launched(self) -> Form:
-        """What to launch in the place of `primal`."""
+        """The form to launch instead of `primal`."""
         return self.primal.over(self._program.launched)
 
     def differentiable(self) -> AdjointForm:
@@ -359,7 +359,7 @@ class AdjointForm:
 
 
 class Recording:
-    """What a tape needs to know of a form for certain active memories.
+    """The facts that a tape needs about a form, for certain active memories.
 
     Attributes
     ----------
@@ -372,7 +372,7 @@ class Recording:
     returns : bool
         Whether a value that it returns varies.
     bits : Let or None
-        An expression that takes a number which varies for its bits.
+        A `bit_cast` of a number that varies.
     """
 
     def __init__(self, form: Form, keys: Keys) -> None:
@@ -393,7 +393,7 @@ class Recording:
 
     @once
     def saving(self) -> AdjointForm | tuple[Form, ...] | None:
-        """What to record where overwritten values are saved: the adjoint, or parts to launch instead."""
+        """The recording where overwritten values are saved: the adjoint, or parts to launch instead."""
         made = self._known.saving
         if isinstance(made, AdjointProgram):
             return self._form.adjoint_over(made)

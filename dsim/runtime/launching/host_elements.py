@@ -1,4 +1,4 @@
-"""Single elements of a whole field that get values of another one's, as forms: see `host_kernels.py`."""
+"""Copies of selected elements between fields, as forms: see `host_kernels.py`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Python does to whole fields and elements, as forms: put, fill, copy, add.
+"""Python's operations on fields and elements, as forms: put, fill, copy, add.
 
 Outside every context these run in NumPy. Inside one they are launches like any other, with a kernel to
 differentiate, so a tape or a forward mode needs no rule of its own for them.
@@ -38,7 +38,7 @@ _MOST_PROGRAMS = 512
 
 
 class HostForm(Form):
-    """A form that NumPy carries out, and whose kernel is made only to be derived.
+    """A form that NumPy executes, and whose kernel exists only to be differentiated.
 
     Operations of one kind on fields of the same types and shapes share that kernel and its derivatives.
     """
@@ -260,7 +260,7 @@ def _region(ends: tuple[int, ...]) -> tuple[slice, ...]:
 
 
 class Stop(HostForm):
-    """The field keeps its numbers, which from then on depend on nothing."""
+    """The field keeps its numbers, which become constants."""
 
     def __init__(self, field: Field) -> None:
         super().__init__(field, (), lambda: None)

@@ -1,4 +1,4 @@
-"""Sorting and prefix sums along an axis, as forms: what becomes of the numbers inside a context."""
+"""Sorting and prefix sums along an axis, as forms that contexts differentiate."""
 
 from __future__ import annotations
 

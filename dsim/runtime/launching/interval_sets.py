@@ -1,7 +1,7 @@
 """Regions of fields as boxes, and the boxes that a tape's adjoints will still read.
 
-A box gives, axis by axis, from which and to before which index it goes. A tape asks one question of each
-launch: does it write where an earlier call's adjoint reads? The answer costs the same however long the
+A box has, for each axis, a first index and an exclusive end. A tape tests each
+launch: does it write where an earlier call's adjoint reads? The test takes constant time however long the
 tape is: one hull per field, and behind it a few boxes, because boxes that join exactly are joined.
 """
 
@@ -43,7 +43,7 @@ def joined(a: Box, b: Box) -> Box | None:
 
 
 def minus(a: Box, b: Box) -> list[Box]:
-    """What of `a` is not in `b`, as boxes that share nothing."""
+    """The difference of `a` and `b`, as disjoint boxes."""
     shared = meet(a, b)
     if shared is None:
         return [a]
@@ -55,7 +55,7 @@ def minus(a: Box, b: Box) -> list[Box]:
 
 
 def outside(boxes: Iterable[Box], taken: Iterable[Box]) -> list[Box]:
-    """What of `boxes` is in none of `taken`, as boxes that share nothing if `boxes` do."""
+    """The part of `boxes` outside all of `taken`, as boxes that are disjoint if `boxes` are."""
     left = list(boxes)
     for t in taken:
         left = [part for box in left for part in minus(box, t)]
@@ -63,7 +63,7 @@ def outside(boxes: Iterable[Box], taken: Iterable[Box]) -> list[Box]:
 
 
 def distinct(boxes: Iterable[Box]) -> list[Box]:
-    """Boxes that cover what `boxes` do and share nothing."""
+    """Disjoint boxes with the same union as `boxes`."""
     found: list[Box] = []
     for box in boxes:
         found += outside([box], found)

@@ -1,4 +1,4 @@
-"""NumPy arrays inside differentiating contexts: each has a field that mirrors it.
+"""NumPy arrays inside differentiating contexts: each is represented by a field, its shadow array.
 
 A tape reads values again when it goes backwards, and a user may change a NumPy array at any time. So
 launches inside a context work on a field of the same numbers. Before a launch, what Python changed in the
@@ -38,7 +38,7 @@ class Mirror(Field):
 
 
 class Recent(dict[Any, Any]):
-    """What was kept with a mirror, as long as the contexts that it serves use it.
+    """A cache of data about a shadow array, held as long as its contexts use it.
 
     Other fields in it may be gone long since for whoever made them: nothing else would tell.
     """
@@ -66,12 +66,12 @@ class Recent(dict[Any, Any]):
 
 
 class Known:
-    """An array that a context has met.
+    """An array that a context has seen.
 
     Attributes
     ----------
     array : ndarray
-        It stays, so that no other array comes to lie there.
+        Held, so that no other array can take its address.
     comb : Comb
         The bytes around it, to tell it from arrays between whose elements it lies.
     relatives : list of Known
@@ -158,7 +158,7 @@ class Mirrors:
             found.by = f"`{mirror.name}` of `{kernel}`"
 
     def _catch_up(self, known: Known, name: str) -> None:
-        """Brings to a mirror what kernels wrote to other arrays of the same memory since, in order."""
+        """Copies to a shadow array what kernels wrote to other arrays of the same memory since, in order."""
         since = [other for other in known.relatives if other.wrote > known.seen]
         for other in sorted(since, key=lambda other: other.seen):
             rows = _shared(known, other)
@@ -171,7 +171,7 @@ class Mirrors:
                     opened()[-1].launch(_kept(known.mirror, Take, other.mirror, *rows), ())
 
     def _renew(self, known: Known) -> None:
-        """Brings to a mirror what Python changed in its array."""
+        """Copies to a shadow array what Python changed in its array."""
         mirror, array = known.mirror, known.array
         changed = ~_same(mirror.require(), array)
         if not (known.wrote or known.relatives) or changed.all():
@@ -196,7 +196,7 @@ class Mirrors:
             self._hidden.remove(pause)
 
     def _agree(self) -> None:
-        """Brings all arrays up to date that share memory with others."""
+        """Updates all arrays that share memory with others."""
         for known in [k for k in self._known.values() if k.relatives]:
             self._catch_up(known, known.mirror.quoted)
             known.seen = self._writes
@@ -226,7 +226,7 @@ class Mirrors:
                 np.copyto(array, kept, where=_same(array, shown))
 
     def release(self) -> None:
-        """Gives the mirrors back: they are used again, with what was compiled for them."""
+        """Releases the shadow arrays for reuse, with the code compiled for them."""
         for known in self._known.values():
             _POOL.give(known.mirror)
         self._known.clear()
@@ -235,8 +235,8 @@ class Mirrors:
 
 
 def _read_only(mirror: Mirror) -> GradientError:
-    message = f"the array {mirror.quoted} changed after a function with a gradient of its own had used it"
-    advice = "that gradient needs its numbers back, and the array is read-only: pass a copy"
+    message = f"the array {mirror.quoted} changed after a function under `grad_replaced` had used it"
+    advice = "the gradient needs its old numbers, and the array is read-only: pass a copy"
     return GradientError(Diagnostic("not-differentiable", message, help=advice))
 
 
@@ -253,10 +253,8 @@ def _differently(name: str, by: str, array: np.ndarray, other: np.ndarray) -> La
     types = (
         "" if array.dtype == other.dtype else f", one of them as {other.dtype}, the other as {array.dtype}"
     )
-    message = (
-        f"{by} and {name} are views of one memory{types}, and their numbers do not lie in the same places"
-    )
-    advice = "pass views of one type, or a copy: no derivative goes from the one to the other"
+    message = f"{by} and {name} are views of one memory{types}, and their elements do not coincide"
+    advice = "pass views of one type, or a copy: derivatives do not pass from one to the other"
     return LaunchTypeError(Diagnostic("argument", message, help=advice))
 
 

@@ -20,12 +20,12 @@ _WORDS = {"bar": "gradient", "dot": "tangent"}
 
 
 def claim(context: Context, roots: Sequence[Field], last: str) -> None:
-    """Notes that the gradients (``bar``) or tangents (``dot``) of fields, given by their roots, are its own.
+    """Claims the gradients (``bar``) or tangents (``dot``) of fields, given by their roots, for a context.
 
     Raises
     ------
     GradientError
-        When another thread or task works with one of them in the same way.
+        When another thread or task has claimed one of them.
     """
     context.claimed.update(roots)  # before it looks at the others, who do the same
     if not turns.several():
@@ -49,12 +49,12 @@ def clear_foreign(context: Context, roots: Sequence[Field], last: str) -> None:
 
 
 def needed(bars: Iterable[Field]) -> set[Field]:
-    """Those of the gradients that a tape holds which is going backwards around what happens here."""
+    """The gradients among these that belong to an enclosing tape's backward pass."""
     return {f for f in bars for context in working() if f.root in context.claimed}
 
 
 def refuse_needed(bars: Iterable[Field], roots: Sequence[Field]) -> None:
-    """Refuses to work with the fields of gradients that had to be cleared, and could not be.
+    """Refuses fields whose gradients would have to be cleared, but belong to a backward pass.
 
     Raises
     ------
@@ -64,13 +64,11 @@ def refuse_needed(bars: Iterable[Field], roots: Sequence[Field]) -> None:
     shared = next((f.root for f in bars if f.root in roots), None)
     if shared is not None:
         message = f"the tape that is going backwards needs the gradient of {shared.quoted}"
-        advice = "give the tape inside fields of its own, or `clear_gradients=False`, to add to that gradient"
+        advice = "use separate fields in the inner tape, or `clear_gradients=False` to add to that gradient"
         raise GradientError(Diagnostic("not-differentiable", message, caller(), help=advice))
 
 
 def _taken(root: Field, what: str) -> GradientError:
-    message = f"{root.quoted} carries a {what} in a block that is open in another thread or task"
-    advice = (
-        "give each its own fields (what is only read: made without needs_grad), or let one block end first"
-    )
+    message = f"{root.quoted} has a {what} in a block that is open in another thread or task"
+    advice = "use separate fields (without needs_grad if only read), or let one block end first"
     return GradientError(Diagnostic("not-differentiable", message, caller(), help=advice))

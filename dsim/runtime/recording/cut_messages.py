@@ -1,4 +1,4 @@
-"""The words for derivatives that end where they perhaps should not: in Python, or in the bits of a number."""
+"""Messages about derivatives that are cut: in Python, or by `bit_cast`."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def inside(form: Form, known: Recording, what: str) -> list[Diagnostic]:
 
 
 def _bits(s: Let, what: str) -> Diagnostic:
-    message = f"the bits of a number that has a {what} are taken: they have none"
-    advice = "compute with the number itself, or say `stop_grad` of it"
+    message = f"`bit_cast` of a number that has a {what}: the bits have none"
+    advice = "compute with the number itself, or write `stop_grad` around it"
     return Diagnostic("cut", message, s.origin.span, "its derivative ends here", help=advice)
 
 

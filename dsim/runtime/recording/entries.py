@@ -41,7 +41,7 @@ class RecordedLaunch:
 class Custom:
     """A recorded call of a function whose backward pass a user wrote.
 
-    That finds the fields which the function used as they were at its end.
+    It finds the fields that the function used as they were at its end.
     """
 
     def __init__(self, backward: Callable[[], None], name: str) -> None:

@@ -80,7 +80,7 @@ class ForwardMode(Context):
         self._seeded = dict.fromkeys(self.params)  # in order
         self._tangents: dict[Form, Form] = {}
         self._forms: dict[Form, None] = {}  # all that was launched
-        self._cut: set[Field | Form] = set()  # what was told to be read into Python, or returned to it
+        self._cut: set[Field | Form] = set()  # reads into Python, and returned values, that gave a warning
 
     @outermost
     def __enter__(self) -> Self:
@@ -130,7 +130,7 @@ class ForwardMode(Context):
             self.closed()
 
     def _leave(self) -> None:
-        """Puts tangents where a user looks for them."""
+        """Moves tangents to the companions that the user reads."""
         if self._label != "dot":
             for f in sorted(self._active, key=lambda f: f.name):
                 self._publish(f)
@@ -140,7 +140,7 @@ class ForwardMode(Context):
         zeros.note_tangents(losses, self.params[0], self._forms, read)
 
     def _clear_seeds(self) -> None:
-        """Sets seeds to 0: what comes after is not differentiated along them. Results stay."""
+        """Sets seeds to 0: later launches are not differentiated along them. Results stay."""
         results = {f for form in self._forms for f in form.written}.union(self.losses)
         for dual in [f.companion((*f.derivative, "dot")) for f in self._seeded if f not in results]:
             if dual.buffer is not None:
@@ -206,7 +206,7 @@ class ForwardMode(Context):
         return form.tangent(reached, self._label)
 
     def _claim(self, fields: Iterable[Field]) -> None:
-        """Takes fields into its care, whose tangents nobody else's may be."""
+        """Claims the tangents of fields for this mode."""
         roots = tuple({f.root for f in fields})
         claim(self, roots, "dot")
         if self._clear:

@@ -1,8 +1,8 @@
-"""What is said of a sum that an earlier tape has left: a tape adds to it, and its loss depends on both.
+"""Warnings about sums that were not reset, to which a tape adds, and on which its loss depends.
 
-A tape sets its own loss to 0, and nothing else. A sum on the way to the loss (a centre of mass, an energy)
-is a program's own to reset. A state that goes on from tape to tape is added to in the same way, and is meant
-to keep what it has; so nothing is said where a tape may go on from the state that the last one has left.
+A tape sets its own loss to 0, and nothing else. A sum on the path to the loss (a centre of mass, an energy)
+must be reset by the program. A state that continues from tape to tape is added to in the same way, and is
+meant to keep its value; so there is no warning where a tape may continue from the state of the last one.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from dsim.runtime.recording.unreached import leading
 from dsim.runtime.state.notices import warn
 from dsim.runtime.state.write_clock import CLOCK
 
-_MOST_BOXES = 64  # of one field, before a program counts as one that goes on from its state
+_MOST_BOXES = 64  # of one field, before a program counts as one that continues from its state
 
 
 def look(tape: TapeRecord, launched: Collection[Form], sums: dict[Field, Accumulate]) -> list[Diagnostic]:
-    """What there is to say of those of `sums` that still hold what an earlier tape has added.
+    """The warnings about those of `sums` that still hold the result of an earlier tape.
 
-    It is asked before the tape goes backwards, which writes to fields. In its block the forms `launched` were
-    launched; no gradient depends on some of them.
+    Called before the backward pass, which writes to fields. The tape's block launched the forms `launched`;
+    no gradient depends on some of them.
     """
     asked = [f for f in sums if f.summed]
     if not asked or not _counts(tape):
@@ -48,7 +48,7 @@ def note(tape: TapeRecord, sums: Iterable[Field], said: Iterable[Diagnostic]) ->
 
 
 def _counts(tape: TapeRecord) -> bool:
-    """Whether what `tape` leaves stays, and all that it does can be seen."""
+    """Whether the results of `tape` are permanent, and all its launches are recorded."""
     return (
         tape.outer is None
         and not write_history.trying()
@@ -57,7 +57,7 @@ def _counts(tape: TapeRecord) -> bool:
 
 
 def _is_left(tape: TapeRecord, launched: Collection[Form], field: Field, sums: Collection[Field]) -> bool:
-    """Whether `field` holds what an earlier tape has left in it, by mistake; it is settled once."""
+    """Whether `field` holds the result of an earlier tape by mistake; decided once."""
     before = field.summed
     if before is None or field.changed >= before or isinstance(field, Mirror):
         return False
@@ -74,7 +74,7 @@ def _stored(field: Field, since: int) -> bool:
 
 
 def _goes_on(tape: TapeRecord, launched: Collection[Form], before: int, sums: Collection[Field]) -> bool:
-    """Whether the calls work on what those of the last tape have left, in a field that they write again."""
+    """Whether the calls read results of the last tape in a field that they write again."""
     calls = [e for e in tape.entries if isinstance(e, RecordedLaunch)]
     instead = (c.adjoint.launched for c in calls if c.adjoint is not None)
     own = frozenset((*(c.form for c in calls), *instead, *launched))
@@ -126,8 +126,8 @@ def _include(boxes: list[Box], new: Box) -> None:
 
 
 def _diagnostic(field: Field, span: Span | None) -> Diagnostic:
-    left = f"what an earlier one has left in {field.quoted}"
-    message = f"this tape adds to {left}, and its loss depends on both"
+    left = f"the value that an earlier one left in {field.quoted}"
+    message = f"this tape adds to {left}, and its loss depends on the sum"
     zero = f"{field.name}[None] = 0" if not field.full_shape else f"{field.name}.fill(0)"
-    advice = f"set it to 0 first: `{zero}`, or in a kernel; a tape resets its loss alone"
+    advice = f"set it to 0 first: `{zero}`, or in a kernel; a tape resets only its loss"
     return Diagnostic("leftover", message, span, "added to here", help=advice)

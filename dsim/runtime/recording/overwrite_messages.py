@@ -1,4 +1,4 @@
-"""The words for values that a gradient needs and that were overwritten."""
+"""Messages about overwritten values that a gradient needs."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ def own(conflicts: Iterable[Overwrite], lost: Iterable[Lost]) -> AccessRuleError
 
 def interleaved(form: Form) -> GradientError:
     """Something was launched before the record of a launch was whole."""
-    message = f"a signal handler or a finalizer launched something while `{form.kernel.name}` was recorded"
-    advice = "launch it behind the `with` block: a tape has to know which of two launches came first"
+    message = f"a signal handler or a finalizer launched a kernel while `{form.kernel.name}` was recorded"
+    advice = "launch it after the `with` block: the order of the two launches is undefined"
     return GradientError(Diagnostic("not-differentiable", message, caller(), help=advice))
 
 
 def own_diagnostics(
     conflicts: Iterable[Overwrite], lost: Iterable[Lost], saved: bool = False
 ) -> list[Diagnostic]:
-    """What there is to say of a kernel that overwrites what its own adjoint reads.
+    """The diagnostics of a kernel that overwrites what its own adjoint reads.
 
     With `saved` it is a note: a tape saves these values.
     """
-    gone = [item.by for item in lost]  # of these one thing is said, not two
+    gone = [item.by for item in lost]  # one message for these, not two
     others = [c for c in conflicts if not any(c.write.site == by.site for by in gone)]
     found = [_own(c.read.statement, c.write.statement, c.certain, saved) for c in others]
     return list(dict.fromkeys(found + [_lost(by, saved) for by in gone]))
@@ -63,7 +63,7 @@ def _own(read: Statement, write: Statement, certain: bool, saved: bool) -> Diagn
 
 def _advice(read: Statement, write: Statement) -> str:
     if isinstance(read, Load) and isinstance(write, Store) and read.origin.span == write.origin.span:
-        return "in place only `+=` can be taken back: compute in a local variable, and store that once"
+        return "in place, only `+=` is reversible: compute in a local variable, and store it once"
     return "write to a second field, or to another element in each step"
 
 
@@ -76,14 +76,14 @@ def _lost(by: Accumulate, saved: bool) -> Diagnostic:
     if saved:
         return Diagnostic("overwrites", message, by.origin.span, "overwritten here", help=_SAVED)
     message += ", which is gone"
-    advice = "leave the returned value unused, or compute it from values that stay"
+    advice = "do not use the returned value, or compute it from values that are not overwritten"
     if by.old is None:
         advice = "multiply into a local variable, and write that to the field once"
     return Diagnostic("overwritten", message, by.origin.span, "overwritten here", help=advice)
 
 
 def in_series(ordered: Iterable[Accumulate]) -> list[Diagnostic]:
-    """A kernel runs serially because its adjoint needs what these accumulations found."""
+    """A kernel runs serially because its adjoint needs the old values at these accumulations."""
     return list(dict.fromkeys(map(_in_series, ordered)))
 
 
@@ -93,7 +93,7 @@ def _in_series(by: Accumulate) -> Diagnostic:
         "inside a tape this loop runs serially: the backward pass repeats this atomic, in the same order",
         by.origin.span,
         f"the value of `{_named(by)}` before it is used",
-        help="take the place from the loop's index, so that no iteration waits for another",
+        help="compute the index from the loop's index, so that iterations are independent",
     )
 
 
@@ -143,7 +143,7 @@ def across(
             at or where,
             "overwritten here; the backward pass needs the old value",
             labels,
-            "write to a second field, or give the field an axis for the step",
+            "write to a second field, or add an axis for the step to the field",
         )
     )
 

@@ -9,25 +9,25 @@ import numpy as np
 
 
 class Profile:
-    """Of each call of a tape, how long it took, and how large the gradient is around it.
+    """The time of each call of a tape, and the norm of the gradient before and after it.
 
     Parameters
     ----------
     starts : sequence of int
         See `Calls.starts`.
     seconds : sequence of float
-        How long the first entries took, as far as that was measured.
+        The times of the first entries, as far as they were measured.
 
     Attributes
     ----------
     seconds, backward_seconds : ndarray
-        How long the calls and their adjoints took; NaN where that was not measured.
+        The times of the calls and their adjoints; NaN where not measured.
     gradient_norm : ndarray
-        The norm of the gradient by what a call wrote, as it is after the call.
+        The norm of the gradient with respect to what a call wrote, after the call.
     gradient_norm_before : ndarray
-        The norm of the gradient by what a call read and wrote, as it is before the call.
+        The norm of the gradient with respect to what a call read and wrote, before the call.
     timed : bool
-        Whether times are shown where all else is the same in every run: someone asked for them.
+        Whether reproducible outputs include times, because the user requested them.
     """
 
     def __init__(self, starts: Sequence[int], seconds: Sequence[float]) -> None:
@@ -40,7 +40,7 @@ class Profile:
         return len(self.seconds)
 
     def unreached(self) -> None:
-        """Notes that no call wrote the loss: there is nothing on the way back."""
+        """Notes that no call wrote the loss, so the backward pass is empty."""
         for column in (self.backward_seconds, self.gradient_norm, self.gradient_norm_before):
             column[:] = 0.0
 
@@ -56,7 +56,7 @@ class Profile:
 
     @property
     def first_not_finite(self) -> int | None:
-        """The first call, on the way back, before which the gradient is not finite."""
+        """The first call, in the order of the backward pass, before which the gradient is not finite."""
         found = np.flatnonzero(~np.isfinite(self.gradient_norm_before) & ~np.isnan(self.backward_seconds))
         return int(found[-1]) if len(found) else None
 

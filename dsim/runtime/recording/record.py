@@ -1,6 +1,6 @@
-"""What a tape knows: what it recorded, what it saved, and what became of it since.
+"""The record of a tape: its calls, its saved values, and its state after the block.
 
-Who goes backwards over a tape, and who looks at one, works with this.
+The backward pass and all inspection work with it.
 """
 
 from __future__ import annotations
@@ -20,25 +20,25 @@ class TapeRecord(Context):
     Attributes
     ----------
     loss : Field
-        What they compute.
+        The field that they compute.
     clears : bool
         Whether all gradients are set to 0 on entry.
     entries : list of Entry
         The calls, in order.
     vault : Vault
-        Where saved values lie.
+        The saved values.
     read : set of Field
-        Those that were read into Python, and it was told.
+        Those that were read into Python, with a warning.
     inner_results : set of Field
         Gradients that a tape inside this one left.
     left : sequence of (Field, Field)
         Gradients that the block itself wrote, and copies of them.
     ended : int or None
-        When the block came to its end, on the write clock.
+        The end of the block, on the write clock.
     lost : set of Field
-        Put back since as they were before calls of the block.
+        Fields restored since to values from before calls of the block.
     profiled : Profile or None
-        What was measured of the calls.
+        The measurements of the calls.
     """
 
     def __init__(self, loss: Field, clears: bool) -> None:

@@ -1,7 +1,7 @@
-"""Asks of every launch inside a tape whether it destroys values that an adjoint will read, and keeps them.
+"""Tests whether a launch inside a tape overwrites values that an adjoint will read, and saves them.
 
-Whether a value reaches the loss is not known while recording: what depends on a field with a gradient is
-taken to. The question costs the same however long the tape is.
+Whether a value reaches the loss is not known while recording: every value that depends on a field with a
+gradient is assumed to. The test takes constant time however long the tape is.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class RecordingPlan:
     adjoint : AdjointForm or None
         Its adjoint; None where nothing varies, or where `parts` are recorded instead.
     parts : tuple of Form
-        What is launched instead, one after the other; empty when it is launched as it is.
+        The forms launched instead, in order; empty when the form itself is launched.
     clashes : callable
         Whether a launch with these arguments may destroy values that are read again.
     noted : callable or None
@@ -50,9 +50,9 @@ def _always(_: Args) -> bool:
 
 
 class Keeper:
-    """What the adjoints of the calls so far will read, and what was saved of it.
+    """The regions that the adjoints of the calls so far will read, and the saved ones among them.
 
-    A call is noted by widening hulls only; its regions are worked out when a later one meets a hull.
+    A call only widens hulls; its regions are computed when a later one intersects a hull.
 
     Parameters
     ----------
@@ -77,11 +77,11 @@ class Keeper:
         self.noted: list[RecordedLaunch] = []
 
     def watch(self, form: Form, plan: AdjointForm | tuple[Form, ...] | None) -> RecordingPlan:
-        """What to do with launches of `form`, recorded as `plan` says."""
+        """The plan for launches of `form`."""
         return RecordingPlan(form, plan, self._needs)
 
     def save(self, call: RecordedLaunch) -> None:
-        """Saves what the launch `call`, which comes now and clashes with what is needed, would destroy.
+        """Saves the needed values that the launch `call` is about to overwrite.
 
         Raises
         ------
@@ -148,5 +148,5 @@ def _spent(vault: Vault, budget: int, last: Saved) -> Diagnostic:
         f"overwritten values take {vault.bytes:,} bytes, more than the tape's budget of {budget:,}: "
         f"the last is {last.field.quoted}"
     )
-    advice = "raise `budget`, or give fields that every step overwrites an axis for the step"
+    advice = "raise `budget`, or add an axis for the step to fields that every step overwrites"
     return Diagnostic("memory", message, last.writer.line or caller(), "here", help=advice)

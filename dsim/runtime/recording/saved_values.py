@@ -25,7 +25,7 @@ _SLOTS = 64  # of the first block of a field; each further one has twice as many
 
 @dataclass(eq=False, slots=True)
 class Overwriter:
-    """What overwrote: a launch, or a line of Python."""
+    """The writer: a launch, or a line of Python."""
 
     form: Form
     args: tuple[Any, ...]
@@ -64,7 +64,7 @@ class Saved:
 
 
 class Vault:
-    """Where one tape's saved values lie.
+    """The saved values of one tape.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ class Vault:
         return saved
 
     def put_back(self, field: Field, box: Box, values: Any) -> None:
-        """Makes the region what it was."""
+        """Restores the region."""
         if isinstance(values, np.ndarray):
             field.require_memory()[_slices(box)] = values
         else:
@@ -95,7 +95,7 @@ class Vault:
             self._context.pass_on(host_kernels.form(host_kernels.Unstow, field, block), _numbers(slot, box))
 
     def final(self) -> list[tuple[Field, Box, Any]]:
-        """The present values of all regions of which something was saved, to put back in the end."""
+        """The present values of all saved regions, to be restored at the end."""
         around: dict[Field, Box] = {}
         for s in self.all:
             known = around.get(s.field)
@@ -119,7 +119,7 @@ class Vault:
         return blocks[-1]
 
     def release(self) -> None:
-        """Gives the blocks back: nothing will be put back any more."""
+        """Releases the blocks: nothing will be restored any more."""
         for field, blocks in self._blocks.items():
             for block in blocks:
                 block.clear()

@@ -27,7 +27,7 @@ from dsim.runtime.state.once import kept
 
 
 class SweepPlan:
-    """What a sweep over certain adjoints needs to know.
+    """The precomputed data of a sweep over certain adjoints.
 
     Attributes
     ----------
@@ -66,7 +66,7 @@ class Plans:
 
 
 class Observer(Protocol):
-    """Looks at the adjoints on the way back."""
+    """Observes the adjoints during the backward pass."""
 
     def entering(self, number: int, entry: Entry, plan: SweepPlan) -> None:
         """Before the backward pass of `entry`, the call with that number."""
@@ -103,7 +103,7 @@ class TapeSweep:
         return self._custom or any(self._record.loss in a.outputs for a in self._adjoints)
 
     def run(self) -> Sequence[tuple[Field, Field]]:
-        """Goes backwards and leaves the gradients.
+        """Runs the backward pass and stores the gradients.
 
         Gives those that were there before and that it added to, each with a copy of what it was.
         """
@@ -126,7 +126,7 @@ class TapeSweep:
         if plan.label != "bar":
             self._publish(plan)
         self._record.tell_outer(plan.bars)
-        if not self._custom:  # else a user's function decides what leads where
+        if not self._custom:  # else a user's function defines the dependences
             zeros.note_gradients(loss, (a.primal for a in self._adjoints), self._record.read)
         return aside
 

@@ -1,4 +1,4 @@
-"""Why a gradient or a tangent is zero where no derivative led from the one field to the other.
+"""Explains why a gradient or a tangent is zero: no path of derivatives connects the two fields.
 
 Derivatives are followed from the field through the kernels that were launched: it was never read, or used
 for nothing that the loss depends on, or the way was cut. When this is asked is `zeros.py`'s.
@@ -23,7 +23,7 @@ _OTHERS = Ends("without a derivative from here on", "")
 
 
 class Unreached:
-    """What a context remembers of its calls, to tell why nothing led from a field to its goal.
+    """The calls of a context, kept to explain why no path leads from a field to its goal.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ class Unreached:
         if any(self._goal in f.written for f in self._forms):
             self._tell(what, source)
         else:
-            advice = "launch what computes it inside the `with` block"
+            advice = "launch the kernel that computes it inside the `with` block"
             warn([_why(f"{what}: no call inside {self._block} writes it", advice, caller())])
 
     def _tell(self, what: str, field: Field) -> None:
@@ -82,10 +82,10 @@ class Unreached:
             message = f"the calls inside {self._block} write {field.quoted} and never read it"
             return _why(message, self._on_entry())
         message = f"no call inside {self._block} reads {field.quoted}"
-        return _why(message, "launch what uses it inside the `with` block")
+        return _why(message, "launch the kernel that uses it inside the `with` block")
 
     def _on_entry(self) -> str:
-        return f"{self._block} differentiates by the values that fields have on entry"
+        return f"{self._block} differentiates with respect to the values that fields have on entry"
 
     def _ended(self, followed: Iterable[Field]) -> Diagnostic | None:
         to_goal = leading(self._goal, self._forms)
@@ -93,24 +93,24 @@ class Unreached:
             if not to_goal.isdisjoint(form.written):
                 for s in _ends(form, followed):
                     ends = TABLE[s.op].ends or _OTHERS
-                    message = f"the way to {self._goal.quoted} ends here"
+                    message = f"the path to {self._goal.quoted} ends here"
                     return Diagnostic("unreached", message, s.origin.span, ends.why, (), ends.advice)
         return None
 
     def _returned(self, field: Field, followed: Iterable[Field]) -> Diagnostic | None:
         for form in self._forms:
             if any(map(_activity(form, followed).varies, form.kernel.body.yields)):
-                message = f"`{form.kernel.name}` returns what depends on {field.quoted} to Python"
+                message = f"`{form.kernel.name}` returns a value that depends on {field.quoted} to Python"
                 return _why(message, "write the value to a 0-D field inside the kernel")
         return None
 
     def _unused(self, field: Field, followed: dict[Field, None]) -> Diagnostic:
         made = [f for f in followed if f is not field and not any(f in _loaded(form) for form in self._forms)]
         if not made:
-            return _why(f"nothing that is computed from {field.quoted} leads to {self._goal.quoted}", "")
+            return _why(f"no value computed from {field.quoted} reaches {self._goal.quoted}", "")
         what, pronoun = ", ".join(f.quoted for f in made), "it" if len(made) == 1 else "them"
-        message = f"{field.quoted} only leads to {what}, and no call inside {self._block} reads {pronoun}"
-        return _why(message, f"launch what uses {pronoun} inside the `with` block")
+        message = f"{field.quoted} only affects {what}, and no call inside {self._block} reads {pronoun}"
+        return _why(message, f"launch the kernel that uses {pronoun} inside the `with` block")
 
     def _followed(self, sources: Iterable[Field]) -> dict[Field, None]:
         """The fields that derivatives lead to from `sources`, these first."""
@@ -162,7 +162,7 @@ def _outputs(form: Form, sources: Iterable[Field]) -> Iterator[Field]:
 
 
 def _ends(form: Form, sources: Iterable[Field]) -> Iterator[Let]:
-    """The expressions of `form` at which what varies with `sources` stops to vary."""
+    """The expressions of `form` at which the dependence on `sources` ends."""
     activity = _activity(form, sources)
     for s in statements(form.kernel.body):
         if isinstance(s, Let) and not activity.varies(s.var) and any(map(activity.varies, s.args)):

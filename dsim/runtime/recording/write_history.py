@@ -1,6 +1,6 @@
-"""What was written since a moment, and by whom; and how to take back what ran since.
+"""Which fields were written since a given time, by which form; and how to undo what ran since.
 
-Where values are put back as they were, so are the notes of when they were written.
+Restoring values also restores the times at which they were written.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ def ended(tape: TapeRecord) -> int:
 
 
 def trying() -> bool:
-    """Whether something runs that will be as if it had not been."""
+    """Whether a trial runs, which will be undone."""
     return bool(_OPEN)
 
 
 class Trial:
-    """What runs from here on until `undo`, after which some fields are as if it had not been.
+    """The launches from here on until `undo`, which restores some fields completely.
 
     For tapes that ended before it, these fields have not changed. To those that ended in between, a field
     that was written and then put back is lost. What was written beside counts as changed from Python.
@@ -49,7 +49,7 @@ class Trial:
         _OPEN.append(self)
 
     def close(self) -> None:
-        """Lets everything that happened count."""
+        """Keeps everything that ran."""
         if self in _OPEN:
             _OPEN.remove(self)
 

@@ -1,4 +1,4 @@
-"""When a gradient or tangent that is zero explains itself: once, when a user looks at it.
+"""When a zero gradient or tangent explains itself: once, when the user reads it.
 
 A program may have many fields that a loss does not depend on, so a tape leaves their gradients zero
 silently. It remembers which kernels it recorded, weakly, until the next tape is entered; from them
@@ -22,7 +22,7 @@ from dsim.runtime.state.stack import explain
 
 
 class _Left:
-    """What a context that is over leaves behind: its loss, its kernels, and what was read into Python."""
+    """The data that a finished context keeps: its loss, its kernels, and the fields read into Python."""
 
     def __init__(self, goal: Field, forms: Iterable[Form], read: Iterable[Field], block: str) -> None:
         self._goal = weakref.ref(goal)
@@ -37,7 +37,7 @@ class _Left:
         return field.root.number <= self._newest and weakref.ref(field) not in self._told
 
     def told(self, field: Field) -> None:
-        """Notes that nothing more is to be said of `field`."""
+        """Marks `field` as explained."""
         self._told.add(weakref.ref(field))
 
     def forms(self) -> list[Form]:
@@ -45,7 +45,7 @@ class _Left:
         return [form for ref in self._forms if (form := ref()) is not None]
 
     def reasons(self, field: Field) -> Unreached | None:
-        """Who knows why `field` is zero; None when too much is gone. It is asked once."""
+        """The explanation of why `field` is zero; None when too much has been freed. Called once."""
         self.told(field)
         goal, forms = self._goal(), self.forms()
         if goal is None or len(forms) != len(self._forms):
@@ -109,7 +109,7 @@ class _Cleared:
             return
         self._bars.discard(this)
         message = f"{bar.quoted} is 0 here: the tape has set all gradients to 0 on entry"
-        advice = "use it after the tape, in a block or kernel of its own, or keep it: `clear_gradients=False`"
+        advice = "use it after the tape, or pass `clear_gradients=False` to keep it"
         warn([Diagnostic("cleared", message, caller(), help=advice)])
 
 

@@ -1,4 +1,4 @@
-"""Warnings and notes that Python sees: what is right but surprising."""
+"""Warnings and notes, given through Python's `warnings`."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from dsim.diagnostics import Diagnostic, Level, render
 
 
 class DsimWarning(UserWarning):
-    """Something that is right, but slower or surprising.
+    """A right, but slow or surprising result.
 
     Attributes
     ----------
     diagnostic : Diagnostic or None
-        What the text was made of.
+        The diagnostic that the text was formatted from.
     """
 
     diagnostic: Diagnostic | None = None
 
 
 class GradientWarning(DsimWarning):
-    """A gradient that is right, and perhaps not the one that was meant."""
+    """A gradient that is right, and perhaps not the intended one."""
 
 
 _GRADIENT = {"cut", "cleared", "unreached", "overtaken", "leftover"}
@@ -36,7 +36,7 @@ _HEARD: ContextVar[list[Diagnostic] | None] = ContextVar("dsim_heard", default=N
 
 @contextmanager
 def overheard() -> Iterator[list[Diagnostic]]:
-    """What dsim warns of inside, in this thread, as diagnostics instead."""
+    """Collects the warnings of this thread inside the block as diagnostics."""
     found: list[Diagnostic] = []
     token = _HEARD.set(found)
     try:
@@ -46,7 +46,7 @@ def overheard() -> Iterator[list[Diagnostic]]:
 
 
 def warn(diagnostics: Iterable[Diagnostic]) -> None:
-    """Gives the warnings among `diagnostics` to Python's warnings, one by one."""
+    """Passes the warnings among `diagnostics` to Python's `warnings`, one by one."""
     heard = _HEARD.get()
     for d in diagnostics:
         if d.level is Level.WARNING and heard is not None:

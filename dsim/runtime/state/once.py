@@ -1,4 +1,4 @@
-"""What is computed when it is first asked for, by one thread for all, and kept."""
+"""Lazily computed values, computed by one thread for all, and kept."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class once(Generic[T]):  # noqa: N801 (a decorator, as `property` is)
 
 
 def kept(known: MutableMapping[Any, Any], key: Any, make: Callable[[], Any]) -> Any:
-    """What `known` has under `key`; made first, by one thread, where it has nothing."""
+    """The value in `known` under `key`, computed by one thread if it is missing."""
     found = known.get(key)
     if found is None:
         with COMPILING:

@@ -1,4 +1,4 @@
-"""When Python's collector is to run because of the memory of fields.
+"""Runs Python's garbage collector depending on the memory of fields.
 
 A field and its gradient refer to each other, and so do fields and the forms that were made for them. Only the
 collector frees these, and it counts objects, of which they are few, not bytes.
@@ -16,7 +16,7 @@ class Pressure:
     Parameters
     ----------
     least : int
-        How many bytes these are at least.
+        The minimum of these, in bytes.
     """
 
     def __init__(self, least: int) -> None:

@@ -1,4 +1,4 @@
-"""Which random numbers a launch draws: the seed and the number of the launch decide, nothing else."""
+"""The random numbers of a launch, which depend only on the seed and the number of the launch."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def place() -> tuple[int, int]:
 
 @contextmanager
 def apart() -> Iterator[None]:
-    """Inside it, launches of this thread draw what would be next, and the others notice nothing."""
+    """Inside it, launches of this thread draw from the current position, without effect on other threads."""
     token = _APART.set(_Sequence(*place()))
     try:
         yield

@@ -1,6 +1,6 @@
 """Copies of what is no data, by `copy` and `pickle`: kernels and funcs go by their names, like functions.
 
-Tapes and their like refuse: what they know is of this process, and of the fields that it saw.
+Tapes and similar objects refuse: they refer to this process and its fields.
 """
 
 from __future__ import annotations
@@ -45,10 +45,8 @@ class ByName:
             return self if isinstance(owner, type) else getattr(copy.deepcopy(owner, memo), self.__name__)
         held = next(_held(self.function), None)
         if memo and held is not None:  # a part of something that is copied
-            message = f"the {self.word} `{self.__name__}` works on its variable `{held}`, also in a copy"
-            advice = (
-                f"make it a method, which takes what it works on from `self`: `def {self.__name__}(self)`"
-            )
+            message = f"the {self.word} `{self.__name__}` uses its variable `{held}`, also in a copy"
+            advice = f"make it a method, which reads it from `self`: `def {self.__name__}(self)`"
             raise LaunchTypeError(Diagnostic("argument", message, help=advice))
         return self
 
@@ -60,18 +58,18 @@ class ByName:
         path = self.function.__qualname__.split(".")
         module = sys.modules.get(self.function.__module__)
         if module is None or (module.__name__ == "__main__" and not hasattr(module, "__file__")):
-            self._refuse_pickling("it stands in a notebook, where other processes do not find it")
+            self._refuse_pickling("it is defined in a notebook, where other processes do not find it")
         found: Any = module
         for name in path:
             found = found.method(name) if isinstance(found, StructTypeBase) else getattr(found, name, None)
         if found is not self:
-            own = "it is local" if "<locals>" in path else "its name means something else there"
+            own = "it is local" if "<locals>" in path else "its name refers to something else there"
             self._refuse_pickling(f"{own}: it cannot be found as `{'.'.join(path)}` of its module")
         return _found, (module.__name__, path)
 
     def _refuse_pickling(self, why: str) -> NoReturn:
         message = f"the {self.word} `{self.__name__}` cannot be pickled: {why}"
-        advice = "write it at the top level of a module that is imported, or into a class there"
+        advice = "define it at the top level of an imported module, or in a class there"
         raise LaunchTypeError(Diagnostic("argument", message, help=advice))
 
 

@@ -1,4 +1,4 @@
-"""The settings in force: what `init` chose, or the defaults. Who compiled under them is told of a change."""
+"""The settings in force: those of `init`, or the defaults. Listeners are notified of a change."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LOOP_MEMORY = 1 << 28  # bytes
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What kernels and fields made from now on go by.
+    """The settings of kernels and fields created from now on.
 
     Attributes
     ----------
@@ -25,7 +25,7 @@ class Settings:
     debug : bool
         Without effect so far: indices and assertions are always checked.
     check_bounds : bool
-        Indices outside a field are errors (otherwise nobody looks).
+        Indices outside a field are errors (otherwise they are not checked).
     random_seed : int
         Chooses the sequence of random numbers.
     threads : int

@@ -1,9 +1,9 @@
 """The differentiating contexts that are open where this runs, innermost last.
 
-What happens to a field (a launch, a write from Python) is offered to the innermost context, which
-passes what it makes of it on to the next outer one; with none open it just happens. Tapes inside
-forward modes, forward modes inside tapes and tapes inside tapes are right because each context treats
-what reaches it alike, whether a user or an inner context sent it.
+Each launch and each write from Python goes to the innermost context, which
+passes the result on to the next outer one; with none open it runs directly. Tapes inside
+forward modes, forward modes inside tapes and tapes inside tapes are right because each context handles
+all events alike, whether they come from the user or an inner context.
 
 Each thread and each task of asyncio has contexts of its own. A task begins with those that were open where
 it was made, and sees them until they end.
@@ -41,19 +41,19 @@ def opened() -> tuple[Any, ...]:
 
 
 def explanation(last: str) -> Explanation | None:
-    """Who says why a gradient (``bar``) or tangent (``dot``) is zero."""
+    """The function that explains why a gradient (``bar``) or tangent (``dot``) is zero."""
     who = _EXPLAIN.get(last)
     return None if who is None else who.get()
 
 
 def explain(last: str, who: Explanation | None) -> None:
-    """From now on `who` says why a gradient or tangent is zero."""
+    """Sets the function that explains why a gradient or tangent is zero."""
     _EXPLAIN[last].set(who)
 
 
 @contextmanager
 def set_aside() -> Iterator[bool]:
-    """Inside it no context is open, and what happens is offered to none; gives whether there were any."""
+    """Inside it no context is open; returns whether there were any."""
     before, aside, working = opened(), _ASIDE.get(), _WORKING.get()
     STACK.set(())
     _ASIDE.set((*aside, *before))

@@ -1,8 +1,8 @@
-"""Who wrote a gradient or tangent, so that a tape clears those of its own thread or task and no others.
+"""Records which thread or task wrote a gradient or tangent, so that a tape clears only its own.
 
 Each tape and forward mode begins a new *turn*. A field notes in which turn it was written; a turn knows
-those before it in its thread. A task of asyncio goes on from the turn in which it was made: what was written
-until then is its own, and what other tasks write from then on is not.
+those before it in its thread. An asyncio task continues from the turn in which it was created: what was
+written until then is its own, and what other tasks write from then on is not.
 """
 
 from __future__ import annotations
@@ -68,12 +68,12 @@ def own(number: int) -> bool:
 
 
 def whose(number: int) -> int:
-    """What to keep of a note with `number` beside values that are put back some turns later."""
+    """The part of a note with `number` to save with values that are restored some turns later."""
     return _OWN if number and own(number) else number
 
 
 def again(kept: int) -> int:
-    """What to note where values are put back of whose note that was kept."""
+    """The note for restored values, from the part that was saved."""
     return current() if kept == _OWN else kept
 
 

@@ -1,7 +1,7 @@
-"""When memory was last written: a clock that goes on with every tape.
+"""The times of writes: a logical clock that advances with every tape.
 
-A tape that runs backwards once more needs the values of its block's end. Launches only note the time of
-that clock; who changed what is found out when it is asked (write_history.py).
+A tape that runs backwards once more needs the values of its block's end. Launches only note the time on
+that clock; which fields changed is computed on demand (write_history.py).
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ class _Clock:
         self._lock = short_lock()
 
     def tick(self) -> int:
-        """Goes on; what is written from now on has this time, or a later one."""
-        with self._lock:  # or it could go back
+        """Advances; later writes have this time, or a later one."""
+        with self._lock:  # otherwise it could go backwards
             self.now += 1
             return self.now
 
@@ -34,6 +34,6 @@ CLOCK = _Clock()
 
 
 def note_ran(moment: int, written: Iterable[Any]) -> None:
-    """Notes on the fields themselves when a form wrote to them: nobody will ask the form any more."""
+    """Notes on the fields themselves when a form wrote to them, before the form is freed."""
     for f in written:
         f.changed = max(f.changed, moment)

@@ -1,4 +1,4 @@
-"""The tape as people use it, gradients of their own, and the check of a gradient.
+"""The public tape, custom backward functions, and the check of a gradient.
 
-It imports all below, and knows no kernels of people's. Begin with `tape.py`.
+It imports all below, except the user's kernels. Begin with `tape.py`.
 """

@@ -1,4 +1,4 @@
-"""Gradients that a user writes, and none at all: `grad_replaced`, `grad_for`, `no_grad`, `stop_grad`."""
+"""Custom backward functions and constants: `grad_replaced`, `grad_for`, `no_grad`, `stop_grad`."""
 
 from __future__ import annotations
 
@@ -59,32 +59,32 @@ class Replaced(ByName):
 
     def _refuse(self, tapes: list[Tape]) -> None:
         if self._grad is None:
-            message = f"`{self.__name__}` replaces its gradient, and none was given"
-            advice = f"write one under `@ad.grad_for({self.__name__})`"
+            message = f"`{self.__name__}` is under `grad_replaced`, but has no gradient function"
+            advice = f"define one under `@ad.grad_for({self.__name__})`"
             raise GradientError(Diagnostic("not-differentiable", message, help=advice))
         first = opened().index(tapes[0])
         if any(isinstance(c, ForwardMode) for c in opened()[first:]):
             name = self.__name__
-            message = f"`{name}` has a gradient of its own, and no tangent that a tape could go back through"
+            message = f"`{name}` is under `grad_replaced`, and has no tangent that a tape could differentiate"
             raise GradientError(Diagnostic("not-differentiable", message))
 
     @outermost
     def grad(self, *args: Any, **named: Any) -> Any:
-        """Calls the gradient that was given."""
+        """Calls the backward function."""
         if self._grad is None:
-            message = f"`{self.__name__}` has no gradient yet"
-            advice = f"write one under `@ad.grad_for({self.__name__})`"
+            message = f"`{self.__name__}` has no gradient function yet"
+            advice = f"define one under `@ad.grad_for({self.__name__})`"
             raise GradientError(Diagnostic("missing-gradient", message, help=advice))
         return self._grad(*args, **named)
 
     def give(self, grad: Function) -> None:
-        """Makes `grad` the backward pass."""
+        """Sets `grad` as the backward function."""
         self._grad = grad
 
 
 @contextmanager
 def _paused(tapes: list[Tape], call: Custom) -> Iterator[None]:
-    """In the block, `tapes` record as if `call` had not begun."""
+    """Within it, `tapes` record as if `call` had not begun."""
     belonging = [tape for tape in tapes if tape.end(call, False)]
     try:
         yield

@@ -137,7 +137,7 @@ class Tape(LaunchRecorder):
             message, advice = "a tape can be used once", "make a new one: `with ds.Tape(loss) as tape:`"
             raise GradientError(Diagnostic("argument", message, help=advice)) from None
         if self._recorder is not None and opened():
-            message = "`grad_check` is for a tape that is in no other `with` block"
+            message = "`grad_check` needs a tape outside all other `with` blocks"
             advice = "check the inner program on its own: `ds.check_grad(run, wrt=, loss=)`"
             raise GradientError(Diagnostic("argument", message, help=advice))
         self.enter(self._begin)
@@ -172,21 +172,21 @@ class Tape(LaunchRecorder):
             self.closed()
 
     def closed(self) -> None:
-        """Gives back what it needed while it was open, and going backwards after."""
+        """Releases what it held while it was open and in the backward pass."""
         self.vault.release()
         super().closed()
 
     def _go_back(self) -> None:
         if self._failed:
             message = (
-                "a launch inside the tape failed, and the tape went on: there is no gradient of half a launch"
+                "a launch inside the tape failed, and the program continued: half a launch has no gradient"
             )
             raise GradientError(
                 Diagnostic("not-differentiable", message, help="let the error leave the `with` block")
             )
         left = leftover.look(self, self._watched, self._sums) if self._sums else []
         self.ended = write_history.ended(self)
-        zeros.forget("bar")  # on the way back gradients begin at 0
+        zeros.forget("bar")  # in the backward pass gradients start at 0
         observers: list[Observer] = []
         if self._timer is not None:
             self.profiled = Profile(self.calls.starts, self._timer.seconds)
@@ -211,7 +211,7 @@ class Tape(LaunchRecorder):
 
     @property
     def not_finite(self) -> FirstNonFinite | None:
-        """What `find_nan` has found."""
+        """The result of `find_nan`."""
         return None if self._finder is None else self._finder.found
 
     @outermost

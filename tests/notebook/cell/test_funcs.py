@@ -17,8 +17,8 @@ def test_a_cell_of_funcs_alone(notebook):
 def test_options_need_a_kernel(notebook):
     before = notebook.names.get("square")
     ran = notebook.run("%%kernel --loss U\n@ds.func\ndef square(a):\n    return a * a")
-    assert "the cell defines no kernel, only funcs, and the options are about a kernel" in ran.stdout
-    assert "help: leave the options out, or write the kernel: `def step(): …`" in ran.stdout
+    assert "the cell defines no kernel, only funcs, and the options apply to a kernel" in ran.stdout
+    assert "help: remove the options, or write the kernel: `def step(): …`" in ran.stdout
     assert notebook.names.get("square") is before
     ran = notebook.run("%%kernel\nimport math")
     assert "the cell defines no kernel\n" in ran.stdout

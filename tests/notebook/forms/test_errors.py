@@ -43,7 +43,7 @@ def test_a_mistake_is_told_with_the_persons_line_and_as_a_failed_report(notebook
     assert "dsim/" not in ran.stdout
     assert "Traceback" not in ran.stdout
     assert told[5:] == [""]
-    assert ran.form("plain") == "not compiled: the names that this cell gives stay what they were"
+    assert ran.form("plain") == "not compiled: the names that this cell defines are unchanged"
 
 
 def test_all_mistakes_are_marked_in_the_order_of_the_text(notebook):

@@ -24,12 +24,12 @@ from tests.notebook.forms.test_scrubber import VIEW, live, moved, sliders  # noq
         (SQUARE.replace("* scale", "+ scale"), "`square` was redefined"),
         ("scale = 3.0", "`scale` is 3.0, and was 2.0"),
         ("scale = 2", "`scale` is 2, and was 2.0"),
-        ("del scale", "`scale` is not defined any more"),
+        ("del scale", "`scale` is no longer defined"),
         ("y = ds.field(ds.f64, shape=N, needs_grad=True)", "`y` was redefined"),
         ("U = ds.field(ds.f64, shape=(), needs_grad=True)", "`U` was redefined"),
-        ("ds.init(default_fp=ds.f32)", "`init()` has chosen other settings"),
+        ("ds.init(default_fp=ds.f32)", "`init()` has changed the settings"),
         ("energy = 1", "`energy` was redefined"),
-        ("del energy", "`energy` is not defined any more"),
+        ("del energy", "`energy` is no longer defined"),
         ("@ds.kernel\ndef energy():\n    y[0] = 1", "`energy` was redefined"),
     ],
 )
@@ -40,7 +40,7 @@ def test_a_report_says_what_it_depends_on_that_has_changed(page, cell, said):
 
 def test_after_a_reset_nothing_is_what_it_was(page):
     page.good(CELL, "energy")
-    said = "`init()` has chosen other settings, `y` was dropped by `reset()`, `U` was dropped by `reset()`"
+    said = "`init()` has changed the settings, `y` was dropped by `reset()`, `U` was dropped by `reset()`"
     assert told(page, "ds.reset()") == said
 
 
@@ -159,7 +159,7 @@ def test_kernels_without_a_run(page):
     assert told(page, "scale = 3.0") == "`scale` is 3.0, and was 2.0"
     page.good("%%kernel put(n: ds.i32)\ny[n] = scale", "put")
     page.good("%%kernel fill2(a: ds.types.ndarray())\nfor i in a:\n    a[i] = 1", "fill2")
-    assert told(page, "del fill2") == "`fill2` is not defined any more"
+    assert told(page, "del fill2") == "`fill2` is no longer defined"
 
 
 @pytest.mark.parametrize("reload", ["importlib.reload(funcs_of_mine)", "%run funcs_of_mine.py"])

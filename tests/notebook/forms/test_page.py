@@ -81,7 +81,7 @@ def test_where_diagnostics_overlap_the_most_serious_one_shows():
 def test_a_cell_that_failed_says_what_became_of_it_and_leaves_the_rest_to_the_error(notebook):
     ran = notebook.run(OVERWRITING.replace("2.0 * c", "2.0 * absent"))
     assert listing(ran) == []
-    assert "not compiled: the names that this cell gives stay what they were" in ran.form("html")
+    assert "not compiled: the names that this cell defines are unchanged" in ran.form("html")
     assert "absent" not in ran.form("html")
     assert ran.stdout.count("`absent` is not defined") == 1
 

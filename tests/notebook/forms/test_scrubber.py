@@ -158,7 +158,7 @@ def test_an_interrupt_ends_a_move_and_not_the_loop_of_events(live, monkeypatch):
             moved(found["i"], 4)
             await asyncio.sleep(0.2)
             assert (calls, caught.outputs) == (["__call__"], [])
-            assert row.children[-1].value == "stopped: move a slider to look again"
+            assert row.children[-1].value == "stopped: move a slider to continue"
             moved(found["i"], 5)
             await asyncio.sleep(0.2)
         return caught.outputs
@@ -201,7 +201,7 @@ def test_no_sliders_where_nothing_can_be_moved(live, notebook):
 
 def test_where_nothing_is_live_one_line_says_so(live):
     assert live.good(GRAVITY).bundles[-1]["text/plain"] == (
-        "Run this cell to look into other iterations with sliders."
+        "Run this cell to inspect other iterations with sliders."
     )
 
 

@@ -52,17 +52,17 @@ def parts(page):  # noqa: F811
             "p.parts = Parts(Weights(2 * w), y, 3.0, [0.25, 0.5], [1.0, 2.0])",
             "`p.parts.weights.w` was redefined",
         ),
-        ("p.parts.shift[1] = 4.0", "`p.parts.shift` has another value"),
-        ("p.parts.levels[1] = 4.0", "`p.parts.levels` has another value"),
+        ("p.parts.shift[1] = 4.0", "`p.parts.shift` has a different value"),
+        ("p.parts.levels[1] = 4.0", "`p.parts.levels` has a different value"),
         (
             "p.parts = Parts(p.parts.weights, U, 4.0, p.parts.shift, p.parts.levels)",
             "`p.parts.f` was redefined, `p.parts.k` is 4.0, and was 3.0",
         ),
         ("p = Weights(w)", "`p` was redefined"),
         ("p = 1", "`p` was redefined"),
-        ("del p", "`p` is not defined any more"),
+        ("del p", "`p` is no longer defined"),
         ("p.parts = 2", "`p.parts` was redefined"),
-        ("del p.parts.weights.w", "`p.parts.weights.w` is not defined any more"),
+        ("del p.parts.weights.w", "`p.parts.weights.w` is no longer defined"),
     ],
 )
 def test_other_members(parts, change, said):

@@ -103,7 +103,7 @@ def test_one_place_of_a_line_is_underlined(notebook):
     )["diagnostics"]
     assert d["text"][d["column"] : d["end_column"]] == "ds.log(p - 1.0)"
     assert (d["code"], d["line"], d["label"]) == ("nan", 4, "2 of 8 times")
-    assert d["message"] == "`ds.log(p - 1.0)` is not finite here, although what it is computed from is"
+    assert d["message"] == "`ds.log(p - 1.0)` is not finite here, although its operands are"
 
 
 def test_one_place_of_a_slope_is_underlined(notebook):

@@ -369,8 +369,8 @@ def test_an_iteration_in_which_nothing_runs_says_so(notebook):
     assert "values at i = 4" in notebook.good(cell.format(4)).form("plain")
     ran = notebook.good(cell.format(3))
     assert ran.report["probe"]["values"] == []
-    assert "no line computes anything at i = 3" in ran.form("plain")
-    assert "no line computes anything at i = 3" in ran.form("html")
+    assert "no line runs at i = 3" in ran.form("plain")
+    assert "no line runs at i = 3" in ran.form("html")
 
 
 def test_an_atomic_function_shows_what_it_changes(notebook):

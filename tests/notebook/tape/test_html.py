@@ -41,7 +41,7 @@ def test_the_calls_and_fields_as_a_drawing():
 def test_charts_of_a_profile():
     titles = [words(p)[0] for p in pictures(tape_html(measured(particles(700))))[1:]]
     assert titles == [
-        "norm of the gradient by what each call wrote",
+        "norm of the gradient with respect to what each call wrote",
         "bytes saved up to each call",
     ]
     titles = [words(p)[0] for p in pictures(tape_html(particles(700, profile=True)))]

@@ -123,7 +123,7 @@ def test_a_wrong_number_of_indices():
         x[None]
     with pytest.raises(TypeError) as error:
         v[1, 0]
-    assert "help: an entry's own index comes behind: `v[1][0]`" in _message(error)
+    assert "help: the index of an entry follows: `v[1][0]`" in _message(error)
     with pytest.raises(TypeError, match=r"write `s\[None\]`"):
         s[0]
 
@@ -150,7 +150,7 @@ def test_arrays_that_do_not_fit():
         x.from_numpy(np.zeros(3))
     with pytest.raises(TypeError) as error:
         n.from_numpy(np.array([1.0, 1.5]))
-    assert "`n` holds i8, got an array of float64 with numbers that are no integers" in _message(error)
+    assert "`n` holds i8, got an array of float64 with fractional numbers" in _message(error)
     assert "help: convert it: `.astype(np.int8)`" in _message(error)
     with pytest.raises(TypeError, match="got an array of float64 with"):
         n.from_numpy(np.array([1.0, np.nan]))
@@ -230,7 +230,7 @@ def test_printing_shows_the_numbers():
 
 @pytest.mark.parametrize("shape", [(1 << 32, 1 << 32), (1 << 31, (1 << 30) + 1), (1 << 20, 1 << 20)])
 def test_a_field_that_no_machine_can_hold(shape):
-    with pytest.raises(ti.LaunchError, match="GiB, which cannot be had"):
+    with pytest.raises(ti.LaunchError, match="GiB, which is not available"):
         ti.field(ti.f64, shape=shape)
 
 
@@ -267,7 +267,7 @@ def test_nobody_can_make_a_view_of_a_field_writeable(dtype):
 @pytest.mark.parametrize(
     ("given", "advice"),
     [
-        (np.zeros(6), r"write `\.reshape\(\(3, 2\)\)` behind the array"),
+        (np.zeros(6), r"append `\.reshape\(\(3, 2\)\)` to the array"),
         (np.zeros((2, 2)), r"as `np\.zeros\(\(3, 2\)\)` is one"),
         (1.0, r"`np\.full\(\(3, 2\), number\)`"),
     ],

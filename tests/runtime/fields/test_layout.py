@@ -201,5 +201,5 @@ def test_a_builder_that_is_finalized():
     for late in (lambda: builder.dense(ti.i, 3), lambda: block.place(ti.field(ti.f32))):
         with pytest.raises(ti.TaichiRuntimeError) as error:
             late()
-        assert "this FieldsBuilder is finalized: nothing more can be placed in it" in str(error.value)
+        assert "this FieldsBuilder is finalized: no more fields can be placed in it" in str(error.value)
         assert "help: make a new `FieldsBuilder()`" in str(error.value)

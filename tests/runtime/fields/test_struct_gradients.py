@@ -111,7 +111,7 @@ def test_forward_mode_by_nested_structs_with_integers():
 def test_wrong_seeds_for_struct_fields():
     f, n = Spin.field(shape=2, name="f"), ti.Struct.field({"n": ti.i32}, shape=2, name="n")
     for param, seed, message, advice in (
-        (f, None, "say in which direction to differentiate", "give `seed=` a dictionary of arrays"),
+        (f, None, "a direction is needed", "give `seed=` a dictionary of arrays"),
         (f, np.ones(2), "got a NumPy array as a seed", "give `seed=` a dictionary of arrays"),
         (
             f,

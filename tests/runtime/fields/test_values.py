@@ -190,8 +190,8 @@ def test_values_that_do_not_fit_are_refused():
     v = ti.Vector([1.0, 2.0])
     for value in ("a", [1.0, 2.0, 3.0]):
         message, advice = refused(TypeError, lambda value=value: v.__setitem__(0, value))
-        assert message.startswith("error[type]: a vector of 2 cannot take this: ")
-        assert advice == "help: give it numbers, as many as there are entries to be set"
+        assert message.startswith("error[type]: a vector of 2 does not accept this: ")
+        assert advice == "help: assign as many numbers as there are entries"
     assert v.to_list() == [1.0, 2.0]
 
 
@@ -210,7 +210,7 @@ def test_integers_that_do_not_fit_wrap_around(make, kept, number):
         made = make()
     assert made.to_list() == kept
     assert len(said) == 1
-    assert str(said[0].message).endswith("help: take a wider type, or reduce the number first")
+    assert str(said[0].message).endswith("help: use a wider type, or reduce the number first")
 
 
 def test_integers_that_do_not_fit_where_they_are_set():
@@ -227,7 +227,7 @@ def test_integers_that_do_not_fit_where_they_are_set():
 def test_what_is_not_finite_is_no_integer(number):
     told = (
         f"error[type]: {number} is no integer, and int32 holds integers",
-        "help: take a float type, such as `ds.f64`",
+        "help: use a float type, such as `ds.f64`",
     )
     assert refused(TypeError, lambda: ti.Vector([1.0, number], ti.i32)) == told
 

@@ -63,7 +63,7 @@ def test_forward():
         "error[not-finite]: `y[2]` becomes nan in `root`, call 1 of the tape\n"
         " │             y[i] = ti.sqrt(x[i])\n"
         "   │                    ^^^^^^^^^^^^^ not finite here, 1 of 4\n"
-        "help: look for a division by 0, a `log` or `sqrt` of what is not positive, a step that is too large"
+        "help: look for a division by 0, a `log` or `sqrt` outside its domain, or too large a step"
     )
     what = tape.not_finite
     assert (what.call, what.kernel, what.field, what.element) == (1, "root", "y", "y[2]")
@@ -77,9 +77,9 @@ def test_backward():
     x.from_numpy(np.array([1.0, 0.0, 4.0, 1.0]))
     text, tape = found(loss, root, total)
     assert text == (
-        "error[not-finite]: `x.grad[1]` becomes inf on the way back through `root`, call 0 of the tape\n"
+        "error[not-finite]: `x.grad[1]` becomes inf in the backward pass of `root`, call 0 of the tape\n"
         " │             y[i] = ti.sqrt(x[i])\n"
-        "   │                    ^^^^^^^^^^^^^ its slope is not finite here, once\n"
+        "   │                    ^^^^^^^^^^^^^ the slope is not finite here, once\n"
         "help: the slope is infinite there, or 0 times that: keep away from the point, as in "
         "`sqrt(x + 1e-12)`"
     )
@@ -177,7 +177,7 @@ def test_a_gradient_that_a_person_wrote():
 
     x.fill(1.0)
     text, _ = found(loss, whole, total)
-    assert "`x.grad[2]` becomes nan on the way back through `whole`, call 0 of the tape" in text
+    assert "`x.grad[2]` becomes nan in the backward pass of `whole`, call 0 of the tape" in text
 
 
 def test_inside_of_a_forward_mode():
@@ -242,10 +242,10 @@ def test_the_line_on_the_way_back():
     x.from_numpy(np.array([1.0, 2.0, 3.0, 4.0]))
     before = x.to_numpy()
     text, _ = found(loss, distance, total)
-    assert "`x.grad[1]` becomes nan on the way back through `distance`, call 0" in text
+    assert "`x.grad[1]` becomes nan in the backward pass of `distance`, call 0" in text
     assert marked(text) == [
         ("r = x[i] - 2.0", "---- the gradient of this"),
-        ("d = ti.sqrt(s)", "^^^^^^^^^^ its slope is not finite here, once"),
+        ("d = ti.sqrt(s)", "^^^^^^^^^^ the slope is not finite here, once"),
     ]
     assert (x.to_numpy() == before).all()
     assert y.to_numpy().tolist() == [3.0, 0.0, 3.0, 6.0]

@@ -172,7 +172,7 @@ def test_values_that_a_kernel_changed():
         cube()
     move()
     said = refused(tape)
-    assert "`x` was changed by `move` after the tape's block, whose values are needed" in said
+    assert "`x` was changed by `move` after the tape's block, and its values there are needed" in said
     assert "def move():" in said
     assert said.endswith("help: run the block again")
 

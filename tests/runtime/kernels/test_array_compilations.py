@@ -144,7 +144,7 @@ def test_forms_of_a_kernel_that_takes_arrays():
         for i in a:
             b[i] = a[i] * a[i]
 
-    with pytest.raises(TypeError, match=r"say which one: `square\.of\(a, b\)\.adjoint`"):
+    with pytest.raises(TypeError, match=r"choose one: `square\.of\(a, b\)\.adjoint`"):
         square.adjoint  # noqa: B018
     a, b = (ti.ndarray(ti.f64, 3, needs_grad=True) for _ in range(2))
     assert "a_bar" in square.of(a, b).adjoint.python

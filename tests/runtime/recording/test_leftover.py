@@ -1,4 +1,4 @@
-"""A sum on the way to the loss that nobody sets to 0 between two tapes has a warning; a state has none."""
+"""A sum on the path to the loss that nobody sets to 0 between two tapes has a warning; a state has none."""
 
 import numpy as np
 import pytest
@@ -55,13 +55,13 @@ def test_a_sum_that_nobody_resets():
     c.taped()
     message = told(c.taped)
     assert message.startswith(
-        "warning[leftover]: this tape adds to what an earlier one has left in `centre`, "
+        "warning[leftover]: this tape adds to the value that an earlier one left in `centre`, "
         "and its loss depends on both\n  --> "
     )
     assert "│                 centre[at] += x[i] / 4\n" in message
     assert "added to here" in message
     assert message.endswith(
-        "help: set it to 0 first: `centre[None] = 0`, or in a kernel; a tape resets its loss alone"
+        "help: set it to 0 first: `centre[None] = 0`, or in a kernel; a tape resets only its loss"
     )
     assert (c.loss[None], c.centre[None]) == (1.0, 2.0)  # as the program says
     assert c.x.grad.to_numpy().tolist() == [-0.5] * 4

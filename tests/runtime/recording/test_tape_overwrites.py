@@ -153,7 +153,7 @@ def test_a_value_that_an_accumulation_replaced_is_told_once():
     (said,) = e.value.diagnostics
     needs = "the backward pass needs the value of"
     assert said.message == f"{needs} `total[None]` before each `+=`, which is gone"
-    assert said.help == "leave the returned value unused, or compute it from values that stay"
+    assert said.help == "do not use the returned value, or compute it from values that are not overwritten"
     with pytest.raises(ti.AccessRuleError) as e:
         taped(loss, multiply, on_overwrite="error")
     (said,) = e.value.diagnostics

@@ -29,7 +29,7 @@ def test_a_field_that_no_call_read():
         "warning[unreached]: the gradient of `w` is 0: no call inside the tape reads `w`\n  --> "
     )
     assert "│     message = told(lambda: f.w.grad[0])\n" in message
-    assert message.endswith("help: launch what uses it inside the `with` block")
+    assert message.endswith("help: launch the kernel that uses it inside the `with` block")
 
 
 @pytest.mark.parametrize(

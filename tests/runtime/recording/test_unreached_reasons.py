@@ -33,7 +33,7 @@ def test_a_field_that_is_only_written():
     taped(f.loss, f.square, write)
     message = told(lambda: f.w.grad[0])
     assert "the calls inside the tape write `w` and never read it" in message
-    assert "help: the tape differentiates by the values that fields have on entry" in message
+    assert "help: the tape differentiates with respect to the values that fields have on entry" in message
 
 
 def test_an_intermediate_value_that_the_tape_overwrites_before_it_reads_it():
@@ -41,13 +41,13 @@ def test_an_intermediate_value_that_the_tape_overwrites_before_it_reads_it():
     taped(f.loss, f.double, f.use)
     message = told(lambda: f.y.grad[None])
     assert "the gradient of `y` is 0: the calls inside the tape overwrite `y` before they read it" in message
-    assert "help: the tape differentiates by the values that fields have on entry" in message
+    assert "help: the tape differentiates with respect to the values that fields have on entry" in message
 
 
 def ends(f, kernel, *others):
     taped(f.loss, f.square, kernel, *others)
     message = told(lambda: f.w.grad[0])
-    assert message.startswith("warning[unreached]: the gradient of `w` is 0: the way to `loss` ends here\n")
+    assert message.startswith("warning[unreached]: the gradient of `w` is 0: the path to `loss` ends here\n")
     return message
 
 

@@ -148,7 +148,7 @@ def test_a_name_that_means_another_one(monkeypatch):
     monkeypatch.setattr(sys.modules[__name__], "doubled", None)
     kernel = Spring.measure
     monkeypatch.setattr(Spring, "measure", None)
-    with pytest.raises(ti.LaunchTypeError, match="its name means something else there"):
+    with pytest.raises(ti.LaunchTypeError, match="its name refers to something else there"):
         pickle.dumps(kernel)
 
 

@@ -5,7 +5,7 @@ import pytest
 
 import dsim as ti
 
-DROPPED = r"(?s)`x` was dropped by `reset\(\)`\n.*\nhelp: make it anew after a `reset\(\)`"
+DROPPED = r"(?s)`x` was dropped by `reset\(\)`\n.*\nhelp: create it again after a `reset\(\)`"
 
 
 def dropped():
@@ -56,7 +56,7 @@ def test_a_kernel_of_a_dropped_field():
         k()
     assert "the field `x` was dropped by `reset()`" in str(caught.value)
     assert "for i in x:\n" in str(caught.value)
-    assert "help: make it anew after a `reset()`" in str(caught.value)
+    assert "help: create it again after a `reset()`" in str(caught.value)
     x = ti.field(ti.f32, shape=3)
     k()
     assert x[2] == 1.0

@@ -114,7 +114,7 @@ def test_a_gradient_that_was_never_given():
     def ahead():
         pass
 
-    with pytest.raises(ti.GradientError, match="`ahead` has no gradient yet"):
+    with pytest.raises(ti.GradientError, match="`ahead` has no gradient function yet"):
         ahead.grad()
 
 

@@ -187,7 +187,7 @@ def test_what_cannot_be_checked():
         ti.check_grad(run, wrt=plain, loss=loss)
     with pytest.raises(ti.GradientError, match="integers have no gradient"):
         ti.check_grad(run, wrt=whole, loss=loss)
-    with pytest.raises(ti.GradientError, match="gradients are checked by fields, not by float"):
+    with pytest.raises(ti.GradientError, match="gradients are checked with respect to fields, not to float"):
         ti.check_grad(run, wrt=[1.0], loss=loss)
     with pytest.raises(ti.GradientError, match="the loss must be a single number"):
         ti.check_grad(run, wrt=q, loss=q)

@@ -1,6 +1,6 @@
-"""Integer primitives whose meaning is not one LLVM instruction: ``//``, ``%``, powers, casts.
+"""Integer primitives that are not one LLVM instruction: ``//``, ``%``, powers, casts.
 
-`dsim.ir.arithmetic` says what they mean; nothing here traps or is undefined.
+`dsim.ir.arithmetic` defines them; nothing here traps or is undefined.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from dsim.ir.types import ScalarType, f16, f32
 
 
 def near_remainder(f: Function, t: ScalarType, a: str, divisor: int, between: tuple[int, int]) -> str:
-    """``a % divisor`` of an `a` that lies `between` two numbers, of which none is a whole turn away.
+    """``a % divisor`` of an `a` that lies `between` two numbers, within one divisor of the result.
 
-    It is not written as a mask where `divisor` is a power of two: of a choice LLVM makes right vectors.
+    It is not a mask even where `divisor` is a power of two: LLVM vectorises a selection correctly.
     """
     ty = TYPE[t]
     if between[0] < 0:

@@ -1,7 +1,7 @@
 """Every primitive of `dsim.ir.primitives.TABLE` as LLVM instructions.
 
-Most rows say which instruction or function they are; of the others there is one function for each
-primitive or family here. `EMIT` has them all. `dsim.ir.arithmetic` says what they mean.
+Most rows name their instruction or function; for the others there is one function for each
+primitive or family here. `EMIT` has them all. `dsim.ir.arithmetic` defines them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from dsim.ir.types import ScalarType
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """One use of a primitive: where it is written to, and its operands.
+    """One use of a primitive: its output function, and its operands.
 
     Attributes
     ----------

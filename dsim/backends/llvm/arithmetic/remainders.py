@@ -1,4 +1,4 @@
-"""Division of floats that rounds down, and its remainder: exactly as Python does both.
+"""Floor division of floats, and its remainder: exactly as in Python.
 
 The quotient of two floats is rounded, so its floor may be one too large, and ``a - b * floor(a / b)`` is then
 outside its range. With one rounding for product and difference (`fma`) the remainder of a quotient of not
@@ -84,7 +84,7 @@ def divide(f: Function, target: Target, t: ScalarType, a: str, b: str, *, remain
             variants.append(f"_ZGV_LLVM_N{lanes}vv_{name}({vector})")
         attribute = f'"vector-function-abi-variant"="{",".join(variants)}"' if variants else ""
         module.helper(name, _text(f, name, t, 1, remainder, attribute))
-        if variants:  # LLVM would leave out an argument that is always the same, and then misread `variants`
+        if variants:  # LLVM would remove a constant argument, and then misread `variants`
             module.vectors.append(name)
     return f.call(TYPE[t], name, f"{TYPE[t]} {a}", f"{TYPE[t]} {b}")
 

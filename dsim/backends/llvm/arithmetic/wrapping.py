@@ -1,4 +1,4 @@
-"""Which loops may not become vectors: those with an index that wraps around in few bits.
+"""Loops that must not be vectorised: those with an index that wraps around in few bits.
 
 LLVM 22 forgets the condition under which it takes ``zext(i4 j)`` for a number that grows evenly, when a
 wider sum of it needs a condition, too: it then reads sixteen elements in a row where ``(j - 1) & 15`` goes

@@ -1,9 +1,9 @@
 """Helper functions in LLVM IR that give the chunks of a task to threads.
 
 Threads take chunks one by one from a counter. Only one launch of the process at a time may use the
-threads, whoever comes second runs its chunks alone: results are the same, since they depend on the
-chunks only. So a launch may also choose: where the threads turned out slower than one (short tasks, a
-busy machine) it goes alone for a while, and tries again less and less often.
+threads; a concurrent one runs its chunks alone: results are the same, since they depend on the
+chunks only. So a launch may also choose: where threads were slower than one (short tasks, a
+busy machine) it runs alone for a while, and tries again at growing intervals.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ end:
   ret void
 }}"""
 
-# What a dispatch remembers between launches, in slots: cycles that an iteration takes alone (a
+# The state of a dispatch between launches, in slots: cycles that an iteration takes alone (a
 # double, 0 before the first time), how many launches to go alone still, how many the next time.
 MEMORY = 3
 _FIRST_WAIT = 4  # the longest is about half a second, or 4096 launches

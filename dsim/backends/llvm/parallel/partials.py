@@ -48,7 +48,7 @@ class PartialSum:
 
     @property
     def identity(self) -> str:
-        """What changes nothing."""
+        """The identity of the operation."""
         return number(_identity(self.op, self.type), self.type)
 
     @property

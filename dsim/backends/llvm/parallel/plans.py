@@ -1,6 +1,6 @@
 """How a parallel task writes its memories: the analysis's plans, made concrete for this backend.
 
-A task that would need atomics for few threads is better run by one thread, and so is one whose
+A task that would need atomics is better run by one thread if there are few, and so is one whose
 results must not depend on the order of atomics; those get no `Schedule`.
 """
 
@@ -75,7 +75,7 @@ def schedule(
     strides: Mapping[MemoryKey, tuple[int, ...]],
     threads: int,
 ) -> Schedule | None:
-    """How to run `loop` on several threads, or None when one does better."""
+    """How to run `loop` on several threads, or None when one is faster."""
     found = partials.find(kernel, loop, [k for k, p in plans.items() if p.kind == "reduce"], outside)
     if found is None:
         return None

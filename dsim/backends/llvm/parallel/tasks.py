@@ -25,7 +25,7 @@ from dsim.ir.types import ScalarType
 
 @dataclass(frozen=True, slots=True)
 class _Slots:
-    """Where the entry leaves for the chunks what it has found out about a task."""
+    """The slots in which the entry passes facts about a task to the chunks."""
 
     trips: int
     chunks: int
@@ -207,7 +207,7 @@ def _sum_blocks(
 def _in_pieces(
     w: Writer, chunk: _Chunk, length: int, run: Callable[[str, str], None], *, asks: bool = True
 ) -> None:
-    """Runs a chunk piece by piece, by ``run(first, last)``; before each it asks whether to stop."""
+    """Runs a chunk piece by piece, by ``run(first, last)``; polls the stop flag before each."""
     f = w.f
 
     def piece(start: str) -> None:
