@@ -259,7 +259,7 @@ def test_forms_are_asked_for_by_members(total, state):
     assert repr(total) == "<kernel total of s.v>"
     assert not list(total.check(state.x, state.v))
     other = ds.field(ds.f64, shape=3)
-    with pytest.raises(LaunchTypeError, match=r"is the kernel for another `s\.v`"):
+    with pytest.raises(LaunchTypeError, match=r"is the kernel of another `s\.v`"):
         total.of(state.v)(dataclasses.replace(state, v=other), 1.0)
 
 

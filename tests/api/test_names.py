@@ -83,7 +83,7 @@ def test_in_a_kernel_it_is_the_help():
     def run() -> int:
         return ti.global_thread_idx()
 
-    with pytest.raises(ti.TaichiCompilationError, match="help: what belongs to a GPU's threads and caches"):
+    with pytest.raises(ti.TaichiCompilationError, match="help: functions of GPU threads and caches"):
         run()
 
 

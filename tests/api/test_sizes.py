@@ -27,5 +27,5 @@ def test_no_components(make):
 def test_sizes_that_are_no_whole_numbers(name):
     make = MAKERS[name]
     for n in (2.5, "3") if name.endswith("type") else (2.5, "3", None):  # a type may leave its size open
-        with pytest.raises(TypeError, match="is a whole number, not"):
+        with pytest.raises(TypeError, match="must be an integer, not"):
             make(n)

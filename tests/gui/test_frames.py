@@ -92,5 +92,5 @@ def test_of_very_many_frames_the_newest_are_kept(monkeypatch):
 
 
 def test_a_film_of_no_frames():
-    with pytest.raises(ValueError, match="no frame to make a film of"):
+    with pytest.raises(ValueError, match="no frames for a film"):
         GUI(res=8).film()

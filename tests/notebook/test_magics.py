@@ -186,7 +186,7 @@ def test_the_errors_of_a_gradient_check_are_drawn(notebook):
     notebook.good("%check cut --plot")
     assert min(plt.gcf().axes[0].lines[0].get_data()[1]) > 0.1
     plt.close("all")
-    assert "nothing to draw" in notebook.run("%check nothing --plot").stderr
+    assert "no check to draw" in notebook.run("%check nothing --plot").stderr
     assert "%check takes a kernel and --plot, not --plt" in notebook.run("%check energy --plt").stderr
     notebook.good(GRAVITY)
     assert nothing in notebook.run("%check energy --plot").stderr
@@ -321,7 +321,7 @@ def test_adjoint_and_check_look_at_a_kernel_that_is_there(notebook):
     report = notebook.good("%check bend").report
     assert [(d["level"], d["code"], d["line"]) for d in report["diagnostics"]] == [("note", "overwritten", 4)]
     assert "%check takes a kernel, and x is of type " in notebook.run("%check x").stderr
-    assert "say of which kernel" in notebook.run("%adjoint").stderr
+    assert "name a kernel" in notebook.run("%adjoint").stderr
 
 
 def test_a_tape_shows_itself(notebook):

@@ -38,7 +38,7 @@ def _told(found: Sequence[Kinked], loss: str | None) -> Diagnostic:
     here = f"{kink.why}; {_taken(found[0])}"
     if loss is not None:
         rms = math.sqrt(sum(k.met * k.rms**2 for k in found) / met)
-        here += f"; its gradient ∂{loss}/∂ is {figures.short(rms)} there"
+        here += f"; ∂{loss}/∂ of it is {figures.short(rms)} there"
     return Diagnostic("kink", message, span, here, labels=tuple(_calls(found)), help=kink.remedy)
 
 

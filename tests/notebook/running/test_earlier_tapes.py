@@ -112,11 +112,11 @@ def test_the_tape_of_a_report_whose_values_were_put_back_refuses(notebook):
     notebook.good(REPORTS["in place"])
     tape = own(notebook)
     for _ in range(2):
-        with pytest.raises(ds.GradientError, match="`y` was put back after the tape's block"):
+        with pytest.raises(ds.GradientError, match="`y` was restored after the tape's block"):
             tape.backward()
         notebook.good(REPORTS["in place"])
     notebook.good("bend()")  # now the values are those that it needs, and nobody knows
-    with pytest.raises(ds.GradientError, match="`y` was put back after the tape's block"):
+    with pytest.raises(ds.GradientError, match="`y` was restored after the tape's block"):
         tape.gradient(names["y"])
     assert np.isfinite(tape.profile().gradient_norm).all()  # it was measured in its own time
     assert "1 call" in notebook.good("%tape").form("plain")

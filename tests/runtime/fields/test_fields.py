@@ -214,7 +214,7 @@ def test_what_it_says_of_itself():
 
 def test_python_does_not_go_through_a_field():
     x = ti.field(ti.f32, shape=3, name="x")
-    with pytest.raises(TypeError, match="in a kernel only"):
+    with pytest.raises(TypeError, match="in kernels only"):
         iter(x)
     with pytest.raises(TypeError, match=r"its shape is \(3,\)"):
         len(x)

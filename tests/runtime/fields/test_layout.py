@@ -119,7 +119,7 @@ def test_wrong_use_of_the_layout():
         ti.root.dense(0, 3)
     with pytest.raises(TypeError, match="not as tuple"):
         ti.root.dense((ti.i, ti.j), (2, 3))
-    with pytest.raises(ValueError, match="a block has each axis once"):
+    with pytest.raises(ValueError, match="a block can have each axis only once"):
         ti.root.dense(ti.axes(0, 0), (2, 3))
     with pytest.raises(TypeError, match="only fields can be placed, not int"):
         ti.root.place(3)

@@ -111,12 +111,12 @@ def test_forward_mode_by_nested_structs_with_integers():
 def test_wrong_seeds_for_struct_fields():
     f, n = Spin.field(shape=2, name="f"), ti.Struct.field({"n": ti.i32}, shape=2, name="n")
     for param, seed, message, advice in (
-        (f, None, "a direction is needed", "give `seed=` a dictionary of arrays"),
-        (f, np.ones(2), "got a NumPy array as a seed", "give `seed=` a dictionary of arrays"),
+        (f, None, "a direction is needed", "pass `seed=` a dictionary of arrays"),
+        (f, np.ones(2), "got a NumPy array as a seed", "pass `seed=` a dictionary of arrays"),
         (
             f,
             {"rats": 1.0},
-            "a seed for `rats`, which is no float member",
+            "a seed for `rats`, which is not a float member",
             "its float members are `axis`, `rate`",
         ),
         (f, {"rate": np.ones(3)}, r"`f.rate` takes an array of shape (2,), got (3,)", ""),

@@ -165,7 +165,7 @@ def test_wrong_types():
         class B(dict):
             a: ti.f32
 
-    with pytest.raises(TypeError, match=r"`C.g` is no member and no method"):
+    with pytest.raises(TypeError, match=r"`C.g` is neither a member nor a method"):
 
         @ti.dataclass
         class C:
@@ -367,5 +367,5 @@ def test_annotations_that_are_kept_as_text():
     )
     exec(f"from __future__ import annotations\n{inner}\n    return A\n", space)
     assert space["f"]()().a.b == 0
-    with pytest.raises(TypeError, match="a type in `A` is not known: name 'Unknown' is not defined"):
+    with pytest.raises(TypeError, match="a type in `A` is unknown: name 'Unknown' is not defined"):
         exec(text.format("Unknown"), space)

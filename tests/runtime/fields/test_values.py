@@ -226,7 +226,7 @@ def test_integers_that_do_not_fit_where_they_are_set():
 @pytest.mark.parametrize("number", [float("inf"), float("nan")])
 def test_what_is_not_finite_is_no_integer(number):
     told = (
-        f"error[type]: {number} is no integer, and int32 holds integers",
+        f"error[type]: {number} is not an integer, and int32 holds integers",
         "help: use a float type, such as `ds.f64`",
     )
     assert refused(TypeError, lambda: ti.Vector([1.0, number], ti.i32)) == told
@@ -235,7 +235,7 @@ def test_what_is_not_finite_is_no_integer(number):
 def test_an_infinity_that_is_set():
     v = ti.Vector([1, 2], ti.i32)
     message, _ = refused(TypeError, lambda: v.__setitem__(0, float("inf")))
-    assert message == "error[type]: inf is no integer, and int32 holds integers"
+    assert message == "error[type]: inf is not an integer, and int32 holds integers"
     assert v.to_list() == [1, 2]
 
 

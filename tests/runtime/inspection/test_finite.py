@@ -80,7 +80,7 @@ def test_backward():
         "error[not-finite]: `x.grad[1]` becomes inf in the backward pass of `root`, call 0 of the tape\n"
         " │             y[i] = ti.sqrt(x[i])\n"
         "   │                    ^^^^^^^^^^^^^ the slope is not finite here, once\n"
-        "help: the slope is infinite there, or 0 times that: keep away from the point, as in "
+        "help: the slope is infinite there, or 0 times infinity: avoid the point, as in "
         "`sqrt(x + 1e-12)`"
     )
     assert (tape.not_finite.call, tape.not_finite.field) == (0, "x.grad")

@@ -92,7 +92,7 @@ def test_what_has_no_gradient():
         cube()
     with pytest.raises(ti.GradientError, match="integers have no gradient"):
         tape.gradient(n)
-    with pytest.raises(ti.GradientError, match="taken by a field, not by float"):
+    with pytest.raises(ti.GradientError, match="taken with respect to a field, not to float"):
         tape.gradient(1.0)
     with pytest.raises(ti.GradientError, match="there is no call 1: the tape has 1 calls"):
         tape.gradient(y, after=1)

@@ -148,7 +148,7 @@ def test_gradients_of_a_person_that_use_numpy_arrays():
         whole()
     assert w.grad.to_numpy().tolist() == [2.0] * 3
     data[:] = 5.0
-    assert "NumPy arrays in a function with a gradient of its own" in refused(tape)
+    assert "a tape with NumPy arrays in a function under `grad_replaced`" in refused(tape)
 
 
 # -- when values have changed
@@ -264,9 +264,9 @@ def within(context, *calls):
 def test_inside_of_its_block():
     _, y, cube = cubed()
     tape = ti.Tape(y)
-    with pytest.raises(ti.GradientError, match="has not come to its end"):
+    with pytest.raises(ti.GradientError, match="has not ended"):
         tape.backward()
-    with pytest.raises(ti.GradientError, match="has not come to its end"):
+    with pytest.raises(ti.GradientError, match="has not ended"):
         within(tape, cube, tape.backward)
 
 
@@ -276,7 +276,7 @@ def test_after_an_exception():
     with pytest.raises(ZeroDivisionError):
         within(tape, cube, lambda: 1 / 0)
     assert len(tape.calls) == 1
-    with pytest.raises(ti.GradientError, match="has not come to its end"):
+    with pytest.raises(ti.GradientError, match="has not ended"):
         tape.backward()
 
 
@@ -288,7 +288,7 @@ def test_inside_of_other_blocks():
         tape.backward()
     with ti.ad.FwdMode(y, x), ti.Tape(y) as inner:
         cube()
-    with pytest.raises(ti.GradientError, match="inside of another `with` block"):
+    with pytest.raises(ti.GradientError, match="inside another `with` block"):
         inner.gradient(x)
 
 

@@ -53,7 +53,7 @@ def test_each_array_is_asked_for_its_gradient():
         (plane, lambda: ti.Vector.ndarray(2, ti.f32, (3, 3)), "got an array of vectors of 2 f32 of shape"),
         (plane, lambda: [[1.0]], "got an object of type `list`"),
         (plane, lambda: 1.0, "got an object of type `float`"),
-        (plane, lambda: np.ma.masked_array(np.zeros((2, 2), np.float32)), "an array with a mask"),
+        (plane, lambda: np.ma.masked_array(np.zeros((2, 2), np.float32)), "a masked array"),
         (
             colors,
             lambda: np.zeros((4, 2), np.float32),

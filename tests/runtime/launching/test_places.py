@@ -37,7 +37,7 @@ def test_an_element_changed_in_place():
     def scale():
         loss[None] *= x[None]
 
-    with pytest.raises(ti.AccessRuleError, match="compute in a local variable, and store that once"):
+    with pytest.raises(ti.AccessRuleError, match="compute in a local variable, and store it once"):
         scale.grad()
 
 

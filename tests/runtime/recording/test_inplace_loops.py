@@ -357,7 +357,7 @@ def test_no_memory_for_what_a_loop_overwrites(dtype):
     x.from_numpy(START)
     block = runtime()._block  # its limit of memory in use
     limit = block[MEMORY_LEFT]
-    with pytest.raises(ti.LaunchError, match="no memory to keep more than 8192 values of `x`") as refused:
+    with pytest.raises(ti.LaunchError, match="no memory to log more than 8192 values of `x`") as refused:
         run()
     block[MEMORY_LEFT] = limit
     assert "x[k % 4] = ti.sin(x[k % 4]) + 0.1" in str(refused.value)

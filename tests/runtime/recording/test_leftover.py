@@ -56,7 +56,7 @@ def test_a_sum_that_nobody_resets():
     message = told(c.taped)
     assert message.startswith(
         "warning[leftover]: this tape adds to the value that an earlier one left in `centre`, "
-        "and its loss depends on both\n  --> "
+        "and its loss depends on the sum\n  --> "
     )
     assert "│                 centre[at] += x[i] / 4\n" in message
     assert "added to here" in message

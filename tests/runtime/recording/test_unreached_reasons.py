@@ -18,7 +18,7 @@ def test_what_it_leads_to_is_not_used():
     f = Fields()
     taped(f.loss, f.square, f.double)
     message = told(lambda: f.w.grad[0])
-    assert "is 0: `w` only leads to `y`, and no call inside the tape reads it" in message
+    assert "is 0: `w` only affects `y`, and no call inside the tape reads it" in message
 
 
 def test_a_field_that_is_only_written():
@@ -138,7 +138,7 @@ def test_a_value_that_a_kernel_returned():
         return w[0] + w[1]
 
     taped(f.loss, f.square, total)
-    assert "`total` returns what depends on `w` to Python" in told(lambda: f.w.grad[0])
+    assert "`total` returns a value that depends on `w` to Python" in told(lambda: f.w.grad[0])
 
 
 def test_a_gradient_that_a_person_gives_decides_itself():

@@ -64,4 +64,4 @@ def test_a_value_returned_in_forward_mode():
 
     with pytest.warns(ti.GradientWarning, match="`cube` returns a value that depends on fields: its tangent"):
         forward(f, run)
-    assert "`cube` returns what depends on `x` to Python" in told(lambda: loss.dual[None])
+    assert "`cube` returns a value that depends on `x` to Python" in told(lambda: loss.dual[None])

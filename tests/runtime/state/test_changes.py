@@ -76,7 +76,7 @@ def test_a_tape_that_ended_in_between_has_lost_what_was_put_back():
         move()
         second = recorded(y, cube)
     for tape in (first, second):
-        with pytest.raises(ti.GradientError, match="`x` was put back after the tape's block") as error:
+        with pytest.raises(ti.GradientError, match="`x` was restored after the tape's block") as error:
             tape.backward()
         assert str(error.value).endswith("help: run the block again")
 
@@ -117,7 +117,7 @@ def test_trials_inside_of_trials():
         assert x.grad[None] == 3 * 3.0**2
     before.backward()
     assert x.grad[None] == 3 * 2.0**2
-    with pytest.raises(ti.GradientError, match="`x` was put back"):
+    with pytest.raises(ti.GradientError, match="`x` was restored"):
         inner.backward()
 
 

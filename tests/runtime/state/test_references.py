@@ -114,7 +114,7 @@ def test_a_local_kernel():
         ti.LaunchTypeError, match=r"`local` cannot be pickled: it is local[^$]*help: write it"
     ):
         pickle.dumps(local)
-    with pytest.raises(ti.LaunchTypeError, match=r"works on its variable `x`[^$]*help: make it a method"):
+    with pytest.raises(ti.LaunchTypeError, match=r"uses its variable `x`[^$]*help: make it a method"):
         copy.deepcopy(types.SimpleNamespace(step=local, x=x))
 
 
@@ -129,7 +129,7 @@ def test_a_local_kernel_that_a_local_func_makes_one_of_a_field():
     def local() -> float:
         return value()
 
-    with pytest.raises(ti.LaunchTypeError, match="works on its variable `x`"):
+    with pytest.raises(ti.LaunchTypeError, match="uses its variable `x`"):
         copy.deepcopy([local])
 
 
@@ -170,9 +170,9 @@ def test_tapes_and_forms(copied):
     with ti.ad.FwdMode(y, spring.x, seed=[1.0, 0.0]) as mode:
         spring.measure()
     for value in (tape, mode):
-        with pytest.raises(ti.LaunchTypeError, match="help: copy what it gave"):
+        with pytest.raises(ti.LaunchTypeError, match="help: copy its results"):
             copied(value)
-    with pytest.raises(ti.LaunchTypeError, match="help: copy what it shows"):
+    with pytest.raises(ti.LaunchTypeError, match="help: copy its text"):
         copied(spring.measure.adjoint)
 
 

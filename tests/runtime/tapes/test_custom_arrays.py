@@ -137,4 +137,4 @@ def test_an_array_that_cannot_be_put_back():
     with pytest.raises(RuntimeError) as error:
         run()
     assert "the array `a` changed after a function under `grad_replaced` had used it" in str(error.value)
-    assert "help: that gradient needs its numbers back, and the array is read-only" in str(error.value)
+    assert "help: the gradient needs its old numbers, and the array is read-only" in str(error.value)

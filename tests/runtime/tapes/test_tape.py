@@ -315,7 +315,7 @@ def test_a_returned_value_is_cut():
     assert "`squared` returns a value that depends on fields: its gradient is cut" in str(said[0].message)
     assert "help: write the value to a 0-D field" in str(said[0].message)
     assert y[None] == 9.0
-    with pytest.warns(ti.GradientWarning, match="`squared` returns what depends on `x` to Python"):
+    with pytest.warns(ti.GradientWarning, match="`squared` returns a value that depends on `x` to Python"):
         assert x.grad[None] == 0.0
 
 
