@@ -34,7 +34,7 @@ def _told(found: Sequence[Kinked], loss: str | None) -> Diagnostic:
     kink, met = found[0].slot.kink, sum(k.met for k in found)
     span = found[0].slot.span
     often = _often(met, _times(found)) + _first(found)
-    message = f"`{short(span)}` has no derivative {kink.where}, and is evaluated there {often}"
+    message = f"`{short(span)}` has no derivative {kink.where}, and is there {often}"
     here = f"{kink.why}; {_taken(found[0])}"
     if loss is not None:
         rms = math.sqrt(sum(k.met * k.rms**2 for k in found) / met)

@@ -83,9 +83,7 @@ class NonfiniteOrigins:
         inside = [b for b in made if w is None or _stands_in(b, w.slot.span)]
         if inside:
             b = inside[0]
-            message = (
-                f"`{kink_notes.short(b.slot.span)}` is not finite here, although what it is computed from is"
-            )
+            message = f"`{kink_notes.short(b.slot.span)}` is not finite here, although its operands are"
             return _diagnostic(b, message, b.values, _VALUE, made)
         assert w is not None
         message = f"`{w.slot.name}` is not finite here, although its operands are"

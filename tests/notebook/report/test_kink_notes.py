@@ -31,7 +31,7 @@ def test_json(notebook):
     assert d == {
         "level": "note",
         "code": "kink",
-        "message": "`abs(y[i] - 1.0)` has no derivative at 0, and is evaluated there 2 of 8 times, first at i = 2",
+        "message": "`abs(y[i] - 1.0)` has no derivative at 0, and is there 2 of 8 times, first at i = 2",
         "help": "start elsewhere, or smooth it: `ds.sqrt(x * x + eps)` with a small `eps`",
         "line": 3,
         "column": 8,
@@ -58,10 +58,7 @@ def test_text_and_html(notebook):
         "help: start elsewhere, or smooth it: `ds.sqrt(x * x + eps)` with a small `eps`"
     )
     page = ran.form("html")
-    assert (
-        "`abs(y[i] - 1.0)` has no derivative at 0, and is evaluated there 2 of 8 times, first at i = 2"
-        in page
-    )
+    assert "`abs(y[i] - 1.0)` has no derivative at 0, and is there 2 of 8 times, first at i = 2" in page
     assert "dsim-note" in page
     assert [text for _, text in listing(ran)] == SIZE.split("\n")
 
@@ -129,7 +126,7 @@ def test_a_maximum_over_iterations(notebook):
         notebook.good("%%kernel k --loss U\nfor i in y:\n    ds.atomic_min(U[None], -abs(y[i] - 1.25))")
     )
     assert d["message"] == (
-        "`ds.atomic_min(U[None], -abs(y[i] - 1.25))` has no derivative at a tie, and is evaluated there 1 of 8 times, "
+        "`ds.atomic_min(U[None], -abs(y[i] - 1.25))` has no derivative at a tie, and is there 1 of 8 times, "
         "first at i = 7"
     )
     assert d["label"] == (
@@ -146,9 +143,7 @@ def test_a_func_of_another_cell(notebook):
     ran = notebook.good("%%kernel k --loss U\nfor i in y:\n    U[None] += ramp(y[i] - 1.0)")
     (d,) = kinks(ran)
     assert (d["line"], d["column"]) == (3, 15)
-    assert d["message"].startswith(
-        "`max(a, 0.0)` has no derivative at a tie, and is evaluated there 2 of 8 times"
-    )
+    assert d["message"].startswith("`max(a, 0.0)` has no derivative at a tie, and is there 2 of 8 times")
     (r,) = d["related"]
     assert (r["text"].strip(), r["line"]) == ("return max(a, 0.0)", 3)
     assert (d["label"], r["label"].partition(";")[0]) == (
