@@ -126,5 +126,5 @@ def test_what_is_new_each_time_is_refused():
     def k() -> float:
         return r.field[0]
 
-    with pytest.raises(CompilationError, match=r"`r\.field` is another object each time"):
+    with pytest.raises(CompilationError, match=r"`r\.field` is another object at each access"):
         k()

@@ -74,7 +74,7 @@ def test_members_of_enumerations(page):
         "    else:\n        U[None] += 2 * y[i]"
     )
     page.good(cell, "chosen")
-    assert told(page, "kind = Kind.B") == "`kind` has another value"
+    assert told(page, "kind = Kind.B") == "`kind` has a different value"
     assert told(page, "kind = Kind.A") == ""
     assert told(page, f"{kinds}\nkind = Kind.A") is None
 
@@ -95,7 +95,7 @@ def test_what_stands_beside_a_number_breaks_no_cell(page):
     page.good(CELL, "energy")
     ran = page.good("odd['beside'] = Odd()\nodd['more'] = np.zeros(3)", "elsewhere")
     assert (ran.stdout, ran.stderr) == ("", "")
-    assert [r["stale"] for r in reports(ran)] == ["`odd` has another value"]
+    assert [r["stale"] for r in reports(ran)] == ["`odd` has a different value"]
     ran = page.good("odd['k'] = 3.0\nscale = 3.0", "elsewhere")
     assert (ran.stdout, ran.stderr) == ("", "")
     assert len(reports(ran)) == 2
@@ -111,7 +111,7 @@ def test_an_attribute_that_can_no_longer_be_read(page):
     ran = page.good("odd.broken = True\nscale = 5.0", "elsewhere")
     assert (ran.stdout, ran.stderr) == ("", "")
     assert [r["stale"] for r in reports(ran)] == [
-        "`odd.k` cannot be read any more: RuntimeError",
+        "`odd.k` can no longer be read: RuntimeError",
         "`scale` is 5.0, and was 2.0",
     ]
     assert found["i"].disabled

@@ -88,9 +88,9 @@ def test_single_numbers_of_vectors_fit_or_are_refused_as_those_of_fields():
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (np.ma.array([1.0, 2.0], mask=[True, False]), "numbers are masked"),
-        (np.lib.stride_tricks.as_strided(np.zeros(2), (2,), (10**9,)), "reaches beyond the memory"),
-        ([[1.0], [2.0, 3.0]], "got list that is no array"),
+        (np.ma.array([1.0, 2.0], mask=[True, False]), "masked numbers"),
+        (np.lib.stride_tricks.as_strided(np.zeros(2), (2,), (10**9,)), "extends beyond the memory"),
+        ([[1.0], [2.0, 3.0]], "got list that is not an array"),
     ],
 )
 def test_arrays_that_do_not_have_their_numbers_are_refused(given, message):
@@ -117,7 +117,7 @@ def test_numbers_of_arrays_with_masks():
     x.from_numpy(np.ma.array([1.0, 2.0], mask=False))
     assert x.to_numpy().tolist() == [1.0, 2.0]
     for put in (lambda: x.__setitem__(0, np.ma.masked), lambda: x.fill(np.ma.masked)):
-        with pytest.raises(ti.LaunchTypeError, match="numbers are masked"):
+        with pytest.raises(ti.LaunchTypeError, match="masked numbers"):
             put()
 
 

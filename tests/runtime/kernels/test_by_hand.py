@@ -57,7 +57,7 @@ def test_by_hand_what_has_no_gradient_counts_as_one_of_zero():
         assert len(messages) == 2
         for name, message in zip(("between", "last"), messages, strict=True):
             assert (
-                f"`run` writes `{name}` from values with gradients, but it has none itself: that counts as 0"
+                f"`run` writes `{name}` from values with gradients, but it has none itself: it counts as 0"
                 in (message)
             )
             assert f"help: declare `{name}` with `needs_grad=True` if the loss depends on it" in message
@@ -97,5 +97,5 @@ def test_gradients_by_hand_that_cannot_be():
     def with_gradient():
         x[None] += 2 * x.grad[None]
 
-    with pytest.raises(ti.GradientError, match="works with gradients itself"):
+    with pytest.raises(ti.GradientError, match="uses gradients as values"):
         with_gradient.grad()

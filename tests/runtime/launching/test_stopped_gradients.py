@@ -97,7 +97,7 @@ def test_a_tape_in_which_a_launch_was_stopped_gives_no_gradient():
             swing(MANY)
         total()
 
-    with pytest.raises(ti.GradientError, match="no gradient of half a launch"):
+    with pytest.raises(ti.GradientError, match="half a launch has no gradient"):
         taped(loss, caught)
 
 
