@@ -1,4 +1,4 @@
-"""What a notebook sees of dsim: magics, and reports of kernels and tapes in three forms."""
+"""The notebook interface: magics, and reports of kernels and tapes in three forms."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dsim.runtime.tapes.tape import Tape
 def load_ipython_extension(shell: Any) -> None:
     """``%load_ext dsim``: `%%kernel`, `%tape`, `%adjoint` and `%check`, with their completions.
 
-    A tape that is the last line of a cell, or given to `display`, shows itself like by `%tape`.
+    A tape as the last line of a cell, or passed to `display`, is displayed as by `%tape`.
     """
     made = KernelMagics(shell)
     shell.register_magics(made)
@@ -25,7 +25,7 @@ def load_ipython_extension(shell: Any) -> None:
 
 
 def unload_ipython_extension(shell: Any) -> None:
-    """``%unload_ext dsim``: the magics go."""
+    """``%unload_ext dsim``: removes the magics."""
     shell.display_formatter.mimebundle_formatter.pop(Tape, None)
     completing.remove(shell)
     printing.remove(shell)

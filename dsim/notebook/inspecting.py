@@ -1,4 +1,4 @@
-"""Reports of what is in the notebook already: `%adjoint`, `%check`, `%tape`."""
+"""Reports of existing kernels and tapes: `%adjoint`, `%check`, `%tape`."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def adjoint_report(name: str, namespace: Mapping[str, Any]) -> Json:
 
 
 def check_report(name: str, namespace: Mapping[str, Any]) -> Json:
-    """What there is to say of a kernel before it runs."""
+    """The diagnostics of a kernel before it runs."""
     kernel = _kernel(name, "%check", namespace)
     summary = Summary(kernel.__name__)
     with _known_arguments(f"%check {name}"):
@@ -58,7 +58,7 @@ def check_report(name: str, namespace: Mapping[str, Any]) -> Json:
 
 
 def funcs_report(cell: Cell, funcs: Sequence[str]) -> Json:
-    """What there is to say of a cell that defines funcs and no kernel."""
+    """The diagnostics of a cell that defines funcs and no kernel."""
     report = empty("kernel", cell.source.text, None)
     what = "a func, compiled in each kernel that calls it"
     if len(funcs) > 1:

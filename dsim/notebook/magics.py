@@ -1,4 +1,4 @@
-"""The magics: `%%kernel` compiles a cell and reports, the others look at what is there."""
+"""The magics: `%%kernel` compiles a cell and reports, the others inspect existing objects."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class KernelMagics(Magics):
     @no_var_expand
     @line_magic("%kernel")
     def misplaced(self, line: str) -> None:
-        """What IPython calls for a `%%kernel` that is not the first line."""
+        """Called by IPython for a `%%kernel` that is not the first line."""
         raise UsageError("%%kernel must be the first line of its cell; only empty lines may precede it")
 
     @line_magic
@@ -81,7 +81,7 @@ class KernelMagics(Magics):
 
     @line_magic
     def check(self, line: str) -> None:
-        """Show what there is to say of a kernel before it runs: `%check NAME`.
+        """Show the diagnostics of a kernel before it runs: `%check NAME`.
 
         With `--plot` draw how far the gradient and differences were apart at each step, when its cell ran
         with `--check`: a V for a right gradient, a line that stays up for a wrong one.

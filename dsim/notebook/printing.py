@@ -1,4 +1,4 @@
-"""In a notebook's page, what the kernels of a cell print is capped; and a cell may be stopped in a launch.
+"""In a notebook's page, caps the output of the kernels of a cell, and lets a cell be stopped in a launch.
 
 In a terminal and in scripts everything is printed.
 """
@@ -20,7 +20,7 @@ def install(shell: Any) -> None:
 
 
 def remove(shell: Any) -> None:
-    """No more is capped."""
+    """Removes the cap."""
     for event, callback in (("pre_run_cell", _begin), ("post_run_cell", _end)):
         if callback in shell.events.callbacks[event]:
             shell.events.unregister(event, callback)

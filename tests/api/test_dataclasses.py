@@ -332,7 +332,7 @@ class Unknown:
     ("kind", "message", "help"),
     [
         (Named, "cannot take the member `s.name`", "annotate it with a type of numbers"),
-        (Linked, "`s.next` is a `Linked`, which contains itself", "keep what is linked in fields"),
+        (Linked, "`s.next` is a `Linked`, which contains itself", "store linked data in fields"),
         (Unknown, "the member `s.value` has no known type", "annotate it with a type"),
     ],
 )

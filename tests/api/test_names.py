@@ -59,7 +59,7 @@ def test_the_options_in_force():
     [
         ("ui", "GGUI is out of scope"),
         ("aot", "compiling ahead of time is out of scope"),
-        ("simt", "GPU's threads"),
+        ("simt", "GPU threads"),
         ("profiler", "ds.tools.Timer"),
         ("Texture", "textures are out of scope"),
         ("activate", "sparse layouts are out of scope"),

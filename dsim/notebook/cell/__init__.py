@@ -1,4 +1,4 @@
-"""What a `%%kernel` cell says and asks for.
+"""The content and the options of a `%%kernel` cell.
 
-It knows the text and the names of the notebook. Begin with `options.py`, then `request.py`.
+It uses the text and the names of the notebook. Begin with `options.py`, then `request.py`.
 """

@@ -1,7 +1,7 @@
 """The text of a `%%kernel` cell, and the Python functions that it makes.
 
 Lines are those of the cell, with the `%%kernel` line, and columns those of its text: syntax trees are made
-such that nothing has to be shifted. Not its job: what becomes of the functions (`request.py`).
+such that nothing has to be shifted. `request.py` uses the functions.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Cell:
 
     @property
     def padded(self) -> str:
-        """The body, with its lines where they are in the cell."""
+        """The body, with its lines at their numbers in the cell."""
         return "\n" * self.first + self.body
 
     def whole_line(self, line: int) -> Span:
@@ -79,7 +79,7 @@ def cell_of(shell: Any, line: str, body: str) -> Cell:
 
 
 def _raw(shell: Any, body: str) -> tuple[str | None, int]:
-    """The cell as the editor has it, which IPython keeps in its history, and its number."""
+    """The cell as in the editor, from IPython's history, and its number."""
     history = shell.history_manager.input_hist_raw if shell.history_manager else [""]
     kept = history[-1]
     lines = kept.split("\n")
@@ -97,7 +97,7 @@ def header_of(cell: Cell) -> Header:
 
 
 def read_at_once(cell: Cell) -> Iterator[str]:
-    """What the cell reads when it runs, beside what its functions do: names, and paths like ``cfg.dt``.
+    """The names, and paths like ``cfg.dt``, that the cell itself reads when it runs, outside its functions.
 
     That is in parameters' defaults and annotations, and on the right of assignments.
     """
@@ -134,7 +134,7 @@ def body_function(cell: Cell, head: Header, shell: Any) -> types.FunctionType:
     Raises
     ------
     KernelSyntaxError
-        When the cell is no Python.
+        When the cell is not valid Python.
     """
     assert head.name is not None
     tree = parsed(cell, cell.padded, shell)
@@ -184,7 +184,7 @@ def definitions(cell: Cell, shell: Any) -> tuple[ast.Module, list[str], list[str
     Raises
     ------
     KernelSyntaxError
-        When it is no Python, or holds statements that are no definitions.
+        When it is not valid Python, or has statements other than definitions.
     """
     tree = parsed(cell, cell.padded, shell)
     wrong = [node for node in tree.body if not _defines(node)]
@@ -231,7 +231,7 @@ def _bound(node: ast.stmt) -> Iterator[str]:
 def parsed(cell: Cell, text: str, shell: Any) -> ast.Module:
     """The syntax tree of `text`, whose lines are the cell's; an error in it as a diagnostic."""
     try:
-        # The notebook's `from __future__` holds; incomplete input is a mistake here, and told as such.
+        # The notebook's `from __future__` applies; incomplete input is an error here.
         flags = shell.compile.flags & PyCF_MASK | ast.PyCF_ONLY_AST
         return compile(text + "\n", cell.filename, "exec", flags, dont_inherit=True)
     except SyntaxError as error:
@@ -244,7 +244,7 @@ def run(cell: Cell, tree: ast.Module, shell: Any, namespace: dict[str, Any] | No
     """Runs definitions in the notebook's namespace; what they define goes to `namespace` if it is given."""
     try:
         code = shell.compile(ast.fix_missing_locations(tree), cell.filename, "exec")
-    except SyntaxError as error:  # `return` where none can be, a name that is global and local
+    except SyntaxError as error:  # a misplaced `return`, a name that is global and local
         raise _syntax(cell, error) from None
     lambdas.bring(cell.filename, tree)
     exec(code, shell.user_ns, shell.user_ns if namespace is None else namespace)
@@ -267,7 +267,7 @@ def _syntax(cell: Cell, error: SyntaxError) -> KernelSyntaxError:
 
 
 def place(cell: Cell, node: ast.AST) -> Span:
-    """Where `node` stands in the cell."""
+    """The span of `node` in the cell."""
     line, end_line = node.lineno, node.end_lineno or node.lineno  # type: ignore[attr-defined]
     start = _column(cell, line, node.col_offset)  # type: ignore[attr-defined]
     return Span(cell.source, line, start, end_line, _column(cell, end_line, node.end_col_offset or 0))  # type: ignore[attr-defined]

@@ -1,4 +1,4 @@
-"""What is offered behind a magic at the cursor: options, kernels, tapes, fields, and no words of Python's."""
+"""Completions behind a magic at the cursor: options, kernels, tapes, fields, and no Python keywords."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def install(shell: Any) -> None:
     @context_matcher(identifier=_IDENTIFIER)
     def matcher(context: CompletionContext) -> SimpleMatcherResult:
         found = [w for w in words(shell.user_ns, context.text_until_cursor) if w.startswith(context.token)]
-        # Python's own names would only hide what an option takes.
+        # Python's own names would only hide the values of an option.
         return {
             "completions": [SimpleCompletion(w, type=_kind(w)) for w in found],
             "suppress": bool(found),
@@ -43,12 +43,12 @@ def remove(shell: Any) -> None:
 
 
 def _kind(word: str) -> str:
-    """What a front end calls it beside the word."""
+    """The kind of completion, as front ends show it."""
     return "keyword" if word.startswith("-") else "instance"
 
 
 def words(namespace: Mapping[str, Any], before: str) -> list[str]:
-    """What can stand behind `before`, a line up to the cursor; nothing when no magic stands there."""
+    """The completions of `before`, a line up to the cursor; none when it has no magic."""
     given = before.split()
     named = {name: v for name, v in namespace.items() if not name.startswith("_")}
     if not given or (len(given) == 1 and not before[-1].isspace()):

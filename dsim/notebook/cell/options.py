@@ -1,6 +1,6 @@
-"""What stands behind `%%kernel`: a name with its signature, then options; all of it as one table.
+"""The `%%kernel` line: a name with its signature, then options, defined by one table.
 
-The table makes the parser, the help and the completions. What the names in the options mean is looked up
+Parser, help and completions are generated from the table. The names in the options are looked up
 elsewhere (`request.py`).
 """
 
@@ -28,7 +28,7 @@ _RESULT = re.compile(r"\s*->\s*((?:(?!\s(?:--|#)).)+)")
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One option: its name, what is put for its value (empty for a flag), and what it does."""
+    """One option: its name, its metavariable (empty for a flag), and its help."""
 
     name: str
     value: str
@@ -80,7 +80,7 @@ class Header:
     signature : str
         Its parameters with their parentheses, and ``-> …`` behind them; empty when it has no name.
     column : int
-        Where the name stands in the line.
+        The column of the name in the line.
     options : Options
         The rest.
     """
@@ -92,12 +92,12 @@ class Header:
 
 
 def header(line: str, start: int) -> Header:
-    """The parts of `line`; what interests begins at column `start`.
+    """The parts of `line`, from column `start` on.
 
     Raises
     ------
     UsageError
-        With one line that says what is wrong.
+        With one line that states the error.
     """
     found = _NAME.match(line, start)
     if found is None:
@@ -143,7 +143,7 @@ def options(text: str, named: bool = True) -> Options:
     Raises
     ------
     UsageError
-        With one line that says what is wrong.
+        With one line that states the error.
     """
     try:
         words = shlex.split(_SPACED.sub(",", text), comments=True)
@@ -173,7 +173,7 @@ def _valueless(error: re.Match[str]) -> str:
 
 
 def _unknown(word: str, named: bool) -> str:
-    """What to say of a word that belongs to no option."""
+    """The error about a word that belongs to no option."""
     if not word.startswith("-"):
         if named:
             return f"`{word}` belongs to no option: separate lists by commas, as in --wrt x,v"
@@ -190,7 +190,7 @@ def _unknown(word: str, named: bool) -> str:
 
 
 def _refuse_lonely(o: Options) -> None:
-    """Options that mean nothing without another one."""
+    """Refuses options that require another one."""
     needs_loss = [name for name, given in (("--wrt", o.wrt), ("--check", o.check)) if given]
     if needs_loss and o.loss is None:
         advice = "add `--loss U`, with a field of shape () that it writes"

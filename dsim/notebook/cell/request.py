@@ -1,7 +1,7 @@
-"""What a `%%kernel` cell asks for, with its names looked up in the notebook: kernels, fields, arguments.
+"""The request of a `%%kernel` cell, with its names looked up in the notebook: kernels, fields, arguments.
 
-The names that a cell gives are in the notebook while it is compiled; when that fails, they are again what
-they were.
+The names that a cell defines are in the notebook while it is compiled; when that fails, they are
+restored.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class CellRequest:
     loss, wrt, forward
         The fields of the options, by the names that stand there.
     args : tuple
-        With what it is called.
+        The arguments of its call.
     """
 
     kernels: tuple[Kernel, ...]
@@ -51,7 +51,7 @@ class CellRequest:
 
     @property
     def kernel(self) -> Kernel:
-        """The one that the options are about."""
+        """The kernel that the options apply to."""
         return self.kernels[-1]
 
 
@@ -112,7 +112,7 @@ def request(kernels: tuple[Kernel, ...], options: Options, namespace: Mapping[st
     Raises
     ------
     UsageError
-        With one line that says which name is wrong.
+        With one line that names the wrong name.
     """
     loss = None if options.loss is None else field(options.loss, "--loss", namespace)
     if loss is not None:
@@ -235,7 +235,7 @@ def arguments(kernel: Kernel, namespace: Mapping[str, Any]) -> tuple[Any, ...]:
 
 
 def kept(value: Any, record: RecordType | None = None) -> Any:
-    """`value` as it is now: later looks get the numbers that this run got. Fields and arrays keep a state."""
+    """A copy of `value`: later inspections use the numbers of this run. Fields and arrays have snapshots."""
     if record is not None:
         return record.copied(value, kept)
     if is_host_matrix(value) or is_host_struct(value):

@@ -1,6 +1,6 @@
-"""Python as pieces of one colour each, by Pygments: static pages colour no `%%kernel` cell of themselves.
+"""Syntax highlighting by Pygments: static pages do not colour `%%kernel` cells themselves.
 
-Not its job: markup and the colours themselves (`page.py`, `page.css`).
+Markup and the colours themselves are in `page.py` and `page.css`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pygments.token import Comment, Keyword, Literal, Name, Operator, _TokenType
 
 Pieces = tuple[tuple[str, str], ...]  # of a line: a class, empty for plain text, and the text
 
-_LONGEST = 20_000  # characters that are coloured: more take longer than anyone waits
+_LONGEST = 20_000  # the most characters that are coloured: more would take too long
 _MAGIC = "%%"
 _CLASSES = (  # named as Pygments does, as they stand in pages very often
     (Comment, "c"),
@@ -50,7 +50,7 @@ def _python(text: str) -> tuple[Pieces, ...]:
         found[-1].append((klass, first))
         found += [[(klass, other)] for other in others]
     lines = tuple(tuple((k, t) for k, t in _joined(line)) for line in found)
-    # A lexer may drop characters that it takes for line ends: better no colours than other text.
+    # A lexer may drop characters that it takes for line ends: then the text stays uncoloured.
     return lines if ["".join(t for _, t in line) for line in lines] == text.split("\n") else plain
 
 

@@ -1,7 +1,7 @@
-"""What a report depends on beside the text of its cell, and what of that is no longer what it was.
+"""The dependencies of a report beside the text of its cell, and those that have changed.
 
-Values of fields are not among it: a report is about the run that it saw. Not its job: what becomes of the
-report (`living.py`).
+Values of fields are not among them: a report describes the run that it observed. `living.py` updates
+the report.
 """
 
 from __future__ import annotations
@@ -28,29 +28,29 @@ from dsim.runtime.fields.struct_fields import StructField
 from dsim.runtime.kernels.kernel import Kernel
 from dsim.runtime.state import settings
 
-_LONGEST = 24  # characters of a value that is told
-_MOST = 3  # changes that are told
+_LONGEST = 24  # the most characters of a value in a message
+_MOST = 3  # the most changes in a message
 _NUMBERS = (int, float, str, np.generic, list, tuple, dict)
 
 
 @dataclass(frozen=True)
 class Dependency:
-    """Something that a report depends on.
+    """A dependency of a report.
 
     Attributes
     ----------
     name : str
-        How the user reaches it.
+        Its expression in the user's program.
     then : object
-        What it was.
+        Its value when the report was made.
     read : callable
-        What it is now.
+        Returns its present value.
     by_value : bool
-        Whether something equal is the same; else only the very object is.
+        Whether it is compared by equality; otherwise by identity.
     made : tuple or None
         Of a function its code and its defaults then.
     found : callable or None
-        What stands there now, where `read` only says that it is another one.
+        Returns the present object, where `read` only reports that it has changed.
     """
 
     name: str
@@ -123,7 +123,7 @@ def _dropped(value: object) -> bool:
 def _safely(read: Callable[[], Any]) -> Any:
     try:
         return read()
-    except (LookupError, AttributeError, TypeError):  # what the path leads through is gone
+    except (LookupError, AttributeError, TypeError):  # a part of the path is gone
         return MISSING
 
 
@@ -160,7 +160,7 @@ def _alike(found: tuple[types.CodeType, object] | None, then: tuple[types.CodeTy
 
 
 class Dependencies:
-    """What the report on `asked` depends on, as it is now.
+    """The dependencies of the report on `asked`, with their present values.
 
     Parameters
     ----------
@@ -204,7 +204,7 @@ def _reader(name: str, namespace: Mapping[str, Any]) -> Callable[[], Any]:
 
 
 def _captured(asked: CellRequest) -> Iterator[Dependency]:
-    """What is compiled into the kernels; the last one is what ran, on arguments that it may depend on."""
+    """The values compiled into the kernels; the last one ran, and may depend on its arguments."""
     for k in asked.kernels:
         ran = k is asked.kernel and asked.options.runs
         if k.generic and not ran:
@@ -217,7 +217,7 @@ def _captured(asked: CellRequest) -> Iterator[Dependency]:
 
 
 def _of_the_language(function: types.FunctionType) -> Iterator[Dependency]:
-    """The names of Python and of modules in a function: `abs` and `ds` may come to be something else."""
+    """The names of builtins and modules in a function: `abs` and `ds` may be rebound."""
     codes = [function.__code__]
     while codes:
         code = codes.pop()
@@ -242,7 +242,7 @@ def _known_to_all(value: object) -> bool:
 
 
 def _named(asked: CellRequest, namespace: Mapping[str, Any]) -> Iterator[Dependency]:
-    """What the options, and parameters without a default, take from the notebook."""
+    """The names that the options, and parameters without a default, take from the notebook."""
     options = asked.options
     names = [*((options.loss,) if options.loss else ()), *options.wrt, *options.forward]
     yield from (_object(n, leads_to(n, namespace), _reader(n, namespace)) for n in names)
@@ -277,7 +277,7 @@ def _member(record: RecordType, then: Any, read: Callable[[], Any], name: str) -
 
 
 def _read(cell: Cell, namespace: Mapping[str, Any]) -> Iterator[Dependency]:
-    """What the cell itself reads of the notebook: for a default, an annotation, a number of its own."""
+    """The names of the notebook that the cell itself reads: for a default, an annotation, an assignment."""
     for name in read_at_once(cell):
         read = _reader(name, namespace)
         value = _safely(read)

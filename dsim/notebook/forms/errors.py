@@ -1,4 +1,4 @@
-"""What a cell shows when something is wrong: a report with marks, and the user's own lines as the error."""
+"""The display of a failed cell: a report with marks, and an error with the user's own lines."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _STOPPED = "the cell was stopped"
 
 @dataclass
 class State:
-    """How far a cell came.
+    """The progress of a cell.
 
     Attributes
     ----------
@@ -33,7 +33,7 @@ class State:
 
 @contextmanager
 def reported(cell: Cell, shell: Any) -> Iterator[State]:
-    """Shows what goes wrong inside: as a report, and as an error without frames of dsim or IPython."""
+    """Shows errors raised inside: as a report, and as an error without frames of dsim or IPython."""
     state = State()
     try:
         yield state
@@ -66,6 +66,6 @@ def _links(trace: TracebackType | None) -> Iterator[TracebackType]:
 
 
 def _show_own(error: Exception, own: TracebackType, shell: Any) -> None:
-    """Lets IPython show `error` from the cell's lines on."""
+    """Makes IPython show `error` from the cell's lines on."""
     lines = shell.InteractiveTB.structured_traceback(type(error), error, own)
     error._render_traceback_ = lambda: lines  # type: ignore[attr-defined]

@@ -1,7 +1,6 @@
-"""The reports on the page of a live notebook: their sliders, and what they say when they are out of date.
+"""The reports on the page of a live notebook: their sliders, and their updates when they are out of date.
 
-After each cell the reports of the others are asked whether what they depend on is still what it was. Not its
-job: what that is (`dependencies.py`).
+After each cell the reports of the others compare their dependencies (`dependencies.py`).
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ class Shown:
     dependencies : Dependencies
         What it depends on.
     movable : bool
-        Whether there is somebody to move sliders.
+        Whether sliders can be used.
     cell : str or None
         What the front end calls its cell.
     """
@@ -49,11 +48,11 @@ class Shown:
 
     @property
     def replaced(self) -> bool:
-        """Whether its kernel is another one by now, or gone."""
+        """Whether its kernel was replaced or deleted."""
         return self._dependencies.replaced
 
     def outdated(self) -> str:
-        """What it depends on that has changed, in words; empty when nothing has. It says so from now on."""
+        """Its changed dependencies, as text; empty when none has changed. Updates its display."""
         told = self._dependencies.told()
         if told != self._run.report.get("stale", ""):
             self._run.report.pop("stale", None)
@@ -65,12 +64,12 @@ class Shown:
         return told
 
     def close(self) -> None:
-        """Takes its sliders away, and what they keep."""
+        """Removes its sliders, and their snapshot."""
         if self._scrubber is not None:
             self._scrubber.close()
 
     def _show(self) -> None:
-        """Shows it in the place of what is shown of it."""
+        """Replaces its output."""
         shown = bundle(self._run.report, self._run.tape)
         self._handle.update(shown, raw=True, metadata=naming(self._cell))
 
@@ -78,8 +77,8 @@ class Shown:
 class Living:
     """The reports on the page, by their cells; by their kernels where the front end does not name its cells.
 
-    Only front ends name cells. What runs a notebook from its first cell to its last keeps each report as it
-    was when its cell had run.
+    Only front ends name cells. Tools that run a notebook from its first cell to its last keep each report as
+    it was when its cell had run.
     """
 
     def __init__(self, shell: Any) -> None:
@@ -88,20 +87,20 @@ class Living:
         self._shown: dict[_Key, Shown] = {}
 
     def install(self) -> None:
-        """Hears from now on which cells run; one runs already."""
+        """Registers callbacks for the start and end of cells; one runs already."""
         self._cell = running_cell(self._shell)
         self._shell.events.register("pre_run_cell", self._begins)
         self._shell.events.register("post_run_cell", self._ended)
 
     def remove(self) -> None:
-        """Hears of no more cells; all sliders go."""
+        """Unregisters the callbacks, and removes all sliders."""
         self._shell.events.unregister("pre_run_cell", self._begins)
         self._shell.events.unregister("post_run_cell", self._ended)
         for key in list(self._shown):
             self._forget(key)
 
     def show(self, run: ReportRun) -> None:
-        """Shows a report, and below it, where somebody can move them, sliders."""
+        """Shows a report, and sliders below it where they can be used."""
         key = self._cell, run.report["kernel"], 0
         if self._cell is None:
             self._forget(key)

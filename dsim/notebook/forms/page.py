@@ -34,7 +34,7 @@ from dsim.notebook.report.report_view import (
 
 _LINE = "\n"
 _TITLES = {"adjoint": "Adjoint", "ir": "IR", "python": "Python", "llvm": "LLVM"}
-_LEFT = ' style="text-align: left"'  # for where a report's own styles are taken away
+_LEFT = ' style="text-align: left"'  # for pages that remove a report's own styles
 
 
 def page(report: Report, tape: str = "") -> str:
@@ -134,7 +134,7 @@ def _line(number: int, code: str, heat: Mapping[str, Any] | None, brief: str, en
 
 
 def _underlined(line: Pieces, found: Sequence[Mapping[str, Any]]) -> str:
-    """A line in colours, with what diagnostics are about underlined; where some overlap, as the worst."""
+    """A highlighted line, with the locations of diagnostics underlined; the most severe on top."""
     levels = [""] * sum(len(piece) for _, piece in line)
     for d in sorted(found, key=lambda d: ("note", "warning", "error").index(d["level"])):
         start, end = (min(column, len(levels)) for column in underline(d))
@@ -160,7 +160,7 @@ def _coloured(line: Pieces, start: int = 0, end: int | None = None) -> str:
 
 
 def _diagnostic(report: Report, d: Mapping[str, Any]) -> str:
-    """What is wrong, the lines that it is about with what is there, the fix."""
+    """A diagnostic: message, lines with labels, help."""
     head = f"<div><b>{_text(kind(d))}</b> {_text(d['message'])}</div>"
     places = "".join(_place(report, p, sign) for p, sign in ((d, "^"), *((r, "-") for r in d["related"])))
     help = f"<div><b>help</b> {_text(d['help'])}</div>" if d["help"] else ""
@@ -169,7 +169,7 @@ def _diagnostic(report: Report, d: Mapping[str, Any]) -> str:
 
 
 def _place(report: Report, place: Mapping[str, Any], sign: str) -> str:
-    """A line with what is underlined in it, and below that what is there."""
+    """A line with its underlined columns, and the label below."""
     name, code = place_name(report, place), place["text"]
     if not name:
         return ""

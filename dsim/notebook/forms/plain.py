@@ -1,4 +1,4 @@
-"""A report as plain text, for terminals and for whatever shows nothing else: lines, columns, carets."""
+"""A report as plain text, for terminals and other front ends without HTML: lines, columns, carets."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _WIDEST = 72  # columns of code before the texts at line ends
 
 
 def text(report: Report) -> str:
-    """The whole report; of a cell that failed, whose error stands below it, what became of it."""
+    """The whole report; for a failed cell, whose error is below it, only its state."""
     lines = [report["summary"]["text"]]
     if error_below(report):
         return harmless(lines[0])
@@ -47,7 +47,7 @@ def _at(report: Report, d: Mapping[str, Any]) -> str:
 
 
 def _title(report: Report, d: Mapping[str, Any]) -> str:
-    """What a diagnostic says, with its place, level and code."""
+    """The message of a diagnostic, with its location, level and code."""
     return f"{_at(report, d)}{kind(d)}: {d['message']}"
 
 
@@ -76,7 +76,7 @@ def _listing(report: Report) -> Iterator[str]:
 
 
 def _below(report: Report, d: Mapping[str, Any]) -> Iterator[str]:
-    """A diagnostic below the line that it is about."""
+    """A diagnostic below its line."""
     yield _underlined(d, "^")
     yield _title(report, d)
     for r in d["related"]:
@@ -86,7 +86,7 @@ def _below(report: Report, d: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _alone(report: Report, d: Mapping[str, Any]) -> Iterator[str]:
-    """A diagnostic that stands below no line, with all lines that it is about."""
+    """A diagnostic without a line of its own, with all lines that it refers to."""
     yield f"{kind(d)}: {d['message']}"
     for place, sign in ((d, "^"), *((r, "-") for r in d["related"])):
         yield from (f"  {line}" for line in _quoted(report, place, sign))

@@ -1,7 +1,7 @@
 """Sliders below a report, that inspect another iteration while they move.
 
-The report's output is replaced in place, in all of its forms, so that the marks in the editor follow. Not its
-job: looking (`watched.Inspector`), and what a report says.
+The report's output is replaced in place, in all of its forms, so that the marks in the editor follow.
+Elsewhere: the inspection (`watched.Inspector`), and the content of a report.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Look = Callable[[tuple[int, ...], int | None], Json]
 
 
 class _Row(widgets.HBox):
-    """Sliders side by side; where nothing is live, one line of text."""
+    """Sliders side by side; without a live kernel, one line of text."""
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
         data = super()._repr_mimebundle_(**kwargs)
@@ -40,9 +40,9 @@ class Scrubber:
     look : callable
         Gives the report of another iteration and trip (None for the last one).
     show : callable
-        Shows it in the place of the other.
+        Shows it in place of the other.
     outdated : callable
-        Says what the report depends on that has changed since; empty when nothing has.
+        Returns the changed dependencies of the report as text; empty when none has changed.
 
     Attributes
     ----------
@@ -81,21 +81,21 @@ class Scrubber:
 
     @staticmethod
     def useful(report: Json) -> bool:
-        """Whether there is another iteration or trip to look into."""
+        """Whether there is another iteration or trip to inspect."""
         probe = report["probe"]
         return probe is not None and (
             probe["trip"] is not None or any(i["high"] - i["low"] > 1 for i in probe["indices"])
         )
 
     def close(self) -> None:
-        """Takes the sliders away."""
+        """Removes the sliders."""
         if self._timer is not None:
             self._timer.cancel()
         for w in (*self.indices, self.trip, self.said, self.widget):
             w.close()
 
     def stop(self, why: str) -> None:
-        """Lets nobody move the sliders, and says why; moves them again when there is no reason any more."""
+        """Disables the sliders and shows the reason; enables them when the reason is empty."""
         for s in (*self.indices, self.trip):
             s.disabled = bool(why)
         self.said.value = why
@@ -108,10 +108,10 @@ class Scrubber:
             self._moved(change)
 
     def _moved(self, _: Any) -> None:
-        """Looks again soon: the moves until then count as one."""
+        """Schedules an inspection: the moves until then count as one."""
         try:
             loop = asyncio.get_running_loop()
-        except RuntimeError:  # nobody waits for messages: now
+        except RuntimeError:  # no event loop: now
             self._update()
             return
         if self._timer is None:
@@ -127,7 +127,7 @@ class Scrubber:
     def _update(self) -> None:
         self._timer = None
         if self._outdated():
-            return  # it would be another program's values
+            return  # the values would be another program's
         at = tuple(s.value for s in self.indices)
         try:
             report = self._look(at, None if self._last_trip else self.trip.value - 1)

@@ -34,13 +34,13 @@ def tape_bundle(tape: Tape) -> Bundle:
 
 
 def running_cell(shell: Any) -> str | None:
-    """What the front end calls the cell that runs; None where it names none."""
+    """The front end's identity of the running cell; None where it names none."""
     parent = getattr(shell, "get_parent", dict)()  # of ipykernel's shells
     return parent.get("metadata", {}).get("cellId")
 
 
 def naming(cell: str | None) -> dict[str, Any]:
-    """The metadata of an output of this cell, by which pages know whose it is.
+    """The metadata of an output of this cell, by which pages identify its owner.
 
     Copies of the cell do, and pages that were loaded again: `session` is how this process of the kernel signs
     all of its messages.
@@ -53,7 +53,7 @@ def naming(cell: str | None) -> dict[str, Any]:
 
 
 def publish(shown: Bundle, cell: str | None = None) -> DisplayHandle:
-    """Shows a bundle in a cell, the one that runs; what is returned can show another one in its place."""
+    """Shows a bundle in the running cell; returns a handle that can replace it."""
     cell = running_cell(get_ipython()) if cell is None else cell
     handle = display(shown, raw=True, display_id=True, metadata=naming(cell))
     assert handle is not None

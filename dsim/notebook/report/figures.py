@@ -1,4 +1,4 @@
-"""Numbers as a report has them: in JSON, and as short texts."""
+"""Formatting of numbers in a report: in JSON, and as short texts."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-_MOST = 4  # numbers of a vector or matrix that stand in a line with all of them
+_MOST = 4  # the most numbers of a vector or matrix that a line shows in full
 _FIRST = 3  # that stand there of others
 _DIGITS = 6  # of what stands in JSON: sums over threads differ in the last ones from run to run
 
@@ -87,5 +87,5 @@ def count(number: int, what: str) -> str:
 
 
 def precise(value: float) -> str:
-    """A number with seven digits: a result rather than a mark."""
+    """A number with seven digits, for results."""
     return f"{value:.7g}"

@@ -1,4 +1,4 @@
-"""One report as JSON: `report.schema.json` says what is in it, `docs/report.md` what that means.
+"""One report as JSON: `report.schema.json` defines its structure, `docs/report.md` its meaning.
 
 Everything but ``timings`` is the same for the same cell and the same numbers.
 """
@@ -17,7 +17,7 @@ VERSION = 2
 
 
 def empty(kind: str, source: str | None, kernel: str | None) -> Json:
-    """A report that says nothing yet."""
+    """An empty report."""
     return {
         "version": VERSION,
         "kind": kind,
@@ -37,13 +37,13 @@ def empty(kind: str, source: str | None, kernel: str | None) -> Json:
 
 
 def failed(cell: Cell, kernel: str | None, errors: Iterable[Diagnostic]) -> Json:
-    """The report of a cell that could not be compiled or run: what became of it, and its lines' marks.
+    """The report of a cell that could not be compiled or run: its state, and the marks of its lines.
 
-    What is wrong is the error that stands below it.
+    The exception below it shows the error.
     """
     places, errors = Places(cell), list(errors)
     report = empty("kernel", cell.source.text, kernel)
-    # Under `init(strict=True)` it is warnings that a cell fails for.
+    # Under `init(strict=True)` a cell fails for warnings.
     level = None if any(d.level is Level.ERROR for d in errors) else Level.ERROR
     found = in_order(places.diagnostic(d, level) for d in errors)
     report["status"] = "failed"
@@ -65,8 +65,8 @@ def finished(
     listings: Sequence[Json],
     shown: str | None,
 ) -> Json:
-    """`report` with what there is to say of a kernel that was compiled."""
-    # Nothing failed: what a gradient could not be had of is an error only to who asks for one.
+    """`report` with the diagnostics of a compiled kernel."""
+    # Nothing failed: a missing gradient is an error only where one is requested.
     diagnostics = [places.diagnostic(d, Level.WARNING if d.level is Level.ERROR else None) for d in found]
     report["diagnostics"] = in_order(diagnostics)
     report["listings"] = list(listings)

@@ -1,4 +1,4 @@
-"""From a cell's request to its report: compiles, runs, looks into an iteration, puts the parts together."""
+"""From a cell's request to its report: compiles, runs, inspects an iteration, assembles the parts."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from dsim.runtime.state.notices import overheard
 
 @dataclass
 class CompiledCell:
-    """What compiling a cell's kernels gave.
+    """The result of compiling a cell's kernels.
 
     Attributes
     ----------
     forms : dict of str to (Form or None)
         The kernels by their names; None when there is one for each of some arguments, and none was given.
     found : list of Diagnostic
-        What there is to say of all of them.
+        The diagnostics of all of them.
     """
 
     forms: dict[str, Form | None] = field(default_factory=dict)
@@ -79,12 +79,12 @@ def _compiled(kernel: Kernel, asked: CellRequest | None) -> Form | None:
 
 
 class ReportRun:
-    """A report, and the run behind it, which can be looked into again.
+    """A report, and the run behind it, which can be inspected again.
 
     Parameters
     ----------
     cell, asked, compiled
-        What there is to report about.
+        The subject of the report.
     begin : float
         When the cell began, by `time.perf_counter`.
 
@@ -97,7 +97,7 @@ class ReportRun:
     recorded : Tape or None
         That tape.
     check : GradientCheck or None
-        How its gradient compares with differences, if that was asked for.
+        The comparison of its gradient with differences, if requested.
     """
 
     def __init__(self, cell: Cell, asked: CellRequest, compiled: CompiledCell, begin: float) -> None:
@@ -121,7 +121,7 @@ class ReportRun:
         finished(self.report, self._summary, self._found, self.places, texts, self._shown)
 
     def timed(self) -> None:
-        """Its cell is through: it takes the time since the cell began."""
+        """Ends the timing of the cell."""
         self._times["total_s"] = time.perf_counter() - self._begin
 
     @property
@@ -201,7 +201,7 @@ class ReportRun:
             self._found += made.found
             self._times["check_s"] = time.perf_counter() - begin
 
-    # -- looking into an iteration
+    # -- inspecting an iteration
 
     def _look(self, at: tuple[int, ...] | None, trip: int | None = None) -> watched.Observation:
         assert self._inspector is not None
@@ -214,14 +214,14 @@ class ReportRun:
         return seen
 
     def look(self, at: tuple[int, ...], trip: int | None) -> Json:
-        """The report with another iteration looked into."""
+        """The report with another iteration inspected."""
         with state.alone():
             from_cell(self.cell, lambda: self._look(at, trip))
         return self.report
 
 
 def _with_gradient(form: Form, loss: Field) -> dict[str, Field]:
-    """The fields that the gradient is told of when nobody says which."""
+    """The fields whose gradient is reported by default."""
     found = (f for _, f in form.floats if f.needs_grad and not f.derivative and f is not loss)
     return {f.name: f for f in found}
 

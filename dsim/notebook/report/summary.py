@@ -1,4 +1,4 @@
-"""The first tab of a report: what a kernel reads and writes and what a run gave, in rows and in one line."""
+"""The first tab of a report: a kernel's accesses and the results of a run, in rows and in one line."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dsim.notebook.report.locations import Places
 from dsim.runtime.launching.forms import Form
 from dsim.runtime.recording.saved_values import Report as Saved
 
-_MOST = 3  # names in the one line: of more fields it tells how many there are
+_MOST = 3  # the most names in the one line: of more fields it shows the number
 _EFFECTS = (
     ("reads", Load, "reads"),
     ("stores", Store, "stores"),
@@ -54,7 +54,7 @@ class Summary:
         self.rows.append((self.name if kernel is None else kernel, label, value))
 
     def part(self, told: str, kernel: str) -> None:
-        """What the one line says of a kernel before it runs."""
+        """The kernel's part of the one line, before it runs."""
         if len(self.kernels) <= _MOST:
             self.parts.append(f"{kernel}: {told}" if len(self.kernels) > 1 else told)
 
@@ -94,7 +94,7 @@ class Summary:
         self.parts.append(", ".join([f"{name} = {figures.precise(value)}", *lengths]))
 
     def saved(self, saved: Saved) -> None:
-        """What the tape had to save, by which line, for which reader."""
+        """The values that the tape saved, by writer and reader."""
         if not saved:
             self.row("saved", "nothing: no value that the gradient needs is overwritten")
             return
@@ -118,6 +118,6 @@ class Summary:
             self.parts.append(", ".join(told))
 
     def check(self, result: str, numbers: str) -> None:
-        """What comparing the gradient with differences gave."""
+        """The result of comparing the gradient with differences."""
         self.row("gradient check", f"{result}: {numbers}")
         self.parts.append(f"gradient check {result}")

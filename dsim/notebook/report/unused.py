@@ -1,4 +1,4 @@
-"""What was asked for in the `%%kernel` line and takes no part in the kernel: a loss, a field of `--wrt`.
+"""Options of the `%%kernel` line that the kernel does not use: a loss, a field of `--wrt`.
 
 The gradients are 0 then, which a tape tells too, in the words of a program with a `with` block.
 """

@@ -1,4 +1,4 @@
-"""What each line assigned, as a report shows it: heat, and values at the ends of lines."""
+"""The probes of lines in a report: heat, and values at the ends of lines."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _LONGEST_NAME = 24  # characters of what a line assigns, at its end
 
 @dataclass(frozen=True)
 class Observation:
-    """One look at a kernel: what its lines assigned, the loops, and which iteration it was."""
+    """One observation of a kernel: what its lines assigned, the loops, and the iteration."""
 
     results: tuple[WatchedLine, ...]
     loops: tuple[tuple[str, int, int], ...]
@@ -48,7 +48,7 @@ class Observation:
 
 
 class Inspector:
-    """Looks into iterations of a kernel, in the state of the fields in which it was made.
+    """Inspects iterations of a kernel, in the state of the fields at its creation.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ class Inspector:
         self._guess = _expected(form)
 
     def look(self, probe: tuple[int, ...] | None = None, trip: int | None = None) -> Observation:
-        """What there is to see in an iteration; of itself in one that reaches as many lines as possible."""
+        """The observations in an iteration; by default in one that reaches as many lines as possible."""
         if probe is None:
             return self._look_around(trip)
         self._run(probe, trip)
@@ -81,7 +81,7 @@ class Inspector:
         return seen
 
     def _look_around(self, trip: int | None) -> Observation:
-        """Looks into the first iteration; if there are lines that run only in others, into one of these."""
+        """Inspects the first iteration; if some lines run only in others, one of these."""
         self._run(self._guess, trip)
         results, loops = self._watching.results(), self._watching.loops
         if not loops:
@@ -159,7 +159,7 @@ def _ends(s: For) -> tuple[int, int]:
 
 
 def heat(seen: Observation, loss: str, places: Places) -> Json:
-    """How strongly the loss reacts to what each line computes, on a log scale."""
+    """How strongly the loss depends on what each line computes, on a log scale."""
     squares: dict[int, list[float]] = {}
     for w in seen.results:
         if w.times and w.slot.type.is_float and places.inside(w.slot.span):

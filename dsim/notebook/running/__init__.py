@@ -1,4 +1,4 @@
-"""Runs of a program for a report, after which every field is as it was.
+"""Runs of a program for a report, which restore every field.
 
 It imports `cell`. Begin with `state.py`, then `runs.py`.
 """

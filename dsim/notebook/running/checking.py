@@ -17,7 +17,7 @@ from dsim.runtime.tapes.gradient_check import check_grad
 
 @dataclass(frozen=True)
 class Compared:
-    """What comparing a gradient with differences gave.
+    """The result of comparing a gradient with differences.
 
     Attributes
     ----------
@@ -26,7 +26,7 @@ class Compared:
     result, numbers : str
         The same in words and in numbers.
     found : list of Diagnostic
-        What there is to say of it.
+        Its diagnostics.
     """
 
     check: GradientCheck | None

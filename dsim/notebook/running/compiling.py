@@ -1,4 +1,4 @@
-"""Compiles what a report needs, at the cell: the kernel and, where it is asked for, its adjoint."""
+"""Compiles the kernel of a report at its cell and, if requested, its adjoint."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Interrupts (Ctrl-C, the square in the toolbar) at moments at which nothing is half done.
+"""Defers interrupts (Ctrl-C, the stop button) to points where no operation is half done.
 
 Python hears them between any two instructions, also between those that put fields back. Inside of `held` they
 are kept, and heard at `heard`, which stands between launches, and at its end. A launch under way stops.
@@ -22,7 +22,7 @@ class _Held:
         self.came = False
 
     def note(self, *_: object) -> None:
-        """One came."""
+        """Notes an interrupt."""
         self.came = True
 
 
@@ -33,7 +33,7 @@ stops(_STATE.note)
 @contextmanager
 def held() -> Iterator[None]:
     """Holds interrupts inside; one that nobody heard there is heard at the end."""
-    if _STATE.holds or threading.current_thread() is not threading.main_thread():  # others get none
+    if _STATE.holds or threading.current_thread() is not threading.main_thread():  # other threads get none
         yield
         return
     before = signal.signal(signal.SIGINT, _STATE.note)

@@ -1,4 +1,4 @@
-"""Runs of a kernel for its report: under a tape, in forward mode, watched. Every primal field is put back."""
+"""Runs of a kernel for its report: under a tape, in forward mode, watched. Every primal field is restored."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class NonfiniteCounts:
 
 @dataclass
 class Ran:
-    """What a run under a tape left, beside the gradients.
+    """The results of a run under a tape, beside the gradients.
 
     Attributes
     ----------
@@ -84,7 +84,7 @@ def taped(kernel: Kernel, args: Sequence[Any], loss: Field, wrt: Mapping[str, Fi
             heard()
             value, after = float(loss.require_memory().item()), _not_finite(what)
     profile = tape.profile()
-    profile.timed = False  # nobody asked: elsewhere than among its timings, a report is the same in each run
+    profile.timed = False  # outside its timings, a report is the same in each run
     gradients = {name: np.array(f.grad.require_memory()) for name, f in wrt.items()}
     found = NonfiniteCounts(
         before, after, _of_derivatives({f.name: f.grad for f in _floats(what) if f.needs_grad})

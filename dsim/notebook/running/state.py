@@ -1,4 +1,4 @@
-"""Fields that are put back as they were, bit for bit: a report looks at a program and leaves no trace."""
+"""Snapshots that restore fields bit for bit: a report inspects a program and leaves no trace."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Snapshot:
         self.changed = {w: w.changed for w, _, _ in self._kept if isinstance(w, Field)}
 
     def put_back(self) -> None:
-        """Makes all of them what they were, without a note."""
+        """Restores all of them, without noting writes."""
         randomness.return_to(self._random)
         for what, values, turn in self._kept:
             if isinstance(what, Field) and what.derivative and foreign(what):
@@ -64,7 +64,7 @@ def _memory(what: Field | np.ndarray) -> np.ndarray:
 
 @contextmanager
 def kept(what: Iterable[Field | np.ndarray]) -> Iterator[None]:
-    """Whatever happens inside, these are afterwards what they were; tapes do not count it as a change.
+    """Restores these on exit, also after an error; tapes do not count it as a change.
 
     Interrupts are held (`interrupts.heard` hears them).
     """
@@ -78,9 +78,9 @@ def kept(what: Iterable[Field | np.ndarray]) -> Iterator[None]:
 
 @contextmanager
 def gradients_kept(of: Iterable[Field | np.ndarray] = (), *, on_error: bool = False) -> Iterator[None]:
-    """All gradients and tangents are afterwards what they were, new ones 0; or only if there is an error.
+    """Restores all gradients and tangents on exit, new ones to 0; or only after an error.
 
-    What other threads have left is left alone, but in the fields among `of`.
+    Values of other threads are not changed, except in the fields of `of`.
     """
     roots = {f.root for f in of if isinstance(f, Field)}
     before, trial = Snapshot(_gradients(roots)), Trial()
@@ -106,7 +106,7 @@ def gradients_kept(of: Iterable[Field | np.ndarray] = (), *, on_error: bool = Fa
 
 @contextmanager
 def alone() -> Iterator[None]:
-    """Open tapes and forward modes see nothing of what happens inside; gradients, being theirs, stay.
+    """Hides the block from open tapes and forward modes; their gradients stay.
 
     Interrupts are held.
     """

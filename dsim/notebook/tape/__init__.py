@@ -1,6 +1,6 @@
-"""A tape in its three forms, data, text and HTML, with its drawings and the widget that goes through it.
+"""A tape in its three forms, data, text and HTML, with its drawings and the widget that steps through it.
 
-It knows nothing of reports. Begin with `data.py`, then `html.py`.
+It does not import reports. Begin with `data.py`, then `html.py`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What is known of each call of a tape, drawn over the calls: gradient, time, saved bytes."""
+"""Charts over the calls of a tape: gradient, time, saved bytes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Chart:
     name : str
         In a word or two.
     title : str
-        What is drawn.
+        The title of the chart.
     end : int
         The last call.
     marks : tuple of Marker
@@ -98,7 +98,7 @@ def peaks(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def usual(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Fewer points, each with the median of its neighbours: times have outliers that mean nothing."""
+    """Fewer points, each with the median of its neighbours: times have meaningless outliers."""
     if len(x) <= _MEDIANS:
         return x, y
     edges = np.linspace(0, len(x), _MEDIANS + 1).astype(np.int64)

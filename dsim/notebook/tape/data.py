@@ -1,4 +1,4 @@
-"""A tape as data: the part of a report that says what was recorded. Drawing it is other files' job.
+"""A tape as data: the part of a report about what was recorded. Other files draw it.
 
 Everything but the times is the same in every run of the same program.
 """

@@ -1,4 +1,4 @@
-"""The calls of a tape and the fields that they work on, drawn like a score.
+"""The calls of a tape and the fields that they access, drawn like a score.
 
 Time goes down, a row for each line of the folded table; every field is a line from top to bottom. A ring is
 a read, a square a store, a disc with a cross an accumulation.

@@ -50,7 +50,7 @@ def line(x: float, y: float, to_x: float, to_y: float, **attributes: object) -> 
 
 
 def picture(width: float, height: float, title: str, parts: Iterable[str]) -> str:
-    """All of it; `title` says to who cannot see it what it shows."""
+    """The whole picture; `title` describes it for screen readers."""
     content = element("title", shown(title)) + "".join(parts)
     return (
         f"<svg xmlns='http://www.w3.org/2000/svg' role='img' width='{width:.0f}' height='{height:.0f}' "

@@ -1,4 +1,4 @@
-"""A tape to look through call by call, where widgets are live."""
+"""A widget that steps through a tape call by call."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MOST_LINES = 40  # of a kernel's text
 
 
 class _Column(widgets.VBox):
-    """Widgets below one another; where nothing is live, the tape's text."""
+    """Widgets below one another; without a live kernel, the tape's text."""
 
     said = ""
 
@@ -32,14 +32,14 @@ class _Column(widgets.VBox):
 
 
 class TapeView:
-    """The calls and fields of a tape as a drawing, a chart, and a slider that goes through the calls.
+    """The calls and fields of a tape as a drawing, a chart, and a slider over the calls.
 
     Attributes
     ----------
     widget : Widget
         What to display.
     call : IntSlider
-        The call that is looked at.
+        The selected call.
     chart : ToggleButtons
         What is drawn over the calls.
     measure : Button
@@ -75,7 +75,7 @@ class TapeView:
             self._drawn()
 
     def _measured(self, _: Any = None) -> None:
-        """Goes backwards again; where values have changed since, shows what was recorded."""
+        """Runs backwards again; where values have changed since, shows what was recorded."""
         before = self._tape.profiled
         try:
             self._tape.profile(again=True)
@@ -103,12 +103,12 @@ class TapeView:
 
 
 def view(tape: Tape) -> widgets.Widget:
-    """A widget to look through `tape`: drawing, charts, and a slider over its calls."""
+    """A widget that steps through `tape`: drawing, charts, and a slider over its calls."""
     return TapeView(tape).widget
 
 
 def _details(call: RecordedCall) -> str:
-    """All that is known of a call, and the text of its kernel."""
+    """All facts about a call, and the source of its kernel."""
     rows = [
         ("reads", ", ".join(call.reads)),
         ("stores", ", ".join(call.stores)),

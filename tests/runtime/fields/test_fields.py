@@ -230,7 +230,7 @@ def test_printing_shows_the_numbers():
 
 @pytest.mark.parametrize("shape", [(1 << 32, 1 << 32), (1 << 31, (1 << 30) + 1), (1 << 20, 1 << 20)])
 def test_a_field_that_no_machine_can_hold(shape):
-    with pytest.raises(ti.LaunchError, match="GiB, which is not available"):
+    with pytest.raises(ti.LaunchError, match="GiB, which are not available"):
         ti.field(ti.f64, shape=shape)
 
 
@@ -268,7 +268,7 @@ def test_nobody_can_make_a_view_of_a_field_writeable(dtype):
     ("given", "advice"),
     [
         (np.zeros(6), r"append `\.reshape\(\(3, 2\)\)` to the array"),
-        (np.zeros((2, 2)), r"as `np\.zeros\(\(3, 2\)\)` is one"),
+        (np.zeros((2, 2)), r"such as `np\.zeros\(\(3, 2\)\)`"),
         (1.0, r"`np\.full\(\(3, 2\), number\)`"),
     ],
 )

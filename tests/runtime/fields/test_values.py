@@ -83,7 +83,7 @@ def test_letters_and_places():
 
 
 def test_what_does_not_fit():
-    with pytest.raises(TypeError, match=r"shapes \(2,\) and \(3,\) do not fit"):
+    with pytest.raises(TypeError, match=r"shapes \(2,\) and \(3,\) do not match"):
         ti.Vector([1, 2]) + ti.Vector([1, 2, 3])
     with pytest.raises(TypeError, match="needs a square matrix"):
         ti.Vector([1, 2]).trace()
@@ -288,7 +288,7 @@ def test_letters_that_are_assigned():
         for name in ("z", "xyz", "size", "foo"):
             with pytest.raises(AttributeError, match=f"a vector of 2 has no attribute '{name}'"):
                 setattr(v, name, 0.0)
-        with pytest.raises(ValueError, match=r"`xy` stands for 2 numbers, got shape \(3,\)"):
+        with pytest.raises(ValueError, match=r"`xy` denotes 2 numbers, got shape \(3,\)"):
             v.xy = [1.0, 2.0, 3.0]
         assert v.to_list() == [5.0, 6.0]
     assert x.to_numpy().tolist() == [[5.0, 6.0]]

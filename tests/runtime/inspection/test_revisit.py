@@ -308,7 +308,7 @@ def test_gradients_as_values():
         fill()
         along()
     assert x.grad[None] == 5.0 + 20.0
-    with pytest.raises(ti.GradientError, match=r"runs backwards once"):
+    with pytest.raises(ti.GradientError, match=r"run backwards only once"):
         tape.backward()
 
 

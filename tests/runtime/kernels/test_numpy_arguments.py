@@ -177,7 +177,7 @@ def test_the_view_of_a_field():
     target = np.zeros(3)
     copied(x.array, target)
     assert target.tolist() == [2.0] * 3
-    with pytest.raises(TypeError, match="is a field's own memory") as refused:
+    with pytest.raises(TypeError, match="is a read-only view of a field") as refused:
         double(x.array)
     assert "help: pass the field" in str(refused.value)
     with pytest.raises(TypeError, match="overlap"):

@@ -111,7 +111,7 @@ def test_a_local_kernel():
 
     assert copy.deepcopy(local) is local
     with pytest.raises(
-        ti.LaunchTypeError, match=r"`local` cannot be pickled: it is local[^$]*help: write it"
+        ti.LaunchTypeError, match=r"`local` cannot be pickled: it is local[^$]*help: define it"
     ):
         pickle.dumps(local)
     with pytest.raises(ti.LaunchTypeError, match=r"uses its variable `x`[^$]*help: make it a method"):
@@ -157,7 +157,7 @@ def test_one_of_a_notebook(monkeypatch):
     monkeypatch.setitem(sys.modules, "__main__", notebook)
     monkeypatch.setattr(doubled.function, "__module__", "__main__")
     notebook.doubled = doubled  # type: ignore[attr-defined]
-    with pytest.raises(ti.LaunchTypeError, match="it stands in a notebook"):
+    with pytest.raises(ti.LaunchTypeError, match="it is defined in a notebook"):
         pickle.dumps(doubled)
 
 
