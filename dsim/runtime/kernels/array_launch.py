@@ -174,7 +174,9 @@ class ArrayLaunch:
             message = f"the copy of `{name}` that `{self.form.kernel.name}` needs takes {size:.3g} GiB, "
             advice = "pass the array before `broadcast_to`, or parts of it"
             raise LaunchError(
-                Diagnostic("memory", message + "which are not available", self._span, "defined here", help=advice)
+                Diagnostic(
+                    "memory", message + "which are not available", self._span, "defined here", help=advice
+                )
             ) from None
 
     # -- inside a context
