@@ -29,7 +29,7 @@ COMPILE := PYTHONWARNINGS=ignore $(BIN)/python -m compileall -qq -j 0 $(VENV)/li
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test chromium lab fuzz bench lint lint-style lint-types lint-layers lint-extension format docs clean
+.PHONY: help setup demo test quick chromium lab fuzz bench lint lint-style lint-types lint-layers lint-extension format docs clean
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -41,6 +41,12 @@ demo: $(READY) ## run the example notebooks; leaves pages with pictures in build
 
 test: $(READY) chromium ## run the tests, and the notebooks against their committed outputs
 	$(PYTEST) $(SHARED) --nbval --doctest-modules $(TESTS) $(ARGS)
+
+# What changes of the compiler are checked on by the hundreds, and what drives other programs.
+UNHURRIED := browser cli corpus fuzz programs
+
+quick: $(READY) ## run the tests that take little time; what passes here may still fail in `make test`
+	$(PYTEST) $(SHARED) -m "not cuda and not slow" $(UNHURRIED:%=--ignore=tests/%) tests $(ARGS)
 
 chromium: $(READY)
 	@$(BIN)/python -m tests.browser.chromium

@@ -1,17 +1,20 @@
 """How `make test` shares the tests out among processes, as `pytest -n 2` does too.
 
-A process takes whole files, those with the most tests first: what a file's tests compile together is compiled
-once, and the cells of a notebook run in order. The browser's tests count as one file: they share a server.
+A process takes whole files: what the tests of a file compile together is compiled once, and the cells of a
+notebook run in order. The tests of the browser count as one file: they share a server. What takes long begins
+first: the folders of few long tests, then the files with the most tests.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 _BROWSER = "tests/browser/"
+_LONG = (_BROWSER, "tests/fuzz/")
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -22,7 +25,14 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
         def _split_scope(self, nodeid: str) -> str:
             return _BROWSER if nodeid.startswith(_BROWSER) else super()._split_scope(nodeid)
 
+    config.option.loadscopereorder = False  # the order is that of the workers
     return Scheduling(config, log)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if hasattr(config, "workerinput"):
+        tests = Counter(item.path for item in items)
+        items.sort(key=lambda item: (not item.nodeid.startswith(_LONG), -tests[item.path]))
 
 
 def pytest_deselected(items: list[pytest.Item]) -> None:

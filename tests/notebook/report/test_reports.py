@@ -316,6 +316,7 @@ print(json.dumps(shown))
 """
 
 
+@pytest.mark.slow
 def test_two_processes_with_different_hash_seeds_give_the_same_reports():
     told = [
         subprocess.run(

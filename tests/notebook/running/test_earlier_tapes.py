@@ -68,12 +68,12 @@ def test_a_kernel_of_a_report_that_is_launched_later_counts(earlier, name):
 
 def test_looking_into_another_iteration_leaves_it_alone(earlier):
     from dsim.notebook.cell.cells import cell_of, header_of
-    from dsim.notebook.cell.request import made, request
+    from dsim.notebook.cell.request import defined, request
     from dsim.notebook.report.reporting import ReportRun, compile_cell
 
     cell = cell_of(earlier.shell, "bend --loss U", BEND)
     head = header_of(cell)
-    with made(cell, head, earlier.shell) as (kernels, _):
+    with defined(cell, head, earlier.shell) as (kernels, _):
         asked = request(kernels, head.options, earlier.names)
         run = ReportRun(cell, asked, compile_cell(asked), time.perf_counter())
     for at in (3, 5):

@@ -221,6 +221,7 @@ print(json.dumps(tape_json(tape)))
 """
 
 
+@pytest.mark.slow
 def test_two_processes_say_the_same():
     folder = Path(__file__).parents[3]
     said = [

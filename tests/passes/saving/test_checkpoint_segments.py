@@ -15,6 +15,7 @@ from dsim.runtime.state.settings import LOOP_MEMORY
 from tests.passes.saving.worlds import N, World, same
 
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.filterwarnings("ignore:warning.serial:dsim.DsimWarning"),
     pytest.mark.filterwarnings("ignore:warning.unreached:dsim.DsimWarning"),
 ]

@@ -16,6 +16,7 @@ from tests.limits import memory
 from tests.passes.saving.worlds import N, World, same
 
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.filterwarnings("ignore:warning.serial:dsim.DsimWarning"),
     pytest.mark.filterwarnings("ignore:warning.unreached:dsim.DsimWarning"),
 ]

@@ -153,6 +153,7 @@ def test_what_one_view_writes_another_one_reads(w, loss, writer):
         check(program, [(VIEWS[writer], "grow"), (VIEWS[reader], "weigh")])
 
 
+@pytest.mark.slow
 def test_random_programs(w, loss):
     draw = np.random.default_rng(3)
     program, views = Program(w, loss), list(VIEWS.values())

@@ -120,6 +120,7 @@ def targets(w):
 
 
 @pytest.mark.filterwarnings("ignore::dsim.DsimWarning")
+@pytest.mark.slow
 def test_each_line_of_a_kernel():
     space = built(KERNEL)
     begin(space)

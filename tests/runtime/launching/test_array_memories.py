@@ -69,6 +69,7 @@ def by_hand(state, a, b, c):
 
 
 @pytest.mark.parametrize("inside", [False, True])
+@pytest.mark.slow
 def test_all_combinations(inside):
     ti.init(default_fp=ti.f64)
     world, loss, done = World(), ti.ndarray(ti.f64, (), needs_grad=True), 0

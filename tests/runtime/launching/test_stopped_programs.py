@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow  # each test starts processes
+
 ENDLESS = """
 import os, sys
 import dsim as ds

@@ -14,6 +14,7 @@ from tests.corpus import test_second_order as second_order
 from tests.corpus.matrix import Trial
 
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.filterwarnings("ignore:warning.serial:dsim.DsimWarning"),
     pytest.mark.filterwarnings("ignore:warning.unreached:dsim.DsimWarning"),
 ]

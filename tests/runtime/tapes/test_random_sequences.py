@@ -95,6 +95,7 @@ def test_gradients(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(100, 106))
+@pytest.mark.slow
 def test_tangents_of_gradients(seed: int) -> None:
     s = Sequence(seed)
     direction = s.rng.uniform(-1, 1, (2, 4)) * [[1.0], [0.0]]
