@@ -3,21 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import assert_never
 
 from dsim.ir.nodes import (
     Accumulate,
+    Alloc,
+    Append,
+    Assert,
     Atom,
     Block,
     Call,
+    Compact,
+    Derive,
     For,
     If,
     Kernel,
     Let,
     Load,
+    LogMark,
     Memory,
     MemoryKey,
+    Print,
+    Probe,
+    RollBack,
     Statement,
     Store,
+    UndoLog,
     Var,
     While,
 )
@@ -80,7 +91,7 @@ class Activity:
         for s in block.statements:
             self._statement(s)
 
-    def _statement(self, s: Statement) -> None:
+    def _statement(self, s: Statement) -> None:  # noqa: C901 (one case a node)
         match s:
             case Let(var=var, op="copy") if self._shown:  # the derivative by each of these is asked for
                 self._note(var, True)
@@ -104,8 +115,12 @@ class Activity:
                 self._loop(s)
             case Call():
                 self._call(s)
-            case _:
+            case Alloc() | Probe() | Print() | Assert() | UndoLog() | Append() | LogMark() | RollBack():
                 pass
+            case Compact() | Derive():
+                pass
+            case _:
+                assert_never(s)
 
     def _write(self, memory: Memory, value: Atom) -> None:
         if memory.private and memory.type.is_float and self.varies(value):

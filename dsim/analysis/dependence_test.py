@@ -158,7 +158,7 @@ class DependenceTest:
 
     def _strides(self, a: Access) -> list[Affine]:
         """Equations between indices and trip numbers, of loops whose step is not ±1."""
-        found = []
+        found: list[Affine] = []
         for loop in a.loops:
             if loop.index is not None and loop.start is not None and abs(loop.step) > 1:
                 trip = self.facts.integers.trips[loop.index.name]

@@ -5,9 +5,8 @@ The facts that all other analyses ask for. One walk over the kernel; nothing is 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, assert_never
 
 from dsim.analysis.affine import Affine
 from dsim.analysis.integers import Facts, Integers
@@ -16,6 +15,7 @@ from dsim.ir.nodes import (
     Accumulate,
     Alloc,
     Append,
+    Assert,
     Block,
     Call,
     Compact,
@@ -28,7 +28,10 @@ from dsim.ir.nodes import (
     LogMark,
     Memory,
     MemoryKey,
+    Print,
+    Probe,
     RollBack,
+    Statement,
     Store,
     UndoLog,
     Var,
@@ -165,9 +168,38 @@ class _Walk:
         """Notes all of `block`."""
         for s in block.statements:
             self._position += 1
-            handler = _HANDLERS.get(type(s))
-            if handler is not None:
-                handler(self, s)
+            self._statement(s)
+
+    def _statement(self, s: Statement) -> None:  # noqa: C901, PLR0912 (one case a node)
+        match s:
+            case Let():
+                self._let(s)
+            case Load():
+                self._load(s)
+            case Store() | Accumulate():
+                self._write(s)
+            case If():
+                self._if(s)
+            case For():
+                self._for(s)
+            case While():
+                self._while(s)
+            case Alloc():
+                self._alloc(s)
+            case UndoLog():
+                self._log(s)
+            case Append():
+                self._record(s)
+            case LogMark() | RollBack() | Compact():
+                self._turn(s)
+            case Derive():
+                self._derive(s)
+            case Call():
+                self._call(s)
+            case Print() | Assert() | Probe():
+                pass
+            case _:
+                assert_never(s)
 
     def _bind(self, variables: tuple[Var, ...]) -> None:
         here = self._path[-1] if self._path else None
@@ -284,25 +316,6 @@ class _Walk:
         for var, y in zip(s.results, s.body.yields, strict=True):
             if var.type.is_integer:
                 self.integers.merged(var, (self.integers.form(y),))
-
-
-_HANDLERS: dict[type, Callable[..., None]] = {
-    Let: _Walk._let,
-    Load: _Walk._load,
-    Store: _Walk._write,
-    Accumulate: _Walk._write,
-    Alloc: _Walk._alloc,
-    UndoLog: _Walk._log,
-    Append: _Walk._record,
-    LogMark: _Walk._turn,
-    RollBack: _Walk._turn,
-    Compact: _Walk._turn,
-    If: _Walk._if,
-    For: _Walk._for,
-    While: _Walk._while,
-    Derive: _Walk._derive,
-    Call: _Walk._call,
-}
 
 
 def _trips(start: Affine, stop: Affine, step: int) -> int | None:

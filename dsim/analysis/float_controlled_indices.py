@@ -10,20 +10,33 @@ An over-approximation.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
+from typing import assert_never
 
 from dsim.ir.nodes import (
     Accumulate,
+    Alloc,
+    Append,
+    Assert,
     Atom,
     Block,
+    Call,
+    Compact,
     Const,
+    Derive,
     For,
     If,
     Kernel,
     Let,
     Load,
+    LogMark,
     MemoryKey,
+    Print,
+    Probe,
+    RollBack,
     Statement,
     Store,
+    UndoLog,
     Var,
     While,
 )
@@ -69,7 +82,7 @@ class _Flow:
         """How much is known; it only grows."""
         return len(self.decided) + len(self.counted)
 
-    def any(self, atoms: Iterable[Atom], known: set) -> bool:
+    def any(self, atoms: Iterable[Atom], known: AbstractSet[object]) -> bool:
         return any(a in known for a in atoms if not isinstance(a, Const))
 
     def note(self, var: Var | None, sources: Iterable[Atom], decided: bool = False) -> None:
@@ -103,11 +116,25 @@ class _Flow:
                     self.note(r, (a, b, s.cond))
             case For() | While():
                 self.loop(s, chosen)
-            case _:
+            case (
+                Alloc()
+                | Probe()
+                | Print()
+                | Assert()
+                | UndoLog()
+                | Append()
+                | LogMark()
+                | RollBack()
+                | Compact()
+                | Derive()
+                | Call()
+            ):
                 for b in blocks(s):
                     self.block(b, chosen)
                 for v in binds(s):
                     self.note(v, operands(s), decided=True)
+            case _:
+                assert_never(s)
 
     def read(self, var: Var | None, s: Load | Accumulate) -> None:
         self.note(var, s.index)

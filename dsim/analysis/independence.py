@@ -50,7 +50,7 @@ class Verdict:
 
     independent: bool
     reason: Diagnostic | None = None
-    reductions: Mapping[Var, AccumulateOp] = field(default_factory=dict)
+    reductions: Mapping[Var, AccumulateOp] = field(default_factory=dict[Var, AccumulateOp])
 
 
 def loop_independence(kernel: Kernel, facts: Effects | None = None) -> dict[Var, Verdict]:

@@ -260,6 +260,8 @@ def _affine(op: str, args: tuple[Affine, ...]) -> Affine | None:
             form = a * (1 << b.constant)
         case "select", (_, a, b) if a == b:
             form = a
+        case _:
+            pass
     return form
 
 
@@ -319,12 +321,24 @@ def _remainder(_: Range, b: Range) -> Range:
     return (0, b[1] - 1) if b[0] > 0 else (-INFINITY, INFINITY)
 
 
+def _least(a: Range, b: Range) -> Range:
+    return min(a[0], b[0]), min(a[1], b[1])
+
+
+def _greatest(a: Range, b: Range) -> Range:
+    return max(a[0], b[0]), max(a[1], b[1])
+
+
+def _either(_: Range, a: Range, b: Range) -> Range:
+    return span_of(a, b)
+
+
 _RANGES: dict[str, Callable[..., Range]] = {
     "mul": _product,
-    "min": lambda a, b: (min(a[0], b[0]), min(a[1], b[1])),
-    "max": lambda a, b: (max(a[0], b[0]), max(a[1], b[1])),
+    "min": _least,
+    "max": _greatest,
     "abs": _absolute,
     "band": _masked,
     "mod": _remainder,
-    "select": lambda _, a, b: span_of(a, b),
+    "select": _either,
 }

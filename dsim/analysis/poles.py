@@ -10,19 +10,30 @@ are not followed, and of products and sums that overflow nothing is known.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import assert_never
 
 from dsim.ir.nodes import (
     Accumulate,
+    Alloc,
+    Append,
+    Assert,
     Atom,
     Block,
     Call,
+    Compact,
+    Derive,
     For,
     If,
     Let,
     Load,
+    LogMark,
     Memory,
+    Print,
+    Probe,
+    RollBack,
     Statement,
     Store,
+    UndoLog,
     Var,
     While,
 )
@@ -55,11 +66,15 @@ def _used_perhaps(s: Statement) -> Iterator[Var]:
         case If() | For() | While():
             own = parameters(s)
             yield from (v for inner in blocks(s) for v in free(inner) if v not in own)
-        case _:
+        case Let() | Load() | Store() | Accumulate() | Alloc() | Probe() | Print() | Assert() | UndoLog():
             pass
+        case Append() | LogMark() | RollBack() | Compact() | Derive() | Call():
+            pass
+        case _:
+            assert_never(s)
 
 
-def _flows(s: Statement) -> Iterator[Flow]:
+def _flows(s: Statement) -> Iterator[Flow]:  # noqa: C901 (one case a node)
     """From which places to which ones values go in `s` itself."""
     match s:
         case Let(var=var, op=op, args=args):
@@ -80,8 +95,12 @@ def _flows(s: Statement) -> Iterator[Flow]:
         case Call():
             for r in s.results:
                 yield from _pairs((r,) * len(s.args), s.args)
-        case _:
+        case Load() | Store() | Accumulate() | Alloc() | Probe() | Print() | Assert() | UndoLog() | Append():
             pass
+        case LogMark() | RollBack() | Compact() | Derive():
+            pass
+        case _:
+            assert_never(s)
 
 
 def _pairs(to: tuple[Place, ...], sources: tuple[Atom, ...]) -> Iterator[Flow]:

@@ -6,8 +6,34 @@ Then the order of the trips does not matter (sums of floats up to rounding).
 from __future__ import annotations
 
 from collections import Counter
+from typing import assert_never
 
-from dsim.ir.nodes import AccumulateOp, Atom, Block, For, If, Kernel, Let, Statement, Var, While
+from dsim.ir.nodes import (
+    Accumulate,
+    AccumulateOp,
+    Alloc,
+    Append,
+    Assert,
+    Atom,
+    Block,
+    Call,
+    Compact,
+    Derive,
+    For,
+    If,
+    Kernel,
+    Let,
+    Load,
+    LogMark,
+    Print,
+    Probe,
+    RollBack,
+    Statement,
+    Store,
+    UndoLog,
+    Var,
+    While,
+)
 from dsim.ir.walk import binds, operands, statements
 
 _OPS: dict[str, AccumulateOp] = {
@@ -54,6 +80,10 @@ class Reductions:
             for v in binds(s):
                 self._made_by[v.name] = s
             match s:
+                case Let() | Load() | Store() | Accumulate() | Alloc() | Probe() | Print() | Assert():
+                    pass
+                case UndoLog() | Append() | LogMark() | RollBack() | Compact() | Derive() | Call():
+                    pass
                 case If():
                     self._note_yields(s.then)
                     self._note_yields(s.orelse)
@@ -65,7 +95,7 @@ class Reductions:
                     self._note_yields(s.condition)
                     self._note_yields(s.body)
                 case _:
-                    pass
+                    assert_never(s)
 
     def _note_yields(self, block: Block) -> None:
         assert self._uses is not None
@@ -102,8 +132,14 @@ class _Chain:
             case For(results=results, goes_on=None) as s:
                 at = results.index(end)
                 return self.follow(s.carried[at], s.body.yields[at]) and self.follow(start, s.init[at])
-            case _:
+            case Let() | Load() | Store() | Accumulate() | Alloc() | Probe() | Print() | Assert() | For():
                 return False
+            case While() | UndoLog() | Append() | LogMark() | RollBack() | Compact() | Derive() | Call():
+                return False
+            case None:
+                return False
+            case _ as never:
+                assert_never(never)
 
     def _combined(self, start: Var, op: str, args: tuple[Atom, ...]) -> bool:
         if any(self.follow(start, a) for a in (args[:1] if op == "sub" else args)):

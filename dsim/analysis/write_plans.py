@@ -164,7 +164,7 @@ def _old(a: Access) -> bool:
 
 def _around(boxes: list[Box], shape: tuple[int | None, ...]) -> Box:
     """One box around all: of a constant size on every axis, the whole axis where need be."""
-    found = []
+    found: list[tuple[Affine, Affine]] = []
     for axis, n in enumerate(shape):
         lowers, uppers = [b[axis][0] for b in boxes], [b[axis][1] for b in boxes]
         kinds = {form.terms for form in (*lowers, *uppers)}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
@@ -10,8 +10,8 @@ from dsim.analysis.activity import Activity
 from dsim.autodiff.names import ADJOINT, companion, zero
 from dsim.autodiff.recomputed_writes import RecomputedWrites, Span
 from dsim.ir.build import Builder
+from dsim.ir.copying import Copier
 from dsim.ir.nodes import Accumulate, Atom, Memory, Probe, Statement, Var
-from dsim.ir.walk import Copier
 
 Env = dict[Var, Atom]  # a variable of the primal → its value in the adjoint kernel, in one block
 
@@ -97,13 +97,13 @@ class Reversal:
     doing: bool = True
     running: int = -1
     reached: Activity = field(default_factory=lambda: Activity(()))
-    lost: dict[Var, Accumulate] = field(default_factory=dict)
-    adjoints: dict[Memory, Memory] = field(default_factory=dict)
-    shapes: dict[Memory, tuple[Atom, ...]] = field(default_factory=dict)
-    logs: dict[Memory, Memory] = field(default_factory=dict)
-    loaded: dict[str, int] = field(default_factory=dict)
-    forward: dict[str, int] = field(default_factory=dict)
-    births: dict[Atom, list[Probe]] = field(default_factory=dict)
+    lost: dict[Var, Accumulate] = field(default_factory=dict[Var, Accumulate])
+    adjoints: dict[Memory, Memory] = field(default_factory=dict[Memory, Memory])
+    shapes: dict[Memory, tuple[Atom, ...]] = field(default_factory=dict[Memory, tuple[Atom, ...]])
+    logs: dict[Memory, Memory] = field(default_factory=dict[Memory, Memory])
+    loaded: dict[str, int] = field(default_factory=dict[str, int])
+    forward: dict[str, int] = field(default_factory=dict[str, int])
+    births: dict[Atom, list[Probe]] = field(default_factory=dict[Atom, list[Probe]])
 
     def memory(self, memory: Memory) -> Memory:
         """The memory that stands for the primal's `memory`."""
@@ -116,7 +116,7 @@ class Reversal:
         return companion(memory, self.label, self.builder.names)
 
     @contextmanager
-    def backward_of(self, s: Statement) -> Iterator[None]:
+    def backward_of(self, s: Statement) -> Generator[None, None, None]:
         """Statements made inside are the backward sweep of `s`."""
         with self.builder.at(replace(s.origin, transforms=(*s.origin.transforms, "reverse"))):
             yield

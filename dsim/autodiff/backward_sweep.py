@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial, reduce
-from typing import Literal
+from typing import Literal, assert_never
 
 from dsim.analysis.activity import Activity
 from dsim.analysis.poles import unchosen
@@ -29,24 +29,34 @@ from dsim.autodiff.forward_sweep import (
 from dsim.autodiff.names import ADJOINT, zero
 from dsim.autodiff.undo_logs import own, roll_back
 from dsim.ir.build import FALSE, TRUE, Builder, const
+from dsim.ir.copying import Copier
 from dsim.ir.nodes import (
     Accumulate,
+    Alloc,
+    Append,
+    Assert,
     Atom,
     Block,
     Call,
+    Compact,
+    Derive,
     For,
     If,
     Let,
     Load,
+    LogMark,
+    Print,
     Probe,
+    RollBack,
     Statement,
     Store,
+    UndoLog,
     Var,
     While,
 )
 from dsim.ir.primitives import TABLE
 from dsim.ir.trip_counts import trip_count
-from dsim.ir.walk import Copier, free, statements, swap
+from dsim.ir.walk import free, statements, swap
 
 
 def backward(ctx: Reversal, body: Sequence[Statement], records: Records, env: Env, bars: Adjoints) -> None:
@@ -142,15 +152,7 @@ def _statement(  # noqa: C901, PLR0912 (one case a node)
             if _reacts(ctx, s, bars):
                 _if(ctx, s, env, bars)
         case For() | While():
-            kept = record.kept if isinstance(record, Trips) else record
-            kept = kept if isinstance(kept, Kept) else Kept()
-            if not (isinstance(record, Trips) and record.marks):  # else it is undone trip by trip
-                roll_back(ctx, kept.marks)
-                kept = Kept(kept.buffers)
-            if _reacts(ctx, s, bars):
-                _loop(ctx, s, record, env, bars)
-                kept = Kept(kept.buffers)
-            restore(ctx, kept)
+            _trips(ctx, s, record, env, bars)
         case Call():
             _call(ctx, s, env, bars)
         case Probe(what="value", source=source) if source:
@@ -159,8 +161,24 @@ def _statement(  # noqa: C901, PLR0912 (one case a node)
             bar = bars.of(s.value)
             if bar is not None and (s.tie is None or any(map(ctx.reached.varies, s.across))):
                 _watch(ctx, s, env, bar)
-        case _:
+        case Alloc() | Probe() | Print() | Assert() | UndoLog() | Append() | LogMark() | RollBack():
             pass
+        case Compact() | Derive():
+            pass
+        case _:
+            assert_never(s)
+
+
+def _trips(ctx: Reversal, s: For | While, record: Replayed | None, env: Env, bars: Adjoints) -> None:
+    kept = record.kept if isinstance(record, Trips) else record
+    kept = kept if isinstance(kept, Kept) else Kept()
+    if not (isinstance(record, Trips) and record.marks):  # else it is undone trip by trip
+        roll_back(ctx, kept.marks)
+        kept = Kept(kept.buffers)
+    if _reacts(ctx, s, bars):
+        _loop(ctx, s, record, env, bars)
+        kept = Kept(kept.buffers)
+    restore(ctx, kept)
 
 
 def _watch(ctx: Reversal, s: Probe, env: Env, bar: Atom) -> None:
@@ -181,11 +199,11 @@ def _let(ctx: Reversal, s: Let, env: Env, bars: Adjoints) -> None:
     terms = [b.term(swap(a, env)) for a in s.args]
     row = TABLE[s.op]
     strong = s.var in ctx.unchosen and not row.unit
-    result, factor = b.term(env[s.var]), b.term(const(1, s.var.type) if strong else bar)
+    terms += [b.term(env[s.var]), b.term(const(1, s.var.type) if strong else bar)]
     products: list[Atom] = []
     for times, arg in zip(row.times, s.args, strict=True):
         if times is not None and ctx.activity.varies(arg):
-            product = times(*terms, result, factor).atom
+            product = times(*terms).atom
             products.append(b.let("mul_strong", product, bar) if strong else product)
             bars.add(arg, products[-1])
     probes = ctx.births.get(s.var, ()) if products else ()

@@ -11,26 +11,32 @@ import functools
 import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import assert_never
 
 from dsim.analysis.activity import Activity, of_kernel
 from dsim.autodiff.backward_sweep import derivatives
 from dsim.autodiff.names import TANGENT, companion, zero
 from dsim.ir.build import FALSE, TRUE, Builder, Names
+from dsim.ir.copying import Copier
 from dsim.ir.nodes import (
     Accumulate,
     Alloc,
     Append,
+    Assert,
     Atom,
     Block,
     Call,
     Compact,
+    Derive,
     For,
     If,
     Kernel,
     Let,
     Load,
+    LogMark,
     Memory,
     MemoryKey,
+    Print,
     Probe,
     RollBack,
     Statement,
@@ -40,7 +46,7 @@ from dsim.ir.nodes import (
     While,
 )
 from dsim.ir.primitives import TABLE
-from dsim.ir.walk import Copier, bound_names, fields_of, substitute
+from dsim.ir.walk import bound_names, fields_of, substitute
 
 
 def forward(kernel: Kernel, active: frozenset[MemoryKey], label: str = TANGENT) -> Kernel:
@@ -126,7 +132,7 @@ class Tangents:
             return companion(memory, self.label, self.builder.names)
         return self._private[memory]
 
-    def _statement(self, s: Statement) -> None:  # noqa: C901 (one case a node)
+    def _statement(self, s: Statement) -> None:  # noqa: C901, PLR0912 (one case a node)
         match s:
             case Let():
                 self.builder.add(s)
@@ -151,8 +157,10 @@ class Tangents:
                 self._call(s)
             case Probe(what="value"):
                 self._watch(s)
-            case _:
+            case Probe() | Print() | Assert() | LogMark() | Derive():
                 self.builder.add(s)
+            case _:
+                assert_never(s)
 
     def _watch(self, s: Probe) -> None:
         self.builder.add(s)
@@ -186,13 +194,13 @@ class Tangents:
         if s.var not in self.activity.variables:
             return
         b = self.builder
-        terms = [b.term(a) for a in s.args]
+        terms = [b.term(a) for a in (*s.args, s.var)]
         total: Atom | None = None
         for times, arg in zip(TABLE[s.op].times, s.args, strict=True):
             tangent = self.of(arg)
             if times is None or tangent is None:
                 continue
-            part = times(*terms, b.term(s.var), b.term(tangent)).atom
+            part = times(*[*terms, b.term(tangent)]).atom
             total = part if total is None else b.let("add", total, part, hint=f"{s.var.name}_{self.label}")
         if total is not None:
             self._tangent[s.var] = total
@@ -277,7 +285,7 @@ class Tangents:
         return Block(tuple(inner), (*block.yields, *extra))
 
     def _fresh(self, variables: Sequence[Var], which: Sequence[int]) -> tuple[Var, ...]:
-        made = []
+        made: list[Var] = []
         for i in which:
             var = self.builder.fresh(f"{variables[i].name}_{self.label}", variables[i].type)
             self._tangent[variables[i]] = var

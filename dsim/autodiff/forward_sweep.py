@@ -14,9 +14,10 @@ What is saved in vain is removed by `passes.dead_code_elimination`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from typing import assert_never
 
 from dsim.autodiff import undo_logs
 from dsim.autodiff.adjoint_environment import Env, Reversal
@@ -26,19 +27,26 @@ from dsim.ir.build import TRUE, const
 from dsim.ir.nodes import (
     Accumulate,
     Alloc,
+    Append,
     Assert,
     Atom,
     Block,
     Call,
+    Compact,
+    Derive,
     For,
     If,
+    Let,
     Load,
+    LogMark,
     Memory,
     Print,
     Probe,
     Residual,
+    RollBack,
     Statement,
     Store,
+    UndoLog,
     Var,
     While,
 )
@@ -55,8 +63,8 @@ Areas = dict[Memory, Memory]  # memories and where their values from before are
 class Kept:
     """What brings back the state from before a branch or loop: of buffers, and of undo logs."""
 
-    buffers: Areas = field(default_factory=dict)
-    marks: Marks = field(default_factory=dict)
+    buffers: Areas = field(default_factory=Areas)
+    marks: Marks = field(default_factory=Marks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +80,9 @@ class Trips:
     loop: For
     count: Atom
     first: Atom
-    saved: dict[Var, Memory] = field(default_factory=dict)
-    snapshots: Areas = field(default_factory=dict)
-    marks: Areas = field(default_factory=dict)
+    saved: dict[Var, Memory] = field(default_factory=dict[Var, Memory])
+    snapshots: Areas = field(default_factory=Areas)
+    marks: Areas = field(default_factory=Areas)
     kept: Kept = field(default_factory=Kept)
 
 
@@ -111,8 +119,10 @@ def _statement(ctx: Reversal, s: Statement, env: Env) -> Replayed | None:
             return _while(ctx, s, env)
         case Call():
             silent_call(ctx, s, env)
-        case _:
+        case Let() | Load() | UndoLog() | Append() | LogMark() | RollBack() | Compact() | Derive():
             ctx.builder.add(ctx.copier.statement(s, env))
+        case _:
+            assert_never(s)
     return None
 
 
@@ -128,7 +138,7 @@ def _private_write(ctx: Reversal, s: Store | Accumulate, env: Env) -> UndoneWrit
 
 
 @contextmanager
-def _forward(ctx: Reversal, s: If | For | While) -> Iterator[bool]:
+def _forward(ctx: Reversal, s: If | For | While) -> Generator[bool, None, None]:
     """Inside, `s` is run forward; gives whether what it writes to fields stays to be seen.
 
     If not it is undone at once, and done only where the adjoint is known to use what else comes out.

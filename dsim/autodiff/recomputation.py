@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import assert_never
 
 from dsim.autodiff import undo_logs
 from dsim.autodiff.adjoint_environment import Env, Reversal
@@ -14,17 +15,24 @@ from dsim.autodiff.names import companion
 from dsim.ir.nodes import (
     Accumulate,
     Alloc,
+    Append,
     Assert,
     Block,
     Call,
+    Compact,
+    Derive,
     For,
     If,
+    Let,
     Load,
+    LogMark,
     Memory,
     Print,
     Probe,
+    RollBack,
     Statement,
     Store,
+    UndoLog,
     Var,
     While,
 )
@@ -38,7 +46,7 @@ def rerun(ctx: Reversal, body: Sequence[Statement], env: Env) -> None:
             _statement(ctx, s, env)
 
 
-def _statement(ctx: Reversal, s: Statement, env: Env) -> None:
+def _statement(ctx: Reversal, s: Statement, env: Env) -> None:  # noqa: C901 (one case a node)
     match s:
         case Print() | Assert() | Probe():
             pass
@@ -60,8 +68,12 @@ def _statement(ctx: Reversal, s: Statement, env: Env) -> None:
         case Load():
             ctx.builder.add(ctx.copier.statement(s, env))
             undo_logs.note_load(ctx, env[s.var])
-        case _:
+        case Let() | Store() | Accumulate() | UndoLog() | Append() | LogMark() | RollBack() | Compact():
             ctx.builder.add(ctx.copier.statement(s, env))
+        case Derive():
+            ctx.builder.add(ctx.copier.statement(s, env))
+        case _:
+            assert_never(s)
 
 
 def silent_call(ctx: Reversal, s: Call, env: Env) -> None:

@@ -53,9 +53,11 @@ class RecomputedWrites:
     shared: frozenset[int] = frozenset()
     met: frozenset[int] = frozenset()
     used: frozenset[int] = frozenset()
-    _spans: dict[int, Span] = field(init=False, repr=False, compare=False, default_factory=dict)
-    _done: dict[int, Memory] = field(init=False, repr=False, compare=False, default_factory=dict)
-    _reads: dict[int, list[Span]] = field(init=False, repr=False, compare=False, default_factory=dict)
+    _spans: dict[int, Span] = field(init=False, repr=False, compare=False, default_factory=dict[int, Span])
+    _done: dict[int, Memory] = field(init=False, repr=False, compare=False, default_factory=dict[int, Memory])
+    _reads: dict[int, list[Span]] = field(
+        init=False, repr=False, compare=False, default_factory=dict[int, list[Span]]
+    )
 
     def __post_init__(self) -> None:
         if self.kernel is None:

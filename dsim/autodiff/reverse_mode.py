@@ -23,6 +23,7 @@ from dsim.autodiff.normal_form import prepared, refuse_undo_logs
 from dsim.autodiff.recomputed_writes import RecomputedWrites, Span, found
 from dsim.autodiff.undo_logs import opened
 from dsim.ir.build import Builder, Names
+from dsim.ir.copying import Copier
 from dsim.ir.nodes import (
     Accumulate,
     Atom,
@@ -33,7 +34,7 @@ from dsim.ir.nodes import (
     Probe,
     Var,
 )
-from dsim.ir.walk import Copier, binds, fields_of, parameters, statements
+from dsim.ir.walk import binds, fields_of, parameters, statements
 from dsim.passes.dead_code_elimination import eliminate_dead_code
 from dsim.passes.parallelization import in_series
 from dsim.passes.scalar_promotion import promote_scalars
@@ -118,7 +119,7 @@ def reverse(
         following = found(kernel, entry, loads, used)
         if following.met:
             met |= following.met
-            kernel, used = _in_order(kernel, entry, following.shared), frozenset()
+            kernel, used = _in_order(kernel, entry, following.shared), frozenset[int]()
             loads = frozenset((site, -1) for site, _ in loads)
             following = found(kernel, entry, loads, used)
         elif following == recomputed:

@@ -21,6 +21,7 @@ from dsim.autodiff.forward_mode import forward
 from dsim.autodiff.normal_form import prepared, refuse_undo_logs
 from dsim.autodiff.reverse_mode import Adjoint
 from dsim.ir.build import Builder, Names, const
+from dsim.ir.copying import Copier
 from dsim.ir.nodes import (
     Accumulate,
     Alloc,
@@ -38,7 +39,7 @@ from dsim.ir.nodes import (
     UndoLog,
 )
 from dsim.ir.types import i32
-from dsim.ir.walk import Copier, bound_names, fields_of, silent, statements, with_blocks, written
+from dsim.ir.walk import bound_names, fields_of, silent, statements, with_blocks, written
 from dsim.passes.dead_code_elimination import eliminate_dead_code
 from dsim.passes.scalar_promotion import promote_scalars
 
@@ -131,7 +132,9 @@ class _Both:
     label: str
     directions: Keys
     builder: Builder = field(init=False)
-    copied: dict[Memory, MemoryKey] = field(init=False, default_factory=dict)  # by private memory
+    copied: dict[Memory, MemoryKey] = field(
+        init=False, default_factory=dict[Memory, MemoryKey]
+    )  # by private memory
 
     def __post_init__(self) -> None:
         self.names = Names([*bound_names(self.adjoint), *bound_names(self.made.kernel)])
@@ -149,7 +152,8 @@ class _Both:
         tangent = forward(kernel, spread(kernel, self.directions), self.dot)
         bars = {self.made.bar(k): k for k in self.made.active}
         changed = _changed(kernel.body) & set(bars)
-        places, sums = self._directions(tangent), []
+        places = self._directions(tangent)
+        sums: list[tuple[Memory, Memory]] = []
         for m in tangent.memories:
             base = _base(m, self.dot)
             if base in bars:

@@ -7,7 +7,7 @@ is rolled back to a mark taken before.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -47,7 +47,7 @@ def opened(ctx: Reversal, memories: Iterable[Memory]) -> None:
 
 
 @contextmanager
-def own(ctx: Reversal, memories: Iterable[Memory]) -> Iterator[None]:
+def own(ctx: Reversal, memories: Iterable[Memory]) -> Generator[None, None, None]:
     """Inside, `memories` have undo logs of the block that is open."""
     before = dict(ctx.logs)
     opened(ctx, memories)

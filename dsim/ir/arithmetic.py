@@ -23,16 +23,24 @@ Number = Any  # a NumPy scalar
 
 def floordiv(a: Number, b: Number) -> Number:
     """``a // b`` rounded towards minus infinity, of floats as Python does; 0 for an integer divided by 0."""
-    if isinstance(a, np.floating):
+    if _is_float(a):
         return _wide(a) // _wide(b) if a.dtype != np.float16 else np.float16(_wide(a) // _wide(b))
     return a.dtype.type(0) if b == 0 else a // b
 
 
 def mod(a: Number, b: Number) -> Number:
     """``a % b`` with the sign of `b`, of floats as Python does it; 0 for an integer divided by 0."""
-    if isinstance(a, np.floating):
+    if _is_float(a):
         return _wide(a) % _wide(b) if a.dtype != np.float16 else np.float16(_wide(a) % _wide(b))
     return a.dtype.type(0) if b == 0 else a % b
+
+
+def _is_float(a: Number) -> bool:
+    return isinstance(a, np.floating)
+
+
+def _is_array(a: Number) -> bool:
+    return isinstance(a, np.ndarray)
 
 
 def _wide(a: Number) -> Number:
@@ -156,10 +164,10 @@ def polygamma(order: Number, x: Number) -> Number:
 
 def _in_doubles(function: Callable[[float], float], x: Number) -> Number:
     """`function` of a NumPy scalar or an array of any float type, or of a Python number, in its type."""
-    if isinstance(x, np.ndarray):
+    if _is_array(x):
         return np.vectorize(function, otypes=[x.dtype if x.dtype.kind == "f" else np.float64])(x)
     value = function(float(x))
-    return x.dtype.type(value) if isinstance(x, np.floating) else value
+    return x.dtype.type(value) if _is_float(x) else value
 
 
 # C's: Python's own has lost up to four digits near its zeros at 1 and 2.

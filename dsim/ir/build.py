@@ -7,7 +7,7 @@ that looks at more than one statement is a pass.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
 
 import numpy as np
@@ -61,7 +61,7 @@ class Builder:
         return len(self._open)
 
     @contextmanager
-    def block(self, statements: list[Statement] | None = None) -> Iterator[list[Statement]]:
+    def block(self, statements: list[Statement] | None = None) -> Generator[list[Statement], None, None]:
         """Opens an inner block: the list that statements go to until the ``with`` ends.
 
         `statements`, when given, is a list that an earlier block gave, to be continued.
@@ -74,7 +74,7 @@ class Builder:
             self._open.pop()
 
     @contextmanager
-    def at(self, origin: Origin) -> Iterator[None]:
+    def at(self, origin: Origin) -> Generator[None, None, None]:
         """Statements made inside have this origin."""
         before, self.origin = self.origin, origin
         try:

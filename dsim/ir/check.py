@@ -6,7 +6,7 @@ reports, with their place in the program.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 
 from dsim.ir.nodes import (
@@ -77,7 +77,8 @@ class _Checker:
     # names and scopes
 
     def kernel(self, k: Kernel) -> None:
-        self.demand(isinstance(k.exact, bool), "exact is not a truth value")
+        known = isinstance(k.exact, bool)  # pyright: ignore[reportUnnecessaryIsInstance]
+        self.demand(known, "exact is not a truth value")
         with self.scope():
             for m in k.memories:
                 self.demand(not m.private, f"private memory {memory(m)} among the kernel's")
@@ -89,7 +90,7 @@ class _Checker:
         self.demand(not names, f"{sorted(names)} name a variable and a memory")
 
     @contextmanager
-    def scope(self) -> Iterator[None]:
+    def scope(self) -> Generator[None, None, None]:
         """What is bound inside is not seen after."""
         self.opened.append(([], []))
         yield
@@ -240,7 +241,8 @@ class _Checker:
     def for_(self, s: For) -> None:
         self.integers("loop index", (s.index,))
         self.types("range", (s.start, s.stop), (s.index.type, s.index.type))
-        self.demand(isinstance(s.step, int) and s.step != 0, "a step of 0")
+        whole = isinstance(s.step, int)  # pyright: ignore[reportUnnecessaryIsInstance]
+        self.demand(whole and s.step != 0, "a step of 0")
         self.carries(s)
         if s.goes_on is not None:
             self.demand(s.goes_on in s.carried and s.goes_on.type == u1, "goes_on is no carried truth value")

@@ -5,10 +5,9 @@ The rows of `primitives.TABLE` name these; a derivative rule and its kink are on
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
-from dsim.ir.term import Term
+from dsim.ir.term import OfTerms, Term
 
 
 def _arguments(*terms: Term) -> tuple[Term, ...]:
@@ -46,8 +45,8 @@ class Kink:
     why: str
     remedy: str
     at: tuple[float, ...]
-    tie: Callable[..., Term]
-    across: Callable[..., tuple[Term, ...]] = _arguments
+    tie: OfTerms[Term]
+    across: OfTerms[tuple[Term, ...]] = _arguments
     by: tuple[int, ...] | None = None
 
     def __str__(self) -> str:
@@ -101,7 +100,7 @@ _JUMP = "the value jumps there"
 _STAY = "no gradient tells of a jump: stay off it, or take a smooth function in its place"
 
 
-def _steps(at: tuple[float, ...], tie: Callable[..., Term]) -> Kink:
+def _steps(at: tuple[float, ...], tie: OfTerms[Term]) -> Kink:
     return Kink("at its steps", "dsim takes 0", _JUMP, _STAY, at, tie)
 
 

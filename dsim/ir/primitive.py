@@ -16,10 +16,10 @@ import numpy as np
 from dsim.ir import arithmetic
 from dsim.ir.kinks import Kink
 from dsim.ir.nodes import Atom
-from dsim.ir.term import Term
+from dsim.ir.term import OfTerms, Term
 from dsim.ir.types import ScalarType, u1, u32
 
-Times = Callable[..., Term]
+Times = OfTerms[Term]
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ class Instruction:
 class Formula:
     """Other primitives, of floats: the value for these arguments."""
 
-    of: Callable[..., Term]
+    of: OfTerms[Term]
 
 
 Lowering = Libm | Intrinsic | Instruction | Formula

@@ -8,7 +8,7 @@ Origins and sites are not shown; `lines` gives the origins beside the text.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from typing import NamedTuple, assert_never
 
 from dsim.ir.nodes import (
     Accumulate,
@@ -163,8 +163,12 @@ def _statement(s: Statement) -> Iterator[Line]:
             yield from _indented(_block(s.body, "yield"))
         case Derive() | Call():
             yield from _function(s)
-        case _:
+        case Let() | Load() | Store() | Accumulate() | Alloc() | Probe() | Print() | Assert() | UndoLog():
             yield Line(_single(s), s.origin)
+        case Append() | LogMark() | RollBack() | Compact():
+            yield Line(_single(s), s.origin)
+        case _:
+            assert_never(s)
 
 
 def _single(s: Let | Load | Store | Accumulate | Alloc | Probe | Logging | Print | Assert) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Callable
+from typing import Protocol, TypeVar
 
 from dsim.ir.nodes import Atom, Const
 from dsim.ir.types import ScalarType
@@ -90,3 +91,13 @@ def select(cond: Term, yes: Term | float, no: Term | float) -> Term:
     assert isinstance(like, Term)
     a, b = (v if isinstance(v, Term) else like.constant(v) for v in (yes, no))
     return Term(like.builder, like.builder.let("select", cond.atom, a.atom, b.atom))
+
+
+Result = TypeVar("Result")
+OfTerms = (
+    Callable[[Term], Result]
+    | Callable[[Term, Term], Result]
+    | Callable[[Term, Term, Term], Result]
+    | Callable[[Term, Term, Term, Term], Result]
+    | Callable[[Term, Term, Term, Term, Term], Result]
+)

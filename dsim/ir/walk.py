@@ -1,4 +1,4 @@
-"""Going through kernels: what a statement reads and binds, all statements, copies with other names.
+"""Going through kernels: what a statement reads and binds, all statements, copies of them with other parts.
 
 Every node type is spelled out once here; passes use these and name only the nodes they care about.
 """
@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from typing import assert_never
 
-from dsim.ir.build import Names
 from dsim.ir.nodes import (
     Accumulate,
     Alloc,
@@ -24,10 +24,8 @@ from dsim.ir.nodes import (
     Kernel,
     Let,
     Load,
-    Logging,
     LogMark,
     Memory,
-    Origin,
     Print,
     Probe,
     RollBack,
@@ -84,13 +82,19 @@ def binds(s: Statement) -> tuple[Var, ...]:
             return results
         case Derive(results=results) | Call(results=results):
             return results
-        case _:
+        case Store() | Alloc() | Probe() | Print() | Assert() | UndoLog() | Append() | RollBack() | Compact():
             return ()
+        case _:
+            assert_never(s)
 
 
 def parameters(s: Statement) -> tuple[Var, ...]:
     """The variables that `s` binds for the blocks inside it."""
     match s:
+        case Let() | Load() | Store() | Accumulate() | Alloc() | Probe() | Print() | Assert() | If():
+            return ()
+        case UndoLog() | Append() | LogMark() | RollBack() | Compact():
+            return ()
         case For(index=index, carried=carried):
             return (index, *carried)
         case While(carried=carried):
@@ -100,12 +104,16 @@ def parameters(s: Statement) -> tuple[Var, ...]:
         case Call(params=params):
             return (*params, *(p for rule in s.rules for p in rule.params))
         case _:
-            return ()
+            assert_never(s)
 
 
 def blocks(s: Statement) -> tuple[Block, ...]:
     """The blocks directly inside `s`, in the order in which they run."""
     match s:
+        case Let() | Load() | Store() | Accumulate() | Alloc() | Probe() | Print() | Assert() | UndoLog():
+            return ()
+        case Append() | LogMark() | RollBack() | Compact():
+            return ()
         case If(then=then, orelse=orelse):
             return (then, orelse)
         case For(body=body) | Derive(body=body):
@@ -115,12 +123,14 @@ def blocks(s: Statement) -> tuple[Block, ...]:
         case Call(body=body):
             return (body, *(rule.body for rule in s.rules))
         case _:
-            return ()
+            assert_never(s)
 
 
 def memory_of(s: Statement) -> Memory | None:
     """The memory whose elements `s` itself touches, or will touch when it is lowered, or that it makes."""
     match s:
+        case Let() | Print() | Assert() | If() | For() | While() | LogMark() | Derive() | Call():
+            return None
         case Load(memory=m) | Store(memory=m) | Accumulate(memory=m):
             return m
         case Append(memory=m) | RollBack(memory=m) | Compact(memory=m):
@@ -130,16 +140,20 @@ def memory_of(s: Statement) -> Memory | None:
         case Alloc(memory=m) | UndoLog(log=m):
             return m
         case _:
-            return None
+            assert_never(s)
 
 
 def written(s: Statement) -> Memory | None:
     """The memory whose elements `s` itself changes."""
     match s:
+        case Let() | Load() | Alloc() | Probe() | Print() | Assert() | If() | For() | While() | UndoLog():
+            return None
+        case Append() | LogMark() | Compact() | Derive() | Call():
+            return None
         case Store(memory=m) | Accumulate(memory=m) | RollBack(memory=m):
             return m
         case _:
-            return None
+            assert_never(s)
 
 
 def statements(block: Block) -> Iterator[Statement]:
@@ -205,6 +219,10 @@ def _note(atoms: tuple[Atom, ...], bound: set[Var], found: dict[Var, None]) -> N
 def with_blocks(s: Statement, change: Callable[[Block], Block]) -> Statement:
     """`s` with each block directly inside it replaced by ``change(block)``."""
     match s:
+        case Let() | Load() | Store() | Accumulate() | Alloc() | Probe() | Print() | Assert() | UndoLog():
+            return s
+        case Append() | LogMark() | RollBack() | Compact():
+            return s
         case If():
             return replace(s, then=change(s.then), orelse=change(s.orelse))
         case For() | Derive():
@@ -215,7 +233,7 @@ def with_blocks(s: Statement, change: Callable[[Block], Block]) -> Statement:
             body = change(s.body)
             return with_rules(replace(s, body=body), lambda r: replace(r, body=change(r.body)))
         case _:
-            return s
+            assert_never(s)
 
 
 def silent(block: Block) -> Block:
@@ -288,110 +306,3 @@ def substitute(block: Block, env: Substitution) -> Block:
 
     done = tuple(with_blocks(with_operands(s, lambda a: swap(a, env)), change) for s in block.statements)
     return Block(done, tuple(swap(y, env) for y in block.yields))
-
-
-class Copier:
-    """Copies statements with fresh names for everything that they bind.
-
-    Parameters
-    ----------
-    names : Names
-        Where the new names come from.
-    transform : str, optional
-        Appended to the copies' origins.
-    """
-
-    def __init__(self, names: Names, transform: str = "") -> None:
-        self.names = names
-        self.transform = transform
-        self.memories: dict[Memory, Memory] = {}
-
-    def origin(self, o: Origin) -> Origin:
-        """`o`, with the copier's transform as its last."""
-        if not self.transform or o.transforms[-1:] == (self.transform,):
-            return o
-        return replace(o, transforms=(*o.transforms, self.transform))
-
-    def variable(self, v: Var, env: dict[Var, Atom]) -> Var:
-        """A fresh variable for `v`, noted in `env`."""
-        new = Var(self.names.fresh(v.name), v.type)
-        env[v] = new
-        return new
-
-    def memory(self, m: Memory) -> Memory:
-        """The copy's memory for `m`: a private one that was copied has its own."""
-        return self.memories.get(m, m)
-
-    def block(self, block: Block, env: Mapping[Var, Atom]) -> Block:
-        """A copy of `block`; names that it does not bind are taken from `env` where that has them."""
-        here = dict(env)
-        copied = tuple(self.statement(s, here) for s in block.statements)
-        return Block(copied, tuple(swap(y, here) for y in block.yields))
-
-    def statement(self, s: Statement, env: dict[Var, Atom]) -> Statement:
-        """A copy of `s`; what it binds is added to `env`."""
-        s = with_operands(s, lambda a: swap(a, env))
-        s = replace(s, origin=self.origin(s.origin))
-        if isinstance(s, Alloc):
-            self.memories[s.memory] = replace(s.memory, name=self.names.fresh(s.memory.name))
-        if isinstance(s, UndoLog):
-            self.memories[s.log] = replace(s.log, name=self.names.fresh(s.log.name))
-        if isinstance(s, Load | Store | Accumulate | Alloc | UndoLog | Append | RollBack | Compact):
-            s = replace(s, memory=self.memory(s.memory))
-        if isinstance(s, Logging):
-            s = replace(s, log=self.memory(s.log))
-        if isinstance(s, Alloc) and s.saves is not None and s.saves.of is not None:
-            s = replace(s, saves=replace(s.saves, of=self.memory(s.saves.of)))
-        if isinstance(s, UndoLog) and s.beside is not None:
-            s = replace(s, beside=self.memory(s.beside))
-        s = self._inside(s, env)
-        return self._bound(s, env)
-
-    def _inside(self, s: Statement, env: dict[Var, Atom]) -> Statement:
-        match s:
-            case For():
-                inner = dict(env)
-                index, carried = self.variable(s.index, inner), self._variables(s.carried, inner)
-                goes_on = None if s.goes_on is None else inner[s.goes_on]
-                assert goes_on is None or isinstance(goes_on, Var)
-                body = self.block(s.body, inner)
-                return replace(s, index=index, carried=carried, goes_on=goes_on, body=body)
-            case While():
-                inner = dict(env)
-                carried = self._variables(s.carried, inner)
-                return replace(
-                    s,
-                    carried=carried,
-                    condition=self.block(s.condition, inner),
-                    body=self.block(s.body, inner),
-                )
-            case Derive():
-                inner = dict(env)
-                params = self._variables(s.params, inner)
-                return replace(s, params=params, body=self.block(s.body, inner))
-            case Call():
-                inner = dict(env)
-                params = self._variables(s.params, inner)
-                body = self.block(s.body, inner)
-                return with_rules(replace(s, params=params, body=body), lambda r: self._rule(r, env))
-            case _:
-                return with_blocks(s, lambda b: self.block(b, env))
-
-    def _rule(self, rule: Rule, env: dict[Var, Atom]) -> Rule:
-        inner = dict(env)
-        params = self._variables(rule.params, inner)
-        return replace(rule, params=params, body=self.block(rule.body, inner))
-
-    def _variables(self, vs: tuple[Var, ...], env: dict[Var, Atom]) -> tuple[Var, ...]:
-        return tuple(self.variable(v, env) for v in vs)
-
-    def _bound(self, s: Statement, env: dict[Var, Atom]) -> Statement:
-        match s:
-            case Let() | Load() | LogMark():
-                return replace(s, var=self.variable(s.var, env))
-            case Accumulate(old=Var() as old):
-                return replace(s, old=self.variable(old, env))
-            case If() | For() | While() | Derive() | Call():
-                return replace(s, results=self._variables(s.results, env))
-            case _:
-                return s

@@ -14,25 +14,35 @@ Not its job: moving anything (`loop_invariant_code_motion`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TypeVar
+from typing import Any, TypeVar, assert_never
 
 from dsim.ir.nodes import (
     Accumulate,
+    Alloc,
+    Append,
+    Assert,
     Atom,
     Block,
+    Call,
+    Compact,
+    Derive,
     For,
     If,
     Kernel,
     Let,
     Load,
+    LogMark,
     Memory,
     MemoryKey,
+    Print,
+    Probe,
     RollBack,
     Statement,
     Store,
+    UndoLog,
     Var,
     While,
 )
@@ -65,12 +75,14 @@ class _Reuser:
         self.touches = Touches(self.made)
         self.values: dict[_Key, Atom] = {}
         self.elements: dict[MemoryKey, dict[Place, Atom]] = {}
-        self.log: list[tuple[dict, object, Atom | None]] = []  # what the open scopes changed, to undo it
+        self.log: list[
+            tuple[dict[Any, Atom], object, Atom | None]
+        ] = []  # what the open scopes changed, to undo it
 
     # what is known, and where
 
     @contextmanager
-    def scope(self) -> Iterator[None]:
+    def scope(self) -> Generator[None, None, None]:
         """What is learnt inside is forgotten after; what is killed inside lives again."""
         mark = len(self.log)
         yield
@@ -81,7 +93,7 @@ class _Reuser:
             else:
                 table[key] = before
 
-    def learn(self, table: dict, key: object, value: Atom) -> None:
+    def learn(self, table: dict[Any, Atom], key: object, value: Atom) -> None:
         self.log.append((table, key, table.get(key)))
         table[key] = value
 
@@ -118,9 +130,28 @@ class _Reuser:
             case Load():
                 table, key = self.element(s.memory), place(s.index, self.made)
                 found = table.get(key)
-            case _:
+            case (
+                Store()
+                | Accumulate()
+                | Alloc()
+                | Probe()
+                | Print()
+                | Assert()
+                | If()
+                | For()
+                | While()
+                | UndoLog()
+                | Append()
+                | LogMark()
+                | RollBack()
+                | Compact()
+                | Derive()
+                | Call()
+            ):
                 out.append(self.other(s, old))
                 return
+            case _:
+                assert_never(s)
         if found is None:
             self.learn(table, key, s.var)
             out.append(s)
@@ -158,8 +189,12 @@ class _Reuser:
                 s = self.merged(s)
                 condition, body = self.block(s.condition), self.block(s.body)
                 s = self.merged(replace(s, condition=condition, body=body), late=True)
-            case _:
+            case Let() | Load() | Alloc() | Probe() | Print() | Assert() | UndoLog() | Append() | LogMark():
                 s = with_blocks(s, self.block)
+            case Compact() | Derive() | Call():
+                s = with_blocks(s, self.block)
+            case _:
+                assert_never(s)
         return s
 
     def branch(self, s: If) -> If:

@@ -10,24 +10,32 @@ behind (`dead_code_elimination`).
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TypeVar
+from typing import TypeVar, assert_never
 
 from dsim.ir.build import FALSE, TRUE, simplify
 from dsim.ir.nodes import (
     Accumulate,
+    Alloc,
+    Append,
     Assert,
     Atom,
     Block,
+    Call,
+    Compact,
     Const,
+    Derive,
     For,
     If,
     Kernel,
     Let,
+    Load,
+    LogMark,
     Print,
     Probe,
     RollBack,
     Statement,
     Store,
+    UndoLog,
     While,
 )
 from dsim.ir.ranges import known_trips
@@ -75,8 +83,12 @@ class _Folder:
                 self.for_(s)
             case While():
                 self.while_(s)
-            case _:
+            case Load() | Store() | Accumulate() | Alloc() | Probe() | Print() | Assert() | UndoLog():
                 self.out.append(with_blocks(s, self.block))
+            case Append() | LogMark() | RollBack() | Compact() | Derive() | Call():
+                self.out.append(with_blocks(s, self.block))
+            case _:
+                assert_never(s)
 
     def let(self, s: Let) -> None:
         done = simplified(s, self.made)

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import assert_never
 
 from dsim.ir.nodes import (
     Accumulate,
@@ -156,8 +157,14 @@ class _Marks:
                 self._need((init[k], body.yields[k]))
             case Accumulate(memory=memory) if k >= 0:
                 self._read(memory)
-            case _:
+            case Let() | Load() | Store() | Accumulate() | Alloc() | Probe() | Print() | Assert() | If():
                 pass
+            case For() | While() | UndoLog() | Append() | LogMark() | RollBack() | Compact() | Derive():
+                pass
+            case Call():
+                pass
+            case _ as never:
+                assert_never(never)
 
     def _revive(self, n: int) -> None:
         while n >= 0 and not self.alive[n]:
@@ -189,12 +196,16 @@ class _Marks:
 
 def _has_effect(s: Statement) -> bool:
     match s:
+        case Let() | Load() | Alloc() | If() | For() | While() | UndoLog() | Append() | LogMark() | Compact():
+            return False
+        case Derive() | Call():
+            return False
         case Store(memory=m) | Accumulate(memory=m) | RollBack(memory=m):
             return not m.private
         case Print() | Assert() | Probe():
             return True
         case _:
-            return False
+            assert_never(s)
 
 
 def _controls(s: Statement) -> tuple[Atom, ...]:
@@ -208,8 +219,12 @@ def _controls(s: Statement) -> tuple[Atom, ...]:
             return (*operands(s), *body.yields)
         case Call():
             return (*s.args, *(y for b in blocks(s) for y in b.yields))
-        case _:
+        case Let() | Load() | Store() | Accumulate() | Alloc() | Probe() | Print() | Assert() | If():
             return operands(s)
+        case UndoLog() | Append() | LogMark() | RollBack() | Compact():
+            return operands(s)
+        case _:
+            assert_never(s)
 
 
 class _Sweep:
@@ -243,8 +258,12 @@ class _Sweep:
                 return replace(s, then=then, orelse=orelse, results=pick(s.results, kept))
             case For() | While():
                 return self.loop(s, n)
-            case _:
+            case Let() | Load() | Accumulate() | Alloc() | Probe() | Print() | Assert() | UndoLog():
                 return with_blocks(s, self.block)
+            case Append() | LogMark() | RollBack() | Compact() | Derive() | Call():
+                return with_blocks(s, self.block)
+            case _:
+                assert_never(s)
 
     def loop(self, s: For | While, n: int) -> Statement:
         kept = self.kept(n, len(s.carried))

@@ -71,7 +71,7 @@ class _Splitter:
             tuple(self._brought(n, free(Block(tuple(piece), yields[n]))))
             for n, piece in enumerate(self.pieces)
         ]
-        kernels = []
+        kernels: list[Kernel] = []
         for n, piece in enumerate(self.pieces):
             done = (*heads[n], *piece, *self._kept(n))
             kernels.append(self._kernel(Block(done, yields[n])))

@@ -12,9 +12,34 @@ A `copy` belongs to its assignment and stays. Not its job: accumulations (`reduc
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import assert_never
 
 from dsim.analysis.intervals import Intervals, runs
-from dsim.ir.nodes import Block, Const, For, If, Kernel, Let, Load, Statement, Var, While
+from dsim.ir.nodes import (
+    Accumulate,
+    Alloc,
+    Append,
+    Assert,
+    Block,
+    Call,
+    Compact,
+    Const,
+    Derive,
+    For,
+    If,
+    Kernel,
+    Let,
+    Load,
+    LogMark,
+    Print,
+    Probe,
+    RollBack,
+    Statement,
+    Store,
+    UndoLog,
+    Var,
+    While,
+)
 from dsim.ir.walk import binds, operands, parameters, with_blocks
 from dsim.passes.touched_elements import Touches
 
@@ -66,9 +91,25 @@ class _Hoister:
                 then = self.block(s.then, loop, False)
                 self.bind(s.results, loop)
                 out.append(replace(s, then=then, orelse=self.block(s.orelse, loop, False)))
-            case _:
+            case (
+                Store()
+                | Accumulate()
+                | Alloc()
+                | Probe()
+                | Print()
+                | Assert()
+                | UndoLog()
+                | Append()
+                | LogMark()
+                | RollBack()
+                | Compact()
+                | Derive()
+                | Call()
+            ):
                 self.bind(binds(s), loop)
                 out.append(s)
+            case _:
+                assert_never(s)
 
     def block(self, block: Block, loop: _Loop | None, direct: bool) -> Block:
         out: list[Statement] = []

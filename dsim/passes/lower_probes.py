@@ -19,6 +19,7 @@ from functools import cache
 import numpy as np
 
 from dsim.ir.build import FALSE, Builder, Names, const
+from dsim.ir.copying import Copier
 from dsim.ir.nodes import (
     Accumulate,
     AccumulateOp,
@@ -35,7 +36,7 @@ from dsim.ir.nodes import (
 )
 from dsim.ir.probe_buffer import AXES, WIDTH, Column, Request
 from dsim.ir.types import ScalarType, f64, i64, u1
-from dsim.ir.walk import Copier, bound_names, statements, with_blocks
+from dsim.ir.walk import bound_names, statements, with_blocks
 
 
 @dataclass(frozen=True, slots=True)

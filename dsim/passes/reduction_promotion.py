@@ -15,20 +15,34 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import assert_never
 
 from dsim.analysis.intervals import Intervals
 from dsim.ir.build import FALSE, TRUE, Builder, Names, const
 from dsim.ir.nodes import (
     Accumulate,
+    Alloc,
+    Append,
+    Assert,
     Atom,
     Block,
+    Call,
+    Compact,
     Const,
+    Derive,
     For,
     If,
     Kernel,
     Let,
+    Load,
+    LogMark,
     MemoryKey,
+    Print,
+    Probe,
+    RollBack,
     Statement,
+    Store,
+    UndoLog,
     Var,
     While,
 )
@@ -100,6 +114,12 @@ class _Registers:
                 return
             case If():
                 s = with_blocks(s, lambda b: self.block(b, depth))
+            case Load() | Store() | Accumulate() | Alloc() | Probe() | Print() | Assert() | UndoLog():
+                pass
+            case Append() | LogMark() | RollBack() | Compact() | Derive() | Call():
+                pass
+            case _:
+                assert_never(s)
         self.builder.add(s)
 
     def loop(self, s: For | While, depth: int) -> None:
@@ -131,6 +151,12 @@ class _Registers:
                 case If():
                     self.find(s.then.statements, loop, depth, sums)
                     self.find(s.orelse.statements, loop, depth, sums)
+                case Let() | Load() | Store() | Alloc() | Probe() | Print() | Assert() | For() | While():
+                    pass
+                case UndoLog() | Append() | LogMark() | RollBack() | Compact() | Derive() | Call():
+                    pass
+                case _:
+                    assert_never(s)
 
     def element(self, s: Accumulate) -> _Element:
         return s.memory.key, place(s.index, self.made)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TypeVar
@@ -48,7 +48,7 @@ class Renaming:
             self.put(v, a)
 
     @contextmanager
-    def assuming(self, var: Var, atom: Atom) -> Iterator[None]:
+    def assuming(self, var: Var, atom: Atom) -> Generator[None, None, None]:
         """Inside, and only there, `var` is `atom`."""
         self._known[var.name] = atom
         yield

@@ -13,22 +13,34 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
+from typing import assert_never
 
 from dsim.analysis.intervals import Intervals, runs
 from dsim.ir.build import Builder, Names
 from dsim.ir.nodes import (
     Accumulate,
+    Alloc,
+    Append,
+    Assert,
     Atom,
     Block,
+    Call,
+    Compact,
     Const,
+    Derive,
     For,
     If,
     Kernel,
     Let,
     Load,
+    LogMark,
     MemoryKey,
+    Print,
+    Probe,
+    RollBack,
     Statement,
     Store,
+    UndoLog,
     Var,
     While,
 )
@@ -85,6 +97,12 @@ class _Carrier:
             case For() | While():
                 self.loop(s, depth)
                 return
+            case Load() | Store() | Accumulate() | Alloc() | Probe() | Print() | Assert() | UndoLog():
+                pass
+            case Append() | LogMark() | RollBack() | Compact() | Derive() | Call():
+                pass
+            case _:
+                assert_never(s)
         self.builder.add(s)
 
     def bind(self, variables: Iterable[Var], depth: int) -> None:
@@ -173,8 +191,7 @@ class _Carrier:
         """`block` with the elements in `values` as values; they become those at its end."""
         with self.builder.block() as out:
             for s in block.statements:
-                e = self.element(s) if isinstance(s, Load | Store | Accumulate) else None
-                if e is not None and e in values:
+                if isinstance(s, Load | Store | Accumulate) and (e := self.element(s)) in values:
                     with self.builder.at(s.origin):
                         self.access(s, e, values, depth)
                 elif isinstance(s, If):
@@ -183,17 +200,16 @@ class _Carrier:
                     self.builder.add(s)
         return Block(tuple(out), block.yields)
 
-    def access(self, s: Statement, e: _Element, values: _Values, depth: int) -> None:
-        match s:
-            case Load(var=var) | Accumulate(old=Var() as var):
-                self.builder.add(Let(var, "cast", (values[e],), s.origin))
-        match s:
-            case Store(value=value):
-                values[e] = value
-            case Accumulate(op=op, value=value, memory=memory):
-                values[e] = new = self.builder.let(op, values[e], value, hint=memory.name)
-                if isinstance(new, Var):
-                    self.depth.setdefault(new.name, depth)
+    def access(self, s: Load | Store | Accumulate, e: _Element, values: _Values, depth: int) -> None:
+        read = s.var if isinstance(s, Load) else s.old if isinstance(s, Accumulate) else None
+        if read is not None:
+            self.builder.add(Let(read, "cast", (values[e],), s.origin))
+        if isinstance(s, Store):
+            values[e] = s.value
+        elif isinstance(s, Accumulate):
+            values[e] = new = self.builder.let(s.op, values[e], s.value, hint=s.memory.name)
+            if isinstance(new, Var):
+                self.depth.setdefault(new.name, depth)
 
     def branch(self, s: If, values: _Values, depth: int) -> If:
         yes, no = dict(values), dict(values)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, field
+from typing import assert_never
 
 from dsim.ir.nodes import (
     Accumulate,
@@ -11,8 +12,11 @@ from dsim.ir.nodes import (
     Append,
     Assert,
     Block,
+    Call,
     Compact,
+    Derive,
     For,
+    If,
     Kernel,
     Let,
     Load,
@@ -47,7 +51,7 @@ class Touched:
     read: Places = field(default_factory=_none)
     added: Places = field(default_factory=_none)
     stored: Places = field(default_factory=_none)
-    made: set[MemoryKey] = field(default_factory=set)
+    made: set[MemoryKey] = field(default_factory=set[MemoryKey])
 
     def writes(self) -> dict[MemoryKey, set[Place]]:
         """Everything written."""
@@ -103,8 +107,10 @@ class Touches:
                     into.stored[s.memory.key].add(anywhere(s.memory))
                 case Print() | Assert() | Probe() | UndoLog() | LogMark() | Compact():
                     pass
-                case _:
+                case If() | For() | While() | Derive() | Call():
                     into.include(self.of(s))
+                case _:
+                    assert_never(s)
 
 
 def has_inner_loops(kernel: Kernel) -> bool:

@@ -16,9 +16,10 @@ from dsim.autodiff.reverse_mode import vjp
 from dsim.backends.reference.source import run
 from dsim.ir.build import Builder, Names
 from dsim.ir.check import check
+from dsim.ir.copying import Copier
 from dsim.ir.nodes import Atom, Block, Call, For, If, Kernel, Let, Rule, Statement, Var, While
 from dsim.ir.sites import number
-from dsim.ir.walk import Copier, accesses, binds, bound_names, free, statements, with_blocks
+from dsim.ir.walk import accesses, binds, bound_names, free, statements, with_blocks
 from dsim.passes.inline import inline
 from dsim.passes.simplify import simplify
 from tests.autodiff.random_kernels import Generator, X, Y

@@ -9,6 +9,7 @@ overwritten since.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import assert_never
 
 from dsim.analysis.access_rules import overwritten
 from dsim.analysis.effects import Effects
@@ -56,8 +57,28 @@ class _Slice:
                     ways = zip(s.carried, s.results, s.init, s.body.yields, strict=True)
                     for c, r, first, last in ways:
                         self.made[c.name] = self.made[r.name] = (first, last)
-                case _:
+                case (
+                    ir.Store()
+                    | ir.Accumulate()
+                    | ir.Alloc()
+                    | ir.Probe()
+                    | ir.Print()
+                    | ir.Assert()
+                    | ir.While()
+                ):
                     pass
+                case (
+                    ir.UndoLog()
+                    | ir.Append()
+                    | ir.LogMark()
+                    | ir.RollBack()
+                    | ir.Compact()
+                    | ir.Derive()
+                    | ir.Call()
+                ):
+                    pass
+                case _:
+                    assert_never(s)
 
     def sites(self, roots: Iterator[ir.Atom]) -> set[int] | None:
         """The sites of the loads that `roots` and branches depend on; None if one of them has no site."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial, reduce
+from typing import assert_never
 
 from dsim.diagnostics.places import outside
 from dsim.frontend.frames.watches import Watches
@@ -64,8 +65,16 @@ class _Marker:
                     self.border(compared, one, r)
             case ir.Derive() | ir.Call():
                 self.b.add(s)
-            case _:
+            case ir.For() | ir.While():
                 self.b.add(with_blocks(s, self.block))
+            case (
+                ir.Load() | ir.Store() | ir.Accumulate() | ir.Alloc() | ir.Probe() | ir.Print() | ir.Assert()
+            ):
+                self.b.add(s)
+            case ir.UndoLog() | ir.Append() | ir.LogMark() | ir.RollBack() | ir.Compact():
+                self.b.add(s)
+            case _:
+                assert_never(s)
 
     def let(self, s: ir.Let) -> None:
         """Appends `s`, with a probe if it is a primitive of floats with kinks, or selects floats."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from dsim.ir.build import TRUE, Builder, const
+from dsim.ir.copying import Copier
 from dsim.ir.nodes import (
     Alloc,
     Atom,
@@ -29,7 +30,7 @@ from dsim.ir.nodes import (
 )
 from dsim.ir.trip_counts import index_of
 from dsim.ir.types import ScalarType, i64, u1
-from dsim.ir.walk import Copier, with_blocks
+from dsim.ir.walk import with_blocks
 from dsim.passes.saving.loop_pairs import ENTRY, LoopPair
 
 

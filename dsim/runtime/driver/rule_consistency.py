@@ -21,9 +21,10 @@ from dsim.backends.reference.source import TooLongError, run, runner
 from dsim.diagnostics import CompilationError, Diagnostic, DsimError, GradientError, Label, Span
 from dsim.frontend.source.lowered import Lowered
 from dsim.ir.build import Builder, Names
+from dsim.ir.copying import Copier
 from dsim.ir.nodes import Atom, Block, Call, Const, Kernel, Let, Memory, MemoryKey, Statement, Var
 from dsim.ir.types import ScalarType, f64
-from dsim.ir.walk import Copier, fields_of, free, silent, statements, with_operands
+from dsim.ir.walk import fields_of, free, silent, statements, with_operands
 from dsim.passes.inline import inline
 
 TOLERANCE = 1e-4

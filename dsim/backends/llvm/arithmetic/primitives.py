@@ -16,7 +16,7 @@ from dsim.ir.build import Builder
 from dsim.ir.nodes import Atom, Const, Let, Var
 from dsim.ir.primitive import Formula, Instruction, Intrinsic, Libm, Lowering
 from dsim.ir.primitives import TABLE
-from dsim.ir.term import Term
+from dsim.ir.term import OfTerms, Term
 from dsim.ir.types import ScalarType
 
 
@@ -177,7 +177,7 @@ def _lowered(lowering: Lowering) -> Callable[[Use], str]:
             return lambda u: _spelled_out(u, of)
 
 
-def _spelled_out(u: Use, formula: Callable[..., Term]) -> str:
+def _spelled_out(u: Use, formula: OfTerms[Term]) -> str:
     """The other primitives that `u` is made of."""
     b = Builder()
     atoms = [a if isinstance(a, Const) else b.fresh("a", a.type) for a in u.atoms]
