@@ -8,7 +8,7 @@ import pytest
 
 from dsim.autodiff import backward_sweep
 from dsim.ir.primitives import TABLE
-from dsim.runtime.recording.saved_values import Vault
+from dsim.runtime.recording.snapshots import SnapshotStore
 from tests.fuzz.program import Program
 from tests.fuzz.running import run
 from tests.fuzz.trial import Outcome, Trial, WrongNumberError
@@ -39,26 +39,26 @@ def test_a_wrong_derivative(name, monkeypatch):
 
 
 def test_one_element_too_few_is_saved(monkeypatch):
-    save = Vault.save
+    save = SnapshotStore.save
 
-    def less(vault, field, box, *how):
+    def less(snapshots, field, box, *how):
         if box and box[-1][1] - box[-1][0] > 1:
             box = (*box[:-1], (box[-1][0], box[-1][1] - 1))
-        return save(vault, field, box, *how)
+        return save(snapshots, field, box, *how)
 
-    monkeypatch.setattr(Vault, "save", less)
+    monkeypatch.setattr(SnapshotStore, "save", less)
     with pytest.raises(WrongNumberError, match="gradient"):
         run(PROGRAMS, 2, _gradients)
 
 
 def test_integers_are_not_put_back(monkeypatch):
-    put_back = Vault.put_back
+    restore = SnapshotStore.restore
 
-    def floats_only(vault, field, box, values):
+    def floats_only(snapshots, field, box, values):
         if field.dtype.is_float:
-            put_back(vault, field, box, values)
+            restore(snapshots, field, box, values)
 
-    monkeypatch.setattr(Vault, "put_back", floats_only)
+    monkeypatch.setattr(SnapshotStore, "restore", floats_only)
     with pytest.raises(WrongNumberError, match=r"gradient|values"):
         run(PROGRAMS, 2, _gradients)
 

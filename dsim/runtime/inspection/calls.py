@@ -19,7 +19,7 @@ from dsim.runtime.launching.forms import Form
 from dsim.runtime.launching.interval_sets import number
 from dsim.runtime.recording.entries import Custom, Entry, RecordedLaunch
 from dsim.runtime.recording.record import TapeRecord
-from dsim.runtime.recording.saved_values import Saved
+from dsim.runtime.recording.snapshots import SavedRegion
 
 _LONGEST = 60  # characters of arguments in short
 
@@ -159,7 +159,7 @@ class Calls(Sequence[RecordedCall]):
             sequence.append(number)
         return sequence, first
 
-    def saved(self, n: int) -> list[Saved]:
+    def saved(self, n: int) -> list[SavedRegion]:
         """What was saved before call number `n`."""
         return [s for e in self.entries(n) if isinstance(e, RecordedLaunch) for s in (*e.own, *e.before)]
 

@@ -9,7 +9,7 @@ from typing import Any
 from dsim.runtime.fields.fields import Field
 from dsim.runtime.launching.forms import AdjointForm, Form
 from dsim.runtime.launching.interval_sets import Box
-from dsim.runtime.recording.saved_values import Saved
+from dsim.runtime.recording.snapshots import SavedRegion
 
 Args = tuple[Any, ...]
 
@@ -25,8 +25,8 @@ class RecordedLaunch:
     form: Form
     args: Args
     adjoint: AdjointForm | None
-    own: Sequence[Saved] = ()
-    before: Sequence[Saved] = ()
+    own: Sequence[SavedRegion] = ()
+    before: Sequence[SavedRegion] = ()
 
     @property
     def name(self) -> str:

@@ -17,7 +17,7 @@ from dsim.runtime.recording import cut_messages, overwrite_messages
 from dsim.runtime.recording.claims import claim, clear_foreign, refuse_needed
 from dsim.runtime.recording.entries import Custom, RecordedLaunch
 from dsim.runtime.recording.record import TapeRecord
-from dsim.runtime.recording.save_policy import Keeper, RecordingPlan
+from dsim.runtime.recording.save_policy import RecordingPlan, SavePolicy
 from dsim.runtime.state.notices import warn
 
 
@@ -53,7 +53,7 @@ class LaunchRecorder(TapeRecord):
         self._spared: set[Field] = set()  # gradients that it does not set to 0: a tape around it needs them
         self._watched: dict[Form, RecordingPlan] = {}
         self._sums: dict[Field, Accumulate] = {}
-        self._keeper = Keeper(self.vault, saves, budget)
+        self._policy = SavePolicy(self.snapshots, saves, budget)
         self._custom: Custom | None = None  # the user's function that is running
         self._failed = False
         self._launches = 0  # that were begun
@@ -92,7 +92,7 @@ class LaunchRecorder(TapeRecord):
     def _record(self, watched: RecordingPlan, call: RecordedLaunch, number: int) -> Args:
         adjoint, args = call.adjoint, call.args
         if watched.clashes(args):
-            self._keeper.save(call)
+            self._policy.save(call)
         try:
             result = self.pass_on(call.form if adjoint is None else adjoint.launched, args)
         except BaseException:
@@ -102,7 +102,7 @@ class LaunchRecorder(TapeRecord):
             self.entries.append(call)
         if adjoint is not None and watched.noted is not None:
             watched.noted(args)
-            self._keeper.noted.append(call)
+            self._policy.noted.append(call)
         if self._launches != number:
             self._failed = True
             raise overwrite_messages.interleaved(call.form)
@@ -133,13 +133,13 @@ class LaunchRecorder(TapeRecord):
             self._active.update(known.reached)
             self._watched.clear()  # what was inactive in other kernels may be active now
         if self._custom is not None:
-            return self._keeper.watch(form, None)
+            return self._policy.watch(form, None)
         warn(cut_messages.inside(form, known, "gradient"))
-        plan = known.saving if self._keeper.saves else known.adjoint
+        plan = known.saving if self._policy.saves else known.adjoint
         if isinstance(plan, AdjointForm):
-            plan = plan.differentiable() if self._inside_another() and self._keeper.saves else plan
+            plan = plan.differentiable() if self._inside_another() and self._policy.saves else plan
             warn(overwrite_messages.in_series(plan.ordered))
-        watched = self._watched[form] = self._keeper.watch(form, plan)
+        watched = self._watched[form] = self._policy.watch(form, plan)
         return watched
 
     def active_keys(self, form: Form) -> frozenset[MemoryKey]:
@@ -175,5 +175,5 @@ class LaunchRecorder(TapeRecord):
             self._custom = None
         if mine and done:
             self.entries.append(call)
-            self._keeper.need(call)
+            self._policy.need(call)
         return mine

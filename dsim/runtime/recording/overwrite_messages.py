@@ -15,7 +15,7 @@ from dsim.ir.show import ACCUMULATE_SIGNS
 from dsim.runtime.fields.fields import Field
 from dsim.runtime.launching.forms import Form
 from dsim.runtime.launching.interval_sets import Box, NeededRegion, element
-from dsim.runtime.recording.saved_values import Report, Row, Saved
+from dsim.runtime.recording.snapshots import Report, Row, SavedRegion
 
 _WORDS = {"bar": "grad", "dot": "dual"}
 
@@ -156,7 +156,7 @@ def _reader(field: Field, calls: Sequence[Any], shared: Box) -> tuple[Any, State
     return calls[0], None
 
 
-def saved(everything: Iterable[Saved]) -> Report:
+def saved(everything: Iterable[SavedRegion]) -> Report:
     """What was saved, rows of equal field, writer and reader put together."""
     rows: dict[tuple[Field, str, str], list[int]] = {}
     for s in everything:

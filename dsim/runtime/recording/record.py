@@ -11,7 +11,7 @@ from dsim.runtime.fields.fields import Field
 from dsim.runtime.launching.contexts import Context
 from dsim.runtime.recording.entries import Entry
 from dsim.runtime.recording.profile import Profile
-from dsim.runtime.recording.saved_values import Vault
+from dsim.runtime.recording.snapshots import SnapshotStore
 
 
 class TapeRecord(Context):
@@ -25,7 +25,7 @@ class TapeRecord(Context):
         Whether all gradients are set to 0 on entry.
     entries : list of Entry
         The calls, in order.
-    vault : Vault
+    snapshots : SnapshotStore
         The saved values.
     read : set of Field
         Those that were read into Python, with a warning.
@@ -46,7 +46,7 @@ class TapeRecord(Context):
         self.loss = loss
         self.clears = clears
         self.entries: list[Entry] = []
-        self.vault = Vault(self)
+        self.snapshots = SnapshotStore(self)
         self.read: set[Field] = set()
         self.inner_results: set[Field] = set()
         self.left: Sequence[tuple[Field, Field]] = ()
@@ -57,7 +57,7 @@ class TapeRecord(Context):
     @property
     def saved_bytes(self) -> int:
         """How many bytes of overwritten values were saved."""
-        return self.vault.bytes
+        return self.snapshots.bytes
 
     def tell_outer(self, fields: Iterable[Field]) -> None:
         """Lets the tapes around know that the gradients of `fields` are this one's result."""

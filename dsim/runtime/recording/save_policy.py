@@ -1,7 +1,8 @@
-"""Tests whether a launch inside a tape overwrites values that an adjoint will read, and saves them.
+"""Chooses what a tape saves: snapshots of what an adjoint will read and a launch would overwrite.
 
 Whether a value reaches the loss is not known while recording: every value that depends on a field with a
-gradient is assumed to. The test takes constant time however long the tape is.
+gradient is assumed to. The test takes constant time however long the tape is. What a kernel overwrites in
+its own loops its adjoint writes again, with an undo log: `passes.saving.placement` lists all ways.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from dsim.runtime.launching.forms import AdjointForm, Form
 from dsim.runtime.launching.interval_sets import Box, NeededRegion, Needs, outside
 from dsim.runtime.recording import overwrite_messages
 from dsim.runtime.recording.entries import Args, RecordedLaunch
-from dsim.runtime.recording.saved_values import Overwriter, Saved, Vault
+from dsim.runtime.recording.snapshots import Overwriter, SavedRegion, SnapshotStore
 
 
 class RecordingPlan:
@@ -49,15 +50,15 @@ def _always(_: Args) -> bool:
     return True
 
 
-class Keeper:
+class SavePolicy:
     """The regions that the adjoints of the calls so far will read, and the saved ones among them.
 
     A call only widens hulls; its regions are computed when a later one intersects a hull.
 
     Parameters
     ----------
-    vault : Vault
-        Where values are saved.
+    snapshots : SnapshotStore
+        Where snapshots go.
     saves : bool
         Whether values are saved; otherwise a launch that would destroy them is refused.
     budget : int or None
@@ -69,8 +70,8 @@ class Keeper:
         Calls that widened the hulls, and whose regions are not worked out yet.
     """
 
-    def __init__(self, vault: Vault, saves: bool, budget: int | None) -> None:
-        self.vault = vault
+    def __init__(self, snapshots: SnapshotStore, saves: bool, budget: int | None) -> None:
+        self.snapshots = snapshots
         self.saves = saves
         self._budget = budget
         self._needs = Needs()
@@ -110,8 +111,8 @@ class Keeper:
                     self._needs.add(region, part, call)
         self.noted.clear()
 
-    def _own(self, call: RecordedLaunch, adjoint: AdjointForm) -> list[Saved]:
-        found: list[Saved] = []
+    def _own(self, call: RecordedLaunch, adjoint: AdjointForm) -> list[SavedRegion]:
+        found: list[SavedRegion] = []
         reader = RecordedLaunch(call.form, call.args, adjoint)  # the call itself would be a reference cycle
         for region, boxes in adjoint.replaced(call.args).items():
             for box in boxes:
@@ -119,11 +120,11 @@ class Keeper:
                 found.append(self._save(region, box, call, (reader,)))
         return found
 
-    def _for_others(self, call: RecordedLaunch) -> Sequence[Saved]:
+    def _for_others(self, call: RecordedLaunch) -> Sequence[SavedRegion]:
         if not self.saves:
             self._refuse(call)
             return ()
-        found: list[Saved] = []
+        found: list[SavedRegion] = []
         for region, box in call.form.writes.of(call.args):
             for held, shared in self._needs.take(region, box):
                 found.append(self._save(region, shared, call, held.calls))
@@ -135,17 +136,17 @@ class Keeper:
             if found is not None:
                 raise overwrite_messages.across(call.form, call.args, region, *found, caller())
 
-    def _save(self, region: Field, box: Box, call: RecordedLaunch, readers: Sequence[Any]) -> Saved:
+    def _save(self, region: Field, box: Box, call: RecordedLaunch, readers: Sequence[Any]) -> SavedRegion:
         line = caller() if call.form.from_python else None
-        saved = self.vault.save(region, box, Overwriter(call.form, call.args, line), readers)
-        if self._budget is not None and self.vault.bytes > self._budget:
-            raise GradientError(_spent(self.vault, self._budget, saved))
+        saved = self.snapshots.save(region, box, Overwriter(call.form, call.args, line), readers)
+        if self._budget is not None and self.snapshots.bytes > self._budget:
+            raise GradientError(_spent(self.snapshots, self._budget, saved))
         return saved
 
 
-def _spent(vault: Vault, budget: int, last: Saved) -> Diagnostic:
+def _spent(snapshots: SnapshotStore, budget: int, last: SavedRegion) -> Diagnostic:
     message = (
-        f"overwritten values take {vault.bytes:,} bytes, more than the tape's budget of {budget:,}: "
+        f"overwritten values take {snapshots.bytes:,} bytes, more than the tape's budget of {budget:,}: "
         f"the last is {last.field.quoted}"
     )
     advice = "raise `budget`, or add an axis for the step to fields that every step overwrites"

@@ -20,7 +20,7 @@ from dsim.runtime.launching.forms import AdjointForm
 from dsim.runtime.recording import zeros
 from dsim.runtime.recording.entries import Custom, Entry, RecordedLaunch
 from dsim.runtime.recording.record import TapeRecord
-from dsim.runtime.recording.saved_values import Saved
+from dsim.runtime.recording.snapshots import SavedRegion
 from dsim.runtime.state import turns
 from dsim.runtime.state.notices import warn
 from dsim.runtime.state.once import kept
@@ -135,15 +135,15 @@ class TapeSweep:
 
         The fields are put back as they were at the end of the block.
         """
-        plan, vault = self.plan, self._record.vault
-        final = vault.final()
+        plan, snapshots = self.plan, self._record.snapshots
+        final = snapshots.final()
         try:
             self._record.set_all(plan.bars[self._record.loss], self._seed)
             for number in range(len(self._record.entries) - 1, to - 1, -1):
                 self._step(number, self._record.entries[number], plan)
         finally:
             for region in final:
-                vault.put_back(*region)
+                snapshots.restore(*region)
 
     def _step(self, number: int, entry: Entry, plan: SweepPlan) -> None:
         for observer in self._observers:
@@ -173,22 +173,22 @@ class TapeSweep:
 
     def _backward(self, call: RecordedLaunch, label: str) -> None:
         """The adjoint of `call`, on the values that it needs."""
-        self._put_back(call.own)
+        self._restore(call.own)
         adjoint = call.adjoint
         if adjoint is not None and self._matters(adjoint):
             if label != adjoint.label:
                 adjoint = adjoint.primal.adjoint(adjoint.active, label, adjoint.entry)
             self._record.pass_on(adjoint.form, call.args)
             self._nonzero.update(adjoint.targets)
-        self._put_back(call.before)
+        self._restore(call.before)
 
     def _matters(self, adjoint: AdjointForm) -> bool:
         """Whether it may do anything: something may react to what the primal wrote."""
         return self._anything or adjoint.watched or not self._nonzero.isdisjoint(adjoint.outputs)
 
-    def _put_back(self, saved: Sequence[Saved]) -> None:
+    def _restore(self, saved: Sequence[SavedRegion]) -> None:
         for s in saved:
-            self._record.vault.put_back(s.field, s.box, s.values)
+            self._record.snapshots.restore(s.field, s.box, s.values)
 
     def _backward_of_a_person(self, call: Custom, plan: SweepPlan) -> None:
         """Calls what a user wrote, with this sweep's adjoints in the fields' ``.grad``."""

@@ -53,7 +53,7 @@ class Trial:
         if self in _OPEN:
             _OPEN.remove(self)
 
-    def undo(self, changed: Mapping[Any, int], put_back: Callable[[], None]) -> None:
+    def undo(self, changed: Mapping[Any, int], restore: Callable[[], None]) -> None:
         """Puts values back, and the notes about them.
 
         Parameters
@@ -79,7 +79,7 @@ class Trial:
         for f, when in changed.items():
             f.changed = when
         try:
-            put_back()
+            restore()
         except BaseException:
             for f in changed:
                 f.changed = CLOCK.now

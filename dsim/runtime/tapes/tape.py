@@ -25,7 +25,7 @@ from dsim.runtime.recording import leftover, overwrite_messages, write_history, 
 from dsim.runtime.recording.claims import needed
 from dsim.runtime.recording.launch_recorder import LaunchRecorder
 from dsim.runtime.recording.profile import Profile
-from dsim.runtime.recording.saved_values import Report
+from dsim.runtime.recording.snapshots import Report
 from dsim.runtime.recording.sweep import Observer, TapeSweep
 from dsim.runtime.state.stack import opened
 
@@ -173,7 +173,7 @@ class Tape(LaunchRecorder):
 
     def closed(self) -> None:
         """Releases what it held while it was open and in the backward pass."""
-        self.vault.release()
+        self.snapshots.release()
         super().closed()
 
     def _go_back(self) -> None:
@@ -292,4 +292,4 @@ class Tape(LaunchRecorder):
     @property
     def saved(self) -> Report:
         """What was saved, by which line, for which reader."""
-        return overwrite_messages.saved(self.vault.all)
+        return overwrite_messages.saved(self.snapshots.all)

@@ -360,4 +360,4 @@ def test_loops_of_more_trips_than_python_counts():
         for i in range(ti.u64(0), ti.u64(2**64 - 1)):
             total[None] += ti.cast(i, ti.f64)
 
-    assert list(k.primal.program.totals) == [("total", ())]
+    assert list(k.primal.program.global_sums) == [("total", ())]

@@ -246,7 +246,7 @@ def test_tapes_one_after_the_other_inside_another_one():
         with ti.ad.FwdMode(loss=loss, param=x, seed=[1.0, 1.0, 1.0]), ti.Tape(loss) as tape:
             run()
         np.testing.assert_allclose(x.grad.dual.to_numpy(), _curvature(start), rtol=1e-8)
-        blocks.update(s.values[0] for s in tape.vault.all)
+        blocks.update(s.values[0] for s in tape.snapshots.all)
     assert len(blocks) == 1
 
 

@@ -150,7 +150,7 @@ def test_saved_values_go_with_the_last_name(s, options):
     options = {name: [s.q] if name == "grad_check" else value for name, value in options.items()}
     with collector_off():
         tape = _reverse(s, **options)
-        values = [weakref.ref(saved.values) for saved in tape.vault.all]
+        values = [weakref.ref(saved.values) for saved in tape.snapshots.all]
         kept = weakref.ref(tape)
         assert values
         assert all(v() is not None for v in values)

@@ -1,7 +1,7 @@
-"""Values that a tape saves before they are overwritten, and puts back when it goes backwards.
+"""Snapshots of regions that a tape takes before they are overwritten, and restores on the way back.
 
-Without a context around the tape, what is saved is a NumPy copy of just the region. Inside one, saving and
-putting back are launches like any other, so that an outer tape or forward mode goes through them.
+Without a context around the tape, a snapshot is a NumPy copy of just the region. Inside one, taking and
+restoring it are launches like any other, so that an outer tape or forward mode goes through them.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ class Overwriter:
 
 
 @dataclass(eq=False, slots=True)
-class Saved:
-    """The values of a region before it was overwritten.
+class SavedRegion:
+    """A snapshot of a region, taken before it was overwritten.
 
     Attributes
     ----------
@@ -63,30 +63,30 @@ class Saved:
         return size
 
 
-class Vault:
+class SnapshotStore:
     """The saved values of one tape.
 
     Parameters
     ----------
     context : Context
-        The tape. It owns the vault, which refers to it weakly: with its last name all that it has saved
-        goes at once.
+        The tape. It owns the store, which refers to it weakly: without the tape all its snapshots
+        are freed at once.
     """
 
     def __init__(self, context: Context) -> None:
         self._context: Context = weakref.proxy(context)
         self._blocks: dict[Field, list[_Block]] = {}
-        self.all: list[Saved] = []
+        self.all: list[SavedRegion] = []
         self.bytes = 0
 
-    def save(self, field: Field, box: Box, writer: Overwriter, readers: Sequence[Any]) -> Saved:
-        """Saves the values of a region, which is about to be overwritten."""
-        saved = Saved(field, box, self._values(field, box), writer, readers)
+    def save(self, field: Field, box: Box, writer: Overwriter, readers: Sequence[Any]) -> SavedRegion:
+        """Takes a snapshot of a region that is about to be overwritten."""
+        saved = SavedRegion(field, box, self._values(field, box), writer, readers)
         self.all.append(saved)
         self.bytes += saved.bytes
         return saved
 
-    def put_back(self, field: Field, box: Box, values: Any) -> None:
+    def restore(self, field: Field, box: Box, values: Any) -> None:
         """Restores the region."""
         if isinstance(values, np.ndarray):
             field.require_memory()[_slices(box)] = values
