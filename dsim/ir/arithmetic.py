@@ -1,8 +1,8 @@
-"""What integer and corner-case arithmetic means, exactly: on NumPy scalars, for everybody.
+"""The exact semantics of integer and corner-case arithmetic, on NumPy scalars; one definition for all users.
 
 Constant folding and the readable Python backend call these; the LLVM emitter must agree with them.
 A kernel's arithmetic never traps: an integer division by zero gives 0, a shift uses the low bits of
-its amount, a float becomes the nearest integer that its type has (NaN becomes 0).
+its amount, a cast from float to integer truncates and saturates (NaN becomes 0).
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ Number = Any  # a NumPy scalar
 
 
 def floordiv(a: Number, b: Number) -> Number:
-    """``a // b`` rounded towards minus infinity, of floats as Python does; 0 for an integer divided by 0."""
+    """``a // b`` rounded towards minus infinity, for floats as in Python; an integer divided by 0 gives 0."""
     if _is_float(a):
         return _wide(a) // _wide(b) if a.dtype != np.float16 else np.float16(_wide(a) // _wide(b))
     return a.dtype.type(0) if b == 0 else a // b
 
 
 def mod(a: Number, b: Number) -> Number:
-    """``a % b`` with the sign of `b`, of floats as Python does it; 0 for an integer divided by 0."""
+    """``a % b`` with the sign of `b`, for floats as in Python; an integer divided by 0 gives 0."""
     if _is_float(a):
         return _wide(a) % _wide(b) if a.dtype != np.float16 else np.float16(_wide(a) % _wide(b))
     return a.dtype.type(0) if b == 0 else a % b
@@ -44,27 +44,27 @@ def _is_array(a: Number) -> bool:
 
 
 def _wide(a: Number) -> Number:
-    """`a`, of which a half is a double: NumPy's own remainder of halves is rounded twice."""
+    """`a`, widened from f16 to f64: NumPy's own remainder of f16 values rounds twice."""
     return np.float64(a) if a.dtype == np.float16 else a
 
 
 def maximum(a: Number, b: Number) -> Number:
-    """`a` if it is greater, else `b`: a tie, or a NaN, gives `b`."""
+    """`a` if it is greater, else `b`; a tie or a NaN gives `b`."""
     return a if a > b else b  # noqa: FURB136 (max() keeps the first of a tie)
 
 
 def minimum(a: Number, b: Number) -> Number:
-    """`a` if it is less, else `b`: a tie, or a NaN, gives `b`."""
+    """`a` if it is less, else `b`; a tie or a NaN gives `b`."""
     return a if a < b else b  # noqa: FURB136
 
 
 def mul_strong(p: Number, t: Number) -> Number:
-    """``p * t``, but 0 where `t` is 0 whatever `p` is (an infinite partial times no change)."""
+    """``p * t``, but 0 where `t` is 0, even if `p` is infinite or NaN (a partial times no change)."""
     return p.dtype.type(0) if t == 0 else p * t
 
 
 def powi(x: Number, n: Number) -> Number:
-    """`x` to the integer `n` by squaring; for a negative `n`, ``1 / x**-n`` (0 for integers but ±1)."""
+    """`x` to the integer `n` by squaring; a negative `n` gives ``1 / x**-n`` (0 for integers except ±1)."""
     one = x.dtype.type(1)
     count = abs(int(n))
     result, square = one, x
@@ -86,12 +86,12 @@ def powi(x: Number, n: Number) -> Number:
 
 
 def shl(a: Number, b: Number) -> Number:
-    """``a << b``, by the low bits of `b`."""
+    """``a << b``; the low bits of `b` are the amount."""
     return a << (b & b.dtype.type(a.dtype.itemsize * 8 - 1))
 
 
 def shr(a: Number, b: Number) -> Number:
-    """``a >> b``, by the low bits of `b`; the sign of a signed `a` stays."""
+    """``a >> b``; the low bits of `b` are the amount; an arithmetic shift if `a` is signed."""
     return a >> (b & b.dtype.type(a.dtype.itemsize * 8 - 1))
 
 
@@ -158,19 +158,19 @@ def lgamma(x: Number) -> Number:
 
 
 def polygamma(order: Number, x: Number) -> Number:
-    """Derivative number `order` of the digamma function; NaN at a pole whose sides differ, but for a 0."""
+    """Derivative number `order` of the digamma function; NaN at a pole whose sides differ, except at 0."""
     return _in_doubles(partial(_polygamma, int(order)), x)
 
 
 def _in_doubles(function: Callable[[float], float], x: Number) -> Number:
-    """`function` of a NumPy scalar or an array of any float type, or of a Python number, in its type."""
+    """`function` of a NumPy float, an array of floats or a Python number, computed in f64; keeps the type."""
     if _is_array(x):
         return np.vectorize(function, otypes=[x.dtype if x.dtype.kind == "f" else np.float64])(x)
     value = function(float(x))
     return x.dtype.type(value) if _is_float(x) else value
 
 
-# C's: Python's own has lost up to four digits near its zeros at 1 and 2.
+# C's lgamma: Python's loses up to four digits near its zeros at 1 and 2.
 _lgamma = ctypes.CDLL(None).lgamma
 _lgamma.restype, _lgamma.argtypes = ctypes.c_double, (ctypes.c_double,)
 
@@ -180,6 +180,6 @@ def _polygamma(n: int, x: float) -> float:
         return math.inf if n % 2 else -math.copysign(math.inf, x)
     if x == -math.inf or (n % 2 == 0 and x < 0 and x == math.floor(x)):
         return math.nan
-    # dear to import, and rarely asked for
+    # slow to import and rarely needed
     special = import_module("scipy.special")
     return float(special.polygamma(n, x) if n else special.digamma(x))

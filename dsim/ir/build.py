@@ -1,4 +1,4 @@
-"""Making kernels: fresh names, statements appended to blocks, and the simplest identities.
+"""Builds kernels: fresh names, statements appended to blocks, and the simplest identities.
 
 Only rewrites that never change a result are done here (``x + 0``, ``x * 1``, constants): everything
 that looks at more than one statement is a pass.
@@ -21,13 +21,13 @@ from dsim.ir.types import ScalarType, i32, u1
 
 
 class Names:
-    """Gives out names that are unique in one kernel: ``r``, ``r_1``, ``r_2``."""
+    """Generates names that are unique in one kernel: ``r``, ``r_1``, ``r_2``."""
 
     def __init__(self, taken: Iterable[str] = ()) -> None:
         self._next: dict[str, int] = dict.fromkeys(taken, 1)
 
     def fresh(self, hint: str) -> str:
-        """`hint` itself if it is free, else with a number behind it."""
+        """`hint` itself if it is free, else with a number appended."""
         if hint not in self._next:
             self._next[hint] = 1
             return hint
@@ -57,14 +57,14 @@ class Builder:
 
     @property
     def depth(self) -> int:
-        """How many blocks are open inside one another."""
+        """How many nested blocks are open."""
         return len(self._open)
 
     @contextmanager
     def block(self, statements: list[Statement] | None = None) -> Generator[list[Statement], None, None]:
-        """Opens an inner block: the list that statements go to until the ``with`` ends.
+        """Opens an inner block: statements are appended to the list given until the ``with`` ends.
 
-        `statements`, when given, is a list that an earlier block gave, to be continued.
+        `statements`, when given, is the list of an earlier block, to be continued.
         """
         statements = [] if statements is None else statements
         self._open.append(statements)
@@ -87,7 +87,7 @@ class Builder:
         self._open[-1].append(statement)
 
     def close(self, yields: tuple[Atom, ...] = ()) -> Block:
-        """The outermost block with what was appended to it; the builder starts a new one."""
+        """The finished outermost block; the builder starts a new one."""
         statements, self._open[-1] = self._open[-1], []
         return Block(tuple(statements), yields)
 
@@ -96,7 +96,7 @@ class Builder:
         return Var(self.names.fresh(hint.replace(".", "_")), type)
 
     def let(self, op: str, *args: Atom, type: ScalarType | None = None, hint: str = "t") -> Atom:
-        """The value of primitive `op` of `args`: a constant or an argument where that is the same."""
+        """The value of primitive `op` of `args`; no statement where it equals a constant or an argument."""
         result = TABLE[op].result_type(tuple(a.type for a in args), type)
         known = simplify(op, args, result)
         if known is not None:
@@ -113,7 +113,7 @@ class Builder:
         target_at: tuple[Atom, ...],
         shape: Sequence[Atom],
     ) -> None:
-        """Appends ``target[target_at] = source[source_at]`` for all of the axes in `shape`."""
+        """Appends ``target[*target_at, *i] = source[*source_at, *i]`` for every index `i` of `shape`."""
         if not shape:
             value = self.fresh(source.name, source.type)
             self.add(Load(value, source, source_at, self.origin))
@@ -125,12 +125,12 @@ class Builder:
         self.add(For(i, const(0, i.type), shape[0], 1, Block(tuple(inner)), origin=self.origin))
 
     def term(self, atom: Atom) -> Term:
-        """`atom` with operators that append to this builder."""
+        """`atom` as a `Term`: its operators append to this builder."""
         return Term(self, atom)
 
 
 def const(value: float, type: ScalarType) -> Const:
-    """The number `value` as a `type`: rounded and wrapped as a cast would."""
+    """The number `value` as a constant of `type`: rounded and wrapped as by a cast."""
     with np.errstate(all="ignore"):
         if isinstance(value, int) and not isinstance(value, bool) and type.is_integer:
             wrapped = value & (1 << type.bits) - 1
@@ -146,7 +146,7 @@ def const(value: float, type: ScalarType) -> Const:
 def _float(value: float) -> float:
     try:
         return float(value)
-    except OverflowError:  # an integer beyond all doubles
+    except OverflowError:  # an integer that exceeds every f64
         return math.copysign(math.inf, value > 0 or -1)
 
 
@@ -156,7 +156,7 @@ def scalar(c: Const) -> np.generic:
 
 
 def evaluate(op: str, args: tuple[Const, ...], result: ScalarType) -> Const:
-    """Primitive `op` of constants, by the table's own Python spelling."""
+    """Primitive `op` of constants, evaluated by its Python text in the table."""
     function = host(TABLE[op].python, len(args), result.name)
     with np.errstate(all="ignore"):
         value = function(*map(scalar, args))
@@ -164,7 +164,7 @@ def evaluate(op: str, args: tuple[Const, ...], result: ScalarType) -> Const:
 
 
 def simplify(op: str, args: tuple[Atom, ...], result: ScalarType) -> Atom | None:
-    """The atom that ``op(*args)`` is known to be, or None. Signs of zero do not count."""
+    """The atom that ``op(*args)`` is known to equal, or None; the sign of a zero may change."""
     if TABLE[op].kept:
         return None
     if op == "cast" and args[0].type == result:

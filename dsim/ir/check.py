@@ -1,7 +1,7 @@
-"""Holds a kernel to the rules at the head of `nodes.py`; every transform's output is checked in tests.
+"""Verifies the rules at the head of `nodes.py`; tests check the output of every transform.
 
-One walk, linear in the kernel's size. It finds mistakes of dsim, never a person's: those the frontend
-reports, with their place in the program.
+One walk, linear in the kernel's size. It finds defects of dsim only; mistakes in a person's program are
+reported by the frontend, with their source locations.
 """
 
 from __future__ import annotations
@@ -44,30 +44,30 @@ from dsim.ir.types import ScalarType, i32, i64, u1
 from dsim.ir.walk import binds, operands
 
 
-class InvalidKernel(Exception):  # noqa: N818 (what it is, not that it is an error)
-    """A kernel that breaks a rule of the kernel language: a defect of the transform that made it."""
+class InvalidKernel(Exception):  # noqa: N818 (names the fault)
+    """A kernel that breaks a rule of the kernel language: the transform that made it has a defect."""
 
 
 def check(kernel: Kernel) -> None:
-    """Returns when `kernel` keeps every rule.
+    """Returns if `kernel` obeys every rule.
 
     Raises
     ------
     InvalidKernel
-        With the rule and the printed statement that breaks it.
+        If it breaks one; the message has the rule and the printed statement.
     """
     _Checker().kernel(kernel)
 
 
 class _Checker:
     def __init__(self) -> None:
-        self.bound: set[str] = set()  # every name bound so far, seen or not
+        self.bound: set[str] = set()  # every name bound so far, in scope or not
         self.seen: dict[str, Var] = {}
-        self.made: set[MemoryKey] = set()  # every memory so far
-        self.memories: dict[MemoryKey, Memory] = {}  # those that may be touched here
-        self.logs: dict[MemoryKey, MemoryKey] = {}  # of which memory each undo log is
-        self.fixed: list[set[MemoryKey]] = []  # per enclosing Derive or Call, the memories from outside it
-        self.opened: list[tuple[list[str], list[MemoryKey]]] = []  # per open scope what it bound
+        self.made: set[MemoryKey] = set()  # every memory made so far
+        self.memories: dict[MemoryKey, Memory] = {}  # the memories in scope here
+        self.logs: dict[MemoryKey, MemoryKey] = {}  # the memory that each undo log belongs to
+        self.fixed: list[set[MemoryKey]] = []  # per enclosing Derive or Call, the memories made outside it
+        self.opened: list[tuple[list[str], list[MemoryKey]]] = []  # per open scope, what it bound
         self.at: Statement | None = None
 
     def demand(self, holds: bool, why: str) -> None:
@@ -78,7 +78,7 @@ class _Checker:
 
     def kernel(self, k: Kernel) -> None:
         known = isinstance(k.exact, bool)  # pyright: ignore[reportUnnecessaryIsInstance]
-        self.demand(known, "exact is not a truth value")
+        self.demand(known, "exact is not a bool")
         with self.scope():
             for m in k.memories:
                 self.demand(not m.private, f"private memory {memory(m)} among the kernel's")
@@ -91,7 +91,7 @@ class _Checker:
 
     @contextmanager
     def scope(self) -> Generator[None, None, None]:
-        """What is bound inside is not seen after."""
+        """Names bound inside go out of scope at the end."""
         self.opened.append(([], []))
         yield
         names, memories = self.opened.pop()
@@ -145,7 +145,7 @@ class _Checker:
         for a in atoms:
             self.demand(a.type.is_integer, f"{what} {atom(a)} is a {a.type}")
 
-    # statements; their operands are known to be in scope
+    # statements; `block` has checked that their operands are in scope
 
     def let(self, s: Let) -> None:
         row = TABLE.get(s.op)
@@ -245,7 +245,7 @@ class _Checker:
         self.demand(whole and s.step != 0, "a step of 0")
         self.carries(s)
         if s.goes_on is not None:
-            self.demand(s.goes_on in s.carried and s.goes_on.type == u1, "goes_on is no carried truth value")
+            self.demand(s.goes_on in s.carried and s.goes_on.type == u1, "goes_on is not a carried bool")
         self.block(s.body, s.index, *s.carried)
 
     def while_(self, s: While) -> None:
@@ -268,8 +268,8 @@ class _Checker:
         self.integers("iteration", s.at)
         if s.tie is not None:
             self.types("tie", (s.tie, s.over or s.tie), (u1, u1))
-            self.demand(all(a.type.is_float for a in s.across), "a kink is crossed by floats")
-        self.demand(all(a.type.is_float for a in s.source), "what is not finite comes from floats")
+            self.demand(all(a.type.is_float for a in s.across), "`across` has a value that is not a float")
+        self.demand(all(a.type.is_float for a in s.source), "`source` has a value that is not a float")
 
     def derive(self, s: Derive) -> None:
         self.types("arguments", s.args, (p.type for p in s.params))

@@ -55,29 +55,29 @@ class Copier:
         self.memories: dict[Memory, Memory] = {}
 
     def origin(self, o: Origin) -> Origin:
-        """`o`, with the copier's transform as its last."""
+        """`o` with the copier's transform appended."""
         if not self.transform or o.transforms[-1:] == (self.transform,):
             return o
         return replace(o, transforms=(*o.transforms, self.transform))
 
     def variable(self, v: Var, env: dict[Var, Atom]) -> Var:
-        """A fresh variable for `v`, noted in `env`."""
+        """A fresh variable for `v`, entered in `env`."""
         new = Var(self.names.fresh(v.name), v.type)
         env[v] = new
         return new
 
     def memory(self, m: Memory) -> Memory:
-        """The copy's memory for `m`: a private one that was copied has its own."""
+        """The memory that stands for `m` in the copy: a new one if its `Alloc` was copied too."""
         return self.memories.get(m, m)
 
     def block(self, block: Block, env: Mapping[Var, Atom]) -> Block:
-        """A copy of `block`; names that it does not bind are taken from `env` where that has them."""
+        """A copy of `block`; its free variables are replaced as `env` says."""
         here = dict(env)
         copied = tuple(self.statement(s, here) for s in block.statements)
         return Block(copied, tuple(swap(y, here) for y in block.yields))
 
     def statement(self, s: Statement, env: dict[Var, Atom]) -> Statement:
-        """A copy of `s`; what it binds is added to `env`."""
+        """A copy of `s`; the variables that it binds are added to `env`."""
         s = with_operands(s, lambda a: swap(a, env))
         s = replace(s, origin=self.origin(s.origin))
         if isinstance(s, Alloc):

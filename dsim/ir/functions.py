@@ -1,4 +1,4 @@
-"""Rows of the table: powers and the functions of mathematical libraries. `primitives.py` has them all."""
+"""Rows of the table: powers and the functions of mathematical libraries. `primitives.py` joins all rows."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _negative_power(args: tuple[Atom, ...]) -> bool:
 def _smooth(
     spelling: Spelling, python: str, times: Times, domain: tuple[float, float] = ANY, **more: Any
 ) -> Primitive:
-    """A function of C's library, of one float."""
+    """A smooth function of one float, from C's mathematical library."""
     more = {"lowering": Libm(spelling.name), "cost": 16, **more}
     return Primitive(
         spelling.name, "T->T", "F", python, (times,), domain=(domain,), spelling=spelling, **more
@@ -158,7 +158,7 @@ FUNCTIONS: tuple[Primitive, ...] = (
     _smooth(
         Spelling("expm1", "e to the power `x`, minus 1, exact near 0.", ("expm1",), ("expm1",), ("expm1",)),
         "np.expm1({0})",
-        lambda x, z, t: x.op("exp") * t,  # not z + 1, which cancels far below 0
+        lambda x, z, t: x.op("exp") * t,  # not z + 1, which cancels for x far below 0
         pole=_somewhere,
     ),
     _smooth(

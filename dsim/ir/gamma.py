@@ -1,9 +1,9 @@
 """Derivatives of the logarithm of the gamma function, as formulas over other primitives.
 
-``polygamma(n, x)`` is the derivative number n + 1. Above 0 the recurrence moves x to where the asymptotic
-series has all digits (Abramowitz and Stegun, Handbook of Mathematical Functions, 6.4.6 and 6.4.11); at 0 and
-below reflection (6.4.7) does, with the angle reduced before it is multiplied by π. There are no branches and
-no loops, so that it becomes vectors where `log`, `sin` and `cos` do; it is computed in f64.
+``polygamma(n, x)`` is derivative number n + 1. For x > 0 the recurrence shifts x to where the asymptotic
+series has full precision (Abramowitz and Stegun, Handbook of Mathematical Functions, 6.4.6 and 6.4.11); for
+x <= 0 the reflection formula (6.4.7) applies, its angle reduced before it is multiplied by π. It has no
+branches and no loops, so that it vectorises where `log`, `sin` and `cos` do; it is computed in f64.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _BERNOULLI = [
         (-174611, 330),
     )
 ]  # fmt: skip
-_FAR = 10  # where the series has all digits of the first derivative; those of higher ones need more
+_FAR = 10  # from here on the series has full precision for the first derivative; higher ones need more
 
 
 def polygamma(order: Term, x: Term) -> Term:
@@ -33,16 +33,16 @@ def polygamma(order: Term, x: Term) -> Term:
     n, t, x = int(order.atom.value), x.type, x.cast(f64)
     below = x.op("le", 0)
     above = _above(n, select(below, 1 - x, x))
-    angle = select(x.equals(0), x, x - x.op("round")) * math.pi  # of -0 it is -0
+    angle = select(x.equals(0), x, x - x.op("round")) * math.pi  # keeps the sign of -0
     turn = _cotangent(n, angle.op("cos") / angle.op("sin"))
     reflected = (-above if n % 2 else above) - turn * math.pi ** (n + 1)
-    if n % 2 == 0:  # infinite with one sign on the left, the other on the right
+    if n % 2 == 0:  # the infinities on the two sides of the pole differ in sign
         reflected = select(x.op("lt", 0).op("band", angle.equals(0)), math.nan, reflected)
     return select(below, reflected, above).cast(t)
 
 
 def _above(n: int, x: Term) -> Term:
-    """The same for an `x` above 0."""
+    """`polygamma` for x > 0."""
     steps = _FAR + n
     total, w = _power(1 / x, n + 1), 1 / (x + steps)
     for k in range(1, steps):
@@ -67,8 +67,8 @@ def _power(x: Term, n: int) -> Term:
 
 
 def _cotangent(n: int, c: Term) -> Term:
-    """Derivative number `n` of the cotangent, by the cotangent `c`: each is ``-(1 + c²)`` times a slope."""
-    coefficients = [0, 1]  # of c⁰, c¹ …
+    """Derivative number `n` of the cotangent, a polynomial in the cotangent `c`: ``c' = -(1 + c²)``."""
+    coefficients = [0, 1]  # coefficients of c⁰, c¹ …
     for _ in range(n):
         slope = [k * a for k, a in enumerate(coefficients)][1:]
         coefficients = [-a - b for a, b in zip([*slope, 0, 0], [0, 0, *slope], strict=True)]
@@ -76,7 +76,7 @@ def _cotangent(n: int, c: Term) -> Term:
 
 
 def _polynomial(coefficients: Sequence[float], x: Term) -> Term:
-    """By Horner's scheme; the constant coefficient stands first."""
+    """A polynomial by Horner's scheme; `coefficients` begin with the constant one."""
     result = x.constant(coefficients[-1])
     for a in reversed(coefficients[:-1]):
         result = result * x + a

@@ -1,6 +1,6 @@
-"""Where primitives have no derivative: how a kernel sees that it is there, and what there is to say of it.
+"""Kinks, points where a primitive has no derivative: how a kernel detects one, and how a report explains it.
 
-The rows of `primitives.TABLE` name these; a derivative rule and its kink are one row.
+The rows of `primitives.TABLE` refer to these: one row has a derivative rule and its kink.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dsim.ir.term import OfTerms, Term
 
 
 def _arguments(*terms: Term) -> tuple[Term, ...]:
-    """All but the result."""
+    """The arguments: all terms except the last one, the result."""
     return terms[:-1]
 
 
@@ -22,22 +22,22 @@ class Kink:
     Attributes
     ----------
     where : str
-        Where they are, in words.
+        Where the kinks are, as text.
     taken : str
-        What the rule gives for a derivative there, in words.
+        The derivative that the rule chooses there, as text.
     why : str
-        Why there is none: what the derivative, or the value, does there.
+        Why there is no derivative: how the derivative, or the value, behaves there.
     remedy : str
-        What to do about it.
+        What the person can do.
     at : tuple of float
-        Arguments at such a point, for tests.
+        Arguments at a kink, for tests.
     tie : callable
-        Whether arguments and result (the last one) are at one.
+        Whether arguments and result (the last one) are at a kink.
     across : callable
-        Values, of arguments and result, one of which changes when the point is left; by default the
+        Of arguments and result, the values one of which changes when the kink is left; by default the
         arguments.
     by : tuple of int or None
-        The arguments by which there is no derivative; None for all.
+        The numbers of the arguments without a derivative; None for all.
     """
 
     where: str
@@ -94,7 +94,7 @@ BORDER = Kink(
     (0.0, 0.0),
     lambda x, y, z: x.equals(y),
 )
-"""Of a comparison that chooses: no row has it, since most choices have equal derivatives there."""
+"""The kink of a branch on a comparison: in no row, since most such branches have equal derivatives there."""
 
 _JUMP = "the value jumps there"
 _STAY = "no gradient tells of a jump: stay off it, or take a smooth function in its place"

@@ -1,18 +1,18 @@
-"""The kernel language, whole: what a kernel is after the frontend and before machine code.
+"""The whole kernel language: the form of a kernel between the frontend and machine code.
 
-Rules that `check.py` holds every kernel to:
+Rules that `check.py` verifies for every kernel:
 
-- A `Var` is bound once in a kernel and is seen in its block after its statement, and in the blocks
-  inside. Names are unique in a kernel.
+- A `Var` is bound once in a kernel. Its scope is the rest of its block after its statement, inner blocks
+  included. Names are unique in a kernel.
 - There are no mutable locals: a loop *carries* values, a branch *yields* values. Only memories
-  (fields, and private buffers made by `Alloc`) change. A `UndoLog` remembers what elements were.
+  (fields, and private buffers made by `Alloc`) are mutable. An `UndoLog` keeps old values of elements.
 - Scalars only. A field of vectors is a memory with one more axis, a field of matrices with two.
-- Every expression is one `Let` of one primitive of `primitives.TABLE` over atoms of equal type,
-  unless its row says otherwise; there are no implicit casts.
+- Every expression is one `Let`: one primitive of `primitives.TABLE` over atoms of equal type, unless its
+  row says otherwise; there are no implicit casts.
 - Top-level statements run in order; a top-level `For` with `parallel` may run its iterations in any
-  order, at once.
+  order and concurrently.
 
-`origin` and `site` take no part in comparisons. Atoms and memories stand in `values.py`.
+Equality ignores `origin` and `site`. Atoms and memories are defined in `values.py`.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def _site() -> int:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Statements in order, then the values that the block gives to what encloses it."""
+    """Statements in order, then the values that the block yields to the enclosing statement."""
 
     statements: tuple[Statement, ...]
     yields: tuple[Atom, ...] = ()
@@ -78,7 +78,7 @@ class Store:
 
 @dataclass(frozen=True, slots=True)
 class Accumulate:
-    """``memory[index] = op(memory[index], value)`` in one step; `old` is the value before, if used."""
+    """``memory[index] = op(memory[index], value)``, atomically; `old` binds the value before, if used."""
 
     memory: Memory
     index: tuple[Atom, ...]
@@ -91,16 +91,15 @@ class Accumulate:
 
 @dataclass(frozen=True, slots=True)
 class Residual:
-    """What a buffer of an adjoint saves on the way forward for the way back.
+    """What a buffer of an adjoint saves in the forward sweep for the backward sweep.
 
-    ``values``: what a variable was. ``snapshot``: what all elements of the buffer `of` were, which is
-    restored from it; snapshots of one buffer are restored last in, first out. ``marks``: how long the undo
-    log of `of` was, to which it is rolled back.
+    ``values``: values of a variable. ``snapshot``: a copy of all elements of the buffer `of`, which is
+    restored from it; snapshots of one buffer are restored last in, first out. ``marks``: lengths of the undo
+    log of `of`, to which it is rolled back.
 
-    `by` says what the first axis counts, if the buffer has a part for each: the ``trip`` of a loop, which
-    writes its own part, while the loop that goes backwards reads the parts of all trips that were made, last
-    one first or in any order; the checkpoint ``segment``; or the ``trip of segment``, written anew by each
-    segment.
+    `by` says what indexes the first axis, if anything does: the ``trip`` of a loop (each trip writes its own
+    part; the backward loop reads the parts of all trips made, the last one first or in any order); the
+    checkpoint ``segment``; or the ``trip of segment`` (each segment overwrites the parts of the one before).
     """
 
     what: Literal["values", "snapshot", "marks"]
@@ -112,8 +111,8 @@ class Residual:
 class Alloc:
     """Makes the private `memory`, filled with zeros; it lives to the end of the enclosing block.
 
-    `shape` gives every axis's length (i32 or i64 atoms). `saves` says what it saves, if it is an adjoint's
-    for that.
+    `shape` gives every axis's length (i32 or i64 atoms). `saves` describes the residual that an adjoint keeps
+    in it, if any.
     """
 
     memory: Memory
@@ -124,11 +123,11 @@ class Alloc:
 
 @dataclass(frozen=True, slots=True)
 class UndoLog:
-    """Makes the private `log`, empty: a log of values that elements of `memory` had.
+    """Makes the private `log`, empty: an undo log of old values of elements of `memory`.
 
     It lives to the end of the enclosing block. `log` has one axis, of unknown length, and the type
     of `memory`; only `Append`, `LogMark`, `RollBack` and `Compact` touch it. With `beside`, it is always as
-    long as that undo log, whose marks are its own too.
+    long as that undo log and shares its marks.
     """
 
     log: Memory
@@ -139,7 +138,7 @@ class UndoLog:
 
 @dataclass(frozen=True, slots=True)
 class Append:
-    """Appends ``memory[index]``, the place and its value now, to the `log` of `memory`."""
+    """Appends an entry, the index and the present value of ``memory[index]``, to the `log` of `memory`."""
 
     log: Memory
     memory: Memory
@@ -150,7 +149,7 @@ class Append:
 
 @dataclass(frozen=True, slots=True)
 class LogMark:
-    """``var`` = how many entries `log` has now (an i64)."""
+    """``var`` = the number of entries of `log` at this point (an i64)."""
 
     var: Var
     log: Memory
@@ -159,7 +158,7 @@ class LogMark:
 
 @dataclass(frozen=True, slots=True)
 class RollBack:
-    """Takes the newest entry off `log` and puts its value back into `memory`, down to `mark` entries."""
+    """Removes the newest entry of `log` and restores its value in `memory`, until `mark` entries are left."""
 
     log: Memory
     memory: Memory
@@ -169,9 +168,9 @@ class RollBack:
 
 @dataclass(frozen=True, slots=True)
 class Compact:
-    """No later roll-back targets an entry behind `mark`: entries that `log` holds only for such may go.
+    """Drops entries of `log` that no roll-back needs any more: none to a point after `mark` will follow.
 
-    Of each element the oldest entry behind `mark` stays; the elements of `memory` stay as they are.
+    For each element the oldest entry after `mark` stays; `memory` does not change.
     """
 
     log: Memory
@@ -195,10 +194,10 @@ class If:
 class For:
     """``for index in range(start, stop, step)``, carrying values from trip to trip.
 
-    `carried` are the carried values as the body sees them, `init` what they are before the first
-    trip; the body yields what they are in the next; `results` are what they are after the last.
-    `step` is a non-zero constant. `goes_on`, when given, is one of `carried` (a bool): a trip is
-    made only while it is true.
+    `carried` binds the carried values in the body, `init` has their values before the first trip, the body
+    yields those for the next trip, and `results` binds those after the last.
+    `step` is a non-zero constant. `goes_on`, when given, is one of `carried` (a bool): the loop ends before a
+    trip in which it is false.
     `parallel` says that the iterations are independent of one another, inner loops included; the
     backend may then use threads (outermost loop) or vectors (any).
     """
@@ -218,10 +217,10 @@ class For:
 
 @dataclass(frozen=True, slots=True)
 class While:
-    """Runs `body` while `condition` yields true; both see `carried`; the rest is as in `For`.
+    """Runs `body` while `condition` yields true; `carried` is in scope in both; the rest is as in `For`.
 
-    It may never end, and so it stays where nobody reads what it computes, unless it `ends`: an adjoint
-    repeats loops of a launch that is over.
+    It may not terminate, so it is not dead code even if its results are unused, unless `ends` says that it
+    terminates: an adjoint repeats loops of a launch that has ended.
     """
 
     condition: Block
@@ -235,9 +234,9 @@ class While:
 
 @dataclass(frozen=True, slots=True)
 class Print:
-    """Prints `parts`, text and values, one after the other, ended by `end`.
+    """Prints `parts`, text and values in order, then `end`.
 
-    `formats`, when given, has one for each value: ``""`` for all digits, ``":.2f"`` as `format` takes it
+    `formats`, when given, has a format for each value: ``""`` for all digits, ``":.2f"`` as `format` takes it
     after the colon, or ``"%.2f"`` as the operator ``%`` does.
     """
 
@@ -249,7 +248,7 @@ class Print:
 
 @dataclass(frozen=True, slots=True)
 class Assert:
-    """Reports a fault when `cond` is false: `parts` are its message, in `formats` as those of `Print`.
+    """Reports a fault when `cond` is false; `parts` and `formats` make its message, as in `Print`.
 
     `code` is that of the diagnostic: ``"assertion"`` for a person's own, ``"out-of-bounds"`` for an index
     into a local vector or matrix.
@@ -266,19 +265,19 @@ class Assert:
 class Probe:
     """Writes `value` to row `slot` of the probe buffer `memory`; the kernel computes the same without it.
 
-    `at` are the indices of the outermost loop around it. In an adjoint or tangent `what` is shown is the
-    derivative of a probed value. A probed float is a ``copy``, made right before: its adjoint is that
-    of this one assignment. `passes.lower_probes` makes ordinary statements of it before machine code.
-    In row `own` it counts by itself: a line that stands in several places, as in a func, has one slot and
-    several probes, and not all of them have an adjoint.
+    `at` are the indices of the outermost loop around it. `what` says whether `value` is the probed value, its
+    adjoint or its tangent. A probed float is a ``copy``, made just before, so that its adjoint is that of
+    this one assignment. `passes.lower_probes` lowers it to ordinary statements before machine code.
+    Row `own` has the counters of this probe alone: a line that is inlined in several places, as in a func,
+    has one slot and several probes, not all of which have an adjoint.
 
-    With `tie`, a truth value, it is the result of a primitive with a kink, which is there when `tie` holds:
-    what is shown is how often that was so and a derivative came by. The kink is left where one of `across`
-    changes; the tangent shown is theirs. With `over`, it is what goes into a minimum or maximum of many: when
-    `over` holds it is the only extremum so far, when `tie` does another one.
+    With `tie`, a bool, `value` is the result of a primitive with a kink, and `tie` is true at the kink: the
+    probe counts the visits at the kink with a nonzero derivative. The kink is left where one of `across`
+    changes; the tangent shown is theirs. With `over`, `value` is an operand of a minimum or maximum of many:
+    `over` is true when it is the only extremum so far, `tie` when it equals the extremum so far.
 
-    With `source` what is shown is how often `value` was not finite while all of `source` was: in the primal a
-    primitive's result and its arguments, in a derivative what the primitive hands on and what came to it.
+    With `source` the probe counts how often `value` was not finite while all of `source` was: in the primal a
+    primitive's result and its arguments, in a derivative the derivative that it passes on and those it got.
     """
 
     memory: Memory
@@ -296,12 +295,12 @@ class Probe:
 
 @dataclass(frozen=True, slots=True)
 class Derive:
-    """The derivative of a pure function, in the middle of a kernel; `autodiff.expand` replaces it.
+    """The derivative of a pure function, inside a kernel; `autodiff.expand` replaces it.
 
-    The function is `body` over `params`, called at `args`.
+    The function is `body` with parameters `params`, evaluated at `args`.
     ``jvp``: `seeds` are the tangents of the float `params`, in order; `results` those of the yields.
     ``vjp``: `seeds` are the adjoints of the float yields; `results` those of the float `params`.
-    Memories that `body` reads count as constants.
+    Memories that `body` reads are constants of the function.
     """
 
     mode: Literal["jvp", "vjp"]
@@ -315,12 +314,12 @@ class Derive:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """How a `Call` is differentiated, in one direction: `body` over `params`.
+    """How a `Call` is differentiated, in one mode: `body` with parameters `params`.
 
     The params are the float arguments of the call, then seeds, then all results of the call. In a
     ``jvp`` the seeds are the tangents of the arguments, and the body yields those of the float results;
     in a ``vjp`` they are the adjoints of the float results, and the body yields those of the arguments.
-    The body is linear in the seeds. `where` is the person's definition of it.
+    The body is linear in the seeds. `where` is the source location of its definition.
     """
 
     params: tuple[Var, ...]
@@ -330,13 +329,13 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """The value of a function that brings its own derivative.
+    """A call of a function with custom derivative rules.
 
-    ``results = body`` over `params`, at `args`, which are floats. Derivatives go by the rules, never
-    through `body`; of one rule that is missing the other is the transpose. `passes.inline` puts `body`
-    in the place of the call before machine code is made.
-    `where` is the person's definition of the function; with `checked`, its rules are held against each
-    other before they are used.
+    `results` are what `body` over `params` yields at `args`, which are floats. Derivatives use the rules,
+    never `body`; a missing rule is derived as the transpose of the other one. `passes.inline` replaces the
+    call by `body` before machine code is generated.
+    `where` is the source location of the function; with `checked`, its two rules are compared with each other
+    before they are used.
     """
 
     name: str
@@ -352,7 +351,7 @@ class Call:
 
     @property
     def rules(self) -> tuple[Rule, ...]:
-        """Those that are given."""
+        """The rules that are given."""
         return tuple(r for r in (self.jvp, self.vjp) if r is not None)
 
 
@@ -380,8 +379,8 @@ class Kernel:
     """A whole kernel.
 
     `params` are its scalar parameters, `memories` all fields that it touches (in order of first use),
-    `body` yields its return values. With `exact`, floating point is done as written, the same in every
-    kernel made from this one: nothing is contracted or reassociated.
+    `body` yields its return values. With `exact`, floating-point operations run as written, in every kernel
+    derived from this one too: no contraction (FMA) and no reassociation.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Rows of the table: arithmetic, choices, comparisons, bits and conversions. `primitives.py` has them all."""
+"""Rows of the table: arithmetic, selection, comparisons, bits and casts. `primitives.py` joins all rows."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _COMPARED = Ends(
 
 
 def safe(p: Term, t: Term) -> Term:
-    """``p * t``, but 0 where `t` is 0: of a partial that may be infinite."""
+    """``p * t``, but 0 where `t` is 0: the product for a partial `p` that may be infinite."""
     return p.op("mul_strong", t)
 
 
 def _cast(x: Term, z: Term, t: Term) -> Term:
-    """A tangent comes in the argument's type and leaves in the result's; an adjoint goes the other way."""
+    """Casts a tangent from the argument's type to the result's, an adjoint the other way."""
     return t.cast(z.type if t.type == x.type else x.type)
 
 
@@ -111,7 +111,7 @@ ARITHMETIC: tuple[Primitive, ...] = (
         domain=(ANY, POSITIVE),
         cost=4,
     ),
-    # choices
+    # selection
     Primitive(
         "max",
         "TT->T",
@@ -194,7 +194,7 @@ TRUTH: tuple[Primitive, ...] = (
         ends=Ends("an integer from here on", "keep the number a float where its change is to count"),
     ),
     Primitive("bit_cast", "T->*", "FI", 'bit_cast({0}, "{to}")', (None,)),
-    # the value, cut off from derivatives
+    # identity with derivative 0
     Primitive(
         "stop",
         "T->T",
@@ -204,7 +204,7 @@ TRUTH: tuple[Primitive, ...] = (
         kept=True,
         ends=Ends("cut off here", "leave out `stop_grad`, `no_grad` or `needs_grad=False` if it is to count"),
     ),
-    # the value again, for one assignment: never merged with its like, nor moved
+    # identity that stands for one assignment: CSE does not merge it, LICM does not move it
     Primitive("copy", "T->T", "F", "{0}", (lambda x, z, t: t,), domain=(ANY,), unit=True, kept=True),
     # 32 random bits of (launch, iteration, draw)
     Primitive(

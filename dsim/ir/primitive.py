@@ -1,7 +1,7 @@
-"""What a row of the table of primitives says: the form of `primitives.TABLE`.
+"""The columns of `primitives.TABLE`: what a row says of its primitive.
 
-Everything that is true of a primitive stands in its row; what frontend, passes, derivatives, backends and
-documentation know of primitives they ask there.
+Every fact about a primitive is in its row; frontend, passes, derivatives, backends and documentation read it
+there.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ Times = OfTerms[Term]
 
 @dataclass(frozen=True, slots=True)
 class Spelling:
-    """The dialect's function that is a primitive.
+    """The function of the dialect that calls a primitive.
 
     Attributes
     ----------
     name : str
         Its name in kernels, in `dsim` and in `dsim.math`.
     doc : str
-        What it gives, in a line.
+        What it returns, in one line.
     math, numpy, special : tuple of str
-        The functions of Python's `math`, of `numpy` and of `scipy.special` that mean it in kernels.
+        The functions of Python's `math`, of `numpy` and of `scipy.special` that kernels may use for it.
     """
 
     name: str
@@ -45,7 +45,7 @@ class Spelling:
 
 @dataclass(frozen=True, slots=True)
 class Ends:
-    """Why a value has no derivative behind a primitive, and what to do about it."""
+    """Why a primitive stops derivatives, and what the person can do about it."""
 
     why: str
     advice: str
@@ -53,9 +53,9 @@ class Ends:
 
 @dataclass(frozen=True, slots=True)
 class Libm:
-    """A function of C's mathematical library: ``name`` of doubles, ``namef`` of floats, halves as floats.
+    """A function of C's mathematical library: ``name`` for f64, ``namef`` for f32; f16 is computed in f32.
 
-    Loops that become vectors call its vector form where the target's library has one.
+    Vectorised loops call its vector variant where the target's library has one.
     """
 
     name: str
@@ -63,7 +63,7 @@ class Libm:
 
 @dataclass(frozen=True, slots=True)
 class Intrinsic:
-    """LLVM's ``llvm.name``, one instruction on most machines; `rounds` when its result may be rounded."""
+    """LLVM's intrinsic ``llvm.name``, one instruction on most machines; `rounds` if it may round."""
 
     name: str
     rounds: bool = False
@@ -71,7 +71,7 @@ class Intrinsic:
 
 @dataclass(frozen=True, slots=True)
 class Instruction:
-    """LLVM's instruction of two operands: of floats, and of integers and truth values."""
+    """LLVM's binary instruction: for floats, and for integers and bools."""
 
     floats: str
     integers: str
@@ -79,7 +79,7 @@ class Instruction:
 
 @dataclass(frozen=True, slots=True)
 class Formula:
-    """Other primitives, of floats: the value for these arguments."""
+    """A formula over other primitives of floats that computes the value."""
 
     of: OfTerms[Term]
 
@@ -89,41 +89,41 @@ Lowering = Libm | Intrinsic | Instruction | Formula
 
 @dataclass(frozen=True, slots=True)
 class Primitive:
-    """One row.
+    """One row of the table.
 
     Attributes
     ----------
     name : str
         The `op` of a `Let`.
     signature : str
-        Parameter and result types: ``T`` the one type that all T's share, ``b`` u1, ``i`` any
-        integer, ``n`` any integer that is known when compiling, ``*`` whatever the result variable says,
-        ``r`` u32. ``"bTT->T"``.
+        Parameter and result types, as in ``"bTT->T"``: ``T`` the one type that all T's share, ``b`` u1,
+        ``i`` any integer, ``n`` a compile-time constant integer, ``*`` the type of the result variable,
+        ``r`` u32.
     over : str
-        The kinds that T may be: ``F`` float, ``I`` integer, ``B`` bool.
+        The kinds of type that T may be: ``F`` float, ``I`` integer, ``B`` bool.
     python : str
-        Its spelling in Python over NumPy scalars; ``{0}`` the first argument, ``{to}`` the name of
+        Its Python expression over NumPy scalars; ``{0}`` the first argument, ``{to}`` the name of
         the result's type. Names in it are `np` and the functions of `arithmetic.py`.
     times : tuple
-        Per argument the product with its partial derivative, or None.
+        Per argument the product with its partial derivative, or None if that is 0.
     kink : Kink or None
-        Where it has no derivative; None when it is smooth on its domain.
+        The points where it has no derivative; None if it is smooth on its domain.
     domain : tuple of (float, float)
         Per argument an interval away from kinks and poles, for numeric checks.
     spelling : Spelling or None
-        The function of the dialect that is this primitive.
+        The function of the dialect that calls this primitive.
     lowering : Lowering or None
-        What machine code calls for it; None when its instructions are an algorithm of the backend.
+        How it becomes machine code; None if the backend has an algorithm for it.
     cost : int
-        How many simple instructions it is about as dear as.
+        Its approximate cost in simple instructions.
     pole : callable or None
-        Of arguments, whether value or derivative can be infinite or NaN where they are finite; None if never.
+        Whether value or derivative can be infinite or NaN for finite values of the arguments; None if never.
     unit : bool
-        Whether its partials are -1, 0 or 1, whatever the arguments are.
+        Whether its partials are -1, 0 or 1 for all arguments.
     ends : Ends or None
-        Of a primitive without derivative that people may expect one of: what to say.
+        The message for a primitive without a derivative where people may expect one.
     kept : bool
-        Whether it stays as it is, even of constants.
+        Whether it is never folded, even if its arguments are constants.
     """
 
     name: str
@@ -143,7 +143,7 @@ class Primitive:
 
     @property
     def parameters(self) -> str:
-        """The parameter part of the signature, one letter an argument."""
+        """The parameter part of the signature, one letter per argument."""
         return self.signature.split("->")[0]
 
     def has_pole(self, args: tuple[Atom, ...]) -> bool:
@@ -188,7 +188,7 @@ _NAMESPACE = {
 
 @cache
 def host(python: str, count: int, to: str = "") -> Callable[..., Any]:
-    """What a row spells as `python`, as a function of `count` arguments; `to` names the result's type."""
+    """The text `python` of a row as a function of `count` arguments; `to` names the result's type."""
     names = [f"a{i}" for i in range(count)]
     text = f"lambda {', '.join(names)}: {python.format(*names, to=to)}"
     return eval(text, dict(_NAMESPACE))  # the table's own text

@@ -1,12 +1,12 @@
-"""THE table: every primitive, and everything that is true of it. Written once, used by all.
+"""The table of primitives: each with every fact about it, written once for all users.
 
-`primitive.py` says what a row holds; the rows stand in `operators.py` and `functions.py`. A derivative is
+`primitive.py` defines the columns; the rows are in `operators.py` and `functions.py`. A derivative is
 given as products: ``times[i]`` maps the arguments, the result and a factor `t` to ``(∂ result / ∂ argument
-i) · t``, as formulas over this same table. Forward mode puts the argument's tangent for `t` and sums;
-reverse mode puts the result's adjoint. `None` is a derivative that is zero everywhere it exists.
+i) · t``, as formulas over this same table. Forward mode substitutes the argument's tangent for `t` and sums;
+reverse mode substitutes the result's adjoint. `None` is a derivative that is zero wherever it exists.
 
-Where a partial can be infinite the product is `mul_strong`, which is 0 when `t` is 0, so that a value
-that nothing depends on never turns a gradient into NaN.
+Where a partial can be infinite the product is `mul_strong`, which is 0 if `t` is 0, so that a value
+with adjoint 0 cannot turn a gradient into NaN (0 · ∞).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The printed form of kernels: the same text for the same kernel, always.
+"""The printed form of kernels: equal kernels have equal text.
 
-Golden tests hold it and a person reads it, so every name stands with its type where it is bound and
-nowhere else; constants carry a suffix unless they are of the usual types (``2.0``, ``3``, ``3i64``).
-Origins and sites are not shown; `lines` gives the origins beside the text.
+Golden tests compare it and people read it, so every name is printed with its type where it is bound and
+nowhere else; constants have a type suffix unless they are of the usual types (``2.0``, ``3``, ``3i64``).
+Origins and sites are not shown; `lines` gives the origin of each line.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ ACCUMULATE_SIGNS = {
 
 
 def show(node: Kernel | Block | Statement) -> str:
-    """`node` as text, lines separated by newlines, none at the end.
+    """`node` as text, without a newline at the end.
 
     Examples
     --------
@@ -67,21 +67,21 @@ def show(node: Kernel | Block | Statement) -> str:
 
 
 class Line(NamedTuple):
-    """One line of the text, and where what stands there comes from, if from anywhere."""
+    """One line of the text, and the origin of its statement, if it has one."""
 
     text: str
     origin: Origin | None = None
 
 
 def lines(node: Kernel | Block | Statement) -> list[Line]:
-    """The lines of what `show` gives."""
+    """The lines of ``show(node)`` with their origins."""
     if isinstance(node, Kernel):
         return list(_kernel(node))
     return list(_block(node, "yield") if isinstance(node, Block) else _statement(node))
 
 
 def atom(a: Atom) -> str:
-    """A variable by its name, a constant by its value."""
+    """The printed atom: a variable's name, or a constant's value with its type suffix."""
     if isinstance(a, Var):
         return a.name
     return digits(a) if a.type in (f32, i32, u1) else f"{digits(a)}{a.type}"
@@ -95,7 +95,7 @@ def digits(c: Const) -> str:
 
 
 def memory(m: Memory) -> str:
-    """A memory by its name and what it is of it: ``x``, ``x.bar``, ``x.bar.dot``."""
+    """The printed memory: its name and which companion it is: ``x``, ``x.bar``, ``x.bar.dot``."""
     return ".".join((m.name, *m.derivative))
 
 
@@ -252,7 +252,7 @@ def _for_head(s: For) -> str:
 def _carrying(carried: tuple[Var, ...], init: tuple[Atom, ...]) -> str:
     if not carried:
         return ""
-    # not strict: what `check` refuses is printed too
+    # not strict: kernels that `check` refuses are printed too
     pairs = ", ".join(f"{v.name}: {v.type} = {atom(a)}" for v, a in zip(carried, init, strict=False))
     return f" carrying ({pairs})"
 

@@ -1,4 +1,4 @@
-"""Numbers for the places of a kernel that touch memory; see `site` in `nodes.py`."""
+"""Site numbers: each statement of a kernel that accesses memory has one; see `site` in `nodes.py`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dsim.ir.walk import with_blocks
 
 
 def number(kernel: Kernel) -> Kernel:
-    """`kernel` with its loads, stores, accumulations and records numbered 0, 1, 2, … in program order."""
+    """`kernel` with its loads, stores, accumulations and appends numbered 0, 1, 2, … in program order."""
     numbers = count()
 
     def block(b: Block) -> Block:

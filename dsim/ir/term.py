@@ -10,17 +10,17 @@ from dsim.ir.types import ScalarType
 
 
 class Emits(Protocol):
-    """What a term needs of a builder."""
+    """The part of a builder that a term uses."""
 
     def let(self, op: str, *args: Atom, type: ScalarType | None = None) -> Atom:
-        """Appends primitive `op` of `args`; gives its value."""
+        """Appends primitive `op` of `args`; returns its value."""
         ...
 
 
 class Term:
-    """An atom and the builder to which operations on it are added.
+    """An atom, and the builder to which its operators append statements.
 
-    Plain Python numbers on the other side of an operator take the term's type.
+    A Python number as the other operand gets the term's type.
     """
 
     __slots__ = ("atom", "builder")
@@ -40,7 +40,7 @@ class Term:
         return Term(self.builder, self.builder.let(name, self.atom, *atoms))
 
     def constant(self, value: float) -> Term:
-        """The number `value` in this term's type."""
+        """The constant `value` of this term's type."""
         return Term(self.builder, Const(float(value) if self.type.is_float else value, self.type))
 
     def cast(self, to: ScalarType) -> Term:
@@ -81,7 +81,7 @@ class Term:
         return self.op("lt", o)
 
     def equals(self, o: Term | float) -> Term:
-        """Whether both are equal (``==`` stays Python's own)."""
+        """Whether both are equal (``==`` keeps its meaning in Python)."""
         return self.op("eq", o)
 
 

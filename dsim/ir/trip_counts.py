@@ -1,6 +1,6 @@
-"""Statements that number the trips of a loop from 0: how many there are, and with which index each.
+"""Statements that compute the trip count of a loop, and the index of trip number k (from 0).
 
-Unlike the distance of a range's ends, a number of trips never wraps here.
+The distance between a range's ends may wrap; a trip count here never does.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from dsim.ir.types import i32, i64, u64
 
 
 def trip_count(b: Builder, s: For, start: Atom, stop: Atom) -> Atom:
-    """Appends how many numbers the range of `s` has: an i32 where it holds every such number, else an i64.
+    """Appends the length of the range of `s`: an i32 where that holds every such length, else an i64.
 
-    More than an i64 counts become the most that it counts: nobody sees the end of as many trips, and a loop
-    that saves each of them finds no memory.
+    A length beyond i64 saturates: no launch completes that many trips, and no memory holds a residual for
+    each of them.
     """
     low, high, step = (start, stop, s.step) if s.step > 0 else (stop, start, -s.step)
     if isinstance(low, Const) and isinstance(high, Const):
@@ -31,7 +31,7 @@ def trip_count(b: Builder, s: For, start: Atom, stop: Atom) -> Atom:
 
 
 def _of_64_bits(b: Builder, low: Atom, high: Atom, step: int) -> Atom:
-    """The same where a distance may need 64 bits without a sign."""
+    """The trip count where the distance may need an unsigned 64-bit integer."""
     some = b.let("lt", low, high)
     low, high = (b.let("cast", end, type=u64) for end in (low, high))
     trips = _steps(b, b.let("sub", high, low), step)
@@ -40,7 +40,7 @@ def _of_64_bits(b: Builder, low: Atom, high: Atom, step: int) -> Atom:
 
 
 def _steps(b: Builder, distance: Atom, step: int) -> Atom:
-    """A distance divided by a step, rounded up; one without a sign is not 0."""
+    """A distance divided by a step, rounded up; an unsigned distance is not 0."""
     if step == 1:
         return distance
     one = const(1, distance.type)
@@ -49,7 +49,7 @@ def _steps(b: Builder, distance: Atom, step: int) -> Atom:
 
 
 def index_of(b: Builder, first: Atom, trip: Atom, step: int, hint: str) -> Atom:
-    """Appends the index that the trip of this number has, in a loop that begins at `first`."""
+    """Appends the index in trip number `trip` of a loop whose first index is `first`."""
     t = first.type
     offset = b.let("mul", b.let("cast", trip, type=t), const(step, t))
     return b.let("add", first, offset, hint=hint)

@@ -10,9 +10,9 @@ import numpy as np
 
 @dataclass(frozen=True, slots=True)
 class ScalarType:
-    """A number type: its kind and its width in bits.
+    """A scalar type: its kind and its width in bits.
 
-    Calling one inside a kernel (``ti.f32(x)``) is a cast; `numpy` is its NumPy dtype.
+    A call inside a kernel (``ti.f32(x)``) is a cast; `numpy` is the NumPy dtype.
     """
 
     name: str
@@ -27,7 +27,7 @@ class ScalarType:
 
     @property
     def is_float(self) -> bool:
-        """Whether values of this type have derivatives."""
+        """Whether this is a float type: only floats have derivatives."""
         return self.kind == "float"
 
     @property
@@ -43,10 +43,10 @@ class ScalarType:
         return self.name
 
     def __reduce__(self) -> str:
-        return self.name  # each type is one object, in copies too
+        return self.name  # each type is one object, also after pickling and copying
 
     def __hash__(self) -> int:
-        return hash(self.name)  # types are keys everywhere, and a string remembers its hash
+        return hash(self.name)  # types are often dict keys, and a string caches its hash
 
     def __repr__(self) -> str:
         return self.name
@@ -82,11 +82,11 @@ def from_numpy(dtype: object) -> ScalarType:
 
 
 def promote(a: ScalarType, b: ScalarType) -> ScalarType:
-    """The type in which an operation on an `a` and a `b` is done.
+    """The type in which an operation on operands of types `a` and `b` is computed.
 
     A float wins over an integer whatever their widths; of two floats, and of two integers of one
     signedness, the wider wins; of a signed and an unsigned integer the wider wins and, at equal
-    width, the unsigned one (as in C and Taichi). A bool joins as an i32, with a bool too.
+    width, the unsigned one (as in C and Taichi). A bool counts as an i32, also with another bool.
 
     >>> promote(i64, f32), promote(i32, u32), promote(u1, u1)
     (f32, u32, i32)

@@ -1,4 +1,4 @@
-"""What statements are about: values, memories, and where in a person's program they come from."""
+"""Operands of statements: values and memories; and the origins of statements in a person's program."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ MemoryKey = tuple[str, tuple[str, ...]]
 class Origin:
     """Where a statement comes from.
 
-    The person's text, the calls it was inlined through (outermost first), and the transforms that made
-    it (``forward``, ``reverse``; the last one last).
+    The location in the person's source, the calls it was inlined through (outermost first), and the
+    transforms that made it (``forward``, ``reverse``; the last one last).
     """
 
     span: Span | None = None
@@ -28,13 +28,13 @@ NOWHERE = Origin()
 
 @dataclass(frozen=True, slots=True)
 class Var:
-    """A value: bound once, never changed."""
+    """A variable: bound once, immutable."""
 
     name: str
     type: ScalarType
 
     def __hash__(self) -> int:
-        return hash(self.name)  # unique in a kernel, and a string remembers its hash
+        return hash(self.name)  # unique in a kernel, and a string caches its hash
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +53,12 @@ class Memory:
     """Storage that a kernel reads and writes by index.
 
     `name` is unique in a kernel and, for a field, the key by which the runtime finds its buffer.
-    `derivative` tells which companion of it is meant, outermost last: ``()`` the primal values,
+    `derivative` says which companion of the field it is, outermost last: ``()`` the primal values,
     ``("bar",)`` their adjoint (``x.grad``), ``("dot",)`` their tangent (``x.dual``),
     ``("bar", "dot")`` the tangent of the adjoint (``x.grad.dual``).
-    `shape` counts a vector's or matrix's axes too: the last `entry_axes` of them. ``None`` is a
-    length known at run time (only of a private buffer; its `Alloc` says it).
-    `private` memories belong to one run of the block that allocates them.
+    `shape` includes the axes of a vector or matrix: the last `entry_axes` of it. ``None`` is a length known
+    only at run time (in private buffers; the `Alloc` gives it).
+    A `private` memory exists during one run of the block that allocates it.
     """
 
     name: str
@@ -73,5 +73,5 @@ class Memory:
 
     @property
     def key(self) -> MemoryKey:
-        """What the runtime binds a buffer to, and what activity is asked of."""
+        """The key by which the runtime binds buffers and activity analysis names memories."""
         return (self.name, self.derivative)

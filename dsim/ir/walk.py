@@ -1,6 +1,6 @@
-"""Going through kernels: what a statement reads and binds, all statements, copies of them with other parts.
+"""Traversals of kernels: what a statement reads and binds, all statements, copies with some parts replaced.
 
-Every node type is spelled out once here; passes use these and name only the nodes they care about.
+Every function here handles every node type; passes use them and match only the nodes that they change.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from dsim.ir.nodes import (
 
 
 def operands(s: Statement) -> tuple[Atom, ...]:  # noqa: C901, PLR0911, PLR0912 (one case a node)
-    """The atoms that `s` itself reads; not those that blocks inside it read."""
+    """The atoms that `s` itself reads, without those read in its inner blocks."""
     match s:
         case Let(args=args):
             return args
@@ -72,7 +72,7 @@ def operands(s: Statement) -> tuple[Atom, ...]:  # noqa: C901, PLR0911, PLR0912 
 
 
 def binds(s: Statement) -> tuple[Var, ...]:
-    """The variables that statements after `s` may read."""
+    """The variables that `s` binds for the statements after it."""
     match s:
         case Let(var=var) | Load(var=var) | LogMark(var=var):
             return (var,)
@@ -127,7 +127,7 @@ def blocks(s: Statement) -> tuple[Block, ...]:
 
 
 def memory_of(s: Statement) -> Memory | None:
-    """The memory whose elements `s` itself touches, or will touch when it is lowered, or that it makes."""
+    """The memory that `s` itself makes or accesses, now or once it is lowered."""
     match s:
         case Let() | Print() | Assert() | If() | For() | While() | LogMark() | Derive() | Call():
             return None
@@ -144,7 +144,7 @@ def memory_of(s: Statement) -> Memory | None:
 
 
 def written(s: Statement) -> Memory | None:
-    """The memory whose elements `s` itself changes."""
+    """The memory that `s` itself writes."""
     match s:
         case Let() | Load() | Alloc() | Probe() | Print() | Assert() | If() | For() | While() | UndoLog():
             return None
@@ -157,7 +157,7 @@ def written(s: Statement) -> Memory | None:
 
 
 def statements(block: Block) -> Iterator[Statement]:
-    """All statements of `block`, those of inner blocks behind the statement that holds them."""
+    """All statements of `block` in preorder: a statement, then those of its inner blocks."""
     for s in block.statements:
         yield s
         for inner in blocks(s):
@@ -165,14 +165,14 @@ def statements(block: Block) -> Iterator[Statement]:
 
 
 def accesses(block: Block) -> Iterator[Load | Store | Accumulate]:
-    """The statements of `block`, inner blocks included, that touch a memory."""
+    """The loads, stores and accumulations of `block`, inner blocks included."""
     for s in statements(block):
         if isinstance(s, Load | Store | Accumulate):
             yield s
 
 
 def fields_of(block: Block) -> tuple[Memory, ...]:
-    """The memories that `block` touches and that are not private, in order of first use."""
+    """The memories that `block` accesses and that are not private, in order of first use."""
     touched = map(memory_of, statements(block))
     return tuple(dict.fromkeys(m for m in touched if m is not None and not m.private))
 
@@ -193,7 +193,7 @@ def bound_names(kernel: Kernel) -> Iterator[str]:
 
 
 def free(block: Block) -> dict[Var, None]:
-    """The variables that `block` reads and does not bind, in order of first use."""
+    """The free variables of `block`, in order of first use."""
     found: dict[Var, None] = {}
     _free(block, set(), found)
     return found
@@ -252,12 +252,12 @@ Substitution = Mapping[Var, Atom]
 
 
 def swap(a: Atom, env: Substitution) -> Atom:
-    """What `a` stands for under `env`: itself when `env` does not name it."""
+    """The substitute of `a` in `env`; `a` itself if it has none."""
     return env.get(a, a) if isinstance(a, Var) else a
 
 
 def with_operands(s: Statement, f: Callable[[Atom], Atom]) -> Statement:  # noqa: C901, PLR0911, PLR0912 (one case a node)
-    """`s` with each atom of `operands(s)` replaced by ``f(atom)``; inner blocks stay."""
+    """`s` with each atom of `operands(s)` replaced by ``f(atom)``; inner blocks do not change."""
 
     def many(atoms: tuple[Atom, ...]) -> tuple[Atom, ...]:
         return tuple(map(f, atoms))
@@ -299,7 +299,7 @@ def with_operands(s: Statement, f: Callable[[Atom], Atom]) -> Statement:  # noqa
 
 
 def substitute(block: Block, env: Substitution) -> Block:
-    """`block` with the variables that `env` names replaced; what the block binds keeps its names."""
+    """`block` with its free variables replaced as `env` says; bound variables keep their names."""
 
     def change(inner: Block) -> Block:
         return substitute(inner, env)
