@@ -12,7 +12,7 @@ from dsim.api.rules import rules_of
 from dsim.diagnostics import Diagnostic, LaunchTypeError
 from dsim.diagnostics.frames import outermost
 from dsim.frontend.inlining import callables
-from dsim.frontend.inlining.own import Rules
+from dsim.frontend.inlining.custom_derivatives import Rules
 from dsim.frontend.source import source
 from dsim.frontend.values.types import Template
 from dsim.runtime.kernels.kernel import Kernel

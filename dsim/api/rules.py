@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dsim import frontend
-from dsim.frontend.inlining.own import Rules
+from dsim.frontend.inlining.custom_derivatives import Rules
 from dsim.ir.types import ScalarType, f64, u1
 from dsim.runtime.driver import rule_consistency
 from dsim.runtime.driver.programs import Program

@@ -11,7 +11,7 @@ from typing import Any
 from dsim.frontend.frames.frame import Frame
 from dsim.frontend.frames.scope import DRAWS
 from dsim.frontend.inlining import callables
-from dsim.frontend.inlining.own import is_floating
+from dsim.frontend.inlining.custom_derivatives import is_floating
 from dsim.frontend.source.problems import RefusedError
 from dsim.frontend.values.operators import operand
 from dsim.frontend.values.structure import fits, labels, rebuilt, same, scalars

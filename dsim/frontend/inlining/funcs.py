@@ -12,7 +12,7 @@ from dsim.diagnostics import KernelSyntaxError
 from dsim.frontend.control.exits import assigned
 from dsim.frontend.frames.frame import Frame
 from dsim.frontend.frames.scope import DRAWS, RESULT, RETURNED
-from dsim.frontend.inlining import callables, derive, own, recursion
+from dsim.frontend.inlining import callables, custom_derivatives, derive, recursion
 from dsim.frontend.inlining.callables import Plain
 from dsim.frontend.inlining.signatures import annotated, arguments_of, bind, declared_result, every, typed
 from dsim.frontend.source.captures import Path, Surroundings
@@ -72,7 +72,7 @@ def _of_python(
         lambda values: _inlined(f, inner, python, types_, [*owner, *values], {}, node),
         inner.text.name_span(),
     )
-    return own.call(f, called, node, hint)
+    return custom_derivatives.call(f, called, node, hint)
 
 
 def invoke_method(
