@@ -63,7 +63,7 @@ def _of_python(
     if rules is None:
         return _inlined(f, inner, python, types_, args, keywords, node)
     given = arguments_of(f, inner, python, args, keywords, node)
-    called = own.Called(
+    called = custom_derivatives.Called(
         inner.name,
         rules,
         tuple(o.value for o in owner),
