@@ -263,7 +263,7 @@ def test_effects_are_refused() -> None:
     assert "`writes` has a custom derivative, and cannot write to fields" in refused(
         writes.derivative(jvp=fine_jvp)
     )
-    assert "`draws` has a derivative of its own, and cannot draw" in refused(draws.derivative(jvp=fine_jvp))
+    assert "`draws` has a custom derivative, and cannot draw" in refused(draws.derivative(jvp=fine_jvp))
     assert "the derivative of `fine` cannot print" in refused(fine.derivative(jvp=prints))
 
 
@@ -283,7 +283,7 @@ def test_shapes_are_checked() -> None:
     sum_.derivative(vjp=sum_vjp)
     text = refused(f)
     assert (
-        "this returns an f64, where the adjoint of each float argument of `sum_` is due: a vector of 2"
+        "this returns an f64; expected: the adjoint of each float argument of `sum_`: a vector of 2"
         in text
     )
     assert "def sum_vjp" in text
@@ -341,6 +341,6 @@ def test_a_rule_that_returns_too_little() -> None:
 
     text = refused(total)
     assert (
-        "this returns an f64, where the tangent of each float result of `two` is due: an f64, an f64" in text
+        "this returns an f64; expected: the tangent of each float result of `two`: an f64, an f64" in text
     )
     assert "help: return them in the order of the results" in text

@@ -277,7 +277,7 @@ def _yields(
         _refuse_rule(
             f,
             rule,
-            f"this returns {got}, expected is the {what[0]} of each {what[1]} of `{called.name}`: {due}",
+            f"this returns {got}; expected: the {what[0]} of each {what[1]} of `{called.name}`: {due}",
             "return them in the order of the " + ("results" if mode == "jvp" else "arguments"),
         )
     atoms: list[Atom] = []
