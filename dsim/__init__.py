@@ -8,7 +8,7 @@ from dsim._version import __version__
 from dsim.api import axes as _axes
 from dsim.api import elementary as _elementary
 from dsim.api.absent import absent
-from dsim.api.axes import *  # noqa: F403 (these names are written down once, as those of the table)
+from dsim.api.axes import *  # noqa: F403 (the table of primitives defines these names)
 from dsim.api.bits import bit_shr, raw_div, raw_mod
 from dsim.api.elementary import *  # noqa: F403
 from dsim.api.fields import (
@@ -319,12 +319,12 @@ __all__ += _elementary.__all__
 
 
 def _jupyter_labextension_paths() -> list[dict[str, str]]:
-    """Where JupyterLab finds the extension."""
+    """The path of the JupyterLab extension, as JupyterLab asks for it."""
     return [{"src": "labextension", "dest": "dsim-lab"}]
 
 
-# Drawing brings matplotlib along, which takes as long to import as all the rest: it comes when asked for.
-# So does IPython, which `%load_ext dsim` asks for the extension.
+# Lazy imports: `dsim.gui` imports matplotlib, which takes as long to import as all the rest,
+# and `%load_ext dsim` imports IPython.
 _LATER = {
     "GUI": "dsim.gui",
     "hex_to_rgb": "dsim.gui",

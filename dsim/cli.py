@@ -1,7 +1,7 @@
-"""The command `dsim`: reads the arguments and calls `dsim.tooling`, which does the work.
+"""The command `dsim`: parses the arguments and calls `dsim.tooling`.
 
-Exit status: 0, or 1 when something failed (an error with its next step is on standard error), 2 when the
-command was not understood, 130 after Ctrl-C.
+Exit status: 0, or 1 when something failed (an error with its next step is on standard error), 2 for
+invalid arguments, 130 after Ctrl-C.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")  # a notebook may hold what the terminal cannot show
+            stream.reconfigure(errors="replace")  # some terminals cannot show all of a notebook's characters
     options = parser().parse_args(arguments)
     try:
         return options.command(options)
@@ -50,12 +50,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def parser() -> argparse.ArgumentParser:
-    """What the command understands.
+    """The argument parser of the command.
 
     Returns
     -------
     argparse.ArgumentParser
-        Its result has `command`, a function of the result that returns the exit status.
+        Its namespace has `command`, a function that takes the namespace and returns the exit status.
     """
     top = argparse.ArgumentParser(
         prog="dsim",

@@ -1,4 +1,4 @@
-"""`dsim.tools`: see `dsim.api.tools`; what reads and writes files is in `dsim.gui`."""
+"""`dsim.tools`: see `dsim.api.tools`; the functions for image and PLY files are in `dsim.gui`."""
 
 from importlib import import_module as _module
 
@@ -6,7 +6,7 @@ from dsim.api.absent import absent
 from dsim.api.tools import *  # noqa: F403
 from dsim.api.tools import __all__ as __all__
 
-# What reads and writes files takes long to import: it comes when asked for.
+# `dsim.gui` takes long to import: its functions are imported lazily.
 _LATER = {
     **dict.fromkeys(("imwrite", "imread", "imresize", "imshow", "imdisplay"), "dsim.gui.images"),
     "VideoManager": "dsim.gui.video",

@@ -1,1 +1,1 @@
-"""What a program imports: decorators, fields, functions, types, options. Thin: the work is `runtime`'s."""
+"""The public interface: decorators, fields, functions, types, options. Thin: `runtime` does the work."""

@@ -1,4 +1,4 @@
-"""Names of Taichi's that dsim does not have, and why: whoever asks for one is told."""
+"""Taichi's names that dsim does not have, each with the reason that its error gives."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ WHY: dict[str, str] = {
 
 
 class AbsentError(AttributeError):
-    """A name that a module of dsim does not have; `help` says what to do instead, where that is known."""
+    """A name that a module of dsim does not have; `help` names the alternative, if any."""
 
     help = ""
 

@@ -1,4 +1,4 @@
-"""Differentiation: tapes, forward mode, gradients that a user gives, and none."""
+"""Differentiation: tapes, forward mode, custom gradients, and functions without gradient."""
 
 from dsim.api.kernels import forward, grad
 from dsim.runtime.recording.forward_mode import ForwardMode as FwdMode

@@ -8,22 +8,22 @@ from dsim.runtime.launching import host_orders
 
 
 def parallel_sort(keys: Field, values: Field | None = None) -> None:
-    """Sorts `keys` upwards, and `values` along with them; equal keys keep their order.
+    """Sorts `keys` in ascending order and permutes `values` alike; the sort is stable.
 
-    In a tape and in forward mode derivatives go along with the numbers. Where keys are equal the function
-    has no derivative: what comes out is the one for the order that they kept.
+    A tape and forward mode permute the derivatives alike. Where keys are equal the function is not
+    differentiable: the derivative is that of the permutation applied.
 
     Parameters
     ----------
     keys : Field or Ndarray
-        Numbers, along one axis.
+        Numbers along one axis.
     values : Field or Ndarray, optional
         Of the same length.
 
     Raises
     ------
     LaunchTypeError
-        For anything else.
+        For arguments of other types or shapes.
 
     Examples
     --------
@@ -53,12 +53,12 @@ def _check(field: object, what: str) -> None:
 
 
 class PrefixSumExecutor:
-    """Replaces the numbers of fields by their sums from the first one on; tapes and forward mode see it.
+    """Inclusive prefix sum of a field, in place; differentiable by tapes and in forward mode.
 
     Parameters
     ----------
     length : int
-        Of the fields.
+        The length of the fields.
 
     Examples
     --------
@@ -74,7 +74,7 @@ class PrefixSumExecutor:
         self._length = int(length)
 
     def run(self, input_arr: Field) -> None:
-        """Does it to this field or ndarray."""
+        """Replaces the elements of this field or ndarray by their prefix sums."""
         _check(input_arr, "input_arr")
         if input_arr.shape != (self._length,):
             message = f"this PrefixSumExecutor is for {self._length} numbers, got {input_arr.shape[0]}"

@@ -1,6 +1,6 @@
-"""Functions of the bits of integers, and division as the machine does it: in kernels and outside.
+"""Bit operations on integers, and truncating division: in kernels and outside.
 
-Outside kernels an integer has no width; it counts as one of `default_ip`, or a wider one that holds it.
+Outside kernels an integer has the type `default_ip`, or a wider one if the value needs it.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def _bits(value: Any) -> int:
 
 @builtin("popcnt")
 def popcnt(x: Any) -> Any:
-    """How many bits of the integer `x` are set.
+    """The number of bits of the integer `x` that are set.
 
     Examples
     --------
@@ -49,7 +49,7 @@ def popcnt(x: Any) -> Any:
 
 @builtin("clz")
 def clz(x: Any) -> Any:
-    """How many bits above the highest one of the integer `x` are not set: all of them for 0.
+    """The number of leading zero bits of the integer `x`: its width for 0.
 
     Examples
     --------
@@ -61,7 +61,7 @@ def clz(x: Any) -> Any:
 
 @builtin("bit_shr")
 def bit_shr(x: Any, n: Any) -> Any:
-    """The bits of the integer `x`, moved by `n` to the right; zeros come in, whatever the sign.
+    """Logical right shift of the integer `x` by `n` bits: zeros are shifted in, whatever the sign.
 
     Examples
     --------
@@ -79,7 +79,7 @@ def _quotient(x: Any, y: Any) -> Any:
 
 @builtin("raw_div")
 def raw_div(x: Any, y: Any) -> Any:
-    """``x / y``; of integers the whole part, cut off towards 0 as in C.
+    """``x / y``; for integers truncated towards 0, as in C.
 
     Examples
     --------
@@ -91,7 +91,7 @@ def raw_div(x: Any, y: Any) -> Any:
 
 @builtin("raw_mod")
 def raw_mod(x: Any, y: Any) -> Any:
-    """What is left of ``x / y``, with the sign of `x` as in C.
+    """The remainder of ``x / y`` truncated towards 0, with the sign of `x` as in C.
 
     Examples
     --------

@@ -1,6 +1,6 @@
-"""Complex numbers as vectors of two: ``(x, y)`` is x + iy. Funcs of the language, as those that people write.
+"""Complex numbers as vectors of two: ``(x, y)`` is x + iy. Written as funcs, in the kernel language.
 
-At 0, where a square root, a logarithm or a power below 2 has no derivative, theirs is not a number.
+At 0 the derivatives of `csqrt`, `clog` and of powers below 2, which do not exist, are NaN.
 """
 
 from __future__ import annotations

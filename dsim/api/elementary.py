@@ -1,6 +1,6 @@
-"""The functions of the dialect that are primitives of the table, a line each: the rest stands in their rows.
+"""The functions of the dialect that are primitives, one line each; the table `ir/primitives.py` defines them.
 
-Inside kernels the frontend knows them by name; outside they are what the table spells in Python.
+In kernels the frontend resolves them by name; outside they call the table's Python implementation.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dsim.api.functions import Function, builtin, cast, digamma, of_table
 
 
 def _whole(name: str) -> Function:
-    """One of the functions that give whole numbers, which may be asked for in another type."""
+    """A rounding function, whose result may be cast to `dtype`."""
     plain = of_table(name)
 
     def apply(x: Any, dtype: Any = None) -> Any:

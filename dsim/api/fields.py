@@ -1,4 +1,4 @@
-"""Making fields and ndarrays: `field`, `ndarray`, those of `Vector` and `Matrix`; and the layout names."""
+"""Constructors of fields and ndarrays: `field`, `ndarray`, those of `Vector` and `Matrix`; layout names."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ def field(
     dtype : ScalarType, or type of vectors or matrices
         The type of an entry; Python's `float` and `int` mean the default types.
     shape : int or tuple of int, optional
-        ``()`` for a single number. Without it the field is to be placed: ``root.dense(i, n).place(x)``.
+        ``()`` for a single number. Without it the field must be placed: ``root.dense(i, n).place(x)``.
     order : str, optional
-        Advice on memory order, as in Taichi; the meaning of indices does not depend on it.
+        Hint about memory order, as in Taichi; indices mean the same with any.
     offset : int or tuple of int, optional
         The first index along each axis, 0 without it; it may be negative.
     name : str, optional
-        What messages call it; otherwise the name by which a kernel first knew it.
+        Its name in messages; by default the name by which a kernel first referred to it.
     needs_grad, needs_dual : bool
-        Whether it has a gradient (``x.grad``), a tangent (``x.dual``).
+        Whether it has a gradient (``x.grad``) or a tangent (``x.dual``).
 
     Raises
     ------
@@ -136,12 +136,12 @@ def made_of(
 
 
 def type_of(dtype: Any) -> ScalarType:
-    """The scalar type that `dtype` means.
+    """The scalar type that `dtype` denotes.
 
     Raises
     ------
     TypeError
-        When it is none.
+        When it is not a scalar type.
     """
     found = settings.default_type(dtype)
     if found is not None:
@@ -157,7 +157,7 @@ def type_of(dtype: Any) -> ScalarType:
 
 
 class _HostKind(type(values.Array)):
-    """Lets every host vector or matrix be an instance of `Vector` or `Matrix`, whoever made it."""
+    """Makes every host vector or matrix an instance of `Vector` or `Matrix` for `isinstance`."""
 
     def __instancecheck__(cls, instance: object) -> bool:
         axes = cls.__dict__["_axes"]
@@ -237,7 +237,7 @@ class Vector(values.Array, metaclass=_HostKind):
 
 
 def _mark(kind: str, *names: str) -> None:
-    """Gives the makers of `kind` the names by which the frontend knows them."""
+    """Marks the constructors of `kind` with the names by which the frontend resolves them."""
     owner = {"Matrix": Matrix, "Vector": Vector}[kind]
     for name in names:
         maker = getattr(values.Array, name)
@@ -257,7 +257,7 @@ for _name in METHODS:  # ``Vector.normalized(v)`` in a kernel
 
 
 class Layout:
-    """Advice on how the numbers of vectors lie in memory, as in Taichi; without effect."""
+    """Hint about the memory layout of vector fields, as in Taichi; without effect."""
 
     AOS = "aos"
     SOA = "soa"

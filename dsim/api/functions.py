@@ -1,8 +1,8 @@
-"""Functions that mean the same inside kernels and outside: inside the frontend knows them by name.
+"""Functions with the same meaning in kernels and outside; in kernels the frontend resolves them by name.
 
-Outside they take numbers, NumPy arrays and host vectors. Those that are primitives of the table stand in
-`elementary.py`. What only a kernel can do (atomic operations,
-`loop_config`) is here too, and says so when called outside.
+Outside they take numbers, NumPy arrays and host vectors. The primitives of the table are in
+`elementary.py`. Functions for kernels only (atomic operations,
+`loop_config`) are here too, and raise when called outside.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from dsim.runtime.state import settings
 from dsim.runtime.tapes import custom
 
 Function = Callable[..., Any]
-_GENERATOR = np.random.default_rng()  # of random numbers outside kernels
+_GENERATOR = np.random.default_rng()  # generates random numbers outside kernels
 
 
 def builtin(name: str) -> Callable[[Function], Function]:
-    """Marks a function as the one that the frontend knows as `name`."""
+    """Marks a function as the builtin `name` for the frontend."""
 
     def mark(function: Function) -> Function:
         function.__dsim_builtin__ = name  # type: ignore[attr-defined]
@@ -62,7 +62,7 @@ def _entrywise(name: str, function: Function, doc: str) -> Function:
 
 
 def of_table(name: str, function: Function | None = None) -> Function:
-    """The function that is primitive `name`; outside kernels it is `function`, or what the row says."""
+    """The function for primitive `name`; outside kernels it is `function`, or the row's implementation."""
     row = TABLE[name]
     assert row.spelling is not None
     return _entrywise(name, function or host(row.python, len(row.parameters)), row.spelling.doc)
@@ -108,7 +108,7 @@ smoothstep = _entrywise("smoothstep", _smoothstep, "From 0 to 1, smoothly, as `x
 
 @builtin("frexp")
 def frexp(x: Any) -> tuple[Any, Any]:
-    """A fraction from 0.5 to 1 with the sign of `x`, and the power of 2 that it is multiplied by in `x`."""
+    """Mantissa and exponent: ``x = m * 2**e`` with ``0.5 <= abs(m) < 1``."""
     parts = np.frexp(_plain(x))
     return tuple(Array(p) if np.ndim(p) else _host(p) for p in parts)  # type: ignore[return-value]
 
@@ -121,7 +121,7 @@ def dot(a: Any, b: Any) -> Any:
 
 @builtin("cross")
 def cross(a: Any, b: Any) -> Any:
-    """The cross product: a number of two 2D vectors, a vector of two 3D ones."""
+    """The cross product: a number for 2D vectors, a vector for 3D vectors."""
     return Array(a).cross(Array(b))
 
 
@@ -133,7 +133,7 @@ def length(a: Any) -> float:
 
 @builtin("distance")
 def distance(a: Any, b: Any) -> float:
-    """The Euclidean distance of two points."""
+    """The Euclidean distance between two points."""
     return (Array(a) - Array(b)).norm()
 
 
@@ -164,13 +164,13 @@ def inverse(m: Any) -> Any:
 
 @builtin("eye")
 def eye(n: int) -> Any:
-    """The identity matrix of `n` rows."""
+    """The `n` × `n` identity matrix."""
     return Array(np.eye(n))
 
 
 @builtin("cast")
 def cast(value: Any, dtype: Any) -> Any:
-    """`value` as another type: floats are truncated towards 0, integers wrap around."""
+    """`value` converted to another type: floats are truncated towards 0, integers wrap around."""
     to = settings.default_type(dtype)
     if to is None:
         raise TypeError(f"cast() needs a type such as f32, got {dtype!r}")
@@ -189,7 +189,7 @@ def _cast(value: Any, to: ScalarType) -> Any:
 
 @builtin("bit_cast")
 def bit_cast(value: Any, dtype: Any) -> Any:
-    """The bits of `value`, a 32-bit number in Python, read as another type of that width."""
+    """The bits of `value` (outside kernels, a 32-bit number) reinterpreted as another type of that width."""
     to = settings.default_type(dtype)
     if to is None:
         raise TypeError(f"bit_cast() needs a type such as f32, got {dtype!r}")
@@ -245,7 +245,7 @@ def grouped(grid: Any) -> Iterator[Any]:
 
 @builtin("stop_grad")
 def stop_grad(value: Any) -> Any:
-    """The same value, through which no derivative goes; of a field, its values from now on."""
+    """The same value, treated as a constant by derivatives; for a field, from now on."""
     return custom.stop_grad(value)
 
 

@@ -1,4 +1,4 @@
-"""What is said to the compiler: checks and prints while it compiles; Taichi's advice, without effect."""
+"""Compile-time checks and prints, and Taichi's optimization hints, which have no effect."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dsim.api.functions import builtin
 
 @builtin("static_assert")
 def static_assert(cond: Any, msg: Any = "") -> None:
-    """Refuses to compile the kernel when a compile-time condition fails; outside kernels a plain `assert`.
+    """Raises at compile time when the condition is false; outside kernels a plain `assert`.
 
     Examples
     --------
@@ -22,7 +22,7 @@ def static_assert(cond: Any, msg: Any = "") -> None:
 
 @builtin("static_print")
 def static_print(*values: Any, sep: str = " ", end: str = "\n") -> None:
-    """Prints what is known when a kernel is compiled, then; of other values it prints what they are.
+    """Prints when a kernel is compiled: compile-time values, and the types of all others.
 
     Examples
     --------
@@ -41,29 +41,29 @@ def static_print(*values: Any, sep: str = " ", end: str = "\n") -> None:
 
 @builtin("block_local")
 def block_local(*fields: Any) -> None:
-    """Taichi's advice to keep a field in a GPU's shared memory; without effect."""
+    """Taichi's hint to cache a field in a GPU's shared memory; without effect."""
 
 
 @builtin("cache_read_only")
 def cache_read_only(*fields: Any) -> None:
-    """Taichi's advice to keep a field in a GPU's read-only cache; without effect."""
+    """Taichi's hint to load a field through a GPU's read-only cache; without effect."""
 
 
 @builtin("no_activate")
 def no_activate(*fields: Any) -> None:
-    """Taichi's advice about sparse fields; without effect."""
+    """Taichi's hint for sparse fields; without effect."""
 
 
 @builtin("assume_in_range")
 def assume_in_range(val: Any, base: Any, low: Any, high: Any) -> Any:
-    """`val`, of which Taichi is told that it lies between ``base + low`` and ``base + high``.
+    """Returns `val`; tells Taichi that it lies between ``base + low`` and ``base + high``.
 
-    Indices are checked all the same.
+    dsim checks indices regardless.
     """
     return val
 
 
 @builtin("loop_unique")
 def loop_unique(val: Any, covers: Any = None) -> Any:
-    """`val`, of which Taichi is told that no two iterations share it; here it is found out."""
+    """Returns `val`; tells Taichi that iterations do not share it, which dsim's dependence test decides."""
     return val

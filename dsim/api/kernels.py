@@ -24,11 +24,11 @@ template = Template
 
 @outermost
 def kernel(function: Callable[..., Any]) -> Kernel:
-    """Decorator: the function is compiled, and calling it launches it.
+    """Decorator: compiles the function; a call launches it.
 
-    Its outermost loops run in parallel where their iterations are independent. It is compiled when it is
-    first launched; parameters have type annotations. One annotated with `template()` takes a field, or
-    anything else that kernels know at compile time; there is then a kernel for each that is passed.
+    Its outermost loops run in parallel where their iterations are independent. It is compiled when
+    first launched. Parameters need type annotations. A parameter annotated with `template()` takes a field or
+    another compile-time value; the kernel is compiled once for each value passed.
 
     Examples
     --------
@@ -48,7 +48,7 @@ def kernel(function: Callable[..., Any]) -> Kernel:
 
 
 class Func(ByName):
-    """A function that kernels call: its body becomes part of theirs. Outside kernels it is plain Python."""
+    """A function that kernels call; the compiler inlines it. Outside kernels it is plain Python."""
 
     word = "func"
 
@@ -62,7 +62,7 @@ class Func(ByName):
         return self.function(*args, **named)
 
     def __get__(self, owner: Any, kind: type | None = None) -> Func:
-        """The func as a method of `owner`."""
+        """Binds the func as a method of `owner`."""
         if owner is None:
             return self
         bound = bound_once(self, owner)
@@ -71,7 +71,7 @@ class Func(ByName):
 
     @outermost
     def derivative(self, *, jvp: Func | None = None, vjp: Func | None = None, check: bool = True) -> Func:
-        """Gives the func a custom derivative, in both modes, instead of that of its body.
+        """Defines a custom derivative for both modes, which replaces that of the body.
 
         Parameters
         ----------
@@ -82,7 +82,7 @@ class Func(ByName):
             Takes the arguments and then the adjoint of the result (of several, those of the float ones),
             and returns the adjoints of the float arguments, in their order. It is linear in the adjoints.
         check : bool
-            Whether to compare both, or one with its transpose, when a kernel that uses them is compiled:
+            Whether to test both, or one and its transpose, when a kernel that uses them is compiled:
             ⟨w, jvp(x, v)⟩ = ⟨vjp(x, w), v⟩ must hold for random numbers.
 
         Returns
@@ -93,14 +93,14 @@ class Func(ByName):
         Raises
         ------
         TypeError
-            When what is given is no func, or its parameters do not fit.
+            When an argument is not a func, or its parameters do not fit.
 
         Notes
         -----
-        One of both is enough: the other is its transpose, which dsim makes. Each may have a parameter
-        ``*, result`` and gets the value of the func by it. Fields that the func or the derivative reads count
-        as constants; a gradient that would go through one is refused. Of a method, the derivative's
-        funcs are methods too, and given in the class.
+        One of the two is enough: dsim derives the other by transposition. Each may have a parameter
+        ``*, result``, which receives the value of the func. Fields that the func or the derivative reads are
+        constants; a gradient with respect to one is refused. For a method, the derivative's
+        funcs are methods too, defined in the class.
 
         Examples
         --------
@@ -128,21 +128,21 @@ class Func(ByName):
 
     @outermost
     def check_derivative(self, *args: Any, tolerance: float = 1e-4) -> None:
-        """Compares the func's own derivative with differences of its values, and jvp and vjp with each other.
+        """Compares the custom derivative with finite differences, and jvp with vjp.
 
-        Everything is computed in double precision. Returns when all agree.
+        Computes in double precision. Returns when all agree.
 
         Parameters
         ----------
         *args
-            Where to look: an argument for each parameter.
+            The point of comparison: an argument for each parameter.
         tolerance : float
-            What may differ, relative to the size of the numbers.
+            The relative tolerance.
 
         Raises
         ------
         GradientError
-            When something differs, or when the func or its derivative is not finite there.
+            When they differ, or when the func or its derivative is not finite there.
 
         Examples
         --------
@@ -170,16 +170,16 @@ def func(function: Callable[..., Any]) -> Func:
 
 
 def real_func(function: Callable[..., Any]) -> Func:
-    """Decorator of Taichi's for funcs that are compiled once; here it is `func`, which is inlined."""
+    """Taichi's decorator for funcs compiled separately; here the same as `func`, which is inlined."""
     return func(function)
 
 
 def pyfunc(function: Callable[..., Any]) -> Func:
-    """Decorator of Taichi's for funcs that Python calls, too; here it is `func`: all funcs can be."""
+    """Taichi's decorator for funcs that Python also calls; here the same as `func`, which Python can call."""
     return func(function)
 
 
-experimental = SimpleNamespace(real_func=real_func)  # where older programs look for it
+experimental = SimpleNamespace(real_func=real_func)  # the name that older programs use
 
 
 def _refuse_other(function: object, what: str) -> None:
@@ -197,7 +197,7 @@ def _refuse_other(function: object, what: str) -> None:
 
 
 def data_oriented(kind: type) -> type:
-    """Decorator of Taichi's for classes with kernels as methods; here they need none."""
+    """Taichi's decorator for classes with kernels as methods; here it is not needed and changes nothing."""
     return kind
 
 
@@ -210,7 +210,7 @@ class Derivative:
         self.__name__ = f"{'forward' if mode == 'jvp' else 'grad'}({name})"
 
     def __call__(self, *_: Any) -> Any:
-        """Refuses: there is nothing to run outside kernels."""
+        """Raises: a derivative can only be called in kernels."""
         message = f"`{self.__name__}` is called inside kernels only"
         raise LaunchTypeError(Diagnostic("argument", message, help="write a kernel that calls it"))
 
@@ -222,7 +222,7 @@ class Derivative:
 def forward(function: Any) -> Derivative:
     """The derivative of a func in forward mode, for use in kernels.
 
-    Of a func of one float scalar, ``forward(f)(x)`` is df/dx. Otherwise the call takes the arguments and
+    For a func of one float scalar, ``forward(f)(x)`` is df/dx. Otherwise the call takes the arguments and
     then their tangents: ``forward(f)(x, y, dx, dy)``. May be nested: ``forward(forward(f))``.
     """
     return _derivative("jvp", function, "forward")
@@ -232,7 +232,7 @@ def forward(function: Any) -> Derivative:
 def grad(function: Any) -> Derivative:
     """The gradient of a func that returns one number, for use in kernels.
 
-    Of one float argument, ``grad(f)(x)`` has the shape of `x`; of several it is a tuple.
+    With one float argument, ``grad(f)(x)`` has the shape of `x`; with several it is a tuple.
     """
     return _derivative("vjp", function, "grad")
 
@@ -244,6 +244,6 @@ def _derivative(mode: str, function: Any, name: str) -> Derivative:
     return Derivative(mode, function)
 
 
-# Inside kernels, too: there the frontend makes the derivative.
+# In kernels the frontend resolves these names and generates the derivative.
 forward.__dsim_builtin__ = "forward"  # type: ignore[attr-defined]
 grad.__dsim_builtin__ = "grad"  # type: ignore[attr-defined]

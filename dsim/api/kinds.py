@@ -1,4 +1,4 @@
-"""What fields and arrays are, for `isinstance`: the names of Taichi's classes."""
+"""Taichi's class names of fields and arrays, for `isinstance`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dsim.runtime.fields.ndarrays import Ndarray
 
 
 class _Kind(type):
-    """A class of objects that share an ancestor and a number of axes of their entries."""
+    """A virtual class: instances share a base class and the number of axes of their entries."""
 
     def __instancecheck__(cls, instance: object) -> bool:
         if cls._structs and isinstance(instance, struct_fields.StructField):
@@ -23,12 +23,12 @@ class _Kind(type):
     _structs = False
 
 
-if TYPE_CHECKING:  # in annotations it is the class that functions give
+if TYPE_CHECKING:  # in annotations it is the class that `field` returns
     Field = fields.Field
 else:
 
     class Field(metaclass=_Kind):
-        """Any field: of numbers, vectors, matrices or structs. An `Ndarray` is none, as in Taichi.
+        """Any field: of numbers, vectors, matrices or structs. An `Ndarray` is not a field, as in Taichi.
 
         Examples
         --------

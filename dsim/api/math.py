@@ -1,9 +1,9 @@
-"""The mathematical functions and types of shading languages, as ``ti.math`` has them."""
+"""The mathematical functions and types of shading languages, as in ``ti.math``."""
 
 from dsim.api import elementary
 from dsim.api.bits import clz, popcnt
 from dsim.api.complex import cconj, cdiv, cexp, cinv, clog, cmul, cpow, csqrt, vdir
-from dsim.api.elementary import *  # noqa: F403 (a function of the table is written down once)
+from dsim.api.elementary import *  # noqa: F403 (the table of primitives defines these names)
 from dsim.api.functions import (
     clamp,
     cross,

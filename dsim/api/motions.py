@@ -1,8 +1,8 @@
-"""Rotations, translations and scales as matrices, and refraction. Funcs of the language.
+"""Rotation, translation and scaling matrices, and refraction. Written as funcs, in the kernel language.
 
-The conventions are Taichi's, which are of two kinds. `translate`, `scale` and `rotation2d` give matrices for
-columns, ``M @ v``. The rotations in three dimensions give those for rows, ``v @ M``; columns they turn the
-other way.
+The conventions are Taichi's, which are mixed. `translate`, `scale` and `rotation2d` return matrices for
+column vectors, ``M @ v``. The rotations in three dimensions return matrices for row vectors, ``v @ M``;
+applied to column vectors they give the inverse rotation.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dsim.api.kernels import func
 
 @func
 def rotation2d(ang: Any) -> Any:
-    """The matrix of 2 by 2 that turns counter-clockwise by `ang` radians.
+    """The 2 by 2 matrix of a counter-clockwise rotation by `ang` radians.
 
     Examples
     --------
@@ -31,7 +31,7 @@ def rotation2d(ang: Any) -> Any:
 
 @func
 def translate(dx: Any, dy: Any, dz: Any) -> Any:
-    """The matrix of 4 by 4 that moves points ``(x, y, z, 1)`` by ``(dx, dy, dz)``.
+    """The 4 by 4 matrix that translates points ``(x, y, z, 1)`` by ``(dx, dy, dz)``.
 
     Examples
     --------
@@ -44,7 +44,7 @@ def translate(dx: Any, dy: Any, dz: Any) -> Any:
 
 @func
 def scale(sx: Any, sy: Any, sz: Any) -> Any:
-    """The matrix of 4 by 4 that stretches the axes by `sx`, `sy` and `sz`.
+    """The 4 by 4 matrix that scales the axes by `sx`, `sy` and `sz`.
 
     Examples
     --------
@@ -57,7 +57,7 @@ def scale(sx: Any, sy: Any, sz: Any) -> Any:
 
 @func
 def rot_by_axis(axis: Any, ang: Any) -> Any:
-    """The matrix of 4 by 4 that turns rows ``(x, y, z, 1)`` about `axis` by `ang` radians: ``v @ M``.
+    """The 4 by 4 matrix that rotates row vectors ``(x, y, z, 1)`` about `axis` by `ang` radians: ``v @ M``.
 
     By Rodrigues' formula; `axis` need not have length 1.
 
@@ -83,7 +83,7 @@ def rot_by_axis(axis: Any, ang: Any) -> Any:
 
 @func
 def rot_yaw_pitch_roll(yaw: Any, pitch: Any, roll: Any) -> Any:
-    """The matrix of 4 by 4 that turns rows by three angles: about z by `roll`, then x, then y by `yaw`.
+    """The 4 by 4 matrix that rotates row vectors about z by `roll`, then about x by `pitch`, then y by `yaw`.
 
     Examples
     --------
@@ -109,7 +109,7 @@ def rot_yaw_pitch_roll(yaw: Any, pitch: Any, roll: Any) -> Any:
 def rotation3d(ang_x: Any, ang_y: Any, ang_z: Any) -> Any:
     """``rot_yaw_pitch_roll(ang_z, ang_x, ang_y)``, as in Taichi.
 
-    Two angles do not turn about the axes that they are called by: `ang_y` turns about z, `ang_z` about y.
+    Two angles are not about the axes in their names: `ang_y` is about z, `ang_z` about y.
 
     Examples
     --------
@@ -122,12 +122,12 @@ def rotation3d(ang_x: Any, ang_y: Any, ang_z: Any) -> Any:
 
 @func
 def refract(x: Any, n: Any, eta: Any) -> Any:
-    """The direction `x` refracted at a surface of normal `n`; zeros where it is reflected as a whole.
+    """The direction `x` refracted at a surface of normal `n`; zeros under total reflection.
 
     Parameters
     ----------
     x, n : vector
-        The direction in which it comes and the surface's normal, both of length 1.
+        The direction of incidence and the surface's normal, both of length 1.
     eta : float
         The ratio of the indices of refraction.
 

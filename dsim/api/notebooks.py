@@ -1,4 +1,4 @@
-"""`%%kernel` in a notebook that has imported dsim, and not loaded its extension yet."""
+"""`%%kernel` in a notebook that has imported dsim but not loaded its extension."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from dsim.backends.cpu.stop import listen_in_cells
 
 
 def offer() -> None:
-    """In a session of IPython's Ctrl-C stops launches, and `%%kernel` loads the extension.
+    """In IPython, makes Ctrl-C stop launches and registers a `%%kernel` that loads the extension.
 
-    The magic is left to others who have it.
+    A `%%kernel` magic that is registered already is kept.
     """
     ipython = sys.modules.get("IPython")
     shell = None if ipython is None else ipython.get_ipython()

@@ -1,4 +1,4 @@
-"""`init`, `reset`, `sync`, and the names of machines and of log levels."""
+"""`init`, `reset`, `sync`, and the names of architectures and log levels."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dsim.runtime.state.stack import opened
 
 @dataclass(frozen=True, slots=True)
 class Arch:
-    """A kind of machine that kernels can run on."""
+    """An architecture that kernels can run on."""
 
     name: str
 
@@ -34,7 +34,7 @@ TRACE, DEBUG, INFO, WARN, ERROR, CRITICAL = "trace", "debug", "info", "warn", "e
 _LEVELS = (TRACE, DEBUG, INFO, WARN, ERROR, CRITICAL)
 _log = {"level": INFO}
 
-# What Taichi's init() takes beside the options that mean something here: accepted, and without effect.
+# Further options of Taichi's init(): accepted, without effect.
 _OPTIONS = """
     opt_level packed print_ir print_preprocessed_ir cfg_optimization validate_autodiff
     print_accessor_ir print_evaluator_ir use_llvm print_benchmark_stat print_struct_llvm_ir
@@ -77,44 +77,44 @@ def init(
     loop_memory: int = LOOP_MEMORY,
     **options: Any,
 ) -> None:
-    """Chooses what kernels and fields made from now on go by. Without it the defaults hold.
+    """Sets the options of kernels and fields created from now on. Without a call the defaults apply.
 
-    Fields that exist already stay what they are; kernels are compiled anew when launched next.
+    Existing fields do not change; kernels are recompiled at their next launch.
 
     Parameters
     ----------
     arch : Arch or list of Arch
-        `cpu`; for `cuda` and `gpu` a note says that the CPU is used when there is no such device.
+        `cpu`; for `cuda` and `gpu` the CPU is used, with a note, when there is no such device.
     default_fp, default_ip : ScalarType
-        What Python's `float` and `int`, and literals, mean: f32 and i32 unless given.
+        The types of Python's `float` and `int` and of literals; f32 and i32 by default.
     debug : bool
-        Accepted, and without effect so far: indices and assertions are always checked.
+        Accepted, without effect: indices and assertions are always checked.
     random_seed : int
-        Chooses the sequence of random numbers.
+        The seed of the random numbers.
     check_bounds : bool
         Whether an index outside a field is an error. Taichi's `check_out_of_bound` is the same.
     cpu_max_num_threads : int
-        The most threads that a launch uses; 0 for as many as there are.
+        The maximum number of threads of a launch; 0 for all available.
     deterministic : bool
-        Sums of floats come out bit for bit the same in every run on one machine, for any number of threads.
+        Whether sums of floats are bitwise reproducible on one machine, for any number of threads.
     strict : bool
-        Warnings about kernels are errors.
+        Whether warnings about kernels are errors.
     fast_math : bool
         Whether floating point may be reordered and contracted. ``(a + b) - b`` may then be `a`, which
-        compensated sums do not survive: they need ``fast_math=False``. NaN and infinity keep their
+        breaks compensated summation: it needs ``fast_math=False``. NaN and infinity keep their
         meaning either way.
     log_level : str
-        The least serious level of what `init` says: notes that a device is missing are warnings.
+        The lowest level that `init` prints: a note about a missing device is a warning.
     loop_memory : int
-        About how many bytes loops of one kernel may save at a time for its gradient. A loop that needs more
-        saves a part of its trips at a time, and makes most of them twice.
+        The approximate limit in bytes on the residuals of one kernel's loops. A loop that needs more
+        saves one checkpoint segment at a time, and runs most trips twice.
     **options
         Taichi's other options are accepted and have no effect.
 
     Raises
     ------
     TypeError
-        For an option that nobody knows, or a value of the wrong kind.
+        For an unknown option, or a value of the wrong kind.
     """
     unknown = sorted(set(options) - _ACCEPTED)
     if unknown:
@@ -155,7 +155,7 @@ def is_arch_supported(arch: Arch, use_gles: bool = False) -> bool:
 
 
 class _Config:
-    """The options in force, to be read as ``cfg.default_fp``; `init` changes them."""
+    """The current options, read as ``cfg.default_fp``; `init` changes them."""
 
     def __getattr__(self, name: str) -> Any:
         now = settings.current()
@@ -201,9 +201,9 @@ def _choose_arch(arch: Any) -> None:
 
 
 def set_logging_level(level: str) -> None:
-    """Chooses the least serious level of what `init` says, from `TRACE` to `CRITICAL`.
+    """Sets the lowest level that `init` prints, from `TRACE` to `CRITICAL`.
 
-    Warnings about programs are Python's: the module `warnings` chooses among them.
+    Warnings about programs are Python warnings, which the module `warnings` filters.
 
     Examples
     --------
@@ -218,19 +218,19 @@ def set_logging_level(level: str) -> None:
 
 
 def is_logging_effective(level: str) -> bool:
-    """Whether what is as serious as `level` is said."""
+    """Whether messages of `level` are printed."""
     return _LEVELS.index(level) >= _LEVELS.index(_log["level"])
 
 
 def reset() -> None:
-    """Back to the defaults, as if `init` had not been called; all fields and arrays are dropped.
+    """Restores the defaults, as if `init` had not been called, and frees all fields and arrays.
 
-    To use one of them afterwards is an error. `init` alone changes the defaults and drops nothing.
+    Their later use is an error. `init` alone changes the options and frees nothing.
 
     Raises
     ------
     RuntimeError
-        Inside of a tape or of forward mode.
+        Inside a tape or forward mode.
 
     Examples
     --------
@@ -249,4 +249,4 @@ def reset() -> None:
 
 
 def sync() -> None:
-    """Waits for everything that was launched. On the CPU a launch is done when it returns."""
+    """Waits for all launches to finish. On the CPU a launch is synchronous."""

@@ -1,6 +1,6 @@
-"""The types of numbers, by all their names, and lists of them: ``types.primitive_types``.
+"""The scalar types, by all their names, and lists of them: ``types.primitive_types``.
 
-Type checkers want classes in annotations, so to them these names are Python's own types of numbers:
+Type checkers require classes in annotations, so for them these names are Python's number types:
 ``n: ds.i32`` takes an int.
 """
 

@@ -1,4 +1,4 @@
-"""What `Func.derivative` is given, held to what a derivative is: by its signature, and by its values."""
+"""Checks of the custom derivatives given to `Func.derivative`: of their signatures and of their values."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _BY_POSITION = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
 
 
 def rules_of(func: Any, jvp: Any, vjp: Any, check: bool) -> Rules:
-    """The rules of `func`.
+    """The derivative rules of `func`.
 
     Raises
     ------
     TypeError
-        When what is given cannot be its derivative.
+        When a rule is missing, is not a func, or does not fit the signature of `func`.
     """
     name = func.__name__
     if jvp is None and vjp is None:
@@ -57,7 +57,7 @@ def _refuse_count(name: str, word: str, rule: str, count: int, seeds: int) -> No
 
 
 def _positional(func: Any, what: str, keywords: tuple[str, ...]) -> int:
-    """How many parameters are given by position; others than `keywords` must not be there."""
+    """The number of positional parameters; raises on keyword parameters other than `keywords`."""
     found = signature(func.__dsim_func__).parameters.values()
     for p in found:
         if p.kind not in _BY_POSITION and not (p.kind is Parameter.KEYWORD_ONLY and p.name in keywords):
@@ -66,7 +66,7 @@ def _positional(func: Any, what: str, keywords: tuple[str, ...]) -> int:
 
 
 def check(func: Any, args: tuple[Any, ...], tolerance: float) -> None:
-    """Compares the rules of `func` with each other at `args`, and with differences of its values."""
+    """Compares the rules of `func` with each other at `args`, and with finite differences."""
     name = func.__name__
     if func.__dsim_rules__ is None:
         raise TypeError(f"`{name}` has no custom derivative")
@@ -88,7 +88,7 @@ def check(func: Any, args: tuple[Any, ...], tolerance: float) -> None:
 
 
 def _numbers(value: Any) -> np.ndarray | None:
-    """A number, vector or matrix of the host as an array; None for what a kernel knows at compile time."""
+    """A host number, vector or matrix as an array; None for a compile-time value."""
     if not isinstance(value, bool | int | float | np.generic | np.ndarray | Array | list | tuple):
         return None
     array = np.asarray(value)

@@ -18,13 +18,13 @@ from dsim.runtime.fields.structs import RESERVED, HostStruct, check_names, no_me
 from dsim.runtime.kernels.kernel import Kernel
 from dsim.runtime.state import settings
 
-METHODS = "__struct_methods"  # the keyword of Taichi's
+METHODS = "__struct_methods"  # Taichi's keyword
 
 
 class StructType(struct_types.StructTypeBase):
-    """The type of structs with certain members: an annotation, a constructor, a maker of fields.
+    """A struct type: an annotation, a constructor of structs and of fields.
 
-    Made by `types.struct` and the decorator `dataclass`.
+    Returned by `types.struct` and the decorator `dataclass`.
 
     Examples
     --------
@@ -39,7 +39,7 @@ class StructType(struct_types.StructTypeBase):
     __slots__ = ()
 
     def __call__(self, *values: Any, **named: Any) -> HostStruct:
-        """A struct of this type outside kernels; members that are not given are zero."""
+        """A host struct of this type; members without a value are zero."""
         what = f"`{self.name}`" if self.name else "the struct"
         if len(values) > len(self.members):
             raise TypeError(f"{what} has {len(self.members)} members, got {len(values)} values")
@@ -80,7 +80,7 @@ def _zero(t: Any) -> Any:
 
 
 class _AnyStruct(type(HostStruct)):
-    """Lets every host struct be an instance of `Struct`, whoever made it."""
+    """Makes every host struct an instance of `Struct` for `isinstance`."""
 
     def __instancecheck__(cls, instance: object) -> bool:
         return isinstance(instance, HostStruct)
@@ -114,7 +114,7 @@ class Struct(HostStruct, metaclass=_AnyStruct):
         needs_dual: bool = False,
         layout: Any = None,
     ) -> StructField:
-        """A field of structs: a field for each member, all of one shape.
+        """A field of structs: one field per member, all of one shape.
 
         Parameters
         ----------
@@ -123,13 +123,13 @@ class Struct(HostStruct, metaclass=_AnyStruct):
         methods : mapping of str to func, optional
             Methods of its elements.
         shape : int or tuple of int, optional
-            Without it the field is to be placed: ``root.dense(i, n).place(f)``.
+            Without it the field must be placed: ``root.dense(i, n).place(f)``.
         name : str, optional
-            What messages call it.
+            Its name in messages.
         needs_grad, needs_dual : bool
             Whether its members have gradients and tangents; integer members never do.
         layout : Layout, optional
-            Advice on memory order, as in Taichi; without effect.
+            Hint about memory order, as in Taichi; without effect.
 
         Examples
         --------
@@ -227,7 +227,7 @@ def _member_type(name: str, t: Any) -> Any:
     if isinstance(t, Mapping):
         return struct(**t)
     message = f"the member `{name}` of a struct has no type that kernels know, but {t!r}"
-    if isinstance(t, str):  # NumPy would take it for the name of a type
+    if isinstance(t, str):  # NumPy would accept it as the name of a type
         raise TypeError(message)
     try:
         return type_of(t)
@@ -238,8 +238,8 @@ def _member_type(name: str, t: Any) -> Any:
 def dataclass(kind: type) -> StructType:
     """Decorator: a class with annotations becomes a struct type, its functions methods.
 
-    Funcs among them are for kernels, and a func that assigns to ``self.x`` changes the struct that it is
-    called on. Members have no default values, and there is no inheritance.
+    Its funcs are callable in kernels; a func that assigns to ``self.x`` modifies the struct that it is
+    called on. Default values and inheritance are not supported.
 
     Examples
     --------
@@ -278,7 +278,7 @@ def dataclass(kind: type) -> StructType:
 
 
 def _annotations(kind: type, around: FrameType) -> dict[str, Any]:
-    """The annotations of a class; those kept as text mean what they mean where the class stands."""
+    """The annotations of a class; strings are evaluated in the scope of its definition."""
     try:
         return inspect.get_annotations(kind, globals=around.f_globals, locals=around.f_locals, eval_str=True)
     except NameError as error:

@@ -1,4 +1,4 @@
-"""Helpers around programs; nothing that a kernel needs."""
+"""Helpers for host programs; kernels do not use them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Self
 
 
 class Timer:
-    """Seconds of a `with` block: ``with Timer() as t: …`` and then ``t.seconds``."""
+    """Times a `with` block in seconds: ``with Timer() as t: …``, then ``t.seconds``."""
 
     def __init__(self) -> None:
         self.seconds = 0.0

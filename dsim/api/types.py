@@ -1,4 +1,4 @@
-"""Types: numbers, and vectors, matrices and structs of them, for annotations and fields."""
+"""Types for annotations and fields: scalars, vectors, matrices and structs."""
 
 from __future__ import annotations
 
@@ -55,14 +55,14 @@ template = Template
 
 
 class CompoundType(MatrixType):
-    """The type of vectors or matrices of one size: an annotation, a constructor, a maker of fields."""
+    """A vector or matrix type of fixed size: an annotation, a constructor of values and of fields."""
 
     __slots__ = ()
 
     def __call__(self, *values: Any) -> Any:
         """A host vector or matrix of this type; one number fills it.
 
-        Integers that the type does not hold wrap around, with a warning.
+        Integers outside the type's range wrap around, with a warning.
         """
         made = super().__call__(*values)
         if made.dtype.kind in "iu":
@@ -89,40 +89,40 @@ class CompoundType(MatrixType):
         return self.shape
 
     def to_string(self) -> str:
-        """What Taichi calls it: ``VectorType[3, f32]``, ``MatrixType[2,3, f32]``."""
+        """Its name in Taichi: ``VectorType[3, f32]``, ``MatrixType[2,3, f32]``."""
         kind = "Vector" if self.ndim == 1 else "Matrix"
         return f"{kind}Type[{','.join(map(str, self.shape))}, {settings.default_type(self.dtype)}]"
 
     def field(self, shape: Any = None, **options: Any) -> Field:
-        """A field of such entries; see `field`."""
+        """A field with entries of this type; see `field`."""
         if len(self.shape) == 1:
             return Vector.field(self.shape[0], self.dtype, shape, **options)
         return Matrix.field(self.shape[0], self.shape[1], self.dtype, shape, **options)
 
     def ndarray(self, shape: Any, needs_grad: bool = False) -> Ndarray:
-        """An array of such elements; see `ndarray`."""
+        """An array with elements of this type; see `ndarray`."""
         return make_ndarray(self, shape, needs_grad)
 
 
 class ndarray(ArrayType):
-    """The annotation of a kernel's parameter that takes an array: an `ndarray`, a field, or NumPy's.
+    """The annotation of a kernel's array parameter: it takes an `ndarray`, a field, or a NumPy array.
 
     Parameters
     ----------
     dtype : type, optional
-        Of the elements: a number's, or that of vectors or matrices. Without it any.
+        The type of the elements: scalar, vector or matrix. Any without it.
     ndim : int, optional
-        How many axes indices run over. Without it any number.
+        The number of axes. Any without it.
     element_dim, element_shape : int, tuple of int, optional
-        Taichi's older way to say that elements are vectors or matrices.
+        Taichi's older options for vector or matrix elements.
     needs_grad : bool, optional
-        With True, only arrays with a gradient may be passed. With False, derivatives of both modes end at
-        the array, also at one that has a gradient.
+        With True, only arrays with a gradient may be passed. With False, derivatives of both modes stop at
+        the array, even if it has a gradient.
     field_dim : int, optional
-        Taichi's older word for `ndim`.
+        Taichi's older name of `ndim`.
     boundary : str, optional
-        What an index outside the array does, or one outside a vector or matrix in it, ``v[i][k]``: with
-        ``"unsafe"``, Taichi's word, it is an error; with ``"clamp"`` it means the nearest element.
+        The treatment of an index outside the array, or outside a vector or matrix in it, ``v[i][k]``: with
+        ``"unsafe"``, Taichi's name, it is an error; with ``"clamp"`` it is clamped to the nearest element.
 
     Examples
     --------
@@ -158,7 +158,7 @@ class ndarray(ArrayType):
         super().__init__(dtype, ndim, element_dim, element_shape, needs_grad, clamped)
 
     def __class_getitem__(cls, arguments: Any) -> ndarray:
-        """``NDArray[f32, 2]``: the type and the number of axes."""
+        """``NDArray[f32, 2]``: the element type and the number of axes."""
         return cls(*arguments) if isinstance(arguments, tuple) else cls(arguments)
 
 
@@ -166,7 +166,7 @@ NDArray = ndarray
 
 
 class OpenType:
-    """The type of vectors or matrices of which something is left open: what an array may hold."""
+    """A vector or matrix type with unspecified size or scalar type, which constrains an array's elements."""
 
     def __init__(self, dtype: Any, counts: tuple[int | None, ...]) -> None:
         self.dtype = None if dtype is None else _checked(dtype)
@@ -179,7 +179,7 @@ class OpenType:
 def vector(n: int | None = None, dtype: Any = None) -> Any:
     """The type of vectors of `n` numbers.
 
-    What is left out may be anything; such a type says which elements an array has that a kernel takes.
+    An omitted size or type matches any; such a type constrains the elements of a kernel's array parameter.
 
     Examples
     --------
@@ -198,7 +198,7 @@ def vector(n: int | None = None, dtype: Any = None) -> Any:
 
 
 def matrix(n: int | None = None, m: int | None = None, dtype: Any = None) -> Any:
-    """The type of matrices of `n` rows and `m` columns; what is left out, as of `vector`."""
+    """The type of matrices of `n` rows and `m` columns; omitted ones as in `vector`."""
     if n is None or m is None or dtype is None:
         return OpenType(dtype, (n, m))
     return CompoundType(_checked(dtype), entry_shape(n, m))
@@ -211,7 +211,7 @@ def _checked(dtype: Any) -> Any:
 
 
 def ref(dtype: Any) -> Template:
-    """The annotation of a func's parameter that stands for what is passed, as `template()`.
+    """The annotation of a func's parameter that is passed by reference, the same as `template()`.
 
     Examples
     --------
@@ -232,9 +232,9 @@ def ref(dtype: Any) -> Template:
 
 
 def argpack(**members: Any) -> StructType:
-    """Taichi's packs of arguments: structs, for the annotation of one parameter.
+    """Taichi's argument packs: a struct type for the annotation of one parameter.
 
-    Arrays cannot be members: they are parameters of their own.
+    Arrays cannot be members: pass them as separate parameters.
 
     Examples
     --------
@@ -255,7 +255,7 @@ def argpack(**members: Any) -> StructType:
 
 
 def is_integral(dtype: Any) -> bool:
-    """Whether `dtype` is a type of integers; `u1` is one, as in Taichi.
+    """Whether `dtype` is an integer type, which `u1` is, as in Taichi.
 
     Examples
     --------
@@ -267,19 +267,19 @@ def is_integral(dtype: Any) -> bool:
 
 
 def is_real(dtype: Any) -> bool:
-    """Whether `dtype` is a type of floats."""
+    """Whether `dtype` is a floating-point type."""
     found = scalar_type(dtype, LoweringSettings())
     return found is not None and found.is_float
 
 
 def is_signed(dtype: Any) -> bool:
-    """Whether `dtype` is a type of integers that may be negative."""
+    """Whether `dtype` is a signed integer type."""
     found = scalar_type(dtype, LoweringSettings())
     return found is not None and found.kind == "int"
 
 
 def is_tensor(dtype: Any) -> bool:
-    """Whether `dtype` is a type of vectors or matrices."""
+    """Whether `dtype` is a vector or matrix type."""
     return isinstance(dtype, MatrixType)
 
 

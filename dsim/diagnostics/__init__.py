@@ -1,4 +1,4 @@
-"""What went wrong, where, and what to do about it: spans, messages, their text, the exceptions."""
+"""Diagnostics: spans, messages with a help line, their rendering, and the exceptions that carry them."""
 
 from dsim.diagnostics.errors import (
     AccessRuleError,

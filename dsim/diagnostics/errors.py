@@ -1,4 +1,4 @@
-"""The exceptions that dsim raises. Each carries diagnostics and shows them as its text."""
+"""The exceptions that dsim raises. Each carries diagnostics, which are its message."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from dsim.diagnostics.messages import Diagnostic
 from dsim.diagnostics.places import caller, calls
 from dsim.diagnostics.render import printable, render
 
-_CALLS = 8  # that led to an error, at most: of more the outermost and innermost are shown
+_CALLS = 8  # the most calls shown above an error: of more, the outermost and the innermost
 
-_CATCHING = ("IPython.core.interactiveshell", "ipykernel.kernelbase")  # where a KeyboardInterrupt ends a cell
+_CATCHING = ("IPython.core.interactiveshell", "ipykernel.kernelbase")  # catch a cell's KeyboardInterrupt
 
 
 class DsimError(Exception):
-    """Base of all of dsim's own errors.
+    """Base class of dsim's errors.
 
     Attributes
     ----------
     diagnostics : tuple of Diagnostic
-        What went wrong and where, in the order of the program's text.
+        The errors and their places, in the order of the program's text.
     """
 
     def __init__(self, *diagnostics: Diagnostic) -> None:
@@ -34,28 +34,29 @@ class DsimError(Exception):
         return _restored, (type(self), self.diagnostics, self.__dict__)
 
     def _render_traceback_(self) -> list[str]:
-        """What IPython prints instead of a traceback: the diagnostics, and the lines that led here."""
+        """The text that IPython prints instead of a traceback: the diagnostics and the user's call stack."""
         told = {(d.span.source.file, d.span.line) for d in self.diagnostics if d.span is not None}
         return [f"{type(self).__name__}:", *str(self).split("\n"), *_called_from(self, told)]
 
 
 def stopped(error: KeyboardInterrupt) -> KeyboardInterrupt:
-    """`error` without dsim's frames; IPython shows the lines of the user that led to it."""
+    """`error` without dsim's frames; IPython shows the user's call stack."""
     lines = [f"KeyboardInterrupt: {error}".rstrip()]
     error._render_traceback_ = lambda: [*lines, *_called_from(error, ())]  # type: ignore[attr-defined]
     return error.with_traceback(None)
 
 
 def left(error: KeyboardInterrupt) -> BaseException:
-    """With what a stopped call of the user's comes back: `stopped`, or a `CancelledError`.
+    """The exception that an interrupted call raises: `stopped`, or a `CancelledError`.
 
-    That is in a task beside a notebook's cells: any other ends the loop of events, and with it the session.
+    The latter in a background task of a notebook: any other exception there ends the event loop, and so the
+    session.
     """
     return sys.modules["asyncio"].CancelledError(*error.args) if _beside_cells() else stopped(error)
 
 
 def _beside_cells() -> bool:
-    """Whether this runs in a task of a notebook's kernel, which no cell or message waits for on the stack."""
+    """Whether this runs in a background task of a notebook's kernel: no cell or message is on the stack."""
     asyncio, kernels = sys.modules.get("asyncio"), sys.modules.get("ipykernel.kernelapp")
     if asyncio is None or kernels is None or not kernels.IPKernelApp.initialized():
         return False
@@ -68,7 +69,7 @@ def _beside_cells() -> bool:
 
 
 def _called_from(error: BaseException, told: Container[tuple[str, int]]) -> list[str]:
-    """The lines that led to `error` but those that were told."""
+    """The user's call stack of `error`, without the lines in `told`."""
     lines = [
         f"{printable(s.source.name)}:{s.line}: {printable(s.source.line(s.line).strip())}"
         for s in calls(error.__traceback__)
@@ -80,7 +81,7 @@ def _called_from(error: BaseException, told: Container[tuple[str, int]]) -> list
 
 
 def _restored(kind: type[DsimError], diagnostics: tuple[Diagnostic, ...], known: dict[str, Any]) -> DsimError:
-    """An error that another process raised, say: its places are those of then."""
+    """An unpickled error, of another process for example: it keeps its places."""
     made = kind.__new__(kind)
     DsimError.__init__(made, *diagnostics)
     made.__dict__.update(known)
@@ -92,15 +93,15 @@ class CompilationError(DsimError):
 
 
 class KernelSyntaxError(CompilationError):
-    """Python that the kernel language does not have."""
+    """Python that the kernel language does not support."""
 
 
 class KernelTypeError(CompilationError, TypeError):
-    """A value of a type or shape that does not fit."""
+    """A value of the wrong type or shape."""
 
 
 class _CallError(DsimError):
-    """An error of a call from Python: what has no place of its own gets that of the call."""
+    """An error of a call from Python: a diagnostic without a place gets that of the call."""
 
     def __init__(self, *diagnostics: Diagnostic) -> None:
         here = caller() if any(d.span is None for d in diagnostics) else None
@@ -108,7 +109,7 @@ class _CallError(DsimError):
 
 
 class LaunchError(_CallError, RuntimeError):
-    """A launch that cannot run or that failed while running."""
+    """A launch that cannot start, or that failed while running."""
 
 
 class LaunchTypeError(LaunchError, TypeError):
@@ -124,7 +125,7 @@ class KernelAssertionError(DsimError, RuntimeError, AssertionError):
 
 
 class AccessRuleError(KernelAssertionError):
-    """A value that a gradient needs was overwritten."""
+    """A kernel overwrites a value that a gradient needs."""
 
 
 class NonFiniteError(_CallError, FloatingPointError):
@@ -132,4 +133,4 @@ class NonFiniteError(_CallError, FloatingPointError):
 
 
 class GradientError(_CallError, RuntimeError):
-    """A gradient that was asked for and cannot be given."""
+    """A gradient that dsim cannot compute."""

@@ -1,7 +1,7 @@
-"""Tracebacks without dsim's own frames: what went wrong stands in the lines of the user.
+"""Removes dsim's frames from tracebacks, so that they end in the user's code.
 
-`outermost` decorates what people call. Where a wrapper would cost too much, the function itself calls
-`trimmed` in an ``except``. With ``DSIM_FRAMES=1`` in the environment all frames stay.
+`outermost` decorates public functions. Where a wrapper would cost too much, the function itself calls
+`trimmed` in an ``except``. With ``DSIM_FRAMES=1`` in the environment all frames are kept.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _OF_BUGS = (AssertionError, NotImplementedError)
 
 
 def outermost(function: Callable[P, R]) -> Callable[P, R]:
-    """Decorator: errors leave `function` without the frames that dsim has in them."""
+    """Decorator: removes dsim's frames from the errors that `function` raises."""
     trim = trimmed
 
     def called(*args: Any, **named: Any) -> Any:
@@ -35,16 +35,16 @@ def outermost(function: Callable[P, R]) -> Callable[P, R]:
             trim(error)
             raise
 
-    # With the globals of `function`, by which doctest knows whose examples these are.
+    # With the globals of `function`, by which doctest finds the module of its examples.
     scope = cast("types.FunctionType", function).__globals__
     made = types.FunctionType(called.__code__, scope, function.__name__, None, called.__closure__)
     return update_wrapper(cast("Any", made), function, WRAPPER_ASSIGNMENTS)
 
 
 def trimmed(error: BaseException) -> None:
-    """Takes dsim's frames out of the tracebacks of `error` and of what caused it, if a user is to see it.
+    """Removes dsim's frames from the tracebacks of `error` and of its causes, if it was raised on purpose.
 
-    Errors that dsim itself did not mean to raise keep them.
+    An internal error of dsim keeps them.
     """
     if _ALL or not _meant(error):
         return
@@ -58,7 +58,7 @@ def trimmed(error: BaseException) -> None:
 
 
 def _meant(error: BaseException) -> bool:
-    """Whether `error` was raised on purpose: by a ``raise`` of dsim's, or by the user's code."""
+    """Whether `error` was raised on purpose: by a ``raise`` in dsim, or by the user's code."""
     if isinstance(error, DsimError | Warning | KeyboardInterrupt):
         return True
     last = error.__traceback__
@@ -73,7 +73,7 @@ def _meant(error: BaseException) -> bool:
 
 
 def _foreign(error: BaseException | None) -> BaseException | None:
-    """`error`, or what it came from, unless dsim caught it before anybody saw it."""
+    """`error` or its cause, unless dsim raised and caught it internally."""
     while error is not None and error.__traceback__ is not None and own_frame(error.__traceback__.tb_frame):
         error = error.__context__
     return error

@@ -1,6 +1,6 @@
-"""What dsim tells a user about a program: one diagnostic, its level, its places, its remedy.
+"""The diagnostic: a message to the user with its level, its places and its remedy.
 
-Every code that dsim can raise stands once in `CODES`, with its level; rendering is `render.py`'s.
+`CODES` lists every code with its level; `render.py` renders diagnostics.
 """
 
 from __future__ import annotations
@@ -12,26 +12,26 @@ from dsim.diagnostics.spans import Span
 
 
 class Level(Enum):
-    """How serious a diagnostic is."""
+    """The severity of a diagnostic."""
 
-    ERROR = "error"  # refused: the program does not run
+    ERROR = "error"  # the program does not run
     WARNING = "warning"  # the result is right, but slower or surprising
-    NOTE = "note"  # worth knowing
+    NOTE = "note"  # information
 
 
 CODES: dict[str, Level] = {
     # the kernel language
-    "syntax": Level.ERROR,  # Python that kernels do not have
+    "syntax": Level.ERROR,  # Python that kernels do not support
     "unknown-name": Level.ERROR,
     "unknown-function": Level.ERROR,
     "unknown-attribute": Level.ERROR,
     "recursion": Level.ERROR,
     "type": Level.ERROR,
     "shape": Level.ERROR,
-    "index": Level.ERROR,  # a wrong number or kind of indices
+    "index": Level.ERROR,  # wrong number or kind of indices
     "argument": Level.ERROR,
     "return": Level.ERROR,
-    "static": Level.ERROR,  # needs a compile-time value and has none
+    "static": Level.ERROR,  # requires a compile-time value
     "limit": Level.ERROR,
     # fields and launches
     "unplaced": Level.ERROR,
@@ -43,24 +43,24 @@ CODES: dict[str, Level] = {
     "overwritten": Level.ERROR,
     "not-differentiable": Level.ERROR,
     "wrong-derivative": Level.ERROR,
-    "not-finite": Level.ERROR,  # a NaN or an infinity was born
-    # right, but
+    "not-finite": Level.ERROR,  # a launch produced a NaN or an infinity
+    # correct, but
     "serial": Level.WARNING,
     "cut": Level.WARNING,
     "unreached": Level.WARNING,
     "cleared": Level.WARNING,
-    "overtaken": Level.WARNING,  # a gradient that another thread has changed since
-    "leftover": Level.WARNING,  # a sum that an earlier tape has left
-    "recompiled": Level.WARNING,  # a kernel, for arrays of ever new shapes
+    "overtaken": Level.WARNING,  # a gradient that another thread has changed meanwhile
+    "leftover": Level.WARNING,  # a gradient accumulated by an earlier tape
+    "recompiled": Level.WARNING,  # a kernel recompiled for ever new shapes of arrays
     "type-change": Level.WARNING,
-    "nan": Level.WARNING,  # a number that is not finite, where it was born
-    "infinite-slope": Level.WARNING,  # an infinite gradient comes to a point without a derivative
-    "kink": Level.NOTE,  # a gradient comes through a point at which there is no derivative
-    "overwrites": Level.NOTE,  # what a gradient needs; a tape saves it
+    "nan": Level.WARNING,  # the origin of a number that is not finite
+    "infinite-slope": Level.WARNING,  # an infinite partial derivative
+    "kink": Level.NOTE,  # a gradient evaluated at a kink
+    "overwrites": Level.NOTE,  # overwrites a value that a gradient needs; a tape saves it
 }
 
 
-# What to do about it in general, for a diagnostic that knows nothing better.
+# The default help line of each code, for diagnostics without their own.
 REMEDIES: dict[str, str] = {
     "syntax": "kernels have assignments, loops, branches, `while`, calls of funcs, `print` and `assert`",
     "unknown-name": "define it before the kernel is launched for the first time",
@@ -84,7 +84,7 @@ REMEDIES: dict[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """A second place that a diagnostic points to, and what is there."""
+    """A secondary place of a diagnostic, with its annotation."""
 
     span: Span
     text: str
@@ -92,22 +92,22 @@ class Label:
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One thing that dsim has to say about a program.
+    """One error, warning or note about a program.
 
     Attributes
     ----------
     code : str
         A key of `CODES`, which gives the level.
     message : str
-        What is wrong, in one sentence without a full stop.
+        The problem, in one sentence without a full stop.
     span : Span or None
         The place that the carets underline.
     here : str
-        What stands behind the carets.
+        The text behind the carets.
     labels : tuple of Label
         Further places.
     help : str
-        What to do about it; one line. Empty when `REMEDIES` says it.
+        The next step, in one line. Empty to use that of `REMEDIES`.
     """
 
     code: str
@@ -119,10 +119,10 @@ class Diagnostic:
 
     @property
     def level(self) -> Level:
-        """The level that `CODES` gives to this code."""
+        """The level of this code in `CODES`."""
         return CODES[self.code]
 
     @property
     def remedy(self) -> str:
-        """The help line: its own, or what `REMEDIES` says of this code."""
+        """The help line: its own, or the default in `REMEDIES`."""
         return self.help or REMEDIES.get(self.code, "")

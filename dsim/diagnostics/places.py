@@ -1,4 +1,4 @@
-"""Where in the user's Python something was called: for what is said about calls."""
+"""Call sites in the user's Python, for diagnostics about calls."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LIBRARIES = tuple({sysconfig.get_path(kind) for kind in ("stdlib", "platstdlib",
 
 
 def caller() -> Span | None:
-    """The user's line of Python that is running, or None when there is no text of it."""
+    """The running line of the user's Python, or None when its source is not available."""
     frame = sys._getframe(1)
     while frame is not None and (own_frame(frame) or _only_calls(frame)):
         frame = frame.f_back
@@ -28,9 +28,9 @@ def caller() -> Span | None:
 
 
 def calls(trace: types.TracebackType | None) -> list[Span]:
-    """The lines of a user's Python that `trace` came through, outermost first.
+    """The user's call sites in `trace`, outermost first.
 
-    Not those of libraries, and none outside the last magic of a notebook: that is what called it.
+    Without those of libraries, and without frames outside the last magic of a notebook.
     """
     found: list[Span] = []
     while trace is not None:
@@ -39,19 +39,19 @@ def calls(trace: types.TracebackType | None) -> list[Span]:
             found.clear()
         elif not own_frame(trace.tb_frame) and not trace.tb_frame.f_code.co_filename.startswith(LIBRARIES):
             line = _line(trace.tb_frame, trace.tb_lineno)
-            if line is not None and not line.text.startswith("%%"):  # a magic is no call
+            if line is not None and not line.text.startswith("%%"):  # a magic is not a call
                 found.append(line)
         trace = trace.tb_next
     return found
 
 
 def _only_calls(frame: types.FrameType) -> bool:
-    """Whether it is of a module of Python's that calls what it is given, and tells a user nothing."""
+    """Whether the frame belongs to a standard module that only forwards calls."""
     return f"{frame.f_globals.get('__name__', '')}.".startswith(_CALLING)
 
 
 def _line(frame: types.FrameType, line: int) -> Span | None:
-    """A line of `frame`, or None when there is no text of it."""
+    """A line of `frame`, or None when its source is not available."""
     name = frame.f_code.co_filename
     text = linecache.getline(name, line, frame.f_globals).rstrip("\n")
     if not text.strip():
@@ -62,7 +62,7 @@ def _line(frame: types.FrameType, line: int) -> Span | None:
 
 
 def own_frame(frame: types.FrameType) -> bool:
-    """Whether it runs dsim's code, or code that dsim writes to launch a kernel."""
+    """Whether the frame runs dsim's code, or code that dsim generates to launch a kernel."""
     module = frame.f_globals.get("__name__", "")
     return (
         module == _OWN or module.startswith(_OWN + ".") or frame.f_code.co_filename.startswith("<launch of ")
@@ -70,7 +70,7 @@ def own_frame(frame: types.FrameType) -> bool:
 
 
 def display_name(filename: str) -> str:
-    """`filename` as the user knows it: a notebook cell by its number."""
+    """`filename` as shown to the user: a notebook cell by its number."""
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython is not None else None
     if shell is None:
@@ -80,14 +80,14 @@ def display_name(filename: str) -> str:
 
 
 def ours(name: str) -> bool:
-    """Whether a source of this name is one of dsim's own files."""
+    """Whether `name` is one of dsim's own source files."""
     return name.startswith(_FOLDER)
 
 
 def outside(span: Span | None, calls: Sequence[Span]) -> tuple[Span | None, tuple[Span, ...]]:
-    """`span`, and the calls that led to it, outermost first, without what stands in dsim's own funcs.
+    """`span` and its calls, outermost first, without those inside dsim's own funcs.
 
-    What is wrong in one of those is the call, as a user sees it.
+    An error inside such a func is reported at the user's call of it.
     """
     places = [s for s in (*calls, span) if s is not None and not ours(s.source.name)]
     return (places[-1], tuple(places[:-1])) if places else (span, tuple(calls))

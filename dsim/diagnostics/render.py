@@ -1,4 +1,4 @@
-"""Diagnostics as plain text with carets. Only text: colours and HTML belong to who shows it."""
+"""Diagnostics as plain text with carets. Only text: the caller adds colours or HTML."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dsim.diagnostics.spans import Span
 
 
 def render(diagnostics: Iterable[Diagnostic]) -> str:
-    """All of `diagnostics` as one text, a blank line between two.
+    """All of `diagnostics` as one text, separated by blank lines.
 
     Examples
     --------
@@ -48,5 +48,5 @@ def _underline(span: Span, sign: str) -> str:
 
 
 def printable(line: str) -> str:
-    """`line` with control characters (an escape sequence, a tab) made harmless, one column each."""
+    """`line` with control characters (an escape sequence, a tab) replaced, one column each."""
     return "".join(c if c.isprintable() else " " if c == "\t" else "\N{REPLACEMENT CHARACTER}" for c in line)

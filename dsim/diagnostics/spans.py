@@ -1,6 +1,6 @@
-"""Where a piece of a program stands: a source text and a range of lines and columns in it.
+"""Spans: a source text, and a range of lines and columns in it.
 
-Nothing here knows about kernels; the frontend makes spans, everything later carries them along.
+Independent of kernels: the frontend creates spans, and later stages pass them on.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ class Source:
     text : str
         The text, lines separated by ``\n``.
     first_line : int
-        Line number, as the user knows it, of the first line of `text`.
+        Number of the first line of `text` in the user's file or cell.
     file : str, optional
-        What tells it from other texts: the name that Python has for it. Cells that run without IPython's
+        Python's file name of it, which is unique. Cells that run without IPython's
         history share a number, and with it their `name`.
     """
 
@@ -36,14 +36,14 @@ class Source:
         object.__setattr__(self, "lines", tuple(self.text.split("\n")))
 
     def line(self, number: int) -> str:
-        """The text of line `number`, counted as the user counts; empty outside the text."""
+        """The text of line `number` of the user's file or cell; empty outside the text."""
         at = number - self.first_line
         return self.lines[at] if 0 <= at < len(self.lines) else ""
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A range of a source: lines as the user counts them, columns from 0, the end exclusive."""
+    """A range of a source: lines numbered as in the user's file, columns from 0, the end exclusive."""
 
     source: Source
     line: int
@@ -53,7 +53,7 @@ class Span:
 
     @property
     def text(self) -> str:
-        """What the user wrote there; of a range over several lines, the first line's part."""
+        """The source text of the range; of several lines, the part in the first."""
         first = self.source.line(self.line)
         return first[self.column : self.end_column] if self.end_line == self.line else first[self.column :]
 

@@ -1,4 +1,4 @@
-"""Taichi's `GUI` without a window: it draws into images, which a script saves and a notebook shows."""
+"""Taichi's `GUI` without a window: it draws images, which a script saves and a notebook shows."""
 
 from dsim.gui.colors import hex_to_rgb, rgb_to_hex
 from dsim.gui.window import GUI

@@ -1,4 +1,4 @@
-"""A picture that is drawn shape by shape: matplotlib's Agg rasteriser over a unit square of positions.
+"""A picture drawn shape by shape: matplotlib's Agg rasteriser over the unit square.
 
 Positions run from (0, 0) at the lower left to (1, 1) at the upper right; sizes are pixels.
 """
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 Positions = NDArray[np.float64]
 Colors = NDArray[np.float64]
 
-_PIXELS_PER_INCH = 72  # one point of matplotlib is then one pixel
+_PIXELS_PER_INCH = 72  # makes one point of matplotlib one pixel
 
 
 class Canvas:
@@ -32,7 +32,7 @@ class Canvas:
         self._shapes: list[Artist] = []
 
     def clear(self, rgb: Colors) -> None:
-        """Forgets all shapes and fills the picture with one colour."""
+        """Removes all shapes and fills the picture with one colour."""
         for shape in self._shapes:
             shape.remove()
         self._shapes.clear()
@@ -49,7 +49,7 @@ class Canvas:
         )  # fmt: skip
 
     def lines(self, begin: Positions, end: Positions, radius: NDArray[np.float64], colors: Colors) -> None:
-        """Straight lines from `begin` to `end`, both (n, 2), of twice `radius` pixels across."""
+        """Straight lines from `begin` to `end`, both (n, 2), with a width of twice `radius` pixels."""
         ends = np.stack([begin, end], axis=1)
         self._add(LineCollection(list(ends), linewidths=list(2.0 * radius), colors=colors, capstyle="round"))
 
@@ -58,13 +58,13 @@ class Canvas:
         self._add(PolyCollection(list(corners), facecolors=colors, edgecolors="none"))
 
     def text(self, content: str, upper_left: Positions, size: float, rgb: Colors) -> None:
-        """A text whose upper left corner is given; `size` in pixels. Dollar signs are only dollar signs."""
+        """A text whose upper left corner is given; `size` in pixels. Dollar signs are literal."""
         x, y = upper_left
         shape = self._axes.text(x, y, content, fontsize=size, color=tuple(rgb), va="top", parse_math=False)
         self._keep(shape)
 
     def image(self, pixels: NDArray[np.uint8]) -> None:
-        """Covers everything so far by `pixels` (height, width, 3), the top row first."""
+        """Covers the picture with `pixels` (height, width, 3), the top row first."""
         background = np.asarray(self._figure.get_facecolor())[:3]
         self.clear(background)
         self._keep(self._figure.figimage(pixels, origin="upper"))
@@ -79,6 +79,6 @@ class Canvas:
         self._keep(shape)
 
     def _keep(self, shape: Artist) -> None:
-        """Later shapes lie over earlier ones, whatever kind they are."""
+        """Adds a shape above all earlier ones, whatever their kind."""
         shape.set_zorder(len(self._shapes))
         self._shapes.append(shape)

@@ -1,4 +1,4 @@
-"""Colours as Taichi writes them (``0xRRGGBB``) and as fractions of red, green and blue."""
+"""Colours in Taichi's notation (``0xRRGGBB``) and as fractions of red, green and blue."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _is_list_of_arrays(rgb: ArrayLike) -> bool:
 
 
 def to_bytes(values: NDArray[Any], rounding: float = 0.0) -> NDArray[np.uint8]:
-    """Brightnesses from 0 to 255: floats count from 0 to 1, unsigned integers by their highest 8 bits.
+    """Intensities from 0 to 255: of floats from 0 to 1, of unsigned integers their highest 8 bits.
 
     Raises
     ------
@@ -84,7 +84,7 @@ def of_shapes(
     count : int
         Number of shapes.
     color : array_like of int
-        One colour, or one for each shape; not looked at when there is a palette.
+        One colour, or one for each shape; ignored when there is a palette.
     palette : sequence of int, optional
         Colours to choose from.
     chosen : array_like of int, optional

@@ -1,4 +1,4 @@
-"""Taichi's drawing calls, over a canvas; nothing here knows of frames, windows or events."""
+"""Taichi's drawing calls, over a canvas; independent of frames, windows and events."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Drawing:
         self._canvas.circles(centres, _sizes(radius, len(centres)), rgb)
 
     def line(self, begin: ArrayLike, end: ArrayLike, radius: float = 1, color: int = 0xFFFFFF) -> None:
-        """A straight line, twice `radius` pixels across."""
+        """A straight line with a width of twice `radius` pixels."""
         self.lines(np.atleast_2d(np.asarray(begin)), np.atleast_2d(np.asarray(end)), radius, color)
 
     def lines(self, begin: Any, end: Any, radius: Any = 1, color: Any = 0xFFFFFF) -> None:
@@ -66,7 +66,7 @@ class Drawing:
         self._canvas.lines(a, b, _sizes(radius, len(a)), colors.of_shapes(len(a), _array(color)))
 
     def triangle(self, a: ArrayLike, b: ArrayLike, c: ArrayLike, color: int = 0xFFFFFF) -> None:
-        """A filled triangle of three corners."""
+        """A filled triangle with corners `a`, `b`, `c`."""
         self.triangles(*(np.atleast_2d(np.asarray(corner)) for corner in (a, b, c)), color=color)
 
     def triangles(self, a: Any, b: Any, c: Any, color: Any = 0xFFFFFF) -> None:
@@ -77,7 +77,7 @@ class Drawing:
     def rect(
         self, topleft: Sequence[float], bottomright: Sequence[float], radius: float = 1, color: int = 0xFFFFFF
     ) -> None:
-        """The outline of a rectangle, twice `radius` pixels across."""
+        """The outline of a rectangle with a line width of twice `radius` pixels."""
         (left, top), (right, bottom) = topleft, bottomright
         corners = np.array([[left, top], [right, top], [right, bottom], [left, bottom]])
         self.lines(corners, np.roll(corners, -1, axis=0), radius, color)
@@ -122,7 +122,7 @@ class Drawing:
     def point_field(self, radius: Any, color: Any = 0xFFFFFF, bound: float = 0.5) -> None:
         """Circles of the radii `radius`, of shape (columns, rows), in columns and rows that fill the picture.
 
-        `bound` is how far the outer ones are from the edge, in distances of two.
+        `bound` is the distance of the outer ones from the edge, in grid spacings.
         """
         sizes = _array(radius)
         if sizes.ndim != 2:
@@ -150,10 +150,10 @@ class Drawing:
         self.arrows(np.stack(np.meshgrid(x, y, indexing="ij"), axis=-1).reshape(-1, 2), along, 1, color)
 
     def contour(self, scalar_field: Any, normalize: bool = False) -> None:
-        """Covers the picture by the values of a field of two axes, in colours from dark blue to yellow.
+        """Covers the picture with the values of a field of two axes, in colours from dark blue to yellow.
 
-        Values count from 0 to 1; with `normalize` from the least to the greatest. Between the elements of a
-        field of another size than the picture they are interpolated.
+        The colours span values from 0 to 1; with `normalize`, from the least to the greatest. A field of
+        another size than the picture is interpolated.
         """
         values = _array(scalar_field).astype(np.float64)
         if values.ndim != 2 or values.size == 0:
@@ -168,24 +168,24 @@ class Drawing:
         """A line of text whose upper left corner is at `pos`."""
         self._canvas.text(content, _positions(pos)[0], font_size, colors.hex_to_rgb(color))
 
-    # whole pictures
+    # images
 
     def set_image(self, img: Any) -> None:
-        """Covers the picture by `img`; what is drawn later lies over it.
+        """Covers the picture with `img`; later shapes are drawn above it.
 
         Parameters
         ----------
         img : array_like or field, shape (width, height) or (width, height, 1 to 4)
-            The first index goes right and the second one up, as in Taichi. Floats count from 0 to
+            The first index points right and the second one up, as in Taichi. Floats range from 0 to
             1, unsigned integers from 0 to the greatest of their type. One number a pixel is a grey, two
             are red and green.
 
         Raises
         ------
         ValueError
-            When its size is not that of the picture.
+            When its size differs from that of the picture.
         TypeError
-            When it holds signed integers.
+            When its values are signed integers.
         """
         values = _array(img)
         if values.shape[:2] != self.res or values.shape[2:] not in ((), (1,), (2,), (3,), (4,)):
@@ -196,23 +196,23 @@ class Drawing:
         self._canvas.image(np.broadcast_to(pixels.transpose(1, 0, 2)[::-1], (*self.res[::-1], 3)))
 
     def get_image(self) -> NDArray[np.float32]:
-        """What is drawn so far: shape (width, height, 4), 0 to 1, indexed as `set_image` is."""
+        """The picture so far: shape (width, height, 4), 0 to 1, indexed as in `set_image`."""
         pixels = self._canvas.pixels()[::-1].transpose(1, 0, 2).astype(np.float32) / 255
         opaque = np.ones((*self.res, 1), np.float32)
         return np.concatenate([pixels, opaque], axis=2, dtype=np.float32)
 
     def clear(self, color: int | None = None) -> None:
-        """Starts the picture anew, filled with `color` (`background_color` by default)."""
+        """Clears the picture to `color` (`background_color` by default)."""
         self._canvas.clear(colors.hex_to_rgb(self.background_color if color is None else color))
 
 
 def _array(values: Any) -> NDArray[Any]:
-    """`values` as an array, also those of a field."""
+    """`values`, of a field too, as an array."""
     return values.to_numpy() if hasattr(values, "to_numpy") else np.asarray(values)
 
 
 def _positions(values: Any) -> NDArray[np.float64]:
-    """`values` as positions (n, 2); the third coordinate of points in space is left out."""
+    """`values` as positions (n, 2); drops the third coordinate."""
     points = np.atleast_2d(_array(values).astype(np.float64))
     if points.ndim != 2 or points.shape[1] < 2:
         raise ValueError(f"positions have the shape (n, 2), not {points.shape}")
@@ -238,7 +238,7 @@ def _vectors(values: Any) -> NDArray[np.float64]:
 
 
 def _grid(shape: tuple[int, ...], bound: float) -> NDArray[np.float64]:
-    """Positions in columns and rows, as many as the first axes of `shape` say, column by column."""
+    """Positions on a grid with the first two axes of `shape`, column by column."""
     x, y = (np.linspace(bound / n, 1.0 - bound / n, n) for n in shape[:2])
     return np.stack(np.meshgrid(x, y, indexing="ij"), axis=-1).reshape(-1, 2)
 

@@ -1,7 +1,7 @@
-"""Images in files: `imwrite`, `imread`, `imresize`, `imshow`, as Taichi's tools have them.
+"""Images in files: `imwrite`, `imread`, `imresize`, `imshow`, as in `taichi.tools`.
 
-The first axis goes to the right and the second up, as in `GUI.set_image`; a third one holds 1 to 4 channels.
-Files are read and written by Pillow, which comes with matplotlib.
+The first axis points right and the second up, as in `GUI.set_image`; a third has 1 to 4 channels.
+Pillow, a dependency of matplotlib, reads and writes the files.
 """
 
 from __future__ import annotations
@@ -40,19 +40,19 @@ def _image(img: Any) -> Image.Image:
 
 
 def imwrite(img: Any, filename: str | Path) -> None:
-    """Writes an image to a file; the end of its name says the format.
+    """Writes an image to a file, in the format of the file name's extension.
 
     Parameters
     ----------
     img : field or array of shape (width, height) or (width, height, channels)
-        Floats from 0 to 1 (what is beyond is clipped), or unsigned integers, whose highest 8 bits count.
+        Floats, clipped to 0 to 1, or unsigned integers, of which the highest 8 bits are written.
     filename : str or Path
         ``"picture.png"``.
 
     Raises
     ------
     ValueError, TypeError
-        For a shape that no image has, or values of another kind.
+        For a shape that is not an image's, or values of another kind.
     """
     _image(img).save(filename)
 
@@ -77,7 +77,7 @@ def imread(filename: str | Path, channels: int = 0) -> NDArray[np.uint8]:
 
 
 def imresize(img: Any, w: int, h: int | None = None) -> NDArray[Any]:
-    """An image of width `w` and height `h` (that of `w` unless given), of the nearest pixels of `img`.
+    """`img` resized to width `w` and height `h` (default: `w`), by nearest-neighbour sampling.
 
     Examples
     --------
@@ -93,7 +93,7 @@ def imresize(img: Any, w: int, h: int | None = None) -> NDArray[Any]:
 
 
 def imshow(img: Any, title: str = "") -> None:
-    """Shows an image below the cell of a notebook; elsewhere in a window of the system, if it has any."""
+    """Shows an image below the cell of a notebook; elsewhere in the system's image viewer, if it has one."""
     picture = _image(img)
     if isinstance(current(), NoScreen):
         picture.show(title)

@@ -1,4 +1,4 @@
-"""`PLYWriter`: points and faces with numbers attached, in files of the format PLY."""
+"""`PLYWriter`: points and faces with attributes, in PLY files."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _CORNERS = {"tri": 3, "quad": 4}
 
 
 class _Element:
-    """Vertices or faces: how many, and the channels of numbers that each has."""
+    """Vertices or faces: their count, and their channels."""
 
     def __init__(self, what: str, many: str, count: int) -> None:
         self.what, self.many, self.count = what, many, count
         self.channels: dict[str, tuple[str, NDArray[Any]]] = {}
 
     def add(self, key: str, kind: str, data: Any) -> None:
-        """A channel, or for data of several columns one for each: ``key_1``, ``key_2``."""
+        """Adds a channel, or for data of several columns one for each: ``key_1``, ``key_2``."""
         if kind not in _TYPES:
             raise ValueError(f"a PLY file has no type {kind!r}: it has {', '.join(_TYPES)}")
         values = _array(data)
@@ -41,18 +41,18 @@ class _Element:
 
 
 class PLYWriter:
-    """Writes points, faces and numbers attached to them as a PLY file.
+    """Writes points, faces and their attributes as a PLY file.
 
     Parameters
     ----------
     num_vertices : int
-        How many points there are, at least 1.
+        The number of points, at least 1.
     num_faces : int
-        How many faces.
+        The number of faces.
     face_type : {"tri", "quad"}
         Whether faces have three corners or four.
     comment : str
-        Stands in the file's head.
+        A comment in the file's header.
 
     Examples
     --------
@@ -85,42 +85,42 @@ class PLYWriter:
     # vertices
 
     def add_vertex_channel(self, key: str, data_type: str, data: Any) -> None:
-        """Numbers `data`, one or a row of them for each vertex, as a channel `key`.
+        """Adds `data`, a number or a row for each vertex, as channel `key`.
 
         `data_type` is one of ``char uchar short ushort int uint float double``.
         """
         self._vertices.add(key, data_type, data)
 
     def add_vertex_pos(self, x: Any, y: Any, z: Any) -> None:
-        """Where the vertices are."""
+        """Sets the positions of the vertices."""
         self._several("x y z", x, y, z)
 
     def add_vertex_normal(self, nx: Any, ny: Any, nz: Any) -> None:
-        """Their normals."""
+        """Sets their normals."""
         self._several("nx ny nz", nx, ny, nz)
 
     def add_vertex_vel(self, vx: Any, vy: Any, vz: Any) -> None:
-        """Their velocities."""
+        """Sets their velocities."""
         self._several("vx vy vz", vx, vy, vz)
 
     def add_vertex_color(self, r: Any, g: Any, b: Any) -> None:
-        """Their colours, from 0 to 1."""
+        """Sets their colours, from 0 to 1."""
         self._several("red green blue", r, g, b)
 
     def add_vertex_alpha(self, alpha: Any) -> None:
-        """How opaque they are, from 0 to 1."""
+        """Sets their opacity, from 0 to 1."""
         self._several("Alpha", alpha)
 
     def add_vertex_rgba(self, r: Any, g: Any, b: Any, a: Any) -> None:
-        """Their colours, and how opaque they are."""
+        """Sets their colours and opacity."""
         self._several("red green blue Alpha", r, g, b, a)
 
     def add_vertex_id(self) -> None:
-        """Their numbers."""
+        """Sets their indices, counted from 0."""
         self._vertices.add("id", "int", np.arange(self.num_vertices))
 
     def add_vertex_piece(self, piece: Any) -> None:
-        """Which piece of a body each belongs to."""
+        """Sets the piece of a body that each belongs to."""
         self._vertices.add("piece", "int", piece)
 
     def _several(self, names: str, *values: Any) -> None:
@@ -130,7 +130,7 @@ class PLYWriter:
     # faces
 
     def add_faces(self, indices: Any) -> None:
-        """The numbers of the vertices of all faces, one face after the other, in any shape."""
+        """Sets the vertex indices of all faces, one face after the other, in any shape."""
         corners = _CORNERS[self.face_type]
         found = _array(indices)
         if found.size != self.num_faces * corners:
@@ -141,15 +141,15 @@ class PLYWriter:
         self.face_indices = found.reshape(self.num_faces, corners).astype(np.int32)
 
     def add_face_channel(self, key: str, data_type: str, data: Any) -> None:
-        """As `add_vertex_channel`, for faces."""
+        """Like `add_vertex_channel`, for faces."""
         self._faces.add(key, data_type, data)
 
     def add_face_id(self) -> None:
-        """Their numbers."""
+        """Sets their indices, counted from 0."""
         self._faces.add("id", "int", np.arange(self.num_faces))
 
     def add_face_piece(self, piece: Any) -> None:
-        """Which piece of a body each belongs to."""
+        """Sets the piece of a body that each belongs to."""
         self._faces.add("piece", "int", piece)
 
     # files
@@ -160,7 +160,7 @@ class PLYWriter:
         Raises
         ------
         RuntimeError
-            When vertices have no place, or faces no corners.
+            When the vertices have no positions, or the faces no indices.
         """
         head, rows = self._head(f"binary_{sys.byteorder}_endian"), [self._rows(self._vertices, "")]
         if self.num_faces:
@@ -170,7 +170,7 @@ class PLYWriter:
             file.writelines(table.tobytes() for table in rows)
 
     def export_ascii(self, path: str | Path) -> None:
-        """Writes a file of text; raises as `export` does."""
+        """Writes a text file; raises as `export` does."""
         head = self._head("ascii")
         with Path(path).open("w", encoding="utf-8") as file:
             file.write(head)
@@ -179,11 +179,11 @@ class PLYWriter:
                 _write_rows(file, self._rows(self._faces, self.face_type))
 
     def export_frame(self, series_num: int, path: str | Path) -> None:
-        """Writes a binary file of a series: ``name_000007.ply``."""
+        """Writes a numbered binary file: ``name_000007.ply``."""
         self.export(_numbered(path, series_num))
 
     def export_frame_ascii(self, series_num: int, path: str | Path) -> None:
-        """Writes a file of text of a series."""
+        """Writes a numbered text file."""
         self.export_ascii(_numbered(path, series_num))
 
     def _head(self, form: str) -> str:
@@ -200,7 +200,7 @@ class PLYWriter:
         return "\n".join([*lines, "end_header", ""])
 
     def _rows(self, element: _Element, corners: str) -> NDArray[Any]:
-        """One row of a table for each vertex or face, as it stands in a binary file."""
+        """A structured array with one row per vertex or face, in the layout of the binary file."""
         columns = dict(element.channels)
         given: dict[str, tuple[Any, NDArray[Any]]] = {n: (_TYPES[k], v) for n, (k, v) in columns.items()}
         if corners and self.face_indices is not None:

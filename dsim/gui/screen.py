@@ -1,4 +1,4 @@
-"""Where pictures and controls are seen while a program runs: below the cell of a notebook, or nowhere."""
+"""The output of pictures and controls while a program runs: below a notebook's cell, or none."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 
 class Control(Protocol):
-    """A slider or a label: a number that a user sees, and that the program reads and sets."""
+    """A slider or a label: a number that the user sees, and that the program reads and sets."""
 
     value: float
 
@@ -27,35 +27,35 @@ class Screen(Protocol):
     """Shows the pictures and the controls of one `GUI`."""
 
     def show(self, pixels: NDArray[np.uint8], fps_limit: float | None) -> None:
-        """Shows `pixels` (height, width, 3) in the place of the picture before."""
+        """Replaces the shown picture by `pixels` (height, width, 3)."""
         ...
 
     def film(self, moving: bytes) -> None:
-        """Shows an animated PNG in the place of the picture before."""
+        """Replaces the shown picture by an animated PNG."""
         ...
 
     def slider(self, text: str, low: float, high: float, step: float) -> Control:
-        """A number from `low` to `high`, at first `low`."""
+        """Adds a number from `low` to `high`, initially `low`."""
         ...
 
     def label(self, text: str) -> Control:
-        """A number that only the program sets, at first 0."""
+        """Adds a number that only the program sets, initially 0."""
         ...
 
     def button(self, text: str, pressed: Callable[[], None]) -> None:
-        """Something to press."""
+        """Adds a button that calls `pressed`."""
         ...
 
 
 @dataclass
 class Number:
-    """A control that nobody sees."""
+    """A control that is not displayed."""
 
     value: float
 
 
 class NoScreen:
-    """A script or a test: there is nothing to show on, and nothing to wait for."""
+    """The screen of scripts and tests: shows nothing and does not wait."""
 
     def show(self, pixels: NDArray[np.uint8], fps_limit: float | None) -> None:
         """Does nothing."""
@@ -72,13 +72,13 @@ class NoScreen:
         return Number(0.0)
 
     def button(self, text: str, pressed: Callable[[], None]) -> None:
-        """Does nothing: nobody is there to press it."""
+        """Does nothing."""
 
 
 class NotebookScreen:
-    """One picture in the output of a cell, which each `show` replaces, and controls.
+    """One picture in the output of a cell, replaced by each `show`, and controls.
 
-    A notebook hears of a user's hand on a control between the runs of cells, not while one runs.
+    A notebook processes the user's input to controls between cells, not while one runs.
     """
 
     def __init__(self) -> None:
@@ -86,14 +86,14 @@ class NotebookScreen:
         self._shown_at = 0.0
 
     def show(self, pixels: NDArray[np.uint8], fps_limit: float | None) -> None:
-        """Replaces the picture, after waiting so long that not more than `fps_limit` come a second."""
+        """Replaces the picture; waits to show at most `fps_limit` pictures per second."""
         if fps_limit is not None:
             time.sleep(max(0.0, self._shown_at + 1.0 / fps_limit - time.monotonic()))
         self._shown_at = time.monotonic()
         self._replace(png(pixels))
 
     def film(self, moving: bytes) -> None:
-        """Replaces the picture by one that moves on its own."""
+        """Replaces the picture by an animated PNG."""
         self._replace(moving)
 
     def _replace(self, data: bytes) -> None:
@@ -105,15 +105,15 @@ class NotebookScreen:
             self._handle.update(picture)
 
     def slider(self, text: str, low: float, high: float, step: float) -> Control:
-        """A slider of ipywidgets."""
+        """Adds an ipywidgets slider."""
         return _displayed(FloatSlider(low, min=low, max=high, step=step, description=text))
 
     def label(self, text: str) -> Control:
-        """A number of ipywidgets that cannot be typed into."""
+        """Adds a read-only ipywidgets number."""
         return _displayed(FloatText(0.0, description=text, disabled=True))
 
     def button(self, text: str, pressed: Callable[[], None]) -> None:
-        """A button of ipywidgets."""
+        """Adds an ipywidgets button."""
         made = Button(description=text)
         made.on_click(lambda _: pressed())
         display(made)
@@ -125,15 +125,15 @@ def _displayed(made: FloatSlider | FloatText) -> Control:
 
 
 def png(pixels: NDArray[np.uint8]) -> bytes:
-    """`pixels` (height, width, 3) as a PNG file's bytes."""
+    """`pixels` (height, width, 3) encoded as PNG."""
     out = io.BytesIO()
     pictures.imsave(out, pixels, format="png")
     return out.getvalue()
 
 
 def animated_png(frames: Sequence[NDArray[np.uint8]], fps: float, colors: int) -> bytes:
-    """`frames` (height, width, 3) as one picture that shows them again and again, `fps` a second."""
-    # The file has one palette: frames that bring their own are stored with all their colours, twice as large.
+    """`frames` (height, width, 3) as an animated PNG that repeats, at `fps` frames per second."""
+    # The file has one palette: frames with palettes of their own are stored in true colour, twice as large.
     sample = np.vstack(frames[:: max(1, len(frames) // 16)])
     palette = PIL.Image.fromarray(sample).quantize(colors)
     first, *others = (
@@ -145,5 +145,5 @@ def animated_png(frames: Sequence[NDArray[np.uint8]], fps: float, colors: int) -
 
 
 def current() -> Screen:
-    """The screen of this process: a notebook's when a Jupyter kernel runs it."""
+    """The screen of this process: a notebook's in a Jupyter kernel."""
     return NotebookScreen() if hasattr(get_ipython(), "kernel") else NoScreen()

@@ -1,4 +1,4 @@
-"""`VideoManager`: frames as numbered images, joined to a GIF by Pillow and to an MP4 by ffmpeg."""
+"""`VideoManager`: frames as numbered images, encoded as a GIF by Pillow and as an MP4 by ffmpeg."""
 
 from __future__ import annotations
 
@@ -27,30 +27,30 @@ _NO_FFMPEG = (
 
 
 class Processor(Protocol):
-    """Whatever changes frames before they are written."""
+    """A filter applied to frames before they are written."""
 
     def process(self, img: NDArray[Any]) -> NDArray[Any]:
-        """The frame that is written in the place of `img`."""
+        """The frame to write instead of `img`."""
         ...
 
 
 class VideoManager:
-    """Writes frames to a folder, and makes a video of them.
+    """Writes frames to a folder, and encodes a video of them.
 
     Parameters
     ----------
     output_dir : str or Path
-        The folder for the video; the frames go to its folder ``frames``.
+        The folder for the video; the frames go to its subfolder ``frames``.
     video_filename : str, optional
-        The video's name, whose ending does not count; ``video`` unless given.
+        The video's name, without extension; ``video`` by default.
     width, height : int, optional
-        Of the frames; those of the first one unless given.
+        The size of the frames; that of the first one by default.
     post_processor : object, optional
-        Its method ``process(img)`` gives the frame that is written.
+        Its method ``process(img)`` returns the frame to write.
     framerate : int
-        Frames a second.
+        Frames per second.
     automatic_build : bool
-        Whether a video is made after 4, 8, 16 and so on frames, too.
+        Whether a video is also encoded after 4, 8, 16 and so on frames.
 
     Examples
     --------
@@ -88,20 +88,20 @@ class VideoManager:
         self._next_build = 4
 
     def get_output_filename(self, suffix: str) -> str:
-        """Where the video with this ending goes."""
+        """The path of the video with this extension."""
         return str(self.directory / (Path(self.video_filename or "video").stem + suffix))
 
     def get_frame_directory(self) -> str:
-        """Where the frames go."""
+        """The folder of the frames."""
         return str(self.frame_directory)
 
     def write_frame(self, img: Any) -> None:
-        """Writes the next frame, an image as `imwrite` takes it; of an odd size the last line is left out.
+        """Writes the next frame, an image as for `imwrite`; cropped to even width and height.
 
         Raises
         ------
         ValueError
-            When its size is not that of the video.
+            When its size differs from that of the video.
         """
         values = img.to_numpy() if isinstance(img, Field) else np.asarray(img)
         values = values[: values.shape[0] // 2 * 2, : values.shape[1] // 2 * 2]
@@ -125,12 +125,12 @@ class VideoManager:
             self.write_frame(img)
 
     def clean_frames(self) -> None:
-        """Removes the images that were written; the video stays."""
+        """Removes the written images; keeps the video."""
         for path in self._written():
             path.unlink(missing_ok=True)
 
     def make_video(self, mp4: bool = True, gif: bool = True) -> None:
-        """Makes the video of all frames so far.
+        """Encodes the video of all frames so far.
 
         Raises
         ------
@@ -176,9 +176,9 @@ class VideoManager:
 
 
 def _ffmpeg() -> str | None:
-    """The program: the one on the PATH, or the one that imageio-ffmpeg brings."""
+    """The path of ffmpeg: on the PATH, or the one that imageio-ffmpeg installs."""
     found = shutil.which("ffmpeg")
     if found is None:
-        with suppress(ImportError, RuntimeError):  # not installed, or without the program for this system
+        with suppress(ImportError, RuntimeError):  # not installed, or without a binary for this system
             found = import_module("imageio_ffmpeg").get_ffmpeg_exe()
     return found

@@ -18,13 +18,13 @@ from dsim.gui.drawing import Drawing
 
 FRAMES_VARIABLE = "DSIM_GUI_FRAMES"
 _FRAMES = 50
-KEPT_BYTES = 2**28  # of frames
+KEPT_BYTES = 2**28  # limit on the frames kept
 _MODIFIERS = ("Shift", "Alt", "Control")
 
 
 @dataclass(frozen=True)
 class Event:
-    """What somebody did at the window."""
+    """An input event of the window."""
 
     type: str
     key: str
@@ -40,8 +40,8 @@ class Event:
 class GUI(Drawing):
     """A picture to draw on, frame after frame, with the calls of Taichi's ``ti.GUI``.
 
-    No window opens, so nobody can close it: after a number of frames `running` turns false, and
-    Escape is pressed. In a notebook each `show` replaces the picture below the cell; everywhere else
+    No window opens, so the user cannot close it: after a number of frames `running` becomes false, and
+    an Escape event occurs. In a notebook each `show` replaces the picture below the cell; elsewhere
     the pictures are kept in `frames`, and ``show("name.png")`` saves one.
 
     Parameters
@@ -55,26 +55,26 @@ class GUI(Drawing):
     show_gui : bool
         False shows nothing in a notebook either.
     fullscreen, fast_gui : bool
-        Taken for the sake of Taichi's programs; they change nothing here.
+        Accepted for compatibility with Taichi; without effect.
     frames : int, optional
-        How many frames `running` allows; by default the environment variable ``DSIM_GUI_FRAMES``,
-        and 50 when it is not set.
+        The number of frames until `running` is false; default: the environment variable ``DSIM_GUI_FRAMES``,
+        or 50 when it is not set.
 
     Attributes
     ----------
     running : bool
-        Whether the loop of a program should go on; may be set to False.
+        Whether the program's loop should continue; may be set to False.
     frame : int
-        How many frames were shown.
+        The number of frames shown.
     frames : list of ndarray, shape (height, width, 3)
-        The frames shown so far as 8-bit red, green, blue; the top row first. Of very many, the newest: as
-        many as 256 MB hold.
+        The frames shown so far as 8-bit red, green, blue; the top row first. Limited to the newest
+        256 MB.
     fps_limit : float or None
-        Frames a second that a notebook shows at most; `show` waits. Elsewhere nothing waits.
+        The maximum number of frames per second in a notebook, where `show` waits; elsewhere it does not.
     event : Event or None
-        The event that `get_event` found last.
+        The last event that `get_event` returned.
     key_pressed : set of str
-        The keys that are held down, as far as events say that were asked for.
+        The keys held down according to the events fetched so far.
 
     Examples
     --------
@@ -127,7 +127,7 @@ class GUI(Drawing):
         self.fps_limit: float | None = 60.0
         self.frame = 0
         self.frames: list[NDArray[np.uint8]] = []
-        self._full = False  # and it was said
+        self._full = False  # whether the user was told
         self.event: Event | None = None
         self.key_pressed: set[str] = set()
         self._coming: list[Event] = []
@@ -144,7 +144,7 @@ class GUI(Drawing):
     # frames
 
     def show(self, file: str | Path | None = None) -> None:
-        """Ends a frame: shows it, saves it as `file` when given, keeps it in `frames`, starts a new one."""
+        """Ends a frame: shows it, saves it as `file` if given, appends it to `frames`, starts a new one."""
         pixels = self._canvas.pixels()
         if file is not None:
             pictures.imsave(file, pixels)
@@ -157,7 +157,7 @@ class GUI(Drawing):
         self.clear()
 
     def _keep(self, pixels: NDArray[np.uint8]) -> None:
-        """Keeps a frame; a program that never ends must not take all memory."""
+        """Appends a frame, within the memory limit for programs that never end."""
         self.frames.append(pixels)
         if len(self.frames) > max(1, KEPT_BYTES // pixels.nbytes):
             del self.frames[0]
@@ -167,16 +167,16 @@ class GUI(Drawing):
             self._full = True
 
     def film(self, file: str | Path | None = None, *, fps: float = 20, colors: int = 32) -> None:
-        """All frames as one picture that moves: in a notebook it takes the place of the last one, and stays.
+        """All frames as one animated picture, which in a notebook replaces the last frame.
 
         Parameters
         ----------
         file : str or Path, optional
             Where to save it, as an animated PNG.
         fps : float
-            Frames a second.
+            Frames per second.
         colors : int
-            How many colours the film keeps, at most 256; fewer make a smaller file.
+            The number of colours, at most 256; fewer make a smaller file.
 
         Raises
         ------
@@ -191,22 +191,22 @@ class GUI(Drawing):
         self._screen.film(moving)
 
     def close(self) -> None:
-        """Ends the loop that asks for `running`."""
+        """Sets `running` to False."""
         self.running = False
 
-    # what a user at a window would do; nobody is there, but Escape is pressed after the last frame
+    # events: without a window the only one is Escape, after the last frame
 
     def has_key_event(self) -> bool:
-        """Whether there is an event that nobody has asked for yet."""
+        """Whether an event is pending."""
         return bool(self._coming)
 
     def get_key_event(self) -> Event:
-        """The next event; where none is left, Escape: without a window nobody would press another key."""
+        """The next event; if none is pending, Escape, since without a window no other can occur."""
         event = self._coming.pop(0) if self._coming else Event(self.PRESS, self.ESCAPE)
         return self._taken(event)
 
     def get_event(self, *event_filter: str | tuple[str, str]) -> bool:
-        """Whether there is an event that fits; it stands in `event` then."""
+        """Whether a matching event is pending; it is then stored in `event`."""
         for event in self._coming:
             if not event_filter or any(event.fits(wanted) for wanted in event_filter):
                 self._coming.remove(event)
@@ -215,7 +215,7 @@ class GUI(Drawing):
         return False
 
     def get_events(self, *event_filter: str | tuple[str, str]) -> Iterator[Event]:
-        """The events that fit, one after another."""
+        """The matching events, one after another."""
         while self.get_event(*event_filter):
             assert self.event is not None
             yield self.event
@@ -226,29 +226,29 @@ class GUI(Drawing):
         return event
 
     def is_pressed(self, *keys: str) -> bool:
-        """Whether one of `keys` is held down, as far as the events say that were asked for."""
+        """Whether one of `keys` is held down according to the events fetched so far."""
         sides = (f"{key}_{side}" for key in keys if key in _MODIFIERS for side in "LR")
         return any(key in self.key_pressed for key in (*keys, *sides))
 
     def get_cursor_pos(self) -> tuple[float, float]:
-        """Where the mouse is in the unit square: its lower left corner, without a window."""
+        """The mouse position in the unit square: without a window, the lower left corner."""
         return 0.0, 0.0
 
     # controls
 
     def slider(self, text: str, minimum: float, maximum: float, step: float = 1) -> screen.Control:
-        """A number that a user moves; its `value`, at first `minimum`, may be read and set.
+        """Adds a slider; its `value`, initially `minimum`, may be read and set.
 
         Without a notebook only the program sets it.
         """
         return self._screen.slider(text, float(minimum), float(maximum), float(step))
 
     def label(self, text: str) -> screen.Control:
-        """A number that a user sees; its `value`, at first 0, may be read and set."""
+        """Adds a number display; its `value`, initially 0, may be read and set."""
         return self._screen.label(text)
 
     def button(self, text: str, event_name: str | None = None) -> str:
-        """Something to press in a notebook; what is given back is the `key` of its events."""
+        """Adds a button in a notebook; returns the `key` of its events."""
         key = event_name or f"WidgetButton_{text}"
         self._screen.button(text, lambda: self._coming.append(Event(self.PRESS, key)))
         return key

@@ -1,6 +1,6 @@
 """Decompositions of small matrices and linear equations, inside kernels and outside; differentiable.
 
-Their derivatives are not checked when a kernel is compiled (``check=False``), since the tests do that.
+Kernels do not check their derivatives when compiled (``check=False``): the tests do.
 """
 
 from dsim.api.absent import absent

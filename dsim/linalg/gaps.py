@@ -1,7 +1,7 @@
 """Division by the gap between two singular values or eigenvalues, which may be 0.
 
-A gap of a few roundings cannot be told from 0: the vectors on its two sides are then any two of a plane,
-and have no derivative. What would be divided by it counts as 0.
+A gap of a few roundings is indistinguishable from 0: the two vectors are then an arbitrary basis of a plane
+and have no derivative. The quotient is defined as 0.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dsim.linalg.inputs import rounding
 
 @func
 def negligible(A):
-    """How large a gap between singular values may be and count as none, as a part of the largest one."""
+    """The largest gap between singular values that counts as 0, relative to the largest singular value."""
     return static(8 * rounding(A.dtype))
 
 

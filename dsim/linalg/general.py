@@ -19,14 +19,14 @@ def eig(A: Any, dt: Any = None) -> Any:
     Parameters
     ----------
     A : matrix of shape (2, 2)
-        Any matrix. For symmetric ones, also of 3 by 3, there is `sym_eig`.
+        Any matrix. For symmetric matrices, also 3 by 3, use `sym_eig`.
     dt : type, optional
         The float type of the results; without it that of `A`.
 
     Returns
     -------
     values : matrix of shape (2, 2)
-        A row is an eigenvalue: its real and its imaginary part. The first one is the larger, or of a
+        A row is an eigenvalue: its real and its imaginary part. The first is the larger one, or of a
         conjugate pair the one with a positive imaginary part.
     vectors : matrix of shape (4, 2)
         A column is an eigenvector of length 1: real part and imaginary part of its first component, then of
@@ -34,9 +34,9 @@ def eig(A: Any, dt: Any = None) -> Any:
 
     Notes
     -----
-    The roots of the characteristic polynomial, and for each the row of ``A - value`` that does not cancel.
-    Where a real eigenvalue is double, the eigenvalues have no derivative but in their mean; half their
-    difference counts as constant there. A matrix with one eigenvector only gets that one twice.
+    The roots of the characteristic polynomial, and for each the row of ``A - value`` without cancellation.
+    Where a real eigenvalue is double, only the mean of the eigenvalues has a derivative; half their
+    difference is treated as constant there. For a defective matrix both columns are its one eigenvector.
 
     Examples
     --------
@@ -71,7 +71,7 @@ def eigen_complex(A):
 
 @func
 def real_vectors(half, b, c, root):
-    """The eigenvectors to ``middle + root`` and ``middle - root``, by whichever row does not cancel."""
+    """The eigenvectors for ``middle + root`` and ``middle - root``, from the row without cancellation."""
     sign = select(c < 0, -1, 1)
     long = abs(half) + root
     v, w = Vector([long, c]), -sign * Vector([b, -long])

@@ -1,4 +1,4 @@
-"""What the decompositions take, looked at when a kernel is compiled: shapes and types of the arguments."""
+"""Compile-time checks of the arguments of the decompositions: shapes and types."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def float_type(
     Raises
     ------
     TypeError
-        When `dt` is no float type, or `shape` not that of a square matrix with one of these numbers of rows.
+        When `dt` is not a float type, or `shape` not that of a square matrix of one of the `sizes`.
     """
     if len(shape) != 2 or shape[0] != shape[1] or shape[0] not in sizes:
         wanted = " or ".join(f"{n} by {n}" for n in sizes)
@@ -35,7 +35,7 @@ def float_type(
 
 
 def rounding(real: ScalarType) -> float:
-    """The distance from 1 to the next number."""
+    """Machine epsilon: the distance from 1 to the next number."""
     return float(np.finfo(real.numpy).eps)
 
 

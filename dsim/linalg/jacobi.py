@@ -1,11 +1,11 @@
-"""The decompositions themselves, of 2 by 2 matrices in closed form and of 3 by 3 ones by Jacobi's rotations.
+"""The decompositions: of 2 by 2 matrices in closed form, of 3 by 3 matrices by Jacobi rotations.
 
-All work on matrices of floats, and know nothing of derivatives; those are given where the public functions
-are. Sweeps are a loop at run time, which ends early, and little code comes of them.
+All take matrices of floats. The files of the public functions define the derivatives. The sweeps are a
+loop at run time that ends early, which keeps the generated code small.
 
 Sources: Golub & Van Loan, Matrix Computations (4th ed.), §8.5 (Jacobi's method for symmetric matrices, with
 the choice of the small angle) and §8.6 (one-sided Jacobi of Hestenes); de Rijk, SIAM J. Sci. Stat. Comput.
-10 (1989), for the exchange of columns that keeps them in order.
+10 (1989), for the exchange of columns that sorts them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from dsim.linalg.inputs import rounding, smallest
 
 @func
 def magnitude(A):
-    """The largest entry's size, or the smallest normal number: what a matrix is divided by first."""
+    """The scale factor of a matrix: its largest absolute entry, at least the smallest normal number."""
     return max(abs(A).max(), cast(static(smallest(A.dtype)), A.dtype))
 
 
@@ -39,7 +39,7 @@ def eigen2(A):
     size = magnitude(A)
     half, off = (A[0, 0] - A[1, 1]) / (2 * size), A[0, 1] / size
     middle = (A[0, 0] / size + A[1, 1] / size) / 2
-    longer = max(abs(half), abs(off))  # squares of what is much smaller than 1 would lose digits
+    longer = max(abs(half), abs(off))  # squares of numbers much smaller than 1 would lose digits
     found = longer > cast(
         static(smallest(A.dtype)), A.dtype
     )  # the reciprocal of a subnormal number is infinite
@@ -74,7 +74,7 @@ def eigen3(A):
 
 @func
 def annihilated(D, V, p, q):
-    """``D[p, q]`` made 0 by a rotation, and whether that was needed; `V` collects the rotations."""
+    """Annihilates ``D[p, q]`` by a rotation unless negligible, and returns whether; `V` accumulates them."""
     off = D[p, q]
     needed = abs(off) > static(rounding(D.dtype) / 8)
     if needed:
@@ -100,7 +100,7 @@ def annihilated(D, V, p, q):
 
 @func
 def ascending(D, V, p, q):
-    """The diagonal entries `p` and `q` in order, with their vectors; a quarter turn keeps a rotation one."""
+    """Sorts the diagonal entries `p` and `q` with their vectors by a quarter turn: `V` stays a rotation."""
     if D[p, p] > D[q, q]:
         x = D[p, p]
         D[p, p] = D[q, q]
@@ -117,7 +117,7 @@ def ascending(D, V, p, q):
 
 @func
 def polar2(A):
-    """Orthogonal factor and symmetric factor of a 2 by 2 matrix; the latter has no negative eigenvalue."""
+    """Orthogonal and positive semidefinite factor of a 2 by 2 matrix."""
     size = magnitude(A)
     a, b, c, d = A[0, 0] / size, A[0, 1] / size, A[1, 0] / size, A[1, 1] / size
     sign = select(a * d < b * c, -1, 1)
@@ -157,9 +157,9 @@ def svd3(A):
 
 @func
 def orthogonal(B, V, p, q):
-    """Columns `p` and `q` of `B` made orthogonal, the longer one first, and whether they were not so.
+    """Makes columns `p` and `q` of `B` orthogonal, the longer one first; returns whether that changed them.
 
-    `V` collects the rotations. An exchange counts, too: after one, a sweep has not met every pair.
+    `V` accumulates the rotations. An exchange counts as a change: after one, a sweep has not met every pair.
     """
     x, y = Vector([B[0, p], B[1, p], B[2, p]]), Vector([B[0, q], B[1, q], B[2, q]])
     v, w = Vector([V[0, p], V[1, p], V[2, p]]), Vector([V[0, q], V[1, q], V[2, q]])
@@ -193,15 +193,15 @@ def orthogonal(B, V, p, q):
 
 @func
 def vanishing(B):
-    """Up to which square a length counts as 0: squares that small have lost digits, or all."""
+    """The largest squared length that counts as 0: squares that small have lost digits to underflow."""
     return cast(static(smallest(B.dtype) / rounding(B.dtype)), B.dtype)
 
 
 @func
 def normal(B):
-    """A rotation `U` and lengths with ``U @ diag(lengths)`` the orthogonal columns `B`, in falling order.
+    """A rotation `U` and lengths in descending order with ``U @ diag(lengths)`` the orthogonal columns `B`.
 
-    Directions that columns of length 0 leave open are filled up.
+    Columns of length 0 get arbitrary orthogonal directions.
     """
     x, y, z = B[:, 0], B[:, 1], B[:, 2]
     first, second = x.norm(), y.norm()
@@ -209,7 +209,7 @@ def normal(B):
     if x.norm_sqr() > vanishing(B):
         u = x / first
     along = y - u * u.dot(y)
-    if y.norm_sqr() <= 2 * vanishing(B):  # twice, to be sure that what is longer has been made orthogonal
+    if y.norm_sqr() <= 2 * vanishing(B):  # twice, so that every longer column has been made orthogonal
         second = 0 * second
         along = perpendicular(u)
     v = along / along.norm()
@@ -223,7 +223,7 @@ def normal(B):
 
 @func
 def perpendicular(u):
-    """A vector at right angles to the unit vector `u`: by its shortest component, so that it is not short."""
+    """A vector perpendicular to the unit vector `u`, from its smallest component to avoid cancellation."""
     x, y, z = abs(u[0]), abs(u[1]), abs(u[2])
     result = Vector([-u[1], u[0], 0 * z])
     if x < z or y < z:

@@ -26,23 +26,23 @@ def polar_decompose(A: Any, dt: Any = None) -> Any:
     Returns
     -------
     R : matrix of the shape of `A`
-        Orthogonal. Of a 3 by 3 matrix it is always a rotation, of a 2 by 2 matrix a reflection if ``det(A)
+        Orthogonal. For a 3 by 3 matrix it is always a rotation, for a 2 by 2 matrix a reflection if ``det(A)
         < 0``.
     S : matrix of the shape of `A`
-        Symmetric. Of a 3 by 3 matrix with ``det(A) < 0`` its smallest eigenvalue is negative; else it has
-        none that is.
+        Symmetric. For a 3 by 3 matrix with ``det(A) < 0`` its smallest eigenvalue is negative; else it is
+        positive semidefinite.
 
     Notes
     -----
-    Where the sign of the determinant goes is as in Taichi. Of a 2 by 2 matrix `R` is the orthogonal matrix
-    nearest to `A`, of a 3 by 3 matrix the nearest rotation. For ``A = 0`` it is the identity.
+    The determinant's sign goes to the same factor as in Taichi. For a 2 by 2 matrix `R` is the orthogonal one
+    nearest to `A`, for a 3 by 3 matrix the nearest rotation. For ``A = 0`` it is the identity.
 
     Closed form for 2 by 2, and ``U @ V.transpose()`` of `svd` for 3 by 3. The derivative does not go
     through the singular vectors: ``dR = R @ W`` with the antisymmetric solution `W` of ``W @ S + S @ W =
     R.T @ dA - dA.T @ R`` (Higham, *Functions of Matrices*, ch. 8; in three dimensions a linear system for
-    the axis of `W`). Its divisors are sums of two eigenvalues of `S`, so equal singular values do no harm,
-    in derivatives of any order. Where such a sum is 0, which takes a determinant that is not positive, `R`
-    has no derivative about that axis; it counts as 0 there.
+    the axis of `W`). Its divisors are sums of two eigenvalues of `S`, so equal singular values are no pole,
+    in derivatives of any order. Where such a sum is 0, which requires ``det(A) <= 0``, `R`
+    has no derivative about that axis, and 0 is used.
 
     Examples
     --------
@@ -58,7 +58,7 @@ def polar_decompose(A: Any, dt: Any = None) -> Any:
 
 @func
 def polar(A):
-    """`polar_decompose` for floats."""
+    """`polar_decompose` of a matrix of floats."""
     if static(A.n == 2):
         return polar2(A)
     U, s, V = svd3(A)

@@ -29,14 +29,14 @@ def svd(A: Any, dt: Any = None) -> Any:
     U : matrix of the shape of `A`
         Orthogonal: the left singular vectors as columns.
     S : matrix of the shape of `A`
-        Diagonal: the singular values, in falling order by size.
+        Diagonal: the singular values, in descending order by absolute value.
     V : matrix of the shape of `A`
         A rotation: the right singular vectors as columns.
 
     Notes
     -----
-    Where the sign of the determinant goes is as in Taichi. Of a 2 by 2 matrix no singular value is
-    negative, and `U` is a reflection if ``det(A) < 0``. Of a 3 by 3 matrix `U` is a rotation, and the last
+    The determinant's sign goes to the same factor as in Taichi. For a 2 by 2 matrix no singular value is
+    negative, and `U` is a reflection if ``det(A) < 0``. For a 3 by 3 matrix `U` is a rotation, and the last
     singular value is negative if ``det(A) < 0``.
 
     Closed form for 2 by 2. For 3 by 3 one-sided Jacobi rotations: Golub & Van Loan, *Matrix Computations*
@@ -44,13 +44,13 @@ def svd(A: Any, dt: Any = None) -> Any:
     where `A` is singular, has equal singular values, or is 0.
 
     The derivative is that of Papadopoulo & Lourakis, *Estimating the Jacobian of the singular value
-    decomposition* (ECCV 2000), with the two kinds of divisors kept apart. Singular vectors of equal
-    singular values (within 8 roundings of the largest) have no derivative; their turning counts as 0 there,
-    and what it leaves goes to the entries of `S` beside the diagonal, so that ``U @ S @ V.transpose()``,
+    decomposition* (ECCV 2000), with the two kinds of divisors separate. Singular vectors of equal
+    singular values (within 8 roundings of the largest) have no derivative; their rotation is set to 0 there,
+    and the remainder is added to the off-diagonal entries of `S`, so that ``U @ S @ V.transpose()``,
     ``V @ S @ V.transpose()`` and other products with the whole matrix `S` keep their exact derivatives, first
-    and second ones. Functions of single entries ``S[d, d]`` do so to first order, if they treat all alike.
+    and second. Functions of the entries ``S[d, d]`` that are symmetric in them keep the exact first ones.
     Where singular values are merely close, with a gap g, the derivative of `U` and `V` grows as 1 / g, and
-    its relative error as one rounding / g. What depends on ``U @ V.transpose()`` only does without that in
+    its relative error as one rounding / g. Functions of ``U @ V.transpose()`` alone avoid this with
     `polar_decompose`.
 
     Examples
@@ -67,7 +67,7 @@ def svd(A: Any, dt: Any = None) -> Any:
 
 @func
 def singular(A):
-    """`svd` for floats."""
+    """`svd` of a matrix of floats."""
     if static(A.n == 2):
         U, s, V = svd2(A)
         return U, Matrix([[s[0], 0], [0, s[1]]]), V
@@ -77,10 +77,10 @@ def singular(A):
 
 @func
 def singular_jvp(A, A_dot, *, result):
-    """The turns of `U` and `V` and the tangent of `S` from ``dA = dU S V.T + U dS V.T + U S dV.T``.
+    """The tangents of `U`, `S` and `V` from ``dA = dU S V.T + U dS V.T + U S dV.T``.
 
-    Where singular values are equal, the tangent of `S` is not diagonal. The formulas for the turns are those
-    for a diagonal `S`; what entries beside its diagonal would change in them is 0, but its derivative is
+    Where singular values are equal, the tangent of `S` is not diagonal. The formulas for `U` and `V` hold
+    for a diagonal `S`; the contribution of its off-diagonal entries to them is 0, but its derivative is
     not. For 2 by 2 it is, too.
     """
     U, S, V = result
@@ -98,8 +98,8 @@ def singular_jvp(A, A_dot, *, result):
 def turns(P, S):
     """Antisymmetric `X` and `Y`, and `D`, with ``P = X @ S - S @ Y + D``, for a diagonal `S`.
 
-    The symmetric part of ``P[i, j] = X[i, j] S[j, j] - S[i, i] Y[i, j]`` gives ``X + Y``, the other one
-    ``X - Y``; each has a divisor of its own. What is left of `P` where a divisor counts as 0 goes to `D`.
+    The symmetric part of ``P[i, j] = X[i, j] S[j, j] - S[i, i] Y[i, j]`` gives ``X + Y``, the antisymmetric
+    one ``X - Y``, each with its own divisor. Where a divisor counts as 0, `D` gets the remainder of `P`.
     """
     X, D, Y = 0 * P, 0 * P, 0 * P
     least = negligible(P) * S[0, 0]

@@ -31,7 +31,7 @@ def solve(A: Any, b: Any, dt: Any = None) -> Any:
     Notes
     -----
     Gaussian elimination with partial pivoting: Golub & Van Loan, *Matrix Computations* (4th ed.), §3.4. The
-    derivative solves with the same matrix again, ``A @ dx = db - dA @ x``; it does not go through the
+    derivative solves with the same matrix again, ``A @ dx = db - dA @ x``; it does not differentiate the
     choice of pivots.
 
     Examples
@@ -60,7 +60,7 @@ def equations(shape, sides, dt, *given):
 
 @func
 def solution(A, b):
-    """`solve` for floats."""
+    """`solve` for operands of floats."""
     if static(A.n == 2):
         return solution2(A, b)
     return solution3(A, b)
@@ -84,7 +84,7 @@ solution.derivative(jvp=solution_jvp, vjp=solution_vjp, check=False)
 
 @func
 def solution2(A, b):
-    """Elimination in two rows."""
+    """Gaussian elimination with two rows."""
     p, q = Vector([A[0, 0], A[0, 1], b[0]]), Vector([A[1, 0], A[1, 1], b[1]])
     p, q = pivoted(p, q, 0)
     q = q - p * (q[0] / p[0])
@@ -94,7 +94,7 @@ def solution2(A, b):
 
 @func
 def solution3(A, b):
-    """Elimination in three rows."""
+    """Gaussian elimination with three rows."""
     p = Vector([A[0, 0], A[0, 1], A[0, 2], b[0]])
     q = Vector([A[1, 0], A[1, 1], A[1, 2], b[1]])
     r = Vector([A[2, 0], A[2, 1], A[2, 2], b[2]])
@@ -111,7 +111,7 @@ def solution3(A, b):
 
 @func
 def pivoted(p, q, k):
-    """The two rows, first the one with the larger entry `k`."""
+    """The two rows, the one with the larger absolute entry `k` first."""
     if abs(q[k]) > abs(p[k]):
         r = p
         p = q

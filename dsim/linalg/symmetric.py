@@ -18,26 +18,26 @@ def sym_eig(A: Any, dt: Any = None) -> Any:
     Parameters
     ----------
     A : matrix of shape (2, 2) or (3, 3)
-        Only its symmetric part counts, ``(A + A.transpose()) / 2``.
+        Only its symmetric part ``(A + A.transpose()) / 2`` is used.
     dt : type, optional
         The float type of the results; without it that of `A`.
 
     Returns
     -------
     values : vector of shape (2,) or (3,)
-        The eigenvalues: of a 2 by 2 matrix in falling, of a 3 by 3 matrix in rising order, as in Taichi.
+        The eigenvalues: descending for a 2 by 2 matrix, ascending for a 3 by 3 matrix, as in Taichi.
     vectors : matrix of the shape of `A`
-        A rotation: column `i` is an eigenvector to ``values[i]``.
+        A rotation: column `i` is an eigenvector for ``values[i]``.
 
     Notes
     -----
     Closed form for 2 by 2, Jacobi's method for 3 by 3: Golub & Van Loan, *Matrix Computations* (4th ed.),
     §8.5.
 
-    ``d values[i] = v_i . dA v_i``, and the eigenvectors turn towards each other by ``v_i . dA v_j /
+    ``d values[i] = v_i . dA v_i``, and the eigenvectors rotate towards each other by ``v_i . dA v_j /
     (values[j] - values[i])``: Magnus, *On differentiating eigenvalues and eigenvectors*, Econometric Theory
     1 (1985). Eigenvectors of equal eigenvalues (within 8 roundings of the largest) have no derivative;
-    their turning counts as 0 there. So a matrix function ``V diag(f(values)) V.transpose()`` lacks, at
+    their rotation is taken as 0 there. So a matrix function ``V diag(f(values)) V.transpose()`` lacks, at
     equal eigenvalues, the part of its derivative that couples them, and a sum of all ``f(values[i])`` that
     part of its second derivative; its first one is right.
 
@@ -53,7 +53,7 @@ def sym_eig(A: Any, dt: Any = None) -> Any:
 
 @func
 def eigen(A):
-    """`sym_eig` for floats."""
+    """`sym_eig` of a matrix of floats."""
     S = (A + A.transpose()) / 2
     if static(A.n == 2):
         return eigen2(S)
@@ -62,7 +62,7 @@ def eigen(A):
 
 @func
 def eigen_jvp(A, A_dot, *, result):
-    """With `P` the tangent seen from the eigenvectors: its diagonal, and rotations by ``P[i, j] / gap``."""
+    """With `P` the tangent in the eigenbasis: its diagonal, and rotations by ``P[i, j] / gap``."""
     values, V = result
     P = V.transpose() @ ((A_dot + A_dot.transpose()) / 2) @ V
     least = negligible(A) * max(abs(values[0]), abs(values[static(A.n - 1)]))

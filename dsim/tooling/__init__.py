@@ -1,4 +1,4 @@
-"""What the command `dsim` is made of: running notebooks, their pages, JupyterLab, and a look at the machine.
+"""The commands of `dsim`: running notebooks, their HTML pages, JupyterLab, and checks of the installation.
 
-Each file is one subject and knows nothing of the command line; `dsim.cli` reads the arguments and calls them.
+Each file is one subject, independent of the command line; `dsim.cli` parses the arguments and calls them.
 """

@@ -1,4 +1,4 @@
-"""The demo: which notebooks it has, and where they are."""
+"""The demo's notebooks and their folder."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from pathlib import Path
 
 from dsim.tooling.errors import ToolError
 
-# In this order; a name is a file of the folder `notebooks`.
+# In this order; a name is that of a file in the folder `notebooks`.
 DEMO = ("gravity", "mpm_lagrangian", "fem_neo_hookean", "wave")
 
 
 def demo_folder() -> Path:
-    """The folder of the notebooks: the checkout's, or the copy that the wheel installed.
+    """The folder of the notebooks: that of the checkout, or the copy installed by the wheel.
 
     Raises
     ------
     ToolError
-        When there is neither.
+        When neither exists.
     """
     checkout = Path(__file__).parents[2]
     if (checkout / "pyproject.toml").is_file():
@@ -33,7 +33,7 @@ def demo_folder() -> Path:
 
 
 def demo_notebooks(names: Sequence[str]) -> list[Path]:
-    """The demo's notebooks, all of them or those that are named.
+    """The demo's notebooks: those in `names`, or all.
 
     Raises
     ------

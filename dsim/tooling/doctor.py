@@ -1,7 +1,7 @@
-"""Looks at the machine and says what dsim will find there: `dsim doctor`.
+"""Checks the installation and the machine: `dsim doctor`.
 
 Each check is a function that returns findings. A finding is `ok`; a `note`, when something optional is
-absent; or a `problem`, when dsim or its notebooks will not work until it is mended.
+absent; or a `problem`, which stops dsim or its notebooks from working.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ REBUILD = "in a checkout of dsim: make clean setup, or pip install --force-reins
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that a check found.
+    """One result of a check.
 
     Attributes
     ----------
     level : {"ok", "note", "problem"}
-        How it stands.
+        The status.
     subject : str
-        What was looked at.
+        The thing checked.
     detail : str
-        What was found.
+        The result.
     help : str
-        The next step, where there is one.
+        The next step, if any.
     """
 
     level: Literal["ok", "note", "problem"]
@@ -51,13 +51,13 @@ class Finding:
 
 
 def check_python() -> Iterable[Finding]:
-    """Which Python runs, and where."""
+    """The version and the path of Python."""
     where = f"{platform.python_implementation()} {platform.python_version()}"
     yield Finding("ok", "Python", f"{where}, {platform.system()} {platform.machine()}")
 
 
 def check_packages() -> Iterable[Finding]:
-    """The packages that dsim runs on, and those of its extras."""
+    """The packages that dsim requires, and those of its extras."""
     for name in REQUIRED:
         yield found_package(name, "problem", 'pip install "dsim"')
     for name in FOR_LAB:
@@ -67,7 +67,7 @@ def check_packages() -> Iterable[Finding]:
 
 
 def found_package(name: str, absent: Literal["note", "problem"], install: str) -> Finding:
-    """The version of a package, or how to get it."""
+    """The version of a package, or the command that installs it."""
     try:
         return Finding("ok", name, importlib.metadata.version(name))
     except importlib.metadata.PackageNotFoundError:
@@ -75,11 +75,11 @@ def found_package(name: str, absent: Literal["note", "problem"], install: str) -
 
 
 def check_threads() -> Iterable[Finding]:
-    """How many threads kernels get, and through which threading layer."""
+    """The number of threads of kernels, and the threading layer."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     try:
         numba: Any = importlib.import_module("numba")
-        # Numba only tells which layer it uses once that layer runs.
+        # Numba reports its layer only once that layer runs.
         importlib.import_module("numba.np.ufunc.parallel")._launch_threads()
         layer = numba.threading_layer()
     except (ImportError, ValueError) as error:
@@ -91,7 +91,7 @@ def check_threads() -> Iterable[Finding]:
 
 
 def check_vector_math(library: str = "libmvec.so.1") -> Iterable[Finding]:
-    """Whether sin, exp and others exist for whole vectors at a time."""
+    """Whether a library of vectorized sin, exp and others is available."""
     try:
         ctypes.CDLL(library)
     except OSError:
@@ -101,7 +101,7 @@ def check_vector_math(library: str = "libmvec.so.1") -> Iterable[Finding]:
 
 
 def check_cuda() -> Iterable[Finding]:
-    """The CUDA devices, or why there are none."""
+    """The CUDA devices, or the reason why there are none."""
     if importlib.util.find_spec("numba_cuda") is None:
         yield Finding("note", "CUDA", "numba-cuda is not installed", 'for a GPU: pip install "dsim[cuda]"')
         return
@@ -118,7 +118,7 @@ def check_cuda() -> Iterable[Finding]:
 
 
 def check_lab_extension() -> Iterable[Finding]:
-    """Whether JupyterLab will find dsim's extension, of this version, and load it."""
+    """Whether JupyterLab finds dsim's extension in this version and loads it."""
     if importlib.util.find_spec("jupyter_core") is None:
         yield Finding("note", "Lab extension", "no JupyterLab here", 'pip install "dsim[lab]"')
         return
@@ -154,7 +154,7 @@ def npm_version(version: str) -> str:
 
 
 def is_disabled(labextension_folders: list[str]) -> bool:
-    """Whether a user or an administrator has switched the extension off."""
+    """Whether a user or an administrator has disabled the extension."""
     if importlib.util.find_spec("jupyterlab") is None:
         return False
     settings = Path(importlib.import_module("jupyterlab.commands").get_app_dir()) / "settings"
@@ -179,13 +179,13 @@ def examine() -> list[Finding]:
     Returns
     -------
     list of Finding
-        What they found, in the order in which it is shown.
+        Their results, in the order of display.
     """
     return [finding for check in CHECKS for finding in check()]
 
 
 def show(findings: Iterable[Finding]) -> str:
-    """Findings as a table, with a next step below each that has one.
+    """Findings as a table, each with its next step, if any, below it.
 
     Examples
     --------
@@ -204,7 +204,7 @@ def show(findings: Iterable[Finding]) -> str:
 
 
 def doctor() -> int:
-    """Print what the checks find.
+    """Print the findings of all checks.
 
     Returns
     -------

@@ -1,17 +1,17 @@
-"""What a command says when it cannot go on: what is wrong, and the next step."""
+"""The error of a command: the problem and the next step."""
 
 from __future__ import annotations
 
 
 class ToolError(Exception):
-    """A command that cannot go on.
+    """An error that ends a command.
 
     Parameters
     ----------
     message : str
-        What is wrong, in one sentence or a few lines.
+        The problem, in one sentence or a few lines.
     help : str
-        What to do about it.
+        The next step.
     """
 
     def __init__(self, message: str, *, help: str = "") -> None:

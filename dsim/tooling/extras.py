@@ -1,4 +1,4 @@
-"""Modules that only some installations have."""
+"""Imports of optional dependencies."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dsim.tooling.errors import ToolError
 
 
 def require(module: str, *, extra: str, purpose: str) -> ModuleType:
-    """Import a module that comes with one of dsim's extras.
+    """Import a module that one of dsim's extras installs.
 
     Parameters
     ----------
@@ -18,7 +18,7 @@ def require(module: str, *, extra: str, purpose: str) -> ModuleType:
     extra : str
         The extra of dsim that installs it.
     purpose : str
-        What it is needed for, as in "… is needed to run notebooks".
+        The purpose, as in "… is needed to run notebooks".
 
     Returns
     -------
@@ -39,7 +39,7 @@ def require(module: str, *, extra: str, purpose: str) -> ModuleType:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
         if error.name is None or module.partition(".")[0] != error.name.partition(".")[0]:
-            raise  # it is there, and something that it needs is not: that is another story
+            raise  # the module exists, but one that it imports does not
         name = module.partition(".")[0]
         raise ToolError(
             f"{name} is needed {purpose}, and it is not installed",

@@ -1,6 +1,6 @@
-r"""LaTeX formulas in a notebook's text, drawn by matplotlib as pictures that need no network.
+r"""Renders LaTeX formulas in a notebook's text with matplotlib as SVG, which needs no network.
 
-matplotlib knows a part of LaTeX's mathematics. A formula that it cannot draw stays as it is, for MathJax.
+matplotlib supports a subset of LaTeX's mathematics. Other formulas are kept as text, for MathJax.
 """
 
 from __future__ import annotations
@@ -11,22 +11,22 @@ from typing import Any
 
 from dsim.tooling.extras import require
 
-# Code is looked for as well, so that a dollar sign in it opens no formula.
+# Matches code too, so that a dollar sign in code does not start a formula.
 _PARTS = re.compile(
     r"(?P<code>(?P<ticks>`+).+?(?P=ticks))"
     r"|\$\$(?P<block>.+?)\$\$"
     r"|(?<![\\$])\$(?P<inline>[^\s$](?:[^$`]*[^\s$])?)\$(?![\d$])",
     re.DOTALL,
 )
-_UNITS = 160  # to the em in which formulas are drawn; places are whole numbers of them
-_EM = 1.15  # of the text around; Computer Modern's letters are small
+_UNITS = 160  # per em; coordinates are whole units
+_EM = 1.15  # relative to the surrounding text; Computer Modern's letters are small
 _MARGIN = 6
-_LETTERS = {1: "M", 2: "L", 3: "Q", 4: "C"}  # by matplotlib's codes for parts of a path
+_LETTERS = {1: "M", 2: "L", 3: "Q", 4: "C"}  # SVG's commands by matplotlib's path codes
 _CLOSE = 79
 
 
 def drawn(markdown: str) -> str:
-    r"""The text with its formulas as pictures, as far as they can be drawn.
+    r"""The text with its formulas replaced by SVG, where matplotlib can draw them.
 
     Examples
     --------
@@ -47,7 +47,7 @@ def _replaced(found: re.Match[str]) -> str:
 
 
 def svg(latex: str) -> str | None:
-    """One formula as an SVG element, in the colour of the text around it; None if it cannot be drawn."""
+    """One formula as an SVG element, in the colour of the surrounding text; None if it cannot be drawn."""
     purpose = "to draw formulas"
     fonts = require("matplotlib.font_manager", extra="lab", purpose=purpose)
     paths = require("matplotlib.textpath", extra="lab", purpose=purpose).TextToPath()
@@ -74,7 +74,7 @@ def _em(units: float) -> str:
 
 
 def _path(vertices: Any, codes: Any, scale: float) -> str:
-    """The outline in SVG's words, where y goes down."""
+    """The outline as an SVG path; in SVG, y points down."""
     words: list[str] = []
     before = None
     for (x, y), code in zip(vertices, codes, strict=True):
@@ -82,7 +82,7 @@ def _path(vertices: Any, codes: Any, scale: float) -> str:
             words.append("Z")
             before = None
             continue
-        # A curve's code stands at each of its points, its letter before the first.
+        # matplotlib repeats a curve's code at each of its points; SVG has one letter before the first.
         if code in (1, 2) or code != before:
             words.append(_LETTERS[int(code)])
         words.append(f"{scale * x:.0f} {-scale * y:.0f}")

@@ -1,4 +1,4 @@
-"""Opens JupyterLab on this machine, for this machine only."""
+"""Starts JupyterLab on this machine, reachable from this machine only."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ LOOPBACK = "127.0.0.1"
 def lab_command(path: Path, *, port: int | None, browser: bool, allow_root: bool) -> list[str]:
     """The command line that starts JupyterLab.
 
-    What stands on the command line wins over a user's configuration: a server that is configured to listen
-    to the network does not when dsim starts it.
+    Options on the command line override the user's configuration: a server that is configured to listen
+    on the network listens locally when dsim starts it.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ def lab_command(path: Path, *, port: int | None, browser: bool, allow_root: bool
 
 
 def start_lab(path: Path, *, port: int | None = None, browser: bool = True, allow_root: bool = False) -> int:
-    """Start JupyterLab and stay until it ends.
+    """Start JupyterLab and wait until it ends.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ def start_lab(path: Path, *, port: int | None = None, browser: bool = True, allo
 
 
 def wait(process: subprocess.Popen[bytes]) -> int:
-    """Wait for a server that hears the same Ctrl-C as we do and asks about it; who ends us ends it."""
+    """Wait for the server, which handles Ctrl-C itself; ending this process ends the server."""
 
     def end(number: int, frame: FrameType | None) -> None:
         process.terminate()
@@ -103,5 +103,5 @@ def wait(process: subprocess.Popen[bytes]) -> int:
 
 
 def is_administrator() -> bool:
-    """Whether this process may do anything (on systems that have such a user)."""
+    """Whether this process runs as root (on systems that have it)."""
     return hasattr(os, "geteuid") and os.geteuid() == 0

@@ -1,7 +1,7 @@
 """Runs a notebook from top to bottom without a browser.
 
-A run gets a fresh kernel of this very Python, works in the notebook's own folder, and stops at the first cell
-that fails. Not its job: writing pages (`dsim.tooling.pages`) and choosing notebooks (`dsim.tooling.demo`).
+A run uses a new kernel of the running Python, in the notebook's own folder, and stops at the first cell
+that fails. `dsim.tooling.pages` writes the pages, `dsim.tooling.demo` chooses the notebooks.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from dsim.tooling.progress import Progress
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 WIDGET_STATE = "widgets"
 KERNEL = "python3"
-# Other accounts of this machine can reach a kernel's ports; "auto" encrypts where the kernel can.
+# Other accounts of this machine can reach a kernel's ports; "auto" encrypts if the kernel supports it.
 ENCRYPTED = {"KernelManager": {"transport_encryption": "auto"}}
 ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 LABEL_WIDTH = 60
@@ -35,7 +35,7 @@ def read_notebook(path: Path) -> Notebook:
     Raises
     ------
     ToolError
-        When there is no such file, or when it is not a notebook.
+        When the file does not exist or is not a notebook.
     """
     nbformat = require("nbformat", extra="lab", purpose="to read notebooks")
     if not path.is_file():
@@ -48,7 +48,7 @@ def read_notebook(path: Path) -> Notebook:
         raise not_a_notebook(path, "it has no cells, or is older than nbformat 4")
     flaws: dict[str, Exception] = {}
     with warnings.catch_warnings():
-        # Cells without an id are the custom of older notebooks; reading gives them one.
+        # Older notebooks have cells without an id; reading adds one.
         warnings.simplefilter("ignore", nbformat.warnings.MissingIDFieldWarning)
         try:
             notebook = nbformat.reads(json.dumps(content), as_version=4, capture_validation_error=flaws)
@@ -60,7 +60,7 @@ def read_notebook(path: Path) -> Notebook:
 
 
 def not_a_notebook(path: Path, why: str) -> ToolError:
-    """The error for a file that is something else, or damaged."""
+    """The error for a file that is damaged or not a notebook."""
     return ToolError(
         f"{path} is not a notebook: {why}", help="open it in JupyterLab and save it, or take a copy"
     )
@@ -74,11 +74,11 @@ def run_notebook(path: Path, *, timeout: int, kernel: str = KERNEL, out: TextIO 
     path : Path
         The notebook; its folder is the working directory of the run.
     timeout : int
-        Seconds that one cell may take.
+        The time limit of a cell, in seconds.
     kernel : str
-        The kernel's name; the default is the Python that runs this.
+        The kernel's name; by default that of the running Python.
     out : TextIO, optional
-        Where progress is shown; standard output by default.
+        The stream for progress; standard output by default.
 
     Returns
     -------
@@ -102,7 +102,7 @@ def run_notebook(path: Path, *, timeout: int, kernel: str = KERNEL, out: TextIO 
             kernel_name=kernel,
             store_widget_state=False,
             coalesce_streams=True,
-            record_timing=False,  # a notebook differs only where what it shows does
+            record_timing=False,  # without times, two runs with the same outputs write the same file
             config=require("traitlets.config", extra="lab", purpose="to run notebooks").Config(ENCRYPTED),
             resources={"metadata": {"path": str(path.resolve().parent)}},
             on_cell_start=running.start,
@@ -137,7 +137,7 @@ def run_notebook(path: Path, *, timeout: int, kernel: str = KERNEL, out: TextIO 
 
 
 class Running:
-    """Which cell a run is in, told by nbclient's hooks."""
+    """The current cell of a run, from nbclient's hooks."""
 
     def __init__(self, notebook: Notebook, progress: Progress) -> None:
         self.progress = progress
@@ -149,18 +149,18 @@ class Running:
         self.cell: Notebook = None
 
     def start(self, cell: Notebook, cell_index: int) -> None:
-        """A cell is reached."""
+        """Called before a cell."""
         if is_run(cell):
             self.number, self.cell = self.numbers[cell_index], cell
             self.progress.start(cell_label(cell.source))
 
     def executed(self, cell: Notebook, cell_index: int, execute_reply: Mapping[str, Any]) -> None:
-        """A cell has run; one that failed raises afterwards and is counted there."""
+        """Called after a cell; a failed cell is counted where its error is raised."""
         if execute_reply["content"]["status"] == "ok":
             self.progress.finish()
 
     def place(self, path: Path) -> str:
-        """Where the run stands, for the head of an error."""
+        """The current cell, for the first line of an error."""
         return f"{path}: code cell {self.number} of {self.progress.total} failed\n\n"
 
     def text(self) -> str:
@@ -170,18 +170,18 @@ class Running:
         return "".join(f"    {i:>{width}} | {line}\n" for i, line in enumerate(lines, start=1)) + "\n"
 
     def traceback(self) -> str:
-        """The traceback that the cell left, as plain text."""
+        """The cell's traceback as plain text."""
         errors = [output for output in self.cell.outputs if output.output_type == "error"]
         return ANSI.sub("", "\n".join(errors[-1].traceback)).strip("-\n") if errors else ""
 
 
 def is_run(cell: Notebook) -> bool:
-    """Whether nbclient runs this cell: code that is not blank."""
+    """Whether nbclient runs this cell: a code cell that is not blank."""
     return cell.cell_type == "code" and bool(cell.source.strip())
 
 
 def cell_label(source: str) -> str:
-    r"""The line by which a user knows a cell again: its first one that is not blank or a comment.
+    r"""The label of a cell: its first line that is not blank or a comment.
 
     Examples
     --------
@@ -194,10 +194,10 @@ def cell_label(source: str) -> str:
 
 
 def strip_widgets(notebook: Notebook) -> Notebook:
-    """Take out what only a live kernel could answer: widget state, and outputs that point to it.
+    """Remove widget state, which needs a live kernel, and the outputs that refer to it.
 
-    A widget's output keeps its plain text. A Lab that finds widget state in a file restores sliders that move
-    nothing; without it, it shows the text and a user runs the cell.
+    A widget's output keeps its plain text. JupyterLab would restore sliders from saved state that do
+    nothing; without state it shows the text, and the user runs the cell.
     """
     notebook.metadata.pop(WIDGET_STATE, None)
     for cell in notebook.cells:
@@ -212,12 +212,12 @@ def write_notebook(notebook: Notebook, path: Path) -> None:
 
 
 def indent(text: str) -> str:
-    """Move each line four columns to the right."""
+    """Indent each line by four columns."""
     return "\n".join(f"    {line}".rstrip() for line in text.splitlines())
 
 
 def first_line(text: str) -> str:
-    r"""The first line of a text, or nothing.
+    r"""The first line of a text, or an empty string.
 
     Examples
     --------

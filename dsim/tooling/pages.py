@@ -1,4 +1,4 @@
-"""Turns a notebook that has run into one HTML page: text, code, outputs, pictures, and nothing to fetch."""
+"""Converts an executed notebook to one self-contained HTML page: text, code, outputs and pictures."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from dsim.tooling.extras import require
 from dsim.tooling.formulas import drawn
 from dsim.tooling.notebooks import Notebook
 
-# nbconvert's page loads RequireJS, Mermaid and MathJax from the net. A page of ours is whole as it is, also
-# offline; only where the text holds formulas that were not drawn does it still ask for MathJax.
+# nbconvert's page loads RequireJS, Mermaid and MathJax from the network. This page works
+# offline; it loads MathJax only for formulas that could not be rendered.
 TEMPLATE = """\
 {%- extends 'lab/index.html.j2' -%}
 {%- block html_head_js_requirejs -%}{%- endblock -%}
@@ -31,9 +31,9 @@ def write_page(notebook: Notebook, path: Path, folder: Path) -> Path:
     notebook : NotebookNode
         A notebook with its outputs.
     path : Path
-        The notebook's file: the page has its name, and pictures are looked for beside it.
+        The notebook's file: it gives the page its name and pictures their folder.
     folder : Path
-        Where to write; made if need be.
+        The output folder; created if needed.
 
     Returns
     -------
@@ -63,12 +63,12 @@ def page_path(path: Path, folder: Path) -> Path:
 
 
 def require_writable(page: Path) -> None:
-    """Ask before a long run whether its page can be written at its end; it leaves nothing behind.
+    """Check before a long run that its page can be written; leaves no file behind.
 
     Raises
     ------
     ToolError
-        When the folder cannot be made, or the page cannot be written.
+        When the folder cannot be created, or the page cannot be written.
     """
     with _writing(page):
         if page.exists():
@@ -90,7 +90,7 @@ def _writing(page: Path) -> Generator[None, None, None]:
 
 
 def draw_formulas(notebook: Notebook, resources: dict[str, Any]) -> tuple[Notebook, dict[str, Any]]:
-    """A preprocessor for nbconvert, which gives it a copy of the notebook; `resources` go to the template."""
+    """A preprocessor for nbconvert, which passes a copy of the notebook; `resources` go to the template."""
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
             cell.source = drawn(cell.source)
@@ -98,7 +98,7 @@ def draw_formulas(notebook: Notebook, resources: dict[str, Any]) -> tuple[Notebo
 
 
 def has_formulas(notebook: Notebook) -> bool:
-    """Whether a page needs MathJax: a dollar sign or a LaTeX output somewhere in the text."""
+    """Whether a page needs MathJax: its text has a dollar sign or a LaTeX output."""
     return any(
         "$" in cell.source if cell.cell_type == "markdown" else has_latex(cell) for cell in notebook.cells
     )

@@ -1,6 +1,6 @@
-"""How far a notebook has come: tqdm's bar on a terminal, one line per cell in a log.
+"""The progress of a notebook: tqdm's bar on a terminal, one line per cell in a log.
 
-Not its job: running anything. `dsim.tooling.notebooks` calls it as cells start and end.
+`dsim.tooling.notebooks` calls it when cells start and end.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ _BAR = "  [{bar:24}] {n_fmt}/{total_fmt}  {elapsed_s:6.1f} s  {desc}"  # behind 
 class Progress:
     """Show the cells of one notebook as they run.
 
-    On a terminal one line is drawn again and again, its clock moving while a cell runs. Elsewhere each cell
-    leaves a line when it ends, so that a log shows what took how long.
+    On a terminal it redraws one line, whose clock runs during a cell. Elsewhere each cell
+    prints a line when it ends, so that a log shows the time of each.
 
     Parameters
     ----------
     title : str
-        What runs, such as the notebook's name.
+        The title, such as the notebook's name.
     total : int
-        Number of cells that will run.
+        Number of cells to run.
     out : TextIO
-        Where to write.
+        The output stream.
     """
 
     def __init__(self, title: str, total: int, out: TextIO) -> None:
@@ -42,7 +42,7 @@ class Progress:
             disable=not out.isatty(),
             ascii=".#",
             bar_format="  " + title.replace("{", "{{").replace("}", "}}") + _BAR,
-            # Where a terminal has no size, as in some containers, tqdm itself would draw nothing.
+            # On a terminal without a size, as in some containers, tqdm draws nothing by default.
             ncols=_columns(),
             nrows=2,
             mininterval=0,
@@ -67,13 +67,13 @@ class Progress:
         self._bar.close()
 
     def start(self, label: str) -> None:
-        """Say which cell runs now."""
+        """Show the label of the cell that starts."""
         self._label = label
         self._cell_began = time.perf_counter()
         self._bar.set_description_str(label)
 
     def finish(self, *, ok: bool = True) -> None:
-        """Count the running cell as done."""
+        """Count the running cell as finished."""
         self.done += ok
         self._bar.update(ok)
         if self._bar.disable:

@@ -1,4 +1,4 @@
-"""Runs notebooks one after the other and leaves a page of each."""
+"""Runs notebooks one after the other and writes a page of each."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ def run_all(
     keep_outputs: bool = False,
     out: TextIO | None = None,
 ) -> list[Path]:
-    """Run notebooks and leave a page of each.
+    """Run notebooks and write a page of each.
 
     Parameters
     ----------
     notebooks : sequence of Path
-        What to run, in this order.
+        The notebooks, in the order of execution.
     folder : Path
-        Where the pages go.
+        The folder of the pages.
     timeout : int
-        Seconds that one cell may take.
+        The time limit of a cell, in seconds.
     kernel : str
         The kernel's name.
     keep_outputs : bool
-        Whether the notebooks' own files get the outputs too.
+        Whether to write the outputs to the notebooks' files too.
     out : TextIO, optional
-        Where progress is shown; standard output by default.
+        The stream for progress; standard output by default.
 
     Returns
     -------
@@ -45,8 +45,8 @@ def run_all(
     Raises
     ------
     ToolError
-        Before anything runs when a page cannot be written; else as soon as one of them fails, and the
-        pages before it stay.
+        When a page cannot be written, before any run; and when a notebook fails, in which case the
+        pages of earlier ones are kept.
     """
     out = out or sys.stdout
     for path in notebooks:

@@ -1,13 +1,13 @@
 """Stops running launches: Ctrl-C, and `stop_launch` from another thread.
 
-While machine code runs, Python's own handler of SIGINT has to wait, but not the C function in front of it,
-which writes a byte to the descriptor of `signal.set_wakeup_fd`. A thread reads there, finds the launch that
-the main thread is in, on its Python stack, and sets the flag that the machine code polls. So a launch does
-nothing to be found. The bytes are passed on to the previous descriptor. The thread reads late, as it has to
-wait for the interpreter lock: a signal from before the launch, which Python's handler has seen, must stop
-nothing. So the system timestamps the bytes, and a launch notes when it begins.
+While machine code runs, Python delays its own SIGINT handler, but not the C-level handler before it,
+which writes a byte to the descriptor of `signal.set_wakeup_fd`. A listener thread reads the byte, finds the
+launch that the main thread executes, on its Python stack, and sets the flag that the machine code polls. So a
+launch registers nothing. The bytes are forwarded to the previous descriptor. The thread reads late, as it
+must wait for the interpreter lock: a signal from before the launch, already handled by Python, must stop
+nothing. So the system timestamps the bytes, and a launch records its start time.
 
-Elsewhere: the polls of machine code (`llvm/stops.py`), and the exception of a stopped launch (`launch.py`).
+`llvm/stops.py` emits the polls in machine code; `launch.py` raises the exception of a stopped launch.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from typing import Any
 from dsim.backends.llvm import frame
 
 # The code of functions that call machine code with the frame in their local `held`: another thread finds a
-# launch by it on the Python stack, so that launches themselves note nothing. Each kind of launch adds its
-# code once, for good.
+# launch by it on the Python stack, so that launches themselves register nothing. Each kind of launch adds its
+# code once, permanently.
 LAUNCHES: set[CodeType] = set()
-_AGAIN = (0.005, 0.05)  # seconds: the flag of a launch that was just about to begin is cleared once more
-# Handlers of SIGINT, of which a process has one at a time, under which the first signal stops a launch: who
-# installs another one adds it by `stops`, for good.
+_AGAIN = (0.005, 0.05)  # seconds: sets the flag again, for a launch that was about to begin and cleared it
+# Handlers of SIGINT (a process has one at a time) under which the first signal stops a launch; code that
+# installs another one registers it by `stops`, permanently.
 _STOPPING: list[Any] = [signal.default_int_handler]
 
 
@@ -42,24 +42,24 @@ def stops(handler: Callable[..., Any]) -> None:
 
 
 def _stopping(handler: Any) -> bool:
-    """Whether under `handler` the first SIGINT stops: ipykernel's own cancels a cell that awaits."""
+    """Whether the first SIGINT stops a launch under `handler`: ipykernel's own cancels an awaiting cell."""
     return handler in _STOPPING or getattr(handler, "__module__", None) == "ipykernel.ipkernel"
 
 
 def stop_launch(thread: threading.Thread | None = None) -> bool:
-    """Stops the launch that a thread is in: it raises `KeyboardInterrupt` there, soon.
+    """Stops the launch that a thread executes: it raises `KeyboardInterrupt` there at its next poll.
 
-    Some of the launch's iterations are done then, others are not. Ctrl-C does the same to the main thread.
+    Only some of the launch's iterations have then run. Ctrl-C does the same to the main thread.
 
     Parameters
     ----------
     thread : Thread, optional
-        Which one; the main thread if it is not given.
+        The thread; the main thread by default.
 
     Returns
     -------
     bool
-        Whether the thread was in a launch. If not, nothing happens to it, and not to its next launch either.
+        Whether the thread executed a launch. If not, the call has no effect, on its next launch neither.
 
     Examples
     --------
@@ -86,9 +86,9 @@ def stop_launch(thread: threading.Thread | None = None) -> bool:
 
 
 def listen() -> None:
-    """Starts to listen for Ctrl-C; only the main thread may. Costs microseconds."""
+    """Starts to listen for Ctrl-C, in the main thread only. Costs microseconds."""
     if threading.current_thread() is threading.main_thread():
-        with contextlib.suppress(ValueError):  # in another interpreter than the first
+        with contextlib.suppress(ValueError):  # in a subinterpreter
             _LISTENER.listen()
 
 
@@ -102,7 +102,7 @@ _TIME = struct.Struct("qq")  # seconds, nanoseconds
 
 
 class _Listener:
-    """The sockets to which signals write, and the thread that reads there."""
+    """The socket pair that receives signals, and the thread that reads it."""
 
     def __init__(self) -> None:
         self._ends: tuple[socket.socket, socket.socket] | None = None
@@ -113,7 +113,7 @@ class _Listener:
         if self._ends is None:
             self._ends = reads, writes = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
             if _STAMPED is not None:
-                with contextlib.suppress(OSError):  # then the time is that of reading
+                with contextlib.suppress(OSError):  # without timestamps: the time of reading is used
                     reads.setsockopt(socket.SOL_SOCKET, _STAMPED, 1)
             writes.setblocking(False)
             threading.Thread(target=self._read, args=(reads,), name="dsim stop", daemon=True).start()
@@ -138,7 +138,7 @@ class _Listener:
         while True:
             came, at = _received(end)
             if self._before >= 0:
-                with contextlib.suppress(OSError):  # it is closed, or full: then it has something to read
+                with contextlib.suppress(OSError):  # closed, or full and thus readable already
                     os.write(self._before, came)
             if signal.SIGINT in came:
                 asked = _stopping(signal.getsignal(signal.SIGINT))
@@ -146,7 +146,7 @@ class _Listener:
 
 
 def _received(end: socket.socket) -> tuple[bytes, int]:
-    """The number of a signal, and when it came, in nanoseconds of the wall clock."""
+    """The number of a signal, and its arrival time in nanoseconds of the wall clock."""
     came, told, *_ = end.recvmsg(1, socket.CMSG_SPACE(_TIME.size))
     for level, kind, data in told:
         if (level, kind) == (socket.SOL_SOCKET, _STAMPED):
@@ -163,7 +163,7 @@ os.register_at_fork(after_in_child=_LISTENER.forked)
 
 
 def _stop(ident: int, *, asked: bool, at: int | None = None) -> bool:
-    """Stops the launch that a thread is in, if it is `asked` to, or was told of a signal before.
+    """Stops the launch that a thread executes, if `asked`, or if a signal for it was received before.
 
     ``at`` is the time of the signal: one from before the launch is ignored.
     """
@@ -190,7 +190,7 @@ def _late(found: tuple[FrameType, Any], at: int | None) -> bool:
 
 
 def _running(ident: int) -> tuple[FrameType, Any] | None:
-    """The Python frame of the launch that a thread is in, and the slots of the launch's own."""
+    """The Python frame of the launch that a thread executes, and the launch's own slots."""
     at = sys._current_frames().get(ident)
     while at is not None and at.f_code not in LAUNCHES:
         at = at.f_back

@@ -1,8 +1,8 @@
 """Loops whose bounds checks may be deferred to their end.
 
-A check that branches out of a loop prevents vectorisation. In a loop listed here, an index is
-clamped without a branch and only whether any was clamped is kept. If so, the loop is run once more
-without effects, to find the first: that is correct where nothing that the indices depend on has been
+A check that branches out of a loop prevents vectorisation. In a loop with deferred checks, an index is
+clamped without a branch, and a flag records whether any was clamped. If so, the loop is run again
+without effects, to find the first: that is correct where no value that the indices depend on has been
 overwritten since.
 """
 
@@ -16,12 +16,12 @@ from dsim.analysis.effects import Effects
 from dsim.ir import nodes as ir
 from dsim.ir.walk import statements
 
-# loops with one of these are left to checks that branch
+# loops with one of these keep checks that branch
 _NOT = (ir.While, ir.Alloc, ir.UndoLog, ir.Append, ir.LogMark, ir.RollBack, ir.Compact, ir.Print, ir.Assert)
 
 
 def deferred(loop: ir.For, unchecked: Callable[[int], bool], facts: Effects) -> bool:
-    """Whether the checks in a top-level loop may be looked at after it."""
+    """Whether the checks in a top-level loop may be deferred to its end."""
     if not loop.parallel or loop.goes_on is not None:
         return False
     inside = tuple(statements(loop.body))
@@ -41,7 +41,7 @@ def deferred(loop: ir.For, unchecked: Callable[[int], bool], facts: Effects) -> 
 
 
 class _Slice:
-    """What values depend on, within one loop."""
+    """A backward slice within one loop: the values that given values depend on."""
 
     def __init__(self, loop: ir.For) -> None:
         self.loop = loop

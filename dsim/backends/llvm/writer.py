@@ -1,7 +1,7 @@
-"""The state while one LLVM function is written: values, places of memories, 64-bit indices, faults.
+"""The state of the code generator for one LLVM function: values, addresses, 64-bit indices, faults.
 
-The code for each kind of statement is in `llvm/statements.py` and the files it names; the
-table of those comes in from outside.
+`llvm/statements.py`, and the files it names, write each kind of statement; the
+caller passes their table.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ class Messages:
 
 @dataclass(slots=True)
 class Allocation:
-    """A private buffer or undo log that is to be freed: its address, and the instruction that frees it.
+    """A private buffer or undo log to free: its address, and the instruction that frees it.
 
-    Where the function ends early, `undo` comes before that, if there is one.
+    On an early exit of the function, `undo`, if any, runs before that.
     """
 
     address: str
@@ -49,15 +49,15 @@ class Writer:
     Parameters
     ----------
     f : Function
-        Where to.
+        The function to write to.
     target : Target
-        For which machine.
+        The target machine.
     handlers : mapping
-        What writes each type of statement.
+        The code generator of each type of statement.
     unchecked : callable
-        Whether the site of a statement needs no check of its index.
+        Whether a site needs no bounds check.
     messages : Messages
-        Collects what may be reported.
+        Collects the faults that the code may report.
     """
 
     def __init__(
@@ -76,16 +76,16 @@ class Writer:
         self.env: dict[ir.Var, str] = {}
         self.places: dict[ir.MemoryKey, MemRef] = {}
         self.held: list[Allocation] = []
-        self.logs: dict[ir.MemoryKey, str] = {}  # where the words of each are
-        self.beside: dict[ir.MemoryKey, list[str]] = {}  # those of the undo logs that are beside each
-        self.near: Mapping[ir.Var, tuple[int, int]] = {}  # of remainders: between what a near dividend lies
-        self.leave = ""  # where a function ends early, when memory is lacking
-        self.hoisted: dict[ir.MemoryKey, str] = {}  # buffers that were made at the function's start
-        self.deferred: dict[int, Deferred] = {}  # accumulations that their loop adds later, by identity
-        self.regular: set[ir.Var] = set()  # integers that change evenly from trip to trip, if at all
-        self.flag = ""  # the slot that notes clamped indices, while those are looked at after the loop
-        self.dry = False  # whether fields stay as they are: only faults are looked for
-        self.loops = 0  # how many are around what is written now
+        self.logs: dict[ir.MemoryKey, str] = {}  # the address of each log
+        self.beside: dict[ir.MemoryKey, list[str]] = {}  # the addresses of the undo logs parallel to each
+        self.near: Mapping[ir.Var, tuple[int, int]] = {}  # of remainders: the range of a near dividend
+        self.leave = ""  # the label of the early exit when memory is lacking
+        self.hoisted: dict[ir.MemoryKey, str] = {}  # buffers allocated at the function's start
+        self.deferred: dict[int, Deferred] = {}  # accumulations that their loop defers, by identity
+        self.regular: set[ir.Var] = set()  # integers with a constant step per trip, or constant
+        self.flag = ""  # the slot that records clamped indices, in loops with deferred checks
+        self.dry = False  # whether the code only searches for faults and writes no fields
+        self.loops = 0  # the number of loops around the current statement
         self.stack = 0  # bytes of buffers on the stack
         self._known: dict[object, Any] = {}
         self._made: list[object] = []  # keys of `_known` in the order in which they were added
@@ -103,7 +103,7 @@ class Writer:
         return tuple(constant(a) if isinstance(a, ir.Const) else self.env[a] for a in atoms)
 
     def define(self, s: ir.Let, value: str) -> None:
-        """Notes what a `Let` gave."""
+        """Records the operand of a `Let`."""
         self.env[s.var] = value
         if s.op in _WIDENED and all(isinstance(a, ir.Const) or a in self.regular for a in s.args):
             self.regular.add(s.var)
@@ -111,19 +111,19 @@ class Writer:
             self._definitions[s.var] = s
 
     def definition(self, v: ir.Var) -> ir.Let | None:
-        """What made an integer of 32 bits, where that is a sum, difference or product."""
+        """The `Let` of a 32-bit integer that is a sum, difference or product."""
         return self._definitions.get(v)
 
     # 64-bit indices ---------------------------------------------------------------------------
 
     def exact(self, a: ir.Atom) -> Length:
-        """The integer atom with 64 bits: its value, wrapped where it wrapped."""
+        """The integer atom extended to 64 bits, after wrapping in its own type."""
         if isinstance(a, ir.Const):
             return int(a.value)
         return widened(self.f, self.env[a], a.type, i64)
 
     def wide(self, a: ir.Atom) -> Length:
-        """The integer atom with 64 bits, computed without wrapping."""
+        """The integer atom computed in 64 bits, without wrapping."""
         if isinstance(a, ir.Const):
             return int(a.value)
         known = self._known.get(a)
@@ -135,12 +135,12 @@ class Writer:
         return found
 
     def remember(self, key: object, value: object) -> None:
-        """Keeps what was found for `key`, to the end of the open block; a variable's is its 64-bit form."""
+        """Caches `value` for `key` until the end of the open block; for a variable, its 64-bit form."""
         self._known[key] = value
         self._made.append(key)
 
     def remembered(self, key: object) -> Any:
-        """What is kept for `key`, or None."""
+        """The cached value of `key`, or None."""
         return self._known.get(key)
 
     def _computed(self, s: ir.Let) -> Length:
@@ -172,7 +172,7 @@ class Writer:
     # statements -------------------------------------------------------------------------------
 
     def block(self, block: ir.Block) -> tuple[str, ...]:
-        """Writes a block; the operands that it yields."""
+        """Writes a block; returns the operands that it yields."""
         made, held = len(self._made), len(self.held)
         for s in block.statements:
             self.handlers[type(s)](self, s)
@@ -182,14 +182,14 @@ class Writer:
         return yields
 
     def trip(self, block: ir.Block) -> tuple[str, ...]:
-        """Writes the body of a loop; the operands that it yields."""
+        """Writes the body of a loop; returns the operands that it yields."""
         self.loops += 1
         yields = self.block(block)
         self.loops -= 1
         return yields
 
     def apart(self, write: Callable[[], tuple[str, ...]]) -> tuple[str, ...]:
-        """What `write` gives, which writes what may not run: what it remembers does not count behind it."""
+        """Calls `write` for code that may not run, and drops what it cached afterwards."""
         made = len(self._made)
         values = write()
         self._forget(made)
@@ -201,7 +201,7 @@ class Writer:
         del self._made[made:]
 
     def release(self, down_to: int) -> None:
-        """Frees the private buffers made after the first `down_to`."""
+        """Frees the private buffers allocated after the first `down_to`."""
         self._free(self.held[down_to:])
         del self.held[down_to:]
 
@@ -223,14 +223,14 @@ class Writer:
 
     @property
     def likely(self) -> str:
-        """Metadata of a branch that nearly always goes to its first side."""
+        """Metadata of a branch that nearly always takes its first target."""
         if not self._likely:
             name = self.f.module.node('!{!"branch_weights", i32 1048575, i32 1}')
             self._likely = f", !prof {name}"
         return self._likely
 
     def checked(self, s: ir.Load | ir.Store | ir.Accumulate | ir.Append) -> bool:
-        """Whether the index of `s` is checked as it runs."""
+        """Whether the index of `s` is checked at run time."""
         own = s.site < 0 and s.memory.private  # a transform's buffer, indexed by its own counters
         return bool(s.index) and not own and not self.unchecked(s.site)
 
@@ -242,7 +242,7 @@ class Writer:
     ) -> None:
         """Records a fault with up to 16 numbers, unless one is recorded already.
 
-        After a lack of memory later statements would read missing values: the whole launch stops.
+        When memory is lacking, later statements would read missing values: the whole launch stops.
         """
         self.messages.faults.append((kind, s))
         values = values[: frame.MAX_VALUES]
@@ -254,12 +254,12 @@ class Writer:
             self.f.do(f"store volatile i64 1, ptr {frame.address(self.f, frame.STOP)}, align 8")
 
     def start_flag(self) -> None:
-        """From here on checked indices are clamped and noted where that is possible."""
+        """Starts deferred checks: from here on, indices are clamped and recorded in the flag."""
         self.flag = self.f.slot("i32", 4)
         self.f.do(f"store i32 0, ptr {self.flag}, align 4")
 
     def look_at_flag(self, loop: int) -> None:
-        """Reports that top-level statement number `loop` has clamped an index, if it has."""
+        """Reports if top-level statement number `loop` has clamped an index."""
         f = self.f
         bad, good = f.label("clamped"), f.label("fine")
         noted = f.let(f"load i32, ptr {self.flag}, align 4")
@@ -272,7 +272,7 @@ class Writer:
         self.flag = ""
 
     def bits(self, a: ir.Atom) -> str:
-        """The atom's bits in a 64-bit integer, as reports carry it: floats as doubles."""
+        """The atom's bits in a 64-bit integer, the format of fault reports: floats as doubles."""
         value = self.value(a)
         if not a.type.is_float:
             return widened(self.f, value, a.type, i64)
@@ -285,7 +285,7 @@ _WIDENED = frozenset(("add", "sub", "mul", "neg"))
 
 
 def _record_helper(f: Function, status: int, count: int) -> str:
-    """The function that records a status, a number and `count` values, if it is the first."""
+    """The function that records a status, a number and `count` values, unless one is recorded."""
     name = f"dsim_record_{status}_{count}"
     if name in f.module.shared:
         return name

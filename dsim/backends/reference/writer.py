@@ -1,6 +1,6 @@
 """Writes a kernel as a Python function, with comments that quote the user's lines.
 
-A value that is used once, in the block that makes it, is inlined into the expression that uses it.
+A value that is used once, in the block that defines it, is inlined into the expression that uses it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dsim.ir.primitives import TABLE
 from dsim.ir.types import BY_NAME
 from dsim.ir.walk import blocks, operands
 
-_LONGEST = 72  # characters of an expression that others are put into
+_LONGEST = 72  # the most characters of an expression with inlined operands
 _WHAT = {"reverse": "backward of ", "forward": "tangent of "}
 _TEMPORARY = re.compile(r"t(_\d+)?")
 _OPERATORS = {"add": "+=", "mul": "*=", "band": "&=", "bor": "|=", "bxor": "^="}
@@ -31,7 +31,7 @@ class PythonText:
     Attributes
     ----------
     imports, body : str
-        What stands before the function, and the function.
+        The import lines, and the function.
     name : str
         The function's name; it takes the memories in the kernel's order, then the parameters.
     lines : dict
@@ -101,7 +101,7 @@ class _Writer:
 
     @contextmanager
     def indented(self) -> Iterator[None]:
-        """The lines inside, one step to the right; ``pass`` when there are none."""
+        """Indents the lines written inside; ``pass`` when there are none."""
         before = len(self.lines)
         self.depth += 1
         yield
@@ -113,7 +113,7 @@ class _Writer:
     # atoms
 
     def plain(self, a: ir.Atom) -> str:
-        """An atom where its type is known from elsewhere: constants are plain numbers."""
+        """An atom where the context implies its type: constants are plain numbers."""
         return literal(a) if isinstance(a, ir.Const) else self.value(a)
 
     def scalar(self, a: ir.Atom) -> str:
@@ -198,7 +198,7 @@ class _Writer:
             self.line(f"{element} {_OPERATORS[s.op]} {self.plain(s.value)}", s)
 
     def logging(self, s: ir.Logging) -> None:
-        """An undo log is a list of indices and the values that stood there."""
+        """Writes an operation on an undo log: a list of indices and the values before the writes."""
         log = self.names.memory(s.log)
         match s:
             case ir.UndoLog():
@@ -220,7 +220,7 @@ class _Writer:
                 self.line(f"{behind} = reversed(dict(reversed({behind})).items())  # the oldest of each", s)
 
     def assign(self, names: list[str], atoms: tuple[ir.Atom, ...], of: ir.Statement) -> None:
-        """All of `names` take their values at once."""
+        """Assigns all of `names` simultaneously."""
         texts = [self.scalar(a) for a in atoms]
         pairs = [(n, t) for n, t in zip(names, texts, strict=True) if n != t]
         if pairs:
@@ -245,7 +245,7 @@ class _Writer:
             self.assign(results, block.yields, s)
 
     def carry(self, s: ir.For | ir.While) -> list[str]:
-        """Gives the carried values their first values; the results go by the same names."""
+        """Assigns the carried values their initial values; the results have the same names."""
         first = [self.scalar(a) for a in s.init]
         names = [self.names.variable(c.name) for c in s.carried]
         for name, text, result in zip(names, first, s.results, strict=True):
@@ -296,7 +296,7 @@ def _imports(text: str) -> str:
 
 
 def _used_once_in_their_block(body: ir.Block) -> set[str]:
-    """Temporaries whose only use is in the block that makes them: they may stand there."""
+    """Temporaries whose only use is in the block that defines them, which may be inlined."""
     total: Counter[str] = Counter()
     candidates: list[str] = []
 

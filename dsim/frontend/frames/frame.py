@@ -23,9 +23,9 @@ from dsim.ir.nodes import Atom, Origin, Var
 
 @dataclass(frozen=True)
 class Language:
-    """The functions in which the frontend's packages are recursive; `lower.py` chooses them.
+    """The mutually recursive functions of the frontend's packages; `lower.py` sets them.
 
-    An expression may be a call, a call inlines statements, and statements hold expressions; their packages
+    An expression may be a call, a call inlines statements, and statements contain expressions; their packages
     import one another downwards only.
 
     Attributes
@@ -63,23 +63,23 @@ class RestartError(Exception):
 
 @dataclass
 class Compilation:
-    """What all functions inlined into one kernel share."""
+    """The state shared by all functions inlined into one kernel."""
 
     emit: Emitter
     captures: Captures
     memories: Memories
     language: Language
-    buffered: set[tuple[str, str]]  # (function, local) that live in private memories
+    buffered: set[tuple[str, str]]  # (function, local) stored in private memories
     texts: dict[object, FunctionText] = field(default_factory=dict)
     loops: dict[Var, LoopConfig] = field(default_factory=dict)
     hidden: dict[str, Var] = field(default_factory=dict)
-    printed: list[str] = field(default_factory=list)  # by `static_print`
+    printed: list[str] = field(default_factory=list)  # the output of `static_print`
     launch: Var | None = None
     nest: Nest | None = None
     nests: int = 0
     active: tuple[tuple[object, object], ...] = ()  # functions being inlined, outermost first, and the
     repeated: int = 0  # known parts of their arguments; and the number of recursive calls
-    copies: int = 0  # of bodies of unrolled loops
+    copies: int = 0  # the number of copies of bodies of unrolled loops
     deriving: tuple[object, ...] = ()  # the `Rules` being lowered, outermost first
     watches: Watches = field(default_factory=Watches)
     loop_number: int = 0
@@ -101,10 +101,10 @@ class Frame:
         self.inlined = inlined
         self.scope = Scope({LIVE: TRUE, RETURNED: FALSE, DRAWS: index(0)})
         self.loops: list[str] = []  # the ``#go`` of the loops around this place, outermost first
-        self.static = 0  # > 0 inside `static(...)`
+        self.static = 0  # depth of `static(...)`
         self.kind = "kernel"
-        self.plain = False  # a Python function without a decorator, which goes by Python's rules
-        self.outer: Frame | None = None  # of a func defined inside another function
+        self.plain = False  # a Python function without a decorator, with Python's semantics
+        self.outer: Frame | None = None  # the enclosing frame of a nested func
         self.returns: Value = None  # the annotation
         self.result_hint = "result"  # a name for what is returned
         self.templates: set[str] = set()  # parameters passed by reference
@@ -124,7 +124,7 @@ class Frame:
         return known if known is not None and not hasattr(node, "lineno") else self.text.span(node)
 
     def refuse(self, code: str, message: str, node: ast.AST, here: str = "", *, help: str = "") -> NoReturn:
-        """Notes an error at `node` and leaves the statement."""
+        """Records an error at `node` and aborts the statement."""
         self.emit.refuse(code, message, here, help=help, span=self.span(node))
 
     @contextmanager
@@ -133,7 +133,7 @@ class Frame:
         with self.emit.builder.at(Origin(self.span(node), self.inlined)):
             yield
 
-    # what is shown
+    # probes
 
     @property
     def shows(self) -> Shows | None:
@@ -142,7 +142,7 @@ class Frame:
             return None
         return Shows(self.c.watches, self.emit.builder)
 
-    # the other parts
+    # lowering of expressions and statements
 
     def place(self, node: ast.expr, hint: str = "t") -> Value:
         """The value of an expression; elements of fields are not loaded."""
@@ -165,7 +165,7 @@ class Frame:
         self.c.language.run(self, statements, needed)
 
     def call(self, node: ast.Call, hint: str = "t", *, used: bool = True) -> Value:
-        """The value of a call; `used` tells whether it is wanted."""
+        """The value of a call; `used` tells whether the program uses it."""
         return self.c.language.call(self, node, used, hint)
 
     def invoke(
@@ -181,14 +181,14 @@ class Frame:
         self.scope.bind(name, value, None if node is None else self.span(node))
 
     def in_memory(self, name: str) -> None:
-        """Restarts with the local `name` in a private memory; does nothing when that was tried already."""
+        """Restarts with the local `name` in a private memory; does nothing if it is in one already."""
         if (self.name, name) not in self.c.buffered:
             self.c.buffered.add((self.name, name))
             raise RestartError
 
     @contextmanager
     def statically(self) -> Iterator[None]:
-        """Within it, captured numbers stay constants and Python functions may be called."""
+        """A context in which captured numbers are constants and Python functions may be called."""
         self.static += 1
         try:
             yield

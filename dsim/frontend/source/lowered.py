@@ -69,7 +69,7 @@ class Param:
 
 @dataclass(frozen=True, slots=True)
 class StructParam:
-    """A parameter in the user's signature that is a struct of type `kind`, and parameters for its members."""
+    """A struct parameter of type `kind` in the user's signature, with parameters for its members."""
 
     name: str
     kind: StructTypeBase
@@ -88,9 +88,9 @@ class WatchSlot:
     Attributes
     ----------
     name : str
-        The target: ``r``, ``p.x``, ``U[None]``.
+        The target of the assignment: ``r``, ``p.x``, ``U[None]``.
     span : Span
-        Where it is assigned.
+        The span of the assignment.
     shape : tuple of int
         ``()`` for a number, else that of a vector or matrix.
     type : ScalarType
@@ -116,7 +116,7 @@ class WatchSlot:
 
     @property
     def size(self) -> int:
-        """How many entries it has."""
+        """The number of entries."""
         return math.prod(self.shape)
 
 
@@ -127,13 +127,13 @@ class KinkSlot:
     Attributes
     ----------
     op : str
-        The primitive; ``select`` also of an ``if``.
+        The primitive; ``select`` for an ``if`` too.
     span : Span
-        Where a user wrote it, or what calls a func of dsim's that has it.
+        Its place in the user's code, or the call of dsim's func that contains it.
     calls : tuple of Span
-        The calls of the user's funcs that it stands in, outermost first.
+        The calls of the user's funcs that contain it, outermost first.
     row : int
-        Where it is shown.
+        Its row in the probe buffer.
     loops : tuple of str
         The names of the outermost loops' indices.
     of_many : bool
@@ -160,11 +160,11 @@ class BirthSlot:
     Attributes
     ----------
     span : Span
-        Where a user wrote it, or what calls a func of dsim's that has it.
+        Its place in the user's code, or the call of dsim's func that contains it.
     calls : tuple of Span
-        The calls of the user's funcs that it stands in, outermost first.
+        The calls of the user's funcs that contain it, outermost first.
     row : int
-        Where it is shown.
+        Its row in the probe buffer.
     """
 
     span: Span
@@ -230,7 +230,7 @@ class Lowered:
     fields : mapping of str to object
         The field behind each memory's name.
     called : mapping of str to str
-        The user's name of that field: ``particles.pos``.
+        The field's name in the user's program: ``particles.pos``.
     params : tuple of Param or StructParam
         The user's parameters, in order.
     captures : tuple of Capture
@@ -255,7 +255,7 @@ class Lowered:
     births : tuple of BirthSlot
         Its probes of origins of non-finite numbers, when it is watched for that.
     shown : Memory or None
-        Where it shows that (see `ir.probe_buffer`).
+        The probe buffer (see `ir.probe_buffer`).
     """
 
     kernel: Kernel

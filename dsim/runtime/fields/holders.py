@@ -1,4 +1,4 @@
-"""Maps addresses to fields, whatever object has the address: a view, a buffer, a tensor."""
+"""Finds the field that owns an address, from any object at the address: a view, a buffer, a tensor."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ import numpy as np
 from dsim.backends.locks import short_lock
 from dsim.runtime.fields.aliases import extent
 
-# All fields with memory, as weak references, by the address where it begins: an array that a user passes
-# tells its address and nothing else. Entries go with their fields; the list of addresses, in order, drops
-# those that a search finds without a field.
+# Weak references to all fields with memory, by their base address: an array that a user passes
+# gives its address only. An entry is removed with its field; the sorted list of addresses drops
+# the stale ones that a search finds.
 _FIELDS: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
 _BEGINS: list[int] = []
 _LOCK = short_lock()
 
 
 def note(field: Any) -> None:
-    """Notes that `field` has memory of its own now."""
+    """Registers the memory of `field`."""
     begin, end = extent(field.buffer)
     if begin == end:
         return
@@ -33,7 +33,7 @@ def note(field: Any) -> None:
 
 
 def holder(array: np.ndarray) -> Any:
-    """The field in whose memory `array` lies; None if it is in no field."""
+    """The field whose memory contains `array`; None if there is none."""
     low, high = extent(array)
     if low == high:
         return None
@@ -50,5 +50,5 @@ def holder(array: np.ndarray) -> Any:
 
 def in_use() -> int:
     """The total size of all fields, in bytes."""
-    fields = [ref() for ref in _FIELDS.valuerefs()]  # the references in one step, as threads see it
+    fields = [ref() for ref in _FIELDS.valuerefs()]  # one atomic step for other threads
     return sum(f.buffer.nbytes for f in fields if f is not None and f.buffer is not None)

@@ -1,6 +1,6 @@
 """A program bound to fields: the unit that is launched and recorded.
 
-The forms of the programs derived from one are forms on the same fields; each is made once.
+The forms of programs derived from one are bound to the same fields; each is created once.
 """
 
 from __future__ import annotations
@@ -36,25 +36,25 @@ class Form:
     Parameters
     ----------
     program : Program
-        The kernel.
+        The program to bind.
     fields : mapping of str to Field
         The root field of each memory name.
     arrays : frozenset of str
-        Names of memories whose fields the caller brings.
+        Names of memories whose fields the caller passes.
 
     Attributes
     ----------
     part : (Form, int) or None
         The parent form and the index within it.
     ran : int
-        When it last ran, on the write clock; -1 before.
+        Time of its last run on the write clock; -1 before the first.
     watched_by : callable or None
         For a user's kernel, returns the form with probes of what its lines assign.
     native : callable
-        Runs it for its arguments.
+        Launches it with its arguments.
     """
 
-    from_python = False  # whether it is a write of Python's
+    from_python = False  # whether it is a write from Python
 
     def __init__(
         self, program: Program, fields: Mapping[str, Field], arrays: frozenset[str] = frozenset()
@@ -71,8 +71,8 @@ class Form:
 
     def __del__(self) -> None:
         if getattr(self, "ran", -1) >= 0 and not sys.is_finalizing():
-            # Its fields keep the time, as nobody can ask it any more. `written` is known since the first run:
-            # a finalizer comes at any time, and may not take the lock under which it is computed.
+            # Its fields keep the time, since the form is deleted. `written` was computed at the first run:
+            # a finalizer may run at any point, and must not take the lock under which it is computed.
             note_ran(self.ran, self.__dict__["written"])
 
     def __dir__(self) -> list[str]:
@@ -104,22 +104,22 @@ class Form:
         return self.native(*args)
 
     def compile(self) -> None:
-        """Makes its machine code, unless it is made already; the first launch does so too."""
+        """Compiles its machine code, if it is not compiled; the first launch does so too."""
         with COMPILING:
             if self.native == self._compile_and_launch:
                 self.native = self.program.machine.bind(self.buffers())
 
     def buffers(self) -> dict[MemoryKey, Any]:
-        """The buffer of each memory; companions without one get it."""
+        """The buffer of each memory; allocates missing companions."""
         return {m.key: self.field(m.key).scratch(m.derivative).buffer for m in self.kernel.memories}
 
     def field(self, key: MemoryKey) -> Field:
-        """The field, or companion of one, that the memory `key` is."""
+        """The field, or companion of a field, for the memory `key`."""
         return self.fields[key[0]].companion(key[1])
 
     @property
     def named(self) -> Mapping[str, Field]:
-        """The fields whose own names messages use; for others they use the memory's."""
+        """The fields that messages call by their own name; others by that of the memory."""
         if not self.arrays:
             return self.fields
         return {name: f for name, f in self.fields.items() if name not in self.arrays}
@@ -143,17 +143,17 @@ class Form:
 
     @once
     def touching(self) -> dict[Field, set[type]]:
-        """The fields that it touches, each with the kinds of statement that do."""
+        """The fields that it accesses, each with the kinds of its statements."""
         return {self.field(key): kinds for key, kinds in self.program.touching.items()}
 
     @once
     def sums(self) -> tuple[tuple[Field, Accumulate], ...]:
-        """The fields that its iterations add up in, each with the first addition."""
+        """The fields that its iterations accumulate sums in, each with the first addition."""
         return tuple((self.field(key), s) for key, s in self.program.global_sums.items())
 
     @once
     def marks(self) -> tuple[Field, ...]:
-        """The gradients and tangents that are no longer known to be zero after it ran."""
+        """The gradients and tangents that may be nonzero after it ran."""
         return tuple(f for f in self.written if f.derivative)
 
     @once
@@ -177,13 +177,13 @@ class Form:
         return Reach(self.program, self.fields, self.program.sites(Store))
 
     def spread(self, keys: Keys) -> Keys:
-        """`keys` and those into which it writes values that vary with them."""
+        """`keys`, and the memories into which it writes values that vary with them."""
         return self.program.spread(keys)
 
-    # -- forms made from it
+    # -- derived forms
 
     def over(self, program: Program) -> Form:
-        """The form of a program that was derived from this one's."""
+        """The form of a program derived from this one's program."""
         if program is self.program:
             return self
         return self._keep(program, lambda: Form(program, self.fields, self.arrays))
@@ -197,13 +197,13 @@ class Form:
         return made
 
     def tangent(self, active: Keys, label: str) -> Form:
-        """Runs it and carries the tangents of the `active` memories along."""
+        """The form that also propagates the tangents of the `active` memories."""
         return self.over(self.program.tangent(active, label))
 
     def adjoint(self, active: Keys, label: str, entry: Keys = frozenset()) -> AdjointForm:
         """Its reverse sweep with respect to the `active` memories.
 
-        It finds the memories `entry` as they were before the launch.
+        It reads the memories `entry` in their state before the launch.
         """
         return self.adjoint_over(self.program.adjoint(active, label, entry))
 
@@ -212,7 +212,7 @@ class Form:
         return self._keep(program, lambda: AdjointForm(self, program))
 
     def parts(self, cuts: frozenset[int]) -> tuple[Form, ...]:
-        """Forms that together do the same, split before these top-level statements."""
+        """Forms whose sequence is equivalent, split before these top-level statements."""
         return self._keep(("parts", cuts), lambda: self._parts(cuts))
 
     def _parts(self, cuts: frozenset[int]) -> tuple[Form, ...]:
@@ -233,7 +233,7 @@ class Form:
         return self._keep(("recording", keys), lambda: Recording(self, keys))
 
     def stopped(self) -> Form:
-        """The form with everything that it reads as constants."""
+        """The form that treats all its reads as constants."""
         return self.over(self.program.stopped())
 
     def watched(self, looking: Looking) -> Form | None:
@@ -262,12 +262,12 @@ class Form:
 
     @property
     def ir_lines(self) -> list[tuple[str, Origin | None]]:
-        """The lines of `ir`, each with where it comes from."""
+        """The lines of `ir`, each with its origin."""
         return [(line.text, line.origin) for line in lines(self.kernel)]
 
     @property
     def python_lines(self) -> list[tuple[str, Origin | None]]:
-        """The lines of `python`, each with where it comes from."""
+        """The lines of `python`, each with its origin."""
         return [(text, s and s.origin) for text, s in pipeline.python_lines(self.kernel)]
 
     @property
@@ -284,18 +284,18 @@ class Form:
         )
 
 
-# All forms of the process, as weak references: launches note nothing but a time in their form, so a tape of
-# any thread that must know what was written since its end asks all of them. Collection of a form removes it.
+# All forms of the process, as weak references: a launch records only a time in its form, so a tape of
+# any thread that must find the writes since its end reads all forms. Collection of a form removes its entry.
 FORMS: Registry[Form] = Registry()
 
 
 class AdjointForm:
-    """The adjoint of `primal`, with the regions of whose values it needs.
+    """The adjoint of `primal`, with the regions whose values it needs.
 
     Attributes
     ----------
     form : Form
-        What runs.
+        The form of the adjoint program.
     active, label, entry, needed, lost, ordered, conflicts, keeps, watched
         See `AdjointProgram`.
     reads : Reach
@@ -303,7 +303,7 @@ class AdjointForm:
     fields : tuple of Field
         The active fields.
     outputs : tuple of Field
-        Of these those that the primal writes.
+        The active fields that the primal writes.
     """
 
     def __init__(self, primal: Form, program: AdjointProgram) -> None:
@@ -334,12 +334,12 @@ class AdjointForm:
         return self.primal.over(self._program.launched)
 
     def differentiable(self) -> AdjointForm:
-        """This, or one that has an adjoint itself."""
+        """This form, or an equivalent one that has an adjoint itself."""
         return self.primal.adjoint_over(self._program.differentiable())
 
     @once
     def _own(self) -> tuple[Reach, Reach]:
-        """What it reads, and what the primal writes, of the memories `entry`."""
+        """The regions of the memories `entry` that it reads, and those that the primal writes."""
         reads, writes = self._program.own
         program, fields = self.primal.program, self.primal.fields
         return Reach(program, fields, reads), Reach(program, fields, writes)
@@ -376,7 +376,7 @@ class Recording:
     """
 
     def __init__(self, form: Form, keys: Keys) -> None:
-        self._form: Form = weakref.proxy(form)  # which owns this
+        self._form: Form = weakref.proxy(form)  # the owner
         self._known = form.program.recording(keys)
         active = tuple(map(form.field, self._known.active))
         self.reached = tuple(map(form.field, self._known.reached))
@@ -393,7 +393,7 @@ class Recording:
 
     @once
     def saving(self) -> AdjointForm | tuple[Form, ...] | None:
-        """The recording where overwritten values are saved: the adjoint, or parts to launch instead."""
+        """The recording if overwritten values are saved: the adjoint, or parts to launch instead."""
         made = self._known.saving
         if isinstance(made, AdjointProgram):
             return self._form.adjoint_over(made)

@@ -1,6 +1,6 @@
-"""The tape as users see it: a `with` block that gives the gradient of a loss, and what it answers later.
+"""The public tape: a `with` block that computes the gradient of a loss, and queries after the block.
 
-Recording is `launch_recorder.py`'s, going backwards `sweep.py`'s.
+`launch_recorder.py` records, `sweep.py` runs the backward sweep.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from dsim.runtime.state.stack import opened
 
 
 class Tape(LaunchRecorder):
-    """Records launches, and at its end puts the gradient of `loss` into the fields' `.grad`.
+    """Records launches, and at its end computes the gradient of `loss` into the fields' `.grad`.
 
     Parameters
     ----------
@@ -42,25 +42,25 @@ class Tape(LaunchRecorder):
     validation : bool, default False
         Taichi's name for ``on_overwrite="error"``.
     grad_check : sequence of Field, optional
-        Fields by which the gradient is compared with differences, at the end. What was launched in the
-        block is launched again, many times; then everything is as it was.
+        Fields for which the gradient is compared with finite differences, at the end. The launches of the
+        block are repeated many times; then all fields are restored.
     on_overwrite : {"save", "error"}
-        What happens when a value that the backward pass needs is overwritten. With ``"save"``, the
-        default, it is saved before and put back when the backward pass needs it: a program may change its
-        state in place. With ``"error"`` the call that would do it raises `AccessRuleError` instead of
-        running: then nothing is ever saved.
+        The treatment of overwrites of values that the backward pass needs. With ``"save"``, the
+        default, the value is saved and restored when the backward pass needs it: a program may change its
+        state in place. With ``"error"`` the overwriting call raises `AccessRuleError` instead of
+        running, and nothing is ever saved.
     find_nan : bool, default False
-        Whether to look for NaN and infinities after every call, in both directions: the first one raises
+        Whether to check for NaN and infinities after every call, in both directions: the first one raises
         `NonFiniteError`, which names the call, the element and the lines. Calls take a few times as long.
     budget : int, optional
-        How many bytes of overwritten values may be saved; None for no limit.
+        The limit on saved overwritten values, in bytes; None for no limit.
     profile : bool, default False
-        Whether to take the time of every call and the norm of its gradient; see `profile`.
+        Whether to measure the time of every call and the norm of its gradient; see `profile`.
 
     Attributes
     ----------
     saved_bytes : int
-        How many bytes of overwritten values were saved.
+        The size of the saved overwritten values, in bytes.
     saved : Report
         What was saved, by which line, for which reader; print it.
     calls : sequence of RecordedCall
@@ -168,11 +168,11 @@ class Tape(LaunchRecorder):
         except KeyboardInterrupt as stop:
             raise left(stop) from None
         finally:
-            self._recorder = None  # it knows this tape as the one around it
+            self._recorder = None  # it refers to this tape as the enclosing one
             self.closed()
 
     def closed(self) -> None:
-        """Releases what it held while it was open and in the backward pass."""
+        """Releases the resources of the open block and of the backward pass."""
         self.snapshots.release()
         super().closed()
 
@@ -202,11 +202,11 @@ class Tape(LaunchRecorder):
         if self._sums:
             leftover.note(self, self._sums, left)
 
-    # -- after the block
+    # -- queries after the block
 
     @property
     def calls(self) -> Calls:
-        """What was recorded, call by call."""
+        """The recorded calls."""
         return Calls(self)
 
     @property
@@ -216,41 +216,41 @@ class Tape(LaunchRecorder):
 
     @outermost
     def backward(self, seed: float = 1.0) -> None:
-        """Runs backwards again, after the block.
+        """Repeats the backward sweep, after the block.
 
         Parameters
         ----------
         seed : float, default 1.0
-            The loss's own gradient: all others are multiplied by it.
+            The gradient of the loss itself, a factor of all others.
 
         Raises
         ------
         GradientError
-            When a field that the adjoints read was changed since the block's end; inside the block,
+            When a field that the adjoints read has changed since the block's end; inside the block,
             and of others.
 
         Notes
         -----
-        Gradients are replaced; with ``clear_gradients=False`` the result is added to them once more. All
-        other fields stay as they are.
+        Gradients are replaced; with ``clear_gradients=False`` the result is added to them again. All
+        other fields are unchanged.
         """
         revisit.backward(self, seed)
 
     @outermost
     def gradient(self, field: Field, after: int | RecordedCall | None = None) -> np.ndarray:
-        """The gradient of the loss by the values that `field` had in the middle of the tape.
+        """The gradient of the loss with respect to the values of `field` at a point inside the tape.
 
         Parameters
         ----------
         field : Field
-            A float field with a gradient, or one that got its values from such inside the tape.
+            A float field with a gradient, or one that depends on such a field inside the tape.
         after : int or RecordedCall, optional
-            The call after which the field had these values; -1 is the last one. None means the beginning.
+            The call after which to take the values; -1 is the last one. None means the beginning.
 
         Returns
         -------
         ndarray
-            Of the field's shape and type. Nothing else changes, the fields' gradients neither.
+            Of the field's shape and type. No field changes, including gradients.
 
         Examples
         --------
@@ -274,10 +274,10 @@ class Tape(LaunchRecorder):
 
     @outermost
     def profile(self, again: bool = False) -> Profile:
-        """Goes backwards once more, to measure the time and the gradient of each call.
+        """Repeats the backward sweep to measure the time and the gradient of each call.
 
-        Under ``Tape(profile=True)`` this was done already, and the calls' own times were taken. Nothing
-        else changes, gradients neither. What was measured is kept, and with `again` measured anew.
+        Under ``Tape(profile=True)`` this was measured in the block, with the calls' own times. Nothing
+        else changes, including gradients. The result is cached; `again` measures anew.
         """
         if again or self.profiled is None or np.isnan(self.profiled.backward_seconds).all():
             revisit.profile(self)
@@ -287,9 +287,9 @@ class Tape(LaunchRecorder):
     def __repr__(self) -> str:
         return tape_summary.text(self)
 
-    # -- what was saved
+    # -- saved values
 
     @property
     def saved(self) -> Report:
-        """What was saved, by which line, for which reader."""
+        """The saved values, each with the line that overwrites it and the line that reads it."""
         return overwrite_messages.saved(self.snapshots.all)
