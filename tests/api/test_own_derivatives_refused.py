@@ -283,8 +283,7 @@ def test_shapes_are_checked() -> None:
     sum_.derivative(vjp=sum_vjp)
     text = refused(f)
     assert (
-        "this returns an f64; expected: the adjoint of each float argument of `sum_`: a vector of 2"
-        in text
+        "this returns an f64; expected: the adjoint of each float argument of `sum_`: a vector of 2" in text
     )
     assert "def sum_vjp" in text
 
@@ -340,7 +339,5 @@ def test_a_rule_that_returns_too_little() -> None:
         return x + y
 
     text = refused(total)
-    assert (
-        "this returns an f64; expected: the tangent of each float result of `two`: an f64, an f64" in text
-    )
+    assert "this returns an f64; expected: the tangent of each float result of `two`: an f64, an f64" in text
     assert "help: return them in the order of the results" in text
