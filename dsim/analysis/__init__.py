@@ -1,1 +1,1 @@
-"""Facts about kernels, never changes: what they touch, what depends on what, what varies."""
+"""Analyses: facts about kernels (accesses, dependences, activity), never rewrites."""

@@ -1,6 +1,6 @@
-"""The access rules: which values that a derivative reads again may have been overwritten by then.
+"""The access rules: which values that an adjoint reads again may be overwritten by then.
 
-Only what one kernel does to its own reads is decided here; what later launches do is asked of
+This file considers the writes of one kernel after its own reads; those of later launches are checked by
 `regions.py` at each launch.
 """
 
@@ -20,7 +20,7 @@ from dsim.ir.nodes import For, Kernel
 class Overwrite:
     """A read whose value is needed, and a write that may change the element after it.
 
-    `certain` when it does so in every launch in which the read happens.
+    `certain` if it changes the element in every launch that executes the read.
     """
 
     read: Access
@@ -31,18 +31,18 @@ class Overwrite:
 def overwritten(
     kernel: Kernel, needed: Collection[int], facts: Effects | None = None
 ) -> tuple[Overwrite, ...]:
-    """The writes of `kernel` that may come after a needed read on the same element.
+    """The writes of `kernel` that may follow a needed read of the same element.
 
     Parameters
     ----------
     kernel : Kernel
         With its accesses numbered.
     needed : collection of int
-        Sites whose value is needed after the kernel. A load's is what it loaded; that of an
-        accumulation by min or max is what the element is in the end, which later accumulations by
-        the same operation do not spoil; that of another accumulation is the element before it.
+        Sites whose value is needed after the kernel: for a load the loaded value; for an accumulation by
+        min or max the final value of the element, which later accumulations by the same operation do not
+        invalidate; for another accumulation the value of the element before it.
     facts : Effects, optional
-        ``effects(kernel)``, when it is there already.
+        ``effects(kernel)``, if already computed.
 
     Returns
     -------
@@ -62,9 +62,9 @@ def overwritten(
 
 
 def fed(kernel: Kernel, needed: Collection[int], facts: Effects | None = None) -> tuple[Access, ...]:
-    """The needed reads that may see what `kernel` itself wrote before, so not what was there on entry.
+    """The needed reads that may read what `kernel` itself wrote before, not the value on entry.
 
-    The final value that a minimum or maximum needs is one of them.
+    An accumulation by min or max, which needs the final value, is one of them.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ class _Question:
                         yield Overwrite(r, w, self._certain(r, w))
 
     def _may_follow(self, r: Access, w: Access) -> bool:
-        """Whether `w` may touch, after `r`, the element that `r` read."""
+        """Whether `w` may write, after `r`, the element that `r` read."""
         if _after(r, w) and self.meetings.same_trip(r, w):
             return True
         for level in range(common(r, w)):
@@ -109,7 +109,7 @@ class _Question:
         return False
 
     def fed(self, accesses: list[Access], needed: Collection[int]) -> Iterator[Access]:
-        """The needed reads among `accesses`, all to one memory, that one of the writes may feed."""
+        """The needed reads among `accesses`, all to one memory, that may depend on one of the writes."""
         writes = [a for a in accesses if is_write(a)]
         for r in accesses:
             final = r.op in ("min", "max")
@@ -118,7 +118,7 @@ class _Question:
                 yield r
 
     def _may_precede(self, w: Access, r: Access) -> bool:
-        """Whether `w` may touch, before `r`, the element that `r` reads."""
+        """Whether `w` may write, before `r`, the element that `r` reads."""
         if w.position < r.position and self.meetings.same_trip(w, r):
             return True
         for level in range(common(r, w)):
@@ -141,7 +141,7 @@ class _Question:
         return shared > 0 and not r.guards and not w.guards and self._later_certain(r, w, shared - 1)
 
     def _same_element(self, r: Access, w: Access, shared: int) -> bool:
-        """Whether `w` always hits what `r` reads, some time in one trip of the loops around both."""
+        """Whether `w` certainly writes what `r` reads, in the same trip of the loops around both."""
         own = {loop.index.name: loop for loop in w.loops[shared:] if loop.index is not None}
         return all(
             self._equal(x, y, shared) or self._sweeps(x, y, own)
@@ -152,7 +152,7 @@ class _Question:
         return x == y and all(self.meetings.level_of(v.name) < shared for v, _ in x.terms)
 
     def _sweeps(self, x: Affine, y: Affine, own: dict[str, Loop]) -> bool:
-        """Whether `y` is one of the loop indices `own`, used nowhere else, that comes by every `x`."""
+        """Whether `y` is a loop index of `own`, used on no other axis, whose range covers every `x`."""
         if len(y.terms) != 1 or y.terms[0][1] != 1:
             return False
         loop = own.pop(y.terms[0][0].name, None)
@@ -163,7 +163,7 @@ class _Question:
         return loop.start.is_constant and loop.stop.is_constant and ends[0] <= low and high <= ends[1]
 
     def _later_certain(self, r: Access, w: Access, level: int) -> bool:
-        """Whether `w` hits what `r` read a known number of trips of loop `level` later."""
+        """Whether `w` certainly writes what `r` read a fixed number of trips of loop `level` before."""
         loop = r.loops[level]
         if loop.index is None or loop.trips is None:
             return False
@@ -180,17 +180,17 @@ class _Question:
 
 
 def _trips_between(gap: Affine, step: int) -> set[int] | None:
-    """The one number of steps that makes `gap`; empty when any does, None when none may."""
+    """The number of trips that changes a form by `gap`; empty if every number fits, None if none is known."""
     if not gap.is_constant or (gap.constant % step if step else gap.constant):
         return None
     return {gap.constant // step} if step else set()
 
 
 def _after(r: Access, w: Access) -> bool:
-    """Whether `w` runs after `r` in one trip; what one statement reads, it overwrites itself."""
+    """Whether `w` runs after `r` in one trip; a statement that reads and writes runs after itself."""
     return w.position >= r.position and not exclusive(r, w)
 
 
 def _spares(r: Access, w: Access) -> bool:
-    """Whether `w` leaves what is needed of `r`: both take the same minimum or maximum."""
+    """Whether `w` preserves the needed value of `r`: both accumulate the same minimum or maximum."""
     return r.op in ("min", "max") and w.op == r.op

@@ -1,4 +1,4 @@
-"""Which values can change when the active memories change. An over-approximation, never too small."""
+"""Activity analysis: which values can vary with the active memories. Conservative: an over-approximation."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from dsim.ir.walk import statements
 
 
 class Activity:
-    """What varies in a block.
+    """The varying values of a block.
 
     Parameters
     ----------
@@ -46,14 +46,14 @@ class Activity:
     seeds : iterable of Var
         Variables from outside the block that vary.
     shown : bool
-        Whether each value that is watched counts as varying.
+        Whether every probed value counts as varying.
 
     Attributes
     ----------
     variables : set of Var
         Float variables that depend on an active memory or a seed.
     private : set of Memory
-        Private memories that hold such values.
+        Private memories that hold varying values.
     """
 
     def __init__(self, active: Iterable[MemoryKey], seeds: Iterable[Var] = (), shown: bool = True) -> None:
@@ -63,7 +63,7 @@ class Activity:
         self.private: set[Memory] = set()
 
     def varies(self, atom: Atom) -> bool:
-        """Whether `atom` has a derivative."""
+        """Whether `atom` varies, and so has a derivative."""
         return isinstance(atom, Var) and atom in self.variables
 
     def carries(self, memory: Memory) -> bool:
@@ -73,7 +73,7 @@ class Activity:
         return memory in self.private if memory.private else memory.key in self.active
 
     def scan(self, block: Block) -> None:
-        """Adds what varies in `block`, to a fixed point (loops and buffers feed back)."""
+        """Adds the varying values of `block`, iterated to a fixed point (loops and buffers have cycles)."""
         before = -1
         while before != len(self.variables) + len(self.private):
             before = len(self.variables) + len(self.private)
@@ -93,7 +93,7 @@ class Activity:
 
     def _statement(self, s: Statement) -> None:  # noqa: C901 (one case a node)
         match s:
-            case Let(var=var, op="copy") if self._shown:  # the derivative by each of these is asked for
+            case Let(var=var, op="copy") if self._shown:  # the derivative by each of them is asked for
                 self._note(var, True)
             case Let(var=var, op=op, args=args):
                 rows = zip(TABLE[op].times, args, strict=False)
@@ -133,9 +133,9 @@ class Activity:
             self._note(r, varies)
 
     def bypasses(self, s: Call) -> bool:
-        """Whether the value of `s` varies with something that is no argument, so that its rules miss it.
+        """Whether the value of `s` varies with more than its arguments, which its rules would ignore.
 
-        Its own parameters count as constants in its body.
+        The parameters of `s` count as constants in its body.
         """
         return any(map(self.varies, s.body.yields))
 
@@ -148,16 +148,16 @@ class Activity:
 
 
 def of_kernel(kernel: Kernel, active: Iterable[MemoryKey], shown: bool = True) -> Activity:
-    """The activity of a whole kernel; whether watched values vary by themselves is said by `shown`."""
+    """The activity of a whole kernel; `shown` says whether probed values vary by themselves."""
     activity = Activity(active, shown=shown)
     activity.scan(kernel.body)
     return activity
 
 
 def spread(kernel: Kernel, active: frozenset[MemoryKey]) -> frozenset[MemoryKey]:
-    """`active` and the keys of all memories into which `kernel` writes values that vary.
+    """`active` and the keys of all memories to which `kernel` writes varying values.
 
-    A field that nobody asked a gradient of is an intermediate value once active values go through it.
+    A field that is not active is an intermediate value once varying values are stored to it.
     """
     while True:
         activity = of_kernel(kernel, active)

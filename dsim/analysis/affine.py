@@ -1,7 +1,7 @@
 """Integer values as affine forms ``c + Σ kᵢ·sᵢ`` over symbols, and how they combine.
 
-A symbol is a variable that is taken as it is: a parameter, a loop's index, or a value that is not
-affine in those. What is known about a symbol (its range, the loop that it changes in) is `effects.py`'s.
+A symbol is an opaque variable: a parameter, a loop's index, or a value that is not affine in those.
+`symbols.py` has the facts about a symbol (its range, the loop in which it varies).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Affine:
     terms : tuple of (Var, int)
         The symbols with their coefficients, none of them 0, in order of the symbols' names.
     constant : int
-        What is left when all symbols are 0.
+        The value when all symbols are 0.
     """
 
     terms: Terms = ()
@@ -31,11 +31,11 @@ class Affine:
 
     @property
     def is_constant(self) -> bool:
-        """Whether there are no symbols in it."""
+        """Whether the form has no symbols."""
         return not self.terms
 
     def coefficient(self, symbol: Var) -> int:
-        """How often `symbol` is in it."""
+        """The coefficient of `symbol`; 0 if the form does not have it."""
         return next((k for v, k in self.terms if v.name == symbol.name), 0)
 
     def without(self, symbol: Var) -> Affine:
@@ -65,7 +65,7 @@ class Affine:
         return Affine(tuple((v, k * factor) for v, k in self.terms), self.constant * factor)
 
     def value(self, of: Callable[[Var], int]) -> int:
-        """The number that it is when each symbol is ``of(symbol)``."""
+        """The value of the form when each symbol is ``of(symbol)``."""
         return self.constant + sum(k * of(v) for v, k in self.terms)
 
     def replace(self, values: Mapping[str, Affine]) -> Affine:
@@ -86,12 +86,12 @@ ZERO = Affine()
 
 
 def constant(value: int) -> Affine:
-    """The form that is `value` always."""
+    """The constant form `value`."""
     return Affine((), value)
 
 
 def symbol(var: Var) -> Affine:
-    """The form that is `var` itself."""
+    """The form of one symbol, `var`."""
     return Affine(((var, 1),))
 
 

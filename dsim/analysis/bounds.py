@@ -1,4 +1,4 @@
-"""Which accesses stay inside their memories: proved, a question of the launch's arguments, or unknown."""
+"""Which accesses are in bounds: proved for every launch, decided by a launch's arguments, or unknown."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from dsim.ir.nodes import Kernel
 Status = Literal["proved", "launch", "checked"]
 _WORST: dict[Status, int] = {"proved": 0, "launch": 1, "checked": 2}
 
-_SMALL = 1 << 28  # parameters up to which arithmetic in comparisons is taken not to wrap
+_SMALL = 1 << 28  # parameters up to this are assumed not to wrap in comparisons
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What is known about the indices of a kernel.
+    """The result of the bounds analysis of a kernel.
 
     Attributes
     ----------
     sites : mapping of int to str
-        "proved": inside in every launch. "launch": inside in launches for which `holds`.
-        "checked": the index is data, or it may be outside. Site -1 stands for all accesses to fields
-        that a transform made; its private memories, which it indexes by its own counters, are left out.
+        "proved": in bounds in every launch. "launch": in bounds in launches for which `holds`.
+        "checked": the index is data, or may be out of bounds. Site -1 stands for all accesses to fields
+        that a transform made; private memories of a transform, indexed by its own counters, are omitted.
     conditions : tuple of Affine
-        Forms of the parameters that must not be negative for the "launch" sites.
+        Forms of the parameters that must be at least 0 for the "launch" sites to be in bounds.
     holds : callable
-        Whether they are not, given all of the kernel's arguments in order.
+        Whether they are, given all of the kernel's arguments in order.
     """
 
     sites: Mapping[int, Status]
@@ -41,12 +41,12 @@ class Bounds:
 
     @property
     def always(self) -> bool:
-        """Whether no launch needs a check."""
+        """Whether no launch needs a bounds check."""
         return all(status == "proved" for status in self.sites.values())
 
 
 def bounds(kernel: Kernel, facts: Effects | None = None) -> Bounds:
-    """Which accesses of `kernel` stay inside their memories."""
+    """Which accesses of `kernel` are in bounds."""
     facts = facts if facts is not None else effects(kernel)
     prover = _Prover(facts)
     sites: dict[int, Status] = {}
@@ -74,7 +74,7 @@ class _Prover:
         self._proved: dict[tuple[object, ...], bool] = {}
 
     def access(self, a: Access) -> tuple[Status, tuple[Affine, ...]]:
-        """The answer about `a`, and what must not be negative when that is "launch"."""
+        """The status of `a`, and the forms that must be at least 0 if it is "launch"."""
         if never_runs(a):
             return "proved", ()
         lengths = self._lengths(a)
@@ -107,24 +107,24 @@ class _Prover:
         return ("launch" if needs else "proved"), tuple(needs)
 
     def _sure(self, inside: Affine, a: Access) -> bool:
-        """Whether `inside` is never negative where `a` happens."""
+        """Whether the range of `inside` is never negative."""
         return self.facts.integers.extent(inside)[0] >= 0
 
     def _guarded(self, inside: Affine, a: Access) -> bool:
-        """Whether loops and branches around `a` keep `inside` from being negative."""
+        """Whether the loops and branches around `a` imply that `inside` is not negative."""
         key = (inside, a.loops, a.guards)
         if key not in self._proved:
             self._proved[key] = not inside.is_constant and self._proof(-inside + -1, a)
         return self._proved[key]
 
     def _sizes(self, a: Access) -> list[Affine]:
-        """What must not be negative for the comparisons around `a` to be about unwrapped numbers."""
+        """Forms that, if at least 0, imply that no operand of the comparisons around `a` wraps."""
         params = variables(fact for guard in a.guards for fact in guard.facts)
         forms = [symbol(v) for name, v in params.items() if name in self.places]
         return [sign + _SMALL for form in forms for sign in (form, -form)]
 
     def _proof(self, outside: Affine, a: Access) -> bool:
-        """Whether `outside` cannot be 0 or more where `a` happens."""
+        """Whether `outside` is provably negative whenever `a` runs."""
         positive, zero = self.meetings.bounds(a)
         if not zero:
             bounded = {(v.name, k > 0) for f in positive for v, k in f.terms}

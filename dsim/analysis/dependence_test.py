@@ -1,6 +1,6 @@
-"""Whether two accesses to one memory may touch the same element, and in which iterations.
+"""Dependence test: whether two accesses to one memory may alias (touch one element), and in which iterations.
 
-"No" is always right; "yes" means that nothing speaks against it.
+Conservative: False is a proof that they do not alias; True means that they may.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from dsim.analysis.effects import Access, Effects, never_runs
 from dsim.analysis.integer_feasibility import Row, infeasible, row
 from dsim.analysis.symbols import INFINITY, Loop
 
-_DISTANCE = "<"  # trips from the one access to the other; no variable has this name
+_DISTANCE = "<"  # the distance in trips between the two accesses; no variable has this name
 _SAME, _LATER = "same", "later"
 
 
 class DependenceTest:
-    """Answers about the accesses of one kernel; equal questions are worked out once."""
+    """The dependence test for the accesses of one kernel; memoised."""
 
     def __init__(self, facts: Effects) -> None:
         self.facts = facts
@@ -28,12 +28,12 @@ class DependenceTest:
         self._bounds: dict[int, tuple[list[Affine], list[Affine]]] = {}
 
     def level_of(self, name: str) -> int:
-        """The number of the loop from trip to trip of which the symbol `name` may change, or -1."""
+        """The depth of the innermost loop in which the symbol `name` may vary, or -1."""
         loop = self.symbols[name].loop
         return -1 if loop is None else loop.depth
 
     def same_trip(self, a: Access, b: Access) -> bool:
-        """Whether both may touch one element in the same trip of all loops that are around both."""
+        """Whether both may touch one element in the same trip of all loops around both."""
         if exclusive(a, b):
             return False
         return self._ask(a, b, common(a, b), _SAME)
@@ -41,14 +41,14 @@ class DependenceTest:
     def within_trip(self, a: Access, b: Access, level: int) -> bool:
         """Whether both may touch one element in the same trip of loop number `level` around both.
 
-        In the loops inside that one the trips are any.
+        The trips of the loops inside that one are arbitrary.
         """
         return self._ask(a, b, level + 1, _SAME)
 
     def later_trip(self, a: Access, b: Access, level: int) -> bool:
         """Whether `b` may touch, in a later trip of loop number `level` around both, what `a` touches.
 
-        In the loops around that one the trip is the same, in the loops inside it is any.
+        The trips of the loops around that one are the same, those of the loops inside it are arbitrary.
         """
         if self._one_trip(a, level):
             return False
@@ -65,7 +65,7 @@ class DependenceTest:
         key = a.memory.key
         if key not in self.facts.allocated:
             return False
-        home = self.facts.allocated[key]  # the memory is another one in each trip of its loops
+        home = self.facts.allocated[key]  # each trip of the loops around its `Alloc` has a memory of its own
         return home is not None and home.depth >= level
 
     def _ask(self, a: Access, b: Access, level: int, relation: str) -> bool:
@@ -99,14 +99,14 @@ class DependenceTest:
         return not self._contradiction(a, shift, zero)
 
     def _limited(self, a: Access) -> set[str]:
-        """The names of the symbols of which something is known where `a` happens."""
+        """The names of the symbols that occur in facts about `a`."""
         if a.form not in self._names:
             positive, zero = self.bounds(a)
             self._names[a.form] = set(variables((*positive, *zero)))
         return self._names[a.form]
 
     def _defines(self, equation: Row, equations: list[Row], known: set[str]) -> bool:
-        """Whether `equation` says no more than what a value is of which nothing else is known."""
+        """Whether `equation` only defines a symbol that no other equation or fact constrains."""
         return any(
             abs(k) == 1
             and n.removesuffix("'") not in known
@@ -124,7 +124,7 @@ class DependenceTest:
         return infeasible(zero, positive)
 
     def bounds(self, a: Access) -> tuple[list[Affine], list[Affine]]:
-        """Forms that are not negative, and forms that are 0, whenever `a` happens."""
+        """Forms that are at least 0, and forms that are 0, whenever `a` runs."""
         if a.form not in self._bounds:
             self._bounds[a.form] = self._find_bounds(a)
         return self._bounds[a.form]
@@ -157,7 +157,7 @@ class DependenceTest:
         return found
 
     def _strides(self, a: Access) -> list[Affine]:
-        """Equations between indices and trip numbers, of loops whose step is not ±1."""
+        """Equations between indices and trip numbers, for loops whose step is not ±1."""
         found: list[Affine] = []
         for loop in a.loops:
             if loop.index is not None and loop.start is not None and abs(loop.step) > 1:
@@ -167,7 +167,7 @@ class DependenceTest:
 
 
 class _Second:
-    """Renames what has a different value in the second access's iteration than in the first's."""
+    """Renames the symbols that may differ between the iterations of the first and the second access."""
 
     def __init__(self, meetings: DependenceTest, access: Access, level: int, moving: Loop | None) -> None:
         self.symbols = meetings.symbols
@@ -193,16 +193,16 @@ class _Second:
 def _never_zero(terms: dict[str, int], c: int) -> bool:
     if not terms:
         return c != 0
-    if len(terms) == 1 and _DISTANCE in terms:  # a distance is at least 1
+    if len(terms) == 1 and _DISTANCE in terms:  # the distance is at least 1
         k = terms[_DISTANCE]
         return c % k != 0 or -c // k < 1
     return c % gcd(*terms.values()) != 0
 
 
 def apart(accesses: list[Access]) -> Iterable[list[Access]]:
-    """`accesses` to one memory in groups; those of two groups never touch the same element.
+    """Partitions `accesses` to one memory; accesses of two groups never alias.
 
-    They differ on an axis that all of them index by numbers, as the entries of vectors are.
+    Groups differ on an axis that all accesses index by constants, as for the entries of vectors.
     """
     axes = [
         axis for axis in range(len(accesses[0].index)) if all(a.index[axis].is_constant for a in accesses)
@@ -214,7 +214,7 @@ def apart(accesses: list[Access]) -> Iterable[list[Access]]:
 
 
 def common(a: Access, b: Access) -> int:
-    """How many loops are around both."""
+    """The number of loops around both."""
     n = 0
     for x, y in zip(a.loops, b.loops, strict=False):
         if x is not y:
@@ -224,7 +224,7 @@ def common(a: Access, b: Access) -> int:
 
 
 def exclusive(a: Access, b: Access) -> bool:
-    """Whether the two stand in different branches of one `If`: then one trip runs only one of them."""
+    """Whether the two are in different branches of one `If`, so that one trip runs only one of them."""
     for x, y in zip(a.guards, b.guards, strict=False):
         if x.condition != y.condition:
             return False

@@ -1,6 +1,6 @@
-"""What a kernel does to its memories: every access with its affine index, its loops and its guards.
+"""The memory effects of a kernel: every access with its affine index, its loops and its guards.
 
-The facts that all other analyses ask for. One walk over the kernel; nothing is decided here.
+The facts on which all other analyses are based, collected in one walk over the kernel.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ Kind = Literal["load", "store", "accumulate"]
 
 @dataclass(eq=False, frozen=True, slots=True)
 class Guard:
-    """One branch of an `If`, compared by identity; `facts` are not negative inside it."""
+    """One branch of an `If`, compared by identity; the forms `facts` are at least 0 inside it."""
 
     condition: int
     branch: bool
@@ -55,27 +55,27 @@ class Guard:
 class Access:
     """One statement that loads, stores or accumulates, compared by identity.
 
-    A `Record` counts as a store to its element: it is there where a `Rewind` will write. It, and what else
-    is done to an undo log, counts as a store to that as a whole, so that the order of entries is kept.
+    An `Append` counts as a store to its element, which a `RollBack` will write. Every operation on an undo
+    log counts as a store to the whole log, which preserves the order of its entries.
 
     Attributes
     ----------
-    statement : Load, Store, Accumulate, Record, Mark, Rewind or Forget
-        It, with its origin.
+    statement : Load, Store, Accumulate, Append, LogMark, RollBack or Compact
+        The statement, with its origin.
     memory : Memory
-        What is accessed.
+        The accessed memory.
     kind : str
-        Which of the three.
+        "load", "store" or "accumulate".
     index : tuple of Affine
-        The element, axis by axis.
+        The index of the element, one form per axis.
     loops : tuple of Loop
         The loops around it, outermost first.
     guards : tuple of Guard
         The branches around it, outermost first.
     position : int
-        Where it stands in the kernel's text: greater than that of everything before it.
+        Its number in the kernel's program order.
     form : int
-        Equal for accesses with equal index, loops and guards.
+        A number, equal for accesses with equal index, loops and guards.
     """
 
     statement: Load | Store | Accumulate | Append | LogMark | RollBack | Compact
@@ -89,25 +89,25 @@ class Access:
 
     @property
     def site(self) -> int:
-        """The number of the person's access that this is; -1 for one made by a transform."""
+        """The site number of an access in the person's program; -1 if a transform made it."""
         return -1 if isinstance(self.statement, LogMark | RollBack | Compact) else self.statement.site
 
     @property
     def op(self) -> str:
-        """How an accumulation combines; empty for the others."""
+        """The operation of an accumulation; empty for other accesses."""
         return self.statement.op if isinstance(self.statement, Accumulate) else ""
 
 
 @dataclass(eq=False, slots=True)
 class Effects:
-    """What `effects` finds out about a kernel.
+    """The result of `effects`.
 
     Attributes
     ----------
     accesses : tuple of Access
-        In the order of the kernel's text.
+        In program order.
     by_memory : dict of MemoryKey to list of Access
-        The same, memory by memory; private ones under their name too.
+        The accesses by memory, private ones included.
     loops : dict of str to Loop
         The `For` loops by the name of their index.
     allocated : dict of MemoryKey to (Loop or None)
@@ -115,7 +115,7 @@ class Effects:
     lengths : dict of MemoryKey to tuple of Affine
         The shapes of private memories.
     integers : Integers
-        Forms, symbols and conditions.
+        The affine forms, symbols and conditions of the kernel.
     """
 
     kernel: Kernel
@@ -127,16 +127,16 @@ class Effects:
     integers: Integers
 
     def loop(self, statement: For) -> Loop:
-        """What is known about the loop `statement`."""
+        """The facts about the loop `statement`."""
         return self.loops[statement.index.name]
 
     def inside(self, loop: Loop) -> list[Access]:
-        """The accesses in `loop`, in the order of the text."""
+        """The accesses in `loop`, in program order."""
         return [a for a in self.accesses if loop.first <= a.position < loop.last]
 
 
 def effects(kernel: Kernel) -> Effects:
-    """All accesses of `kernel` and what is known about its integers."""
+    """All accesses of `kernel` and the facts about its integers."""
     walk = _Walk(kernel)
     walk.block(kernel.body)
     return Effects(
@@ -145,7 +145,7 @@ def effects(kernel: Kernel) -> Effects:
 
 
 def accesses(kernel: Kernel) -> tuple[Access, ...]:
-    """All accesses of `kernel` in the order of its text."""
+    """All accesses of `kernel` in program order."""
     return effects(kernel).accesses
 
 
@@ -165,7 +165,7 @@ class _Walk:
         self._forms: dict[tuple[object, ...], int] = {}
 
     def block(self, block: Block) -> None:
-        """Notes all of `block`."""
+        """Collects the facts about `block`."""
         for s in block.statements:
             self._position += 1
             self._statement(s)
@@ -240,7 +240,7 @@ class _Walk:
 
     @property
     def written(self) -> frozenset[MemoryKey]:
-        """The memories that the kernel writes, found when first asked for."""
+        """The memories that the kernel writes; computed on first use."""
         if self._written is None:
             everything = statements(self.kernel.body)
             self._written = frozenset(m.key for m in map(written, everything) if m is not None)
@@ -309,7 +309,7 @@ class _Walk:
         self.block(s.body)
 
     def _call(self, s: Call) -> None:
-        """A call reads what its rules read, too: a derivative of it will, and then it must still be there."""
+        """A call also counts as reading what its rules read, since its derivative will read that."""
         self._bind((*s.results, *parameters(s)))
         for b in blocks(s):
             self.block(b)
@@ -324,15 +324,15 @@ def _trips(start: Affine, stop: Affine, step: int) -> int | None:
 
 
 def is_write(access: Access) -> bool:
-    """Whether `access` changes its memory."""
+    """Whether `access` writes its memory."""
     return access.kind != "load"
 
 
 def shown(memory: Memory) -> str:
-    """The memory as the person writes it: ``x``, ``x.grad``, ``x.grad.dual``."""
+    """The memory as a person writes it: ``x``, ``x.grad``, ``x.grad.dual``."""
     return ".".join((memory.name, *({"bar": "grad", "dot": "dual"}.get(d, d) for d in memory.derivative)))
 
 
 def never_runs(access: Access) -> bool:
-    """Whether a loop around `access` is known to make no trips."""
+    """Whether a loop around `access` has the known trip count 0."""
     return any(loop.trips == 0 for loop in access.loops)

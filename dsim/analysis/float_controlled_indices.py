@@ -1,10 +1,10 @@
-"""Whether places in memory are counted out by comparisons of floats.
+"""Whether indices depend on a counter that comparisons of floats control.
 
-``if f(x[i]) > 0: n[None] += 1; y[n[None]] = …``: an adjoint that computes `f` with other roundings may count
-one more or one less, and then take all places that follow for others. Where a comparison decides only
-about its own trip, the two sides meet at the tie and nothing else changes.
+``if f(x[i]) > 0: n[None] += 1; y[n[None]] = …``: an adjoint that rounds `f` differently may count one more or
+one less, and then every later index is wrong. A comparison that affects only its own trip is harmless: at
+the tie the two branches meet, and no other trip changes.
 
-An over-approximation.
+Conservative: an over-approximation.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from dsim.ir.walk import binds, blocks, operands, statements
 
 
 def has_float_controlled_indices(kernel: Kernel) -> bool:
-    """Whether an index depends on integers that trips hand on and that comparisons of floats decide."""
+    """Whether an index depends on loop-carried integers that comparisons of floats control."""
     body = tuple(statements(kernel.body))
     if not any(isinstance(s, Let) and _decides(s) for s in body):
         return False
@@ -58,19 +58,19 @@ def has_float_controlled_indices(kernel: Kernel) -> bool:
 
 
 def _decides(s: Let) -> bool:
-    """Whether `s` makes of floats what is no float."""
+    """Whether `s` computes a value that is not a float from floats."""
     return not s.var.type.is_float and any(a.type.is_float for a in s.args)
 
 
 class _Flow:
-    """What is no float and depends on comparisons of floats, in the trip at hand or through earlier ones.
+    """The integers and bools that depend on comparisons of floats.
 
     Attributes
     ----------
     decided : set of Var
-        What depends on them.
+        Those that depend on such a comparison.
     counted : set of Var or MemoryKey
-        What does so through earlier trips; a memory has what earlier writes left.
+        Those that depend on one of an earlier trip; through a memory, on one of an earlier write.
     """
 
     def __init__(self) -> None:
@@ -79,14 +79,14 @@ class _Flow:
 
     @property
     def size(self) -> int:
-        """How much is known; it only grows."""
+        """The size of both sets; it only grows, until the fixed point."""
         return len(self.decided) + len(self.counted)
 
     def any(self, atoms: Iterable[Atom], known: AbstractSet[object]) -> bool:
         return any(a in known for a in atoms if not isinstance(a, Const))
 
     def note(self, var: Var | None, sources: Iterable[Atom], decided: bool = False) -> None:
-        """`var` depends on `sources`, or on a decision."""
+        """`var` depends on `sources`, or directly on a comparison if `decided`."""
         if var is None or var.type.is_float:
             return
         sources = tuple(sources)
@@ -96,7 +96,7 @@ class _Flow:
             self.counted.add(var)
 
     def block(self, block: Block, chosen: bool) -> None:
-        """Follows `block`; `chosen` when a comparison of floats decides whether it runs."""
+        """Propagates through `block`; `chosen` if a comparison of floats decides whether it runs."""
         for s in block.statements:
             self.statement(s, chosen)
 

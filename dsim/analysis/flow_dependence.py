@@ -1,6 +1,6 @@
-"""Which writes of a kernel feed which of its reads: the reads that may see what the kernel itself wrote.
+"""Flow dependences of a kernel: which of its reads may read what which of its own writes wrote.
 
-`access_rules` asks the opposite question: which writes destroy what was read.
+`access_rules` finds the antidependences: which writes overwrite what was read.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from dsim.ir.nodes import For, Kernel
 
 @dataclass(frozen=True, slots=True)
 class FlowDependence:
-    """A read that may see what a write has left.
+    """A flow dependence: a read that may read what a write wrote.
 
     Attributes
     ----------
     read, write : Access
-        The two; an accumulation reads what it adds to.
+        The two accesses; an accumulation also reads the element that it updates.
     direct : bool
-        Whether it may do so in the same trip of all loops around both.
+        Whether the dependence is possible in the same trip of all loops around both.
     loops : tuple of Loop
-        The loops in a later trip of which it may do so.
+        The loops that may carry the dependence: the read is in a later trip than the write.
     """
 
     read: Access
@@ -37,10 +37,9 @@ class FlowDependence:
 def flow_dependences(
     kernel: Kernel, needed: Collection[int], facts: Effects | None = None
 ) -> tuple[FlowDependence, ...]:
-    """What feeds the accesses of `kernel` whose sites are `needed`, but for plain stores, which read nothing.
+    """The flow dependences of the reads and accumulations of `kernel` whose sites are `needed`.
 
-    Iterations of a parallel loop see nothing of one another, unless they accumulate to one element and
-    use what was there before.
+    A parallel loop carries none, unless its iterations accumulate to one element and use the value before.
     """
     facts = facts if facts is not None else effects(kernel)
     meetings = DependenceTest(facts)
@@ -67,7 +66,7 @@ def _among(
 
 
 def _through(meetings: DependenceTest, w: Access, r: Access) -> Iterator[Loop]:
-    """The loops in another trip of which `r` may see what `w` left."""
+    """The loops that may carry the dependence of `r` on `w`."""
     for level in range(common(r, w)):
         loop = r.loops[level]
         if isinstance(loop.statement, For) and loop.statement.parallel:

@@ -1,4 +1,4 @@
-"""Which memories a kernel sums up over: single elements that the iterations of parallel loops only add to."""
+"""Global sums: memories of one element to which the iterations of parallel loops only add."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from dsim.ir.walk import accesses, blocks, free
 
 
 def global_sums(kernel: Kernel) -> dict[MemoryKey, Accumulate]:
-    """The first addition to each such memory, which is a float's and no derivative.
+    """The first addition to each such memory, which holds floats and is not a derivative.
 
-    The kernel does nothing else with the memory, and the loop's index counts in the loop: an addition in a
-    serial loop, or outside of loops, is one of the steps of a state as often as it is a part of a sum.
+    The kernel has no other access to the memory, and the loop uses its index: an addition in a serial loop,
+    or outside of loops, may as well be a time step of a state as a term of a sum.
     """
     sums = [s for loop in _loops(kernel.body) for s in accesses(loop.body) if isinstance(s, Accumulate)]
     added = {id(s) for s in sums if s.op == "add" and s.old is None}
@@ -27,7 +27,7 @@ def global_sums(kernel: Kernel) -> dict[MemoryKey, Accumulate]:
 
 
 def _loops(block: Block) -> Iterator[For]:
-    """The outermost parallel loops whose trips are not all alike."""
+    """The outermost parallel loops whose trips use the index."""
     for s in block.statements:
         if isinstance(s, For) and s.parallel and not _once(s) and s.index in free(s.body):
             yield s
@@ -42,7 +42,7 @@ def _once(loop: For) -> bool:
 
 
 def _single(memory: Memory) -> bool:
-    """Whether it is a field of one element, of floats that are no derivatives."""
+    """Whether it is a field of one float that is not a derivative."""
     shape = memory.shape[: len(memory.shape) - memory.entry_axes]
-    lengths = [0 if n is None else n for n in shape]  # unknown, of an array
+    lengths = [0 if n is None else n for n in shape]  # an array has unknown lengths
     return not memory.private and not memory.derivative and memory.type.is_float and prod(lengths) == 1

@@ -1,10 +1,9 @@
-"""Which loops have iterations that do not depend on one another, and for the others why not.
+"""Which loops have independent iterations, and for each other loop the loop-carried dependence.
 
-Accumulations with one operation commute, so that they never make iterations dependent; a memory that
-is read in one iteration and written in another does, and so do two stores to one element, unless all
-store the same value. The value before an accumulation depends on the order in which iterations come: for
-integers (a counter that hands out places) any order is as good, for floats, which have derivatives, the
-loop keeps its order.
+Accumulations with one operation commute, so they cause no dependence. A read in one iteration and a write in
+another to one element do, and so do two stores to one element, unless all store the same value. The value
+before an accumulation depends on the order of iterations: for integers (a counter that assigns indices) every
+order is accepted; for floats, which have derivatives, the loop runs in order.
 """
 
 from __future__ import annotations
@@ -35,17 +34,17 @@ from dsim.ir.walk import statements
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The answer about one loop.
+    """Whether the iterations of one loop are independent.
 
     Attributes
     ----------
     independent : bool
-        Whether the iterations may run in any order, at once.
+        Whether the iterations may run in any order and concurrently.
     reason : Diagnostic or None
-        Why they may not.
+        The loop-carried dependence, if there is one to report.
     reductions : mapping of Var to str
         The carried values that are reductions, with their operations. An independent loop carries
-        nothing else: who runs it in parallel must combine them.
+        no other values; a parallel run must combine the partial results.
     """
 
     independent: bool
@@ -54,7 +53,7 @@ class Verdict:
 
 
 def loop_independence(kernel: Kernel, facts: Effects | None = None) -> dict[Var, Verdict]:
-    """A verdict on every `For` of `kernel`, by its index."""
+    """The verdict on every `For` of `kernel`, by its index."""
     judge = _Judge(facts if facts is not None else effects(kernel))
     return {loop.index: judge.verdict(loop) for loop in judge.facts.loops.values() if loop.index is not None}
 
@@ -76,7 +75,7 @@ class _Judge:
     def _verdict(self, loop: Loop) -> Verdict:
         s = loop.statement
         assert isinstance(s, For)
-        if self.watched:  # what is shown last depends on the order
+        if self.watched:  # a probe shows the last value, which depends on the order
             return Verdict(False)
         if s.goes_on is not None:
             return Verdict(False, _goes_on(s))
@@ -91,7 +90,7 @@ class _Judge:
         return Verdict(True, None, found)
 
     def _told(self, s: For, a: Access, b: Access) -> Diagnostic:
-        """Why the iterations of `s` depend on one another, and what to do about it."""
+        """The diagnostic: why the iterations of `s` depend on one another, and what the person can do."""
         place = next((p for x in (a, b) if (p := self._handed_out(x)) is not None), None)
         if place is not None and a.kind == b.kind == "store":
             return _places(s, a, place)
@@ -107,12 +106,12 @@ class _Judge:
         return next((c for c in counters if c.old is not None and c.old.name in names), None)
 
     def _steps(self, s: For) -> bool:
-        """Whether `s` goes through time: in each trip it runs loops whose own iterations are independent."""
+        """Whether `s` is a loop over time steps: its body has loops with independent iterations."""
         loops = [self.facts.loops.get(t.index.name) for t in s.body.statements if isinstance(t, For)]
         return any(inner is not None and self.verdict(inner).independent for inner in loops)
 
     def _clash(self, loop: Loop) -> tuple[Access, Access] | None:
-        """Two accesses that make iterations of `loop` dependent."""
+        """Two accesses with a dependence carried by `loop`."""
         inside: dict[MemoryKey, list[Access]] = {}
         for a in self.facts.inside(loop):
             inside.setdefault(a.memory.key, []).append(a)
@@ -149,7 +148,7 @@ _STEPS = (
 
 
 def _places(s: For, a: Access, counter: Accumulate) -> Diagnostic:
-    """Iterations store to places that `counter` hands out, in the order in which they ask."""
+    """The diagnostic for stores at indices that `counter` assigns in the order of iterations."""
     name, handed = shown(a.memory), shown(counter.memory)
     label = () if (at := _span(counter)) is None else (Label(at, "the place is taken here"),)
     return Diagnostic(
@@ -163,7 +162,7 @@ def _places(s: For, a: Access, counter: Accumulate) -> Diagnostic:
 
 
 def _pairs(accesses: Iterable[Access]) -> Iterable[tuple[Access, Access]]:
-    """Pairs with a write in them, one of each form and kind; an access with itself too."""
+    """Pairs with at least one write, one per form and kind; also an access with itself."""
     distinct = list({(a.form, a.kind, a.op, _value(a), _ordered(a)): a for a in accesses}.values())
     for n, a in enumerate(distinct):
         for b in distinct[n:]:
@@ -172,7 +171,7 @@ def _pairs(accesses: Iterable[Access]) -> Iterable[tuple[Access, Access]]:
 
 
 def _ordered(a: Access) -> bool:
-    """Whether `a` gives the float that stood there before it."""
+    """Whether `a` returns the float that the element had before."""
     s = a.statement
     return isinstance(s, Accumulate) and s.old is not None and s.memory.type.is_float
 
@@ -209,7 +208,7 @@ def _clashing(s: For, a: Access, b: Access) -> Diagnostic:
 
 
 def _span(s: Statement) -> Span | None:
-    """Where `s` stands in the text of the kernel itself, also when it was inlined."""
+    """The location of `s` in the kernel's own source; for inlined code that of the call."""
     return s.origin.inlined[0] if s.origin.inlined else s.origin.span
 
 

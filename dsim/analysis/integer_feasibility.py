@@ -1,8 +1,8 @@
-"""Whether linear equations and inequalities over integers can hold together.
+"""Whether a system of linear equations and inequalities over integers has a solution.
 
-Equations are eliminated exactly where a coefficient is ±1, inequalities by Fourier and Motzkin's
-method with rounding to integers (W. Pugh, "The Omega test", SC 1991, without its dark shadows). The
-answer "impossible" is always right; "possible" may be wrong, also because large systems are given up.
+Equations with a coefficient of ±1 are eliminated exactly, inequalities by Fourier-Motzkin elimination with
+rounding to integers (W. Pugh, "The Omega test", SC 1991, without its dark shadows). Conservative:
+"infeasible" is a proof; a system that is not shown infeasible, or is too large, counts as feasible.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ from math import gcd
 from dsim.analysis.affine import Affine
 
 Row = tuple[dict[str, int], int]  # coefficients by name, constant
-_MOST = 120  # rows that elimination may grow to
+_MOST = 120  # rows at which elimination gives up
 
 
-class _Impossible(Exception):  # noqa: N818 (no error: an answer)
+class _Impossible(Exception):  # noqa: N818 (a result, not an error)
     pass
 
 
 def row(form: Affine) -> Row:
-    """`form` by the names of its symbols."""
+    """`form` as a row: coefficients by symbol name, and the constant."""
     return {v.name: k for v, k in form.terms}, form.constant
 
 
 def infeasible(zero: Iterable[Row], positive: Iterable[Row]) -> bool:
-    """Whether no integers make all of `zero` 0 and none of `positive` negative."""
+    """Whether provably no integers make every row of `zero` 0 and every row of `positive` at least 0."""
     try:
         rows = _Rows()
         for r in _eliminate(list(zero), list(positive)):
@@ -38,7 +38,7 @@ def infeasible(zero: Iterable[Row], positive: Iterable[Row]) -> bool:
 
 
 def _eliminate(zero: list[Row], positive: list[Row]) -> list[Row]:
-    """The inequalities that are left when the equations have been used up."""
+    """The inequalities after elimination of the equations."""
     rest: list[Row] = []
     while zero:
         equation = _divided(zero.pop())
@@ -72,7 +72,7 @@ def _divided(equation: Row) -> Row | None:
 
 
 def _substituted(r: Row, name: str, equation: Row) -> Row:
-    """`r` without `name`, by `equation`, in which that has the coefficient 1 or -1."""
+    """`r` with `name` eliminated by `equation`, in which its coefficient is 1 or -1."""
     factor = r[0].get(name)
     if factor is None:
         return r
@@ -91,7 +91,7 @@ def _sum(a: Row, ka: int, b: Row, kb: int) -> Row:
 
 
 class _Rows:
-    """Inequalities ``Σ k·v + c >= 0``, of each left side only the strictest."""
+    """Inequalities ``Σ k·v + c >= 0``; of those with equal coefficients only the tightest."""
 
     def __init__(self) -> None:
         self.strictest: dict[tuple[tuple[str, int], ...], int] = {}
@@ -114,7 +114,7 @@ class _Rows:
         self.strictest[key] = c
 
     def eliminate(self) -> None:
-        """Takes variable by variable out until none is left or there are too many rows."""
+        """Eliminates one variable after the other until none is left or there are too many rows."""
         self._drop_unbounded()
         while self.strictest and len(self.strictest) <= _MOST:
             name = self._cheapest()
@@ -134,7 +134,7 @@ class _Rows:
             self._drop_unbounded()
 
     def _drop_unbounded(self) -> None:
-        """Leaves out rows with a variable that can be made as large, or as small, as they need."""
+        """Drops rows with a variable that is unbounded in the direction that satisfies them."""
         while True:
             lower, upper = self._sides()
             free = lower.keys() ^ upper.keys()
@@ -147,7 +147,7 @@ class _Rows:
         return min(lower, key=lambda n: lower[n] * upper[n])
 
     def _sides(self) -> tuple[dict[str, int], dict[str, int]]:
-        """How many rows bound each variable from below, and from above."""
+        """The numbers of rows that bound each variable from below and from above."""
         lower: dict[str, int] = {}
         upper: dict[str, int] = {}
         for terms in self.strictest:

@@ -1,12 +1,12 @@
-"""The affine form of every integer value of a kernel, and what its comparisons say.
+"""The affine form of every integer value of a kernel, and the facts that its comparisons imply.
 
 Values that are not affine become symbols. Equal pure expressions, and loads of one element of a
-memory that the kernel never writes, become one symbol. Not its job: walking the kernel (`effects.py`).
+memory that the kernel never writes, share a symbol. Not its job: walking the kernel (`effects.py`).
 
-Arithmetic wraps where a type ends. A result that may leave its type by what is known becomes a symbol
-of its own. Where nothing is known of the operands the form is kept, as it serves as an index that is
-checked, but nothing is concluded from it: a comparison of it says nothing, unless the unknown in it is
-a parameter, for whose size `bounds.py` asks at the launch. Loops of 2**31 trips are not thought of.
+Integer arithmetic wraps. A result that by its known range may overflow becomes a new symbol. If the operands
+have no known range the form is kept, since it is the form of an index that will be checked, but implies
+nothing: comparisons of it give no facts, unless only parameters are unknown, whose size `bounds.py` checks
+at the launch. Loops of 2**31 trips are not considered.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ class Integers:
     params : frozenset of str
         The kernel's parameters.
     symbols : dict of str to Symbol
-        Everything that occurs in a form.
+        The facts about every symbol of the forms.
     home : dict of str to (Loop or None)
-        The innermost loop that a variable is bound in, for every variable of the kernel.
+        For every variable of the kernel, the innermost loop in which it is bound.
     conditions : dict of str to (tuple of Affine, tuple of Affine)
-        Forms that are not negative when the bool of that name is true, and when it is false.
+        Forms that are at least 0 if the bool of that name is true, and if it is false.
     trips : dict of str to Affine
-        For an index whose step is not ±1, the number of the trip, as a symbol of its own.
+        For the index of a loop whose step is not ±1, the trip number, as a symbol of its own.
     """
 
     def __init__(self, params: Iterable[Var] = ()) -> None:
@@ -50,7 +50,7 @@ class Integers:
         self._numbered: dict[tuple[object, ...], Affine] = {}
 
     def form(self, atom: Atom) -> Affine:
-        """The form of an integer or bool atom."""
+        """The affine form of an integer or bool atom."""
         if isinstance(atom, Const):
             return constant(int(atom.value))
         known = self._forms.get(atom.name)
@@ -59,13 +59,13 @@ class Integers:
         return known
 
     def opaque(self, var: Var, loop: Loop | None, low: float = -INFINITY, high: float = INFINITY) -> Affine:
-        """Makes `var` a symbol."""
+        """Makes `var` a symbol with this range, which may vary in `loop`."""
         self.symbols[var.name] = Symbol(var, loop, len(self.symbols), low, high)
         form = self._forms[var.name] = symbol(var)
         return form
 
     def extent(self, form: Affine) -> Range:
-        """Numbers that `form` lies between, both inclusive."""
+        """The range of `form`, both ends inclusive."""
         low: float = form.constant
         high: float = form.constant
         for v, k in form.terms:
@@ -75,7 +75,7 @@ class Integers:
         return low, high
 
     def index(self, s: For, loop: Loop) -> None:
-        """Makes the index of `s` a symbol with the loop's range; `loop` has start and stop."""
+        """Makes the index of `s` a symbol with the range of `loop`."""
         assert loop.start is not None
         assert loop.stop is not None
         first, last = (loop.start, loop.stop + -1) if s.step > 0 else (loop.stop + 1, loop.start)
@@ -92,21 +92,21 @@ class Integers:
         sym.facts = (me - first, last - me)
 
     def load(self, s: Load, index: tuple[Affine, ...], unwritten: bool) -> None:
-        """Notes the integer that `s` loads; `unwritten` when its memory never changes."""
+        """Gives the integer that `s` loads a form; `unwritten` if the kernel never writes the memory."""
         if not unwritten or s.memory.private:
             return
         key = ("load", s.memory.key, index)
         self._number(key, s.var, index, lambda: assumed_range(s.var.type))
 
     def merged(self, var: Var, forms: tuple[Affine, ...]) -> None:
-        """Notes that `var`, the result of a branch, is one of `forms`."""
+        """Gives `var`, the result of a branch that yields one of `forms`, a form."""
         if all(f == forms[0] for f in forms):
             self._forms[var.name] = forms[0]
         else:
             self.opaque(var, self.home.get(var.name), *span_of(*map(self._sure_extent, forms)))
 
     def let(self, s: Let) -> None:
-        """Notes the integer or bool that `s` computes."""
+        """Gives the integer or bool that `s` computes a form, or facts."""
         if s.var.type.kind == "bool":
             self._condition(s)
             return
@@ -136,7 +136,7 @@ class Integers:
         return self.symbols[var.name]
 
     def deepest(self, forms: tuple[Affine, ...]) -> Loop | None:
-        """The innermost loop that a value computed of `forms` may change in."""
+        """The innermost loop in which a function of `forms` may vary."""
         found: Loop | None = None
         for form in forms:
             for v, _ in form.terms:
@@ -146,17 +146,17 @@ class Integers:
         return found
 
     def _keeps(self, form: Affine, s: Let) -> bool:
-        """Whether the result of `s` is `form`, or wraps only where an index check notices it."""
+        """Whether the result of `s` equals `form`, or wraps only so that a bounds check would detect it."""
         low, high = self.extent(form)
         least, greatest = type_range(s.var.type)
-        if s.op == "cast":  # what was representable before stays itself where the types have it in common
+        if s.op == "cast":  # the value is unchanged if both types can represent it
             before = type_range(s.args[0].type)
             return max(low, before[0]) >= least and min(high, before[1]) <= greatest
         signed = s.var.type.kind == "int"
         return (low >= least or (signed and low == -INFINITY)) and (high <= greatest or high == INFINITY)
 
     def _exact(self, form: Affine, besides: frozenset[str] = frozenset()) -> bool:
-        """Whether `form` never wraps; the symbols in `besides` are taken to be small."""
+        """Whether `form` never wraps, if the symbols in `besides` are small."""
         if not form.terms or (len(form.terms) == 1 and form.terms[0][1] == 1 and not form.constant):
             return True
         return all(
@@ -178,7 +178,7 @@ class Integers:
         return max(low, least), min(high, greatest)
 
     def _divided(self, s: Let, args: tuple[Affine, ...]) -> bool:
-        """Quotients and remainders by a positive constant: symbols tied to the dividend by facts."""
+        """Makes a quotient or remainder by a positive constant a symbol, related to the dividend by facts."""
         divisor = _divisor(s.op, args)
         if divisor is None:
             return False
@@ -199,7 +199,7 @@ class Integers:
         return True
 
     def _quotient(self, x: Affine, divisor: int, var: Var) -> Affine:
-        """The symbol that is `x` divided by `divisor`, `var` if there is none yet."""
+        """The symbol for ``x // divisor``; `var` becomes it if there is none yet."""
         low, high = self.extent(x)
         ends = (low // divisor if low > -INFINITY else low), (high // divisor if high < INFINITY else high)
         key = ("floordiv", divisor, x)
@@ -228,12 +228,12 @@ class Integers:
                 pass
 
     def known(self, cond: Atom) -> tuple[Facts, Facts]:
-        """Forms that are not negative when `cond` is true, and when it is false."""
+        """Forms that are at least 0 if `cond` is true, and if it is false."""
         return self.conditions.get(cond.name, ((), ())) if isinstance(cond, Var) else ((), ())
 
 
 def _fits(extent: Range, type: ScalarType) -> bool:
-    """Whether a value stays in its type; one without known limits is assumed to."""
+    """Whether a value fits its type; one of unknown range is assumed to."""
     low, high = type_range(type)
     return (extent[0] >= low or extent[0] == -INFINITY) and (extent[1] <= high or extent[1] == INFINITY)
 
@@ -243,7 +243,7 @@ def _unlimited(s: Symbol) -> bool:
 
 
 def _affine(op: str, args: tuple[Affine, ...]) -> Affine | None:
-    """The affine form of ``op(*args)``; None when it has none."""
+    """The affine form of ``op(*args)``; None if it has none."""
     form: Affine | None = None
     match op, args:
         case "add", (a, b):
@@ -266,7 +266,7 @@ def _affine(op: str, args: tuple[Affine, ...]) -> Affine | None:
 
 
 def _divisor(op: str, args: tuple[Affine, ...]) -> int | None:
-    """The positive constant that an operation divides by, if it does."""
+    """The positive constant divisor of an operation, if it has one."""
     by = args[1]
     if not by.is_constant:
         return None
@@ -275,7 +275,7 @@ def _divisor(op: str, args: tuple[Affine, ...]) -> int | None:
             return by.constant if by.constant > 0 else None
         case "shr":
             return 1 << by.constant if 0 <= by.constant < 31 else None
-        case _:  # band with a mask of low bits
+        case _:  # band with a mask of the low bits: mod by a power of two
             mask = by.constant
             return mask + 1 if mask >= 0 and mask & (mask + 1) == 0 else None
 
@@ -305,7 +305,7 @@ def _product(a: Range, b: Range) -> Range:
 
 
 def _absolute(a: Range) -> Range:
-    if a[0] == -INFINITY:  # the absolute value of the least integer is negative
+    if a[0] == -INFINITY:  # the absolute value of the least integer overflows
         return a
     least = 0 if a[0] <= 0 <= a[1] else min(abs(a[0]), abs(a[1]))
     return least, max(abs(a[0]), abs(a[1]))

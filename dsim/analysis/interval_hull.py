@@ -1,4 +1,4 @@
-"""The smallest intervals, and boxes of them, around what affine indices reach, as forms of few symbols."""
+"""Hulls of affine indices: the smallest intervals, and boxes of intervals, as forms of selected symbols."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from dsim.analysis.affine import ZERO, Affine, constant
 from dsim.analysis.effects import Access, Effects
 from dsim.analysis.symbols import INFINITY, Symbol
 
-Interval = tuple[Affine, Affine]  # from the first to before the second
+Interval = tuple[Affine, Affine]  # from, and to (exclusive)
 Box = tuple[Interval, ...]
 
 
 class Hulls:
-    """Bounds of the forms of one kernel in terms of the symbols named in `free`."""
+    """Bounds on the forms of one kernel, as forms of the symbols named in `free`."""
 
     def __init__(self, facts: Effects, free: Container[str]) -> None:
         self.symbols = facts.integers.symbols
         self.free = free
 
     def end(self, form: Affine, side: int) -> Affine | None:
-        """The greatest value of `form` (`side` 1) or the least (-1); None when that is not known."""
+        """The greatest value of `form` (`side` 1) or the least (-1); None if unknown."""
         inner = [self.symbols[v.name] for v, _ in form.terms if v.name not in self.free]
         if not inner:
             return form
@@ -34,12 +34,12 @@ class Hulls:
         return None
 
     def interval(self, form: Affine, length: int) -> Interval:
-        """Where `form` lies on an axis of this length: the whole axis when that is not known."""
+        """The interval of `form` on an axis of this length; the whole axis if unknown."""
         first, last = self.end(form, -1), self.end(form, 1)
         return (ZERO if first is None else first), (constant(length) if last is None else last + 1)
 
     def box(self, access: Access) -> Box:
-        """The elements that `access` reaches; it is to a memory of known shape."""
+        """The box of elements that `access` may touch; its memory has a known shape."""
         lengths = access.memory.shape
         return tuple(self.interval(f, n) for f, n in zip(access.index, lengths, strict=True) if n is not None)
 
@@ -53,7 +53,7 @@ def _bounds(s: Symbol, upper: bool) -> Iterable[Affine]:
 
 
 def python(form: Affine, places: dict[str, int]) -> str:
-    """`form` as Python over the tuple ``p``, in which each symbol has its place."""
+    """`form` as a Python expression over the tuple ``p``; `places` has each symbol's position in it."""
     parts = [f"p[{places[v.name]}]" if k == 1 else f"{k} * p[{places[v.name]}]" for v, k in form.terms]
     if form.constant or not parts:
         parts.append(str(form.constant))
@@ -61,7 +61,7 @@ def python(form: Affine, places: dict[str, int]) -> str:
 
 
 def compiled(source: str, name: str) -> Callable[..., object]:
-    """The function `name` that `source`, text made by this package, defines."""
+    """The function `name` defined by `source`, Python text that this package generated."""
     scope: dict[str, Callable[..., object]] = {}
     exec(source, {"__builtins__": {}}, scope)
     return scope[name]

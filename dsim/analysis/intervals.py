@@ -1,6 +1,6 @@
-"""Between which numbers an integer of a kernel lies, as far as constants alone tell.
+"""Interval analysis of the integers of a kernel, from constants alone.
 
-And so which accesses stay inside their memory whenever they run, wherever they are moved to.
+It proves accesses in bounds at any point of the kernel, so that they may be moved.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ Interval = tuple[int, int]  # both ends included
 
 
 class Intervals:
-    """What is known of the integers met so far."""
+    """The intervals of the integers seen so far."""
 
     def __init__(self) -> None:
         self._known: dict[str, Interval] = {}
 
     def of(self, a: Atom) -> Interval | None:
-        """The interval of `a`, or None."""
+        """The interval of `a`; None if unknown."""
         if isinstance(a, Const):
             return (int(a.value), int(a.value)) if a.type.is_integer else None
         return self._known.get(a.name)
 
     def enter(self, s: For) -> None:
-        """Notes the index of `s`: that of a trip, so it counts where the index is bound only."""
+        """Adds the index of `s`: its interval in the body, so in trips only."""
         start, stop = self.of(s.start), self.of(s.stop)
         if start is not None and stop is not None:
             low, high = (start[0], stop[1] - 1) if s.step > 0 else (stop[0] + 1, start[1])
@@ -35,13 +35,13 @@ class Intervals:
                 self._known[s.index.name] = (low, high)
 
     def note(self, s: Let) -> None:
-        """Notes the value of `s`."""
+        """Adds the variable that `s` binds."""
         if not s.var.type.is_integer:
             return
         found = self._value(s)
         bits, signed = s.var.type.bits, s.var.type.kind == "int"
         lowest = -(1 << (bits - 1)) if signed else 0
-        if found is not None and lowest <= found[0] and found[1] < lowest + (1 << bits):  # it does not wrap
+        if found is not None and lowest <= found[0] and found[1] < lowest + (1 << bits):  # no overflow
             self._known[s.var.name] = found
 
     def _value(self, s: Let) -> Interval | None:
@@ -58,7 +58,7 @@ class Intervals:
         return None
 
     def inside(self, memory: Memory, index: tuple[Atom, ...]) -> bool:
-        """Whether ``memory[index]`` exists for certain."""
+        """Whether ``memory[index]`` is provably in bounds."""
         for length, a in zip(memory.shape, index, strict=True):
             at = self.of(a)
             if length is None or at is None or at[0] < 0 or at[1] >= length:
@@ -67,9 +67,9 @@ class Intervals:
 
 
 def near_dividends(kernel: Kernel) -> Mapping[Var, Interval]:
-    """The remainders ``x % n`` of `kernel` with ``-n <= x < 2 n``, a constant `n`, and between what `x` lies.
+    """The remainders ``x % n`` of `kernel`, constant `n`, with ``-n <= x < 2 n``; and the interval of `x`.
 
-    They are `x` itself, or `n` more, or `n` less: what a neighbour on a torus has for an index.
+    Such a remainder is `x`, ``x + n`` or ``x - n``: the index of a neighbour on a periodic grid.
     """
     found: dict[Var, Interval] = {}
     intervals = Intervals()
@@ -86,7 +86,7 @@ def near_dividends(kernel: Kernel) -> Mapping[Var, Interval]:
 
 
 def runs(s: For | While) -> bool:
-    """Whether `s` makes a trip for certain."""
+    """Whether `s` certainly makes at least one trip."""
     if isinstance(s, While) or s.goes_on is not None:
         return False
     return bool(known_trips(s))

@@ -1,10 +1,10 @@
-"""Which values may be infinite or NaN, and are then perhaps not used.
+"""Which values may be infinite or NaN (come from a pole) and may be unused in that case.
 
 ``select(y > 0, x / y * w, 0)`` computes both sides. At y = 0 the adjoint of the first one is 0, and so
-must be all that it passes on; but 0 times an infinite partial is NaN. The same holds for a value from
-before a branch or a loop that is used in there. Reverse mode therefore takes strong products between a
-pole and such a use, and only there: each costs a comparison. Values that go through a field in between
-are not followed, and of products and sums that overflow nothing is known.
+must be the adjoints that it propagates; but 0 times an infinite partial is NaN. The same holds for a value
+from before a branch or loop that is used only inside. Reverse mode therefore uses strong products
+(`mul_strong`) between a pole and such a use, and only there, since each costs a comparison. The analysis does
+not follow values through fields, and ignores products and sums that overflow.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ from dsim.ir.primitives import TABLE
 from dsim.ir.walk import blocks, free, parameters, statements
 
 Place = Var | Memory
-Flow = tuple[Place, Place, bool]  # from, to, and whether what is infinite stays so
+Flow = tuple[Place, Place, bool]  # from, to, and whether an infinity propagates
 
 
 def unchosen(block: Block) -> frozenset[Var]:
-    """The variables of `block` that may be infinite or NaN, or come from such, and that may not be used."""
+    """The variables of `block` that a pole may make infinite or NaN and that may be unused."""
     body = tuple(statements(block))
     perhaps = {v for s in body for v in _used_perhaps(s) if v.type.is_float}
     if not perhaps:
@@ -59,7 +59,7 @@ def unchosen(block: Block) -> frozenset[Var]:
 
 
 def _used_perhaps(s: Statement) -> Iterator[Var]:
-    """The variables from before `s` that it uses on one of its ways only."""
+    """The variables from before `s` that it uses on some of its paths only."""
     match s:
         case Let(op="select", args=(_, *sides)):
             yield from (a for a in sides if isinstance(a, Var))
@@ -75,7 +75,7 @@ def _used_perhaps(s: Statement) -> Iterator[Var]:
 
 
 def _flows(s: Statement) -> Iterator[Flow]:  # noqa: C901 (one case a node)
-    """From which places to which ones values go in `s` itself."""
+    """The data-flow edges between variables and memories in `s` itself."""
     match s:
         case Let(var=var, op=op, args=args):
             yield from ((a, var, op != "select") for a in args if isinstance(a, Var))

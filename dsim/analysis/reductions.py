@@ -1,6 +1,6 @@
-"""Which values that a loop carries are reductions: ``s += …`` from trip to trip, used for nothing else.
+"""Which carried values of a loop are reductions: each trip only does ``s += …``, with no other use of `s`.
 
-Then the order of the trips does not matter (sums of floats up to rounding).
+For these the order of trips does not matter (for sums of floats: up to rounding).
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _OPS: dict[str, AccumulateOp] = {
 
 
 class Reductions:
-    """Finds reductions in the loops of one kernel; what it counts is counted at the first question."""
+    """Finds reductions in the loops of one kernel; it counts uses at the first call of `of`."""
 
     def __init__(self, kernel: Kernel) -> None:
         self.kernel = kernel
@@ -57,7 +57,7 @@ class Reductions:
         self._made_by: dict[str, Statement] = {}
 
     def of(self, loop: For) -> dict[Var, AccumulateOp | None]:
-        """Per carried value of `loop` the operation that combines it; None when it is no reduction."""
+        """The operation of each carried value of `loop`; None for those that are not reductions."""
         self._count()
         return {c: self._operation(c, y) for c, y in zip(loop.carried, loop.body.yields, strict=True)}
 
@@ -103,7 +103,7 @@ class Reductions:
 
 
 class _Chain:
-    """The way from a carried value to what the body yields for it, with the uses that it makes."""
+    """The def-use chain from a carried value to the value that the body yields for it, with its uses."""
 
     def __init__(self, made_by: dict[str, Statement]) -> None:
         self.made_by = made_by
@@ -112,7 +112,7 @@ class _Chain:
         self._known: dict[tuple[str, str], bool] = {}
 
     def follow(self, start: Var, end: Atom) -> bool:
-        """Whether `end` is `start` combined by some operations; counts the uses on the way."""
+        """Whether `end` combines `start` by the operations; counts the uses in the chain."""
         if not isinstance(end, Var):
             return False
         key = (start.name, end.name)

@@ -1,6 +1,6 @@
-"""Which elements the accesses of a launch reach, as boxes: fast to ask at every launch.
+"""Access regions: boxes around the elements that a launch may touch, computed fast at every launch.
 
-An over-approximation: guards are ignored, an index that is data reaches the whole axis.
+Conservative: guards are ignored, and an index that is data covers the whole axis.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from dsim.analysis.effects import Access, Effects, effects, never_runs
 from dsim.analysis.interval_hull import Box, Hulls, Interval, compiled, python
 from dsim.ir.nodes import Kernel, MemoryKey
 
-Numbers = tuple[tuple[int, int], ...]  # per axis from and to before which index
+Numbers = tuple[tuple[int, int], ...]  # per axis from and to (exclusive)
 
 
 T = TypeVar("T")
-Watch = list[int]  # 1 or 0, whether there is anything in it; then per axis from and to before which index
+Watch = list[int]  # 1, or 0 if it is empty; then per axis from and to (exclusive)
 
 
 class _lazily(Generic[T]):  # noqa: N801 (a decorator, as `property` is)
-    """Decorator: a property that is computed when it is first asked for, and kept in the object.
+    """Decorator: a property that is computed at the first access and cached in the object.
 
-    `functools.cached_property` takes a lock in Python 3.11, which a forked child may find taken for ever.
+    `functools.cached_property` takes a lock in Python 3.11, which may stay locked for ever in a forked child.
     """
 
     def __init__(self, make: Callable[[Any], T]) -> None:
@@ -31,20 +31,20 @@ class _lazily(Generic[T]):  # noqa: N801 (a decorator, as `property` is)
         self.__doc__ = make.__doc__
 
     def __get__(self, owner: Any, kind: type) -> T:
-        """The value, which from then on is found in the object itself."""
+        """The value; it is stored in the object, where later accesses find it."""
         made = owner.__dict__[self._make.__name__] = self._make(owner)
         return made
 
 
 class Regions:
-    """What some accesses of a kernel reach.
+    """The access regions of some accesses of a kernel.
 
     Attributes
     ----------
     keys : tuple of MemoryKey
-        The memory of each box; a memory may have several.
+        The memory of each box; a memory may have several boxes.
     fixed : bool
-        Whether the boxes are the same for all arguments; then any may be given.
+        Whether the boxes are the same for all arguments; then any arguments may be given.
     """
 
     def __init__(self, keys: tuple[MemoryKey, ...], fixed: bool, code: _Code) -> None:
@@ -54,33 +54,33 @@ class Regions:
 
     @_lazily
     def at(self) -> Callable[[tuple[object, ...]], tuple[Numbers, ...]]:
-        """Gives the boxes, in the order of `keys`, of the launch with these arguments.
+        """Returns the boxes, in the order of `keys`, of the launch with the given arguments.
 
-        These are all of the kernel's parameters, in order. Per axis ``(from, to)``, `to` exclusive, within
-        the memory's shape. A box with ``from >= to`` on some axis is empty; that of a 0-D memory is ``()``,
-        and not.
+        The arguments are those of all of the kernel's parameters, in order. A box has ``(from, to)`` per
+        axis, `to` exclusive, within the memory's shape. It is empty if ``from >= to`` on some axis; the box
+        of a 0-D memory is ``()`` and is not empty.
         """
         return self._code.boxes()  # type: ignore[return-value]
 
     @_lazily
     def meets(self) -> Callable[[tuple[Watch, ...], tuple[object, ...]], bool]:
-        """Says whether one of the boxes of a launch may meet the box that is watched at its place."""
+        """Whether one of the boxes of a launch overlaps the watched box at its position."""
         return self._code.meets()  # type: ignore[return-value]
 
     @_lazily
     def widen(self) -> Callable[[tuple[Watch, ...], tuple[object, ...]], None]:
-        """Widens each box that is watched so that it holds the launch's box at its place."""
+        """Widens each watched box to include the launch's box at its position."""
         return self._code.widen()  # type: ignore[return-value]
 
 
 def regions(kernel: Kernel, sites: Collection[int], facts: Effects | None = None) -> Regions:
-    """What the accesses of `kernel` at `sites` reach; private memories have no regions."""
+    """The regions of the accesses of `kernel` at `sites`; private memories have none."""
     facts = facts if facts is not None else effects(kernel)
     return _regions(facts, [a for a in facts.accesses if a.site in sites])
 
 
 def written(kernel: Kernel, facts: Effects | None = None) -> Regions:
-    """What `kernel` stores and accumulates to."""
+    """The regions that `kernel` stores and accumulates to."""
     facts = facts if facts is not None else effects(kernel)
     return _regions(facts, [a for a in facts.accesses if a.kind != "load"])
 
@@ -101,7 +101,7 @@ def _regions(facts: Effects, accesses: list[Access]) -> Regions:
 
 
 def _clipped(box: Box, shape: tuple[int | None, ...]) -> Box:
-    """`box` with its constant ends inside the memory."""
+    """`box` with its constant ends clipped to the memory's shape."""
     return tuple((_within(a, n or 0), _within(b, n or 0)) for (a, b), n in zip(box, shape, strict=True))
 
 
@@ -110,7 +110,7 @@ def _within(form: Affine, length: int) -> Affine:
 
 
 def _include(boxes: list[Box], new: Box) -> None:
-    """Adds `new` to `boxes`, together with those that it overlaps or adjoins in one box."""
+    """Adds `new` to `boxes`, merged with those that it overlaps or adjoins."""
     for n, old in enumerate(boxes):
         joined = _joined(old, new)
         if joined is not None:
@@ -121,9 +121,9 @@ def _include(boxes: list[Box], new: Box) -> None:
 
 
 def _joined(a: Box, b: Box) -> Box | None:
-    """One box around both when they overlap for sure, or differ on one axis and adjoin there."""
+    """One box around both if they certainly overlap, or differ on one axis and adjoin there; else None."""
     differ = sum(x != y for x, y in zip(a, b, strict=True))
-    slack = 0 if differ <= 1 else -1  # boxes that only touch are joined when nothing is added
+    slack = 0 if differ <= 1 else -1  # boxes that only adjoin are merged if their union is a box
     box: list[Interval] = []
     for x, y in zip(a, b, strict=True):
         joined = x if x == y else _interval_around(x, y, slack)
@@ -134,7 +134,7 @@ def _joined(a: Box, b: Box) -> Box | None:
 
 
 def _interval_around(a: Interval, b: Interval, slack: int) -> Interval | None:
-    """One interval around both when they are at most `slack` apart, for all arguments."""
+    """One interval around both if they are at most `slack` apart for all arguments; else None."""
     (al, au), (bl, bu) = a, b
     if al.terms != bl.terms or au.terms != bu.terms:
         return None
@@ -148,7 +148,7 @@ def _interval_around(a: Interval, b: Interval, slack: int) -> Interval | None:
 
 
 class _Code:
-    """Functions of a launch's arguments `p` and what is watched; each changing end is computed once."""
+    """Generates functions of a launch's arguments `p` and of watched boxes; each end is computed once."""
 
     def __init__(
         self, boxes: list[Box], shapes: list[tuple[int | None, ...]], places: dict[str, int]
@@ -170,12 +170,12 @@ class _Code:
             self._ends += [f"    {name} = {python(form, places)}", f"    {name} = {limit}"]
 
     def boxes(self) -> Callable[..., object]:
-        """The boxes themselves."""
+        """The function that returns the boxes."""
         shown = ("(" + "".join(f"({a}, {b}), " for a, b in box) + ")" for box in self._boxes)
         return self._compiled("boxes(p)", [f"return ({''.join(f'{box}, ' for box in shown)})"])
 
     def meets(self) -> Callable[..., object]:
-        """Whether one of them may meet what is watched."""
+        """The function that says whether one of them overlaps its watched box."""
         lines: list[str] = []
         for number, box in enumerate(self._boxes):
             ends = [f"{a} < w[{2 * n + 2}] and {b} > w[{2 * n + 1}]" for n, (a, b) in enumerate(box)]
@@ -183,7 +183,7 @@ class _Code:
         return self._compiled("meets(watched, p)", [*lines, "return False"])
 
     def widen(self) -> Callable[..., object]:
-        """Makes what is watched hold them."""
+        """The function that widens the watched boxes to include them."""
         lines: list[str] = []
         for number, box in enumerate(self._boxes):
             lines += [f"w = watched[{number}]", f"if {' and '.join(f'{a} < {b}' for a, b in box) or 'True'}:"]

@@ -1,4 +1,4 @@
-"""What is known about the symbols of affine forms: their ranges, and the loops that they change in."""
+"""Facts about the symbols of affine forms: their ranges, and the loops in which they vary."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ class Loop:
     statement : For or While
         The loop itself.
     parent : Loop or None
-        The loop around it.
+        The innermost loop around it.
     depth : int
-        How many loops are around it.
+        The number of loops around it.
     start, stop : Affine or None
         The range of a `For`.
     trips : int or None
-        How many trips a `For` without `goes_on` makes, when that is a known number.
+        The trip count of a `For` without `goes_on`, if it is a known constant.
     first, last : int
-        The positions of its first statement and behind its last one.
+        The positions of its first statement, and of the one after its last.
     """
 
     statement: For | While
@@ -42,7 +42,7 @@ class Loop:
 
     @property
     def index(self) -> Var | None:
-        """The index of a `For`."""
+        """The index, if this is a `For`."""
         return self.statement.index if isinstance(self.statement, For) else None
 
     @property
@@ -53,23 +53,22 @@ class Loop:
 
 @dataclass(eq=False, slots=True)
 class Symbol:
-    """What is known about a symbol.
+    """The facts about a symbol.
 
     Attributes
     ----------
     var : Var
         The symbol in affine forms.
     loop : Loop or None
-        The innermost loop from trip to trip of which it may change; None when one launch has one
-        value of it.
+        The innermost loop in which it may vary from trip to trip; None if it is constant in a launch.
     order : int
-        Greater than that of all symbols in its own ranges and facts.
+        A number greater than that of every symbol in its bounds and facts.
     low, high : float
-        Numbers that it lies between, both inclusive; infinite when unknown.
+        Constant bounds, both inclusive; infinite if unknown.
     lower, upper : Affine or None
-        Forms of symbols of a lower order that it lies between, both inclusive.
+        Symbolic bounds, both inclusive: forms of symbols of a lower order.
     facts : tuple of Affine
-        Forms that are not negative, whatever the symbols in them are.
+        Forms that are at least 0 in every trip.
     """
 
     var: Var
@@ -92,11 +91,11 @@ def type_range(type: ScalarType) -> tuple[float, float]:
 
 
 def assumed_range(type: ScalarType) -> tuple[float, float]:
-    """The range of a value about which only its type is known: only limits that matter as indices."""
+    """The range of a value of which only the type is known: only the limits that matter for indices."""
     low, high = type_range(type)
     return (low if low == 0 or type.bits <= 16 else -INFINITY), (high if type.bits <= 16 else INFINITY)
 
 
 def span_of(*ranges: tuple[float, float]) -> tuple[float, float]:
-    """The smallest range around several."""
+    """The hull of several ranges."""
     return min(r[0] for r in ranges), max(r[1] for r in ranges)

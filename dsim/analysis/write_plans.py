@@ -1,7 +1,7 @@
-"""How a parallel loop may write each memory without losing anything: which iterations can meet where.
+"""How a parallel loop may write each memory without a lost update: which iterations may share which elements.
 
-The plans are facts about the program; what to do with one is the backend's choice, and each kind
-allows everything that the ones after it allow: plain, reduce, window, private, atomic.
+A plan is a fact about the program; the backend chooses the implementation. Each kind permits every
+implementation that the kinds after it permit: plain, reduce, window, private, atomic.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dsim.analysis.interval_hull import Box, Hulls
 from dsim.analysis.symbols import Loop
 from dsim.ir.nodes import Accumulate, For, Kernel, MemoryKey
 
-PRIVATE_BYTES = 256 * 1024  # what a thread may have for its own copy of a target
+PRIVATE_BYTES = 256 * 1024  # the most that a thread's private copy of a target may have
 WIDEST_WINDOW = 16
 
 PlanKind = Literal["plain", "reduce", "window", "private", "atomic"]
@@ -30,24 +30,24 @@ class Plan:
     Attributes
     ----------
     kind : str
-        "plain": no two iterations touch one element.
-        "reduce": what iterations may touch together are `elements`, the same in all of them.
-        "window": two iterations may touch one element only when their indices differ by at most
+        "plain": no two iterations write one element.
+        "reduce": the elements that iterations may share are `elements`, the same in all iterations.
+        "window": two iterations may share an element only if their indices differ by at most
         ``hi - lo``: accumulations go to ``base + index + o`` on axis `axis`, ``lo <= o <= hi``.
         "private": all accumulations go into `box`, of less than `PRIVATE_BYTES`.
-        "atomic": nothing is known.
-        With "reduce" and "private", nothing in the loop reads what was accumulated, so that it may
-        be added up anywhere and brought into the memory after the loop.
+        "atomic": any two iterations may share any element.
+        With "reduce" and "private", nothing in the loop reads the accumulated values, so they may be
+        summed in other storage and added to the memory after the loop.
     op : str
-        How the accumulations combine; empty when the memory is only stored to.
+        The operation of the accumulations; empty if the memory is only stored to.
     elements : tuple of index vectors
         For "reduce"; in the kernel's parameters and the indices of the loops around.
     axis, base, lo, hi
         For "window".
     box : tuple of (Affine, Affine)
-        For "private", per axis from and to before which index, in the kernel's parameters and the
-        indices of the loops around; the difference of the two is a constant. It may reach over the
-        memory's edges.
+        For "private", per axis from and to (exclusive), in the kernel's parameters and the indices of
+        the loops around; the difference of the two is a constant. The box may extend beyond the
+        memory's shape.
     """
 
     kind: PlanKind
@@ -89,7 +89,7 @@ class _Planner:
         }
 
     def _own(self, key: MemoryKey) -> bool:
-        """Whether each iteration makes its own memory of this key."""
+        """Whether each iteration allocates its own memory of this key."""
         home = self.facts.allocated.get(key)
         return home is not None and home.depth >= self.loop.depth
 
@@ -114,14 +114,14 @@ class _Planner:
         found = {a: None for a in writes if a.op and self.meetings.other_trip(a, a, level)}
         for a in writes:
             for b in writes if a not in found else ():
-                stores = a.kind == "store" and b.kind == "store"  # then the loop's independence says it
+                stores = a.kind == "store" and b.kind == "store"  # independence excludes it
                 if not stores and a is not b and self.meetings.other_trip(a, b, level):
                     found.update(dict.fromkeys((a, b)))
                     break
         return list(found)
 
     def _unobserved(self, shared: list[Access], accesses: list[Access]) -> bool:
-        """Whether nothing else in an iteration touches what `shared` accumulates."""
+        """Whether no other access of an iteration touches the elements that `shared` accumulates to."""
         others = {(o.form, o.kind): o for o in accesses if o.kind != "accumulate" or _old(o)}.values()
         if any(a.kind == "store" for a in shared):
             return False
@@ -163,7 +163,7 @@ def _old(a: Access) -> bool:
 
 
 def _around(boxes: list[Box], shape: tuple[int | None, ...]) -> Box:
-    """One box around all: of a constant size on every axis, the whole axis where need be."""
+    """One box around all, of constant size on every axis; the whole axis where the size would vary."""
     found: list[tuple[Affine, Affine]] = []
     for axis, n in enumerate(shape):
         lowers, uppers = [b[axis][0] for b in boxes], [b[axis][1] for b in boxes]
