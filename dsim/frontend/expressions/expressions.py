@@ -198,7 +198,7 @@ def _equal(f: Frame, a: Value, b: Value, node: ast.AST) -> bool:
     try:
         return bool(_object(f, a, node) == _object(f, b, node))
     except ValueError as error:  # of arrays, which compare entry by entry
-        f.refuse("static", f"these cannot be compared as wholes: {error}", node)
+        f.refuse("static", f"these cannot be compared as a whole: {error}", node)
 
 
 def _object(f: Frame, value: Value, node: ast.AST) -> object:

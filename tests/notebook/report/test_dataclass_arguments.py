@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tests.notebook.forms.test_living import page, told  # noqa: F401
+from tests.notebook.forms.living import page, told  # noqa: F401
 from tests.notebook.forms.test_scrubber import live, moved, sliders  # noqa: F401
 from tests.notebook.report.test_reports import validated
 from tests.runtime.fields.test_tensors import Tensor

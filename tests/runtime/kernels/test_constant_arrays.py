@@ -124,5 +124,5 @@ def test_functions_of_constant_arrays(loss):
     c = given(1.0, 2.0)
     fine(c, loss)
     assert loss[None] == 2.0
-    with pytest.raises(ti.CompilationError, match="with `needs_grad=False`, and `c` is none such"):
+    with pytest.raises(ti.CompilationError, match="with `needs_grad=False`, but `c` is declared without it"):
         wrong(c, loss)

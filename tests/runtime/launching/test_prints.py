@@ -111,8 +111,8 @@ def test_wrong_formats():
         (mixed, (1.0,), "some braces of this string are numbered, some are empty"),
         (letters, (1.0,), "`d` does not format a"),
         (width, (1.0, 2), "a format must be known when the kernel is compiled"),
-        (few, (1.0,), "the text has 2 places for 1 values"),
-        (many, (1.0,), "the text has 1 places for 2 values"),
+        (few, (1.0,), "the string has 2 formats for 1 values"),
+        (many, (1.0,), "the string has 1 braces for 2 values"),
         (missing, (1.0,), "`format` has no value for `{b}`"),
     ]:
         with pytest.raises(ti.TaichiCompilationError, match=message):
