@@ -99,7 +99,7 @@ def test_floats_beyond_a_type_are_said():
     assert "1e+39 exceeds the range of f32: it becomes inf" in texts[0]
     assert "help: take a wider type, or write `math.inf` if infinity is intended" in texts[0]
     assert "1e+200 exceeds the range" in texts[1]
-    assert "this integer of 1329 bits is beyond what an f32 holds" in texts[2]
+    assert "this integer of 1329 bits exceeds the range of f32" in texts[2]
     assert len(texts) == 3
     assert x.to_numpy()[[0, 2]].tolist() == [math.inf, math.inf]
 
