@@ -2,7 +2,7 @@
 
 After these comes a row for each probe, with the counters of that probe alone.
 
-`passes.lower_probes` writes it, `runtime.watching` reads it.
+`passes.lower_probes` writes it, `runtime.launching.probe_buffers` reads it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Identities that need to see how an operand was made: ``-(-x)`` is x, ``(i + 1) + 2`` is ``i + 3``.
+"""Identities over an operand and its definition: ``-(-x)`` is x, ``(i + 1) + 2`` is ``i + 3``.
 
-Only such as hold bit for bit: integers wrap, so their sums may be regrouped; floats' may not.
+Only identities that hold bit for bit: sums of integers, which wrap, may be reassociated; those of floats not.
 """
 
 from __future__ import annotations
@@ -9,14 +9,14 @@ from dsim.ir.build import FALSE, TRUE, const
 from dsim.ir.nodes import Atom, Const, Let, Var
 from dsim.ir.types import ScalarType
 
-Definitions = dict[str, Let]  # variable → the statement that made it
+Definitions = dict[str, Let]  # variable → the statement that defines it
 
 _SAME = {"eq": TRUE, "le": TRUE, "ge": TRUE, "ne": FALSE, "lt": FALSE, "gt": FALSE}
 _OWN_INVERSE = ("neg", "bnot")
 
 
 def simplified(s: Let, made: Definitions) -> Let | Atom:
-    """`s`, or a simpler statement of the same variable, or the atom that it is known to be."""
+    """`s`, or a simpler statement that defines the same variable, or the atom that it equals."""
     if len(s.args) == 1:
         return _unary(s, made)
     if s.op == "select":
@@ -38,7 +38,7 @@ def _unary(s: Let, made: Definitions) -> Let | Atom:
 
 
 def _select(s: Let, made: Definitions) -> Let | Atom:
-    """A select by a negated condition is one by the condition."""
+    """A select on a negated condition becomes one on the condition, with the arms swapped."""
     cond, yes, no = s.args
     inner = _maker(cond, made)
     if inner is not None and inner.op == "bnot":
@@ -53,7 +53,7 @@ def _binary(s: Let, a: Atom, b: Atom, made: Definitions) -> Let | Atom:
         if a.type.is_integer:
             return _integer_sum(s, a, b, made)
         return _negated(s, a, b, made)
-    if a == b and not a.type.is_float:  # a NaN is not equal to itself
+    if a == b and not a.type.is_float:  # not for floats: NaN != NaN
         if s.op in _SAME:
             return _SAME[s.op]
         if s.op in ("band", "bor", "max", "min"):
@@ -73,7 +73,7 @@ def _negated(s: Let, a: Atom, b: Atom, made: Definitions) -> Let:
 
 
 def _integer_sum(s: Let, a: Atom, b: Atom, made: Definitions) -> Let | Atom:
-    """A sum with a constant as one addition of a constant to what is not a sum with a constant."""
+    """Merges nested additions of constants into one."""
     if s.op == "sub" and a == b:
         return const(0, s.var.type)
     base, offset = split(a, made)
@@ -88,7 +88,7 @@ def _integer_sum(s: Let, a: Atom, b: Atom, made: Definitions) -> Let | Atom:
 
 
 def _plus(s: Let, base: Var | None, number: int) -> Let | Atom:
-    """``base + number`` as a statement of the same variable, negative numbers subtracted."""
+    """``base + number`` as a statement that defines the same variable; a negative number is subtracted."""
     total = const(number, s.var.type)
     if base is None or total.value == 0:
         return total if base is None else base
@@ -100,7 +100,7 @@ def _plus(s: Let, base: Var | None, number: int) -> Let | Atom:
 def split(a: Atom, made: Definitions) -> tuple[Var | None, int]:
     """An integer atom as a variable plus a number: ``i + 2`` as ``(i, 2)``, ``3`` as ``(None, 3)``.
 
-    Of numbers that are the same for a type that wraps, one stands for all: equal values, equal pairs.
+    The number is normalised to the wrapped range of the type, so that equal values give equal pairs.
     """
     if isinstance(a, Const):
         return None, int(a.value)
@@ -114,6 +114,6 @@ def split(a: Atom, made: Definitions) -> tuple[Var | None, int]:
 
 
 def _wrapped(number: int, t: ScalarType) -> int:
-    """`number` as an integer of type `t` keeps it."""
+    """`number` wrapped to the integer type `t`."""
     half = 1 << (t.bits - 1)
     return (number + half) % (2 * half) - half if t.kind == "int" else number % (2 * half)

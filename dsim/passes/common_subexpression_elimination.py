@@ -1,13 +1,12 @@
-"""Computes and loads things once.
+"""Common subexpression elimination (CSE), also of loads.
 
-A statement that computes what another one before it computed is that one's value; so is a load of an
-element that was loaded, or stored, before and that nothing can have written since. Results of one
-branch, and carried values of one loop, that are the same are one.
+A statement that equals an available one before it is replaced by that value; so is a load of an
+element that was loaded or stored before, if nothing may have written it since. Equal results of one
+branch, and equal carried values of one loop, are merged.
 
-What may have been written is decided conservatively: a store or accumulation to a memory kills what is
-known of it, except of elements whose index is another for certain; a loop kills, before its first trip,
-what any trip may write. Iterations of a parallel loop are independent: what another one writes, this
-one does not read.
+May-alias is conservative: a store or accumulation to a memory kills the available elements of it, except
+those with a provably different index; a loop kills, before its first trip, the elements that any trip may
+write. Iterations of a parallel loop are independent: none reads what another one writes.
 
 Not its job: moving anything (`loop_invariant_code_motion`).
 """
@@ -58,10 +57,10 @@ _COMMUTE = ("add", "mul", "eq", "ne", "band", "bor", "bxor")
 
 
 def eliminate_common_subexpressions(kernel: Kernel) -> Kernel:
-    """`kernel` with equal statements done once."""
+    """`kernel` with each available expression computed once."""
     reuser = _Reuser(Renaming())
     body = reuser.block(kernel.body)
-    while reuser.late:  # something used earlier turned out to be something else
+    while reuser.late:  # a variable with uses before was replaced: run again
         reuser = _Reuser(reuser.names)
         body = reuser.block(body)
     return replace(kernel, body=body)
@@ -75,15 +74,13 @@ class _Reuser:
         self.touches = Touches(self.made)
         self.values: dict[_Key, Atom] = {}
         self.elements: dict[MemoryKey, dict[Place, Atom]] = {}
-        self.log: list[
-            tuple[dict[Any, Atom], object, Atom | None]
-        ] = []  # what the open scopes changed, to undo it
+        self.log: list[tuple[dict[Any, Atom], object, Atom | None]] = []  # undo log of the open scopes
 
-    # what is known, and where
+    # available values, by scope
 
     @contextmanager
     def scope(self) -> Generator[None, None, None]:
-        """What is learnt inside is forgotten after; what is killed inside lives again."""
+        """At the end, values learnt inside are dropped and those killed inside are available again."""
         mark = len(self.log)
         yield
         while len(self.log) > mark:
@@ -165,7 +162,7 @@ class _Reuser:
         if s.op in _COMMUTE:
             args.sort()
         key = (s.op, s.var.type.name, *args)
-        known = None if s.op == "copy" else self.values.get(key)  # each belongs to its own assignment
+        known = None if s.op == "copy" else self.values.get(key)  # each copy stands for its own assignment
         return known, self.values, key
 
     def other(self, s: Statement, old: Statement) -> Statement:
@@ -198,7 +195,7 @@ class _Reuser:
         return s
 
     def branch(self, s: If) -> If:
-        """`s` with results that are the same in both arms given once."""
+        """`s` with results merged that have equal yields in both arms."""
         first: dict[tuple[Atom, Atom], Var] = {}
         kept: list[int] = []
         for k, (v, *arms) in enumerate(zip(s.results, s.then.yields, s.orelse.yields, strict=True)):
@@ -211,7 +208,7 @@ class _Reuser:
         return replace(s, then=then, orelse=orelse, results=pick(s.results, kept))
 
     def merged(self, s: _Loop, late: bool = False) -> _Loop:
-        """`s` with carried values that start and go on the same carried once."""
+        """`s` with carried values merged that have equal initial values and equal yields."""
         first: dict[tuple[Atom, Atom], int] = {}
         kept: list[int] = []
         for k, start in enumerate(s.init):

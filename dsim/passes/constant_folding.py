@@ -1,10 +1,10 @@
-"""Computes what is known before the kernel runs.
+"""Constant folding: computes at compile time what is known before the kernel runs.
 
-Operations on constants, identities, branches on a constant, loops of no trip or of one, carried values that
-never change (or go along with the index), results that are the same in both arms.
+It folds operations on constants, identities, branches on a constant, loops of zero or one trip, carried
+values that are invariant (or equal the index), and results that are equal in both arms.
 
-Not its job: two equal statements (`common_subexpression_elimination`), and unused ones, which it leaves
-behind (`dead_code_elimination`).
+Not its job: equal statements (`common_subexpression_elimination`), and the unused ones that it leaves
+(`dead_code_elimination`).
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ from dsim.passes.renaming import Renaming, carrying, pick
 
 
 def fold_constants(kernel: Kernel) -> Kernel:
-    """`kernel` with everything done that is known at compile time."""
+    """`kernel` with constants folded."""
     folder = _Folder()
     body = folder.block(kernel.body)
-    while folder.late:  # something used earlier turned out to be something else
+    while folder.late:  # a variable with uses before was replaced: run again
         folder.late = False
         body = folder.block(body)
     return replace(kernel, body=body)
@@ -68,7 +68,7 @@ class _Folder:
         return Block(tuple(inner), yields)
 
     def into(self, block: Block) -> tuple[Atom, ...]:
-        """Appends the statements of `block` to what is being written; gives its yields."""
+        """Appends the statements of `block` to the output; returns its yields."""
         for s in block.statements:
             self.statement(self.names.statement(s))
         return self.names.atoms(block.yields)
@@ -146,7 +146,7 @@ class _Folder:
         self.out.append(self.unchanging(replace(s, condition=condition, body=self.block(s.body)), late=True))
 
     def unchanging(self, s: _Loop, late: bool = False) -> _Loop:
-        """`s` without carried values that are always what they were at first."""
+        """`s` without carried values that keep their initial value in every trip."""
         kept: list[int] = []
         for k, (c, start, result) in enumerate(zip(s.carried, s.init, s.results, strict=True)):
             after = self.names.atom(s.body.yields[k])
@@ -162,7 +162,7 @@ class _Folder:
         return s if len(kept) == len(s.carried) else carrying(s, kept)
 
     def counting(self, s: For) -> For:
-        """`s` with carried values that are the index, step by step, replaced by the index."""
+        """`s` with carried values that equal the index in every trip replaced by the index."""
         kept: list[int] = []
         for k, (c, result) in enumerate(zip(s.carried, s.results, strict=True)):
             steps = split(s.body.yields[k], self.made) == (c, s.step)
@@ -173,7 +173,7 @@ class _Folder:
             self.late = True
             if s.goes_on is None and s.step == 1:
                 last = Let(result, "max", (s.start, s.stop), s.origin)
-                self.let(last)  # before the loop: both ends are known there
+                self.let(last)  # before the loop, where both ends are in scope
                 kept.pop()
         return s if len(kept) == len(s.carried) else carrying(s, kept)
 
@@ -182,7 +182,7 @@ _Loop = TypeVar("_Loop", For, While)
 
 
 def _few_trips(s: For) -> int | None:
-    """How many trips `s` makes: 0, 1, or None for anything else."""
+    """The trip count of `s` if it is 0 or 1; else None."""
     if s.start == s.stop or (s.goes_on is not None and s.init[s.carried.index(s.goes_on)] == FALSE):
         return 0
     trips = known_trips(s)

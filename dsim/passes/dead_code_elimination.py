@@ -1,13 +1,13 @@
-"""Removes what nothing depends on.
+"""Dead code elimination (DCE).
 
-Gone are values that are not used, private memories that are not read (with all that is written to them),
-carried values and results of branches that are not needed, and loops and branches without effect. What stays
-is what the kernel's effects and return values depend on: stores and accumulations to fields, rewinding a
-field, prints and asserts are effects. It marks from there, so that a cycle of values that need only each
-other (a counter that nobody reads) goes too; time is linear in the kernel's size. A `While` that may never
-end is an effect as well: a launch that would go on for ever must not come back with the work behind it done.
+It removes unused values, private memories that are not read (with all writes to them), dead carried values
+and dead results of branches, and loops and branches without effect. Live is what the kernel's effects and
+return values depend on; effects are stores and accumulations to fields, roll-backs of fields, prints and
+asserts. It marks live statements from there and then sweeps, so that dead cycles (a counter that is never
+read) go too; time is linear in the kernel's size. A `While` that may not terminate is an effect too: a
+launch that would not return must not return with the work after the loop done.
 
-Not its job: finding out that two values are equal (`common_subexpression_elimination`), or constants
+Not its job: proving two values equal (`common_subexpression_elimination`), or constants
 (`constant_folding`).
 """
 
@@ -50,9 +50,9 @@ from dsim.passes.renaming import pick
 
 
 def eliminate_dead_code(kernel: Kernel) -> Kernel:
-    """`kernel` without what neither its effects nor its return values depend on.
+    """`kernel` without dead code: its effects and return values do not depend on what is removed.
 
-    Memories that are no longer touched leave `kernel.memories`.
+    Memories that are no longer accessed are removed from `kernel.memories`.
     """
     marks = _Marks(kernel)
     body = _Sweep(marks).block(kernel.body)
@@ -62,15 +62,15 @@ def eliminate_dead_code(kernel: Kernel) -> Kernel:
 
 
 class _Marks:
-    """Which statements are alive, and which of the values that branches and loops hand on.
+    """Liveness of statements, and of the results and carried values of branches and loops.
 
-    Statements are numbered in the order in which `_Sweep` meets them again. A slot (n, k) is the k-th
+    Statements are numbered in the order in which `_Sweep` visits them. A slot (n, k) is the k-th
     result of statement n, for a loop together with its k-th carried value.
     """
 
     def __init__(self, kernel: Kernel) -> None:
         self.nodes: list[Statement] = []
-        self.holder: list[int] = []  # the statement around each, -1 at the top
+        self.holder: list[int] = []  # the enclosing statement of each, -1 at the top
         self.end: list[int] = []  # one past the last statement inside each
         self.bound: dict[str, tuple[int, int]] = {}  # variable → its statement and slot
         self.writes: dict[MemoryKey, list[int]] = defaultdict(list)
@@ -81,8 +81,8 @@ class _Marks:
         self.slots: set[tuple[int, int]] = set()
         self.needed: set[str] = set()
         self.touched: set[MemoryKey] = set()
-        self.read: set[MemoryKey] = set()  # private memories whose values matter
-        self._work: list[tuple[int, int]] = []  # slots to revive
+        self.read: set[MemoryKey] = set()  # private memories that live statements read
+        self._work: list[tuple[int, int]] = []  # worklist of slots to mark live
         self._need(kernel.body.yields)
         for n, s in enumerate(self.nodes):
             if not isinstance(s, Let | Load) and (_has_effect(s) or self._may_never_end(n)):
@@ -90,7 +90,7 @@ class _Marks:
         self._settle()
 
     def _may_never_end(self, n: int) -> bool:
-        """Whether statement `n` is a loop that may never end, and not in a call, which is a value."""
+        """Whether statement `n` is a loop that may not terminate, outside of calls, which are pure values."""
         s = self.nodes[n]
         if not isinstance(s, While) or s.ends:
             return False
@@ -104,7 +104,7 @@ class _Marks:
             self.nodes.append(s)
             self.holder.append(holder)
             self.end.append(n + 1)
-            if isinstance(s, Let | Load):  # most are; the rest of this asks more
+            if isinstance(s, Let | Load):  # most statements; the rest of the body does not apply to these
                 self.bound[s.var.name] = (n, 0)
                 continue
             self._bind(s, n)
@@ -131,7 +131,7 @@ class _Marks:
         if isinstance(s, UndoLog):
             self.allocs[s.log.key] = n
 
-    # marking, by a list of work instead of recursion: chains of values are long
+    # marking, by a worklist, since def-use chains are too long for recursion
 
     def _settle(self) -> None:
         while self._work:
@@ -142,7 +142,7 @@ class _Marks:
             if isinstance(a, Var) and a.name not in self.needed:
                 self.needed.add(a.name)
                 where = self.bound.get(a.name)
-                if where is not None:  # else a parameter of the kernel
+                if where is not None:  # None for a parameter of the kernel
                     self._work.append(where)
 
     def _revive_slot(self, n: int, k: int) -> None:
@@ -209,7 +209,7 @@ def _has_effect(s: Statement) -> bool:
 
 
 def _controls(s: Statement) -> tuple[Atom, ...]:
-    """What `s` needs to run at all, whatever of its results is needed."""
+    """The operands that control `s`: live whenever `s` is, whichever of its results are."""
     match s:
         case For(start=start, stop=stop, goes_on=goes_on):
             return (start, stop) if goes_on is None else (start, stop, goes_on)
@@ -228,14 +228,14 @@ def _controls(s: Statement) -> tuple[Atom, ...]:
 
 
 class _Sweep:
-    """Copies what is alive; meets statements in the order of their numbers."""
+    """Copies live statements; visits statements in the order of their numbers."""
 
     def __init__(self, marks: _Marks) -> None:
         self.marks = marks
         self.next = 0
 
     def block(self, block: Block, kept: tuple[int, ...] | None = None) -> Block:
-        """The living part of `block`, with the yields numbered `kept` (None: all)."""
+        """The live part of `block`, with the yields numbered `kept` (None: all)."""
         statements: list[Statement] = []
         for s in block.statements:
             n = self.next

@@ -1,6 +1,6 @@
-"""Puts the bodies of calls in their place: only derivatives need to know that a function brings its own.
+"""Inlining: replaces calls by their bodies, since only derivatives use the custom rules of a call.
 
-What follows sees ordinary statements. Not its job: derivatives; after it, they would go through the bodies.
+Later passes see ordinary statements. Not its job: derivatives; taken after it, they would ignore the rules.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Cuts a kernel at top-level statements into kernels that are launched one after the other.
+"""Loop fission: cuts a kernel at top-level statements into kernels that are launched in order.
 
-What one part computes and a later one uses goes through a memory of one number, unless it can be
-computed again from the parameters alone: then it stays as exact for index analysis as it was. A private
-buffer is not cut through.
+A value that one part computes and a later one uses is passed through a memory of one number, unless it
+depends on parameters alone: then the later part recomputes it, and index analysis stays exact. No cut is made
+where a private buffer is live.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ def split(kernel: Kernel, cuts: Collection[int]) -> Parts:
     kernel : Kernel
         Any; sites stay.
     cuts : collection of int
-        Numbers of top-level statements before which to cut, where no private buffer is in use.
+        Numbers of top-level statements before which to cut, where no private buffer is live.
 
     Returns
     -------
     Parts
-        Launched in order with the arguments of `kernel` they do what it does; the last one returns what
-        it returns. The memories `between` are new: of no field, with one number each.
+        Launched in order with the arguments of `kernel` they are equivalent to it; the last one has its
+        return values. The memories `between` are new, of no field, with one number each.
     """
     body = kernel.body.statements
     allowed = sorted(c for c in set(cuts) if 0 < c < len(body) and not _in_use(body, c))
@@ -64,7 +64,7 @@ class _Splitter:
         self._pure: dict[Var, bool] = {}
 
     def parts(self) -> Parts:
-        """All parts: first who needs what, then what each part writes for later ones."""
+        """All parts, with the loads and recomputations that each needs and the stores for later ones."""
         last = len(self.pieces) - 1
         yields = [self.kernel.body.yields if n == last else () for n in range(last + 1)]
         heads = [
@@ -78,7 +78,7 @@ class _Splitter:
         return Parts(tuple(kernels), tuple(self.between.values()))
 
     def _brought(self, n: int, wanted: Iterable[Var]) -> Iterator[Statement]:
-        """What gives part `n` the variables `wanted` of earlier parts."""
+        """Statements that load or recompute, in part `n`, the variables `wanted` of earlier parts."""
         done: set[Var] = set()
         for v in wanted:
             yield from self._one(n, v, done)
@@ -100,13 +100,13 @@ class _Splitter:
         yield Load(v, memory, (), s.origin)
 
     def _again(self, v: Var) -> bool:
-        """Whether `v` comes from parameters and constants alone."""
+        """Whether `v` can be recomputed: it depends on parameters and constants alone."""
         known = self._pure.get(v)
         if known is None:
             s = self.made_by.get(v)  # None: a parameter
             known = s is None or (
                 isinstance(s, Let)
-                and s.op != "copy"  # each belongs to its own assignment
+                and s.op != "copy"  # each copy stands for its own assignment
                 and all(self._again(a) for a in s.args if isinstance(a, Var))
             )
             self._pure[v] = known

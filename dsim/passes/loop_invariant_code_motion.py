@@ -1,12 +1,12 @@
-"""Moves out of inner loops what is the same in every trip.
+"""Loop-invariant code motion (LICM): hoists invariant operations and loads out of inner loops.
 
-Operations never trap, so they may run where the loop makes no trip; a load may only if its element
-exists for certain, or if the loop makes a trip for certain, and only out of loops that do not write its
-memory. Nothing leaves a top-level loop: these are the parallel ones, and what stays inside is computed
-by each thread for itself and needs no reduction in the adjoint. Of what a branch holds, only cheap
-integer operations (indices, mostly) leave with the loop around the branch.
+Operations never trap, so they may be hoisted even if the loop makes no trip. A load may only if it is
+certainly in bounds or the loop certainly makes a trip, and only out of loops that do not write its memory.
+Nothing is hoisted out of a top-level loop: these are the parallel ones, where each thread computes invariants
+for itself, without a reduction in the adjoint. From inside a branch, only cheap integer operations (mostly
+indices) are hoisted out of the loop around it.
 
-A `copy` belongs to its assignment and stays. Not its job: accumulations (`reduction_promotion`).
+A `copy` stays with its assignment. Not its job: accumulations (`reduction_promotion`).
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _CHEAP = ("add", "sub", "mul", "neg", "cast", "min", "max", "lt", "le", "gt", "g
 
 
 def move_loop_invariants(kernel: Kernel) -> Kernel:
-    """`kernel` with what does not change in an inner loop done before it; itself when nothing moves."""
+    """`kernel` with loop invariants hoisted out of inner loops; itself if there are none."""
     hoister = _Hoister()
     statements: list[Statement] = []
     for s in kernel.body.statements:
@@ -58,24 +58,24 @@ def move_loop_invariants(kernel: Kernel) -> Kernel:
 
 
 class _Loop:
-    """An open loop: `depth` counts from 0 at the top level; `before` gathers what leaves it."""
+    """An open loop: `depth` is 0 at the top level; `before` has the statements hoisted out of it."""
 
     def __init__(self, depth: int, statement: For | While, runs: bool) -> None:
         self.depth = depth
         self.statement = statement
-        self.runs = runs  # at least one trip for certain
+        self.runs = runs  # certainly makes at least one trip
         self.before: list[Let | Load] = []
 
 
 class _Hoister:
     def __init__(self) -> None:
         self.touches = Touches({})
-        self.depth: dict[str, int] = {}  # in how many loops a variable was bound; parameters in none
+        self.depth: dict[str, int] = {}  # the loop depth at which a variable is bound; 0 for parameters
         self.intervals = Intervals()
         self.moved = False
 
     def statement(self, s: Statement, loop: _Loop | None, direct: bool, out: list[Statement]) -> None:
-        """Appends `s`, or lets it leave `loop`; `direct` when no branch is between the two."""
+        """Appends `s` or hoists it out of `loop`; `direct` if no branch is between the two."""
         match s:
             case Let():
                 self.intervals.note(s)
@@ -146,7 +146,7 @@ class _Hoister:
         inner = _Loop(0 if outer is None else outer.depth + 1, s, runs(s))
         self.bind(parameters(s), inner)
         done = with_blocks(s, lambda b: self.block(b, inner, True))
-        for early in inner.before:  # which may leave the next loop too
+        for early in inner.before:  # may be hoisted out of the next loop too
             self.statement(early, outer, direct, out)
         self.bind(s.results, outer)
         out.append(done)

@@ -1,13 +1,13 @@
-"""Lowers each probe to stores into the probe buffer: a row for each number that is shown.
+"""Lowers each probe to stores into the probe buffer, which has a row for each slot.
 
-Where a line runs less often than the trip asked for, its row shows its last time. A value that is kept says
-by which probe it came, and at which visit of that one; its derivative is the one that comes by the same probe
-at the same visit. Adjoints come in the opposite order of the values: the first one belongs to the last visit.
-A probe has an adjoint each time or never; those of one line may differ in that.
+If a line runs less often than the requested visit, its row keeps the last visit. With the value the row keeps
+which probe wrote it, and the number of that probe's visit; the derivative kept is the one of the same probe
+and visit. Adjoints come in the reverse order of values: the first one belongs to the last visit. A probe has
+an adjoint at every visit or at none; the probes of one line may differ in that.
 
-All probes of one kind do the same, so that is made once: as a function that machine code calls (`routine`),
-since a copy for each would be several times what the kernel itself computes; in the readable form in place of
-each probe (`lower_probes`). Not its job: the order of iterations; kernels with probes run in series.
+All probes of one kind run the same code. Machine code has it once, as a function (`routine`), since inlining
+it at each probe would cost several times the kernel itself; the readable form has it inlined
+(`lower_probes`). Not its job: the order of iterations; kernels with probes run serially.
 """
 
 from __future__ import annotations
@@ -41,18 +41,18 @@ from dsim.ir.walk import bound_names, statements, with_blocks
 
 @dataclass(frozen=True, slots=True)
 class Routine:
-    """What all probes of one kind do.
+    """The code that all probes of one kind run.
 
     Attributes
     ----------
     name : str
-        Of a function that does it.
+        The name of the function.
     params : tuple of Var
-        What differs from probe to probe; `arguments` gives it.
+        Its parameters; `arguments` gives the arguments of a probe.
     memory : Memory
-        That in which it is noted.
+        The probe buffer.
     block : Block
-        What is done.
+        The body of the function.
     """
 
     name: str
@@ -62,20 +62,20 @@ class Routine:
 
 
 def routine(s: Probe) -> Routine:
-    """What `s` does."""
+    """The routine that `s` runs."""
     at = tuple(a.type for a in s.at[:AXES])
     source = tuple(a.type for a in s.source)
     return _routine(s.what, s.value.type, at, s.tie is not None, s.over is not None, source)
 
 
 def arguments(s: Probe) -> tuple[Atom, ...]:
-    """The arguments of its routine."""
+    """The arguments with which `s` calls its routine."""
     truths = (a for a in (s.tie, s.over) if a is not None)
     return (_at(s.slot), _at(s.own), s.value, *s.at[:AXES], *truths, *s.source)
 
 
 def lower_probes(kernel: Kernel) -> Kernel:
-    """`kernel` without `Watch` nodes; itself when it has none."""
+    """`kernel` with its `Probe` nodes lowered; itself if it has none."""
     if not any(isinstance(s, Probe) for s in statements(kernel.body)):
         return kernel
     return replace(kernel, body=_lowered(kernel.body, Names(bound_names(kernel))))
@@ -124,7 +124,7 @@ def _routine(
 
 
 class _Maker:
-    """Makes the block of a routine; `at` are the indices of the outermost loops."""
+    """Builds the block of a routine; `at` are the indices of the outermost loop."""
 
     def __init__(self, memory: Memory, row: Var, own: Var, at: tuple[Var, ...], names: Names) -> None:
         self.memory, self.row, self.own, self.at = memory, row, own, at
@@ -144,7 +144,7 @@ class _Maker:
         self.b.add(Accumulate(self.memory, (self.row, _at(column)), value, op, None, self.b.origin))
 
     def counted(self, row: Atom, column: int) -> Var:
-        """Counts one more; gives the number before."""
+        """Increments a counter; returns its value before."""
         before = self.load(row, column)
         after = self.b.let("add", before, _number(1))
         self.b.add(Store(self.memory, (row, _at(column)), after, self.b.origin))
@@ -176,7 +176,7 @@ class _Maker:
         self.branch(b.let("band", tie, b.let("ne", number, _number(0), type=u1), type=u1), there)
 
     def extremum(self, tie: Var, over: Var) -> None:
-        """Counts what ties with the extremum so far, anew for each new one."""
+        """Counts ties with the extremum so far; a new extremum resets the count."""
         with self.b.block() as alone:
             self.store(Column.HITS, _number(0))
             self.store(Column.FOUND, _number(0))
@@ -187,7 +187,7 @@ class _Maker:
         self.branch(tie, equal)
 
     def birth(self, what: str, value: Var, sources: tuple[Var, ...]) -> None:
-        """Counts values that are not finite and are made of finite ones."""
+        """Counts non-finite values computed from finite ones."""
         b = self.b
         born: Atom = self.bad(b.let("cast", value, type=f64))
         for s in sources:
@@ -198,7 +198,7 @@ class _Maker:
         self.add(Column.BAD_VALUES if what == "value" else Column.BAD_DERIVATIVES, born)
 
     def first(self) -> None:
-        """Notes the iteration if it is the first one so far: an adjoint may meet them in any order."""
+        """Keeps the lowest iteration so far: an adjoint may visit iterations in any order."""
         b = self.b
         here = [b.let("cast", at, type=f64) for at in self.at]
         earlier: Atom = FALSE
@@ -277,7 +277,7 @@ class _Maker:
         return b.let("select", fine, _number(0), _number(1))
 
     def at_probe(self, then: Iterable[Statement]) -> None:
-        """Appends `then`, to be run in the iteration that is looked for."""
+        """Appends `then`, guarded to run in the requested iteration only."""
         b = self.b
         if not self.at:
             for inner in then:

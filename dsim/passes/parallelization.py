@@ -1,8 +1,8 @@
-"""Says of every loop whether its iterations may run in any order, at once.
+"""Parallelization: marks every loop whose iterations may run in any order and concurrently.
 
-What the analysis finds decides, anew for each kernel: that a loop of the primal is parallel says nothing
-about the same loop of a tangent. Only what the person said about a loop goes before it. A loop that may
-run in any order and counts down (adjoints do) counts up instead: that is what vector units are made for.
+The independence analysis decides, separately for each kernel: a parallel loop of the primal need not be
+parallel in the tangent. A person's own setting for a loop overrides it. A parallel loop that counts down, as
+in adjoints, is turned to count up, which vectorises better.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def parallel(kernel: Kernel, told: Mapping[Var, bool] | None = None) -> Kernel:
     kernel : Kernel
         Any kernel.
     told : mapping of Var to bool, optional
-        By the index of a loop, whether it is parallel whatever the analysis says.
+        By the index of a loop, the person's setting, which overrides the analysis.
     """
     free = {index: verdict.independent for index, verdict in loop_independence(kernel).items()}
     marker = _Marker(kernel, {**free, **(told or {})})
@@ -33,7 +33,7 @@ def parallel(kernel: Kernel, told: Mapping[Var, bool] | None = None) -> Kernel:
 
 
 def in_series(kernel: Kernel, loops: Collection[int] | None = None) -> Kernel:
-    """`kernel` with loops that are not parallel: those of these numbers in its text, or all."""
+    """`kernel` with loops made serial: those with these statement numbers, or all."""
     chosen = {id(s) for n, s in enumerate(statements(kernel.body)) if loops is None or n in loops}
 
     def block(b: Block) -> Block:
@@ -73,14 +73,14 @@ class _Marker:
         return self.upwards(s) if s.parallel and s.step == -1 else s
 
     def upwards(self, s: For) -> For:
-        """`s` from its last index to its first, where no end overflows and no sum must keep its order."""
+        """`s` with its range reversed, if no end overflows and no sum depends on the order."""
         if s.goes_on is not None or (self.exact and s.carried):
             return s
         first, last = self.after(s.stop), self.after(s.start)
         return s if first is None or last is None else replace(s, start=first, stop=last, step=1)
 
     def after(self, end: Atom) -> Atom | None:
-        """``end + 1``; None if `end` may be the greatest number of its type."""
+        """``end + 1``; None if that may overflow."""
         base, offset = split(end, self.made)
         if base is None:
             return const(offset + 1, end.type) if const(offset + 1, end.type).value > offset else None

@@ -1,14 +1,14 @@
-"""Sums that inner loops add to one element are carried, and added to the element once, after the loop.
+"""Reduction promotion: an inner loop carries a sum into one element and adds it once, after the loop.
 
 ``for j: x_bar[i] += g`` becomes ``for j: s = s + g`` and one ``x_bar[i] += s``: no memory and no atomic in
-the inner loop. Only the order in which a sum is rounded changes; a kernel that is `exact` is left alone.
-It happens where the element is the same in every trip and every other touch of its memory in the loop is
-an addition too, or certainly of another element. Several additions to the element share one sum.
+the inner loop. Only the order of rounding changes; an `exact` kernel is left alone.
+Conditions: the element is the same in every trip, and every other access to its memory in the loop is an
+addition too, or certainly does not alias. Several additions to the element share one sum.
 
-After the loop the element is touched once even if no trip did: so either it exists for certain, or the
-addition is made only if one of those in the loop was.
+The addition after the loop may run where no trip added. So either the element is certainly in bounds, or the
+addition is guarded by a flag that one in the loop has run.
 
-Top-level loops stay as they are: how their iterations add up is the backend's business.
+Top-level loops do not change: the backend implements their reductions.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ _Element = tuple[MemoryKey, Place]
 def promote_reductions(kernel: Kernel) -> Kernel:
     """`kernel` with sums carried by inner loops instead of added to memory in every trip.
 
-    It is `kernel` itself when there is no such sum.
+    It is `kernel` itself if there is no such sum.
     """
     if kernel.exact:
         return kernel
@@ -69,10 +69,10 @@ def promote_reductions(kernel: Kernel) -> Kernel:
 
 @dataclass(frozen=True, slots=True)
 class _Sum:
-    """What was added to one element so far, in the block being written.
+    """The sum of the additions to one element so far, in the block being built.
 
-    `first` is one of the additions: its index and origin serve the one after the loop. `some` is the
-    truth value "something was added"; it stays False while `sure`, when nobody asks.
+    `first` is one of the additions, whose index and origin the one after the loop gets. `some` is the
+    bool "something was added"; it stays False if `sure`, since it is not read then.
     """
 
     first: Accumulate
@@ -91,7 +91,7 @@ class _Registers:
         self.touches = Touches(self.made)
         self.intervals = Intervals()
         self.changed = False
-        self.depth: dict[str, int] = {}  # in how many loops a variable was bound; parameters in none
+        self.depth: dict[str, int] = {}  # the loop depth at which a variable is bound; 0 for parameters
 
     def statements(self, given: Iterable[Statement], depth: int) -> tuple[Statement, ...]:
         with self.builder.block() as out:
@@ -140,7 +140,7 @@ class _Registers:
     # which elements
 
     def find(self, body: Iterable[Statement], loop: For | While, depth: int, sums: _Sums) -> None:
-        """Notes in `sums` the additions of a loop's `body`, inner loops' excepted, that may be gathered."""
+        """Adds to `sums` the promotable additions of a loop's `body`, without those of inner loops."""
         for s in body:
             match s:
                 case Accumulate():
@@ -208,7 +208,7 @@ class _Registers:
         """Whether the loop added anything to `e`."""
         if after.sure:
             return TRUE
-        if after.some == TRUE and isinstance(s, For) and s.goes_on is None:  # every trip did
+        if after.some == TRUE and isinstance(s, For) and s.goes_on is None:  # every trip adds
             ends = (s.start, s.stop) if s.step > 0 else (s.stop, s.start)
             return self.builder.let("lt", *ends)
         return results[len(results) - len(flags) + list(flags).index(e)]
@@ -221,7 +221,7 @@ class _Registers:
             self.builder.add(If(x.some, Block((s,)), Block(()), origin=s.origin))
 
     def gathered(self, block: Block, sums: _Sums) -> tuple[Block, _Sums]:
-        """`block` with its additions to elements of `sums` made to the sums; those at its end."""
+        """`block` with its additions to elements of `sums` promoted; and the sums at its end."""
         sums = dict(sums)
         with self.builder.block() as out:
             for s in block.statements:
@@ -240,7 +240,7 @@ class _Registers:
         sums[e] = replace(sums[e], total=total, some=TRUE)
 
     def branch(self, s: If, sums: _Sums) -> If:
-        """`s` with the sums of its arms as results, where they differ; `sums` becomes what holds after."""
+        """`s` with the sums of its arms as results, if they differ; `sums` is updated to those after it."""
         then, yes = self.gathered(s.then, sums)
         orelse, no = self.gathered(s.orelse, sums)
         results, ys, ns = list(s.results), list(then.yields), list(orelse.yields)

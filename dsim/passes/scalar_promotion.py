@@ -1,12 +1,11 @@
-"""Elements that a loop reads and writes, always the same ones, become values that it carries.
+"""Scalar promotion: elements that a loop reads and writes at an invariant index become carried values.
 
-``for k: x[i] = sin(x[i])`` becomes ``v = x[i]; for k: v = sin(v)`` and ``x[i] = v``. It happens where the
-index does not change in the loop, the element exists for certain, and every other touch of its memory in the
-loop is certainly of another element. Inner loops come first, so that an element may be carried through
-several.
+``for k: x[i] = sin(x[i])`` becomes ``v = x[i]; for k: v = sin(v)`` and ``x[i] = v``. Conditions: the index is
+loop-invariant, the element is certainly in bounds, and no other access to its memory in the loop may alias.
+Inner loops come first, so that an element may be carried through several loops.
 
-Loops that are parallel stay as they are: a value that is carried would put their iterations in order. Nor
-are elements carried inside of them that are only accumulated to, which iterations may do together.
+Parallel loops do not change: a carried value would order their iterations. Inside of them, elements that are
+only accumulated to are not promoted, since other iterations may accumulate to them concurrently.
 """
 
 from __future__ import annotations
@@ -49,11 +48,11 @@ from dsim.passes.algebraic_simplification import Definitions
 from dsim.passes.elements import Place, apart, place
 
 _Element = tuple[MemoryKey, Place]
-_Values = dict[_Element, Atom]  # what each element is at some point
+_Values = dict[_Element, Atom]  # the value of each element at one point
 
 
 def promote_scalars(kernel: Kernel, keys: Collection[MemoryKey]) -> Kernel:
-    """`kernel` with elements of the memories `keys` carried by loops; itself when there are none.
+    """`kernel` with elements of the memories `keys` carried by loops; itself if there are none.
 
     Conditions of `While` may read these memories, not write them.
     """
@@ -64,7 +63,7 @@ def promote_scalars(kernel: Kernel, keys: Collection[MemoryKey]) -> Kernel:
 
 @dataclass(frozen=True, slots=True)
 class _Carried:
-    """An element that a loop is to carry: a statement that reads it, and one that writes it."""
+    """An element to promote: a statement that reads it, and one that writes it."""
 
     read: Load | Accumulate
     write: Store | Accumulate
@@ -76,9 +75,9 @@ class _Carrier:
         self.builder = Builder(Names(bound_names(kernel)))
         self.made: Definitions = {}
         self.intervals = Intervals()
-        self.depth: dict[str, int] = {p.name: 0 for p in kernel.params}  # in how many loops it is bound
+        self.depth: dict[str, int] = {p.name: 0 for p in kernel.params}  # the loop depth at which it is bound
         self.changed = False
-        self.together = 0  # how many parallel loops are around
+        self.together = 0  # the number of parallel loops around
 
     def block(self, b: Block, depth: int) -> Block:
         with self.builder.block() as out:
@@ -149,11 +148,11 @@ class _Carrier:
         return s.memory.key, place(s.index, self.made)
 
     def steady(self, s: Load | Store | Accumulate, depth: int) -> bool:
-        """Whether the index of `s` is the same in all trips of a loop in `depth` others."""
+        """Whether the index of `s` is invariant in a loop at depth `depth`."""
         return all(isinstance(a, Const) or self.depth.get(a.name, depth + 1) <= depth for a in s.index)
 
     def exists(self, s: For | While, here: list[Load | Store | Accumulate]) -> bool:
-        """Whether the element is there even if `s` makes no trip, or `s` touches it for certain."""
+        """Whether the element is in bounds even if `s` makes no trip, or `s` certainly accesses it."""
         if any(self.intervals.inside(a.memory, a.index) for a in here):
             return True
         return runs(s) and any(a is b for a in here for b in s.body.statements)
@@ -161,7 +160,7 @@ class _Carrier:
     # the loop with the elements
 
     def carried(self, s: For | While, found: dict[_Element, _Carried], depth: int) -> None:
-        """Appends `s` with what it carries, loaded before it and stored after it."""
+        """Appends `s` with the elements carried: loaded before it and stored after it."""
         before, inside, after = ({e: self.fresh(c, depth + d) for e, c in found.items()} for d in (0, 1, 0))
         for e, c in found.items():
             self.builder.add(Load(before[e], c.read.memory, c.read.index, c.read.origin, c.read.site))
@@ -188,7 +187,7 @@ class _Carrier:
         return var
 
     def rewritten(self, block: Block, values: _Values, depth: int) -> Block:
-        """`block` with the elements in `values` as values; they become those at its end."""
+        """`block` with the elements of `values` promoted; `values` is updated to those at its end."""
         with self.builder.block() as out:
             for s in block.statements:
                 if isinstance(s, Load | Store | Accumulate) and (e := self.element(s)) in values:
@@ -216,7 +215,7 @@ class _Carrier:
         then, orelse = self.rewritten(s.then, yes, depth), self.rewritten(s.orelse, no, depth)
         results, ys, ns = list(s.results), list(then.yields), list(orelse.yields)
         for e in values:
-            if yes[e] == no[e]:  # a constant, or from before the branches
+            if yes[e] == no[e]:  # a constant, or defined before the branch
                 values[e] = yes[e]
             else:
                 values[e] = result = self.builder.fresh(e[0][0], yes[e].type)
@@ -229,12 +228,12 @@ class _Carrier:
 
 
 def _sees(s: Accumulate) -> bool:
-    """Whether what was there before an accumulation matters beside the sum."""
+    """Whether an accumulation uses the value before it in more than a sum."""
     return s.old is not None or s.op != "add"
 
 
 def _outside_loops(block: Block) -> Iterator[Load | Store | Accumulate]:
-    """The accesses in `block` and in its branches."""
+    """The accesses in `block` and its branches, without those in inner loops."""
     for s in block.statements:
         if isinstance(s, Load | Store | Accumulate):
             yield s

@@ -1,7 +1,7 @@
-"""The standard sequences of passes: for every kernel that is read or differentiated, and for machine code.
+"""The standard pass pipelines: for every kernel that is shown or differentiated, and for machine code.
 
-Sums in registers come only before machine code: a derivative of the person's own ``U[None] += e`` is
-shorter, and reads better, than one of a sum that a pass made.
+Reduction promotion runs only before machine code: the derivative of the person's own ``U[None] += e`` is
+shorter, and easier to read, than that of a promoted sum.
 """
 
 from __future__ import annotations
@@ -20,34 +20,30 @@ CLEAN = (fold_constants, eliminate_common_subexpressions, eliminate_dead_code)
 
 
 def simplify(kernel: Kernel) -> Kernel:
-    """`kernel` made small.
-
-    What is known is computed, what is equal is done once, what is dead is gone, what does not change in
-    an inner loop is done outside of it.
-    """
+    """`kernel` simplified: constant folding, CSE, DCE and LICM."""
     for one in CLEAN:
         kernel = one(kernel)
     if not has_inner_loops(kernel):
         return kernel
     return _cleaned(
         kernel, move_loop_invariants(kernel)
-    )  # what stood in two loops may now stand side by side
+    )  # hoisted statements of two loops may now be equal in one block
 
 
 def finish(kernel: Kernel) -> Kernel:
-    """A simple kernel with what only the machine likes: no calls, sums in registers."""
+    """A simplified kernel lowered for machine code: calls inlined, reductions promoted."""
     kernel = without_calls(kernel)
     return _cleaned(kernel, promote_reductions(kernel)) if has_inner_loops(kernel) else kernel
 
 
 def inlined(kernel: Kernel) -> Kernel:
-    """A simple kernel without `Call` and `Watch` nodes, simple again: what is read, and run, as Python."""
+    """A simplified kernel without `Call` and `Probe` nodes, simplified again: shown, and run, as Python."""
     after = lower_probes(inline(kernel))
     return kernel if after is kernel else simplify(after)
 
 
 def without_calls(kernel: Kernel) -> Kernel:
-    """A simple kernel without `Call` nodes, simple again."""
+    """A simplified kernel without `Call` nodes, simplified again."""
     after = inline(kernel)
     return kernel if after is kernel else simplify(after)
 

@@ -1,4 +1,4 @@
-"""Which elements of which memories the statements inside a branch or loop touch, all trips together."""
+"""The elements that the statements inside a branch or loop access, over all trips."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ def _none() -> Places:
 
 @dataclass
 class Touched:
-    """The places read; those only added to, where nobody sees the value before; those written otherwise.
+    """The places read; those only added to, with the value before unused; those written otherwise.
 
-    A place may name variables that are bound inside. `made` are the private memories made inside.
+    A place may refer to variables bound inside. `made` are the private memories made inside.
     """
 
     read: Places = field(default_factory=_none)
@@ -54,12 +54,12 @@ class Touched:
     made: set[MemoryKey] = field(default_factory=set[MemoryKey])
 
     def writes(self) -> dict[MemoryKey, set[Place]]:
-        """Everything written."""
+        """All places written, by memory."""
         keys = self.added.keys() | self.stored.keys()
         return {key: self.added.get(key, set()) | self.stored.get(key, set()) for key in keys}
 
     def include(self, other: Touched) -> None:
-        """Adds what `other` has."""
+        """Adds the places of `other`."""
         for mine, others in ((self.read, other.read), (self.added, other.added), (self.stored, other.stored)):
             for key, places in others.items():
                 mine[key] |= places
@@ -76,14 +76,14 @@ class Touched:
 
 
 class Touches:
-    """What statements that hold blocks touch; worked out when it is asked for, and once."""
+    """The elements that branches and loops access; computed lazily and memoised."""
 
     def __init__(self, made: Definitions) -> None:
         self.made = made
         self.known: dict[int, tuple[Statement, Touched]] = {}  # by `id`; the statement is kept alive
 
     def of(self, s: Statement) -> Touched:
-        """What the blocks of `s` touch."""
+        """The elements that the blocks of `s` access."""
         if id(s) not in self.known:
             found = Touched()
             for b in blocks(s):
@@ -114,7 +114,7 @@ class Touches:
 
 
 def has_inner_loops(kernel: Kernel) -> bool:
-    """Whether a loop stands in another one."""
+    """Whether the kernel has nested loops."""
     return any(_has_loops(s, isinstance(s, For | While)) for s in kernel.body.statements)
 
 

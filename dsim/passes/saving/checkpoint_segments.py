@@ -1,15 +1,14 @@
-"""Cuts loops that would save too much into checkpoint segments; one segment at a time saves its trips.
+"""Splits loops with too many residuals into checkpoint segments, so that one segment at a time keeps its own.
 
 A loop that saves the state before each trip (`loop_pairs`) becomes two: over segments, and over the trips of
-one. It saves the state before each segment, and of single trips only those of the newest segment. The
-backward loop goes over segments as well, last one first: the trips of the last one are saved already, those
-of the others are saved by running the segment again. So where all trips fit into one segment nothing runs
-twice. The length of a segment is computed when the loop runs. A. Griewank, *Optim. Methods Softw.* 1(1),
-1992.
+a segment. It saves the state before each segment, and residuals of trips only for the newest segment. The
+backward loop runs over segments too, the last one first: the residuals of the last one are still there, those
+of the others are recomputed from the segment's start. So if all trips fit into one segment nothing runs
+twice. The length of a segment is computed at run time. A. Griewank, *Optim. Methods Softw.* 1(1), 1992.
 
-Writes to memories are taken back with the backward loop, by undo logs; a segment that is run again logs
+The backward loop rolls back writes to memories by undo logs; the recomputation of a segment appends to them
 again. Entries that only the trips of one segment needed are compacted when the next one begins, and a segment
-ends early when it has logged much.
+ends early when it has appended many.
 """
 
 from __future__ import annotations
@@ -31,14 +30,14 @@ from dsim.passes.saving.segmented_loops import Cut, Lengths
 
 
 def segment_loops(kernel: Kernel, budget: int, threads: int = 1) -> Kernel:
-    """`kernel` with loops that save at most about `budget` bytes at a time; itself when none may save more.
+    """`kernel` with loops that save at most about `budget` bytes at a time; itself if none may save more.
 
     Parameters
     ----------
     kernel : Kernel
-        Simple; not to be derived from any more.
+        Simplified; not to be differentiated any more.
     budget : int
-        For the loops that are inside of one another together, and for all threads.
+        Bytes, for all nested loops and all threads together.
     threads : int
         How many iterations of a parallel loop run at once.
     """
@@ -55,7 +54,7 @@ def segment_loops(kernel: Kernel, budget: int, threads: int = 1) -> Kernel:
 
 
 def _depth(block: Block) -> int:
-    """How many loops that save stand in one another."""
+    """The nesting depth of loops that save residuals."""
     own = any(by_trip(s) for s in block.statements)
     inner = (_depth(b) for s in block.statements for b in blocks(s))
     return max(inner, default=0) + own
@@ -91,12 +90,12 @@ class _Cutter:
         return with_blocks(s, lambda b: self.block(b, max(1, self.budget // at_once)))
 
     def block(self, block: Block, budget: int) -> Block:
-        """`block` with all loops in it cut that may save more than `budget` bytes."""
+        """`block` with all loops in it segmented that may save more than `budget` bytes."""
         inner = tuple(with_blocks(s, lambda b: self.block(b, budget)) for s in block.statements)
         return self.paired(Block(inner, block.yields), budget)
 
     def paired(self, block: Block, budget: int) -> Block:
-        """The same for the loops that stand in `block` itself."""
+        """The same for the loops directly in `block`."""
         taken: set[int] = set()
         chosen: list[LoopPair] = []
         for p in loop_pairs(block, self.made):
@@ -109,7 +108,7 @@ class _Cutter:
         return self.cut(block, chosen, budget)
 
     def bytes(self, p: LoopPair) -> Atom:
-        """Appends how many bytes a trip saves (an i64)."""
+        """Appends the number of bytes that a trip saves (an i64)."""
         total: Atom = const(0, i64)
         for a in p.areas:
             size: Atom = const(a.memory.type.numpy.itemsize, i64)
@@ -119,7 +118,7 @@ class _Cutter:
         return total
 
     def cut(self, block: Block, chosen: Sequence[LoopPair], budget: int) -> Block:
-        """`block` with the chosen pairs of its loops cut."""
+        """`block` with the chosen pairs of its loops segmented."""
         rings = {a.memory.key: n for n, p in enumerate(chosen) for a in p.areas}
         forward = {p.forward: n for n, p in enumerate(chosen)}
         backward = {p.backward: n for n, p in enumerate(chosen)}
@@ -146,7 +145,7 @@ class _Cutter:
     def lengths(self, p: LoopPair, budget: int) -> Lengths:
         """The longest length of a segment, the most segments, and how many of them may end early.
 
-        All trips where they fit; else half of what fits, since starts of segments take room too.
+        All trips if they fit; else half of those that fit, since starts of segments take space too.
         """
         b, t = self.b, p.most.type
         zero, one = const(0, i64), const(1, i64)

@@ -1,8 +1,8 @@
-"""Finds the loops whose trips save what a later loop needs to go back over them.
+"""Finds pairs of a forward loop, which saves residuals by trip, and the backward loop that reads them.
 
-An adjoint runs a loop forward and keeps of each trip what it began with, in memories that an `Alloc` with
-`trips` makes; the loop that goes backwards reads them trip by trip. Both stand in one block, since a branch
-or loop is gone back over in a block of its own.
+An adjoint runs a loop forward and saves the state before each trip, in memories whose `Alloc` saves by
+``trip``; the backward loop reads them trip by trip. Both are in one block, since the backward sweep of a
+branch or loop has a block of its own.
 """
 
 from __future__ import annotations
@@ -35,25 +35,25 @@ from dsim.ir.ranges import known_trips
 from dsim.ir.walk import blocks, memory_of, statements, written
 from dsim.passes.algebraic_simplification import Definitions, split
 
-ENTRY = 16  # bytes of an entry of an undo log
+ENTRY = 16  # bytes per entry of an undo log
 
 
 @dataclass(frozen=True, slots=True)
 class LoopPair:
-    """A loop and the one that goes back over it, in one block.
+    """A forward loop and its backward loop, in one block.
 
     Attributes
     ----------
     forward, backward : int
-        Where they stand in the block.
+        Their positions in the block.
     areas : tuple of Alloc
-        What trips save; the first axis is as long as the loop may have trips.
+        The buffers that trips save to; the first axis has the greatest possible trip count.
     logs : dict of Memory to Memory
-        The undo logs from outside in which the loop records, and what they are of.
+        The undo logs made outside to which the forward loop appends, with their memories.
     marked : frozenset of MemoryKey
-        Those of them that are gone back to the start of each trip.
+        Those of them that the backward loop rolls back to the start of each trip.
     buffers : tuple of Alloc
-        The buffers from outside that the loop reads and changes without a record.
+        The buffers made outside that the loop reads and writes without an undo log.
     """
 
     forward: int
@@ -65,12 +65,12 @@ class LoopPair:
 
     @property
     def most(self) -> Atom:
-        """How many trips there are at most."""
+        """The greatest possible trip count."""
         return self.areas[0].shape[0]
 
 
 def loop_pairs(block: Block, made: Mapping[MemoryKey, Alloc]) -> list[LoopPair]:
-    """The pairs of loops that stand in `block` itself; `made` has every `Alloc` of the kernel."""
+    """The pairs of loops directly in `block`; `made` has every `Alloc` of the kernel."""
     areas = [s for s in block.statements if isinstance(s, Alloc) and by_trip(s)]
     if not areas:
         return []
@@ -86,7 +86,7 @@ def loop_pairs(block: Block, made: Mapping[MemoryKey, Alloc]) -> list[LoopPair]:
 
 
 def by_trip(s: Statement) -> bool:
-    """Whether `s` makes what saves a part for each trip of a loop."""
+    """Whether `s` allocates a buffer with a residual per trip of a loop."""
     return isinstance(s, Alloc) and s.saves is not None and s.saves.by == "trip"
 
 
@@ -128,7 +128,7 @@ def _pair(
 
 
 def _whole(s: For) -> bool:
-    """Whether `s` goes over trips from the last one to 0, or from 0 up in any order."""
+    """Whether `s` visits all trips, from the last one down to 0, or from 0 up in any order."""
     if s.goes_on is not None:
         return False
     if s.step == 1:
@@ -137,7 +137,7 @@ def _whole(s: For) -> bool:
 
 
 def _counters(s: For) -> set[Var]:
-    """The variables that are, in the body of `s`, the number of the trip."""
+    """The variables that equal the trip number in the body of `s`."""
     lets: Definitions = {i.var.name: i for i in statements(s.body) if isinstance(i, Let)}
     found = {
         c
@@ -162,7 +162,7 @@ def _marked(backward: For, areas: set[MemoryKey]) -> frozenset[MemoryKey]:
 def _state(
     body: list[Statement], areas: set[MemoryKey], made: Mapping[MemoryKey, Alloc]
 ) -> tuple[Alloc, ...] | None:
-    """The buffers that a trip leaves to the next one without a record; None where no trip can be repeated."""
+    """The buffers that carry state between trips without an undo log; None if trips cannot be repeated."""
     if any(isinstance(s, Print | Assert) for s in body):
         return None
     logged = {s.memory.key for s in body if isinstance(s, Append)}
@@ -178,7 +178,7 @@ def _state(
 
 
 def appended_entries(block: Block) -> int | None:
-    """How many entries a run of `block` puts into undo logs at most; None where that is not known."""
+    """The most entries that a run of `block` appends to undo logs; None if unknown."""
     total = 0
     for s in block.statements:
         inner = [appended_entries(b) for b in blocks(s)]

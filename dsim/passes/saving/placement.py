@@ -1,4 +1,4 @@
-"""Chooses how the residuals of an adjoint are kept, in the order in which one choice bears on the next.
+"""Chooses how the residuals of an adjoint are kept, in the order in which each choice affects the next.
 
 ==================  ==================================================  =================================
 strategy            what is kept                                        chosen for
@@ -12,8 +12,8 @@ checkpoint segment  the state before each segment, and the residuals    loops wh
                     of one segment's trips (`checkpoint_segments`)      the budget
 ==================  ==================================================  =================================
 
-A tape chooses between the same: what a launch overwrites is copied before it, by region (a snapshot), or the
-adjoint writes it again with an undo log (`runtime.recording.save_policy`).
+A tape has the same choice for what a launch overwrites: a snapshot of the region before the launch, or the
+adjoint repeats the writes with an undo log (`runtime.recording.save_policy`).
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from dsim.passes.saving.snapshots_to_undo_log import snapshots_to_undo_log
 
 
 def place_residuals(kernel: Kernel, budget: int, threads: int = 1) -> Kernel:
-    """`kernel` with its residuals kept so that its loops save about `budget` bytes at a time, at most.
+    """`kernel` with its residuals placed so that its loops save at most about `budget` bytes at a time.
 
-    Undo logs come first: a segment is as long as what its trips still save allows.
+    Undo logs come first: the length of a segment depends on the residuals that its trips still save.
 
     Parameters
     ----------
     kernel : Kernel
-        Simple, without calls; not to be derived from any more.
+        Simplified, without calls; not to be differentiated any more.
     budget : int
-        Bytes, for all loops inside of one another and all threads together.
+        Bytes, for all nested loops and all threads together.
     threads : int
         How many iterations of a parallel loop run at once.
     """

@@ -1,6 +1,6 @@
-"""One pair of loops, cut into checkpoint segments: what `checkpoint_segments` puts in their place.
+"""The segmented loops by which `checkpoint_segments` replaces one pair of loops.
 
-Segment number k begins with trip ``first[k]``; what its trips save lies in the areas by their numbers in it.
+Segment number k begins with trip ``first[k]``; its trips save residuals by their numbers in the segment.
 """
 
 from __future__ import annotations
@@ -44,17 +44,17 @@ class Lengths:
 
 
 class Cut:
-    """Appends the two loops of a pair, cut.
+    """Appends the two segmented loops of a pair.
 
     Parameters
     ----------
     builder : Builder
-        Where to; memories for the starts of segments are appended at once.
-    pair : Sweeps
+        The builder to append to; the constructor appends the memories for starts of segments.
+    pair : LoopPair
         The pair, in `block`.
     lengths : Lengths
     budget : int
-        Of so many bytes a segment's records may take half.
+        In bytes; the undo-log entries of a segment may take half of it.
     """
 
     def __init__(self, builder: Builder, pair: LoopPair, block: Block, lengths: Lengths, budget: int) -> None:
@@ -68,7 +68,7 @@ class Cut:
         self.ahead, self.back = forward, backward
         self.type = pair.most.type
         self.areas = {a.memory.key for a in pair.areas}
-        self.made: Atom = const(0, self.type)  # how many segments there are
+        self.made: Atom = const(0, self.type)  # the number of segments made
         values = Residual("values", by="segment")
         self.first = self.area("first", self.type, values)
         self.starts = {
@@ -82,7 +82,7 @@ class Cut:
 
     @staticmethod
     def of(what: Literal["snapshot", "marks"], memory: Memory) -> Residual:
-        """What the start of a segment saves of `memory`."""
+        """The residual of `memory` at the start of a segment."""
         return Residual(what, "segment", memory)
 
     def area(self, name: str, type: ScalarType, saves: Residual, shape: tuple[Atom, ...] = ()) -> Memory:
@@ -92,7 +92,7 @@ class Cut:
         return memory
 
     def forward(self) -> None:
-        """Appends the loop over segments forward."""
+        """Appends the forward loop over segments."""
         b, f, t = self.b, self.ahead, self.type
         number, low, count = b.fresh("segment", t), b.fresh("low", t), b.fresh("segments", t)
         carried = tuple(b.fresh(c.name, c.type) for c in f.carried)
@@ -129,12 +129,12 @@ class Cut:
         )
 
     def _goes_on(self, values: Sequence[Atom]) -> Atom:
-        """That one of the carried values which says whether the loop goes on."""
+        """The carried value that is the loop's `goes_on`; true if it has none."""
         f = self.ahead
         return TRUE if f.goes_on is None else values[f.carried.index(f.goes_on)]
 
     def _forget(self, number: Var) -> None:
-        """Appends what drops, from the undo logs, what only the segment before needed."""
+        """Appends the compaction of undo logs: entries that only the segment before needed are dropped."""
         if not self.marks:
             return
         b = self.b
@@ -146,7 +146,7 @@ class Cut:
         b.add(If(later, Block(tuple(made)), Block(()), (), b.origin))
 
     def _begin(self, number: Var, low: Var, now: Mapping[Var, Var]) -> dict[Memory, Var]:
-        """Appends what saves the start of a segment; gives the lengths of undo logs."""
+        """Appends statements that save the state at the start of a segment; returns the undo-log marks."""
         b = self.b
         b.add(Store(self.first, (number,), low, b.origin))
         for c, area in self.starts.items():
@@ -163,12 +163,12 @@ class Cut:
     def _segment(
         self, number: Var, low: Var, init: tuple[Var, ...], marks: dict[Memory, Var]
     ) -> tuple[Var, ...]:
-        """Appends the trips of a segment, from `low` on; gives what they carry, and how many they are."""
+        """Appends the trips of a segment from `low` on; returns their carried values and their number."""
         b, f, t = self.b, self.ahead, self.type
         left = b.let("sub", self.pair.most, low, hint="left")
         trips = b.let("min", left, self.lengths.segment, hint="trips")
         start, stop = self._span(low, trips)
-        stop = b.let("select", b.let("eq", trips, left), f.stop, stop, hint="stop")  # it cannot overflow
+        stop = b.let("select", b.let("eq", trips, left), f.stop, stop, hint="stop")  # no overflow
         spent = b.let("ge", number, self.lengths.early, hint="spent") if marks else TRUE
         trip, body = self._trip()
         carried, first, on = [*f.carried, trip], [*init, const(0, t)], f.goes_on
@@ -184,7 +184,7 @@ class Cut:
         return results[: len(f.carried) + 1]
 
     def _room(self, marks: dict[Memory, Var], spent: Atom) -> Atom:
-        """Appends whether the undo logs have room since `marks`, or no segment may end early any more."""
+        """Appends whether the undo logs have room since `marks`, or no segment may end early any longer."""
         b, room = self.b, TRUE
         most = const(max(1, self.budget // (2 * ENTRY * len(marks))), i64)
         for j, mark in marks.items():
@@ -194,12 +194,12 @@ class Cut:
         return b.let("bor", room, spent, hint="room")
 
     def _span(self, low: Atom, trips: Atom) -> tuple[Atom, Atom]:
-        """The range of so many trips from number `low` on."""
+        """The index range of `trips` trips from trip number `low` on."""
         start = index_of(self.b, self.ahead.start, low, self.ahead.step, hint="start")
         return start, index_of(self.b, start, trips, self.ahead.step, hint="stop")
 
     def _trip(self) -> tuple[Var, Block]:
-        """The forward loop's body, and the number of the trip in its segment, which it yields last."""
+        """The forward loop's body, and the trip number in its segment, which the body yields last."""
         b, f = self.b, self.ahead
         trip = b.fresh("trip", self.type)
         body = _renumbered(f.body, self.areas, trip)
@@ -208,7 +208,7 @@ class Cut:
         return trip, Block((*body.statements, *tail), (*body.yields, after))
 
     def backward(self) -> None:
-        """Appends the loop over segments backwards."""
+        """Appends the backward loop over segments."""
         b, r, t = self.b, self.back, self.type
         one, upwards = const(1, t), r.step == 1
         number, high = b.fresh("segment", t), b.fresh("high", t)
@@ -235,14 +235,14 @@ class Cut:
         b.add(For(number, newest, const(-1, t), -1, body, outer, init, results, origin=r.origin))
 
     def _replay(self, number: Var, low: Atom, high: Atom) -> None:
-        """Appends what runs a segment again, so that what its trips saved is there."""
+        """Appends the recomputation of a segment, which restores the residuals of its trips."""
         b, f, logs = self.b, self.ahead, self.pair.logs
         for j, area in self.marks.items():
             b.add(RollBack(j, logs[j], self._load(area, number), b.origin))
         for m, (area, shape) in self.copies.items():
             b.copy_elements(area, (number,), m, (), shape)
         passing = {j: b.fresh("mark", i64) for j in logs if j.key not in self.pair.marked}
-        for j, mark in passing.items():  # nothing of these is to be seen by the trips backwards
+        for j, mark in passing.items():  # the backward trips must not see these writes
             b.add(LogMark(mark, j, b.origin))
         init = (TRUE if c == f.goes_on else self._load(self.starts[c], number) for c in f.carried)
         trips = b.let("add", b.let("sub", high, low), const(1, self.type), hint="trips")

@@ -1,13 +1,13 @@
-"""Snapshots that an adjoint keeps of large buffers become an undo log of the writes.
+"""Replaces the snapshots that an adjoint takes of large buffers by an undo log of the writes.
 
-An adjoint keeps a snapshot of a buffer before each branch and loop that changes it, and before each trip, and
-restores it on the way back. Where a buffer is large and few of its elements are written, it is cheaper to log
-each write: a snapshot becomes a mark in the buffer's undo log, and to restore it is to roll back to that
-mark. Every write is logged, so a mark stands for the whole buffer. Snapshots must be restored last in, first
-out, which an `Alloc` that is `kept` says of itself.
+An adjoint takes a snapshot of a buffer before each branch and loop that writes it, and before each trip, and
+restores it in the backward sweep. If a buffer is large and few of its elements are written, logging each
+write is cheaper: a snapshot becomes a mark in the buffer's undo log, and a restore becomes a roll-back to
+that mark. Every write is logged, so a mark stands for the whole buffer. Snapshots must be restored last in,
+first out, as `Residual` guarantees.
 
-It is done only to kernels that run, like `checkpoint_segments`: an adjoint that is differentiated again keeps
-its snapshots.
+Like `checkpoint_segments` it runs only on kernels that will be run: an adjoint that is differentiated again
+keeps its snapshots.
 """
 
 from __future__ import annotations
@@ -43,16 +43,16 @@ from dsim.passes.dead_code_elimination import eliminate_dead_code
 from dsim.passes.saving.loop_pairs import by_trip
 
 _LARGE = 64  # entries
-_FEW = 4  # of so many entries one statement may write, or snapshots are cheaper
+_FEW = 4  # a buffer needs this many entries per writing statement, or snapshots are cheaper
 
 
 def snapshots_to_undo_log(kernel: Kernel) -> Kernel:
-    """`kernel` with undo logs instead of snapshots of large buffers; itself when there are none.
+    """`kernel` with undo logs instead of snapshots of large buffers; itself if there are none.
 
     Parameters
     ----------
     kernel : Kernel
-        Simple; not to be derived from any more.
+        Simplified; not to be differentiated any more.
     """
     if not any(_is_snapshot(s) for s in statements(kernel.body)):
         return kernel
@@ -77,7 +77,7 @@ class _Copy:
 
 
 def _copied(s: Statement, around: tuple[For, ...] = ()) -> tuple[_Copy, ...]:
-    """What `s` copies, and nothing else: loops over all axes around loads and stores of what they load."""
+    """The copies that `s` makes if it does nothing else: loops over all axes around loads and stores."""
     if not isinstance(s, For) or s.carried or s.step != 1 or s.start != Const(0, s.index.type):
         return ()
     around, body = (*around, s), s.body.statements
@@ -104,14 +104,14 @@ def _copied(s: Statement, around: tuple[For, ...] = ()) -> tuple[_Copy, ...]:
 
 
 class _Snapshots:
-    """The snapshots that become marks, and the buffers that they are of.
+    """The snapshots that become marks, and their buffers.
 
     Attributes
     ----------
     made : dict of MemoryKey to Alloc
         All snapshots of the kernel.
     of : dict of MemoryKey to Memory
-        Of those that become marks, the buffer.
+        The buffer of each snapshot that becomes a mark.
     """
 
     def __init__(self, kernel: Kernel) -> None:
@@ -119,15 +119,15 @@ class _Snapshots:
             s.memory.key: s for s in statements(kernel.body) if isinstance(s, Alloc) and _is_snapshot(s)
         }
         self.of: dict[MemoryKey, Memory] = {}
-        self._taken: dict[MemoryKey, int] = {}  # by how many statements each snapshot is taken
-        self._writes: dict[MemoryKey, int] = {}  # how many statements in inner blocks write each
-        self._together: list[set[MemoryKey]] = []  # the memories that each loop copies from and to
+        self._taken: dict[MemoryKey, int] = {}  # the number of statements that take each snapshot
+        self._writes: dict[MemoryKey, int] = {}  # the number of statements in inner blocks that write each
+        self._together: list[set[MemoryKey]] = []  # per copy loop, the memories that it copies from and to
         self._refused: set[MemoryKey] = set()
         self._scan(kernel.body)
         self._choose(self._buffers(kernel))
 
     def _choose(self, buffers: set[MemoryKey]) -> None:
-        """Finds those that become marks: none that one loop copies together with one that does not."""
+        """Chooses the snapshots that become marks; of those that one loop copies together, all or none."""
         for key, alloc in self.made.items():
             memory = alloc.saves.of if alloc.saves is not None else None
             if (
@@ -148,7 +148,7 @@ class _Snapshots:
                 del self.of[key]
 
     def _buffers(self, kernel: Kernel) -> set[MemoryKey]:
-        """Large buffers; not those beside parallel loops over fields, which an undo log puts in series."""
+        """Large buffers, but none beside parallel loops over fields, which an undo log would make serial."""
         top = kernel.body.statements
         shared = any(isinstance(s, For) and s.parallel and fields_of(s.body) for s in top)
         return {
@@ -175,7 +175,7 @@ class _Snapshots:
                 self._scan(inner)
 
     def _is_of_snapshot(self, c: _Copy) -> bool:
-        """Whether it takes a snapshot, or restores one."""
+        """Whether `c` takes or restores a snapshot."""
         return (c.target.key in self.made) != (c.source.key in self.made)
 
     def _note(self, c: _Copy, block: Block) -> None:
@@ -204,14 +204,14 @@ class _Logger:
             m.key: Memory(self.b.names.fresh(f"{m.name}_log"), m.type, (None,), private=True)
             for m in dict.fromkeys(self.of.values())
         }
-        self.unmarked: set[MemoryKey] = set()  # buffers of which there is no mark so far
+        self.unmarked: set[MemoryKey] = set()  # buffers without a mark so far
         self.marks: dict[
             MemoryKey, Var | Memory
-        ] = {}  # by snapshot: the mark, or where those of all trips are
+        ] = {}  # by snapshot: the mark, or the memory with those of all trips
 
     def block(self, block: Block) -> Block:
         made = {s.memory.key for s in block.statements if isinstance(s, Alloc)} & self.logs.keys()
-        self.unmarked |= made  # until the first statement that takes a mark, nobody goes back
+        self.unmarked |= made  # no roll-back targets a point before the first mark
         with self.b.block() as out:
             for s in block.statements:
                 if self.unmarked:
@@ -222,7 +222,7 @@ class _Logger:
         return Block(tuple(out), block.yields)
 
     def saved_in(self, s: Statement) -> set[MemoryKey]:
-        """The snapshots that `s` takes."""
+        """The keys of the snapshots that `s` takes."""
         written = (i.memory.key for i in statements(Block((s,))) if isinstance(i, Store))
         return {key for key in written if key in self.of}
 
@@ -274,7 +274,7 @@ class _Logger:
 
 
 def _in_order(s: Statement, logs: Iterable[Memory]) -> Statement:
-    """`s`; when it is a loop that logs in one of `undo_logs` from outside, it is not parallel."""
+    """`s`, made serial if it is a loop that appends to one of `logs`, which are made outside of it."""
     if not isinstance(s, For) or not s.parallel:
         return s
     inside = list(statements(s.body))
