@@ -1,4 +1,4 @@
-/** The plugin: what dsim adds to JupyterLab and Notebook 7. */
+/** The plugin of dsim for JupyterLab and Notebook 7. */
 import type { JupyterFrontEnd, JupyterFrontEndPlugin } from '@jupyterlab/application';
 import type { ICodeCellModel } from '@jupyterlab/cells';
 import type { CodeEditor } from '@jupyterlab/codeeditor';
@@ -47,7 +47,7 @@ const plugin: JupyterFrontEndPlugin<void> = {
   }
 };
 
-/** An editor's model is that of its cell, where it is the editor of a cell with outputs. */
+/** The cell model of an editor, if it is the editor of a cell with outputs. */
 function isCodeCell(model: CodeEditor.IModel): model is ICodeCellModel {
   return 'outputs' in model && model.outputs !== null && typeof model.outputs === 'object';
 }

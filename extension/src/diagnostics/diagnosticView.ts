@@ -1,17 +1,17 @@
-/** A diagnostic as elements: what is wrong, the lines that it is about with what is there, the fix. */
+/** A diagnostic as elements: the message, its lines with annotations, the fix. */
 import type { Diagnostic, Place, Report } from '../model/report.ts';
 import { html, link } from '../page/dom.ts';
 import { underlined } from '../page/text.ts';
 
 const SIGNS = { error: '✖', warning: '▲', note: 'ℹ' };
 
-/** Shows the lines of a place, in whichever cell of the notebook they are. */
+/** Shows the lines of a place, in any cell of the notebook. */
 export type Go = (place: Place) => void;
 
-/** What a diagnostic needs to know of its report. */
+/** The part of the report that a diagnostic uses. */
 type Around = Pick<Report, 'origins'>;
 
-/** One diagnostic in sentences, for those who hear it. */
+/** One diagnostic in sentences, for screen readers. */
 export function spoken(diagnostic: Diagnostic, report: Around): string {
   const said = (place: Place) => [placeName(place, report), place.label].filter(Boolean).join(': ');
   const where = placeName(diagnostic, report);
@@ -32,7 +32,7 @@ function placeName(place: Place, { origins }: Around): string {
   return origin === undefined ? '' : `${origin.here ? '' : `${origin.name}, `}line ${place.line}`;
 }
 
-/** Draw a diagnostic; `go` is what happens when a person follows it to a line. */
+/** Draw a diagnostic; its links call `go`. */
 export function diagnosticView(diagnostic: Diagnostic, report: Around, go: Go): HTMLElement {
   const places = [diagnostic, ...diagnostic.related].flatMap((place, index) => {
     const name = placeName(place, report);
@@ -60,13 +60,13 @@ export function diagnosticView(diagnostic: Diagnostic, report: Around, go: Go): 
   );
 }
 
-/** What leads to the lines of a place; null for no place. */
+/** The link to the lines of a place; null for no place. */
 export function placeLink(place: Place, report: Around, go: Go): HTMLElement | null {
   const name = placeName(place, report);
   return name === '' ? null : link(name, `Show ${name}`, () => go(place));
 }
 
-/** A line, what is underlined in it, and below that what is there. */
+/** A line with its underlined range, and the annotation below. */
 function placeView(place: Place, name: string, sign: string, go: Go): HTMLElement {
   const { code, before, width } = underlined(place);
   return html(
@@ -80,7 +80,7 @@ function placeView(place: Place, name: string, sign: string, go: Go): HTMLElemen
       html(
         'code',
         {},
-        // What stands before the signs is there again, unseen: so they are in their place whatever its width.
+        // The text before the carets, repeated invisibly, aligns them at any width of its characters.
         html('span', { class: 'dsim-before', 'aria-hidden': 'true' }, before),
         html('span', { class: 'dsim-sign', 'aria-hidden': 'true' }, sign.repeat(width)),
         place.label === '' ? null : html('span', { class: 'dsim-label' }, place.label)
@@ -89,7 +89,7 @@ function placeView(place: Place, name: string, sign: string, go: Go): HTMLElemen
   );
 }
 
-/** The last line of a place. Ends are exclusive: what ends in column 0 ends with the line before. */
+/** The last line of a place. Ends are exclusive: a range that ends in column 0 ends with the line before. */
 export function lastLine(span: { line: number; end_line: number; end_column: number }): number {
   return span.end_column === 0 && span.end_line > span.line ? span.end_line - 1 : span.end_line;
 }

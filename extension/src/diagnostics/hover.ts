@@ -1,4 +1,4 @@
-/** What a marked range says: to a pointer above it, and to those who go from one to the next by keyboard. */
+/** The diagnostics of a marked range: on hover, and by keyboard navigation. */
 import { Prec, StateEffect, StateField } from '@codemirror/state';
 import type { Extension } from '@codemirror/state';
 import { EditorView, hoverTooltip, keymap, showTooltip } from '@codemirror/view';
@@ -10,7 +10,7 @@ import { revealPlace } from '../notebook/reveal.ts';
 import { html } from '../page/dom.ts';
 import { diagnosticView, lastLine, spoken } from './diagnosticView.ts';
 
-/** A tooltip with all diagnostics of one place: above it, unless it would hide the lines that it speaks of. */
+/** A tooltip with all diagnostics of one place: above it, unless it would hide the lines that they refer to. */
 function tooltip(found: Place[]): Tooltip | null {
   const first = found[0];
   if (first === undefined) {
@@ -51,7 +51,7 @@ const hover = hoverTooltip(
 
 const open = StateEffect.define<Tooltip | null>();
 
-/** The tooltip that the keyboard opened; it goes when the cursor goes. */
+/** The tooltip opened by keyboard; it closes when the cursor moves. */
 const opened = StateField.define<Tooltip | null>({
   create: () => null,
   update(before, transaction) {
@@ -64,7 +64,7 @@ const opened = StateField.define<Tooltip | null>({
   provide: field => showTooltip.from(field)
 });
 
-/** A command that moves to the next diagnostic, or the one before, shows it and says it. */
+/** A command that moves to the next or previous diagnostic, shows it and announces it. */
 function moveBy(step: 1 | -1): Command {
   return view => {
     const found = diagnosticsIn(view.state);

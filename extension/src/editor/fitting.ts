@@ -1,24 +1,24 @@
-/** Cuts what stands at the end of a line to the room that there is, and no number in two. */
+/** Truncates the text at the end of a line to the available width, between numbers only. */
 
-/** Less than this is not worth a look: then the editor scrolls. */
+/** The minimum width; with less room the editor scrolls. */
 const LEAST = 32;
-/** Longer than this nobody reads, however wide the window. */
+/** The maximum width, however wide the window. */
 const MOST = 120;
-/** One number, with its name, in so many characters is never cut. */
+/** One number with its name, up to this many characters, is never truncated. */
 const SHORT = 24;
-/** What stands between a value and its gradient, and between the values of one line. */
+/** The separators between a value and its gradient, and between the values of one line. */
 const BETWEEN = /( {3}| {2}· {2})/u;
 
-/** Whether all of `text` can be shown. */
+/** Whether all of `text` fits. */
 export function fits(text: string, room: number): boolean {
   return size(text) <= Math.min(room, MOST);
 }
 
 /**
- * `text` in at most `room` characters, if these are not too few.
+ * `text` truncated to `room` characters, or to the minimum width.
  *
- * Values and gradients each give way: the longest first, from their ends, number by number. One number with a short
- * name stays: what would be left of it says nothing.
+ * Truncates values and gradients from their ends, number by number, the longest first. One number with a short
+ * name is kept, since a part of it would be useless.
  */
 export function fitted(text: string, room: number): string {
   const pieces = text.split(BETWEEN);
@@ -37,7 +37,7 @@ function isShort(value: string): boolean {
   return size(value) <= SHORT && !value.includes('(');
 }
 
-/** How long each may be so that all fit: what is shorter leaves its room to the others. */
+/** The maximum length of each text so that all fit: shorter ones leave their room to the others. */
 function share(sizes: number[], room: number): number {
   let left = room;
   const sorted = sizes.toSorted((a, b) => a - b);
@@ -57,13 +57,13 @@ function cut(text: string, longest: number): string {
   if (characters.length <= longest) {
     return text;
   }
-  // What is left ends in front of a number or a name, never in one.
+  // Truncates before a number or a name, never inside.
   let end = longest - 1;
   while (end > 0 && !ENDS.test(characters[end - 1] ?? '')) {
     end--;
   }
   if (end === 0) {
-    end = longest - 1; // all of it is a name
+    end = longest - 1; // it is one name
   }
   return characters.slice(0, end).join('') + '…';
 }

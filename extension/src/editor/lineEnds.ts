@@ -1,9 +1,9 @@
-/** What stands at the end of a line in the editor: values and gradients, cut to the room that there is. */
+/** The widget at the end of a line in the editor: values and gradients, truncated to the available width. */
 import { WidgetType } from '@codemirror/view';
 import { html } from '../page/dom.ts';
 import { fits, fitted } from './fitting.ts';
 
-/** The style sheet's margin and padding, in columns of the code; its letters are smaller than those. */
+/** The style sheet's margin and padding in columns of the code, whose font is larger. */
 const AROUND = 5;
 const LETTER = 0.9;
 
@@ -12,8 +12,8 @@ export class LineEnd extends WidgetType {
   private readonly shown: string;
 
   /**
-   * Parameters are the whole text, what says the same in fewer numbers, and how many of the editor's columns the line
-   * leaves for either.
+   * The parameters are the full text, a shorter equivalent, and the number of the editor's columns that the line
+   * leaves free.
    */
   constructor(text: string, brief: string, room: number) {
     super();

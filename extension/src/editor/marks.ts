@@ -1,4 +1,4 @@
-/** What the editor of a cell shows of the cell's report: heat, values at the ends of lines, squiggles. */
+/** The editor's decorations from its cell's report: heat, values at the ends of lines, squiggles. */
 import { countColumn, StateEffect, StateField } from '@codemirror/state';
 import type { EditorState, Range, Text, Transaction } from '@codemirror/state';
 import { Decoration, EditorView } from '@codemirror/view';
@@ -8,25 +8,25 @@ import { utf16Offset } from '../page/text.ts';
 import { LineEnd } from './lineEnds.ts';
 import { places } from './source.ts';
 
-/** Columns of a tab: about right is enough for where a line ends. */
+/** Columns of a tab, an approximation for the length of a line. */
 const TAB = 4;
-/** What stands between the values of one line. */
+/** The separator between the values of one line. */
 const BETWEEN = '  ·  ';
 
 export interface Marks {
   report: Report | null;
-  /** Whether the editor holds the text that the report is about. */
+  /** Whether the editor's text equals the report's source. */
   fresh: boolean;
-  /** Where each line of the report's source is in the editor; null when it is not there any more. */
+  /** The editor's line for each line of the report's source; null when it was edited or removed. */
   lines: (Span | null)[];
   /** Heat and values, which belong to whole lines. */
   onLines: DecorationSet;
   diagnostics: DecorationSet;
-  /** How many columns the editor shows. */
+  /** The editor's width in columns. */
   room: number;
 }
 
-/** A line without its indentation: what is inserted before that is another line's. */
+/** A line without its indentation: an insertion before that belongs to another line. */
 interface Span {
   from: number;
   to: number;
@@ -41,10 +41,10 @@ const NONE: Marks = {
   room: Infinity
 };
 
-/** The report that the editor shows from now on. */
+/** Sets the report that the editor shows. */
 export const showReport = StateEffect.define<Report | null>();
 
-/** The editor is as many columns wide from now on. */
+/** Sets the editor's width in columns. */
 export const makeRoom = StateEffect.define<number>();
 
 export const marks = StateField.define<Marks>({
@@ -72,7 +72,7 @@ export const marks = StateField.define<Marks>({
   ]
 });
 
-/** The marks after an edit: they move with what they mark. */
+/** The marks after an edit: they move with the marked text. */
 function edited(before: Marks, { changes, newDoc }: Transaction): Marks {
   const { report, room } = before;
   if (report === null) {
@@ -87,20 +87,20 @@ function edited(before: Marks, { changes, newDoc }: Transaction): Marks {
     return to < from || (to === from && span.to > span.from) ? null : { from, to };
   });
   if (fresh || lines.every(span => span === null)) {
-    // What an earlier edit had removed is back; or all was replaced, as a formatter does, and the same lines found.
+    // An edit was undone; or a formatter replaced the whole text, and the same lines were found again.
     return marked(newDoc, report, room);
   }
   const moved = { ...before, fresh, lines, diagnostics: before.diagnostics.map(changes) };
   return { ...moved, onLines: lineMarks(moved, newDoc) };
 }
 
-/** The editor's line for a line of the report that it shows, or null when it is no longer there. */
+/** The editor's line for a line of its report, or null when it was edited or removed. */
 export function lineInEditor(state: EditorState, line: number): number | null {
   const span = state.field(marks, false)?.lines[line - 1] ?? null;
   return span && state.doc.lineAt(span.from).number;
 }
 
-/** A diagnostic where it stands now. */
+/** A diagnostic with its current range. */
 export interface Place {
   from: number;
   to: number;
@@ -144,7 +144,7 @@ function lineMarks({ report, lines, room }: Marks, document: Text): DecorationSe
   );
 }
 
-/** Where the line begins that a line of the report is now. */
+/** The start of the editor's line for a line of the report. */
 type Start = (line: number) => number | null;
 
 function starts(document: Text, spans: (Span | null)[]): Start {
@@ -155,7 +155,7 @@ function starts(document: Text, spans: (Span | null)[]): Start {
 }
 
 function heatMarks(heat: Heat | null, start: Start): Range<Decoration>[] {
-  const levels = new Map<number, number>(); // one mark a line, also if a report names it twice
+  const levels = new Map<number, number>(); // one mark per line, even if a report names it twice
   for (const { line, level } of heat?.lines ?? []) {
     const from = start(line);
     if (from !== null) {
@@ -178,7 +178,7 @@ function diagnosticMarks(diagnostics: Diagnostic[], document: Text, start: Start
     let from = first + utf16Offset(line.text, diagnostic.column);
     let to = last + utf16Offset(document.lineAt(last).text, diagnostic.end_column);
     if (to <= from) {
-      to = line.to; // nothing to underline there: the line itself says where it is
+      to = line.to; // an empty range: extended to the end of the line
       from = Math.min(from, line.to - 1);
     }
     if (to <= from || from < line.from) {

@@ -1,9 +1,9 @@
-/** Tells an editor's marks how many columns it shows. */
+/** Passes the editor's width in columns to its marks. */
 import { ViewPlugin } from '@codemirror/view';
 import type { EditorView } from '@codemirror/view';
 import { makeRoom, marks } from './marks.ts';
 
-/** Measures when the editor's size may have changed; what has no size, as in a hidden cell, keeps what it had. */
+/** Measures when the editor's size may have changed; an editor without size, in a hidden cell, keeps its width. */
 export const room = ViewPlugin.define(view => {
   const measure = () => view.requestMeasure({ key: room, read: columns, write: tell });
   measure();
@@ -25,7 +25,7 @@ function columns(view: EditorView): number {
 function tell(found: number, view: EditorView): void {
   const known = view.state.field(marks).room;
   if (found > 0 && found !== known) {
-    // A measure is no time for a change; by the time of one the editor may have been closed.
+    // The measure phase must not change the editor; when the change runs, the editor may have been closed.
     setTimeout(() => view.dom.isConnected && view.dispatch({ effects: makeRoom.of(found) }));
   }
 }

@@ -1,7 +1,7 @@
-/** Where a report's lines are in an editor whose text may have changed since the report was made. */
+/** Maps a report's lines to an editor whose text may have been edited since. */
 
 export interface Places {
-  /** Whether the editor holds the very text that the report is about. */
+  /** Whether the editor's text equals the report's source. */
   fresh: boolean;
   /** The editor's line (from 1) for each of the report's lines, the first of them at index 0; null where it changed. */
   lines: (number | null)[];
@@ -26,8 +26,8 @@ function withoutPadding(text: string): { lines: string[]; dropped: number } {
 /**
  * Find the lines of `source` in `document`.
  *
- * In a text that differs, these are the equal lines at the beginning and at the end: between them something was
- * edited, and nothing is known about it.
+ * If the texts differ, it maps the common prefix and suffix of lines: the lines between were
+ * edited and have no counterpart.
  */
 export function places(source: string, document: string): Places {
   const there = withoutPadding(source);

@@ -1,4 +1,4 @@
-/** The report: what `dsim/notebook` puts into an output, and how to read it without trusting it. */
+/** The report: the data that `dsim/notebook` puts into an output, and its validation. */
 import { count, finite, flag, line, listOf, oneOf, optional, orNull, real, record, text } from './shape.ts';
 import type { Of, Real } from './shape.ts';
 
@@ -7,10 +7,10 @@ export const REPORT_MIME = 'application/vnd.dsim.report+json';
 /** Lines count from 1 in the cell, columns from 0 in code points, and ends are exclusive. */
 const span = { line, column: count, end_line: line, end_column: count };
 
-/** A cell or a file that places and listings lead to. */
+/** A cell or a file that places and listings refer to. */
 const origin = record({ name: text, here: flag, lines: listOf(record({ line, text })) });
 
-/** A place with the text of its first line, and what there is to say of it; without an origin it is none. */
+/** A place with the text of its first line and its annotation; without an origin there is no place. */
 const place = { ...span, origin: orNull(count), text, label: text };
 const related = record(place);
 const diagnostic = record({
@@ -59,9 +59,9 @@ const call = record({
   /** The least and the greatest of all repeats. */
   gradient_norm: optional(listOf(real)),
   gradient_norm_before: optional(listOf(real)),
-  /** How often it is called in each repeat of its group. */
+  /** The number of calls in each repeat of its group. */
   count: optional(count),
-  /** The repeats around it inside of its group, outermost first, and how many of them begin with it. */
+  /** The enclosing repeats inside its group, outermost first, and the number of them that begin with it. */
   repeats: optional(listOf(count)),
   begins: optional(count)
 });
@@ -71,7 +71,7 @@ const tape = record({
   calls: count,
   saved_bytes: count,
   groups: listOf(record({ first: count, count, calls: listOf(call) })),
-  /** How many folded calls are not among the groups, because there are too many. */
+  /** The number of folded calls omitted from the groups, because there are too many. */
   more: optional(count),
   fields: listOf(
     record({
@@ -83,7 +83,7 @@ const tape = record({
       bytes: count
     })
   ),
-  /** Fields and folded calls, both in their order, and what each call does with which field. */
+  /** Fields and folded calls, both in order, and the accesses of each call to each field. */
   graph: record({
     nodes: listOf(record({ id: count, kind: oneOf('field', 'call'), name: text })),
     edges: listOf(record({ from: count, to: count, kind: oneOf('reads', 'stores', 'accumulates') }))
@@ -99,7 +99,7 @@ const report = record({
   origins: listOf(origin),
   kernel: orNull(text),
   status: oneOf('ok', 'failed'),
-  /** What it depends on that has changed since. */
+  /** The dependencies that have changed since. */
   stale: optional(text),
   open: text,
   summary: record({ text, rows: listOf(record({ kernel: text, label: text, value: text })) }),
@@ -121,7 +121,7 @@ export type Call = Of<typeof call>;
 export type Tape = Of<typeof tape>;
 export type Report = Of<typeof report>;
 
-/** Reports that are there already were read once: an output's data does not change, it is replaced. */
+/** A cache of validated reports: an output's data is replaced, never changed. */
 const known = new WeakMap<object, Report | null>();
 
 /**

@@ -1,7 +1,7 @@
-/** Small checkers for data that came from a file: `listOf(text)(value)` says whether it is a list of strings. */
+/** Type guards for data from files: `listOf(text)(value)` tells whether it is a list of strings. */
 
 export type Shape<T> = (value: unknown) => value is T;
-/** The type of the values that a checker lets pass. */
+/** The type that a guard accepts. */
 export type Of<S> = S extends Shape<infer T> ? T : never;
 
 export const text: Shape<string> = (value): value is string => typeof value === 'string';
@@ -12,7 +12,7 @@ export const count: Shape<number> = (value): value is number =>
 /** A line of a text; the first is 1. */
 export const line: Shape<number> = (value): value is number => count(value) && value >= 1;
 
-/** A number; JSON has no word for those that are not finite, so these are strings. */
+/** A number; JSON cannot represent those that are not finite, so these are strings. */
 export type Real = number | 'nan' | 'inf' | '-inf';
 export const real: Shape<Real> = (value): value is Real =>
   finite(value) || value === 'nan' || value === 'inf' || value === '-inf';
@@ -25,7 +25,7 @@ export function orNull<T>(shape: Shape<T>): Shape<T | null> {
   return (value): value is T | null => value === null || shape(value);
 }
 
-/** An entry that need not be there. */
+/** An optional entry. */
 export function optional<T>(shape: Shape<T>): Shape<T | undefined> {
   return (value): value is T | undefined => value === undefined || shape(value);
 }

@@ -1,4 +1,4 @@
-/** The cells of the notebook that an output belongs to, also those that are not on the page, and their editors. */
+/** The cells of the notebook of an output, including those that are not on the page, and their editors. */
 import type { JupyterFrontEnd } from '@jupyterlab/application';
 import type { CodeCell, ICodeCellModel } from '@jupyterlab/cells';
 import { EditorView } from '@codemirror/view';
@@ -11,9 +11,9 @@ import { visible } from '../page/text.ts';
 type Shell = JupyterFrontEnd['shell'];
 type Outputs = ICodeCellModel['outputs'];
 
-/** A message of the kernel's that shows something. */
+/** A display message of the kernel. */
 export interface Message {
-  /** The session is that of the process which sent it: after a restart of the kernel it is another one. */
+  /** The session identifies the process that sent it: a restart of the kernel changes it. */
   header: { msg_type: string; session: string };
   content: { data?: Record<string, unknown>; metadata?: Record<string, unknown>; execution_state?: string };
 }
@@ -23,11 +23,11 @@ interface Signal<T> {
   disconnect: (hear: (sender: unknown, told: T) => void) => boolean;
 }
 
-/** As much of a notebook's session as is needed here. */
+/** The used part of a notebook's session. */
 export interface Session {
   session: { kernel: { requestKernelInfo: () => Promise<{ header: { session: string } } | undefined> } | null } | null;
   iopubMessage: Signal<Message>;
-  /** What the kernel does: `idle`, `restarting`, … */
+  /** The kernel's status: `idle`, `restarting`, … */
   statusChanged: Signal<string>;
   kernelChanged: Signal<{ oldValue: unknown }>;
 }
@@ -36,14 +36,14 @@ interface WithSession {
   sessionContext?: Session;
 }
 
-/** As much of a notebook's widget as is needed here. */
+/** The used part of a notebook's widget. */
 interface Notebook {
   node: HTMLElement;
   widgets: readonly CodeCell[];
   scrollToItem?: (index: number, align?: string) => Promise<void>;
 }
 
-/** A console has what was run as cells, too. */
+/** A console has its executed inputs as cells, too. */
 interface Console {
   node: HTMLElement;
   cells: Iterable<CodeCell>;
@@ -51,7 +51,7 @@ interface Console {
 
 let shell: Shell | null = null;
 
-/** Where notebooks are looked for from now on. */
+/** Set the shell in which notebooks are searched. */
 export function lookIn(given: Shell): void {
   shell = given;
 }
@@ -80,19 +80,19 @@ function cellsAround(output: Element): CodeCell[] {
   return cells.filter(cell => cell.model.type === 'code');
 }
 
-/** The cell that an output belongs to; null outside of a notebook, as in a new view of an output. */
+/** The cell of an output; null outside a notebook, as in a new view of an output. */
 export function cellOf(output: Element): CodeCell | null {
   return cellsAround(output).find(({ node }) => node.contains(output)) ?? null;
 }
 
-/** How often, and after how many milliseconds, the cell of an output is looked for again. */
+/** The number of retries in searching the cell of an output, and their delay in milliseconds. */
 const TRIES = 40;
 const AGAIN = 250;
 
 /**
- * Do something with the cell of an output once there is one: a notebook draws outputs before it has its place.
+ * Run an action with the cell of an output once there is one: a notebook draws outputs before it is attached.
  *
- * What is done returns how to end it, and so does this.
+ * The action returns a function that ends it, and so does this.
  */
 export function whenPlaced(output: Element, act: (cell: CodeCell) => () => void): () => void {
   let left = TRIES;
@@ -113,7 +113,7 @@ export function whenPlaced(output: Element, act: (cell: CodeCell) => () => void)
   };
 }
 
-/** The session of the notebook that an output belongs to. */
+/** The session of an output's notebook. */
 export function sessionOf(output: Element): Session | undefined {
   for (const widget of shell?.widgets('main') ?? []) {
     if (widget.node.contains(output)) {
@@ -124,12 +124,12 @@ export function sessionOf(output: Element): Session | undefined {
   return undefined;
 }
 
-/** The cell that an output came to first, where the kernel has said so. */
+/** The cell that first received an output, if the kernel has sent it. */
 export function cellNamed(metadata: Metadata | undefined): string | null {
   return named(metadata, 'cell');
 }
 
-/** The process of the kernel that made an output, by the session of its messages. */
+/** The kernel process that created an output, identified by the session of its messages. */
 export function processNamed(metadata: Metadata | undefined): string | null {
   return named(metadata, 'session');
 }
@@ -142,7 +142,7 @@ function named(metadata: Metadata | undefined, key: string): string | null {
   return typeof found === 'string' ? found : null;
 }
 
-/** Whether the outputs of a cell are copies of another one's. */
+/** Whether the outputs of a cell are copied from another one. */
 export function isCopy({ model }: CodeCell): boolean {
   for (let index = 0; index < model.outputs.length; index++) {
     const cell = cellNamed(model.outputs.get(index).metadata);
@@ -154,7 +154,7 @@ export function isCopy({ model }: CodeCell): boolean {
 }
 
 /**
- * The cell that defines a kernel, looked for in the notebook that an output belongs to.
+ * The cell that defines a kernel, in the notebook of an output.
  *
  * The cell with the report of the kernel, or else the one cell whose text defines it; null when there is none.
  */
@@ -172,14 +172,14 @@ export function cellOfKernel(output: Element, kernel: string): CodeCell | null {
   return defining.length === 1 ? (defining[0] ?? null) : null;
 }
 
-/** A report, as far as it says where its lines are. */
+/** The part of a report that locates its lines. */
 export type Lines = Pick<Report, 'kernel' | 'source' | 'origins'>;
 
 /**
- * The cell with a line of an origin of a report, looked for in the notebook that an element belongs to.
+ * The cell with a line of an origin of a report, in the notebook of an element.
  *
- * Another cell is known by its text: it holds this line and most of the others that the report names, each where the
- * report says. So it may have been edited since, but one that merely looks like it is not taken for it.
+ * Another cell is identified by its text: it contains this line and most others that the report names, each where the
+ * report says. So an edited cell is found, and one that is merely similar is not.
  */
 export function cellOfOrigin(element: Element, report: Lines, index: number, line: number): CodeCell | null {
   const origin = report.origins[index];
@@ -196,7 +196,7 @@ export function cellOfOrigin(element: Element, report: Lines, index: number, lin
   return found.findLast(({ held }) => held.length === most)?.cell ?? null;
 }
 
-/** Whether a cell has this text at this line of what ran. */
+/** Whether a cell has this text at this line of its executed source. */
 function holds(cell: CodeCell, line: number, text: string): boolean {
   const source = cell.model.sharedModel.getSource();
   const at = lineNow(cell, source, line);
@@ -204,7 +204,7 @@ function holds(cell: CodeCell, line: number, text: string): boolean {
   return there !== undefined && visible(there).trimEnd() === visible(text).trimEnd();
 }
 
-/** Where a line of what ran is now; without a report, lines count in the cell itself. */
+/** The current line for a line of the executed source; without a report, the same number. */
 function lineNow(cell: CodeCell, source: string, line: number): number | null {
   const report = reportIn(cell.model.outputs);
   if (report === null) {
@@ -223,9 +223,9 @@ export function editorIn(cell: { node: Element } | null): EditorView | null {
 }
 
 /**
- * The editor of a cell, made if there is none yet, and to be seen.
+ * The editor of a cell, created and made visible if needed.
  *
- * A notebook makes cells when they come into sight, and may take them off the page when they leave it; a person can
+ * A notebook renders cells when they are scrolled into view, and may remove them afterwards; the user can
  * hide a cell's code.
  */
 export async function editorToSee(cell: CodeCell): Promise<EditorView | null> {

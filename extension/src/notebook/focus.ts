@@ -1,4 +1,4 @@
-/** What has the focus in a report, or in the sliders below it: its keys are its own. */
+/** Keyboard handling of the focused element in a report, or in the sliders below it. */
 
 const PLACES = '.dsim-report, .dsim-hover, .dsim-scrubber';
 const TAKEN = new Set([
@@ -13,18 +13,18 @@ const TAKEN = new Set([
   'PageUp',
   'PageDown'
 ]);
-/** Lumino, which finds the commands for keys, passes over an element that has this. */
+/** Lumino's keyboard shortcuts ignore elements with this attribute. */
 const PASS = 'data-lm-suppress-shortcuts';
 
 /**
- * Let what has the focus there have the keys that buttons, tabs and sliders use: a notebook in command mode would
- * take Enter and the arrows for its own.
+ * Reserve the keys of buttons, tabs and sliders for the focused element: a notebook in command mode would
+ * handle Enter and the arrow keys itself.
  *
- * With Control, Shift and the like they stay the notebook's, and so does every other key: saving and running work
- * from within a report as from everywhere.
+ * With modifiers they remain the notebook's, as do all other keys: saving and running work
+ * inside a report as elsewhere.
  */
 export function watchFocus(): void {
-  // JupyterLab listens on the document, in the capturing phase; only the window comes before that.
+  // JupyterLab listens on the document in the capturing phase, which only the window precedes.
   window.addEventListener('keydown', keepKey, { capture: true });
 }
 

@@ -6,11 +6,11 @@ import { marks, showReport } from '../editor/marks.ts';
 import { reportIn } from './cells.ts';
 
 /**
- * Follow the outputs of the cell model that an editor shows: those of a run, those that a scrubber replaces, and
- * those that a saved notebook brings.
+ * Observe the outputs of the cell model of an editor: those of a run, those that a scrubber replaces, and
+ * those of a saved notebook.
  */
 export function followOutputs(model: ICodeCellModel): Extension {
-  const outputs = model.outputs; // kept: the model has none any more once the cell is disposed of
+  const outputs = model.outputs; // kept: a disposed model has no outputs
   return ViewPlugin.define(view => {
     let frame: number | null = null;
     const read = () => {
@@ -20,7 +20,7 @@ export function followOutputs(model: ICodeCellModel): Extension {
         view.dispatch({ effects: showReport.of(report) });
       }
     };
-    // A run clears the outputs and brings new ones, message by message: look once before each picture.
+    // A run clears the outputs and adds new ones, message by message: update once per animation frame.
     const later = () => {
       frame ??= requestAnimationFrame(read);
     };

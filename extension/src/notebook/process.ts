@@ -1,19 +1,19 @@
 /**
- * Which process a notebook's kernel is: reports that another one made, before a restart, follow no changes any more.
+ * Identifies the process of a notebook's kernel: reports of an earlier process, before a restart, are not updated.
  *
- * The kernel's name stays the same when it is restarted; what changes is the session of its messages.
+ * A restart keeps the kernel's id; the session of its messages changes.
  */
 import { sessionOf } from './cells.ts';
 import type { Message, Session } from './cells.ts';
 
-/** States of a kernel whose process is no more. The server says them in its name. */
+/** States, reported by the server, of a kernel whose process has ended. */
 export const ENDS = new Set(['restarting', 'autorestarting', 'terminating', 'dead']);
 
-/** That there is no process; not to be known is another thing. */
+/** No process; an unknown one is null. */
 const NONE = '';
 
 class Process {
-  /** The session of the process that runs; null as long as nobody has said it. */
+  /** The session of the running process; null while it is unknown. */
   current: string | null = null;
   readonly listeners = new Set<() => void>();
   private readonly session: Session;
@@ -39,7 +39,7 @@ class Process {
     void this.ask();
   }
 
-  /** A page that was loaded again has heard nothing of the kernel yet. */
+  /** Requests the session: a reloaded page has received no message of the kernel yet. */
   private async ask(): Promise<void> {
     try {
       const reply = await this.session.session?.kernel?.requestKernelInfo();
@@ -47,7 +47,7 @@ class Process {
         this.set(reply.header.session);
       }
     } catch {
-      // The kernel has ended before it answered, and its status says so.
+      // The kernel ended before it replied; its status reports that.
     }
   }
 
@@ -61,7 +61,7 @@ class Process {
 
 const processes = new WeakMap<Session, Process>();
 
-/** Hear now and from now on which process the kernel of an output's notebook is; returns how to stop. */
+/** Subscribe to the process of the kernel of an output's notebook; returns a function that unsubscribes. */
 export function followProcess(output: Element, hear: (current: string | null) => void): () => void {
   const session = sessionOf(output);
   if (session === undefined) {

@@ -1,4 +1,4 @@
-/** From what is under a cell to the lines in its editor: select them, bring them into sight, let them flash. */
+/** Navigation from an output to lines in its cell's editor: selects them, scrolls to them, lets them flash. */
 import { EditorSelection, StateEffect, StateField } from '@codemirror/state';
 import type { Extension } from '@codemirror/state';
 import type { CodeCell } from '@jupyterlab/cells';
@@ -8,12 +8,12 @@ import { lineInEditor, marks } from '../editor/marks.ts';
 import { cellOfOrigin, editorIn, editorToSee } from './cells.ts';
 import type { Lines } from './cells.ts';
 
-/** How long lines flash; the style sheet's animation takes as long. */
+/** The duration of the flash, the same as that of the style sheet's animation. */
 const FLASH_MS = 1200;
 
 interface Emphasis {
   kind: 'dsim-flash' | 'dsim-linked';
-  /** Lines of the editor, from 1, the last one included. */
+  /** Lines of the editor, from 1, the end inclusive. */
   first: number;
   last: number;
 }
@@ -39,13 +39,13 @@ const emphasis = StateField.define<DecorationSet>({
   provide: field => EditorView.decorations.from(field)
 });
 
-/** Show lines of a cell, wherever in the notebook it is; says whether there are such lines. */
+/** Show lines of a cell anywhere in the notebook; returns whether the lines exist. */
 export async function revealInCell(cell: CodeCell | null, line: number, endLine: number): Promise<boolean> {
   const view = cell && (await editorToSee(cell));
   return view !== null && revealLines(view, line, endLine);
 }
 
-/** Show lines of an origin of a report in the cell that they are in; says whether there is one. */
+/** Show lines of an origin of a report in their cell; returns whether there is one. */
 export async function revealPlace(
   element: Element,
   report: Lines,
@@ -57,7 +57,7 @@ export async function revealPlace(
   return revealInCell(cell, line, endLine);
 }
 
-/** Point at a line of an origin of a report, while the pointer is at what was made from it; returns how to end that. */
+/** Highlight a line of an origin while the pointer is at code generated from it; returns a function that ends it. */
 export function pointAtPlace(element: Element, report: Lines, origin: number, line: number): () => void {
   const view = editorIn(cellOfOrigin(element, report, origin, line));
   if (view === null) {
@@ -67,7 +67,7 @@ export function pointAtPlace(element: Element, report: Lines, origin: number, li
   return () => clear(view);
 }
 
-/** The editor's lines for lines of its report; without a report, lines count in the editor itself. */
+/** The editor's lines for lines of its report; without a report, the same numbers. */
 function located(view: EditorView, line: number, endLine: number): { first: number; last: number } | null {
   const report = view.state.field(marks, false)?.report ?? null;
   const find = (wanted: number) =>
@@ -76,7 +76,7 @@ function located(view: EditorView, line: number, endLine: number): { first: numb
   return first === null ? null : { first, last: Math.max(first, find(endLine) ?? first) };
 }
 
-/** Select lines of the report, scroll to them, and let them flash; says whether they are still there. */
+/** Select lines of the report, scroll to them, and let them flash; returns whether they still exist. */
 export function revealLines(view: EditorView, line: number, endLine: number = line): boolean {
   const found = located(view, line, endLine);
   if (found === null) {
@@ -85,7 +85,7 @@ export function revealLines(view: EditorView, line: number, endLine: number = li
   const { doc } = view.state;
   const [from, to] = [doc.line(found.first).from, doc.line(found.last).to];
   view.dispatch({
-    // The cursor at the beginning: there is where the lines are read from.
+    // The cursor is at the beginning, from where screen readers read the lines.
     selection: found.first === found.last ? EditorSelection.cursor(from) : EditorSelection.range(to, from),
     effects: [
       EditorView.scrollIntoView(EditorSelection.range(from, to), { y: 'nearest', yMargin: 40 }),
@@ -108,5 +108,5 @@ function clear(view: EditorView): void {
   }
 }
 
-/** The state that the functions above need in an editor. */
+/** The editor state that the functions above use. */
 export const revealExtension: Extension = emphasis;

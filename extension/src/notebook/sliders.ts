@@ -1,4 +1,4 @@
-/** The sliders below a report: they have names, and say so where they are not live. */
+/** The sliders below a report: gives them accessible names, and replaces those that are not live. */
 import type { CodeCell } from '@jupyterlab/cells';
 import { html } from '../page/dom.ts';
 import { isCopy, sessionOf } from './cells.ts';
@@ -6,15 +6,15 @@ import { ENDS } from './process.ts';
 
 const WIDGET = 'application/vnd.jupyter.widget-view+json';
 const INSTEAD = 'dsim-instead';
-/** A row whose session has ended: as ipywidgets draws it after a restart, and as it is marked here. */
+/** A row whose session has ended: ipywidgets' class after a restart, and the class set here. */
 const ENDED = '.dsim-scrubber.jupyter-widgets-disconnected, .dsim-scrubber.dsim-ended';
 
 /**
- * Look after the widgets beside an output of a cell from now on; returns how to stop.
+ * Watch the widgets beside an output of a cell; returns a function that stops it.
  *
- * Where they are not live, they show their plain form, which says how to get others: in a notebook that was opened
- * again, after a restart, in a copy of a cell. Without this a person reads that a model was not found, or that a
- * widget is loading, for ever; or moves sliders to no effect, or of another cell.
+ * Widgets that are not live show their plain form, which tells how to get live ones: in a notebook that was opened
+ * again, after a restart, in a copy of a cell. Otherwise the user would see that a model was not found, or that a
+ * widget is loading, forever; or would move sliders without effect, or those of another cell.
  */
 export function attendSliders(output: Element, cell: CodeCell): () => void {
   const area = output.closest('.jp-OutputArea');
@@ -63,7 +63,7 @@ function attendIn(area: Element, cell: CodeCell): void {
   area.querySelectorAll('.dsim-scrubber').forEach(nameParts);
 }
 
-/** Show the plain form of a widget that is not drawn, or is drawn and not live. */
+/** Show the plain form of a widget that is not drawn or not live. */
 function explain(drawn: Element, dead: boolean, plain: string): void {
   const instead = drawn.querySelector(`:scope > .${INSTEAD}`);
   const empty = drawn.childElementCount === (instead === null ? 0 : 1);
@@ -79,7 +79,7 @@ function explain(drawn: Element, dead: boolean, plain: string): void {
   }
 }
 
-/** The parts of ipywidgets' sliders have no names: a label stands beside each, and only looks as if it belonged. */
+/** Sets accessible names: ipywidgets draws a label beside each slider without associating it. */
 function nameParts(scrubber: Element): void {
   for (const handle of scrubber.querySelectorAll('[role=slider]')) {
     const name = handle.closest('.widget-slider')?.querySelector('.widget-label')?.textContent;

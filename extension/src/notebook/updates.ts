@@ -1,18 +1,18 @@
 /**
- * Reports that are updated on a page which did not run their cell: after a reload, and in a second window.
+ * Updates reports on a page that did not run their cell: after a reload, and in a second window.
  *
- * JupyterLab replaces an output only on the page that it came to first. The kernel tells all pages, though, and says
- * which cell it is about.
+ * JupyterLab replaces an output only on the page that received it first. The kernel sends updates to all pages, with
+ * the cell that they belong to.
  */
 import type { CodeCell } from '@jupyterlab/cells';
 import { readReport, REPORT_MIME } from '../model/report.ts';
 import { cellNamed, sessionOf } from './cells.ts';
 import type { Message } from './cells.ts';
 
-/** Milliseconds in which the page that ran the cell has replaced the output itself. */
+/** Milliseconds to wait for JupyterLab to replace the output on the page that ran the cell. */
 const PAUSE = 30;
 
-/** Follow what the session says of the reports of a cell; returns how to stop. */
+/** Listen to the session's updates of a cell's reports; returns a function that stops it. */
 export function followUpdates(output: Element, cell: CodeCell): () => void {
   const said = sessionOf(output)?.iopubMessage;
   let timer: number | undefined;
@@ -30,7 +30,7 @@ export function followUpdates(output: Element, cell: CodeCell): () => void {
   };
 }
 
-/** Put a report into the place of what the cell shows of the same kernel, if that is another one. */
+/** Replace the cell's report of the same kernel, if it differs. */
 function replace(cell: CodeCell, data: Record<string, unknown>, metadata: Record<string, unknown>): void {
   const report = readReport(data);
   if (cell.isDisposed || report === null) {

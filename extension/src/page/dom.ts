@@ -1,4 +1,4 @@
-/** Makes elements. All that is put into them is text: nothing of a report is ever read as HTML. */
+/** Creates elements. Their content is text only: no part of a report is parsed as HTML. */
 import { directions, visible } from './text.ts';
 
 type Child = Node | string | null;
@@ -44,7 +44,7 @@ function filled<E extends Element>(element: E, attributes: object, children: Chi
       element.setAttribute(name, visible(String(value)));
     }
   }
-  const bidirectional = element instanceof HTMLElement; // a picture's texts are names alone
+  const bidirectional = element instanceof HTMLElement; // SVG texts are names only
   for (const child of children.filter(each => each !== null)) {
     if (typeof child !== 'string') {
       element.append(child);
@@ -57,7 +57,7 @@ function filled<E extends Element>(element: E, attributes: object, children: Chi
   return element;
 }
 
-/** Text in which what is written from right to left moves nothing around it. */
+/** Text isolated for the bidirectional algorithm: right-to-left parts do not reorder the text around it. */
 function isolated(text: string): (Node | string)[] {
   const pieces = directions(text).map((piece, index) => {
     if (index % 2 === 0) {
@@ -95,7 +95,7 @@ export function table(
   );
 }
 
-/** A button that looks like a link: it goes somewhere. */
+/** A button with the look of a link, for navigation. */
 export function link(text: string, title: string, go: () => void): HTMLButtonElement {
   const button = html('button', { class: 'dsim-link', type: 'button', title }, text);
   button.addEventListener('click', go);

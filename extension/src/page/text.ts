@@ -1,4 +1,4 @@
-/** Text that came from somewhere else: where its columns are, how to show all of it, how to cut it. */
+/** Text from reports: offsets of columns, display of control characters, truncation, and formats of numbers. */
 
 /** The UTF-16 offset in `line` of a column that counts Unicode code points; past the end, the end. */
 export function utf16Offset(line: string, column: number): number {
@@ -12,7 +12,7 @@ export function utf16Offset(line: string, column: number): number {
   return offset;
 }
 
-/** The first line of a place without its indentation, what stands there before the range, and how long that is. */
+/** The first line of a place without its indentation, the text before the range, and the length of the range. */
 export function underlined(place: {
   text: string;
   line: number;
@@ -34,11 +34,11 @@ export function underlined(place: {
 
 const HIDDEN = new RegExp(
   '[\\u0000-\\u0008\\u000b-\\u001f\\u007f-\\u009f' + // control characters, but for tab and newline
-    '\\u061c\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069]', // what turns the direction of writing
+    '\\u061c\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069]', // controls of the writing direction
   'g'
 );
 
-/** `text` with a picture in the place of each character that a terminal would obey and a page would hide. */
+/** `text` with control characters, which a terminal executes and a page hides, replaced by visible symbols. */
 export function visible(text: string): string {
   return text.replace(HIDDEN, character => {
     const code = character.charCodeAt(0);
@@ -53,9 +53,9 @@ const RIGHT = '[\\u0590-\\u08ff\\ufb1d-\\ufdff\\ufe70-\\ufefc\\u{10800}-\\u{10ff
 const FROM_RIGHT = new RegExp(`(${RIGHT}(?:\\s+${RIGHT})*)`, 'u');
 
 /**
- * `text` cut where the direction of writing turns; every second piece is written from right to left.
+ * `text` split where the writing direction changes; every second piece is right-to-left.
  *
- * Numbers and signs beside such a word would join it and change places: `א = 3` would say that 3 is א.
+ * Otherwise the bidirectional algorithm reorders numbers and signs beside such a word: `א = 3` would read 3 = א.
  */
 export function directions(text: string): string[] {
   return text.split(FROM_RIGHT);
@@ -72,12 +72,12 @@ export function counted(count: number, noun: string): string {
   return `${count.toLocaleString('en')} ${noun}${count === 1 ? '' : 's'}`;
 }
 
-/** " × 2,048"; nothing for what is there once. */
+/** " × 2,048"; empty for a count of 1. */
 export function times(count: number): string {
   return count === 1 ? '' : ` × ${count.toLocaleString('en')}`;
 }
 
-/** Bytes as a person writes them: exact below 10,000, else three digits and a decimal unit. */
+/** Formats bytes: exact below 10,000, else with three digits and a decimal unit. */
 export function bytes(count: number): string {
   if (count < 1e4) {
     return `${count.toLocaleString('en')} B`;
@@ -86,7 +86,7 @@ export function bytes(count: number): string {
   return `${Number((count / 1000 ** power).toPrecision(3))} ${['B', 'kB', 'MB', 'GB', 'TB'][power]}`;
 }
 
-/** Seconds as a person writes them: three digits and the unit that fits. */
+/** Formats seconds with three digits and a fitting unit. */
 export function seconds(value: number): string {
   const [scale, unit] = value >= 1 ? [1, 's'] : value >= 1e-3 ? [1e3, 'ms'] : [1e6, 'µs'];
   return `${Number((value * scale).toPrecision(3))} ${unit}`;

@@ -1,4 +1,4 @@
-/** Says what the marks in the editor mean: the scale of the heat, and the iteration whose values are shown. */
+/** The legend of the marks in the editor: the scale of the heat, and the iteration whose values are shown. */
 import type { Heat, Real, Report } from '../model/report.ts';
 import { html } from '../page/dom.ts';
 import { brief } from '../page/text.ts';

@@ -1,4 +1,4 @@
-/** A listing that was made from a kernel: the adjoint, the IR, machine code. Its lines lead to a person's. */
+/** A listing generated from a kernel: the adjoint, the IR, machine code. Its lines link to the user's. */
 import { Compartment, EditorState } from '@codemirror/state';
 import type { Extension } from '@codemirror/state';
 import { EditorView, gutter, GutterMarker, keymap, lineNumbers } from '@codemirror/view';
@@ -8,19 +8,19 @@ import type { Listing, Report } from '../model/report.ts';
 import { html } from '../page/dom.ts';
 import { visible } from '../page/text.ts';
 
-/** A line of a person's: which of the report's origins it is in, and its number there. */
+/** A line of the user's: the index of its origin in the report, and its number there. */
 export interface PersonsLine {
   origin: number;
   line: number;
 }
 
 export interface ListingActions {
-  /** The pointer is at a line that was made from this one, or at none. */
+  /** Called when the pointer enters a line generated from this one, or leaves. */
   point: (line: PersonsLine | null) => void;
   reveal: (line: PersonsLine) => void;
 }
 
-/** The person's line, beside a line that was made from it. */
+/** The user's line number, in the margin of a line generated from it. */
 class Source extends GutterMarker {
   private readonly name: string;
   private readonly code: string;
@@ -40,14 +40,14 @@ class Source extends GutterMarker {
   }
 }
 
-/** End the editors in an element: each listens to the window as long as it is not told to stop. */
+/** Destroy the editors in an element, which listen to the window until destroyed. */
 export function destroyEditors(element: Element | undefined): void {
   for (const dom of element?.querySelectorAll<HTMLElement>('.cm-editor') ?? []) {
     EditorView.findFromDOM(dom)?.destroy();
   }
 }
 
-/** Draw a listing; `languages` colours it if it can. */
+/** Draw a listing, with syntax colours if `languages` has its language. */
 export function listingView(
   listing: Listing,
   report: Pick<Report, 'source' | 'origins'>,
@@ -69,7 +69,7 @@ export function listingView(
     state: EditorState.create({ doc: visible(listing.text), extensions })
   });
   const colour = async () => {
-    const found = await languages.getLanguage(listing.language).catch(() => null); // without, it stays black and white
+    const found = await languages.getLanguage(listing.language).catch(() => null); // without it, no colours
     if (found?.support) {
       view.dispatch({ effects: language.reconfigure(found.support) });
     }
@@ -78,7 +78,7 @@ export function listingView(
   return element;
 }
 
-/** The cell or file that most of a listing is from: numbers in the margin without a name are its lines. */
+/** The origin of most lines of a listing: numbers in the margin without a name refer to it. */
 function mainOrigin({ origins }: Listing): number | null {
   const counts = new Map<number, number>();
   for (const origin of origins) {

@@ -1,4 +1,4 @@
-/** Draws a report under its cell: what it says in a line, its diagnostics, and tabs for the rest. */
+/** Draws a report under its cell: a headline, its diagnostics, and tabs for the rest. */
 import type { CodeCell } from '@jupyterlab/cells';
 import type { IEditorLanguageRegistry } from '@jupyterlab/codemirror';
 import type { IRenderMime } from '@jupyterlab/rendermime';
@@ -21,7 +21,7 @@ import { summaryView } from './summaryView.ts';
 import { Tabs } from './tabs.ts';
 import type { Tab } from './tabs.ts';
 
-/** Said where there is something to go to: nobody looks for a key. */
+/** The hint on the keyboard command, shown where there are diagnostics to go to. */
 const KEYS = 'F8 in the cell goes from one to the next.';
 const LABELS = { adjoint: 'Adjoint', ir: 'IR', python: 'Python', llvm: 'LLVM' };
 
@@ -29,7 +29,7 @@ class ReportWidget extends Widget implements IRenderMime.IRenderer {
   private readonly languages: IEditorLanguageRegistry;
   private readonly tabs = new Tabs();
   private readonly headline = html('div', { class: 'dsim-part' });
-  /** What changes in these is said by screen readers: so they stay on the page. */
+  /** Live regions, whose changes screen readers announce: so they stay on the page. */
   private readonly outdated = html('p', { class: 'dsim-outdated', role: 'status' });
   private readonly status = html('p', { class: 'dsim-status', role: 'status' });
   private readonly body = html('div', { class: 'dsim-part' });
@@ -45,7 +45,7 @@ class ReportWidget extends Widget implements IRenderMime.IRenderer {
     this.addClass('dsim-report');
   }
 
-  /** Draw a report, or another one in its place: the scrubber sends one for each iteration. */
+  /** Draw a report, or replace the drawn one: the scrubber sends one for each iteration. */
   async renderModel(model: IRenderMime.IMimeModel): Promise<void> {
     const report = readReport(model.data);
     this.report = report;
@@ -82,7 +82,7 @@ class ReportWidget extends Widget implements IRenderMime.IRenderer {
     this.leave();
   }
 
-  /** Say from now on when the kernel that made the report is gone, or when the report is a copy. */
+  /** Keep the notice current that the report's kernel has ended, or that the report is a copy. */
   private follow(cell: CodeCell): () => void {
     let current: string | null = null;
     this.look = () => this.sayOutdated(whereabouts(this.metadata, cell, current));
@@ -129,7 +129,7 @@ class ReportWidget extends Widget implements IRenderMime.IRenderer {
     return tabs;
   }
 
-  /** The listings of one name: one for each kernel, under its name where there are several. */
+  /** The listings of one kind: one for each kernel, with its name as heading if there are several. */
   private listings(found: Listing[], report: Report): HTMLElement {
     const views = found.flatMap(listing => [
       ...(found.length > 1 ? [html('p', { class: 'dsim-kernel' }, listing.kernel)] : []),
@@ -152,7 +152,7 @@ class ReportWidget extends Widget implements IRenderMime.IRenderer {
     }
   }
 
-  /** Say so if there is nothing to show. */
+  /** Show a message if there is nothing to show. */
   private said(shown: boolean, line: number): void {
     this.status.textContent = shown ? '' : `There is no cell here any more with this line ${line}.`;
   }
@@ -188,7 +188,7 @@ function whereabouts(
 
 type Go = (place: Place) => void;
 
-/** Below a cell that failed stands its error, which says what is wrong in every front end. */
+/** Whether the cell failed: then every front end shows its error. */
 function failed({ kind, status }: Report): boolean {
   return kind === 'kernel' && status === 'failed';
 }
@@ -199,8 +199,8 @@ function headline(report: Report, go: Go): HTMLElement {
     {},
     html('span', { class: 'dsim-headline' }, report.summary.text),
     ...(failed(report) ? report.diagnostics.flatMap(each => [' ', placeLink(each, report, go)]) : []),
-    // Shown by the style sheet when the editor above is marked as edited; it has its place from the beginning,
-    // so that nothing below jumps at the first key.
+    // Shown by the style sheet when the editor above is marked as edited; its space is reserved from the beginning,
+    // so that the layout below does not shift at the first key.
     ...(report.source === null ? [] : [' ', html('span', { class: 'dsim-edited' }, 'edited since: run it again')])
   );
 }

@@ -1,4 +1,4 @@
-/** The first tab: what the kernel does, and all that the marks in the editor say, as tables. */
+/** The first tab: the kernel's summary, and the content of the editor's marks, as tables. */
 import { timings } from '../model/report.ts';
 import type { Heat, Probe, Real, Report } from '../model/report.ts';
 import { html, link, table } from '../page/dom.ts';
@@ -28,7 +28,7 @@ function kernelTables(report: Report): HTMLElement[] {
   });
 }
 
-/** How long the cell took, and what for: the parts add up to the whole. */
+/** The time of the cell, in parts that add up to the whole. */
 function timeRows(report: Report): string[][] {
   const { compile, launch, gradient, lines, check, total } = timings(report);
   const parts: [string, number | null][] = [
@@ -47,7 +47,7 @@ function timeRows(report: Report): string[][] {
   return told.length === 0 ? [] : [['time', whole + told.join(' · ')]];
 }
 
-/** What the editor shows line by line, for those who do not see it there. */
+/** The editor's marks line by line, as an accessible table. */
 function linesTable(heat: Heat | null, probe: Probe | null, go: Go): HTMLElement | null {
   const adjoints = new Map(heat?.lines.map(({ line, adjoint }) => [line, adjoint]));
   const values = new Map<number, string[]>();
@@ -75,7 +75,7 @@ function written(value: Real): string {
   return typeof value === 'number' ? brief(value) : value;
 }
 
-/** The iteration that was looked into, as in " at i = 3, trip 10 of 10"; empty without one. */
+/** The iteration whose values are shown, as in " at i = 3, trip 10 of 10"; empty without one. */
 export function where(probe: Probe | null): string {
   if (probe === null || (probe.indices.length === 0 && probe.trip === null)) {
     return '';

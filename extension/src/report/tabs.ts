@@ -1,13 +1,13 @@
-/** Tabs for keyboards, screen readers and pointers; what they show can be replaced while they are in use. */
+/** Tabs for keyboards, screen readers and pointers; their content can be replaced while they are in use. */
 import { html } from '../page/dom.ts';
 import { destroyEditors } from './listingView.ts';
 
 export interface Tab {
   name: string;
   label: string;
-  /** Says what the panel shows: it is made again only when this changes. */
+  /** The key of the panel's content: the panel is built again only when it changes. */
   key: string;
-  /** Makes the panel's content, when it is looked at for the first time. */
+  /** Builds the panel's content when it is opened for the first time. */
   make: () => HTMLElement;
 }
 
@@ -26,7 +26,7 @@ export class Tabs {
   private readonly panels = new Map<string, Panel>();
   private tabs: Tab[] = [];
   private selected = '';
-  /** Whether a person chose the tab: then a new report does not change it. */
+  /** Whether the user chose the tab: then a new report does not change it. */
   private chosen = false;
 
   constructor() {
@@ -34,7 +34,7 @@ export class Tabs {
     this.list.addEventListener('keydown', event => this.onKey(event));
   }
 
-  /** Show these tabs, `open` first unless a person has chosen another one. */
+  /** Show these tabs, and open `open` unless the user has chosen another one. */
   update(tabs: Tab[], open: string): void {
     const names = tabs.map(tab => tab.name);
     if (names.join('\n') !== this.tabs.map(tab => tab.name).join('\n')) {
@@ -49,7 +49,7 @@ export class Tabs {
     this.select(stays ? this.selected : names.includes(open) ? open : (names[0] ?? ''));
   }
 
-  /** Let go of all that the panels show. */
+  /** Dispose of the panels' content. */
   dispose(): void {
     destroyEditors(this.element);
     this.panels.clear();

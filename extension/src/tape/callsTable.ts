@@ -1,24 +1,24 @@
-/** The calls of a tape as a table, in order, with what repeats together beside one another. */
+/** The calls of a tape as a table, in order, with repeated groups marked. */
 import type { Call, Real, Tape, Timings } from '../model/report.ts';
 import { html, link } from '../page/dom.ts';
 import { brief, bytes, counted, seconds, times } from '../page/text.ts';
 import { period, repeats } from './folding.ts';
 import type { Repeat } from './folding.ts';
 
-/** So many groups are shown at once; a button shows more. */
+/** The number of groups shown at once; a button shows more. */
 const GROUPS_AT_ONCE = 50;
 
-/** A person wants to see the lines of a call. */
+/** Shows the lines of a call. */
 export type Go = (call: Call) => void;
 
-/** A column of the table of calls, and what it says of the folded call with this number. */
+/** A column of the table of calls, and its text for the folded call with this number. */
 interface Column {
   head: string;
   numeric: boolean;
   cell: (call: Call, number: number) => string;
 }
 
-/** The columns that have something to say. */
+/** The columns that are not empty. */
 function columns(tape: Tape, { calls, backward }: Timings): Column[] {
   const all = tape.groups.flatMap(group => group.calls);
   const words = (head: string, names: (call: Call) => string[]): Column => ({
@@ -106,7 +106,7 @@ export function callsTable(tape: Tape, measured: Timings, go: Go): HTMLElement {
   return html('div', { class: 'dsim-scroll' }, element, more, rest);
 }
 
-/** What all rows of the table have in common. */
+/** The data that all rows of the table share. */
 interface Shared {
   columns: Column[];
   repeated: Repeat[];
@@ -118,7 +118,7 @@ function groupRows(group: Tape['groups'][number], firstCall: number, shared: Sha
   const { first, count, calls } = group;
   let next = first;
   const rows = calls.map((call, index) => {
-    // What repeats has one head for all of its rows, what does not has one for each.
+    // A repeated group has one row header for all of its rows; other rows have one each.
     const length = count === 1 ? (call.count ?? 1) : count * period(group);
     const ends = [...new Set([next, next + length - 1])];
     next += length;
@@ -146,7 +146,7 @@ function groupRows(group: Tape['groups'][number], firstCall: number, shared: Sha
   return html('tbody', { class: count === 1 ? '' : 'dsim-repeated' }, ...rows);
 }
 
-/** The cells of a row that say how often: one for each repeat that begins there, and one for where none is. */
+/** The cells with repeat counts in a row: one for each repeat that begins there, and one for the empty rest. */
 function repeatCells(number: number, { repeated, levels }: Shared): HTMLElement[] {
   const around = repeated.filter(({ first, last }) => first <= number && number <= last);
   const cells = around

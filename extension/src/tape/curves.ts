@@ -1,4 +1,4 @@
-/** One curve against the step of a tape, as a picture: an axis, a line for each kernel, a cursor that can be moved. */
+/** A plot of one quantity over the steps of a tape: an axis, a line for each kernel, a movable cursor. */
 import type { Real } from '../model/report.ts';
 import { html, svg } from '../page/dom.ts';
 import { linearAxis, logAxis } from './scale.ts';
@@ -10,14 +10,14 @@ export interface Curve {
   values: Real[];
   log: boolean;
   label: Label;
-  /** Writes the numbers beside the axis, if not as `label` does. */
+  /** Formats the tick values, if not by `label`. */
   ticks?: Label | undefined;
 }
 
-/** The steps of the tape along the axis that all curves share. */
+/** The shared axis of the steps of the tape. */
 export interface Across {
   steps: number[];
-  /** Where each step is in the picture. */
+  /** The position of each step in the picture. */
   xs: number[];
   axis: Axis;
 }
@@ -34,9 +34,9 @@ const LEFT = 58;
 const RIGHT = 28;
 const TOP = 8;
 const FOOT = 18;
-/** Up to so many points each is drawn as a dot, too; one alone has no line, so it is a larger dot. */
+/** Up to this number, points are also drawn as dots; a single point has no line, so its dot is larger. */
 const DOTTED = 64;
-/** The kernels that are called most have a line each; the others share one. */
+/** The number of kernels, those called most, with a line each; the others share one. */
 const MOST_LINES = 5;
 
 export function acrossOf(steps: number[]): Across {
@@ -44,7 +44,7 @@ export function acrossOf(steps: number[]): Across {
   return { steps, axis, xs: steps.map(step => LEFT + axis.place(step) * (WIDTH - LEFT - RIGHT)) };
 }
 
-/** What a curve says at the step with this index. */
+/** The text of a curve at the step with this index. */
 export function written(curve: Curve, index: number): string {
   const value = curve.values[index] ?? 'nan';
   return typeof value === 'number' ? curve.label(value) : value;
@@ -52,11 +52,11 @@ export function written(curve: Curve, index: number): string {
 
 export interface Line {
   name: string;
-  /** Which of the points are its own. */
+  /** The indices of its points. */
   points: number[];
 }
 
-/** A line for each kernel: what one kernel does, from step to step, would be lost in leaps between kernels. */
+/** A line for each kernel: one line would jump between the values of different kernels. */
 export function linesOf(kernels: string[]): Line[] {
   const points = new Map<string, number[]>();
   kernels.forEach((name, index) => {
@@ -71,7 +71,7 @@ export function linesOf(kernels: string[]): Line[] {
   return rest.length === 0 ? lines : [...lines.slice(0, MOST_LINES), others];
 }
 
-/** Which line is which. */
+/** The legend of the lines. */
 export function keyOf(lines: Line[]): HTMLElement | null {
   if (lines.length < 2) {
     return null;
@@ -89,7 +89,7 @@ export function keyOf(lines: Line[]): HTMLElement | null {
   );
 }
 
-/** Draw a curve; the last one, below the others, has the numbers of the steps. */
+/** Draw a curve; the last one, at the bottom, has the step numbers. */
 export function draw(curve: Curve, { steps, xs, axis: across }: Across, lines: Line[], last: boolean): Drawn {
   const finite = curve.values.filter(value => typeof value === 'number');
   const axis = curve.log ? logAxis(finite, curve.ticks) : linearAxis([0, ...finite], curve.label);
@@ -129,7 +129,7 @@ interface Point {
   value: Real;
 }
 
-/** A line through the values that are numbers; it is broken where one is not. */
+/** A line through the finite values, with gaps at others. */
 function drawLine(points: Point[], index: number, y: (value: number) => number): Node[] {
   let pen = 'M';
   const parts = points.map(({ x, value }) => {
@@ -159,7 +159,7 @@ function dot({ x, value }: Point, index: number, y: (value: number) => number, r
   ];
 }
 
-/** What is not a number stands at the top. */
+/** A marker at the top for a value that is not a number. */
 function cross(x: number): Node {
   return svg('path', { class: 'dsim-nonfinite', d: `M${x - 3.5} ${TOP - 3.5}l7 7m0 -7l-7 7` });
 }
@@ -177,7 +177,7 @@ function tickBelow(x: number, label: string): Node {
   return svg('text', { x, y: HEIGHT - 4, 'text-anchor': 'middle' }, label);
 }
 
-/** A curve in words: its ends, and where it is no number. */
+/** A curve in words: its ends, and the steps where it is not a number. */
 function described(curve: Curve, steps: number[]): string {
   const known = curve.values.flatMap((value, index) =>
     typeof value === 'number' ? [{ value, step: steps[index] ?? 0 }] : []

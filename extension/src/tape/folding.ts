@@ -1,9 +1,9 @@
-/** A folded tape, unfolded again: which call is which, and what repeats together. */
+/** Indexing of a folded tape: from step to call, and the nesting of repeats. */
 import type { Call, Tape } from '../model/report.ts';
 
 type Group = Tape['groups'][number];
 
-/** What a tape or a repeat consists of: folded calls, by their numbers, and repeats of such. */
+/** The items of a tape or a repeat: folded calls, by their numbers, and nested repeats. */
 type Item = number | Block;
 
 interface Block {
@@ -16,12 +16,12 @@ export function foldedCalls(tape: Tape): Call[] {
   return tape.groups.flatMap(({ calls }) => calls);
 }
 
-/** A group as what it repeats; its first call has the number `first`. */
+/** The items of a group; its first call has the number `first`. */
 function block({ count, calls }: Group, first: number): Block {
   const group: Block = { count, items: [] };
   const open = [group];
   calls.forEach((call, index) => {
-    // A report that does not say what repeats together repeats each call alone.
+    // In a report without nesting, each call repeats alone.
     const counts = call.repeats ?? (call.count === undefined ? [] : [call.count]);
     const stay = Math.max(0, counts.length - (call.begins ?? counts.length));
     open.length = Math.min(open.length, 1 + stay);
@@ -35,7 +35,7 @@ function block({ count, calls }: Group, first: number): Block {
   return group;
 }
 
-/** How many calls there are in one repeat of a block. */
+/** The number of calls in one repeat of a block. */
 function once({ items }: Block): number {
   return items.reduce<number>((sum, item) => sum + length(item), 0);
 }
@@ -44,12 +44,12 @@ function length(item: Item): number {
   return typeof item === 'number' ? 1 : item.count * once(item);
 }
 
-/** How many calls one repeat of a group has. */
+/** The number of calls in one repeat of a group. */
 export function period(group: Group): number {
   return once(block(group, 0));
 }
 
-/** The call with this number, unfolded; null when the groups do not hold it. */
+/** The folded call at this unfolded step; null when the groups omit it. */
 export function callAt(tape: Tape, number: number): Call | null {
   const group = tape.groups.findLast(({ first }) => first <= number);
   if (group === undefined) {
@@ -79,11 +79,11 @@ export interface Repeat {
   /** The numbers of its first and its last folded call. */
   first: number;
   last: number;
-  /** In how many other repeats it is. */
+  /** The number of enclosing repeats. */
   level: number;
 }
 
-/** All repeats of a tape, those outside before those inside. */
+/** All repeats of a tape, outer before inner. */
 export function repeats(tape: Tape): Repeat[] {
   let first = 0;
   return tape.groups.flatMap(group => {

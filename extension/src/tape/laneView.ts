@@ -1,4 +1,4 @@
-/** The fields of a tape as a graph: a lane for each field, a column for each folded call, a sign where they meet. */
+/** The fields of a tape as a graph: a lane for each field, a column for each folded call, a symbol per access. */
 import type { Call, Tape } from '../model/report.ts';
 import { html, svg } from '../page/dom.ts';
 import { shortened, times } from '../page/text.ts';
@@ -9,14 +9,14 @@ import type { Column, Lanes, Touch } from './lanes.ts';
 const MOST_COLUMNS = 60;
 const LANE = 24;
 const COLUMN = 44;
-/** How much a repeat's frame is narrower than the one around it, and the line with its count. */
+/** The inset of a repeat's frame in the enclosing one, and the height of the line with its count. */
 const INSET = 4;
 const COUNT = 15;
 const SIGN = 13;
 const LETTER = 7;
 const LONGEST_NAME = 24;
 
-/** What the signs mean. */
+/** The legend of the symbols. */
 const MEANING: Record<Touch, string> = {
   reads: 'reads',
   stores: 'stores',
@@ -35,7 +35,7 @@ export function laneView(tape: Tape, reveal: (call: Call) => void): HTMLElement 
   const top = slant + 22;
   const width = left + COLUMN * graph.columns.length + slant;
   const bottom = top + LANE * graph.fields.length;
-  const height = bottom + 8 + COUNT * levels; // leaves room for how often columns repeat
+  const height = bottom + 8 + COUNT * levels; // with room for the repeat counts
   const x = (column: number) => left + COLUMN * (column + 0.5);
   const y = (lane: number) => top + LANE * (lane + 0.5);
   const picture = svg(
@@ -69,7 +69,7 @@ export function laneView(tape: Tape, reveal: (call: Call) => void): HTMLElement 
   );
 }
 
-/** The graph in words; the table says the same at length. */
+/** The graph in words; the table has the details. */
 function described(graph: Lanes): string {
   const columns = graph.columns.map(({ call, touches }) => {
     const parts = touches.map(({ lane, touch }) => `${MEANING[touch]} ${graph.fields[lane]}`);
@@ -121,7 +121,7 @@ function columnMarks(
   return column;
 }
 
-/** How far from the stem a sign stands: what a call does to one field in several ways stands side by side. */
+/** The offset of a symbol from the stem: several accesses to one field are side by side. */
 function beside(touches: Column['touches'], lane: number, touch: Touch): number {
   const same = touches.filter(each => each.lane === lane);
   return SIGN * (same.findIndex(each => each.touch === touch) - (same.length - 1) / 2);

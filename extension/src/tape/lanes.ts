@@ -2,29 +2,29 @@
 import type { Call, Tape } from '../model/report.ts';
 import { foldedCalls } from './folding.ts';
 
-/** What a call does to a field. */
+/** The access of a call to a field. */
 export type Touch = 'reads' | 'stores' | 'accumulates' | 'overwrites';
 export const TOUCHES: readonly Touch[] = ['reads', 'stores', 'accumulates', 'overwrites'];
 
 /** One folded call among the fields: a column of the graph. */
 export interface Column {
   call: Call;
-  /** The lane of each field that it touches, and how; what it overwrites stands in the place of what it stores. */
+  /** The lane of each field that it accesses, and how; an overwrite replaces the store. */
   touches: { lane: number; touch: Touch }[];
 }
 
-/** A lane for each field, in the order in which they were made, the loss last; a column for each folded call. */
+/** A lane for each field, in order of creation, the loss last; a column for each folded call. */
 export interface Lanes {
   fields: string[];
   columns: Column[];
-  /** How many folded calls there were no columns for. */
+  /** The number of folded calls without a column. */
   left: number;
 }
 
 /**
- * The graph of a tape, of its first calls if there are more than `most`, with the fields that these touch.
+ * The graph of a tape, limited to its first `most` calls, with the fields that these access.
  *
- * Fields are told apart by the graph's nodes: two may have one name.
+ * Fields are identified by the graph's nodes: two may have the same name.
  */
 export function lanes(tape: Tape, most: number): Lanes {
   const { nodes, edges } = tape.graph;
@@ -53,7 +53,7 @@ export function lanes(tape: Tape, most: number): Lanes {
   return { fields: fields.map(({ name }) => name), columns, left: calls.length - columns.length };
 }
 
-/** The signs for an edge of the graph: a store that overwrites is one, an addition that does are two. */
+/** The symbols for an edge of the graph: one for a store that overwrites, two for an addition that does. */
 function kinds(call: Call, name: string, kind: Exclude<Touch, 'overwrites'>): Touch[] {
   if (kind === 'reads' || !call.overwrites.includes(name)) {
     return [kind];

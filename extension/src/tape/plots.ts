@@ -1,4 +1,4 @@
-/** Curves against the step of a tape, one over the other, with one cursor through all of them. */
+/** Plots over the steps of a tape, stacked, with a shared cursor. */
 import { html } from '../page/dom.ts';
 import { visible } from '../page/text.ts';
 import { acrossOf, draw, keyOf, linesOf, written } from './curves.ts';
@@ -6,17 +6,17 @@ import type { Across, Curve, Drawn } from './curves.ts';
 
 export interface Steps {
   steps: number[];
-  /** What was called at each step. */
+  /** The call at each step. */
   kernels: string[];
-  /** A person wants to see what was called at this step. */
+  /** Shows the call at this step. */
   go: (step: number) => void;
 }
 
 /**
  * Draw curves over steps.
  *
- * What the curves say at the cursor is a slider for keyboards and screen readers: the arrow keys move the cursor. The
- * pictures are not in it, since what is in a slider is not read.
+ * The values at the cursor are a slider for keyboards and screen readers: the arrow keys move the cursor. The
+ * pictures are outside it, since screen readers skip the content of a slider.
  */
 export function plots(given: Steps, curves: Curve[]): HTMLElement {
   const { steps, kernels } = given;
@@ -52,7 +52,7 @@ export function plots(given: Steps, curves: Curve[]): HTMLElement {
   return html('div', {}, html('div', { class: 'dsim-scroll' }, pictures), keyOf(lines), slider);
 }
 
-/** Let the pointer and the keyboard move the cursor. */
+/** Move the cursor by pointer and keyboard. */
 function listen(
   slider: HTMLElement,
   pictures: HTMLElement,
@@ -89,7 +89,7 @@ function listen(
   });
 }
 
-/** Where a slider at one of `count` places goes with a key; null if the key moves nothing. */
+/** The new position of a slider with `count` positions after a key; null for other keys. */
 function afterKey(key: string, at: number, count: number): number | null {
   const page = Math.max(1, Math.round(count / 10));
   const steps: Record<string, number> = {
@@ -110,7 +110,7 @@ function caption({ name, log }: Curve): string {
   return log ? `${name} (logarithmic)` : name;
 }
 
-/** The index of the number that is closest to `wanted`. */
+/** The index of the number closest to `wanted`. */
 function nearest(numbers: number[], wanted: number): number {
   let best = 0;
   numbers.forEach((number, index) => {

@@ -1,4 +1,4 @@
-/** Axes of plots: where a value stands between 0 and 1, and which values are written beside the axis. */
+/** Axes of plots: the position of a value between 0 and 1, and the tick values. */
 import { brief } from '../page/text.ts';
 
 export interface Tick {
@@ -14,7 +14,7 @@ export interface Axis {
 
 export type Label = (value: number) => string;
 
-/** An axis whose ends are round and enclose the values. */
+/** An axis with round ends that enclose the values. */
 export function linearAxis(values: readonly number[], label: Label = brief): Axis {
   const [low, high] = span(values);
   const step = roundStep((high - low || Math.abs(high) || 1) / 3);
@@ -33,9 +33,9 @@ export function linearAxis(values: readonly number[], label: Label = brief): Axi
 }
 
 /**
- * A logarithmic axis from power to power of ten.
+ * A logarithmic axis between powers of ten.
  *
- * Zero has no place on it and is drawn at its foot; without anything above zero the axis is linear.
+ * Zero is drawn at its low end; without positive values the axis is linear.
  */
 export function logAxis(values: readonly number[], label: Label = asPower): Axis {
   const positive = values.filter(value => value > 0);
@@ -63,14 +63,14 @@ function span(values: readonly number[]): [number, number] {
   ].map(end => (Number.isFinite(end) ? end : 0)) as [number, number];
 }
 
-/** The smallest of 1, 2, 5, 10, … that is not below `step`. */
+/** The smallest of 1, 2, 5, 10, … that is at least `step`. */
 function roundStep(step: number): number {
   const power = 10 ** Math.floor(Math.log10(step));
   const digit = [1, 2, 5, 10].find(each => each * power >= step * (1 - 1e-9)) ?? 10;
   return digit * power;
 }
 
-/** A power of ten in as few signs as it takes. */
+/** The shortest notation of a power of ten. */
 function asPower(value: number): string {
   const power = Math.round(Math.log10(value));
   if (power >= -2 && power <= 3) {

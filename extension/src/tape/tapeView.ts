@@ -1,4 +1,4 @@
-/** The tab with the tape: what was recorded, in order and folded; the fields; the curves against the step. */
+/** The tab of the tape: the recorded calls, in order and folded; the fields; the curves over the steps. */
 import { timings } from '../model/report.ts';
 import type { Call, Real, Report, Tape, Timings } from '../model/report.ts';
 import { html, link, table } from '../page/dom.ts';
@@ -10,7 +10,7 @@ import { callAt } from './folding.ts';
 import { laneView } from './laneView.ts';
 import { plots } from './plots.ts';
 
-/** Shows the lines of a call in the cell that they are in; says whether there is one. */
+/** Shows the lines of a call in their cell; returns whether there is one. */
 export type RevealCall = (call: Call) => Promise<boolean>;
 
 export function tapeView(tape: Tape, report: Report, reveal: RevealCall): HTMLElement {
