@@ -1,4 +1,4 @@
-"""Kernels written by hand, for tests: a builder with loops, branches and memories as readable Python."""
+"""Handwritten kernels for tests: a builder with loops, branches and memories in readable Python."""
 
 from __future__ import annotations
 

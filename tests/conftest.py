@@ -1,4 +1,4 @@
-"""What all tests share: golden texts, random examples that never change, settings that end with a test."""
+"""Shared fixtures: golden texts, random examples with fixed seeds, settings restored after each test."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reference cycles: what a program leaves that only Python's collector can free."""
+"""Reference cycles: garbage of a program that only Python's cyclic collector can free."""
 
 import gc
 from collections import Counter

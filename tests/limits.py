@@ -1,4 +1,4 @@
-"""A lack of memory, made on purpose."""
+"""Simulated lack of memory."""
 
 from __future__ import annotations
 

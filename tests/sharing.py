@@ -1,4 +1,4 @@
-"""How `make test` shares the tests out among processes, as `pytest -n 2` does too.
+"""Distributes the tests of `make test` among processes, as `pytest -n 2` does too.
 
 A process takes whole files: what the tests of a file compile together is compiled once, and the cells of a
 notebook run in order. The tests of the browser count as one file: they share a server. What takes long begins

@@ -1,4 +1,4 @@
-"""Interrupts for tests: Ctrl-C, as soon as the main thread is inside of a launch."""
+"""Interrupts for tests: Ctrl-C as soon as the main thread executes a launch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The parts of the JupyterLab extension that need no browser have tests of their own, which Node.js runs."""
+"""The parts of the JupyterLab extension that need no browser have their own tests, run by Node.js."""
 
 import os
 import runpy

@@ -1,4 +1,4 @@
-"""How the code names itself: one public class, one name."""
+"""Naming rules of the code: each public class name occurs once."""
 
 from __future__ import annotations
 

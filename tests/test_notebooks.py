@@ -1,4 +1,4 @@
-"""The notebooks as they are committed. What their cells put out is compared by `pytest --nbval notebooks`."""
+"""The committed notebooks. `pytest --nbval notebooks` compares the outputs of their cells."""
 
 from pathlib import Path
 

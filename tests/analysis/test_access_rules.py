@@ -1,4 +1,4 @@
-"""Which needed values a kernel overwrites itself."""
+"""Values needed by a gradient that a kernel overwrites itself."""
 
 from __future__ import annotations
 

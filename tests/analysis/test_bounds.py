@@ -1,4 +1,4 @@
-"""Which indices are known to be inside, and what has to be asked at a launch."""
+"""Indices proved to be in bounds, and the conditions left to check at a launch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kernels that count out places by comparisons of floats, and such that do not."""
+"""Kernels whose indices depend on comparisons of floats, and kernels whose indices do not."""
 
 from __future__ import annotations
 

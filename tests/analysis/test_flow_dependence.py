@@ -1,4 +1,4 @@
-"""Which writes feed which needed reads: in the same trip, or in a later one of which loops."""
+"""Flow dependences of needed reads: in the same trip, or carried by which loops."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which loops are found to be independent, and what is said about the others."""
+"""Loops found to be independent, and the messages about the others."""
 
 from __future__ import annotations
 

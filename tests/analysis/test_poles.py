@@ -1,4 +1,4 @@
-"""Which variables lie between a pole and a choice."""
+"""Variables between a pole and a selection."""
 
 from dsim.analysis.poles import unchosen
 from dsim.ir.build import Builder, const, index

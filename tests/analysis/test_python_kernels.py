@@ -1,4 +1,4 @@
-"""The analyses on kernels as people write them: what is parallel, what is warned of, what is overwritten."""
+"""The analyses on user-written kernels: parallel loops, warnings, overwritten values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The boxes that launches reach."""
+"""The access regions of launches."""
 
 from __future__ import annotations
 

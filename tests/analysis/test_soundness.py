@@ -1,4 +1,4 @@
-"""On random loop nests, what the analyses rule out does not happen in a run of every iteration."""
+"""Soundness on random loop nests: an execution of every iteration never shows what the analyses rule out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where iterations of a parallel loop can meet, and what is known about the place."""
+"""Write conflicts between iterations of a parallel loop, and the facts known about the place."""
 
 from __future__ import annotations
 

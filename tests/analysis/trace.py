@@ -1,4 +1,4 @@
-"""Runs the integer part of a kernel and notes every access: what the analyses must agree with."""
+"""Runs the integer part of a kernel and records every access: the reference for the analyses."""
 
 from __future__ import annotations
 

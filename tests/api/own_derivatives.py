@@ -1,4 +1,4 @@
-"""What the tests of funcs with derivatives of their own share."""
+"""Shared helpers of the tests of funcs with custom derivatives."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rules that are not transposes of each other, or not to their func, are found; others are not."""
+"""`check_derivative` finds wrong rules and pairs that are not transposes, and accepts correct ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Types in kernels at compile time: compared, asked for by `isinstance`, left open for arrays."""
+"""Types at compile time in kernels: comparison, `isinstance`, unspecified types of arrays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Floating point as it is written, when asked for."""
+"""Floating point in source order, with ``fast_math=False``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`frexp`, against NumPy's."""
+"""`frexp` against NumPy's."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What a kernel says to the compiler, and Taichi's advice that has no effect."""
+"""Compile-time checks and prints, and Taichi's hints, which have no effect."""
 
 import pytest
 
@@ -18,7 +18,7 @@ def test_static_print_shows_what_is_known_once(capsys):
         for i, j in x:
             v = ti.Vector([a, a])
             for _ in range(3):
-                double(v)  # the loop is compiled twice: what it carries is found out
+                double(v)  # the loop is lowered twice, to find its carried values
                 for _ in ti.static(range(2)):
                     ti.static_print(kind, x.shape, ti.f32, a, v, sep="|")
             x[i, j] = v

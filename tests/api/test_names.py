@@ -1,4 +1,4 @@
-"""Names of Taichi's: those that are there, and those that say why they are not."""
+"""Taichi's names: those that exist, and those whose error gives the reason."""
 
 import numpy as np
 import pytest
@@ -99,7 +99,7 @@ def test_a_builder_of_fields_that_is_destroyed():
     tree = builder.finalize()
     x[4, 2] = 2.0
     tree.destroy()
-    assert x[4, 2] == 2.0  # whoever holds a field keeps it
+    assert x[4, 2] == 2.0  # a reference keeps its field alive
 
 
 def test_vectors_and_matrices_of_one_column_as_numpy_arrays():

@@ -1,4 +1,4 @@
-"""Numbers of the language where they meet types: constants that do not fit, annotations, unsigned vectors."""
+"""Numbers and types: constants out of range, annotations, unsigned vectors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`init` and the names of machines."""
+"""`init` and the names of architectures."""
 
 import importlib
 
@@ -54,7 +54,7 @@ def test_fields_and_kernels_outlive_what_was_chosen():
     run()
     assert x.to_numpy().tolist() == [2.0, 2.0, 2.0]
     ti.root.lazy_dual()
-    assert not x.needs_dual  # only what was placed since
+    assert not x.needs_dual  # only the fields placed since
     ti.reset()
     assert ti.field(float, shape=()).dtype == ti.f32
 

@@ -1,4 +1,4 @@
-"""Funcs with a derivative of their own: values in both modes and in all compositions."""
+"""Funcs with custom derivatives: values in both modes and in all compositions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Funcs with a derivative of their own: all kinds of arguments and results."""
+"""Funcs with custom derivatives: all kinds of arguments and results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Funcs with a derivative of their own: the fields they read, and what is refused."""
+"""Funcs with custom derivatives: the fields they read, and the errors."""
 
 from __future__ import annotations
 

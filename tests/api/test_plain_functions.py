@@ -1,4 +1,4 @@
-"""Plain Python functions called in kernels with values of run time: inlined, with gradients through them."""
+"""Plain Python functions called in kernels with runtime values: inlined, with gradients through them."""
 
 from __future__ import annotations
 

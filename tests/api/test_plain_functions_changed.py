@@ -1,4 +1,4 @@
-"""Plain Python functions in kernels: what they see that changes after the compilation."""
+"""Plain Python functions in kernels: changes after the compilation that they see."""
 
 from __future__ import annotations
 

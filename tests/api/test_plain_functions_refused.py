@@ -1,4 +1,4 @@
-"""Plain Python functions that a kernel cannot call, and what is said of them."""
+"""Plain Python functions that a kernel cannot call, and the error messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Vectors and matrices have a whole, positive number of components, wherever they are made."""
+"""The size of a vector or matrix is a positive integer, in every constructor."""
 
 import pytest
 

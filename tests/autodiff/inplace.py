@@ -1,4 +1,4 @@
-"""Adjoints of kernels that overwrite what they need, held against differences on both backends."""
+"""Adjoints of kernels that overwrite needed values, compared with finite differences on both backends."""
 
 from __future__ import annotations
 

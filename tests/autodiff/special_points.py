@@ -1,4 +1,4 @@
-"""Funcs looked at in one point, and what both modes give there."""
+"""Funcs evaluated at one point, and the derivatives of both modes there."""
 
 import numpy as np
 

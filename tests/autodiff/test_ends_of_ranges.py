@@ -1,4 +1,4 @@
-"""Derivatives of loops at the ends of the integer types: as many trips backwards as forwards."""
+"""Derivatives of loops at the ends of the integer types: the reverse loop has the same number of trips."""
 
 import itertools
 

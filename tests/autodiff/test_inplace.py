@@ -1,4 +1,4 @@
-"""Memory that a kernel overwrites in loops: its adjoint does those writes again and undoes them."""
+"""Memory that a kernel overwrites in loops: its adjoint repeats those writes and undoes them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions where they tie, have a corner or a step: both modes give what the documentation says."""
+"""Functions at ties, corners and steps: both modes return the documented derivative."""
 
 import math
 

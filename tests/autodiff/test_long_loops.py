@@ -1,4 +1,4 @@
-"""Loops of 200,000 trips: both modes give the same, and what the mathematics says where it says it."""
+"""Loops of 200,000 trips: both modes agree with each other, and with closed forms where there are any."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Poles, and points outside of a domain, that a condition leaves out: they leave no trace in either mode.
+"""Poles, and points outside a domain, that a condition excludes: they do not affect either mode.
 
 Random expressions of that kind are in ``test_unchosen.py``.
 """

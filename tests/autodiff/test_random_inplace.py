@@ -1,4 +1,4 @@
-"""Random kernels that overwrite what they read: gradients against differences, fields left bit for bit."""
+"""Random kernels that overwrite what they read: gradients match differences, fields are restored bitwise."""
 
 from __future__ import annotations
 

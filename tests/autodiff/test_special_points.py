@@ -1,4 +1,4 @@
-"""Powers, angles, lengths and casts in points that are special: both modes give what the documentation says.
+"""Powers, angles, lengths and casts at special points: both modes return the documented derivative.
 
 Ties and steps are in ``test_kinks.py``, poles that a condition leaves out in ``test_points_not_chosen.py``.
 """

@@ -1,4 +1,4 @@
-"""What each statement does to adjoints and tangents, in kernels small enough to know the answer."""
+"""Adjoints and tangents of each statement, in kernels with known derivatives."""
 
 from __future__ import annotations
 

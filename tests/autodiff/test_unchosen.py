@@ -1,4 +1,4 @@
-"""Random expressions at their poles that a `select` does not choose: no adjoint becomes NaN."""
+"""Random expressions at poles that a `select` does not choose: no adjoint becomes NaN."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The lock of compilation: one thread at a time, by recursion as deep as a kernel is nested."""
+"""The compilation lock: one thread at a time, reentrant to the nesting depth of a kernel."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""Machine code does what the readable Python does, before and after the passes."""
+"""Machine code equals the readable Python, before and after the passes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `make bench` measures: programs whose gradient people want fast.
+"""The cases of `make bench`: programs with gradients whose speed matters.
 
 Each case gives a function that launches, the loss, and the field by which the loss is differentiated.
 """

@@ -1,4 +1,4 @@
-"""The system's Chromium: finds it; as a program, sees to it that there is one.
+"""The system's Chromium: finds it; run as a program, installs it if it is missing.
 
     python -m tests.browser.chromium
 

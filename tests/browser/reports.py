@@ -1,4 +1,4 @@
-"""Reports made by hand, in the form that `dsim/notebook` gives them, for what no program easily leads to."""
+"""Handwritten reports, in the format of `dsim/notebook`, for cases that programs rarely produce."""
 
 MIME = "application/vnd.dsim.report+json"
 

@@ -1,4 +1,4 @@
-"""Reports whose kernel has ended, and copies of reports: nobody keeps them up to date, and they say so."""
+"""Reports whose kernel has ended, and copies of reports: they are not updated, and are marked so."""
 
 import pytest
 from playwright.sync_api import expect

@@ -1,4 +1,4 @@
-"""Kernels that run: from the cell to its marks, the sliders below it, and back from the saved file."""
+"""Kernels that run: from the cell to its marks, the sliders below it, and the saved file."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""What the editor of a cell shows of the cell's report."""
+"""The editor's decorations from the cell's report."""
 
 import re
 
@@ -187,7 +187,7 @@ def test_an_edit_makes_marks_stale_and_undo_makes_them_fresh(lab):
     expect(lab.page.locator(".dsim-stale")).to_have_count(0)
     assert lines(heat) == [3, 4, 6]
     expect(note).to_be_hidden()
-    # What is removed with its marks comes back with them.
+    # Undo restores a removed text with its marks.
     lab.page.keyboard.press("Control+a")
     lab.page.keyboard.press("Delete")
     expect(heat).to_have_count(0)

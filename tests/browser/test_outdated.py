@@ -1,4 +1,4 @@
-"""Reports whose program has changed since: grey, with a word that says why."""
+"""Reports whose program has changed since: greyed, with the reason."""
 
 from playwright.sync_api import expect
 
@@ -45,7 +45,7 @@ def test_a_redefined_func_greys_the_report_and_stops_its_sliders(lab):
     lab.theme("JupyterLab Dark")
     lab.shoot("live-outdated-dark")
     lab.theme("JupyterLab Light")
-    # What it was before, it is fresh; and fresh it is after a run.
+    # With the old value it is current again; and it is current after a run.
     edit(lab, 1, ["Backspace", "Backspace"])
     expect(said).to_have_count(0)
     expect(lab.page.locator(".dsim-stale")).to_have_count(0)

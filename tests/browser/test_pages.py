@@ -1,4 +1,4 @@
-"""The pages of `dsim run`: there a report is HTML, among the rules of nbconvert for tables and code."""
+"""The pages of `dsim run`, where a report is HTML under nbconvert's style sheet for tables and code."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""What is drawn under a cell."""
+"""The report drawn under a cell."""
 
 import shutil
 
@@ -129,7 +129,7 @@ def test_a_listing_of_a_kernel_of_another_cell_leads_there(lab):
     expect(lab.cell(0).locator(".dsim-flash")).to_contain_text("return a * a")
     lab.cell(3).get_by_role("button", name="cell In[1], line 3").click()
     expect(lab.cell(0).locator(".dsim-flash")).to_contain_text("return a * a")
-    # The lines are no longer where the report says, and nothing tells where they went.
+    # The lines have moved from the report's places, and cannot be located.
     lab.cell(0).locator(".cm-line").first.click()
     lab.page.keyboard.press("Home")
     lab.page.keyboard.type("# more\n")

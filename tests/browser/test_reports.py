@@ -1,4 +1,4 @@
-"""The reports that are made by hand here are such as `dsim/notebook` may make."""
+"""The handwritten reports of these tests are valid output of `dsim/notebook`."""
 
 import json
 from pathlib import Path

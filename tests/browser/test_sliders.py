@@ -1,4 +1,4 @@
-"""The sliders below a report: whose they are, and what they say where there is nobody to listen."""
+"""The sliders below a report: their names, and their text where no kernel listens."""
 
 from playwright.sync_api import expect
 

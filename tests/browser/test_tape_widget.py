@@ -1,4 +1,4 @@
-"""The widget of a tape in a real notebook: a slider through the calls, charts to choose."""
+"""The widget of a tape in a real notebook: a slider through the calls, and the choice of charts."""
 
 from nbformat import v4
 from playwright.sync_api import expect

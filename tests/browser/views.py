@@ -1,4 +1,4 @@
-"""What a person does in JupyterLab and in Notebook 7, for tests to do the same."""
+"""User actions in JupyterLab and in Notebook 7, for tests."""
 
 import itertools
 import re

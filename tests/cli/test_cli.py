@@ -1,4 +1,4 @@
-"""The command line: what it understands, what it answers, and how it fails."""
+"""The command line: arguments, output, and errors."""
 
 import subprocess
 import sys

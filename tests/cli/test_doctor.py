@@ -1,4 +1,4 @@
-"""`dsim doctor`: what it finds, and what it says when something is missing."""
+"""`dsim doctor`: its findings, and its output when something is missing."""
 
 import importlib.metadata
 import importlib.util

@@ -1,4 +1,4 @@
-"""Formulas in the text of a page, as pictures."""
+"""Formulas in the text of a page, rendered as SVG."""
 
 import re
 import xml.etree.ElementTree as ET

@@ -1,4 +1,4 @@
-"""The progress of a notebook: a bar that moves on a terminal, lines in a log."""
+"""The progress of a notebook: an animated bar on a terminal, lines in a log."""
 
 import io
 import os

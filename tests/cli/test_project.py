@@ -1,4 +1,4 @@
-"""The project's own files agree with one another, and name no place that a stranger does not have."""
+"""The project's files are consistent, and refer to no local paths."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""`dsim run` and `dsim demo`: notebooks run without a browser and leave pages."""
+"""`dsim run` and `dsim demo`: notebooks run without a browser and write pages."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""What a program of the corpus is, and how its fields are made.
+"""The definition of a corpus program, and of its fields.
 
 A program is a function that takes a `Maker`, asks it for fields, defines kernels over them and returns
 what runs them. Nothing here knows how a gradient is checked; that is `matrix.py`.

@@ -1,4 +1,4 @@
-"""Arrays that come as arguments: ndarrays of every entry, NumPy arrays, one array under several names."""
+"""Arrays as arguments: ndarrays of every entry type, NumPy arrays, one array under several names."""
 
 import numpy as np
 

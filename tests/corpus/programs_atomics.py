@@ -1,4 +1,4 @@
-"""Several iterations on one element: sums, extremes, reductions."""
+"""Several iterations that access one element: sums, extremes, reductions."""
 
 import dsim as ds
 from tests.corpus.program import program

@@ -1,4 +1,4 @@
-"""Ways of writing that the dialect has: methods of classes, templates, several results, recursion."""
+"""Constructs of the dialect: methods of classes, templates, several results, recursion."""
 
 import dsim as ds
 from tests.corpus.program import program

@@ -1,4 +1,4 @@
-"""Branches, early ends, loops that decide when they stop."""
+"""Branches, early exits, loops with data-dependent conditions."""
 
 import dsim as ds
 from tests.corpus.program import program

@@ -1,4 +1,4 @@
-"""Derivatives of funcs inside kernels, values cut off from gradients, and random numbers."""
+"""Derivatives of funcs inside kernels, values excluded from gradients, and random numbers."""
 
 import dsim as ds
 from tests.corpus.program import program

@@ -1,4 +1,4 @@
-"""Ways of writing that the dialect has: parts of vectors, choices, steps and grids, types."""
+"""Constructs of the dialect: parts of vectors, selections, steps and grids, types."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Loops left early from deep inside, loops whose bounds are data, and buffers that they change on the way."""
+"""Loops with exits from nested levels, data-dependent bounds, and buffers that they modify."""
 
 import dsim as ds
 from tests.corpus.program import program

@@ -1,4 +1,4 @@
-"""Fields that kernels change while they read them, element by element and across elements."""
+"""Fields that kernels modify while they read them, element by element and across elements."""
 
 import dsim as ds
 from tests.corpus.program import program

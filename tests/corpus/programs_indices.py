@@ -1,4 +1,4 @@
-"""Indices that are data: gathers, scatters, entries of locals, private buffers, stencils, tables."""
+"""Data-dependent indices: gathers, scatters, entries of locals, private buffers, stencils, tables."""
 
 import dsim as ds
 from tests.corpus.program import program

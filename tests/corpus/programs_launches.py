@@ -1,4 +1,4 @@
-"""Funcs, parameters, and several launches that hand values on through fields."""
+"""Funcs, parameters, and several launches that pass values through fields."""
 
 import dsim as ds
 from tests.corpus.program import program

@@ -1,4 +1,4 @@
-"""Every function of numbers, casts, and what is built of them."""
+"""Every function of numbers, casts, and compositions of them."""
 
 import math
 

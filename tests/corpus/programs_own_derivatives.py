@@ -1,4 +1,4 @@
-"""Funcs that bring their own derivative: one rule or both, scalars to matrices, loops around and inside."""
+"""Funcs with custom derivatives: one rule or both, scalars to matrices, loops around and inside."""
 
 import dsim as ds
 from tests.corpus.program import program

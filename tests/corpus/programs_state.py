@@ -1,4 +1,4 @@
-"""State that changes in place, where no derivative needs the values that are lost."""
+"""State that changes in place, where no derivative needs the overwritten values."""
 
 import dsim as ds
 from tests.corpus.program import program

@@ -1,4 +1,4 @@
-"""Structs: carried through loops, changed by methods, kept in fields and changed there in place."""
+"""Structs: carried through loops, modified by methods, stored in fields and modified there in place."""
 
 import dsim as ds
 from tests.corpus.program import program

@@ -1,4 +1,4 @@
-"""Prints the matrix of the corpus at the end of a run that filled some of it, in whichever processes."""
+"""Prints the matrix of the corpus at the end of a run that filled part of it, in any process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every cell of the matrix holds, and none is empty."""
+"""Every cell of the matrix passes, and none is empty."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What overwrites a value that its gradient needs: refused, quoting both lines, or right."""
+"""Overwrites of values that a gradient needs: refused, quoting both lines, or differentiated correctly."""
 
 import numpy as np
 import pytest

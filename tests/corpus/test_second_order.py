@@ -1,4 +1,4 @@
-"""Second derivatives of every program, by each of the four ways to nest tapes and forward modes.
+"""Second derivatives of every program, in each of the four nestings of tapes and forward modes.
 
 All give the product of the Hessian with a direction (forward mode twice: its component along the direction),
 and are compared with differences of the gradient.

@@ -1,4 +1,4 @@
-"""Every program computes the same while its kernels are watched, in values and in gradients."""
+"""Every program gives the same values and gradients with probes in its kernels."""
 
 import zlib
 

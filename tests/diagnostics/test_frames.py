@@ -1,4 +1,4 @@
-"""Tracebacks of plain scripts: the lines of the person, and hardly any of dsim's."""
+"""Tracebacks of plain scripts: the user's lines, with few of dsim's frames."""
 
 import os
 import subprocess

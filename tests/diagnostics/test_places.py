@@ -1,4 +1,4 @@
-"""Whose line of Python is shown: the person's, not that of a library which only calls it."""
+"""The call site shown: the user's line, not that of a library which forwards the call."""
 
 import asyncio
 import threading

@@ -1,4 +1,4 @@
-"""Everything that dsim says of a program ends with one line of help: its own, or that of its code."""
+"""Every diagnostic ends with one help line: its own, or that of its code."""
 
 import ast
 from pathlib import Path

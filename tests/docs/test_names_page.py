@@ -1,4 +1,4 @@
-"""The page "Coming from Taichi" lists all of Taichi's names; ``--update-golden`` writes the list anew."""
+"""The page "Coming from Taichi" lists all of Taichi's names; ``--update-golden`` regenerates the list."""
 
 from __future__ import annotations
 

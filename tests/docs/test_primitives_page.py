@@ -1,4 +1,4 @@
-"""The documentation's page of primitives is what the table says; ``--update-golden`` writes it anew."""
+"""The documentation's page of primitives equals the table; ``--update-golden`` regenerates it."""
 
 from __future__ import annotations
 

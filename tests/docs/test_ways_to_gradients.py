@@ -1,4 +1,4 @@
-"""Each way of giving a field its shape with each way of asking for its gradient: a table in the docs."""
+"""Each way to shape a field with each way to request its gradient: a table in the docs."""
 
 from __future__ import annotations
 

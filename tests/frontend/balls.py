@@ -1,4 +1,4 @@
-"""A struct type with methods, for tests, and what is said of kernels that use it wrongly."""
+"""A struct type with methods, for tests, and the messages about kernels that misuse it."""
 
 import pytest
 

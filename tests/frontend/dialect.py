@@ -1,4 +1,4 @@
-"""What the frontend's tests lower: fields that are only data, and the dialect's names as marks."""
+"""Stand-ins that the frontend's tests lower: fields without memory, and the dialect's names as markers."""
 
 from __future__ import annotations
 

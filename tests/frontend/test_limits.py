@@ -1,4 +1,4 @@
-"""Programs beyond what can be compiled are refused at their place; none ends in an error of Python's."""
+"""Programs beyond the compiler's limits are refused with a place; none raises an internal error."""
 
 from __future__ import annotations
 

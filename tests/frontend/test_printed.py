@@ -1,4 +1,4 @@
-"""The printed kernels of a few programs: `pytest --update-golden` writes them anew."""
+"""The printed kernels of a few programs: `pytest --update-golden` regenerates them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random programs with branches, loops and ways out do what Python does with the same text."""
+"""Random programs with branches, loops and exits behave as Python with the same text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A program written another way: its fields are arrays, and kernels get them as arguments.
+"""Rewrites a program so that its fields are arrays, passed to kernels as arguments.
 
 Floats are ndarrays; integers are NumPy arrays, unless a func names one. Each comes under two names, and the
 kernel's text uses the one and the other in turn: one memory all the same. What funcs name stays as it is, so

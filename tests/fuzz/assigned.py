@@ -1,4 +1,4 @@
-"""What each line of a program assigns, and the adjoint of it, by the plain interpreter.
+"""The values that each line of a program assigns, and their adjoints, by the plain interpreter.
 
 Each number that a line assigns gets a direction of its own, at each of the times that it is assigned: the
 loss's derivative along it is that number's adjoint. Nothing of dsim takes part.

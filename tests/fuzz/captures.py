@@ -1,4 +1,4 @@
-"""Random programs whose kernels use Python's numbers and funcs, which Python replaces between launches."""
+"""Random programs whose kernels capture Python's numbers and funcs, which change between launches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random programs as cells of a notebook: their reports say what the plain interpreter found."""
+"""Random programs as cells of a notebook: their reports agree with the plain interpreter."""
 
 from __future__ import annotations
 

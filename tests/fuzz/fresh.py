@@ -1,4 +1,4 @@
-"""A program written anew, so that no launch overwrites what an earlier one read: in place becomes fresh.
+"""Rewrites a program without in-place updates: no launch overwrites what an earlier one read.
 
 Before a launch, or a write by Python, each field that it changes is copied into a new one, which takes its
 place from then on. Top-level statements that share no locals become kernels of their own, and so does each
@@ -50,7 +50,7 @@ class _Writing:
                     self.launch(part, args)
             else:
                 self.host_write(action)
-        # what is looked at in the end stands where it was
+        # the fields compared in the end keep their names
         self.actions += [HostWrite(n, f"{n}.copy_from({at})") for n, at in self.now.items() if n != at]
         kernels = tuple(replace(k, name=name) for k, name in self.kernels.items())
         return replace(self.given, fields=tuple(self.fields), kernels=kernels, actions=tuple(self.actions))

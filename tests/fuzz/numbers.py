@@ -1,4 +1,4 @@
-"""Numbers of the plain interpreter: floats that carry derivatives, and integers of 32 bits.
+"""Numbers of the plain interpreter: floats with derivatives, and integers of 32 bits.
 
 They follow the language's page: of two types the result has the wider, integers wrap and divide as Python's
 do (by 0: 0), of a tie `max` and `min` take the right operand, the derivative of `abs` at 0 is 0. A float of

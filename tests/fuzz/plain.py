@@ -1,4 +1,4 @@
-"""The oracle: a program of the language run as what it reads like, plain serial Python.
+"""The oracle: executes a program as plain serial Python.
 
 `run` gives names like `ti.field` and `ti.sin` a meaning of their own, over the numbers of `numbers.py`, and
 lets Python execute the program's text. Nothing of dsim takes part. What Python does not do as the language
@@ -350,7 +350,7 @@ def run(
     fields = {name: f for name, f in space.items() if isinstance(f, Field | Numbers)}
     _begin(fields, start, inputs)
     watch = numbers.watched()
-    with np.errstate(all="ignore"):  # what is too large is not compared
+    with np.errstate(all="ignore"):  # values that are too large are not compared
         space["run"]()
     return _result(fields, start, sum(start[name].size for name in inputs) + rewriting.directions, watch)
 

@@ -1,4 +1,4 @@
-"""NumPy arrays of the plain interpreter: their numbers are its own, and a view is a view."""
+"""NumPy arrays of the plain interpreter, with its own numbers, and with views that alias."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Funcs of the plain interpreter: arguments are copies, and a func may bring its own derivative."""
+"""Funcs of the plain interpreter: arguments are copied, and a func may have a custom derivative."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a random program is: fields, funcs, kernels of several blocks, and what Python does with them.
+"""The data of a random program: fields, funcs, kernels of several blocks, and actions of Python.
 
 Blocks are text in the language; the rest is data, so that a program can be written another way (`fresh.py`).
 Nothing here knows how programs are drawn or checked.

@@ -1,4 +1,4 @@
-"""Random programs: fields and what they hold, funcs, kernels, launches, and writes by Python."""
+"""Random programs: fields and their values, funcs, kernels, launches, and writes by Python."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random funcs that bring their own derivatives.
+"""Random funcs with custom derivatives.
 
 The derivative of such a func is linear, and otherwise anything: not that of what the func computes, so that
 taking the one for the other is seen.

@@ -1,4 +1,4 @@
-"""Draws programs and checks them, until one is at fault or there were enough."""
+"""Draws programs and checks them, until one fails or the limit is reached."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Second derivatives of a program: the two modes, one inside the other, in all four ways."""
+"""Second derivatives of a program: the two modes nested in all four ways."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.fuzz.program import FieldSpec, Program
 
 Values = dict[str, np.ndarray]
 
-# What is added to a program's text, so that kernels can use gradients and tangents as values.
+# Text added to a program, so that kernels can use gradients and tangents as values.
 HEAD = """
 outer = ti.field(ti.f64, shape=(), needs_grad=True)
 

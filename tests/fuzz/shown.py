@@ -1,4 +1,4 @@
-"""What watched kernels show, compared with what the lines assigned by the plain interpreter."""
+"""The values shown by probes, compared with the assignments of the plain interpreter."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A program at fault made smaller: whatever can go without the fault going, goes.
+"""Shrinks a failing program: removes every part without which it still fails.
 
 Actions, fields, blocks and statements are left out, loops and branches give way to what is in them, and
 expressions to what they are made of, as long as the program stays at fault. A program that is no program any

@@ -1,4 +1,4 @@
-"""Random statements of a kernel: locals, fields changed in place, scatters, branches, loops, ways out."""
+"""Random statements of a kernel: locals, in-place updates of fields, scatters, branches, loops, exits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the programs of a run were made of, and what came of them, as tables."""
+"""Statistics of a run, as tables: the constructs of its programs, and their outcomes."""
 
 from __future__ import annotations
 

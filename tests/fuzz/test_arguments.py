@@ -1,4 +1,4 @@
-"""Random programs whose kernels get arrays as arguments, each under two names: nothing changes."""
+"""Random programs whose kernels get arrays as arguments, each under two names, give the same results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A few random programs of each kind, always the same ones; `make fuzz` draws others."""
+"""A few random programs of each kind, with fixed seeds; `make fuzz` draws others."""
 
 from __future__ import annotations
 

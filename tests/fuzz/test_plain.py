@@ -1,4 +1,4 @@
-"""The oracle is right itself: values that are known, and derivatives that are its own differences."""
+"""The oracle itself: known values, and derivatives that match its finite differences."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def _each(count: int):
 def test_its_derivatives_are_differences(program: Program):
     result = plain.run(program.text, program.start, program.inputs)
     if result.watch.margin < 1e-4:
-        return  # a step might change what is chosen
+        return  # a step might change a selection
     names, rng = program.inputs, np.random.default_rng(1)
     direction = {name: rng.uniform(-1, 1, program.start[name].shape) for name in names}
 

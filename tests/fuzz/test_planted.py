@@ -1,4 +1,4 @@
-"""Faults that are put into dsim on purpose are found by random programs."""
+"""Mutation tests: random programs find faults planted in dsim."""
 
 from __future__ import annotations
 

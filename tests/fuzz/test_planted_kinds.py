@@ -1,4 +1,4 @@
-"""Faults that are put into dsim on purpose are found by random programs of the kind that meets them."""
+"""Mutation tests: random programs of the affected kind find faults planted in dsim."""
 
 from __future__ import annotations
 

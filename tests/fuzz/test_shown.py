@@ -1,4 +1,4 @@
-"""What watched kernels show of random programs, and that what is compared with it is right itself."""
+"""The values shown by probes in random programs, and the correctness of their reference."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A program at fault becomes small, and stays at fault."""
+"""A failing program shrinks, and keeps failing."""
 
 from __future__ import annotations
 

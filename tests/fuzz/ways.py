@@ -1,4 +1,4 @@
-"""Further ways to the derivatives of a program: by hand, forwards and back, and in several Python threads."""
+"""Further ways to the derivatives of a program: manual, repeated passes, and several Python threads."""
 
 from __future__ import annotations
 

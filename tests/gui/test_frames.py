@@ -1,4 +1,4 @@
-"""Frames of a `ds.GUI`: how many there are, what is kept of them, and films."""
+"""Frames of a `ds.GUI`: their number, the frames kept, and films."""
 
 import numpy as np
 import PIL.Image

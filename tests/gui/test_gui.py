@@ -1,4 +1,4 @@
-"""`ds.GUI` draws what Taichi's does, into arrays."""
+"""`ds.GUI` draws as Taichi's GUI, into arrays."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Images in files: which way up, which values, and what is refused."""
+"""Images in files: orientation, values, and errors."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Files of points and faces, read back by their definition."""
+"""PLY files, read back by the format's definition."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Videos of frames: what is written, what is left out, and what a missing ffmpeg means."""
+"""Videos of frames: the files written, cropping, and a missing ffmpeg."""
 
 import shutil
 import subprocess

@@ -1,4 +1,4 @@
-"""Arithmetic in its corners: what overflows, divides by zero, saturates, and random bits."""
+"""Edge cases of arithmetic: overflow, division by zero, saturation, and random bits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every rule of the kernel language, broken once."""
+"""Every rule of the IR's checker, violated once."""
 
 from __future__ import annotations
 

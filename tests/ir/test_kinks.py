@@ -1,4 +1,4 @@
-"""Standing tests of the table's kinks: each is where it says, is one, and has the derivative that it says."""
+"""Property tests of the table's kinks: each is at its stated place, with its stated derivative."""
 
 from __future__ import annotations
 

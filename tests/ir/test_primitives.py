@@ -1,4 +1,4 @@
-"""Standing tests of the table: every row, against differences, over its domain."""
+"""Property tests of the table: every row against finite differences, over its domain."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many numbers a range has, against Python."""
+"""The length of a range, against Python."""
 
 import itertools
 

@@ -1,4 +1,4 @@
-"""The printed form, line for line."""
+"""The printed form, line by line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Matrices to decompose, and funcs run on many of them at once."""
+"""Matrices to decompose, and funcs applied to many of them at once."""
 
 from __future__ import annotations
 

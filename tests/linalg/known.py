@@ -1,4 +1,4 @@
-"""Matrices made of known factors, with values that are equal or nearly so, to hold derivatives against."""
+"""Matrices made of known factors, with equal or nearly equal values, as references for derivatives."""
 
 import numpy as np
 import pytest

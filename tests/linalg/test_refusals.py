@@ -1,4 +1,4 @@
-"""What the decompositions refuse, in kernels and outside, and where the error points to."""
+"""Arguments that the decompositions refuse, in kernels and outside, and the places of the errors."""
 
 import numpy as np
 import pytest

@@ -214,7 +214,7 @@ def test_of_a_flat_matrix_only_one_axis_has_no_derivative():
         return (given * R).sum()
 
     direction = np.random.default_rng(4).normal(size=(1, 3, 3))
-    R, S = map(np.array, ds.polar_decompose(ds.Matrix(A[0])))  # one of many: only `S` tells the axes
+    R, S = map(np.array, ds.polar_decompose(ds.Matrix(A[0])))  # not unique: only `S` determines the axes
     values, Q = np.linalg.eigh(S)
     np.testing.assert_allclose(values, [-0.5, 0.5, 1.0], atol=1e-12)
     P = Q.T @ R.T @ direction[0] @ Q

@@ -1,4 +1,4 @@
-"""A notebook without a browser: a shell of IPython's own, whose outputs are caught."""
+"""A notebook without a browser: an IPython shell whose outputs are captured."""
 
 from __future__ import annotations
 

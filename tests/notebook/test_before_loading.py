@@ -1,4 +1,4 @@
-"""A session that has imported dsim, and not loaded its extension: `%%kernel`, and Ctrl-C in a launch."""
+"""A session that has imported dsim but not loaded its extension: `%%kernel`, and Ctrl-C in a launch."""
 
 import signal
 import sys

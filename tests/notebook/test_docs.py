@@ -1,4 +1,4 @@
-"""The cells of the page on notebooks, and of the README, run and show what is said that they show."""
+"""The cells of the page on notebooks, and of the README, run and give the documented output."""
 
 import re
 from itertools import pairwise

@@ -1,4 +1,4 @@
-"""`%%kernel` in its forms, its options, and what it leaves in the notebook."""
+"""`%%kernel` in its forms, its options, and its effects on the notebook."""
 
 import inspect
 import subprocess

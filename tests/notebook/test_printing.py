@@ -1,4 +1,4 @@
-"""What the kernels of a cell print is capped in a page, and in reports everywhere."""
+"""The printed output of a cell's kernels is limited in a page, and in all reports."""
 
 import pytest
 

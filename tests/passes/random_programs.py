@@ -1,4 +1,4 @@
-"""Random kernels that try passes: everything reads and writes the same few memories, much is said twice.
+"""Random kernels for passes: all accesses go to the same few memories, with many repeated expressions.
 
 Floats are whole numbers kept small, so that sums are exact in any order. Indices are in range, or are
 `i - 1` and `i + 1` behind the branch that makes them so.

@@ -1,4 +1,4 @@
-"""What each pass makes of one small program, as text to be read."""
+"""One small program after each pass, as readable text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was computed or loaded before is not done again, unless it may have changed."""
+"""Values computed or loaded before are reused, unless they may have changed."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_an_inner_block_uses_what_an_outer_one_computed_and_not_the_other_way_ro
         (lambda k, x, v, i: None, 1),
         (lambda k, x, v, i: k.store(v, i, 0, 1.0), 1),  # another memory
         (lambda k, x, v, i: k.store(x, i + 1, 1.0), 1),  # certainly another element
-        (lambda k, x, v, i: k.store(x, i, 1.0), 1),  # known: what was stored
+        (lambda k, x, v, i: k.store(x, i, 1.0), 1),  # known: the stored value
         (lambda k, x, v, i: k.store(x, 3, 1.0), 2),
         (lambda k, x, v, i: k.accumulate(x, i.op("mod", 4), 1.0), 2),
         (lambda k, x, v, i: k.accumulate(x, i, 1.0), 2),

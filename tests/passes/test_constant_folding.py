@@ -1,4 +1,4 @@
-"""What is known before the kernel runs is computed then."""
+"""Expressions known before the kernel runs are evaluated at compile time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What nothing depends on goes; what has an effect stays."""
+"""Statements without dependents are removed; those with side effects stay."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calls give way to their bodies."""
+"""Calls are replaced by their bodies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A kernel in parts does what it does whole."""
+"""A kernel in parts is equivalent to the whole."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What does not change in an inner loop is done before it, where that can do no harm."""
+"""Invariants of an inner loop are computed before it, where that is safe."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Loops are marked by what the analysis finds in this very kernel, or by what the person said."""
+"""Loops are marked parallel by the analysis of the final kernel, or by the user's annotation."""
 
 from __future__ import annotations
 

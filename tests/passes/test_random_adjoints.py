@@ -1,4 +1,4 @@
-"""Passes keep the numbers of adjoints, of tangents of adjoints, and of adjoints of what they made."""
+"""Passes keep the numbers of adjoints, of tangents of adjoints, and of adjoints of optimized kernels."""
 
 from __future__ import annotations
 

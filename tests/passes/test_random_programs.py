@@ -1,4 +1,4 @@
-"""Every pass, and all of them after one another, leaves a kernel's results as they are."""
+"""Every pass, and all of them in sequence, preserve a kernel's results."""
 
 from __future__ import annotations
 

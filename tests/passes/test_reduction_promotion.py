@@ -1,4 +1,4 @@
-"""Additions to one element in an inner loop become a carried sum and one addition after it."""
+"""Additions to one element in an inner loop become a carried sum and one addition after the loop."""
 
 from __future__ import annotations
 

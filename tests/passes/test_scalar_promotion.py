@@ -1,4 +1,4 @@
-"""Elements that a loop reads and writes become values that it carries, where that changes nothing."""
+"""Elements that a loop reads and writes become carried values, where that is equivalent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A cue ball and ten balls in four rows: which first stroke brings the last ball to its goal?"""
+"""A cue ball and ten balls in four rows: optimizes the first stroke to bring the last ball to its goal."""
 
 import dsim as ti
 

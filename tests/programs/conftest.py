@@ -1,4 +1,4 @@
-"""Each test runs its own copy of a program, and leaves no field of it behind."""
+"""Each test runs its own copy of a program, and frees its fields."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Elastic material points thrown at a target: one grid for all steps, made again in the backward pass."""
+"""Elastic material points thrown at a target: one grid for all steps, recomputed in the backward pass."""
 
 import dsim as ti
 

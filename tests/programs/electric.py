@@ -1,4 +1,4 @@
-"""A charge is led along a path by eight others, whose strengths a network of 64 units decides."""
+"""Eight charges, whose strengths a network of 64 units controls, guide another charge along a path."""
 
 import math
 import random

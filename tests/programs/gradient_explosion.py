@@ -1,4 +1,4 @@
-"""A damped particle under a constant push: how the gradient by the push grows with the steps."""
+"""A damped particle under a constant force: growth of the gradient with the number of steps."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""The programs of this folder are scripts, and each loading runs one anew."""
+"""Loads the programs of this folder, which are scripts: each load runs one anew."""
 
 from __future__ import annotations
 

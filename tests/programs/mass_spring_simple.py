@@ -1,4 +1,4 @@
-"""Three masses on three springs: which rest lengths make the triangle's area what it should be?"""
+"""Three masses on three springs: optimizes the rest lengths for a given area of the triangle."""
 
 import math
 

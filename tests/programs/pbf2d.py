@@ -1,4 +1,4 @@
-"""A fluid of positions in a box with a moving wall: cells, lists of neighbours, loops that break."""
+"""Position-based fluid in a box with a moving wall: cells, neighbour lists, loops with `break`."""
 
 import math
 

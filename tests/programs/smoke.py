@@ -1,4 +1,4 @@
-"""Smoke in a box without walls: which initial velocity carries a chessboard of smoke to a target?"""
+"""Smoke in a periodic box: optimizes the initial velocity that carries a chessboard of smoke to a target."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""A fluid by pairs of fields that swap: advection by Runge and Kutta, pressure by Jacobi, dye."""
+"""A fluid with double-buffered fields: advection by Runge-Kutta, pressure by Jacobi, dye."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Balls and bodies that hit each other or the ground, and how gradients grow."""
+"""Collisions of balls and bodies with each other and the ground, and growth of gradients."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Networks that steer: a charge among eight others, boxes with muscles and joints."""
+"""Controller networks: a charge among eight others, boxes with muscles and joints."""
 
 import pytest
 

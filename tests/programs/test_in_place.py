@@ -1,4 +1,4 @@
-"""Whole simulations in place: no step keeps its state, and the gradient by the start is right.
+"""Whole simulations in place: no step keeps its state, and the gradient by the initial state is right.
 
 Both modes against differences along one random direction. Two of the programs ask a tape for forces in each
 of their steps: what is differentiated here holds first derivatives.

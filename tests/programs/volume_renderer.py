@@ -1,4 +1,4 @@
-"""A density seen through from several sides: which one gives these images?"""
+"""A density rendered from several sides: reconstructs it from these images."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Shallow water over a picture: what is seen through the waves, and which first wave makes it so."""
+"""Refraction through shallow water over a picture: reconstructs the initial wave."""
 
 import math
 

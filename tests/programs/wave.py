@@ -1,4 +1,4 @@
-"""The wave equation on a square: which initial state arrives at a target?"""
+"""The wave equation on a square: reconstructs the initial state from a target."""
 
 import math
 

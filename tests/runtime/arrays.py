@@ -1,4 +1,4 @@
-"""Small kernels that take arrays, and what they are given."""
+"""Small kernels with array parameters, and their arguments."""
 
 from dataclasses import replace
 

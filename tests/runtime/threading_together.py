@@ -1,4 +1,4 @@
-"""Runs functions in several threads at once, such that they change places as often as Python can."""
+"""Runs functions in several threads at once, with frequent switches between them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The derivative of a func as a func, and the same made by hand of a kernel's gradient."""
+"""The derivative of a func as a func, and the same built manually from a kernel's gradient."""
 
 import numpy as np
 import pytest

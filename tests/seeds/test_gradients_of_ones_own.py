@@ -1,4 +1,4 @@
-"""`grad_replaced`, `grad_for` and `no_grad`: functions whose gradient a person writes."""
+"""`grad_replaced`, `grad_for` and `no_grad`: functions with custom gradients."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""An exponentially weighted moving average: overwritten control values, and a tape of one's own."""
+"""An exponentially weighted moving average: overwritten control values, and a separate tape."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Values that a gradient needs and that are overwritten: refused, naming both lines; and the ways around."""
+"""Overwritten values that a gradient needs: refused, naming both lines; and the alternatives."""
 
 import pytest
 

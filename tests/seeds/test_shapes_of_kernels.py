@@ -1,4 +1,4 @@
-"""Loops that Taichi's kernel simplicity rule allows, and those that it forbids: all of them work here."""
+"""Loops that Taichi's kernel simplicity rule allows, and those that it forbids: all work here."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Every program starts anew, in f64 if it does not say otherwise."""
+"""Every program starts from a reset, with f64 unless it sets another type."""
 
 import pytest
 

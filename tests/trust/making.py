@@ -1,4 +1,4 @@
-"""Programs that other systems differentiate wrongly: how they are made, and compared with differences."""
+"""Programs that other systems differentiate wrongly: their construction, and comparison with differences."""
 
 from __future__ import annotations
 

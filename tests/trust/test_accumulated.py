@@ -1,4 +1,4 @@
-"""Atomic operations: extremes, products, and the values that they give back."""
+"""Atomic operations: extremes, products, and their return values."""
 
 import numpy as np
 import pytest

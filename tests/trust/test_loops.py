@@ -1,4 +1,4 @@
-"""Values that loops carry, loops that end early, and several loops and statements in one kernel."""
+"""Loop-carried values, loops with early exits, and several loops and statements in one kernel."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""State that changes in place: the backward pass sees the values that there were."""
+"""State that changes in place: the backward pass uses the values before the overwrites."""
 
 import math
 

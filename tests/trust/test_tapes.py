@@ -1,4 +1,4 @@
-"""What a tape is asked for: fields in between, results of kernels, exceptions, tapes inside tapes."""
+"""Uses of a tape: fields inside it, results of kernels, exceptions, nested tapes."""
 
 import numpy as np
 import pytest

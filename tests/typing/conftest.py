@@ -1,3 +1,3 @@
-"""What is here is read by a type checker; pytest neither imports nor runs it."""
+"""A type checker reads this folder; pytest neither imports nor runs it."""
 
 collect_ignore = ["program.py"]

@@ -1,4 +1,4 @@
-"""A program as people write it, for a type checker alone: `make lint` checks it, and nothing runs it."""
+"""A program as users write it, for a type checker alone: `make lint` checks it, and nothing runs it."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Machine code goes when nobody can launch it any more."""
+"""Machine code is freed when nothing can launch it any more."""
 
 import gc
 import weakref

@@ -1,4 +1,4 @@
-"""Launches: what is reported when something goes wrong, what is printed, what buffers are refused."""
+"""Launches: error reports, printed output, refused buffers."""
 
 from __future__ import annotations
 

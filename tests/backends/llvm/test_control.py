@@ -1,4 +1,4 @@
-"""Control flow, memories and buffers as machine code do what the readable Python does."""
+"""Control flow, memories and buffers in machine code equal those of the readable Python."""
 
 from __future__ import annotations
 

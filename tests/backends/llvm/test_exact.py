@@ -1,4 +1,4 @@
-"""Kernels whose gradients compare values with their minimum or maximum compute bit for bit alike."""
+"""Kernels whose gradients compare values with their minimum or maximum compute them bitwise alike."""
 
 from __future__ import annotations
 

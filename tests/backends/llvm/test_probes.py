@@ -1,4 +1,4 @@
-"""Watches in machine code: each is one call of a function that all modules share, and is compiled soon."""
+"""Probes in machine code: each is one call of a function shared by all modules, and compiles quickly."""
 
 import numpy as np
 

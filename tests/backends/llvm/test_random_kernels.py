@@ -1,4 +1,4 @@
-"""Random kernels: machine code does what the readable Python does, alone, checked and with threads."""
+"""Random kernels: machine code equals the readable Python, plain, with checks and with threads."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ class Maker:
         self.values.append(self.k.load(m, 0))
 
 
-Outcome = tuple[tuple, object, dict]  # what is returned, the fault, the memories
+Outcome = tuple[tuple, object, dict]  # the results, the fault, the memories
 
 
 def outcome(launch: Callable[[dict], tuple], kernel: Kernel, seed: int) -> Outcome:
@@ -177,7 +177,7 @@ def test_a_random_kernel(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(plans, "_PRIVATE_ELEMENTS", 0)
     made = Maker(seed).kernel()
     args = (0.75, 0.5, 4)
-    for kernel in (made, parallel(simplify(made))):  # a load that nobody uses may go, and its fault with it
+    for kernel in (made, parallel(simplify(made))):  # an unused load may be removed, with its fault
         expected, fault, wanted = outcome(partial(run, kernel, args=args), kernel, seed)
         for checked, threads in ((False, 1), (True, 1), (True, 2), (True, 16)):
             if fault and not checked:

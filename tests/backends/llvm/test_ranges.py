@@ -1,4 +1,4 @@
-"""Loops at the ends of every integer type make as many trips as Python's ranges, with the same indices."""
+"""Loops at the ends of every integer type have the trips and indices of Python's ranges."""
 
 import itertools
 

@@ -1,4 +1,4 @@
-"""Undo logs: what elements were, in the order in which they were written, and back."""
+"""Undo logs: old values of elements in the order of the writes, and their restoration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Accumulations to neighbouring elements, which a loop carries along, give what adding at once gives."""
+"""Accumulations to neighbouring elements, deferred by a loop, equal immediate additions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The readable Python of kernels, and what running it gives."""
+"""The readable Python of kernels, and its results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Branches, loops and ways out of them do what Python does."""
+"""Branches, loops and their exits behave as in Python."""
 
 from __future__ import annotations
 

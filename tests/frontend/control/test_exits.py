@@ -1,4 +1,4 @@
-"""Ways out of loops and functions: `break`, `continue` and early `return`."""
+"""Exits of loops and functions: `break`, `continue` and early `return`."""
 
 from __future__ import annotations
 

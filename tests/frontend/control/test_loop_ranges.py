@@ -1,4 +1,4 @@
-"""The ends of ranges: of which type the index is."""
+"""The ends of ranges, and the type of the index."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Steps of ranges that are known at run time only."""
+"""Range steps known only at run time."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Entries of vectors and matrices: indices, swizzles, slices, and where large ones live."""
+"""Entries of vectors and matrices: indices, swizzles, slices, and the storage of large ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`and`, `or` and `not`: the values that Python gives, and no operand computed that is not wanted."""
+"""`and`, `or` and `not`: the values of Python, with short-circuit evaluation."""
 
 from __future__ import annotations
 

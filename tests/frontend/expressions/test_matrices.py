@@ -1,4 +1,4 @@
-"""Local vectors and matrices: making, computing, indexing, methods, private buffers."""
+"""Local vectors and matrices: construction, arithmetic, indexing, methods, private buffers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said of structs that are used wrongly."""
+"""The messages about misused structs."""
 
 from dsim.frontend.source.struct_types import StructTypeBase
 from tests.frontend.balls import Ball, Spin, said

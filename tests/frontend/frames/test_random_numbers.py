@@ -1,4 +1,4 @@
-"""Random numbers in kernels: which ones differ, and of what they depend."""
+"""Random numbers in kernels: which ones differ, and their dependencies."""
 
 from __future__ import annotations
 

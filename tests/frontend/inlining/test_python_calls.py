@@ -1,4 +1,4 @@
-"""Plain Python functions in kernels: called at compile time where what they give cannot change."""
+"""Plain Python functions in kernels: evaluated at compile time where their result cannot change."""
 
 from __future__ import annotations
 

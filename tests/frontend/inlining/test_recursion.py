@@ -1,4 +1,4 @@
-"""Funcs that call themselves, as far as something known when compiling differs in each call."""
+"""Recursive funcs, if a compile-time value differs in each call."""
 
 from __future__ import annotations
 

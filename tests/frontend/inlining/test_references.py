@@ -1,4 +1,4 @@
-"""Funcs that change what is passed for their ``template()`` parameters."""
+"""Funcs that modify the arguments of their ``template()`` parameters."""
 
 from tests.frontend.dialect import f, refused, run, structs, ti
 

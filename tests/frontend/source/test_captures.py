@@ -1,4 +1,4 @@
-"""Python numbers around a kernel: constants that are watched, parameters once they were seen to change."""
+"""Captured Python numbers: watched constants, which become parameters after a change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which text a function is read from: files that were edited, cells, lambdas, code without a source."""
+"""The source text of a function: edited files, cells, lambdas, code without source."""
 
 from __future__ import annotations
 

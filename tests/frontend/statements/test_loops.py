@@ -1,4 +1,4 @@
-"""What loops go through: ranges, grids, fields, and what is written out at compile time."""
+"""The iterables of loops: ranges, grids, fields, and loops unrolled at compile time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What kernels print and assert, and how errors are shown."""
+"""Prints and assertions in kernels, and the display of errors."""
 
 from __future__ import annotations
 

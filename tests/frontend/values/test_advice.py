@@ -1,4 +1,4 @@
-"""What to write instead of Python that kernels do not have."""
+"""The suggested replacements for Python that kernels do not support."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cells of `%%kernel` that hold funcs and no kernel."""
+"""`%%kernel` cells with funcs and no kernel."""
 
 from tests.notebook.report.test_reports import validated
 

@@ -1,4 +1,4 @@
-"""Lambdas that stand in a `%%kernel` cell, whose first line is no Python."""
+"""Lambdas in a `%%kernel` cell, whose first line is not Python."""
 
 import numpy as np
 import pytest

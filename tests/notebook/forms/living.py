@@ -1,4 +1,4 @@
-"""What reports say that changed since: a notebook with one report, and what comes with each cell."""
+"""The changes that reports state: a notebook with one report, and the updates sent after each cell."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Colours of Python: every character stays, each piece has the class of what it is."""
+"""Syntax colours of Python: every character is kept, each token has its class."""
 
 import pytest
 

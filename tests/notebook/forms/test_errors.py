@@ -1,4 +1,4 @@
-"""What is wrong with a cell: where it says so, and what stays as it was."""
+"""Errors of a cell: their places, and the state left unchanged."""
 
 import html
 import traceback

@@ -1,4 +1,4 @@
-"""Text of a person's that looks like markup or like commands to a terminal is shown as text."""
+"""User text that looks like markup or terminal escapes is shown as text."""
 
 import html.parser
 import re

@@ -1,4 +1,4 @@
-"""Reports whose program has changed since: they say so, and their sliders show no other program's values."""
+"""Reports whose program has changed since: they state it, and their sliders show only their own program."""
 
 import html
 import importlib

@@ -1,4 +1,4 @@
-"""The sliders below a report, without a browser: they look into other iterations, live."""
+"""The sliders below a report, without a browser: they show other iterations, live."""
 
 import asyncio
 import contextvars

@@ -1,4 +1,4 @@
-"""Reports of kernels whose arguments are Python's dataclasses: of one program, and without a trace."""
+"""Reports of kernels with dataclass arguments: of one program, without side effects."""
 
 import numpy as np
 import pytest

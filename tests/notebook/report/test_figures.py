@@ -1,4 +1,4 @@
-"""Numbers as reports have them."""
+"""The formats of numbers in reports."""
 
 import math
 

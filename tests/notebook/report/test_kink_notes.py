@@ -1,4 +1,4 @@
-"""Kinks in a report: what, why, what dsim takes, and what to do, in all forms."""
+"""Kinks in a report: the reason, dsim's choice and the advice, in all forms."""
 
 import re
 

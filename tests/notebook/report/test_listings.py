@@ -1,4 +1,4 @@
-"""The lines of the adjoint, of Python and of the IR say which of the person's lines they come from."""
+"""The lines of the adjoint, of Python and of the IR name their origins in the user's program."""
 
 import re
 

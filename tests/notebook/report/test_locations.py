@@ -1,4 +1,4 @@
-"""Which cell or file a report names for a line, where several go by one name."""
+"""The cell or file that a report names for a line, where several have the same name."""
 
 import importlib
 import linecache

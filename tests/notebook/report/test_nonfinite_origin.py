@@ -1,4 +1,4 @@
-"""Where numbers that are not finite come from, and infinite slopes at points without a derivative."""
+"""The origins of numbers that are not finite, and infinite slopes at points without a derivative."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ STEEP = {
     "acos": "ds.acos(1.0 - {})",
     "nested": "ds.exp(2.0 * ds.sqrt({}))",
 }
-# What is 0 where y is 1, and has derivative 0 there only because dsim says so.
+# 0 where y is 1, a kink at which dsim chooses the derivative 0.
 CHOSEN = {
     "abs": "abs(y[i] - 1.0)",
     "max": "max(y[i] - 1.0, 0.0)",
@@ -25,7 +25,7 @@ CHOSEN = {
     "both": "ds.select((y[i] > 1.0) & (i < 100), y[i] - 1.0, 0.0)",
     "ternary": "(0.2 * ds.exp(y[i]) - 0.2 * ds.exp(1.0) if y[i] > 1.0 else 0.0)",
 }
-# What is 0 there, and does not change with y.
+# 0 there, independent of y.
 FLAT = {
     "far": "ds.select(y[i] > 1.1, y[i] - 1.0, 0.0)",
     "below": "max(0.5 - y[i], 0.0)",

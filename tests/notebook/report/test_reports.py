@@ -1,4 +1,4 @@
-"""What a report says of a kernel, and that a report leaves no trace."""
+"""The content of a kernel's report, and that a report has no side effects."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""A report leaves earlier tapes over the same fields alone; and what becomes of its own."""
+"""A report does not affect earlier tapes over the same fields; and the state of its own tape."""
 
 import time
 

@@ -1,4 +1,4 @@
-"""An interrupt during a report: every field is as it was, whenever it comes."""
+"""An interrupt at any time during a report restores every field."""
 
 import signal
 import threading

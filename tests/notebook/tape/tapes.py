@@ -1,4 +1,4 @@
-"""Tapes to show."""
+"""Tapes for display tests."""
 
 import numpy as np
 

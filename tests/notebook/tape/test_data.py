@@ -1,4 +1,4 @@
-"""A tape as JSON: what stands in it, that it is the same each time, and stays small."""
+"""A tape as JSON: its content, deterministic and small."""
 
 import json
 import os
@@ -203,7 +203,7 @@ def test_timings_stand_apart():
     assert sum(timings["series_s"]) == pytest.approx(sum(timings["calls_s"]), rel=1e-4)
     other = particles(5)
     other.profile()
-    assert tape_timings(other)["series_s"] == []  # what is past cannot be measured
+    assert tape_timings(other)["series_s"] == []  # an earlier call cannot be measured
     assert len(tape_timings(other)["series_backward_s"]) == steps
     assert tape_json(other) == tape_json(tape)
 

@@ -1,4 +1,4 @@
-"""A tape as HTML: drawings that are well-formed, nothing that runs, and a person's text as text."""
+"""A tape as HTML: well-formed SVG, no scripts, and user text escaped."""
 
 import re
 import xml.etree.ElementTree as ET

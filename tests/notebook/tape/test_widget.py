@@ -1,4 +1,4 @@
-"""The widget of a tape, with the browser's part played."""
+"""The widget of a tape, with a simulated browser."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Loops that may save little at a time give what they give when they may save everything, bit for bit."""
+"""Loops in checkpoint segments give bitwise the results of loops that save everything."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each way of keeping residuals makes of one small program, alone and combined, as text to be read.
+"""One small program under each way of keeping residuals, alone and combined, as readable text.
 
 The program takes three steps of ``z = sin(z) * v[k]; v[k] = z`` from each element of a field. What differs is
 where the state stands: in a carried variable, in a buffer, or in the field itself.

@@ -1,4 +1,4 @@
-"""Large local vectors: their undo logs give what copies of them give, bit for bit, and take little memory."""
+"""Large local vectors: undo logs give bitwise the results of copies, in little memory."""
 
 from __future__ import annotations
 

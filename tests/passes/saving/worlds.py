@@ -1,4 +1,4 @@
-"""Programs whose loops save much, with little room for it: shared by tests."""
+"""Programs whose loops save much under a small memory limit: shared by tests."""
 
 from __future__ import annotations
 

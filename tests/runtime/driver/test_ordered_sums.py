@@ -1,4 +1,4 @@
-"""A sum whose value before each addition is used: its order is the loop's, forwards and backwards."""
+"""A sum whose old value each addition uses: its order is the loop's, in both directions."""
 
 from __future__ import annotations
 

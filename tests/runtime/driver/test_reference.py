@@ -1,4 +1,4 @@
-"""The readable Python form of kernels stands in for machine code everywhere."""
+"""The readable Python form of kernels can replace machine code everywhere."""
 
 from dataclasses import replace
 

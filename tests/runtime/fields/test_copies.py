@@ -1,4 +1,4 @@
-"""Copies of what holds numbers, by `copy` and `pickle`, and by another process."""
+"""Copies of objects with numbers, by `copy` and `pickle`, and by another process."""
 
 import copy
 import multiprocessing

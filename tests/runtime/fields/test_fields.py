@@ -1,4 +1,4 @@
-"""Fields from Python: elements, whole arrays, filling, and what is refused."""
+"""Fields from Python: elements, whole arrays, filling, and errors."""
 
 import numpy as np
 import pytest

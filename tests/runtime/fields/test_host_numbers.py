@@ -1,4 +1,4 @@
-"""Numbers that Python gives to fields: those that a type does not have wrap with a warning or are refused."""
+"""Assignments of Python numbers to fields: those out of range wrap with a warning or are refused."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Ndarrays: from Python, as arguments of kernels and funcs, and one memory under two names.
+"""Ndarrays: from Python, as arguments of kernels and funcs, and with aliases.
 
 What is refused is in ``test_array_refusals.py``, compilations in ``test_array_compilations.py``.
 """

@@ -1,4 +1,4 @@
-"""Fields whose indices do not start with 0."""
+"""Fields whose indices start at an offset."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Parts of a field's elements, by letters, slices and rows, with an index that is known at run time."""
+"""Parts of a field's elements, by swizzles, slices and rows, with a runtime index."""
 
 import numpy as np
 import pytest

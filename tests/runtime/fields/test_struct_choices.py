@@ -1,4 +1,4 @@
-"""Structs gone through by member, and chosen between."""
+"""Iteration over the members of structs, and selection between structs."""
 
 import numpy as np
 import pytest

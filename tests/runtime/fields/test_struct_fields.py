@@ -1,4 +1,4 @@
-"""Fields of structs: making and placing them, their members, getting at them from Python and in kernels."""
+"""Fields of structs: creation and placement, members, access from Python and in kernels."""
 
 import numpy as np
 import pytest

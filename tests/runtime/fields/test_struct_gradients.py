@@ -1,4 +1,4 @@
-"""Derivatives by the members of struct fields."""
+"""Derivatives with respect to the members of struct fields."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Methods of structs do in kernels what they do in Python, where the struct is changed as well."""
+"""Methods of structs behave in kernels as in Python, where they modify the struct too."""
 
 import copy
 

@@ -1,4 +1,4 @@
-"""Structs outside kernels, as arguments and results of kernels, and as what kernels capture."""
+"""Structs outside kernels, as arguments and results of kernels, and as captured values."""
 
 import copy
 

@@ -1,4 +1,4 @@
-"""Fields as PyTorch tensors and back, through a stand-in with the functions that are used."""
+"""Fields as PyTorch tensors and back, with a stand-in for the functions used."""
 
 import sys
 from types import SimpleNamespace

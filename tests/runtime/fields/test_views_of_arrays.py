@@ -1,4 +1,4 @@
-"""One NumPy memory that launches of one context meet through several views, which carry gradients."""
+"""One NumPy memory passed to launches of one context as several views that carry gradients."""
 
 import ctypes
 import warnings

@@ -1,4 +1,4 @@
-"""What a tape recorded, as records and as a table."""
+"""The recorded calls of a tape, as records and as a table."""
 
 import numpy as np
 import pytest

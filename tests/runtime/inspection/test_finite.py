@@ -1,4 +1,4 @@
-"""`Tape(find_nan=True)`: the call, the element and the line in which the first NaN or infinity was born."""
+"""`Tape(find_nan=True)`: the call, the element and the line where the first NaN or infinity originates."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Repeats in a sequence are found, and nothing is lost."""
+"""Repeats in a sequence are found without loss."""
 
 import numpy as np
 import pytest

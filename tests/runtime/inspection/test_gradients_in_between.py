@@ -1,4 +1,4 @@
-"""`tape.gradient`: by the values that fields had in the middle of a tape."""
+"""`tape.gradient`: with respect to the values of fields inside a tape."""
 
 import numpy as np
 import pytest

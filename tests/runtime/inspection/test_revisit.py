@@ -1,4 +1,4 @@
-"""A tape after its block: backwards again."""
+"""A tape after its block: repeated backward sweeps."""
 
 import gc
 

@@ -1,4 +1,4 @@
-"""Kernels that are watched at their kinks: fields, a run under a tape, and what was told."""
+"""Kernels with kink probes: fields, a run under a tape, and the reported kinks."""
 
 import numpy as np
 

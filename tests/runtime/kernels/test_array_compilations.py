@@ -1,4 +1,4 @@
-"""How often a kernel is compiled for the arrays it takes, which of them it keeps, and its compiled forms."""
+"""The number of compilations of a kernel for its array arguments, its cache, and its compiled forms."""
 
 import gc
 import weakref

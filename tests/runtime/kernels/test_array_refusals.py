@@ -1,4 +1,4 @@
-"""Arrays that do not fit the parameters of a kernel: each is refused, with what was asked for and given."""
+"""Arrays that do not fit a kernel's parameters are refused, with the expected and the given type."""
 
 import array
 import contextlib

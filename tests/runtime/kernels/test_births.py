@@ -1,4 +1,4 @@
-"""Which primitives of a watched kernel make numbers that are not finite of finite ones."""
+"""Primitives of a probed kernel that turn finite numbers into ones that are not."""
 
 from dataclasses import replace
 
@@ -46,7 +46,7 @@ def test_values():
             loss[None] += a * ds.sqrt(a) - ds.exp(1000.0 * x[i])
 
     found = {text: (times, values) for text, times, values, _ in born(k, loss) if values}
-    # What is computed from an infinity is not born there, nor what was there before.
+    # Neither results of infinite operands nor earlier values originate there.
     assert found == {"1.0 / x[i]": (4, 1), "ds.exp(1000.0 * x[i])": (4, 1)}
 
 

@@ -46,7 +46,7 @@ def test_by_hand_what_has_no_gradient_counts_as_one_of_zero():
 
     x[None] = 2.0
     loss.grad[None] = 1.0
-    with ti.Tape(loss):  # it leaves gradients of `between` and `last` that nobody sees
+    with ti.Tape(loss):  # it leaves gradients of `between` and `last`, which are not read
         run()
     for _ in range(2):
         x.grad[None], loss.grad[None] = 0.0, 1.0

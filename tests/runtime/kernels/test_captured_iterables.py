@@ -1,4 +1,4 @@
-"""What kernels go through of Python's objects: `range`, `ndrange`, containers, as they are at each launch."""
+"""Python objects that kernels iterate over: `range`, `ndrange`, containers, as they are at each launch."""
 
 from collections import deque
 from types import SimpleNamespace

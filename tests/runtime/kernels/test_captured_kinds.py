@@ -1,4 +1,4 @@
-"""Numbers that kernels take from around them and that are not plain: NumPy's, and members of enumerations."""
+"""Captured numbers of special types: NumPy's, and members of enumerations."""
 
 import enum
 import math

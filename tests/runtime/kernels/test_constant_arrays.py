@@ -1,4 +1,4 @@
-"""Parameters annotated ``ndarray(needs_grad=False)``: derivatives end at them, in both modes."""
+"""Parameters annotated ``ndarray(needs_grad=False)``: derivatives of both modes stop at them."""
 
 import numpy as np
 import pytest

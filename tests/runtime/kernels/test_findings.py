@@ -1,4 +1,4 @@
-"""What a kernel's check says, without running it."""
+"""The findings of a kernel's static check."""
 
 import pytest
 
@@ -78,7 +78,7 @@ def test_errors_and_warnings_are_found_too_and_nothing_is_raised():
     assert _said(wrong.check()) == [("error", "index"), ("error", "unknown-name")]
     assert _said(chain.check()) == [("warning", "serial")]
     with pytest.warns(ti.DsimWarning, match="serial"):
-        chain()  # what the check found is said at the launch, too
+        chain()  # the launch reports the findings of the check, too
 
 
 def test_templates():

@@ -1,4 +1,4 @@
-"""Points without a derivative: a watched kernel says where it met one that a gradient came through."""
+"""Kinks: a probed kernel reports where a gradient was evaluated at one."""
 
 from dataclasses import replace
 
@@ -122,7 +122,7 @@ def test_a_kink_that_forward_mode_leaves(op):
     assert told(watching.kinked()) == [(op, 1, 3, (1,))]
 
 
-# ------------------------------------------------------------------ what is told
+# ------------------------------------------------------------------ reports
 
 
 def test_where_no_gradient_comes_through_nothing_is_told():

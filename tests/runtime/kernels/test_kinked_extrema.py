@@ -1,4 +1,4 @@
-"""Minima and maxima of what comes to one element: iterations that tie for them are kinks."""
+"""Minima and maxima accumulated into one element: ties between iterations are kinks."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""What an index outside of an array argument does."""
+"""The treatment of an index outside an array argument."""
 
 import numpy as np
 import pytest

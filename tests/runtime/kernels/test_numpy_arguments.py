@@ -1,4 +1,4 @@
-"""NumPy arrays and tensors as arguments of kernels: whose memory is written, and when it is copied."""
+"""NumPy arrays and tensors as arguments of kernels: which memory is written, and when it is copied."""
 
 import types
 import weakref

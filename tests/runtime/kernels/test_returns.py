@@ -1,4 +1,4 @@
-"""What kernels and funcs give back when they give back several things."""
+"""Kernels and funcs with several results."""
 
 from dataclasses import replace
 from typing import Tuple  # noqa: UP035 (programs write it so)

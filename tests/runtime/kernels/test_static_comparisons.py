@@ -1,4 +1,4 @@
-"""`is` and `==` of Python objects in `static`: what is known when the kernel is compiled, and what is not."""
+"""`is` and `==` of Python objects in `static`: those known at compile time, and errors for others."""
 
 import numpy as np
 import pytest

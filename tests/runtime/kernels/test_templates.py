@@ -1,4 +1,4 @@
-"""Kernels whose parameters are fields: one kernel for each field that is passed."""
+"""Kernels with field parameters: one compilation for each field passed."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The gradient shown at a line is the difference that a disturbance of what it assigned makes, once.
+"""The gradient shown at a line equals the effect of perturbing the value that it assigns once.
 
 Lines of all kinds: parts of structs and matrices, several targets, f32, static loops, funcs that change what
 they are given. The disturbed program is another text, and is not watched.

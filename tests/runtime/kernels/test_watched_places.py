@@ -1,4 +1,4 @@
-"""Watched lines that stand in several places of a kernel: in funcs called here and there, before loops."""
+"""Probed lines that occur at several places of a kernel: in funcs called repeatedly, before loops."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Every combination of arrays that may share memory: what a launch does is what the loop says, or refused."""
+"""Every combination of arrays that may share memory: a launch is equivalent to the loop, or refused."""
 
 import itertools
 import warnings

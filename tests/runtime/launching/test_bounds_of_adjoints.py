@@ -1,4 +1,4 @@
-"""A gradient that is taken by hand meets indices that no run of the primal has checked."""
+"""A manual gradient evaluates indices that no run of the primal has checked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""With ``deterministic=True``, results and gradients have the same bits for any number of threads."""
+"""With ``deterministic=True``, results and gradients are bitwise equal for any number of threads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Python does to whole fields and components inside of contexts: derivatives go through it."""
+"""Python writes to whole fields and components inside contexts are differentiated."""
 
 import numpy as np
 import pytest
@@ -55,7 +55,7 @@ def _filled(p):
 
 def _given(p):
     second(p).from_numpy(START)
-    second(p).from_numpy(START + 1.0)  # what was given first is written over
+    second(p).from_numpy(START + 1.0)  # the first value is overwritten
 
 
 def _sorted_then_given(p):

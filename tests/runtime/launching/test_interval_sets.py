@@ -1,4 +1,4 @@
-"""Boxes, and the regions that a tape remembers."""
+"""Boxes, and the regions that a tape records."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""An index outside of a local vector or matrix is a `BoundsError`, at its place in the text."""
+"""An index outside a local vector or matrix is a `BoundsError`, with its place."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Errors of calls from Python point to the line that calls."""
+"""Errors of calls from Python point to the calling line."""
 
 from __future__ import annotations
 

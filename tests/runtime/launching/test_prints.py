@@ -1,4 +1,4 @@
-"""Formats of what kernels print, in machine code and in the reference."""
+"""Formats of printed values, in machine code and in the reference."""
 
 # ruff: noqa: F507, F523, F524, F525, UP031, UP032 (the formats are what is tested)
 

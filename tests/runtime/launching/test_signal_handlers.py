@@ -1,4 +1,4 @@
-"""Kernels launched where Python runs handlers of signals and finalizers: between any two lines of dsim."""
+"""Kernels launched in signal handlers and finalizers, which may run between any two lines of dsim."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Ctrl-C inside of a launch: it stops, what it leaves is told, and the next launch works."""
+"""Ctrl-C inside a launch: it stops, its partial effects are reported, and the next launch works."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ctrl-C in launches of derivatives: fields and gradients are as before; missing values are not used."""
+"""Ctrl-C in launches of derivatives: fields and gradients are restored; missing values are not used."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Loops that ask whether to stop: what they compute around a question, and which of them do not ask."""
+"""Loops that poll for interrupts: their results, and the loops that do not poll."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ctrl-C in programs of their own: a script, a child of a process, a notebook's kernel."""
+"""Ctrl-C in separate programs: a script, a child process, a notebook's kernel."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Launches in several threads: what they print, draw and warn of, and processes that begin meanwhile."""
+"""Launches in several threads: their output, random numbers and warnings, and concurrent forks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which launch an interrupt stops: of which thread, and what handlers of signals make of it."""
+"""The launch that an interrupt stops: in which thread, and under which signal handlers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A gradient that a tape has set to 0 on entry says so when it is used in the tape's block."""
+"""A gradient cleared at a tape's entry raises when it is used in the tape's block."""
 
 import pytest
 

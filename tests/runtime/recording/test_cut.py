@@ -1,4 +1,4 @@
-"""The bits of a number have no derivative: where they are taken, both modes say so."""
+"""`bit_cast` stops the gradient: both modes report it."""
 
 import warnings
 

@@ -1,4 +1,4 @@
-"""Forward mode: seeds, several params, missing tangents; and modes inside one another."""
+"""Forward mode: seeds, several params, missing tangents; and nested modes."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Tapes over kernels that overwrite, in loops of their own, what their gradient needs."""
+"""Tapes over kernels whose own loops overwrite values that their gradient needs."""
 
 from __future__ import annotations
 

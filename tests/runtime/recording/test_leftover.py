@@ -1,4 +1,4 @@
-"""A sum on the path to the loss that nobody sets to 0 between two tapes has a warning; a state has none."""
+"""A sum on the path to the loss that is not cleared between two tapes gives a warning; a state does not."""
 
 import numpy as np
 import pytest

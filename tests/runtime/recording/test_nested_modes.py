@@ -1,4 +1,4 @@
-"""Tapes and forward modes inside one another."""
+"""Nested tapes and forward modes."""
 
 import pytest
 

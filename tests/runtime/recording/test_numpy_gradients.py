@@ -1,4 +1,4 @@
-"""NumPy arrays inside tapes and forward mode: constants, what carries gradients, what is cut and said.
+"""NumPy arrays in tapes and forward mode: constants, arrays with gradients, and cut gradients.
 
 Gradients of ndarrays are in ``test_ndarray_gradients.py``.
 """

@@ -1,4 +1,4 @@
-"""Values that are overwritten inside a tape: saved, no more than is needed, and put back."""
+"""Values overwritten inside a tape: saved, only those needed, and restored."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Kernels that a tape cuts into parts: what one part brings another is no reason to cut it again."""
+"""Kernels that a tape splits into parts: values passed between parts do not cause another split."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What a tape says of values that are overwritten."""
+"""A tape's messages about overwritten values."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""A gradient that is zero because nothing leads to the loss says so when a person looks at it, and only then.
+"""A zero gradient without a path to the loss is explained when it is read, and only then.
 
 The reasons that it gives are in ``test_unreached_reasons.py``, tangents in ``test_unreached_tangents.py``.
 """
@@ -108,7 +108,7 @@ def test_what_is_remembered_keeps_no_field_alive():
     del f
     gc.collect()
     assert gone() is None
-    assert grad[0] == 0.0  # nobody can say why any more
+    assert grad[0] == 0.0  # the reason is no longer known
 
 
 def test_nothing_is_said_after_an_exception():

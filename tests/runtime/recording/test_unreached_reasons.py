@@ -1,4 +1,4 @@
-"""Why nothing leads to the loss: where the way there ends, or what is overwritten, cut off or left unused."""
+"""Reasons for a missing path to the loss: its end, an overwrite, a cut or an unused value."""
 
 import pytest
 

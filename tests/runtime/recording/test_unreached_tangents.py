@@ -1,4 +1,4 @@
-"""A tangent that is zero because no call leads from the parameter to the loss says so, and why."""
+"""A zero tangent without a path from the parameter to the loss is explained."""
 
 import pytest
 

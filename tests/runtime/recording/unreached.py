@@ -1,4 +1,4 @@
-"""Fields that do or do not lead to a loss, and what is said when a person looks at their gradients."""
+"""Fields with and without a path to a loss, and the explanations when their gradients are read."""
 
 import pytest
 

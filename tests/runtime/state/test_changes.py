@@ -1,4 +1,4 @@
-"""What is put back as it was does not count as changed, and everything else does."""
+"""Restored values do not count as changed; all other writes do."""
 
 import numpy as np
 import pytest

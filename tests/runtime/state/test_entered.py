@@ -1,4 +1,4 @@
-"""Blocks of tapes and forward mode that Ctrl-C or an error meets while they are being entered."""
+"""Ctrl-C or an error on entry of a tape or of forward mode."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""With its last name a tape, and all that it has saved, goes at once: without Python's collector."""
+"""A tape and its saved values are freed with its last reference, without Python's cyclic collector."""
 
 import gc
 import weakref

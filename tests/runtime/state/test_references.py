@@ -1,4 +1,4 @@
-"""Copies of kernels, funcs, objects that have them, and of tapes: by their names, or refused."""
+"""Copies of kernels, funcs, objects that contain them, and tapes: by name, or refused."""
 
 import copy
 import pickle

@@ -1,4 +1,4 @@
-"""`reset` drops fields: to use one of them afterwards is an error that says so."""
+"""`reset` frees fields: their later use raises an error."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""`serial`: said once for a kernel, and with advice for the shape of the loop."""
+"""The warning `serial`: once per kernel, with advice for the shape of the loop."""
 
 import warnings
 

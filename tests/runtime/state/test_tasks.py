@@ -1,4 +1,4 @@
-"""Tasks of asyncio, generators, and threads that inherit context variables: whose tapes see what."""
+"""Asyncio tasks, generators, and threads that inherit context variables: which tapes record what."""
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ def test_one_field_in_the_tapes_of_two_tasks_is_refused() -> None:
         return await asyncio.gather(_taped(p, 1.0), _taped(p, 2.0), return_exceptions=True)
 
     first, second = asyncio.run(both())
-    assert first == 12.0  # of the value that the other one wrote before
+    assert first == 12.0  # of the value that the other task wrote before
     assert isinstance(second, ti.GradientError)
     assert "open in another thread or task" in str(second)
 

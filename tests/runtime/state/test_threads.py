@@ -1,4 +1,4 @@
-"""Threads: each has tapes and forward modes of its own, and kernels are compiled once for all of them."""
+"""Threads: each has its own tapes and forward modes, and kernels are compiled once for all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Programs whose gradients are checked."""
+"""Programs for gradient checks."""
 
 import numpy as np
 

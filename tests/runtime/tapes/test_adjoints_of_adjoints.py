@@ -1,4 +1,4 @@
-"""Tapes over tapes over kernels that overwrite, in loops of their own, what their gradient needs."""
+"""Nested tapes over kernels whose own loops overwrite values that their gradient needs."""
 
 from __future__ import annotations
 

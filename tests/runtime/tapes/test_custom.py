@@ -1,4 +1,4 @@
-"""Gradients of one's own: where they are called, and what the tape still watches."""
+"""Custom gradients: when they are called, and which errors the tape still detects."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Functions with gradients of their own, on NumPy arrays: these are restored as fields are."""
+"""Functions with custom gradients on NumPy arrays, which are restored as fields are."""
 
 import numpy as np
 import pytest

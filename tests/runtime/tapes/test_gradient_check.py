@@ -1,4 +1,4 @@
-"""Gradients compared with differences: what is right agrees, what is wrong does not, nothing changes."""
+"""Gradient checks: correct gradients pass, wrong ones fail, and nothing changes."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""A tape around a tape: the gradient that stays is that of the outer one, also where it is 0."""
+"""A tape around a tape: the final gradient is that of the outer one, even where it is 0."""
 
 import pytest
 

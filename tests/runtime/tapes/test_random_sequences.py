@@ -1,4 +1,4 @@
-"""Random kernels that overwrite what they read, launched one after the other inside a tape."""
+"""Random kernels that overwrite what they read, launched in sequence inside a tape."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tape: what it clears, records, refuses and leaves."""
+"""The tape: clearing, recording, errors, and the state after it."""
 
 import numpy as np
 import pytest

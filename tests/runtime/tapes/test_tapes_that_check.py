@@ -1,4 +1,4 @@
-"""Tapes that check their own gradient, and checks while a tape is open."""
+"""Tapes with a gradient check, and checks while a tape is open."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Every primitive as machine code gives what the table's Python gives, on edge cases and random values."""
+"""Every primitive in machine code equals the table's Python, on edge cases and random values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`%` and `//` of floats: those of Python, for compiled kernels, the readable Python and constants alike."""
+"""`%` and `//` of floats equal Python's: in compiled kernels, the readable Python and constants."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Indices that wrap around in a narrow type, several of them in one loop, as periodic stencils have them."""
+"""Indices that wrap around in a narrow type, several per loop, as in periodic stencils."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Loops split among threads give what one thread gives, each time the same, under every plan of writes."""
+"""Parallel loops give the results of one thread, reproducibly, under every write plan."""
 
 from __future__ import annotations
 
