@@ -1,4 +1,4 @@
-"""Loads, stores and accumulations backwards: what they do to adjoints, and how a write is undone.
+"""The adjoints of loads, stores and accumulations, and how a write is undone.
 
 ``z = f[i]``   → ``f_bar[i] += z_bar``
 ``f[i] = v``   → ``v_bar += f_bar[i]; f_bar[i] = 0``
@@ -39,21 +39,21 @@ def _write_bar(ctx: Reversal, s: Store | Accumulate, env: Env, value: Atom) -> N
 
 
 def store(ctx: Reversal, s: Store, env: Env, bars: Adjoints) -> None:
-    """A store backwards."""
+    """Appends the adjoint of a store."""
     if ctx.activity.varies(s.value):
         bars.add(s.value, _read_bar(ctx, s, env))
     _write_bar(ctx, s, env, zero(s.memory.type))
 
 
 def undo(ctx: Reversal, s: Store | Accumulate, record: Replayed | None, env: Env) -> None:
-    """Puts back what a write replaced."""
+    """Restores the value that a write replaced."""
     if isinstance(record, UndoneWrite) and record.kept is not None:
         target = ctx.memory(s.memory)
         ctx.builder.add(Store(target, _at(s, env), record.kept, ctx.builder.origin))
 
 
 def accumulate(ctx: Reversal, s: Accumulate, record: Replayed | None, env: Env, bars: Adjoints) -> None:
-    """An accumulation backwards."""
+    """Appends the adjoint of an accumulation."""
     known = record.before if isinstance(record, UndoneWrite) else None
     varies = ctx.activity.varies(s.value)
     if s.op == "add":
@@ -80,7 +80,7 @@ def _accumulate_mul(ctx: Reversal, s: Accumulate, before: Var | None, env: Env, 
 
 
 def _accumulate_extremum(ctx: Reversal, s: Accumulate, before: Var | None, env: Env, bars: Adjoints) -> None:
-    """To the value that won: known from the value before, or equal to the final value."""
+    """Gives the adjoint to the extremal value, known from the value before or equal to the final one."""
     b, bar, value = ctx.builder, _read_bar(ctx, s, env), swap(s.value, env)
     nothing = zero(bar.type)
     if before is not None:

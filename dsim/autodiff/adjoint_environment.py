@@ -1,4 +1,4 @@
-"""The adjoints known so far in one block of a backward sweep, and what the whole sweep shares."""
+"""The adjoint environment of one block in a backward sweep, and the state that the whole sweep shares."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Env = dict[Var, Atom]  # a variable of the primal → its value in the adjoint k
 
 
 class Adjoints:
-    """Adjoints of the primal's variables: ``bars.of(x)`` is None while it is zero."""
+    """Adjoint environment: adjoints of the primal's variables; ``bars.of(x)`` is None while it is zero."""
 
     def __init__(self, builder: Builder, activity: Activity, known: dict[Var, Atom] | None = None) -> None:
         self._builder = builder
@@ -29,11 +29,11 @@ class Adjoints:
         return self._known.get(atom) if isinstance(atom, Var) else None
 
     def put(self, var: Var, value: Atom) -> None:
-        """Makes `value` the adjoint of `var`, whatever it was."""
+        """Sets the adjoint of `var` to `value`."""
         self._known[var] = value
 
     def add(self, atom: Atom, value: Atom | None) -> None:
-        """Adds `value` to the adjoint of `atom`, if that varies."""
+        """Adds `value` to the adjoint of `atom`, if `atom` varies."""
         if value is None or not self._activity.varies(atom):
             return
         assert isinstance(atom, Var)
@@ -42,7 +42,7 @@ class Adjoints:
         self._known[atom] = value if known is None else self._builder.let("add", known, value, hint=hint)
 
     def inner(self, known: dict[Var, Atom]) -> Adjoints:
-        """The adjoints inside a block, which starts from those in `known`."""
+        """The environment of an inner block, with the adjoints in `known`."""
         return Adjoints(self._builder, self._activity, known)
 
     def or_zero(self, var: Var) -> Atom:
@@ -52,39 +52,38 @@ class Adjoints:
 
 @dataclass
 class Reversal:
-    """What all parts of one reverse transform share.
+    """The shared state of one reverse transform.
 
     Attributes
     ----------
     reached : Activity
-        What varies with the active memories alone, when watched values vary by themselves in `activity`.
+        Like `activity`, where probed values vary by themselves, but with the active memories alone.
     lost : dict
-        Variables of the adjoint kernel that stand for a value the primal destroys, with the
-        accumulation that destroys it: the adjoint may not use them.
+        Variables of the adjoint kernel for values that the primal overwrites, with the accumulation that
+        overwrites each: the adjoint must not use them.
     adjoints : dict
         The adjoint memory of each private memory of the adjoint kernel.
     shapes : dict
         The lengths of the axes of each private memory of the primal.
     unchosen : frozenset of Var
         Variables of the primal through which products must be strong (`analysis.poles`).
-    again : Again
-        What of the primal's writes to fields is done again.
+    recomputed : RecomputedWrites
+        The writes of the primal to fields that the adjoint repeats.
     logs : dict
-        The undo log in use of each memory that is written again.
+        The undo log in use for each memory whose writes are repeated.
     region : Span
-        The part of the primal that is replayed once, to go over it backwards.
+        The part of the primal that is replayed now, for its backward sweep.
     doing : bool
-        Whether writes are done again where the primal is run once more.
+        Whether a rerun of the primal repeats its writes.
     running : int
-        The number of the branch or loop that is run once more as a whole, or -1.
+        The number of the branch or loop that is rerun as a whole, or -1.
     loaded : dict
-        Names of the variables that loads bind in such a run, and its number.
+        Names of the variables that loads bind in such a rerun, with its number.
     forward : dict
-        Names of variables of the adjoint kernel that only a forward run binds whose writes nobody sees
-        later, and the number of the branch or loop that it runs.
+        Names of variables of the adjoint kernel bound in reruns whose writes are undone at once, with the
+        number of the branch or loop rerun.
     births : dict
-        Of results of primitives, the probes that find those not finite while the
-        arguments are.
+        By results of primitives, the probes that find them not finite although all arguments are.
     """
 
     builder: Builder
@@ -106,7 +105,7 @@ class Reversal:
     births: dict[Atom, list[Probe]] = field(default_factory=dict[Atom, list[Probe]])
 
     def memory(self, memory: Memory) -> Memory:
-        """The memory that stands for the primal's `memory`."""
+        """The memory of the adjoint kernel that corresponds to the primal's `memory`."""
         return self.copier.memory(memory)
 
     def adjoint(self, memory: Memory) -> Memory:
@@ -117,6 +116,6 @@ class Reversal:
 
     @contextmanager
     def backward_of(self, s: Statement) -> Generator[None, None, None]:
-        """Statements made inside are the backward sweep of `s`."""
+        """Statements made inside get the origin of the backward sweep of `s`."""
         with self.builder.at(replace(s.origin, transforms=(*s.origin.transforms, "reverse"))):
             yield

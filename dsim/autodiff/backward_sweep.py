@@ -1,8 +1,8 @@
-"""The backward sweep: statements in reverse order, each adding to the adjoints of what it read.
+"""The backward sweep: statements in reverse order; each adds to the adjoints of its operands.
 
-Accesses to memory are the business of `accesses`.
-A branch is run again, then backwards, in a branch on the same condition; a loop trip by trip, each
-from its saved start. The trips and branches were run before by `forward_sweep`.
+`accesses` has the adjoints of memory accesses.
+A branch is replayed and then reversed, in a branch on the same condition; a loop is reversed trip by trip,
+each replayed from its saved start. `forward_sweep` has run them before.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ from dsim.ir.walk import free, statements, swap
 
 
 def backward(ctx: Reversal, body: Sequence[Statement], records: Records, env: Env, bars: Adjoints) -> None:
-    """Appends the backward sweep of `body`, which `replay` has run in `env` with these `records`."""
+    """Appends the backward sweep of `body`, which `replay` ran in `env` and for which it saved `records`."""
     for number in range(len(body) - 1, -1, -1):
         with ctx.backward_of(body[number]):
             _statement(ctx, body[number], records.get(number), env, bars)
@@ -69,7 +69,7 @@ def backward(ctx: Reversal, body: Sequence[Statement], records: Records, env: En
 def pullback(
     builder: Builder, body: Block, env: Env, by: Sequence[Var], seeds: Sequence[Atom]
 ) -> tuple[Atom, ...]:
-    """Appends `body` in `env`, then its backward sweep; gives the adjoints of the floats `by`.
+    """Appends `body` in `env`, then its backward sweep; returns the adjoints of the floats `by`.
 
     `seeds` are the adjoints of the float yields. Memories, and all variables but `by`, count as constants.
     """
@@ -94,10 +94,10 @@ def derivatives(
     seeds: Sequence[Atom],
     env: Env,
 ) -> tuple[Atom, ...]:
-    """Appends what the rules of `s` say; gives the tangents of its float results, or its arguments' adjoints.
+    """Appends the derivative of `s` by its rules; returns its results' tangents or arguments' adjoints.
 
-    `env` has the values of the variables that `s` reads and binds. The rule that is missing is the
-    transpose of the one that is given: that one backwards, by its seeds.
+    `env` has the values of the variables that `s` reads and binds. A missing rule is the transpose of the
+    given one: its backward sweep with respect to its seeds.
     """
     rule, other = (s.jvp, s.vjp) if mode == "jvp" else (s.vjp, s.jvp)
     custom_rules.refuse_lost(s, activity)
@@ -172,7 +172,7 @@ def _statement(  # noqa: C901, PLR0912 (one case a node)
 def _trips(ctx: Reversal, s: For | While, record: Replayed | None, env: Env, bars: Adjoints) -> None:
     kept = record.kept if isinstance(record, Trips) else record
     kept = kept if isinstance(kept, Kept) else Kept()
-    if not (isinstance(record, Trips) and record.marks):  # else it is undone trip by trip
+    if not (isinstance(record, Trips) and record.marks):  # else each trip is undone by itself
         roll_back(ctx, kept.marks)
         kept = Kept(kept.buffers)
     if _reacts(ctx, s, bars):
@@ -207,13 +207,13 @@ def _let(ctx: Reversal, s: Let, env: Env, bars: Adjoints) -> None:
             products.append(b.let("mul_strong", product, bar) if strong else product)
             bars.add(arg, products[-1])
     probes = ctx.births.get(s.var, ()) if products else ()
-    for probe in probes:  # of a sum, since it is not finite where one of its terms is not
+    for probe in probes:  # on a sum of adjoints, which is not finite if one of its terms is not
         total = reduce(partial(b.let, "add"), products)
         b.add(replace(probe, value=total, what="adjoint", source=(bar,), origin=b.origin))
 
 
 def _reacts(ctx: Reversal, s: If | For | While, bars: Adjoints) -> bool:
-    """Whether the backward sweep of `s` does anything: a result's adjoint is known or memory is touched."""
+    """Whether `s` has a backward sweep: a result has an adjoint, or it accesses memory with adjoints."""
     if any(bars.of(r) is not None for r in s.results):
         return True
     return any(
@@ -223,7 +223,7 @@ def _reacts(ctx: Reversal, s: If | For | While, bars: Adjoints) -> bool:
 
 
 def _outer(ctx: Reversal, *inner: Block, but: Sequence[Var] = ()) -> list[Var]:
-    """The varying variables from outside that the blocks `inner` read."""
+    """The varying free variables of the blocks `inner`."""
     found: dict[Var, None] = {}
     for block in inner:
         found.update(free(block))
@@ -252,7 +252,7 @@ def _branch(ctx: Reversal, block: Block, s: If, env: Env, bars: Adjoints, outer:
 def _run_back(
     ctx: Reversal, s: If | For, block: Block, env: Env, bars: Adjoints, yielded: Sequence[Atom | None]
 ) -> None:
-    """Appends `block` forward, then backward from the adjoints of what it yields."""
+    """Appends a replay of `block`, then its backward sweep from the adjoints of its yields."""
     around, ctx.region = ctx.region, ctx.recomputed.span(block.statements)
     with ctx.builder.at(s.origin):
         records = replay(ctx, block.statements, env)
@@ -263,7 +263,7 @@ def _run_back(
 
 
 def _loop(ctx: Reversal, s: For | While, record: Replayed | None, env: Env, bars: Adjoints) -> None:
-    """Trip by trip backwards; adjoints of outer variables and of carried values are carried."""
+    """Appends the backward loop, which carries the adjoints of outer variables and of carried values."""
     b = ctx.builder
     trips = record if isinstance(record, Trips) else None
     loop = s if trips is None else trips.loop
@@ -293,7 +293,7 @@ def _loop(ctx: Reversal, s: For | While, record: Replayed | None, env: Env, bars
 
 
 def _backward_range(ctx: Reversal, loop: For, trips: Trips | None, env: Env) -> tuple[Var, Atom, Atom, int]:
-    """The counter of the backward loop and its range: the loop's own where the order does not matter."""
+    """The counter of the backward loop and its range: the loop's own if the order does not matter."""
     b, ends = ctx.builder, (swap(loop.start, env), swap(loop.stop, env))
     if trips is None and _in_any_order(ctx, loop):
         return b.fresh(loop.index.name, loop.index.type), *ends, loop.step
@@ -303,10 +303,10 @@ def _backward_range(ctx: Reversal, loop: For, trips: Trips | None, env: Env) -> 
 
 
 def _in_any_order(ctx: Reversal, loop: For) -> bool:
-    """Whether the trips of `loop` may be undone in the order in which they were made.
+    """Whether the trips of `loop` may be reversed in any order.
 
-    Of trips that tie for a minimum or maximum the last one has the adjoint, as in forward mode: it must
-    come first.
+    Of trips that tie for a minimum or maximum the last one gets the adjoint, as in forward mode, so it must
+    be reversed first.
     """
     return loop.parallel and not any(
         isinstance(s, Accumulate) and s.op in ("min", "max") and ctx.activity.carries(s.memory)

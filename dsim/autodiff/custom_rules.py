@@ -1,6 +1,6 @@
-"""Calls with rules: what the rules cannot give is refused, and what was not chosen is screened off.
+"""Calls with rules: refuses what the rules miss, and screens the adjoints of calls that were not chosen.
 
-Not its job: to apply a rule, or its transpose (`backward.derivatives`).
+Not its job: applying a rule, or its transpose (`backward_sweep.derivatives`).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from dsim.ir.walk import statements
 
 
 def refuse_lost(s: Call, activity: Activity) -> None:
-    """Refuses a call whose value varies with more than its arguments: its rules would lose that."""
+    """Refuses a call whose value varies with more than its arguments, which its rules would ignore."""
     if activity.bypasses(s):
         read = (x for x in statements(s.body) if isinstance(x, Load) and activity.carries(x.memory))
         where = next(read, s).origin.span
@@ -34,7 +34,7 @@ def refuse_lost(s: Call, activity: Activity) -> None:
 
 
 def too_deep(s: Call) -> GradientError:
-    """What is raised for a call without rules, inside of its own func's rules."""
+    """The error for a call of a func inside its own rules, at an order that has no rules left."""
     return GradientError(
         Diagnostic(
             "not-differentiable",

@@ -1,4 +1,4 @@
-"""Replaces `Derive` nodes by the derivatives that they stand for, the innermost first."""
+"""Replaces each `Derive` node by the statements of its derivative, the innermost first."""
 
 from __future__ import annotations
 

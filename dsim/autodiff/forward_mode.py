@@ -1,7 +1,7 @@
 """Forward mode: a kernel that computes values and tangents side by side.
 
-``ż = Σ (∂z/∂xᵢ) ẋᵢ`` statement by statement, from the table. The tangent of a loop's carried values
-is carried too, that of a branch's yields is yielded too. What does not vary has no tangent at all.
+``ż = Σ (∂z/∂xᵢ) ẋᵢ`` statement by statement, from the table. A loop also carries the tangents of its
+carried values, a branch also yields those of its yields. A value that does not vary has no tangent.
 Not its job: saying what varies (`analysis.activity`), inlining (`frontend`).
 """
 
@@ -50,7 +50,7 @@ from dsim.ir.walk import bound_names, fields_of, substitute
 
 
 def forward(kernel: Kernel, active: frozenset[MemoryKey], label: str = TANGENT) -> Kernel:
-    """The tangent kernel: runs `kernel` and carries the tangents of `active` memories along.
+    """The tangent kernel: runs `kernel` and propagates the tangents of the `active` memories.
 
     Parameters
     ----------
@@ -74,18 +74,18 @@ def forward(kernel: Kernel, active: frozenset[MemoryKey], label: str = TANGENT) 
 
 
 def _memories(kernel: Kernel, body: Block) -> tuple[Memory, ...]:
-    """The kernel's memories and, behind them, the companions that `body` touches, in order of use."""
+    """The kernel's memories, then the companions that `body` accesses, in order of use."""
     return tuple(dict.fromkeys((*kernel.memories, *fields_of(body))))
 
 
 def jvp(
     builder: Builder, params: Sequence[Var], body: Block, args: Sequence[Atom], seeds: Sequence[Atom]
 ) -> tuple[Atom, ...]:
-    """Appends `body` at `args` and gives the tangents of its float yields.
+    """Appends `body` at `args`; returns the tangents of its float yields.
 
     `seeds` are the tangents of the float `params`. Memories count as constants.
     """
-    # Parameters of its own first: an argument that is passed twice has two tangents here.
+    # Fresh parameters: an argument that is passed twice has two tangents here.
     own = {p: builder.fresh(p.name, p.type) for p in params}
     copy = Copier(builder.names).block(body, own)
     floats = [own[p] for p in params if p.type.is_float]
@@ -118,7 +118,7 @@ class Tangents:
         self._private: dict[Memory, Memory] = {}
 
     def of(self, atom: Atom) -> Atom | None:
-        """The tangent of `atom`; None when it is zero."""
+        """The tangent of `atom`; None if it is zero."""
         return self._tangent.get(atom) if isinstance(atom, Var) else None
 
     def run(self, body: Sequence[Statement]) -> None:
@@ -176,7 +176,7 @@ class Tangents:
             self.builder.add(made if s.over is None else replace(made, tie=TRUE, over=FALSE))
 
     def _crossing(self, s: Probe) -> Atom | None:
-        """How fast a kink is left: the tangent of what changes then, of several values their sizes' sum."""
+        """The tangent of what changes at a kink; for several values the sum of their absolute tangents."""
         tangents = [self.builder.term(t) for a in s.across if (t := self.of(a)) is not None]
         if len(tangents) < 2:
             return tangents[0].atom if tangents else None
@@ -263,7 +263,7 @@ class Tangents:
             self.builder.add(replace(s, memory=memory, origin=origin, saves=saves))
 
     def _logging(self, s: UndoLog | Append | RollBack | Compact) -> None:
-        """The tangents have an undo log of their own, as long as the primal's: one mark serves both."""
+        """Gives the tangents an undo log of the same length as the primal's: one mark serves both."""
         self.builder.add(s)
         if not self.activity.carries(s.memory):
             return
@@ -278,7 +278,7 @@ class Tangents:
         return [i for i, v in enumerate(variables) if v in self.activity.variables]
 
     def _inside(self, block: Block, also: Sequence[int]) -> Block:
-        """`block` with tangents, yielding those of the yields numbered `also` too."""
+        """`block` with tangents; it also yields those of the yields numbered `also`."""
         with self.builder.block() as inner:
             self.run(block.statements)
             extra = tuple(self.of(block.yields[i]) or zero(block.yields[i].type) for i in also)

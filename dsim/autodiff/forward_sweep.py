@@ -1,15 +1,15 @@
-"""The forward sweep of an adjoint kernel: the primal once more, saving what the way back needs.
+"""The forward sweep of an adjoint kernel: replays the primal and saves residuals for the backward sweep.
 
-A loop that carries values is run here so that (a) what follows sees its results and (b) each trip's
-carried values are saved; the backward sweep then starts any trip from its saved values. A `While`
+A loop that carries values is run here so that (a) later statements have its results and (b) the carried
+values of each trip are saved; the backward sweep starts any trip from its saved values. A `While`
 is run once to count its trips and once more as a counted loop.
 
-Memories go back in time with the backward sweep: when that of a statement begins they are as the
-statement left them, when it ends as it found them. Private ones: a write keeps the value before, a branch
-or loop keeps the buffers that it changes, and each trip of a loop that reads them saves a snapshot.
-Fields, as far as the adjoint writes them again: `undo_logs`.
+The backward sweep restores memories step by step: when that of a statement begins they are as the statement
+left them, when it ends as it found them. For private ones a write saves the value before, a branch or loop
+copies the buffers that it writes, and each trip of a loop that reads them saves a snapshot. Fields whose
+writes the adjoint repeats have `undo_logs`.
 
-What is saved in vain is removed by `passes.dead_code_elimination`.
+Unused residuals are removed by `passes.dead_code_elimination`.
 """
 
 from __future__ import annotations
@@ -54,14 +54,14 @@ from dsim.ir.trip_counts import index_of, trip_count
 from dsim.ir.types import ScalarType, i64
 from dsim.ir.walk import binds, parameters, statements, swap
 
-_NONE = const(0, i64)  # trips: a `while` may make more than 32 bits count
+_NONE = const(0, i64)  # a trip count: a `while` may exceed 32 bits
 
-Areas = dict[Memory, Memory]  # memories and where their values from before are
+Areas = dict[Memory, Memory]  # memories and the copies of their values before
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What brings back the state from before a branch or loop: of buffers, and of undo logs."""
+    """What restores the state before a branch or loop: copies of buffers, and marks in undo logs."""
 
     buffers: Areas = field(default_factory=Areas)
     marks: Marks = field(default_factory=Marks)
@@ -69,12 +69,12 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class Trips:
-    """What a replayed loop left for the backward sweep.
+    """The residuals of a replayed loop.
 
     `loop` is the loop as a counted one; its trips are numbered 0 to `count` - 1, trip k has the
-    index ``first + k * step``. `saved` holds carried values by trip, `snapshots` the buffers that its
-    body reads and changes, `marks` the lengths of undo logs, where trips see what earlier ones wrote to
-    fields; `kept` brings back what was before it.
+    index ``first + k * step``. `saved` holds carried values by trip, `snapshots` those of buffers that its
+    body reads and writes, `marks` the lengths of undo logs, if trips read what earlier ones wrote to
+    fields; `kept` restores the state before the loop.
     """
 
     loop: For
@@ -91,7 +91,7 @@ Records = dict[int, Replayed]  # by the statement's number in its block
 
 
 def replay(ctx: Reversal, body: Sequence[Statement], env: Env) -> Records:
-    """Appends `body`, to go over it backwards then; `env` gains what it binds."""
+    """Appends a replay of `body` for its backward sweep; extends `env` by the variables that it binds."""
     records: Records = {}
     for number, s in enumerate(body):
         with ctx.builder.at(s.origin):
@@ -139,9 +139,9 @@ def _private_write(ctx: Reversal, s: Store | Accumulate, env: Env) -> UndoneWrit
 
 @contextmanager
 def _forward(ctx: Reversal, s: If | For | While) -> Generator[bool, None, None]:
-    """Inside, `s` is run forward; gives whether what it writes to fields stays to be seen.
+    """Reruns `s` inside; yields whether its writes to fields stay, since a later read depends on them.
 
-    If not it is undone at once, and done only where the adjoint is known to use what else comes out.
+    If not they are undone at once, and made at all only if the adjoint uses other results of `s`.
     """
     stays = ctx.recomputed.seen(s, ctx.region)
     stays = stays or (isinstance(s, For | While) and ctx.recomputed.goes_on(s))
@@ -172,7 +172,7 @@ def _if(ctx: Reversal, s: If, env: Env) -> Kept:
 
 
 def _marks(ctx: Reversal, s: Statement) -> Marks:
-    """Marks before `s` is run once more."""
+    """Appends undo-log marks before a rerun of `s`."""
     return undo_logs.marks(ctx, ctx.recomputed.inside(s)) if ctx.doing else {}
 
 
@@ -192,7 +192,7 @@ def _for(ctx: Reversal, s: For, env: Env) -> Trips | Kept | None:
     buffers, goes_on = changed_buffers(s.body), ctx.recomputed.goes_on(s)
     with _forward(ctx, s) as stays:
         if not s.carried and not buffers and not stays:
-            return None  # nothing of it is seen afterwards; the backward sweep replays each trip
+            return None  # no later statement depends on it; the backward sweep replays each trip
         if not s.carried and not buffers and not goes_on:
             marks = _marks(ctx, s)
             rerun(ctx, (s,), env)
@@ -206,15 +206,15 @@ def _for(ctx: Reversal, s: For, env: Env) -> Trips | Kept | None:
 
 
 def alone(ctx: Reversal, s: For | While) -> bool:
-    """Whether the trips of `s` may run at once: then each has undo logs of its own."""
+    """Whether the trips of `s` may run concurrently: then each has undo logs of its own."""
     return isinstance(s, For) and s.parallel and ctx.recomputed.outermost(s)
 
 
 @dataclass(frozen=True, slots=True)
 class _Fields:
-    """The memories that a loop writes again.
+    """The memories to which a loop repeats writes.
 
-    Whether that stays to be seen, whether by later trips of the loop, whether trips are alone.
+    And whether these stay for later reads, also in later trips of the loop, and whether trips are `alone`.
     """
 
     memories: tuple[Memory, ...]
@@ -226,7 +226,7 @@ class _Fields:
 def _counted(
     ctx: Reversal, s: For, env: Env, count: Atom, span: tuple[Atom, Atom], kept: Kept, fields: _Fields
 ) -> Trips:
-    """Appends the loop over `span`, with saves; a carried number counts the trips that are made."""
+    """Appends the loop over `span`, which saves residuals; a carried value counts the trips made."""
     b, (first, stop) = ctx.builder, span
     values = Residual("values", by="trip")
     saved = {c: _save_area(ctx, c.name, c.type, count, values) for c in s.carried if c != s.goes_on}
@@ -277,7 +277,7 @@ def _counted(
 
 
 def _undone(ctx: Reversal, s: For, env: Env, fields: _Fields) -> None:
-    """Appends one trip of `s` of which nothing stays in the fields."""
+    """Appends one trip of `s` and undoes its writes to fields."""
     with undo_logs.own(ctx, fields.memories if fields.alone else ()):
         marks = undo_logs.marks(ctx, fields.memories)
         rerun(ctx, s.body.statements, env)
@@ -324,7 +324,7 @@ def _keep(ctx: Reversal, buffers: Iterable[Memory]) -> Areas:
 
 
 def restore(ctx: Reversal, kept: Kept) -> None:
-    """Appends what brings back what `kept` was made from."""
+    """Appends statements that restore the state saved in `kept`."""
     for m, area in kept.buffers.items():
         ctx.builder.copy_elements(area, (), ctx.memory(m), (), ctx.shapes[m])
     undo_logs.roll_back(ctx, kept.marks)
@@ -347,7 +347,7 @@ def _count(ctx: Reversal, s: While, env: Env) -> Atom:
 
 
 def start_of_trip(ctx: Reversal, trips: Trips, k: Atom, env: Env) -> Env:
-    """Appends what brings back trip `k`'s start; gives the environment of its body."""
+    """Appends statements that restore the start of trip `k`; returns the environment of its body."""
     b, s = ctx.builder, trips.loop
     inner = dict(env)
     inner[s.index] = index_of(b, trips.first, k, s.step, hint=s.index.name)

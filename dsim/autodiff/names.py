@@ -1,4 +1,4 @@
-"""What derivatives are called: ``x_dot`` a tangent, ``x_bar`` an adjoint, ``saved_x`` a saved value."""
+"""The names of derivatives: ``x_dot`` a tangent, ``x_bar`` an adjoint, ``saved_x`` a saved value."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ADJOINT = "bar"
 
 
 def companion(memory: Memory, label: str, names: Names) -> Memory:
-    """The memory of `memory`'s derivatives: a field's by its path, a private one's by a name of its own."""
+    """The companion of `memory`: a field's has a longer derivative path, a private one's a fresh name."""
     if memory.private:
         return replace(memory, name=names.fresh(f"{memory.name}_{label}"))
     return replace(memory, derivative=(*memory.derivative, label))

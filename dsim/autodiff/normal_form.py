@@ -1,4 +1,4 @@
-"""Kernels as reverse mode wants them: conditions of `While` without effects, no undo logs, loops that end."""
+"""The normal form for reverse mode: pure conditions of `While`, no undo logs, loops that terminate."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ def prepared(kernel: Kernel, distinct: bool) -> Kernel:
     """`kernel` with conditions that write moved into the bodies of their loops.
 
     ``while c: b`` becomes ``go = true; while go: go = c; if go: b``, so that what `c` writes is part of a
-    trip. Every loop ends: the adjoint runs when the kernel has. If they are to be `distinct`, no two
-    statements of the result are one object.
+    trip. Every loop terminates, since the adjoint runs after the kernel. With `distinct`, no two statements
+    of the result are the same object.
     """
     if not distinct and not any(isinstance(s, While) for s in statements(kernel.body)):
         return kernel
@@ -59,7 +59,7 @@ def _plain(s: While, names: Names) -> While:
 
 
 def refuse_undo_logs(kernel: Kernel, why: str = "") -> None:
-    """Raises when `kernel` is an adjoint that writes memories again; `why` it has no adjoint."""
+    """Raises if `kernel` is an adjoint that repeats writes; `why` says why it has no adjoint."""
     for s in statements(kernel.body):
         if isinstance(s, UndoLog):
             of = ".".join((s.memory.name, *s.memory.derivative))

@@ -1,6 +1,6 @@
-"""The primal once more, for what comes out of it: nothing is saved for a way back.
+"""Recomputation: reruns statements of the primal for their results, without saving residuals.
 
-Of its effects on fields only those remain that the adjoint does again, and these are logged.
+Of their effects on fields it repeats only the writes in `RecomputedWrites`, and logs them.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from dsim.ir.walk import silent, statements, swap
 
 
 def rerun(ctx: Reversal, body: Sequence[Statement], env: Env) -> None:
-    """Appends `body`; `env` gains what it binds."""
+    """Appends a rerun of `body`; extends `env` by the variables that it binds."""
     for s in body:
         with ctx.builder.at(s.origin):
             _statement(ctx, s, env)
@@ -77,12 +77,12 @@ def _statement(ctx: Reversal, s: Statement, env: Env) -> None:  # noqa: C901 (on
 
 
 def silent_call(ctx: Reversal, s: Call, env: Env) -> None:
-    """Appends a call without its prints and asserts, which act in the primal only."""
+    """Appends a call without its prints and asserts, which run in the primal only."""
     ctx.builder.add(ctx.copier.statement(replace(s, body=silent(s.body)), env))
 
 
 def alloc(ctx: Reversal, s: Alloc, env: Env) -> None:
-    """Appends a private buffer, and the one of its adjoints; both are buffers like any other."""
+    """Appends the allocation of a private buffer, and that of its adjoints; neither is a residual."""
     copied = ctx.copier.statement(replace(s, saves=None), env)
     assert isinstance(copied, Alloc)
     ctx.builder.add(copied)
@@ -94,7 +94,7 @@ def alloc(ctx: Reversal, s: Alloc, env: Env) -> None:
 
 
 def inside(ctx: Reversal, block: Block, env: Env) -> Block:
-    """`block` once more."""
+    """A rerun of `block`."""
     inner = dict(env)
     with ctx.builder.block() as made:
         rerun(ctx, block.statements, inner)
@@ -119,7 +119,7 @@ def _loop(ctx: Reversal, s: For | While, env: Env) -> None:
 
 
 def changed_buffers(*blocks: Block) -> tuple[Memory, ...]:
-    """Private memories from outside of `blocks` that they change."""
+    """The private memories made outside of `blocks` that they write."""
     everything = [s for block in blocks for s in statements(block)]
     made = {s.memory for s in everything if isinstance(s, Alloc)}
     found: dict[Memory, None] = {}

@@ -1,10 +1,10 @@
-"""Which of the primal's writes to fields an adjoint does again, and where.
+"""Recomputed writes: which of the primal's writes to fields an adjoint repeats, and where.
 
-An adjoint finds some memories as they were before the primal. A value that it needs of them may be one
-that the primal itself wrote: then it does that write again, for real, and undoes it when it goes back.
-A write that feeds no needed value is not done again.
+An adjoint finds some memories in the state before the primal. If it needs a value that the primal itself
+wrote to one of them, it repeats that write in the field, and the backward sweep undoes it.
+A write on which no needed value depends is not repeated.
 
-Not its job: how writes are done and undone (`forward_sweep`, `undo_logs`).
+Not its job: how writes are repeated and undone (`forward_sweep`, `undo_logs`).
 """
 
 from __future__ import annotations
@@ -16,33 +16,33 @@ from dsim.analysis.flow_dependence import flow_dependences
 from dsim.ir.nodes import Accumulate, For, Kernel, Memory, MemoryKey, Statement, Store, While
 from dsim.ir.walk import blocks, statements
 
-Span = tuple[int, int]  # from and to before which statement, in the order of the kernel's text
+Span = tuple[int, int]  # from and to (exclusive): statement numbers in the kernel's program order
 
 
 @dataclass(frozen=True)
 class RecomputedWrites:
-    """What an adjoint of a kernel does again; statements go by their numbers in the kernel's text.
+    """The writes of a kernel that its adjoint repeats; statements are given by number in program order.
 
     Parameters
     ----------
     kernel : Kernel or None
-        The primal; None when nothing can be done again.
+        The primal; None if no write can be repeated.
     entry : frozenset of MemoryKey
-        The memories that the adjoint finds as they were before the primal.
+        The memories that the adjoint finds in the state before the primal.
     writes : frozenset of int
-        The writes to these that are done again.
+        The writes to these that are repeated.
     direct : frozenset of (int, int, int)
-        Which of them feeds which needed read in the same trip of all loops around both; and, where that is
-        read only while a branch or loop is run once more as a whole, which (the innermost such), else the
-        read again.
+        Flow dependences of needed reads on these writes within one trip of all loops around both, as
+        (write, read, within). `within` is the branch or loop (the last such) in whose rerun as a whole the
+        value is read; if it is read elsewhere too, the number of statements.
     handed_on : frozenset of int
-        The loops a trip of which may see what an earlier one wrote.
+        The loops that carry such a flow dependence from trip to trip.
     shared : frozenset of int
         Those of them that are parallel.
     met : frozenset of int
-        Sites of needed accumulations that meet others in iterations of these.
+        Sites of needed accumulations that may alias others in iterations of these.
     used : frozenset of int
-        The branches and loops whose results the adjoint uses, though nobody later sees what they write.
+        The branches and loops whose results the adjoint uses although no later read depends on their writes.
     """
 
     kernel: Kernel | None = None
@@ -77,18 +77,18 @@ class RecomputedWrites:
         return n
 
     def number(self, s: Statement) -> int:
-        """Where `s` stands in the text of the kernel; -1 when nothing can be done again."""
+        """The number of `s` in program order; -1 if no write can be repeated."""
         return self._spans.get(id(s), (-1, 0))[0]
 
     def span(self, body: Sequence[Statement]) -> Span:
-        """The statements in `body`, inner ones included."""
+        """The span of the statements in `body`, inner ones included."""
         if not self._spans or not body:
             return 0, 0
         return self._spans[id(body[0])][0], self._spans[id(body[-1])][1]
 
     @property
     def memories(self) -> tuple[Memory, ...]:
-        """All memories that it writes again."""
+        """All memories with repeated writes."""
         return tuple(dict.fromkeys(self._done.values()))
 
     def outermost(self, s: Statement) -> bool:
@@ -96,12 +96,12 @@ class RecomputedWrites:
         return self.kernel is not None and any(s is top for top in self.kernel.body.statements)
 
     def inside(self, s: Statement) -> tuple[Memory, ...]:
-        """The memories that `s` writes again, together with all inside it."""
+        """The memories with repeated writes in `s`, inner statements included."""
         first, last = self._spans.get(id(s), (0, 0))
         return tuple(dict.fromkeys(m for n, m in self._done.items() if first <= n < last))
 
     def seen(self, s: Statement, region: Span) -> bool:
-        """Whether something behind `s` in one run of the `region` may see what `s` wrote."""
+        """Whether a needed read after `s`, in one run of `region`, may depend on what `s` wrote."""
         first, last = self._spans.get(id(s), (0, 0))
         low, high = max(last, region[0]), region[1]
         if low >= high:
@@ -110,17 +110,17 @@ class RecomputedWrites:
         return any(low <= read < high and region[0] <= within for read, within in reads)
 
     def goes_on(self, loop: For | While) -> bool:
-        """Whether a trip of `loop` may see what an earlier one wrote."""
+        """Whether `loop` carries a flow dependence from a repeated write to a needed read."""
         return self.number(loop) in self.handed_on
 
 
 def found(
     kernel: Kernel, entry: frozenset[MemoryKey], loads: Collection[Span], used: frozenset[int]
 ) -> RecomputedWrites:
-    """What the adjoint of `kernel` does again.
+    """The writes that the adjoint of `kernel` repeats.
 
     `loads` are the sites of the values that it reads, each with the number of the branch or loop that is
-    run once more as a whole to read it, or -1.
+    rerun as a whole to read it, or -1.
     """
     needed = {site for site, _ in loads}
     own = (

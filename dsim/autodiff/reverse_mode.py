@@ -1,11 +1,11 @@
 """Reverse mode: the adjoint kernel of a kernel, and the vector-Jacobian product of a pure function.
 
-The adjoint kernel runs after the primal, on the memories as that left them but for those that it is told
-to find as they were before: it replays what it needs of the primal without effects, then goes backwards.
-It reads the adjoints of what the primal wrote and adds to those of what it read. Whether the primal
-destroyed a value that the adjoint reads is not decided here: `Adjoint.needed` and `Adjoint.lost` say
-which values those are. Of the memories that the adjoint finds as they were before, it does those writes
-again that feed what it needs, and undoes them (`recomputed_writes`, `undo_logs`).
+The adjoint kernel runs after the primal, on the memories as the primal left them, except for `entry`, which
+are in the state before it. It replays the part of the primal that it needs, without effects, then runs the
+backward sweep: it reads the adjoints of what the primal wrote and adds to those of what the primal read.
+`Adjoint.needed` and `Adjoint.lost` list the values that the adjoint reads again; callers check whether the
+primal overwrote them. In the memories of `entry` it repeats the writes on which its values depend, and undoes
+them (`recomputed_writes`, `undo_logs`).
 """
 
 from __future__ import annotations
@@ -42,33 +42,33 @@ from dsim.passes.scalar_promotion import promote_scalars
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """A value that the adjoint needs and that the primal's own statement `by` replaces."""
+    """A value that the adjoint needs and that the primal's own statement `by` overwrites."""
 
     by: Accumulate
 
 
 @dataclass(frozen=True, slots=True)
 class Adjoint:
-    """An adjoint kernel and what it asks of the primal.
+    """An adjoint kernel and what it requires of the primal.
 
     Attributes
     ----------
     kernel : Kernel
-        Same parameters as the primal; returns nothing; changes only adjoint memories, and leaves those
-        that it writes again bit for bit as it found them.
+        Same parameters as the primal; returns nothing; changes only adjoint memories, and restores those to
+        which it repeats writes bit for bit.
     needed : frozenset of int
         Sites of the primal's accesses whose value the adjoint reads again from memory. Of a load: the
         value that it read. Of a min or max accumulation: the final value. Of another accumulation: the
         value before it.
     lost : tuple of Lost
-        Needed values that no reading of memory can give; not empty means: there is no such gradient.
+        Needed values that are in no memory any more; if there are any, the gradient is refused.
     rewritten : frozenset of MemoryKey
-        The memories that it writes again.
+        The memories to which it repeats writes.
     ordered : tuple of Accumulate
-        Those whose value before it uses, and which meet others in iterations of a parallel loop: the primal
-        must then run `in_series`, so that the adjoint finds the same values again.
+        Accumulations whose value before it uses and that may alias others in iterations of a parallel loop:
+        the primal must then run `in_series`, so that the adjoint recomputes the same values.
     whole : frozenset of MemoryKey
-        Memories that the primal writes and that the adjoint has to find as they were before it.
+        Memories that the primal writes and that the adjoint must find in the state before it.
     """
 
     kernel: Kernel
@@ -101,19 +101,19 @@ def reverse(
     label : str
         The name of the adjoints among a memory's companions.
     entry : frozenset of MemoryKey
-        Memories that are, when the adjoint runs, as they were before the primal; all others are as it
-        left them.
+        Memories that are in the state before the primal when the adjoint runs; all others are as the
+        primal left them.
 
     Raises
     ------
     GradientError
-        When `kernel` writes memories again itself: see `symmetric.by_symmetry`.
+        If `kernel` itself repeats writes: see `second_order_symmetry.by_symmetry`.
     """
     refuse_undo_logs(kernel)
     kernel = promote_scalars(prepared(kernel, distinct=bool(entry)), entry)
     recomputed = RecomputedWrites(kernel if entry else None, entry)
     loads, used, met = frozenset[Span](), frozenset[int](), frozenset[int]()
-    while True:  # what is done again may need more values, which may need more to be done again
+    while True:  # a fixed point: repeated writes may need more values, which may need more repeated writes
         made = _reverse(kernel, active, label, recomputed)
         loads, used = loads | made.loads, used | made.used
         following = found(kernel, entry, loads, used)
@@ -128,9 +128,9 @@ def reverse(
 
 
 def _in_order(kernel: Kernel, entry: frozenset[MemoryKey], loops: frozenset[int]) -> Kernel:
-    """`kernel` with these loops in their order, which what they accumulate to may then be carried through.
+    """`kernel` with these loops serial, so that scalar promotion may carry the elements they accumulate to.
 
-    Not where the value before is used: `Adjoint.ordered` must find it.
+    Not those whose value before is used: `Adjoint.ordered` must find their accumulations.
     """
     seen = {s.memory.key for s in statements(kernel.body) if isinstance(s, Accumulate) and s.old is not None}
     return promote_scalars(in_series(kernel, loops), entry - seen)
@@ -138,10 +138,10 @@ def _in_order(kernel: Kernel, entry: frozenset[MemoryKey], loops: frozenset[int]
 
 @dataclass(frozen=True, slots=True)
 class _Made:
-    """An adjoint, and what `again.found` asks of it.
+    """An adjoint, and the facts that `recomputed_writes.found` needs.
 
-    The sites that it loads, and in which forward runs; of which of these it uses the results;
-    accumulations whose value before it uses.
+    `loads`: the sites that it loads, with the rerun of each; `used`: the reruns whose results it uses;
+    `olds`: the accumulations whose value before it uses.
     """
 
     adjoint: Adjoint
@@ -151,7 +151,7 @@ class _Made:
 
 
 def _reverse(kernel: Kernel, active: frozenset[MemoryKey], label: str, recomputed: RecomputedWrites) -> _Made:
-    """An adjoint that repeats the writes that `recomputed` names."""
+    """The adjoint that repeats the writes in `recomputed`."""
     names = Names([*(p.name for p in kernel.params), *(m.name for m in kernel.memories)])
     builder = Builder(names)
     activity = of_kernel(kernel, active)
@@ -188,7 +188,7 @@ def _reverse(kernel: Kernel, active: frozenset[MemoryKey], label: str, recompute
 def compares_final_values(kernel: Kernel) -> bool:
     """Whether gradients of `kernel` compare values with a minimum or maximum that it accumulated.
 
-    Primal and adjoint must then compute bit for bit the same.
+    Primal and adjoint must then compute bit-identical values.
     """
     return any(
         isinstance(s, Accumulate) and s.op in ("min", "max") and s.memory.type.is_float
@@ -207,7 +207,7 @@ def _loads(primal: Kernel, adjoint: Kernel) -> Iterator[Load]:
 def vjp(
     builder: Builder, params: Sequence[Var], body: Block, args: Sequence[Atom], seeds: Sequence[Atom]
 ) -> tuple[Atom, ...]:
-    """Appends `body` at `args`, then its backward sweep; gives the adjoints of the float `params`.
+    """Appends `body` at `args`, then its backward sweep; returns the adjoints of the float `params`.
 
     `seeds` are the adjoints of the float yields. Memories count as constants.
     """

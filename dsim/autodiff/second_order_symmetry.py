@@ -1,4 +1,4 @@
-"""The adjoint of an adjoint that writes memories again, by the symmetry of second derivatives.
+"""The adjoint of an adjoint that repeats writes, by the symmetry of second derivatives.
 
 With ``A(s, b) = J(s)ᵀ b``, the adjoint of a kernel with the Jacobian J, and adjoints ``u`` of what A gives,
 ``u · J(s)ᵀ b = b · J(s) u``. So the adjoint of `b` is ``J(s) u``, the tangent of the kernel along
@@ -6,9 +6,9 @@ With ``A(s, b) = J(s)ᵀ b``, the adjoint of a kernel with the Jacobian J, and a
 knows undo logs, so nothing else is needed. Second order as forward over reverse: Griewank and Walther,
 *Evaluating Derivatives* (2008), section 5.1.
 
-Both tangents run on copies of what they would change: the kernel's own memories and A's adjoints.
-Not its job: adjoints without undo logs (`reverse_mode`), whose own adjoints cost less, made statement by
-statement.
+Both tangents run on copies of what they would overwrite: the kernel's own memories and A's adjoints.
+Not its job: adjoints without undo logs (`reverse_mode`), whose own adjoints, made statement by
+statement, cost less.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _NOT_READ = 1 << 30  # the site of a read that the kernel's adjoint does not rep
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """How an adjoint was made: of which kernel, with respect to what, and what it asked for.
+    """How an adjoint was made: its kernel, its active memories, and what it required.
 
     See `reverse` and `Adjoint` for the names.
     """
@@ -67,7 +67,7 @@ class Made:
 
 
 def writes_again(kernel: Kernel) -> bool:
-    """Whether `kernel` is an adjoint that writes memories again."""
+    """Whether `kernel` is an adjoint that repeats writes."""
     return any(isinstance(s, UndoLog) for s in statements(kernel.body))
 
 
@@ -80,16 +80,16 @@ def by_symmetry(adjoint: Kernel, made: Made, active: Keys, label: str) -> Adjoin
     Raises
     ------
     GradientError
-        When the kernel's derivative is not known to be one of which the derivative is symmetric (a func in it
-        brings its own), when `adjoint` reads values as the kernel left them, or when the kernel has to read
-        more to be run again than `adjoint` does.
+        If the symmetry of second derivatives is not guaranteed (a func in the kernel has custom rules), if
+        `adjoint` reads values as the kernel left them, or if a rerun of the kernel reads more values than
+        `adjoint` does.
     """
-    # As `reverse` saw it: what it read again is told by the sites of that.
+    # The kernel as `reverse` transformed it: the sites that the adjoint reads again refer to this one.
     primal = promote_scalars(prepared(made.kernel, distinct=bool(made.entry)), made.entry)
     made = replace(made, kernel=primal)
     directions = frozenset(k for k in made.active if made.bar(k) in active)
     along = spread(primal, directions)
-    # Rules of a person's need not be those of any function, and then nothing is symmetric.
+    # Custom rules need not be the derivative of any function, and then symmetry does not hold.
     if any(isinstance(s, Call) and s.rules for s in statements(primal.body)):
         refuse_undo_logs(adjoint, "a func in it brings its own derivative")
     if _reads_results(adjoint, made, along):
@@ -109,14 +109,14 @@ def by_symmetry(adjoint: Kernel, made: Made, active: Keys, label: str) -> Adjoin
 
 
 def _reads_results(adjoint: Kernel, made: Made, along: Keys) -> bool:
-    """Whether `adjoint` reads values as the kernel left them: they are not what the tangents begin with."""
+    """Whether `adjoint` reads values as the kernel left them: the tangents start from others."""
     left = (along - made.entry) & _changed(made.kernel.body)
     return any(s.memory.key in left for s in _loads(adjoint.body))
 
 
 @dataclass(frozen=True, slots=True)
 class _Read:
-    """Which memories the result reads, and which of the kernel's own reads it repeats."""
+    """The memories that the result reads, and the sites of the kernel's own reads that it repeats."""
 
     memories: Keys
     of_kernel: frozenset[int]
@@ -167,7 +167,7 @@ class _Both:
             self._add(source, target, ())
 
     def first_order(self, along: Keys) -> None:
-        """Turns the adjoints of what the kernel's adjoint gives into those of what it is given."""
+        """Propagates the adjoints of the results of the kernel's adjoint to those of its seeds."""
         kernel = self.made.kernel
         found = _changed(kernel.body)
         kernel = replace(kernel, body=_numbered(silent(replace(kernel.body, yields=()))))
@@ -222,10 +222,10 @@ class _Both:
             self._add(source, target, (*at, i))
         b.add(For(i, const(0, i32), lengths[len(at)], 1, Block(tuple(inner))))
 
-    # -- what comes of it
+    # -- the result
 
     def read(self, kernel: Kernel) -> _Read:
-        """What is left of the reads in `kernel`, which is the two tangents without what is dead."""
+        """The reads of `kernel`: the two tangents after dead code elimination."""
         own = {m.key for m in self.made.kernel.memories}
         loads = [(self.copied.get(s.memory, s.memory.key), s.site) for s in _loads(kernel.body)]
         of_kernel = {_primal_site(site) for key, site in loads if key in own and site < -1}
@@ -234,7 +234,7 @@ class _Both:
 
 
 def _numbered(b: Block) -> Block:
-    """`b` with sites below -1: so the kernel's are told from those of its adjoint."""
+    """`b` with sites below -1, to distinguish the kernel's sites from those of its adjoint."""
 
     def numbered(s: Statement) -> Statement:
         if isinstance(s, Load | Store | Accumulate | Append):
@@ -245,7 +245,7 @@ def _numbered(b: Block) -> Block:
 
 
 def _without_writes(b: Block, final: Collection[MemoryKey]) -> Block:
-    """`b` without what it does to the memories `final`, which are as it left them."""
+    """`b` without its writes to the memories `final`, which already have their final values."""
 
     def kept(given: Iterable[Statement]) -> Iterator[Statement]:
         for s in given:
@@ -266,7 +266,7 @@ def _loads(block: Block) -> Iterator[Load]:
 
 
 def _changed(block: Block) -> set[MemoryKey]:
-    """The fields' memories that `block` changes."""
+    """The keys of the fields that `block` writes."""
     found = (written(s) for s in statements(block))
     return {m.key for m in found if m is not None and not m.private}
 

@@ -1,7 +1,7 @@
-"""Writes to fields that an adjoint does again: each is logged before, and going back it is undone.
+"""Repeated writes of an adjoint to fields: each saves the value before, and the backward sweep undoes it.
 
-Where the backward sweep goes over a write itself, the value before stands in a variable. Elsewhere (the
-forward run of a loop, a branch that is run to know its results) it goes into the memory's undo log, which
+Where the backward sweep reverses the write itself, a variable holds the value before. Elsewhere (the
+rerun of a loop, or of a branch for its results) it is appended to the memory's undo log, which
 is rolled back to a mark taken before.
 """
 
@@ -27,19 +27,19 @@ from dsim.ir.nodes import (
 from dsim.ir.types import i64
 from dsim.ir.walk import swap
 
-Marks = dict[Memory, Var]  # memories, and how long their undo logs were
+Marks = dict[Memory, Var]  # memories, and marks in their undo logs
 
 
 @dataclass(frozen=True, slots=True)
 class UndoneWrite:
-    """A write that was replayed: the value before, for the adjoint and to be put back."""
+    """A replayed write: the value before, for the adjoint and to be restored."""
 
     before: Var | None
     kept: Var | None
 
 
 def opened(ctx: Reversal, memories: Iterable[Memory]) -> None:
-    """Appends new undo logs of `memories`, which are the ones in use from here on."""
+    """Appends new undo logs of `memories`, in use from here on."""
     for m in memories:
         log = Memory(ctx.builder.names.fresh(f"{m.name}_log"), m.type, (None,), private=True)
         ctx.builder.add(UndoLog(log, m, ctx.builder.origin))
@@ -48,7 +48,7 @@ def opened(ctx: Reversal, memories: Iterable[Memory]) -> None:
 
 @contextmanager
 def own(ctx: Reversal, memories: Iterable[Memory]) -> Generator[None, None, None]:
-    """Inside, `memories` have undo logs of the block that is open."""
+    """Inside, `memories` have undo logs made in the open block."""
     before = dict(ctx.logs)
     opened(ctx, memories)
     yield
@@ -66,19 +66,19 @@ def marks(ctx: Reversal, memories: Iterable[Memory]) -> Marks:
 
 
 def roll_back(ctx: Reversal, to: Marks) -> None:
-    """Appends what undoes all that was logged since the marks `to`."""
+    """Appends the roll-back of the undo logs to the marks `to`."""
     for m, mark in to.items():
         ctx.builder.add(RollBack(ctx.logs[m], m, mark, ctx.builder.origin))
 
 
 def note_load(ctx: Reversal, value: Atom) -> None:
-    """Notes what a load binds while a branch or loop is run once more as a whole."""
+    """Remembers the variable of a load in the rerun of a whole branch or loop."""
     if ctx.running >= 0 and isinstance(value, Var):
         ctx.loaded[value.name] = ctx.running
 
 
 def log(ctx: Reversal, s: Store | Accumulate, env: Env) -> None:
-    """Appends the write `s` to a field, logged if it is one that is done again."""
+    """Appends the write `s` to a field, with an undo-log entry, if it is a repeated one."""
     _old(ctx, s, env)
     if ctx.doing and ctx.recomputed.number(s) in ctx.recomputed.writes:
         ctx.builder.add(Append(ctx.logs[s.memory], s.memory, _at(s, env), s.origin))
@@ -86,7 +86,7 @@ def log(ctx: Reversal, s: Store | Accumulate, env: Env) -> None:
 
 
 def keep(ctx: Reversal, s: Store | Accumulate, env: Env) -> UndoneWrite | None:
-    """Appends the write `s` to a field, if it is done again for something in the open region."""
+    """Appends the write `s` to a field, if a read in the open region depends on it."""
     _old(ctx, s, env)
     before = _before(ctx, s, env)
     kept = None
@@ -106,7 +106,7 @@ def _before(ctx: Reversal, s: Store | Accumulate, env: Env) -> Var | None:
 def _old(ctx: Reversal, s: Store | Accumulate, env: Env) -> None:
     """Appends a load of the value that the primal got from an accumulation.
 
-    Where the memory is as the primal left it that value is gone.
+    In a memory that is as the primal left it that value is lost.
     """
     if not isinstance(s, Accumulate) or s.old is None:
         return
