@@ -1,6 +1,6 @@
 """``make fuzz``: random programs for some minutes, until one is at fault.
 
-Options: ``--minutes 5``, ``--seed 1``, ``--backend strips`` for the plans of one backend only, ``--shown``
+Options: ``--minutes 5``, ``--seed 1``, ``--backend segments`` for the plans of one backend only, ``--shown``
 for those that look at what watched kernels and reports show, ``--kind structs`` for programs of one kind. The
 smallest program at fault is left in ``build/fuzz``, to be run by Python; one that ends the process, or never
 ends, is found there as ``running.py``.

@@ -72,16 +72,16 @@ FIRST_ORDER = (
     Plan(("reference",), strict=True),
     Plan(("cpu",)),
     Plan(("reference",), fresh=True),
-    Plan(("strips",)),
+    Plan(("segments",)),
     ARGUMENTS,
 )
 SECOND_ORDER = (
     Plan(("reference",), second=True),
     Plan(("cpu",), second=True),
-    Plan(("strips",), second=True),
+    Plan(("segments",), second=True),
 )
 SHOWN = (
-    *(Plan((backend,), shown=True) for backend in ("exact", "reference", "strips", "cpu")),
+    *(Plan((backend,), shown=True) for backend in ("exact", "reference", "segments", "cpu")),
     Plan(("exact",), shown=True, arguments=True),
 )
 CELL = Plan(("cpu",), shown=True, cell=True)
@@ -90,7 +90,7 @@ CELL = Plan(("cpu",), shown=True, cell=True)
 def _having(*has: str, way: Callable[[Trial, str], None] | None = None) -> tuple[Plan, ...]:
     """Plans for the programs of a kind, on several backends."""
     return tuple(
-        Plan(backends, frozenset(has), way) for backends in (("exact",), ("cpu", "reference"), ("strips",))
+        Plan(backends, frozenset(has), way) for backends in (("exact",), ("cpu", "reference"), ("segments",))
     )
 
 

@@ -72,15 +72,15 @@ class Outcome:
 class Built:
     """A program, built in dsim.
 
-    For ``"reference"``, ``"cpu"``, ``"exact"`` (the cpu without fast math), or ``"strips"`` (that, with loops
+    For ``"reference"``, ``"cpu"``, ``"exact"`` (the cpu without fast math), or ``"segments"`` (that, with loops
     that may save next to nothing at a time).
     """
 
     def __init__(self, program: Program, backend: str, text: str = "") -> None:
         self.program, self.backend = program, backend
-        exact, strips = backend in ("exact", "strips"), backend == "strips"
+        exact, segments = backend in ("exact", "segments"), backend == "segments"
         default = ds.f64 if program.default_bits == 64 else ds.f32
-        ds.init(default_fp=default, fast_math=not exact, loop_memory=1 if strips else LOOP_MEMORY)
+        ds.init(default_fp=default, fast_math=not exact, loop_memory=1 if segments else LOOP_MEMORY)
         settings.change(replace(settings.current(), backend="cpu" if exact else backend))
         name = f"<fuzz {next(_numbers)}>"
         text = text or program.text
