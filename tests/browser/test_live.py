@@ -95,9 +95,9 @@ def test_a_kernel_its_iterations_and_its_return_from_the_file(lab, server):
     expect(lab.cell(1).locator(".dsim-heat")).to_have_count(2, timeout=START_SECONDS * 1000)
     assert lab.cell(1).locator(".dsim-eol").all_text_contents() == shown
     expect(lab.page.locator(".dsim-stale")).to_have_count(0)
-    # Its sliders live in the session that is gone.
+    # Its sliders live in the session that is gone: Lab says so once the new one has started.
     said = lab.cell(1).get_by_text("Run this cell to inspect other iterations with sliders.")
-    expect(said).to_be_visible()
+    expect(said).to_be_visible(timeout=START_SECONDS * 1000)
     expect(lab.cell(1)).not_to_contain_text("widget")
 
 
