@@ -24,6 +24,8 @@ from dsim.ir.walk import statements
 from tests.analysis.kernels import Number, Program
 from tests.analysis.trace import Event, trace
 
+pytestmark = pytest.mark.slow
+
 SMALL = st.integers(-2, 3)
 
 

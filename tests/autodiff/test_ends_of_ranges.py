@@ -8,7 +8,7 @@ import pytest
 import dsim as ds
 from dsim.ir.ranges import length
 
-pytestmark = pytest.mark.filterwarnings("ignore:warning.serial:dsim.DsimWarning")
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:warning.serial:dsim.DsimWarning")]
 
 WIDTHS = {"i8": 8, "u8": 8, "i16": 16, "u16": 16, "i32": 32, "u32": 32, "i64": 64, "u64": 64}
 

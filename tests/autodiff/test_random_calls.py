@@ -24,6 +24,8 @@ from dsim.passes.inline import inline
 from dsim.passes.simplify import simplify
 from tests.autodiff.random_kernels import Generator, X, Y
 
+pytestmark = pytest.mark.slow
+
 ACTIVE = frozenset({X.key, Y.key})
 TWICE = ACTIVE | {("x", ("dot",)), ("y", ("dot",))}
 BACK_TWICE = ACTIVE | {("x", ("bar",)), ("y", ("bar",))}

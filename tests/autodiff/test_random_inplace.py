@@ -11,6 +11,8 @@ from dsim.passes.parallelization import parallel
 from tests.autodiff.inplace import Buffers, Case
 from tests.autodiff.random_kernels import InPlace, N, X, Y, in_single
 
+pytestmark = pytest.mark.slow
+
 
 def state(seed: int) -> Buffers:
     rng = np.random.default_rng(seed)

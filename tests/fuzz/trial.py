@@ -72,8 +72,8 @@ class Outcome:
 class Built:
     """A program, built in dsim.
 
-    For ``"reference"``, ``"cpu"``, ``"exact"`` (the cpu without fast math), or ``"segments"`` (that, with loops
-    that may save next to nothing at a time).
+    For ``"reference"``, ``"cpu"``, ``"exact"`` (the cpu without fast math), or ``"segments"`` (that, with
+    loops that may save next to nothing at a time).
     """
 
     def __init__(self, program: Program, backend: str, text: str = "") -> None:

@@ -14,6 +14,8 @@ from dsim.linalg.symmetric import eigen
 from tests.linalg.cases import Slope
 from tests.linalg.known import SIZES
 
+pytestmark = pytest.mark.slow
+
 
 @SIZES
 @pytest.mark.parametrize("seed", [0, 1])

@@ -1,10 +1,13 @@
 """Derivatives of ``svd`` and ``polar_decompose`` where singular values are equal or nearly so."""
 
 import numpy as np
+import pytest
 
 import dsim as ds
 from tests.linalg.cases import Slope, rotation
 from tests.linalg.known import SIZES, Known, agree, dot, product
+
+pytestmark = pytest.mark.slow
 
 
 @SIZES

@@ -9,7 +9,7 @@ from hypothesis.extra.numpy import arrays
 import dsim as ds
 from tests.linalg.cases import CLOSE, apply, many, special
 
-pytestmark = pytest.mark.parametrize("n", [2, 3])
+pytestmark = [pytest.mark.slow, pytest.mark.parametrize("n", [2, 3])]
 
 
 def decomposed(A, n, real):

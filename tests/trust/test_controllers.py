@@ -7,7 +7,7 @@ import dsim as ti
 from tests.programs.loading import load
 from tests.trust.making import Program, check, numbers
 
-pytestmark = pytest.mark.filterwarnings("ignore:warning.serial:dsim.DsimWarning")
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:warning.serial:dsim.DsimWarning")]
 
 
 def _layer(w, state, loss, n):

@@ -6,7 +6,7 @@ import pytest
 import dsim as ti
 from tests.trust.making import Program, both_types, check, gradient, integers, numbers
 
-pytestmark = pytest.mark.filterwarnings("ignore:warning.serial:dsim.DsimWarning")
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:warning.serial:dsim.DsimWarning")]
 
 
 @both_types

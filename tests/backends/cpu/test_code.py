@@ -14,6 +14,8 @@ from dsim.backends.cpu.runtime import runtime
 from dsim.ir.nodes import Kernel
 from tests.building import Building
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(autouse=True)
 def _forgetful(monkeypatch):

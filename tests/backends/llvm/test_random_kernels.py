@@ -22,6 +22,8 @@ from dsim.passes.parallelization import parallel
 from dsim.passes.simplify import simplify
 from tests.building import Building
 
+pytestmark = pytest.mark.slow
+
 FLOATS, INTEGERS = (f32, f64), (i32, i64, u8)
 N = 7  # length of every axis
 

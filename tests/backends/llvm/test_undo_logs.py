@@ -25,6 +25,8 @@ from dsim.passes.simplify import finish, simplify
 from tests.building import Building, Value
 from tests.limits import memory
 
+pytestmark = pytest.mark.slow
+
 Buffers = dict[MemoryKey, np.ndarray]
 
 

@@ -11,6 +11,8 @@ import dsim as ti
 from dsim.runtime.fields.aliases import comb, interleaved
 from tests.runtime.taping import taped
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(autouse=True, scope="module")
 def _fresh():

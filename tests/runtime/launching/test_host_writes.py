@@ -5,6 +5,8 @@ import pytest
 
 import dsim as ti
 
+pytestmark = pytest.mark.slow
+
 START = np.array([3.0, 1.0, 2.0, 1.5])
 FACTORS = np.arange(1.0, 5.0)
 

@@ -12,6 +12,8 @@ import dsim as ti
 from dsim.runtime.state import settings
 from tests.stopping import ctrl_c, press, watched
 
+pytestmark = pytest.mark.slow
+
 MANY = 10**12
 
 

@@ -16,6 +16,8 @@ from dsim.runtime.fields.fields import Field, begin_turn
 from dsim.runtime.state import turns
 from tests.runtime.threading_together import aside, together
 
+pytestmark = pytest.mark.slow
+
 
 def _program() -> SimpleNamespace:
     """The loss is the sum of c·x², by way of a second field."""

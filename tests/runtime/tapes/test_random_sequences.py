@@ -20,7 +20,10 @@ from tests.autodiff.random_kernels import InPlace
 STEP = 1e-6
 
 # Some overwrite a field before anything reads it: then it is said that the gradient is 0.
-pytestmark = pytest.mark.filterwarnings("ignore::dsim.runtime.state.notices.GradientWarning")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore::dsim.runtime.state.notices.GradientWarning"),
+]
 
 
 class Sequence:
