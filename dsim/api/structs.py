@@ -10,6 +10,7 @@ from typing import Any
 
 from dsim.api.fields import made_of, type_of
 from dsim.diagnostics.frames import outermost
+from dsim.frontend.expressions import overloads
 from dsim.frontend.source import struct_types
 from dsim.frontend.values.types import MatrixType
 from dsim.runtime.fields import layout
@@ -267,7 +268,7 @@ def dataclass(kind: type) -> StructType:
     for name, value in vars(kind).items():
         if name in members:
             raise TypeError(f"`{kind.__name__}.{name}` cannot have a default value: members start as zeros")
-        if name.startswith("__"):
+        if name.startswith("__") and name not in overloads.NAMES:
             continue
         if isinstance(value, staticmethod | classmethod | property) or not callable(value):
             raise TypeError(

@@ -8,7 +8,7 @@ import types
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from typing import Any, NoReturn, get_args
 
 from dsim.diagnostics import CompilationError, Diagnostic, KernelSyntaxError, Source
 from dsim.frontend.calls import calls
@@ -55,6 +55,7 @@ LANGUAGE = Language(
     run=statements.run,
     call=calls.call,
     invoke=funcs.invoke,
+    apply=calls.apply,
 )
 
 
@@ -235,6 +236,7 @@ class _Lowering:
 
     def _parameter(self, a: ast.arg, annotation: Any, bound: Mapping[str, Any]) -> None:
         f = self.frame
+        self.c.captures.reserve(a.arg, id(f))
         kind = bound.get(a.arg)
         if isinstance(kind, RecordType):
             f.bind(a.arg, self._record(a, kind, bound), a)
@@ -281,6 +283,8 @@ class _Lowering:
             )
         if is_record(annotation):
             self._refuse_record(a, name, annotation)
+        if any(map(is_record, get_args(annotation))):
+            help = f"annotate it `{a.arg}: ds.template()`, and tell the classes apart by `match {a.arg}:`"
         takes = "a parameter of this type" if name == a.arg else f"the {what}, which is of another type"
         self.frame.refuse("argument", f"a {self.kind} cannot take {takes}", a, help=help)
 

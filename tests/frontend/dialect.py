@@ -191,6 +191,10 @@ class Func:
         return self.__dsim_func__(*args, **named)
 
 
+def _func(function: Any) -> Func:
+    return Func(function)
+
+
 def dataclass_of(kind: type) -> StructTypeBase:
     """What the decorator of the dialect makes of a class."""
     methods = {name: v for name, v in vars(kind).items() if isinstance(v, Func)}
@@ -219,7 +223,7 @@ ti = SimpleNamespace(
     Struct=mark("Struct"),
     dataclass=dataclass_of,
     template=Template,
-    func=Func,
+    func=marked("func", _func),
     forward=marked("forward", lambda g: Derivative("jvp", g)),
     grad=marked("grad", lambda g: Derivative("vjp", g)),
     f32=f32, f64=f64, i8=i8, i32=i32, i64=i64, u1=u1, u8=u8, u32=u32, u64=u64,

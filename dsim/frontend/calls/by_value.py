@@ -7,27 +7,22 @@ from collections.abc import Callable, Sized
 
 from dsim.frontend.calls import python_operators
 from dsim.frontend.control import loop_ranges
-from dsim.frontend.expressions import matrices
+from dsim.frontend.expressions import classes, matrices
 from dsim.frontend.frames import hints, randomness
-from dsim.frontend.frames.builtins import builtin
 from dsim.frontend.frames.frame import Frame
 from dsim.frontend.frames.items import items
-from dsim.frontend.frames.static import compile_time
 from dsim.frontend.inlining.callables import callable_of
 from dsim.frontend.inlining.derive import DerivativeLike
 from dsim.frontend.values import elementary
 from dsim.frontend.values.types import scalar_type
 from dsim.frontend.values.values import (
-    Element,
     FieldValue,
     Mat,
     Opaque,
     StructValue,
     Value,
-    Weak,
     describe,
     is_number,
-    is_scalar,
     listed,
 )
 
@@ -111,26 +106,11 @@ def _reversed(f: Frame, hint: str, value: Value) -> Value:
     return items(f, value, ast.Constant(None))[::-1]
 
 
-_EXAMPLES = {"bool": False, "int": 0, "uint": 0, "float": 0.0}
-
-
 def _isinstance(f: Frame, hint: str, value: Value, kinds: Value) -> Value:
-    """Python's `isinstance`, at compile time: a run-time number is a `float`, an `int` or a `bool`."""
-    given = kinds if isinstance(kinds, tuple) else (kinds,)
-    found = [kind.value if isinstance(kind, Opaque) else kind for kind in given]
-    found = [k for kind in found for k in (kind if isinstance(kind, tuple) else (kind,))]
-    if not all(isinstance(kind, type) for kind in found):
+    found = classes.listed_classes(f, kinds)
+    if found is None:
         f.emit.refuse("argument", f"`isinstance` takes classes, got {describe(kinds)}")
-    if isinstance(value, Mat):
-        names = {"Matrix"} if len(value.shape) == 2 else {"Vector", "Matrix"}
-        return any(builtin(kind) in names for kind in found)
-    if isinstance(value, StructValue | Element):
-        f.emit.refuse("type", f"`isinstance` does not work on {describe(value)}")
-    if is_scalar(value) and not is_number(value):
-        held: object = value.kind(0) if isinstance(value, Weak) else _EXAMPLES[value.type.kind]
-    else:
-        held = compile_time(f, value, ast.Constant(None))
-    return isinstance(held, tuple(found))
+    return classes.is_instance(f, value, found)
 
 
 def _derivative(mode: str) -> Callable[..., Value]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
 import functools
 import inspect
 from collections.abc import Callable, Mapping
@@ -10,9 +11,18 @@ from typing import Any, NoReturn
 
 from dsim.frontend.calls import by_value
 from dsim.frontend.control import loop_ranges
-from dsim.frontend.expressions import field_methods, matrices, structs, updates
+from dsim.frontend.expressions import (
+    classes,
+    field_methods,
+    matrices,
+    overloads,
+    record_values,
+    structs,
+    updates,
+)
 from dsim.frontend.expressions.assign import assign
 from dsim.frontend.expressions.elements import store
+from dsim.frontend.expressions.records import is_record
 from dsim.frontend.expressions.subscripts import root_local
 from dsim.frontend.frames import hints, names
 from dsim.frontend.frames.builtins import builtin
@@ -22,7 +32,7 @@ from dsim.frontend.frames.names import suggestion
 from dsim.frontend.frames.static import evaluate, static_assert
 from dsim.frontend.inlining import python_calls, references, struct_methods
 from dsim.frontend.inlining.callables import callable_of, given_to
-from dsim.frontend.source.captures import is_function, is_kernel, is_layout_node
+from dsim.frontend.source.captures import is_function, is_kernel, is_layout_node, is_operation
 from dsim.frontend.statements import loops
 from dsim.frontend.statements.messages import report_print
 from dsim.frontend.values import advice, elementary
@@ -51,10 +61,8 @@ def call(f: Frame, node: ast.Call, used: bool, hint: str = "t") -> Value:
     callee = f.place(node.func)
     if isinstance(callee, Method):
         return _method(f, callee, node, hint)
-    if isinstance(callee, LocalFunc | Partial):
-        return f.invoke(callee, *arguments(f, node), node, hint)
     if not isinstance(callee, Opaque):
-        f.refuse("unknown-function", f"{describe(callee)} cannot be called", node.func)
+        return _value(f, callee, node, hint)
     name = builtin(callee.value)
     if name is not None and name in _BY_SYNTAX:
         return _BY_SYNTAX[name](f, name, node, used)
@@ -66,6 +74,30 @@ def call(f: Frame, node: ast.Call, used: bool, hint: str = "t") -> Value:
     if name is not None:
         return _builtin(f, name, args, keywords, node, hint)
     return _object(f, callee, args, keywords, node, hint)
+
+
+def _value(f: Frame, callee: Value, node: ast.Call, hint: str) -> Value:
+    """A call of a local function, or of a struct or dataclass that defines ``__call__``."""
+    if isinstance(callee, LocalFunc | Partial):
+        return f.invoke(callee, *arguments(f, node), node, hint)
+    own = overloads.method(callee, "__call__")
+    if own is None:
+        _refuse_value(f, callee, node)
+    if isinstance(callee, StructValue):
+        return _method(f, Method(callee, "__call__", node.func), node, hint)
+    return f.invoke(Partial(own, (callee,), {}), *arguments(f, node), node, hint)
+
+
+def apply(f: Frame, callee: Value, args: list[Value], node: ast.AST) -> Value:
+    """The value of ``callee(*args)`` where both are values already."""
+    if isinstance(callee, Method):
+        return struct_methods.apply(f, callee, args, node)
+    function = callable_of(f, callee, node)
+    if function is None and isinstance(callee, Opaque):
+        _refuse_callee(f, callee.value, node)
+    if function is None:
+        _refuse_value(f, callee, node)
+    return f.invoke(function, args, {}, node)
 
 
 def arguments(f: Frame, node: ast.Call) -> tuple[list[Value], dict[str, Value]]:
@@ -206,7 +238,7 @@ def _refuse_kept(f: Frame, method: Method, node: ast.Call) -> None:
     changes = isinstance(method.owner, StructValue) or (
         method.name == "fill" and isinstance(method.owner, Mat)
     )
-    if changes and getattr(node.func, "value", None) is not method.node:
+    if changes and method.node not in (node.func, getattr(node.func, "value", None)):
         f.refuse(
             "syntax",
             f"the method `{method.name}` can only be called, not stored or passed",
@@ -252,6 +284,32 @@ def _object(
             node,
             help="make the called one a func: `@ds.func`",
         )
+    made = None if f.static else _made(f, callee, args, keywords, node)
+    return _called(f, callee, args, keywords, node, hint) if made is None else made
+
+
+def _made(f: Frame, kind: Opaque, args: list[Value], keywords: dict[str, Value], node: ast.Call) -> Value:
+    """A dataclass, a `functools.partial` or a ``super()`` that a call makes; None for any other call."""
+    callee = kind.value
+    if is_record(callee):
+        classes.note(f, kind)
+        return record_values.make(f, callee, args, keywords, node)
+    if callee is dataclasses.replace:
+        return record_values.replaced(f, args, keywords, node)
+    if callee is functools.partial:
+        function = callable_of(f, args[0], node) if args else None
+        if function is None:
+            what = describe(args[0]) if args else "nothing"
+            help = "write a `lambda`, or a func of your own"
+            f.refuse("argument", f"`partial` takes a func or a Python function, got {what}", node, help=help)
+        return Partial(function, tuple(args[1:]), keywords)
+    return record_values.parent(f, node) if callee is super and not args else None
+
+
+def _called(
+    f: Frame, callee: Opaque, args: list[Value], keywords: dict[str, Value], node: ast.Call, hint: str
+) -> Value:
+    """A call of a Python function: at compile time where it always gives the same, otherwise inlined."""
     if (
         f.static
         or is_layout_node(getattr(callee.value, "__self__", None))
@@ -279,12 +337,21 @@ def _partial(
     return _builtin(f, name, [*given[0], *args], {**given[1], **keywords}, node, hint)
 
 
-def _refuse_callee(f: Frame, value: Any, node: ast.Call) -> NoReturn:
+def _refuse_value(f: Frame, callee: Value, node: ast.AST) -> NoReturn:
+    f.refuse("unknown-function", f"{describe(callee)} cannot be called", getattr(node, "func", node))
+
+
+def _refuse_callee(f: Frame, value: Any, node: ast.AST) -> NoReturn:
+    at = getattr(node, "func", node)
     name = getattr(value, "__name__", type(value).__name__)
+    if is_operation(value):
+        message = f"a kernel cannot call `{name}`: an operation works on whole fields, from Python"
+        help = f"call it between kernels, `{name}(…, out=x)`, and read the field `x` in the kernel"
+        f.refuse("unknown-function", message, at, help=help)
     advised = advice.instead_of(value)
     if isinstance(value, type) and not advised:
         help = "make it a struct: `@ds.dataclass`"
-        f.refuse("unknown-function", f"kernels cannot make a `{name}`", node.func, help=help)
+        f.refuse("unknown-function", f"kernels cannot make a `{name}`", at, help=help)
     help = advised or suggestion(name, [*elementary.FUNCTIONS, *by_value.FUNCTIONS])
     help = help or "write your own function, or let Python call it at compile time: `ds.static(…)`"
-    f.refuse("unknown-function", f"kernels cannot call `{name}`", node.func, help=help)
+    f.refuse("unknown-function", f"kernels cannot call `{name}`", at, help=help)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 
+from dsim.frontend.expressions import overloads
 from dsim.frontend.expressions.expressions import operate
 from dsim.frontend.frames.frame import Frame
-from dsim.frontend.values.operators import EXACT, unary
+from dsim.frontend.values.operators import EXACT
 from dsim.frontend.values.values import Value
 
 _UNARY = {"-": operator.neg, "+": operator.pos, "~": operator.invert, "not": operator.not_}
@@ -22,7 +23,7 @@ def _binary(sign: str) -> Callable[..., Value]:
 
 def _of_one(sign: str) -> Callable[..., Value]:
     def apply(f: Frame, hint: str, a: Value) -> Value:
-        return unary(f.emit, sign, a, hint)
+        return overloads.unary(f, sign, a, hint)
 
     return apply
 

@@ -10,6 +10,7 @@ from dsim.frontend.expressions.local_values import fixed
 from dsim.frontend.frames.frame import Frame
 from dsim.frontend.frames.scope import DRAWS, LIVE, RESULT, RETURNED, hidden, readable
 from dsim.frontend.source.problems import RefusedError
+from dsim.frontend.values import advice
 from dsim.frontend.values.structure import fits, labels, rebuilt, same, scalars
 from dsim.frontend.values.values import Poison, Value, describe
 from dsim.ir.build import FALSE, TRUE
@@ -114,7 +115,8 @@ def _finish(f: Frame, c: Carry, drawn: Value | None) -> None:
         if isinstance(new, Poison):
             raise RefusedError
         if not fits(new, value):
-            f.emit.refuse("type", f"`{name}` is {describe(value)} before the loop and {describe(new)} in it")
+            message = f"`{name}` is {describe(value)} before the loop and {describe(new)} in it"
+            f.emit.refuse("type", message, help=advice.different(value, new))
         c.yields += [
             f.emit.atom(s, f.emit.type_of(o)) for s, o in zip(scalars(new), scalars(value), strict=True)
         ]

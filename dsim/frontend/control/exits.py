@@ -23,6 +23,9 @@ def leaves(statements: Sequence[ast.stmt]) -> bool:
     if not statements:
         return False
     last = statements[-1]
+    if isinstance(last, ast.Match):
+        takes_all = any(c.guard is None and _irrefutable(c.pattern) for c in last.cases)
+        return takes_all and all(leaves(c.body) for c in last.cases)
     if isinstance(last, ast.Return | ast.Break | ast.Continue):
         return True
     return isinstance(last, ast.If) and leaves(last.body) and leaves(last.orelse)
@@ -30,10 +33,21 @@ def leaves(statements: Sequence[ast.stmt]) -> bool:
 
 def breaks(statements: Iterable[ast.stmt]) -> bool:
     """Whether a ``break`` in `statements` leaves the loop that they are the body of."""
-    return any(
-        isinstance(s, ast.Break) or (isinstance(s, ast.If) and breaks((*s.body, *s.orelse)))
-        for s in statements
-    )
+    return any(isinstance(s, ast.Break) or any(map(breaks, _branches(s))) for s in statements)
+
+
+def _branches(s: ast.stmt) -> list[list[ast.stmt]]:
+    """The statements of the branches of `s`."""
+    if isinstance(s, ast.Match):
+        return [c.body for c in s.cases]
+    return [s.body, s.orelse] if isinstance(s, ast.If) else []
+
+
+def _irrefutable(pattern: ast.pattern) -> bool:
+    """Whether `pattern` fits any value, judged by its syntax."""
+    if isinstance(pattern, ast.MatchOr):
+        return any(map(_irrefutable, pattern.patterns))
+    return isinstance(pattern, ast.MatchAs) and (pattern.pattern is None or _irrefutable(pattern.pattern))
 
 
 def leave_loop(f: Frame, word: str) -> None:
@@ -126,8 +140,9 @@ def _assigned(node: ast.AST, found: dict[str, None]) -> None:
     if isinstance(node, ast.FunctionDef):
         found.setdefault(node.name)
         return
-    if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-        found.setdefault(node.id)
+    name = stored(node)
+    if name is not None:
+        found.setdefault(name)
     elif isinstance(node, ast.Subscript | ast.Attribute) and isinstance(node.ctx, ast.Store):
         _root(node, found)
     elif isinstance(node, ast.Call):
@@ -141,6 +156,35 @@ def _root(node: ast.expr, found: dict[str, None]) -> None:
         node = node.value
     if isinstance(node, ast.Name):
         found.setdefault(node.id)
+
+
+def stored(node: ast.AST) -> str | None:
+    """The name that `node` binds: as a target, or as a part of a pattern."""
+    if isinstance(node, ast.Name):
+        return node.id if isinstance(node.ctx, ast.Store) else None
+    if isinstance(node, ast.MatchMapping):
+        return node.rest
+    return node.name if isinstance(node, ast.MatchAs | ast.MatchStar) else None
+
+
+def bound(statements: Iterable[ast.stmt]) -> list[str]:
+    """The names that `statements` bind, which makes them locals of their function."""
+    found: dict[str, None] = {}
+    for s in statements:
+        _bound(s, found)
+    return list(found)
+
+
+def _bound(node: ast.AST, found: dict[str, None]) -> None:
+    if isinstance(node, ast.FunctionDef):
+        found.setdefault(node.name)
+    if isinstance(node, ast.FunctionDef | ast.Lambda | ast.ListComp):
+        return
+    name = stored(node)
+    if name is not None:
+        found.setdefault(name)
+    for child in ast.iter_child_nodes(node):
+        _bound(child, found)
 
 
 def _changed_by_call(node: ast.Call, found: dict[str, None]) -> None:

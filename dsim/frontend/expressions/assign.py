@@ -7,6 +7,7 @@ import ast
 from dsim.frontend.expressions import local_parts, subscripts
 from dsim.frontend.expressions.elements import store
 from dsim.frontend.expressions.local_values import buffered, converted, fixed, is_open, shown
+from dsim.frontend.frames import names
 from dsim.frontend.frames.frame import Frame
 from dsim.frontend.frames.items import items
 from dsim.frontend.values.structure import scalars
@@ -54,8 +55,8 @@ def _thrown_away(f: Frame, target: ast.expr) -> bool:
     """Whether `target` is a ``_`` that nothing reads: then its type may change."""
     if not isinstance(target, ast.Name) or target.id != "_":
         return False
-    names = (n for n in ast.walk(f.text.node) if isinstance(n, ast.Name) and n.id == "_")
-    return all(isinstance(n.ctx, ast.Store) for n in names)
+    found = (n for n in ast.walk(f.text.node) if isinstance(n, ast.Name) and n.id == "_")
+    return all(isinstance(n.ctx, ast.Store) for n in found)
 
 
 # ------------------------------------------------------------------ locals
@@ -97,11 +98,24 @@ def element(f: Frame, target: ast.expr) -> Element | StructElement:
     found = f.place(target)
     if not isinstance(found, Element | StructElement):
         if subscripts.root_local(f, target, RecordValue) is not None:
-            message = "a member of a dataclass that is an argument cannot be changed"
-            f.refuse("type", message, target, help="copy it to a local first, or keep it in a field")
+            message = "a member of a dataclass cannot be changed in a kernel"
+            help = (
+                "make another: `p = dataclasses.replace(p, a=…)`; or make the class a struct: `@ds.dataclass`"
+            )
+            f.refuse("type", message, target, help=help)
+        root = _root(target)
+        if root not in f.scope.values and names.is_of_outer(f, root):
+            message = f"`{root}` is a local of the function around: `{f.name}` cannot change it"
+            f.refuse("type", message, target, help=names.OUTER)
         whole = isinstance(found, FieldValue | StructFieldValue)
         what = f"all of {describe(found)}" if whole else describe(found)
         f.refuse(
             "type", f"{what} cannot be written", target, help="write to an element of a field, as in `x[i]`"
         )
     return found
+
+
+def _root(target: ast.expr) -> str:
+    while isinstance(target, ast.Subscript | ast.Attribute):
+        target = target.value
+    return target.id if isinstance(target, ast.Name) else ""

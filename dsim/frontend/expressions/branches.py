@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from dsim.frontend.frames.frame import Frame
 from dsim.frontend.frames.scope import LIVE, hidden, readable
+from dsim.frontend.values import advice
 from dsim.frontend.values.emit import Emitter
 from dsim.frontend.values.structure import fits, labels, rebuilt, same, scalars
 from dsim.frontend.values.values import (
@@ -116,12 +117,14 @@ def _joined(f: Frame, name: str, va: Value, vb: Value, sides: tuple[Side, Side],
     va, vb = (zeros(vb) if va is ABSENT else va), (zeros(va) if vb is ABSENT else vb)
     if not fits(va, vb):
         text = readable(name)
+        help = advice.different(va, vb)
         if name == "#result":
-            f.emit.refuse("return", f"one `return` gives {describe(va)}, another {describe(vb)}")
+            f.emit.refuse("return", f"one `return` gives {describe(va)}, another {describe(vb)}", help=help)
         f.scope.gone[name] = f"is {describe(va)} in one branch and {describe(vb)} in the other"
         if name not in f.scope.values:
             return ABSENT
-        f.emit.refuse("type", f"`{text}` is {describe(va)} in one branch and {describe(vb)} in the other")
+        message = f"`{text}` is {describe(va)} in one branch and {describe(vb)} in the other"
+        f.emit.refuse("type", message, help=help)
     return join(f.emit, readable(name), va, vb, sides, results)
 
 
@@ -202,7 +205,9 @@ def choose(
     if not fits(values[0], values[1]):
         values = list(_broadcast(values))
     if not fits(values[0], values[1]):
-        f.emit.refuse("shape", f"one choice is {describe(values[0])}, the other {describe(values[1])}")
+        help = advice.different(values[0], values[1])
+        message = f"one choice is {describe(values[0])}, the other {describe(values[1])}"
+        f.emit.refuse("type" if help else "shape", message, help=help)
     results = _merge(f, sides, before, frozenset(before))
     value = join(f.emit, hint, values[0], values[1], sides, results)
     flatten_pure(f.emit, sides)

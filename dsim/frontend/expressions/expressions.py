@@ -6,13 +6,12 @@ import ast
 import math
 from collections.abc import Callable
 
-from dsim.frontend.expressions import branches, logic, structs, subscripts
+from dsim.frontend.expressions import branches, closures, logic, overloads, structs, subscripts
 from dsim.frontend.expressions.assign import assign_name
 from dsim.frontend.expressions.elements import load
 from dsim.frontend.frames import items, names, text
 from dsim.frontend.frames.frame import Frame
 from dsim.frontend.frames.static import compile_time
-from dsim.frontend.source.lambdas import as_def
 from dsim.frontend.values.linear import matmul
 from dsim.frontend.values.operators import COMPARISONS, SIGNS, binary, condition, exact, unary
 from dsim.frontend.values.types import matrix_type, scalar_type
@@ -94,6 +93,9 @@ def operate(f: Frame, sign: str, a: Value, b: Value, hint: str = "t") -> Value:
     """``a sign b`` for any of Python's binary operators."""
     if f.static and (isinstance(a, _PYTHON) or isinstance(b, _PYTHON)):
         return _in_python(f, sign, a, b)
+    made = overloads.binary(f, sign, a, b, hint)
+    if made is not None:
+        return made
     if sign in ("+", "*") and _is_sequence_arithmetic(sign, a, b):
         return exact(f.emit, sign, a, b)
     if sign == "@":
@@ -129,7 +131,7 @@ def _unary(f: Frame, node: ast.expr, hint: str) -> Value:
     assert isinstance(node, ast.UnaryOp)
     if isinstance(node.op, ast.Not):
         return logic.negation(f, node)
-    return unary(f.emit, SIGNS[type(node.op)], f.value(node.operand), hint)
+    return overloads.unary(f, SIGNS[type(node.op)], f.value(node.operand), hint)
 
 
 def _compare(f: Frame, node: ast.expr, hint: str) -> Value:
@@ -137,14 +139,17 @@ def _compare(f: Frame, node: ast.expr, hint: str) -> Value:
     left, result = f.value(node.left), None
     for op, right_node in zip(node.ops, node.comparators, strict=True):
         right = f.value(right_node)
-        _note(f, left, right)
-        one = _comparison(f, op, left, right, node, hint if len(node.ops) == 1 else "t")
+        note(f, left, right)
+        name = hint if len(node.ops) == 1 else "t"
+        own = None if f.static else overloads.binary(f, SIGNS.get(type(op), ""), left, right, name)
+        one = compare(f, op, left, right, node, name) if own is None else own
         result = one if result is None else _both(f, result, one, hint)
         left = right
     return result
 
 
-def _comparison(f: Frame, op: ast.cmpop, a: Value, b: Value, node: ast.Compare, hint: str) -> Value:
+def compare(f: Frame, op: ast.cmpop, a: Value, b: Value, node: ast.AST, hint: str = "t") -> Value:
+    """``a op b`` for one of Python's comparisons."""
     if isinstance(op, ast.Eq | ast.NotEq | ast.Is | ast.IsNot):
         alike = _same_type(f, a, b)
         if alike is not None:
@@ -177,7 +182,7 @@ def _same_type(f: Frame, a: Value, b: Value) -> bool | None:
     return None if None in known else known[0] == known[1]
 
 
-def _note(f: Frame, *compared: Value) -> None:
+def note(f: Frame, *compared: Value) -> None:
     """Notes functions and other Python objects, whose identity `static` depends on, as captured."""
     for value in compared if f.static else ():
         if not isinstance(value, Opaque) or value.path is None:
@@ -214,7 +219,7 @@ def _plain(value: Value) -> Value:
     return value.value if isinstance(value, Opaque | Const) else value
 
 
-def _member(f: Frame, op: ast.cmpop, a: Value, b: Value, node: ast.Compare) -> Value:
+def _member(f: Frame, op: ast.cmpop, a: Value, b: Value, node: ast.AST) -> Value:
     group = b.value if isinstance(b, Opaque) else b
     if not isinstance(group, list | tuple | set | frozenset | dict | range):
         f.refuse("type", f"`in` does not work on {describe(b)}", node, help="compare with `==`")
@@ -295,7 +300,7 @@ def _call(f: Frame, node: ast.expr, hint: str) -> Value:
 
 def _lambda(f: Frame, node: ast.expr, hint: str) -> Value:
     assert isinstance(node, ast.Lambda)
-    return LocalFunc(as_def(node), f)
+    return closures.from_lambda(f, node)
 
 
 def _comprehension(f: Frame, node: ast.expr, hint: str) -> Value:
@@ -337,4 +342,4 @@ _BY_NODE: dict[type, Evaluate] = {
     ast.NamedExpr: _named,
 }
 
-__all__ = ["load", "operate", "place"]
+__all__ = ["compare", "load", "note", "operate", "place"]

@@ -7,7 +7,7 @@ from typing import NoReturn
 
 from dsim.frontend.expressions.elements import cast_local, store
 from dsim.frontend.frames.frame import Frame
-from dsim.frontend.values import operators
+from dsim.frontend.values import advice, operators
 from dsim.frontend.values.structure import fits, labels, rebuilt, scalars
 from dsim.frontend.values.values import (
     Element,
@@ -45,7 +45,6 @@ _KNOWN = (
     Keywords,
     LocalFunc,
     Partial,
-    RecordValue,
 )
 
 
@@ -81,9 +80,8 @@ def fixed(f: Frame, name: str, value: Value, node: ast.AST, type: ScalarType | N
         return Mat(
             value.shape, tuple(f.emit.atom(s, t, n) for s, n in zip(value.entries, names, strict=True))
         )
-    if isinstance(value, StructValue):
-        members = {key: fixed(f, f"{name}_{key}", v, node) for key, v in value.members.items()}
-        return StructValue(members, value.kind)
+    if isinstance(value, StructValue | RecordValue):
+        return _fixed_members(f, name, value, node)
     if isinstance(value, tuple | list):
         parts = (fixed(f, f"{name}_{i}", v, node) for i, v in enumerate(value))
         return tuple(parts)
@@ -99,6 +97,18 @@ def fixed(f: Frame, name: str, value: Value, node: ast.AST, type: ScalarType | N
     if isinstance(value, _KNOWN):
         return value
     f.refuse("type", f"{describe(value)} cannot be assigned to a local", node)
+
+
+def _fixed_members(
+    f: Frame, name: str, value: StructValue | RecordValue, node: ast.AST
+) -> StructValue | RecordValue:
+    """A struct or dataclass whose numbers have types; what is known at compile time stays as it is."""
+    members = {
+        key: fixed(f, f"{name}_{key}", v, node) if scalars(v) else v for key, v in value.members.items()
+    }
+    if isinstance(value, StructValue):
+        return StructValue(members, value.kind)
+    return RecordValue(value.kind, value.name, members, value.after)
 
 
 def converted(f: Frame, name: str, value: Value, old: Value) -> Value:
@@ -128,6 +138,7 @@ def _converted_struct(f: Frame, name: str, value: Value, old: StructValue) -> St
 
 
 def _refuse_kind(f: Frame, name: str, value: Value, old: Value, help: str) -> NoReturn:
+    help = advice.different(old, value) or help
     f.emit.refuse(
         "shape",
         f"`{name}` is {describe(old)}, and a local keeps its type; the right side is {describe(value)}",

@@ -94,19 +94,29 @@ def _evaluated(kind: type, member: str, text: str, evaluate: Evaluate) -> Any:
 
 def member(f: Frame, owner: RecordValue, name: str, node: ast.AST) -> Value:
     """A member of a dataclass, or an attribute of its class."""
-    if name in owner.members:
+    if name in owner.members and owner.after is None:
         return owner.members[name]
-    found = inspect.getattr_static(owner.kind, name, None)
+    found = _of_class(owner, name)
     if found is None or name.startswith("__"):
         help = names.suggestion(name, list(owner.members)) or f"its members are {listed(owner.members)}"
         f.refuse("unknown-attribute", f"`{owner.name}` has no `{name}`", node, help=help)
+    itself = dataclasses.replace(owner, after=None)
     if isinstance(found, property):
-        return f.invoke(found.fget, [owner], {}, node, name)
+        return f.invoke(found.fget, [itself], {}, node, name)
     if inspect.isfunction(found) or is_function(found):
-        return Partial(found, (owner,), {})
+        return Partial(found, (itself,), {})
     kind = owner.kind
-    path = Path(f"{kind.__name__}.{name}", lambda: getattr(kind, name))
-    return names.imported(f, getattr(kind, name), path, node)
+    held: Any = kind if owner.after is None else super(owner.after, kind)
+    path = f.c.captures.rooted(Path(kind.__name__, lambda: held), id(kind), f.name).attribute(name)
+    return names.imported(f, getattr(held, name), path, node)
+
+
+def _of_class(owner: RecordValue, name: str) -> Any:
+    """The attribute of the class of `owner`, or of a class that it inherits from, before it is bound."""
+    kinds = owner.kind.__mro__
+    if owner.after is not None:
+        kinds = kinds[kinds.index(owner.after) + 1 :]
+    return next((vars(kind)[name] for kind in kinds if name in vars(kind)), None)
 
 
 def check(f: Frame, function: str, name: str, value: Value, kind: type) -> None:

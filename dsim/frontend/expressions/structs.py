@@ -52,7 +52,7 @@ def of_type(
             f.refuse("argument", f"{_titled(kind)} got the member `{name}` twice", node)
         given[name] = value
     members = {
-        name: _typed(f, given[name], t, f"{what}.{name}") if name in given else _zero(f, t, f"{what}.{name}")
+        name: typed(f, given[name], t, f"{what}.{name}") if name in given else _zero(f, t, f"{what}.{name}")
         for name, t in kind.members
     }
     return StructValue(members, kind)
@@ -75,11 +75,11 @@ def as_type(f: Frame, value: Value, kind: StructTypeBase, what: str) -> StructVa
             help=f"give a struct of {listed(kind.keys)}",
         )
     return StructValue(
-        {name: _typed(f, value.members[name], t, f"{what}.{name}") for name, t in kind.members}, kind
+        {name: typed(f, value.members[name], t, f"{what}.{name}") for name, t in kind.members}, kind
     )
 
 
-def _typed(f: Frame, value: Value, to: Any, what: str) -> Value:
+def typed(f: Frame, value: Value, to: Any, what: str) -> Value:
     """`value` as a member of type `to`; a number fills a vector or matrix."""
     if isinstance(to, StructTypeBase):
         return as_type(f, value, to, what)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from types import UnionType
 from typing import NoReturn
 
@@ -216,6 +216,9 @@ def _static_key(f: Frame, owner: Opaque, keys: list[Value], node: ast.Subscript)
     plain = [k.value if isinstance(k, Const) else k for k in keys]
     if not all(isinstance(k, int | str | slice) for k in plain):
         what, help = "a Python container", "copy it to a field"
+        held = owner.value.values() if isinstance(owner.value, Mapping) else owner.value
+        if isinstance(owner.value, list | tuple | Mapping) and any(map(callable, held)):
+            help = "write a `match` over the index, with a call in each case"
         if isinstance(owner.value, np.ndarray):
             name = ast.unparse(node.value)
             what, help = f"the NumPy array `{name}` from outside", advice.array_outside(name, owner.value)

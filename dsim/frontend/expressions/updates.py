@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 
 from dsim.diagnostics import Span
-from dsim.frontend.expressions import assign, local_parts, subscripts
+from dsim.frontend.expressions import assign, local_parts, overloads, subscripts
 from dsim.frontend.expressions.elements import accumulate, load, store
 from dsim.frontend.expressions.expressions import operate
 from dsim.frontend.frames.frame import Frame
@@ -84,6 +84,7 @@ def _on_local(f: Frame, target: ast.expr, sign: str, value: Value) -> Value:
 def _combined(f: Frame, sign: str, old: Value, value: Value, hint: str) -> Value:
     if sign in ("min", "max"):
         return elementary.FUNCTIONS[sign](f.emit, old, value, hint=hint)
+    overloads.refuse_in_place(f, sign, old)
     return operate(f, sign, old, value, hint)
 
 

@@ -16,7 +16,7 @@ from dsim.frontend.source.captures import Captures, Surroundings
 from dsim.frontend.source.lowered import LoopConfig
 from dsim.frontend.source.source import FunctionText
 from dsim.frontend.values.emit import Emitter
-from dsim.frontend.values.values import Element, StructElement, Value
+from dsim.frontend.values.values import Element, LocalFunc, StructElement, Value
 from dsim.ir.build import FALSE, TRUE, index
 from dsim.ir.nodes import Atom, Origin, Var
 
@@ -40,6 +40,8 @@ class Language:
         ``(frame, call, used, hint)``: the value of a call; `used` tells whether the program uses it.
     invoke : callable
         ``(frame, function, args, keywords, node, hint)``: the value of an inlined function.
+    apply : callable
+        ``(frame, callee, args, node)``: the value of a call whose callee and arguments are values.
     """
 
     place: Callable[[Frame, ast.expr, str], Value]
@@ -47,6 +49,7 @@ class Language:
     run: Callable[[Frame, Sequence[ast.stmt], frozenset[str] | None], None]
     call: Callable[[Frame, ast.Call, bool, str], Value]
     invoke: Callable[[Frame, Value, list[Value], dict[str, Value], ast.AST, str], Value]
+    apply: Callable[[Frame, Value, list[Value], ast.AST], Value]
 
 
 @dataclass(frozen=True)
@@ -104,7 +107,7 @@ class Frame:
         self.static = 0  # depth of `static(...)`
         self.kind = "kernel"
         self.plain = False  # a Python function without a decorator, with Python's semantics
-        self.outer: Frame | None = None  # the enclosing frame of a nested func
+        self.closure: LocalFunc | None = None  # what is being lowered, if it is a local function
         self.returns: Value = None  # the annotation
         self.result_hint = "result"  # a name for what is returned
         self.templates: set[str] = set()  # parameters passed by reference
@@ -175,6 +178,11 @@ class Frame:
         return self.c.language.invoke(self, function, args, keywords, node, hint)
 
     # names
+
+    @property
+    def outer(self) -> Frame | None:
+        """The frame around a local function."""
+        return None if self.closure is None else self.closure.frame
 
     def bind(self, name: str, value: Value, node: ast.AST | None = None) -> None:
         """Binds `name` to `value`."""

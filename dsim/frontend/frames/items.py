@@ -120,7 +120,9 @@ def comprehension(f: Frame, node: ast.ListComp) -> list[Value]:
     outer, out = dict(f.scope.values), list[Value]()
     own = {n.id for g in node.generators for n in ast.walk(g.target) if isinstance(n, ast.Name)}
     f.scope.items |= own
+    f.scope.comprehensions.append({})
     _nested(f, node, 0, out)
+    f.scope.comprehensions.pop()
     f.scope.items -= own
     inner = f.scope.values
     f.scope.values = {name: v if name in own else inner.get(name, v) for name, v in outer.items()}
@@ -136,6 +138,8 @@ def _nested(f: Frame, node: ast.ListComp, depth: int, out: list[Value]) -> None:
     copies(f, len(found), generator.iter)
     for value in found:
         bind_target(f, generator.target, value)
+        targets = (n.id for n in ast.walk(generator.target) if isinstance(n, ast.Name))
+        f.scope.comprehensions[-1].update({name: f.scope.values[name] for name in targets})
         if all(_holds(f, test) for test in generator.ifs):
             _nested(f, node, depth + 1, out)
 

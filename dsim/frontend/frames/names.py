@@ -48,8 +48,11 @@ def name(f: Frame, node: ast.Name) -> Value:
         if isinstance(found, Poison):
             raise RefusedError
         return found
-    if f.outer is not None and node.id in f.outer.scope.values and node.id not in f.surroundings.local:
-        return name(f.outer, node)
+    if f.closure is not None and node.id not in f.surroundings.local:
+        for names in reversed(f.closure.comprehensions):
+            if node.id in names:
+                return names[node.id]
+        return name(f.closure.frame, node)
     if node.id in f.scope.gone:
         reason = f.scope.gone[node.id]
         f.refuse("unknown-name", f"`{node.id}` {reason}", node, help=f"give `{node.id}` a value before")
@@ -58,9 +61,21 @@ def name(f: Frame, node: ast.Name) -> Value:
     return _around(f, node)
 
 
+OUTER = "a local function returns its new values: assign the result where you call it"
+
+
+def is_of_outer(f: Frame, name: str) -> bool:
+    """Whether `name` is a local of a function around the local function `f`."""
+    outer = f.outer
+    return outer is not None and (name in outer.scope.values or is_of_outer(outer, name))
+
+
 def _refuse_early(f: Frame, node: ast.Name) -> NoReturn:
     """Refuses a local without a value; often an outer variable was meant."""
     message, help = f"`{node.id}` has no value yet", "assign it before this line"
+    if is_of_outer(f, node.id):
+        message = f"`{node.id}` is assigned in `{f.name}`, so it is not the local of the function around"
+        f.refuse("unknown-name", message, node, help=OUTER)
     around = f.surroundings.find(node.id)
     if around is not None:
         message += ": it is assigned in this function, so it is a local of it"
@@ -204,7 +219,7 @@ def _host_matrix(f: Frame, value: Any) -> Mat:
     return matrix(f.emit, np.asarray(value).tolist())
 
 
-def attribute(f: Frame, owner: Opaque, attr: str, node: ast.Attribute) -> Value:
+def attribute(f: Frame, owner: Opaque, attr: str, node: ast.AST) -> Value:
     """An attribute of a Python object."""
     try:
         value = getattr(owner.value, attr)

@@ -40,12 +40,15 @@ class Scope:
     items : set
         Names bound to items of a sequence, in a unrolled loop: to change a part of one
         would change a copy.
+    comprehensions : list of dict
+        The present, or last, values of the names of the list comprehensions around this place.
     """
 
     values: dict[str, Value] = field(default_factory=dict)
     gone: dict[str, str] = field(default_factory=dict)
     first: dict[str, Span | None] = field(default_factory=dict)
     items: set[str] = field(default_factory=set)
+    comprehensions: list[dict[str, Value]] = field(default_factory=list)
 
     def visible(self) -> list[str]:
         """The user's names."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from dsim.diagnostics import Span
 from dsim.frontend.source.lowered import BirthSlot, KinkSlot, WatchSlot
 from dsim.frontend.values.structure import rebuilt, scalars
-from dsim.frontend.values.values import Element, Mat, StructValue, Value, is_scalar
+from dsim.frontend.values.values import Element, Mat, RecordValue, StructValue, Value, is_scalar
 from dsim.ir.build import Builder
 from dsim.ir.nodes import AccumulateOp, Atom, Block, Const, Let, Memory, Probe, Var
 from dsim.ir.probe_buffer import WIDTH
@@ -110,6 +110,9 @@ class Shows:
         if isinstance(value, StructValue):
             members = {key: self.value(f"{name}.{key}", v, span) for key, v in value.members.items()}
             return StructValue(members, value.kind)
+        if isinstance(value, RecordValue):
+            members = {key: self.value(f"{name}.{key}", v, span) for key, v in value.members.items()}
+            return RecordValue(value.kind, value.name, members, value.after)
         if not (is_scalar(value) or isinstance(value, Mat)):
             return value
         atoms = [a for a in scalars(value) if isinstance(a, Var | Const)]

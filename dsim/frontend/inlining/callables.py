@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from dsim.frontend.control.exits import assigned
+from dsim.frontend.control.exits import assigned, stored
 from dsim.frontend.frames.builtins import builtin
 from dsim.frontend.frames.frame import Frame
 from dsim.frontend.frames.names import imported
@@ -144,8 +144,9 @@ def _rebound(node: ast.FunctionDef) -> Iterator[str]:
     nodes = [n for s in node.body for n in ast.walk(s)]
     in_place = {n.target for n in nodes if isinstance(n, ast.AugAssign)}
     for n in nodes:
-        if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store) and n not in in_place:
-            yield n.id
+        name = stored(n)
+        if name is not None and n not in in_place:
+            yield name
 
 
 def refuse_changed(f: Frame, inner: Frame, before: Mapping[str, Value], node: ast.AST) -> None:

@@ -9,7 +9,7 @@ import types
 from typing import Any
 
 from dsim.diagnostics import KernelSyntaxError
-from dsim.frontend.control.exits import assigned
+from dsim.frontend.control.exits import bound
 from dsim.frontend.frames.frame import Frame
 from dsim.frontend.frames.scope import DRAWS, RESULT, RETURNED
 from dsim.frontend.inlining import callables, custom_derivatives, derive, recursion
@@ -41,7 +41,7 @@ def invoke(
     if isinstance(function, LocalFunc):
         inner = _local_frame(f, function, node)
         inner.result_hint = hint if hint != "t" else "result"
-        return _inlined(f, inner, function.node, {}, args, keywords, node)
+        return _inlined(f, inner, function, dict(function.annotations), args, keywords, node)
     function = callables.of(function)  # a derivative made in Python may be of a plain function
     mode = getattr(function, "__dsim_derivative__", None)
     if mode is not None:
@@ -143,9 +143,9 @@ def _local_frame(f: Frame, function: LocalFunc, node: ast.AST) -> Frame:
     outer = function.frame
     text = FunctionText(outer.text.source, function.node, outer.text.shift)
     around = copy.copy(outer.surroundings)
-    around.local = frozenset(assigned(function.node.body)) | {a.arg for a in every(function.node.args)}
+    around.local = frozenset(bound(function.node.body)) | {a.arg for a in every(function.node.args)}
     inner = Frame(f.c, text, around, (*f.inlined, f.span(node)))
-    inner.outer, inner.plain = outer, outer.plain
+    inner.closure, inner.plain = function, outer.plain
     return inner
 
 
@@ -182,10 +182,7 @@ def _result(f: Frame, inner: Frame, node: ast.AST) -> Value:
     if isinstance(value, Poison):
         raise RefusedError
     if value is not None and not same(inner.scope.values[RETURNED], TRUE):
-        f.refuse(
-            "return",
-            f"`{inner.name}` does not return a value on every path",
-            node,
-            help="end it with a `return`",
-        )
+        last = inner.text.node.body[-1]
+        help = "add `case _:` with a `return`" if isinstance(last, ast.Match) else "end it with a `return`"
+        f.refuse("return", f"`{inner.name}` does not return a value on every path", node, help=help)
     return value

@@ -30,6 +30,7 @@ from dsim.frontend.values.types import (
 from dsim.frontend.values.values import (
     FieldValue,
     Keywords,
+    LocalFunc,
     Mat,
     Value,
     describe,
@@ -67,13 +68,10 @@ def declared_result(f: Frame, annotation: Any, node: ast.FunctionDef) -> AnyRetu
     if len(found) == len(parts):
         return SeveralReturns(tuple(found)) if several else found[0]
     if f.kind == "kernel":
-        at = node.returns or node
-        f.refuse(
-            "return",
-            "a kernel returns scalars, vectors, matrices and structs",
-            at,
-            help="for example `-> ds.f32`, or `-> tuple[ds.f32, ds.i32]`",
-        )
+        at, help = node.returns or node, "for example `-> ds.f32`, or `-> tuple[ds.f32, ds.i32]`"
+        if any(map(records.is_record, several or (annotation,))):
+            help = "return its members, or make the class a struct: `@ds.dataclass`"
+        f.refuse("return", "a kernel returns scalars, vectors, matrices and structs", at, help=help)
     return None
 
 
@@ -146,20 +144,21 @@ def _many(count: int) -> str:
 
 
 def _defaults(inner: Frame, python: Any, names: list[str]) -> dict[str, Value]:
-    if isinstance(python, ast.FunctionDef):
-        spec, outer = python.args, inner.outer
-        assert outer is not None
-        found = dict(zip(names[len(names) - len(spec.defaults) :], spec.defaults, strict=True))
-        found |= {a.arg: d for a, d in zip(spec.kwonlyargs, spec.kw_defaults, strict=True) if d is not None}
-        return {name: outer.value(n) for name, n in found.items()}
+    if isinstance(python, LocalFunc):
+        return dict(python.defaults)
     values = python.__defaults__ or ()
     found = dict(zip(names[len(names) - len(values) :], values, strict=True)) | (python.__kwdefaults__ or {})
-    return {name: imported(inner, v, _default_path(python, v), inner.text.node) for name, v in found.items()}
+    return {
+        name: imported(inner, v, _default_path(inner, python, v), inner.text.node)
+        for name, v in found.items()
+    }
 
 
-def _default_path(python: types.FunctionType, value: object) -> Path | None:
+def _default_path(inner: Frame, python: types.FunctionType, value: object) -> Path | None:
     """The path by which each launch compares a default: a list may change in place, a number cannot."""
-    return None if isinstance(value, int | float | str | None) else Path(python.__name__, lambda: value)
+    if isinstance(value, int | float | str | None):
+        return None
+    return inner.c.captures.rooted(Path(python.__name__, lambda: value), id(value), python.__name__)
 
 
 def _parameter(

@@ -41,6 +41,16 @@ def call(
     return value
 
 
+def apply(f: Frame, method: Method, args: list[Value], node: ast.AST) -> Value:
+    """The value of an operator that the struct's type defines, which must not change the struct."""
+    function = callables.of(method.owner.kind.method(method.name))
+    value, after = funcs.invoke_method(f, function, method.owner, args, {}, node, "t")
+    if not isinstance(after, Poison) and not same(after, method.owner):
+        message = f"`{method.name}` changes {describe(method.owner)}, and an operator only computes"
+        f.refuse("type", message, node, help="make it a method of another name, and call that")
+    return value
+
+
 def _give_back(f: Frame, method: Method, after: Value, node: ast.Call) -> None:
     """Assigns the struct that a method changed to the local that it was called on."""
     place: ast.expr = method.node

@@ -155,6 +155,11 @@ def is_kernel(value: object) -> bool:
     return _marked(value, "__dsim_kernel__")
 
 
+def is_operation(value: object) -> bool:
+    """Whether `value` is a host operation."""
+    return _marked(value, "__dsim_operation__") and not isinstance(value, type)
+
+
 class Missing:
     """The value of a name that does not exist."""
 
@@ -171,7 +176,7 @@ class Path:
     text : str
         ``dt``, ``cfg.dt``, ``offsets[0]``.
     read : callable
-        Its value now.
+        Its value now; `MISSING` where a part of the way is gone.
     """
 
     text: str
@@ -180,12 +185,19 @@ class Path:
     def attribute(self, name: str) -> Path:
         """The path of an attribute of this object."""
         read = self.read
-        return Path(f"{self.text}.{name}", lambda: getattr(read(), name))
+        return Path(f"{self.text}.{name}", lambda: getattr(read(), name, MISSING))
 
     def item(self, key: object) -> Path:
         """The path of an item of this object."""
         read = self.read
-        return Path(f"{self.text}[{key!r}]", lambda: read()[key])
+        return Path(f"{self.text}[{key!r}]", lambda: _item(read(), key))
+
+
+def _item(owner: Any, key: object) -> Any:
+    try:
+        return owner[key]
+    except (LookupError, TypeError):
+        return MISSING
 
 
 class Surroundings:
@@ -262,6 +274,10 @@ class Captures:
             text = f"{function}.{path.text}" + (f"_{n}" if n > 1 else "")
             n += 1
         return path if text == path.text else Path(text, path.read)
+
+    def reserve(self, name: str, scope: int) -> None:
+        """Paths that begin with `name` belong to `scope`: those of other scopes get a prefix."""
+        self._roots.setdefault(name, scope)
 
     def constant(self, path: Path, value: object) -> None:
         """The number, matrix or sequence `value` is compiled in."""

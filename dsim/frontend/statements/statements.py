@@ -9,7 +9,7 @@ from functools import partial
 from dsim.diagnostics import Label
 from dsim.frontend.control import exits
 from dsim.frontend.control.carrying import revived
-from dsim.frontend.expressions import assign, updates
+from dsim.frontend.expressions import assign, closures, updates
 from dsim.frontend.expressions.branches import fork
 from dsim.frontend.expressions.logic import of_value, truth
 from dsim.frontend.expressions.structs import as_type
@@ -17,12 +17,12 @@ from dsim.frontend.frames.frame import Frame
 from dsim.frontend.frames.scope import LIVE, RETURNED
 from dsim.frontend.frames.static import is_static_call, unrolled
 from dsim.frontend.source.problems import RefusedError
-from dsim.frontend.statements import loops, stops
+from dsim.frontend.statements import loops, matching, stops
 from dsim.frontend.statements.messages import report_assert
 from dsim.frontend.values.operators import operand
 from dsim.frontend.values.structure import scalars
 from dsim.frontend.values.types import MatrixType, matrix_type, scalar_type, struct_type
-from dsim.frontend.values.values import POISON, LocalFunc, Mat, Value, describe
+from dsim.frontend.values.values import POISON, Mat, Value, describe
 from dsim.ir.build import FALSE, TRUE
 from dsim.ir.nodes import Const, Var
 from dsim.ir.types import ScalarType
@@ -88,8 +88,6 @@ def statement(f: Frame, s: ast.stmt, needed: frozenset[str] | None) -> None:
 _UNSUPPORTED: dict[type, tuple[str, str]] = {
     ast.Try: ("`try`", "kernels raise no exceptions; test values with `if`"),
     ast.With: ("`with`", "use it around the launch of the kernel"),
-    ast.Global: ("`global`", "write to a field"),
-    ast.Nonlocal: ("`nonlocal`", "write to a field"),
     ast.Raise: ("`raise`", "use `assert condition, message`"),
     ast.Delete: ("`del`", "a local is freed at the end of its block"),
     ast.Import: ("`import`", "import outside the kernel"),
@@ -98,7 +96,6 @@ _UNSUPPORTED: dict[type, tuple[str, str]] = {
     ast.AsyncFunctionDef: ("`async`", ""),
     ast.AsyncFor: ("`async`", ""),
     ast.AsyncWith: ("`async`", ""),
-    ast.Match: ("`match`", "write `if` and `elif`"),
 }
 
 
@@ -185,9 +182,20 @@ def _assert(f: Frame, s: ast.stmt, needed: frozenset[str] | None) -> None:
     report_assert(f, s)
 
 
+def _outer(f: Frame, s: ast.stmt, needed: frozenset[str] | None) -> None:
+    """``global`` and ``nonlocal``, which are refused once: not for each use of the names, too."""
+    assert isinstance(s, ast.Global | ast.Nonlocal)
+    for name in s.names:
+        f.bind(name, POISON)
+    what, help = "`global`", "write to a field"
+    if isinstance(s, ast.Nonlocal):
+        what, help = "`nonlocal`", "return the new value and assign it where you call, or write to a field"
+    f.refuse("syntax", f"kernels have no {what}", s, help=help)
+
+
 def _function(f: Frame, s: ast.stmt, needed: frozenset[str] | None) -> None:
     assert isinstance(s, ast.FunctionDef)
-    f.bind(s.name, LocalFunc(s, f), s)
+    f.bind(s.name, closures.from_def(f, s), s)
 
 
 # ------------------------------------------------------------------ the flow of control
@@ -219,6 +227,11 @@ def _static_condition(f: Frame, test: ast.expr) -> bool | None:
         assert not isinstance(holds, Var)  # `static` refuses those
         return bool(holds.value) if isinstance(holds, Const) else holds
     return None
+
+
+def _match(f: Frame, s: ast.stmt, needed: frozenset[str] | None) -> None:
+    assert isinstance(s, ast.Match)
+    matching.lower(f, s, needed)
 
 
 def _for(f: Frame, s: ast.stmt, needed: frozenset[str] | None) -> None:
@@ -257,7 +270,10 @@ _BY_NODE: dict[type, Lower] = {
     stops.Reset: stops.reset,
     ast.Assert: _assert,
     ast.FunctionDef: _function,
+    ast.Global: _outer,
+    ast.Nonlocal: _outer,
     ast.If: _if_alone,
+    ast.Match: _match,
     ast.For: _for,
     ast.While: _while,
     ast.Break: _break,

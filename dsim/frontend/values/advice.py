@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from dsim.frontend.values import elementary
+from dsim.frontend.values.values import LocalFunc, Opaque, Partial, RecordValue, Value
 
 _VECTORS = "make a local vector or matrix: `ds.Vector([a, b])`, `ds.Matrix([[a, b], [c, d]])`"
 _ZEROS = "make a local one, `ds.Vector.zero(ds.f32, n)` or `ds.Matrix.zero(ds.f32, n, m)`, or a field outside"
@@ -73,6 +74,19 @@ def instead_of(function: Any) -> str:
     if _of_numpy(function):
         return _ARRAYS.get(name, f"it is `ds.{name}`" if name in elementary.FUNCTIONS else "")
     return ""
+
+
+def different(a: Value, b: Value) -> str:
+    """What to write where one of two values would be taken at run time; empty when there is no advice."""
+    if isinstance(a, RecordValue) and isinstance(b, RecordValue):
+        return "make it one class with a number that tells the variants apart: `match p: case P(kind=0):`"
+    if all(isinstance(v, LocalFunc | Partial) or _is_function(v) for v in (a, b)):
+        return "choose between what they return: `f(x) if c else g(x)`; which one runs must be known before"
+    return ""
+
+
+def _is_function(value: Value) -> bool:
+    return isinstance(value, Opaque) and callable(value.value)
 
 
 def missing(module: Any, name: str) -> str:

@@ -14,6 +14,7 @@ from dsim.frontend.values.values import (
     FieldValue,
     Mat,
     Opaque,
+    RecordValue,
     Scalar,
     StructFieldValue,
     StructValue,
@@ -104,7 +105,7 @@ def _of_numbers(items: Sequence[object]) -> bool:
 def _advice(value: Value) -> str:
     if isinstance(value, FieldValue | StructFieldValue):
         return "index it, as in `x[i]`"
-    if isinstance(value, StructValue):
+    if isinstance(value, StructValue | RecordValue):
         return f"compute with its members: {listed(value.members)}"
     if isinstance(value, Opaque) and isinstance(value.value, np.ndarray):
         return "keep the array in a field, or make it a `ds.Vector` or `ds.Matrix`"

@@ -8,6 +8,7 @@ from dsim.frontend.values.values import (
     FieldValue,
     Mat,
     Opaque,
+    RecordValue,
     Scalar,
     StructFieldValue,
     StructValue,
@@ -17,6 +18,8 @@ from dsim.frontend.values.values import (
 )
 from dsim.ir.nodes import Atom
 
+_Named = StructValue | RecordValue
+
 
 def scalars(value: Value) -> list[Scalar]:
     """The scalars in `value`, in order; things known at compile time have none."""
@@ -24,7 +27,7 @@ def scalars(value: Value) -> list[Scalar]:
         return [value]
     if isinstance(value, Mat):
         return list(value.entries)
-    if isinstance(value, StructValue):
+    if isinstance(value, _Named):
         return [s for v in value.members.values() for s in scalars(v)]
     if isinstance(value, tuple | list):
         return [s for v in value for s in scalars(v)]
@@ -39,6 +42,9 @@ def rebuilt(value: Value, atoms: Iterator[Atom]) -> Value:
         return Mat(value.shape, tuple(next(atoms) for _ in value.entries))
     if isinstance(value, StructValue):
         return StructValue({name: rebuilt(v, atoms) for name, v in value.members.items()}, value.kind)
+    if isinstance(value, RecordValue):
+        members = {name: rebuilt(v, atoms) for name, v in value.members.items()}
+        return RecordValue(value.kind, value.name, members, value.after)
     if isinstance(value, tuple | list):
         return type(value)(rebuilt(v, atoms) for v in value)
     return value
@@ -50,7 +56,7 @@ def labels(name: str, value: Value) -> list[str]:
         return [name]
     if isinstance(value, Mat):
         return component_names(name, value.shape)
-    if isinstance(value, StructValue):
+    if isinstance(value, _Named):
         return [label for key, v in value.members.items() for label in labels(f"{name}_{key}", v)]
     if isinstance(value, tuple | list):
         return [label for i, v in enumerate(value) for label in labels(f"{name}_{i}", v)]
@@ -63,7 +69,7 @@ def fits(a: Value, b: Value) -> bool:
         return is_scalar(a) and is_scalar(b)
     if isinstance(a, Mat) and isinstance(b, Mat):
         return a.shape == b.shape
-    if isinstance(a, StructValue) and isinstance(b, StructValue):
+    if isinstance(a, _Named) and isinstance(b, _Named):
         return a.kind == b.kind and _pairwise(fits, a, b)
     if isinstance(a, tuple | list) and isinstance(b, tuple | list):
         return len(a) == len(b) and all(map(fits, a, b))
@@ -78,14 +84,14 @@ def same(a: Value, b: Value) -> bool:
         return len(a) == len(b) and all(map(same, a, b))
     if isinstance(a, Mat):
         return a.shape == b.shape and same(a.entries, b.entries)
-    if isinstance(a, StructValue):
+    if isinstance(a, _Named):
         return a.kind == b.kind and _pairwise(same, a, b)
     if isinstance(a, Opaque | FieldValue | StructFieldValue):
         return _held(a) is _held(b)
     return bool(a == b)
 
 
-def _pairwise(test: Callable[[Value, Value], bool], a: StructValue, b: StructValue) -> bool:
+def _pairwise(test: Callable[[Value, Value], bool], a: _Named, b: _Named) -> bool:
     """Whether `a` and `b` have the same members in the same order, and `test` holds for each."""
     return tuple(a.members) == tuple(b.members) and all(map(test, a.members.values(), b.members.values()))
 

@@ -9,6 +9,7 @@ place in memories, not loaded yet), a Python tuple or list of values, or somethi
 from __future__ import annotations
 
 import ast
+import inspect
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
@@ -155,10 +156,25 @@ class Unrolled:
 
 @dataclass(frozen=True, eq=False)
 class LocalFunc:
-    """A function defined inside a kernel or func; it sees the locals around it as they are at the call."""
+    """A function defined inside a kernel or func; it sees the locals around it as they are at the call.
+
+    Attributes
+    ----------
+    node : ast.FunctionDef
+        Its text.
+    frame : Frame
+        That of the function around.
+    defaults, annotations : mapping of str to object
+        By parameter, as evaluated where it is defined; the annotation ``return`` is the result's.
+    comprehensions : tuple of mapping
+        The names of the list comprehensions around it, innermost last.
+    """
 
     node: ast.FunctionDef
-    frame: Any  # that of the function around
+    frame: Any
+    defaults: Mapping[str, Value]
+    annotations: Mapping[str, Any]
+    comprehensions: tuple[Mapping[str, Value], ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,11 +195,24 @@ class Keywords:
 
 @dataclass(frozen=True, eq=False)
 class RecordValue:
-    """A dataclass that is a kernel's argument; its members are arguments of their own."""
+    """A dataclass: a kernel's argument, whose members are arguments of their own, or one made in the kernel.
+
+    Attributes
+    ----------
+    kind : type
+        Its class.
+    name : str
+        What the user calls it: the parameter, or the class.
+    members : mapping of str to Value
+        By name.
+    after : type, optional
+        The class whose methods, and those of the classes before it, are not looked up: for ``super()``.
+    """
 
     kind: type
     name: str
     members: Mapping[str, Value]
+    after: type | None = None
 
 
 class Poison:
@@ -280,6 +309,8 @@ def _describe_object(value: Value) -> str:
     if isinstance(value, StructFieldValue | StructElement):
         of = value if isinstance(value, StructFieldValue) else value.field
         return f"the struct field `{of.name}`" if of is value else f"an element of `{of.name}`"
+    if isinstance(value, Opaque) and inspect.isroutine(value.value):
+        return f"the function `{value.value.__name__}`"
     if isinstance(value, Opaque):
         return f"a Python object of type `{type(value.value).__name__}`"
     if isinstance(value, Keywords):

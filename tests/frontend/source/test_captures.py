@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from types import SimpleNamespace
 
 import numpy as np
 
+from dsim.frontend.source.captures import MISSING
 from dsim.ir.types import f32, f64, i64
 from tests.frontend.dialect import LoweringSettings, f, lowered, run, text, ti
 
@@ -173,3 +175,82 @@ def test_of_an_array_only_what_is_used_is_watched() -> None:
     assert watched.read() == watched.value
     weights[1] = 7.0
     assert watched.read() != watched.value
+
+
+def test_parameters_defaults_and_classes_have_paths_of_their_own() -> None:
+    """Each launch compares them by their paths: two of one name would be taken for one."""
+    y = f(1)
+    setting = SimpleNamespace(v=1.0)
+
+    def law_of(numbers):
+        def law(q, numbers=numbers):
+            return q * numbers[0]
+
+        return law
+
+    def record_of(numbers):
+        @dataclass
+        class Record:
+            a: float
+
+            def scaled(self):
+                return self.a * self.numbers[0]
+
+        Record.numbers = numbers
+        return Record
+
+    def outer():
+        return setting.v
+
+    given, lists = SimpleNamespace(v=2.0), ([3.0], [4.0], [5.0], [6.0])
+    law, other = law_of(lists[0]), law_of(lists[1])
+    First, Second = record_of(lists[2]), record_of(lists[3])
+
+    def k(setting: ti.template()):
+        y[0] = setting.v * 1e-1 + outer() + law(10.0) + other(100.0)
+        y[0] += First(1000.0).scaled() + Second(10000.0).scaled()
+
+    result = lowered(k, bound={"setting": given})
+    numbers = [c for c in result.captures if isinstance(c.value, float)]
+    assert sorted(c.value for c in numbers) == [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]
+    setting.v, given.v = 10.0, 20.0
+    for i, numbers_ in enumerate(lists):
+        numbers_[0] = 30.0 + i
+    assert sorted(c.read() for c in numbers) == [10.0, 20.0, 30.0, 31.0, 32.0, 33.0]
+
+
+def test_a_part_of_a_path_that_is_gone() -> None:
+    y = f(1)
+    numbers, held = [1.0, 2.0], SimpleNamespace(inner=SimpleNamespace(v=3.0))
+
+    def k():
+        y[0] = numbers[1] + held.inner.v
+
+    found = {c.name: c for c in lowered(k).captures}
+    numbers.pop()
+    del held.inner
+    assert found["numbers[1]"].read() is found["held.inner.v"].read() is MISSING
+
+
+def test_classes_that_a_kernel_makes_or_tells_apart() -> None:
+    y = f(1)
+
+    @dataclass
+    class Made:
+        a: float
+
+    @dataclass
+    class Wanted:
+        a: float
+
+    value = Made(2.0)
+
+    def k():
+        y[0] = Made(1.0).a
+        if isinstance(value, Wanted):
+            y[0] = 2.0
+        match value:
+            case Wanted():
+                y[0] = 3.0
+
+    assert {c.name for c in lowered(k).objects} == {"y", "Made", "Wanted", "value"}

@@ -246,11 +246,6 @@ def test_what_python_has_and_kernels_have_not() -> None:
         a: float
         x[0] = 1.0
 
-    def match_(n: ti.i32):
-        match n:
-            case 1:
-                x[0] = 1.0
-
     wanted = {
         try_: "syntax: kernels have no `try`\nhelp: kernels raise no exceptions; test values with `if`",
         with_: "syntax: kernels have no `with`",
@@ -266,7 +261,6 @@ def test_what_python_has_and_kernels_have_not() -> None:
         starred: "syntax: kernels have no `*` in assignments",
         identity: "syntax: kernels have no `is`\nhelp: compare with `==`",
         annotated_only: "syntax: an annotated name needs a value",
-        match_: "syntax: kernels have no `match`",
     }
     for function, message in wanted.items():
         assert message in refused(function), function.__name__
