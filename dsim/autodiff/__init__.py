@@ -1,6 +1,7 @@
 """Derivatives of kernels, as kernels: forward mode, reverse mode, and derivatives inside kernels."""
 
 from dsim.autodiff.backward_sweep import derivatives
+from dsim.autodiff.custom_rules import has_rules, rules_read
 from dsim.autodiff.expand import expand
 from dsim.autodiff.forward_mode import forward
 from dsim.autodiff.reverse_mode import Adjoint, Lost, compares_final_values, reverse
@@ -15,6 +16,8 @@ __all__ = [
     "derivatives",
     "expand",
     "forward",
+    "has_rules",
     "reverse",
+    "rules_read",
     "writes_again",
 ]

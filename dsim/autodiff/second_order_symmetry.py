@@ -17,6 +17,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from dsim.analysis.activity import spread
+from dsim.autodiff.custom_rules import has_rules
 from dsim.autodiff.forward_mode import forward
 from dsim.autodiff.normal_form import prepared, refuse_undo_logs
 from dsim.autodiff.reverse_mode import Adjoint
@@ -28,7 +29,6 @@ from dsim.ir.nodes import (
     Append,
     Atom,
     Block,
-    Call,
     For,
     Kernel,
     Load,
@@ -90,7 +90,7 @@ def by_symmetry(adjoint: Kernel, made: Made, active: Keys, label: str) -> Adjoin
     directions = frozenset(k for k in made.active if made.bar(k) in active)
     along = spread(primal, directions)
     # Custom rules need not be the derivative of any function, and then symmetry does not hold.
-    if any(isinstance(s, Call) and s.rules for s in statements(primal.body)):
+    if has_rules(primal):
         refuse_undo_logs(adjoint, "a func in it brings its own derivative")
     if _reads_results(adjoint, made, along):
         refuse_undo_logs(adjoint, "it reads what the kernel has written")

@@ -78,6 +78,9 @@ class Copier:
 
     def statement(self, s: Statement, env: dict[Var, Atom]) -> Statement:
         """A copy of `s`; the variables that it binds are added to `env`."""
+        if isinstance(s, Let):  # most statements
+            args = tuple(swap(a, env) for a in s.args)
+            return Let(self.variable(s.var, env), s.op, args, self.origin(s.origin))
         s = with_operands(s, lambda a: swap(a, env))
         s = replace(s, origin=self.origin(s.origin))
         if isinstance(s, Alloc):

@@ -156,12 +156,20 @@ def written(s: Statement) -> Memory | None:
             assert_never(s)
 
 
+# Most statements of a kernel, known by one look: none has a block inside.
+_FLAT = frozenset({Let, Load, Store, Accumulate})
+
+
 def statements(block: Block) -> Iterator[Statement]:
     """All statements of `block` in preorder: a statement, then those of its inner blocks."""
-    for s in block.statements:
+    # With a stack of its own: nested generators would resume once per level for each statement.
+    ahead = list(reversed(block.statements))
+    while ahead:
+        s = ahead.pop()
         yield s
-        for inner in blocks(s):
-            yield from statements(inner)
+        if type(s) not in _FLAT:
+            for inner in reversed(blocks(s)):
+                ahead.extend(reversed(inner.statements))
 
 
 def accesses(block: Block) -> Iterator[Load | Store | Accumulate]:
@@ -258,6 +266,8 @@ def swap(a: Atom, env: Substitution) -> Atom:
 
 def with_operands(s: Statement, f: Callable[[Atom], Atom]) -> Statement:  # noqa: C901, PLR0911, PLR0912 (one case a node)
     """`s` with each atom of `operands(s)` replaced by ``f(atom)``; inner blocks do not change."""
+    if isinstance(s, Let):  # most statements; made directly, in a quarter of the time of `replace`
+        return Let(s.var, s.op, tuple(map(f, s.args)), s.origin)
 
     def many(atoms: tuple[Atom, ...]) -> tuple[Atom, ...]:
         return tuple(map(f, atoms))
@@ -266,8 +276,6 @@ def with_operands(s: Statement, f: Callable[[Atom], Atom]) -> Statement:  # noqa
         return tuple(p if isinstance(p, str) else f(p) for p in ps)
 
     match s:
-        case Let():
-            return replace(s, args=many(s.args))
         case Load() | Append():
             return replace(s, index=many(s.index))
         case Store() | Accumulate():

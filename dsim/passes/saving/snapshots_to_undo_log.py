@@ -12,7 +12,7 @@ keeps its snapshots.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from math import prod
 
@@ -54,7 +54,7 @@ def snapshots_to_undo_log(kernel: Kernel) -> Kernel:
     kernel : Kernel
         Simplified; not to be differentiated any more.
     """
-    if not any(_is_snapshot(s) for s in statements(kernel.body)):
+    if not any(_snapshots(kernel)):
         return kernel
     snapshots = _Snapshots(kernel)
     if not snapshots.of:
@@ -62,8 +62,10 @@ def snapshots_to_undo_log(kernel: Kernel) -> Kernel:
     return eliminate_dead_code(replace(kernel, body=_Logger(kernel, snapshots).block(kernel.body)))
 
 
-def _is_snapshot(s: Statement) -> bool:
-    return isinstance(s, Alloc) and s.saves is not None and s.saves.what == "snapshot"
+def _snapshots(kernel: Kernel) -> Iterator[Alloc]:
+    for s in statements(kernel.body):
+        if isinstance(s, Alloc) and s.saves is not None and s.saves.what == "snapshot":
+            yield s
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,32 +112,27 @@ class _Snapshots:
     ----------
     made : dict of MemoryKey to Alloc
         All snapshots of the kernel.
+    buffers : dict of MemoryKey to Memory
+        The buffer that each of them is of.
     of : dict of MemoryKey to Memory
         The buffer of each snapshot that becomes a mark.
     """
 
     def __init__(self, kernel: Kernel) -> None:
-        self.made = {
-            s.memory.key: s for s in statements(kernel.body) if isinstance(s, Alloc) and _is_snapshot(s)
-        }
+        self.made = {s.memory.key: s for s in _snapshots(kernel)}
+        self.buffers = {key: s.saves.of for key, s in self.made.items() if s.saves and s.saves.of}
         self.of: dict[MemoryKey, Memory] = {}
         self._taken: dict[MemoryKey, int] = {}  # the number of statements that take each snapshot
         self._writes: dict[MemoryKey, int] = {}  # the number of statements in inner blocks that write each
         self._together: list[set[MemoryKey]] = []  # per copy loop, the memories that it copies from and to
         self._refused: set[MemoryKey] = set()
         self._scan(kernel.body)
-        self._choose(self._buffers(kernel))
+        self._choose(_large_buffers(kernel))
 
     def _choose(self, buffers: set[MemoryKey]) -> None:
         """Chooses the snapshots that become marks; of those that one loop copies together, all or none."""
-        for key, alloc in self.made.items():
-            memory = alloc.saves.of if alloc.saves is not None else None
-            if (
-                memory is None
-                or memory.key not in buffers
-                or key in self._refused
-                or self._taken.get(key) != 1
-            ):
+        for key, memory in self.buffers.items():
+            if memory.key not in buffers or key in self._refused or self._taken.get(key) != 1:
                 continue
             if self._writes.get(memory.key, 0) * _FEW <= prod(n or 0 for n in memory.shape):
                 self.of[key] = memory
@@ -146,16 +143,6 @@ class _Snapshots:
                 return
             for key in parted:
                 del self.of[key]
-
-    def _buffers(self, kernel: Kernel) -> set[MemoryKey]:
-        """Large buffers, but none beside parallel loops over fields, which an undo log would make serial."""
-        top = kernel.body.statements
-        shared = any(isinstance(s, For) and s.parallel and fields_of(s.body) for s in top)
-        return {
-            s.memory.key
-            for s in statements(kernel.body)
-            if isinstance(s, Alloc) and _large(s.memory) and not (shared and any(s is t for t in top))
-        }
 
     def _scan(self, block: Block) -> None:
         own = {s.memory.key for s in block.statements if isinstance(s, Alloc)}
@@ -180,16 +167,28 @@ class _Snapshots:
 
     def _note(self, c: _Copy, block: Block) -> None:
         takes = c.target.key in self.made
-        key, memory, at = (
-            (c.target.key, c.source, c.source_at) if takes else (c.source.key, c.target, c.target_at)
+        snapshot, memory, at = (
+            (c.target, c.source, c.source_at) if takes else (c.source, c.target, c.target_at)
         )
-        made = self.made[key]
-        if at or made.saves is None or made.saves.of != memory:
+        key = snapshot.key
+        if at or self.buffers.get(key) != memory:
             self._refused.add(key)
         if takes:
             self._taken[key] = self._taken.get(key, 0) + 1
+            made = self.made[key]
             if not by_trip(made) and not any(s is made for s in block.statements):
                 self._refused.add(key)
+
+
+def _large_buffers(kernel: Kernel) -> set[MemoryKey]:
+    """Large buffers, but none beside parallel loops over fields, which an undo log would make serial."""
+    top = kernel.body.statements
+    shared = any(isinstance(s, For) and s.parallel and fields_of(s.body) for s in top)
+    return {
+        s.memory.key
+        for s in statements(kernel.body)
+        if isinstance(s, Alloc) and _large(s.memory) and not (shared and any(s is t for t in top))
+    }
 
 
 def _large(m: Memory) -> bool:
