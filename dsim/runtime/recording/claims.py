@@ -27,11 +27,12 @@ def claim(context: Context, roots: Sequence[Field], last: str) -> None:
     GradientError
         When another thread or task has claimed one of them.
     """
+    context.claims = last
     context.claimed.update(roots)  # before it looks at the others, who do the same
     if not turns.several():
         return
     for other in tuple(OPENED):
-        if type(other) is not type(context) or other.related(context) or is_aside(other):
+        if other.claims != last or other.related(context) or is_aside(other):
             continue
         shared = next((r for r in roots if r in other.claimed), None)
         if shared is not None:

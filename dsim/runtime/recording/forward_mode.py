@@ -14,14 +14,15 @@ from dsim.ir.nodes import MemoryKey
 from dsim.runtime.fields import seeds
 from dsim.runtime.fields.fields import Field, begin_turn
 from dsim.runtime.launching import host_kernels
-from dsim.runtime.launching.contexts import Args, Context
+from dsim.runtime.launching.contexts import Args, Context, System
 from dsim.runtime.launching.forms import Form
 from dsim.runtime.launching.host_kernels import HostForm
 from dsim.runtime.recording import cut_messages, zeros
 from dsim.runtime.recording.claims import claim, clear_foreign
+from dsim.runtime.recording.hidden import HiddenResults
 from dsim.runtime.state import turns
 from dsim.runtime.state.notices import warn
-from dsim.runtime.state.stack import opened
+from dsim.runtime.state.stack import opened, outside
 
 
 class ForwardMode(Context):
@@ -69,17 +70,21 @@ class ForwardMode(Context):
     def __init__(
         self, loss: Any = None, param: Any = None, seed: Any = None, clear_gradients: bool = True
     ) -> None:
+        losses = seeds.fields(loss, "loss") if loss is not None else ()
+        self._prepare(seeds.directions(param, seed), losses, clear_gradients)
+
+    def _prepare(self, directions: list[seeds.Direction], losses: tuple[Field, ...], clear: bool) -> None:
         super().__init__()
-        directions = seeds.directions(param, seed)
         self.params = tuple(f for f, _ in directions)
-        self.losses = seeds.fields(loss, "loss") if loss is not None else ()
+        self.losses = losses
         self._seeds = [array for _, array in directions]
-        self._clear = clear_gradients
+        self._clear = clear
         self._label = "dot"
         self._active: set[Field] = set()
         self._seeded = dict.fromkeys(self.params)  # in order
         self._tangents: dict[Form, Form] = {}
         self._forms: dict[Form, None] = {}  # all that was launched
+        self._hidden = HiddenResults()
         self._cut: set[Field | Form] = set()  # reads into Python, and returned values, that gave a warning
 
     @outermost
@@ -104,7 +109,9 @@ class ForwardMode(Context):
         self._active.update(self.params)
 
     def _seed(self, field: Field, seed: np.ndarray) -> None:
-        dual = field.want((*field.derivative, "dot"))
+        self._set_to(field.want((*field.derivative, "dot")), seed)
+
+    def _set_to(self, dual: Field, seed: np.ndarray) -> None:
         if not seed.shape:
             self._set(dual, (float(seed),))
         else:
@@ -152,6 +159,11 @@ class ForwardMode(Context):
             if f.wanted:
                 f.want((*f.derivative, "dot"))
 
+    @property
+    def label(self) -> str:
+        """What the companions that hold its tangents are called."""
+        return self._label
+
     # -- tangents that a user writes inside
 
     def python_writes(self, form: HostForm, args: Args) -> None:
@@ -174,6 +186,23 @@ class ForwardMode(Context):
             warn([cut_messages.read(field, "forward mode", "tangent")])
         super().element_read(field)
 
+    def solved(self, system: System) -> None:
+        """Computes the tangents of a solution, if what it depends on has some."""
+        super().solved(system)
+        system.refuse_missing(self._active.__contains__)
+        self._hidden.discard(system.unknown)
+        active = [f for f in system.wrt if f in self._active]
+        if not active:
+            return
+        self._claim(system.unknown)
+        for f in system.unknown:
+            self._companion(f, True)
+        with outside(self):
+            system.push(self._label, active)
+        self._hidden.add(system.beside.difference(system.wrt, system.unknown), system.name)
+        self._active.update(system.unknown)
+        self._tangents.clear()
+
     # -- launches
 
     def launch(self, form: Form, args: Args) -> Args:
@@ -182,12 +211,18 @@ class ForwardMode(Context):
             return self.elsewhere(form, args)
         found = self._tangents.get(form)
         if found is None:
+            if any(self._is_own(form.field(m.key)) for m in form.kernel.memories):
+                self._relabel()
+            parts = form.instead(self._keys(form))
+            if parts:
+                for part in parts:
+                    self.launch(part, args)
+                return ()
             found = self._tangents[form] = self._tangent(form)
         return self.pass_on(found, args)
 
     def _tangent(self, form: Form) -> Form:
-        if any(self._is_own(form.field(m.key)) for m in form.kernel.memories):
-            self._relabel()
+        self._hidden.check(form)
         self._forms[form] = None
         keys = self._keys(form)
         reached = form.spread(keys)

@@ -5,19 +5,29 @@ Where these cannot be saved, the launch is refused. Going backwards is `sweep.py
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import weakref
+from collections.abc import Callable, Sequence
 from threading import get_ident
-from typing import Protocol
+from typing import Any, Protocol, Self
 
+from dsim.diagnostics import Diagnostic, GradientError
+from dsim.diagnostics.places import caller
 from dsim.ir.nodes import Accumulate, MemoryKey
 from dsim.runtime.fields.fields import Field
-from dsim.runtime.launching.contexts import Args
+from dsim.runtime.launching.contexts import Args, System
 from dsim.runtime.launching.forms import AdjointForm, Form
-from dsim.runtime.recording import cut_messages, overwrite_messages
+from dsim.runtime.recording import cut_messages
 from dsim.runtime.recording.claims import claim, clear_foreign, refuse_needed
-from dsim.runtime.recording.entries import Custom, RecordedLaunch
+from dsim.runtime.recording.declared_reads import WriteLog
+from dsim.runtime.recording.hidden import HiddenResults
 from dsim.runtime.recording.record import TapeRecord
-from dsim.runtime.recording.save_policy import RecordingPlan, SavePolicy
+from dsim.runtime.saving import overwrite_messages
+from dsim.runtime.saving.checkpoint_store import CheckpointStore
+from dsim.runtime.saving.entries import Custom, RecordedLaunch, Solved
+from dsim.runtime.saving.memory_limits import MemoryLimit
+from dsim.runtime.saving.save_policy import RecordingPlan, SavePolicy
+from dsim.runtime.saving.step_progress import StepProgress
+from dsim.runtime.saving.steps import Steps
 from dsim.runtime.state.notices import warn
 
 
@@ -38,7 +48,7 @@ class LaunchRecorder(TapeRecord):
 
     Parameters
     ----------
-    loss, clears
+    outputs, clears
         See `TapeRecord`.
     saves : bool
         Whether overwritten values are saved; otherwise launches that overwrite them are refused.
@@ -46,24 +56,36 @@ class LaunchRecorder(TapeRecord):
         How many bytes of them.
     """
 
-    def __init__(self, loss: Field, clears: bool, saves: bool, budget: int | None) -> None:
-        super().__init__(loss, clears)
+    block = "tape"  # what messages call it
+
+    def __init__(self, outputs: tuple[Field, ...], clears: bool, saves: bool, budget: int | None) -> None:
+        super().__init__(outputs, clears)
         self._active: set[Field] = set()  # beside those with a gradient
         self._written: set[Field] = set()
         self._spared: set[Field] = set()  # gradients that it does not set to 0: a tape around it needs them
         self._watched: dict[Form, RecordingPlan] = {}
         self._sums: dict[Field, Accumulate] = {}
-        self._policy = SavePolicy(self.snapshots, saves, budget)
+        self._policy = self._outside = SavePolicy(self.snapshots, saves, budget)
+        self._hidden = HiddenResults()
         self._custom: Custom | None = None  # the user's function that is running
+        self._into: list[Any] = self.entries  # where launches are recorded
         self._failed = False
         self._launches = 0  # that were begun
         self._observers: Sequence[LaunchObserver] = ()
         self._recorded = LaunchRecorder._record
+        self._steps: Steps | None = None  # the loop with checkpoints that is open
+        self._automatic = False  # each launch is a step of it, because the budget is nearly spent
+        self._counted = False  # its steps are the items of a `for` loop
 
     def observe(self, observers: Sequence[LaunchObserver]) -> None:
         """Tells `observers` of each launch from now on."""
         self._observers = observers
-        self._recorded = LaunchRecorder._record_observed
+        self._recorded = self._way()
+
+    def _way(self) -> Callable[[Self, RecordingPlan, RecordedLaunch, int], Args]:
+        if self._steps is not None:
+            return LaunchRecorder._log_observed if self._observers else LaunchRecorder._log
+        return LaunchRecorder._record_observed if self._observers else LaunchRecorder._record
 
     def launch(self, form: Form, args: Args) -> Args:
         """Records the launch and passes it on."""
@@ -76,9 +98,9 @@ class LaunchRecorder(TapeRecord):
         except KeyError:
             watched = self._watch(form)
         if self._custom is not None:
-            result = self._recorded(self, watched, RecordedLaunch(form, args, None), number)
             self._custom.used(form, args)
-            return result
+            if not self._custom.tangents:
+                return self._recorded(self, watched, RecordedLaunch(form, args, None), number)
         if watched.parts:
             result: Args = ()
             for part in watched.parts:
@@ -91,7 +113,8 @@ class LaunchRecorder(TapeRecord):
 
     def _record(self, watched: RecordingPlan, call: RecordedLaunch, number: int) -> Args:
         adjoint, args = call.adjoint, call.args
-        if watched.clashes(args):
+        clashes = watched.clashes(args)
+        if clashes:
             self._policy.save(call)
         try:
             result = self.pass_on(call.form if adjoint is None else adjoint.launched, args)
@@ -99,14 +122,36 @@ class LaunchRecorder(TapeRecord):
             self._failed = True
             raise
         if adjoint is not None or call.before:
-            self.entries.append(call)
+            self._into.append(call)
         if adjoint is not None and watched.noted is not None:
             watched.noted(args)
             self._policy.noted.append(call)
         if self._launches != number:
             self._failed = True
             raise overwrite_messages.interleaved(call.form)
+        if clashes and self._policy.spent:
+            self._run_again()
         return result
+
+    def snapshot(self, form: Form, args: Args) -> None:
+        """Copies values, which in a user's function tapes further out see as if it had not begun.
+
+        These are values from before the function, and no result of it: adjoints that those tapes
+        differentiate need them.
+        """
+        muted: list[tuple[LaunchRecorder, Custom]] = []
+        context = self.outer if self._custom is not None else None
+        while context is not None:
+            custom = context._custom if isinstance(context, LaunchRecorder) else None
+            if isinstance(context, LaunchRecorder) and custom is not None and not custom.tangents:
+                muted.append((context, custom))
+                context._custom = None
+            context = context.outer
+        try:
+            self.pass_on(form, args)
+        finally:
+            for recorder, custom in muted:
+                recorder._custom = custom
 
     def _record_observed(self, watched: RecordingPlan, call: RecordedLaunch, number: int) -> Args:
         for observer in self._observers:
@@ -116,10 +161,34 @@ class LaunchRecorder(TapeRecord):
             observer.after(call)
         return result
 
+    def _log(self, watched: RecordingPlan, call: RecordedLaunch, number: int) -> Args:
+        assert self._steps is not None
+        try:
+            result = self._steps.launch(watched, call.args)
+        except BaseException:
+            self._failed = True
+            raise
+        if self._launches != number:
+            self._failed = True
+            raise overwrite_messages.interleaved(call.form)
+        if self._automatic and self._custom is None:
+            self._steps.end_step()
+        return result
+
+    def _log_observed(self, watched: RecordingPlan, call: RecordedLaunch, number: int) -> Args:
+        observers = [o for o in self._observers if o is not self.log]  # steps put back what they overwrite
+        for observer in observers:
+            observer.before(call)
+        result = self._log(watched, call, number)
+        for observer in observers:
+            observer.after(call)
+        return result
+
     def _watch(self, form: Form) -> RecordingPlan:
         """How to record `form` for what is active now."""
         if self.clears:
             clear_foreign(self, form.roots, "bar")
+        self._hidden.check(form)
         keys = self.active_keys(form)
         known = form.recording(keys)
         claim(self, known.roots, "bar")
@@ -127,53 +196,172 @@ class LaunchRecorder(TapeRecord):
             refuse_needed(self._spared, known.roots)
         self._written |= known.written
         for field, by in form.sums:
-            if field is not self.loss:
+            if field not in self.outputs:
                 self._sums.setdefault(field, by)
         if known.reached:
             self._active.update(known.reached)
             self._watched.clear()  # what was inactive in other kernels may be active now
-        if self._custom is not None:
+        if self._custom is not None and not self._custom.tangents:
             return self._policy.watch(form, None)
         warn(cut_messages.inside(form, known, "gradient"))
         plan = known.saving if self._policy.saves else known.adjoint
         if isinstance(plan, AdjointForm):
-            plan = plan.differentiable() if self._inside_another() and self._policy.saves else plan
+            plan = self._differentiable(form, plan) if self._policy.saves else plan
+        if isinstance(plan, AdjointForm):
             warn(overwrite_messages.in_series(plan.ordered))
         watched = self._watched[form] = self._policy.watch(form, plan)
         return watched
 
     def active_keys(self, form: Form) -> frozenset[MemoryKey]:
         """The memories of `form` that carry adjoints: those with a gradient, and those written from such."""
-        return frozenset(m.key for m, f in form.floats if f in self._active or f.needs_grad)
+        return frozenset(m.key for m, f in form.floats if self.varies(f))
+
+    def varies(self, field: Field) -> bool:
+        """Whether `field` is differentiated by, or depends on one that is."""
+        return field in self._active or field.needs_grad
 
     def element_read(self, field: Field) -> None:
         """Warns that a gradient is cut when Python reads a value that depends on others."""
-        depends = field in self._written or field in self._active or field.needs_grad
-        if depends and self._custom is None and field is not self.loss and field not in self.read:
+        depends = field in self._written or self.varies(field)
+        if depends and self._custom is None and field not in self.outputs and field not in self.read:
             self.read.add(field)
-            warn([cut_messages.read(field, "tape", "gradient")])
+            warn([cut_messages.read(field, self.block, "gradient")])
         super().element_read(field)
 
-    def _inside_another(self) -> bool:
-        """Whether a tape further out will differentiate this one's backward pass."""
-        context = self.outer
-        while context is not None and not isinstance(context, TapeRecord):
-            context = context.outer
-        return context is not None
+    def _differentiable(self, form: Form, plan: AdjointForm) -> AdjointForm | tuple[Form, ...]:
+        """`plan`, or one that tapes further out can differentiate."""
+        around = [context for context in self._around() if context is not self]
+        outermost = max((n for n, c in enumerate(around) if isinstance(c, TapeRecord)), default=None)
+        if outermost is None:
+            return plan
+        plan = plan.differentiable()
+        tangents = any(c.claims == "dot" for c in around[:outermost])
+        if plan.without_adjoint(tangents) and not form.copies:
+            return form.on_private_copies(plan.entry)
+        return plan
+
+    def solved(self, system: System) -> None:
+        """Records that fields hold a solution, if what it depends on varies."""
+        varies = any(map(self.varies, system.wrt))
+        if varies and self._custom is not None and self._custom.tangents:
+            raise _refused(f"`{system.name}` solves equations in `{self._custom.name}`", "solve them")
+        if self._custom is None:
+            system.refuse_missing(self.varies)
+            self._hidden.discard(system.unknown)
+        if varies and self._custom is None:
+            active = (*system.unknown, *filter(self.varies, system.wrt))
+            if self.clears:
+                clear_foreign(self, active, "bar")
+            claim(self, [f.root for f in active], "bar")
+            self._hidden.add(system.beside.difference(active), system.name)
+            self._active.update(system.unknown)
+            self._watched.clear()
+            entry = Solved(system.name, system.launches(), active, system.pull)
+            self._add(entry)
+        super().solved(system)
+
+    def refuse_failed(self) -> None:
+        """Refuses to differentiate what was recorded when a launch of it failed.
+
+        Raises
+        ------
+        GradientError
+            When one did, and the program continued.
+        """
+        if self._failed:
+            message = (
+                "a launch inside the tape failed, and the program continued: half a launch has no gradient"
+            )
+            advice = "let the error leave the `with` block"
+            raise GradientError(Diagnostic("not-differentiable", message, help=advice))
 
     # -- functions with gradients that a user gives
 
     def begin(self, call: Custom) -> None:
         """Until `end`, launches belong to `call`: they are not recorded one by one."""
         if self._custom is None:
+            if call.tangents and self._automatic:
+                self.end_steps()
+            if call.tangents and self._steps is not None:
+                raise _refused(f"`{call.name}` is called in steps with checkpoints", "call it")
             self._custom = call
+            if call.tangents:
+                self._into = call.inner
 
     def end(self, call: Custom, done: bool) -> bool:
         """Records `call`, which is over, if it is `done`; gives whether launches belonged to it."""
         mine = self._custom is call
-        if mine:
-            self._custom = None
-        if mine and done:
-            self.entries.append(call)
-            self._policy.need(call)
-        return mine
+        if not mine:
+            return False
+        self._custom, self._into = None, self.entries
+        if done:
+            self._add(call)
+        return True
+
+    def give_up(self, call: Custom) -> None:
+        """Keeps of `call`, which failed, only what puts values back: it has no gradient."""
+        for e in call.inner:
+            self.entries.append(RecordedLaunch(e.form, e.args, None, (), (*e.own, *e.before)))
+        call.inner.clear()
+
+    def _add(self, call: Custom) -> None:
+        """Adds a call whose backward pass is not made of adjoints of its launches."""
+        if self._steps is not None:
+            call.keep_all()  # in steps, nothing compares what it reads with `reads`
+            self._steps.function(call)
+            if self._automatic:
+                self._steps.end_step()
+            return
+        self.entries.append(call)
+        self._policy.need(call)
+        if call.reads_only is not None:
+            self._log_writes().ends(call)
+
+    def _log_writes(self) -> WriteLog:
+        """Notes all launches from here on."""
+        if self.log is None:
+            self.log = WriteLog()
+            self.observe((*self._observers, self.log))
+        return self.log
+
+    # -- loops with checkpoints
+
+    def begin_steps(self, steps: Steps, automatic: bool) -> None:
+        """Until `end_steps`, launches belong to the steps of a loop: they are logged."""
+        self._steps, self._automatic = steps, automatic
+        self.entries.append(steps)
+        self._outside = self._policy
+        self._policy = steps.policy
+        self._watched.clear()
+        self._recorded = self._way()
+
+    def _run_again(self) -> None:
+        """From here on keeps states instead of overwritten values, and takes each call for a step."""
+        budget = self._policy.budget
+        if budget is None or self._custom is not None:
+            return
+        limit = MemoryLimit(None, budget, self.snapshots.bytes)
+        store = CheckpointStore(self, None)
+        loop = Steps(weakref.proxy(self), limit, None, store, StepProgress(False, None))
+        self.begin_steps(loop, automatic=True)
+
+    def end_steps(self) -> None:
+        """The loop is over."""
+        steps, self._steps, self._automatic = self._steps, None, False
+        if steps is None:
+            return
+        self._policy = self._outside
+        self._watched.clear()
+        self._recorded = self._way()
+        steps.end()
+        self._policy.need(steps)
+
+    @property
+    def launches_again(self) -> bool:
+        """Whether what is launched now may be launched once more: inside steps."""
+        return self._steps is not None or super().launches_again
+
+
+def _refused(what: str, advice: str) -> GradientError:
+    message = f"{what}, under `grad_replaced`, inside a forward mode inside a tape"
+    return GradientError(Diagnostic("not-differentiable", message, caller(), help=f"{advice} outside of it"))

@@ -16,9 +16,9 @@ from dsim.runtime.launching.forms import FORMS, Form
 from dsim.runtime.launching.interval_sets import Box, joined, meet, outside
 from dsim.runtime.launching.shadow_arrays import Mirror
 from dsim.runtime.recording import write_history
-from dsim.runtime.recording.entries import RecordedLaunch
 from dsim.runtime.recording.record import TapeRecord
 from dsim.runtime.recording.unreached import leading
+from dsim.runtime.saving.entries import RecordedLaunch
 from dsim.runtime.state.notices import warn
 from dsim.runtime.state.write_clock import CLOCK
 

@@ -5,13 +5,18 @@ The backward pass and all inspection work with it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from dsim.runtime.fields.fields import Field
 from dsim.runtime.launching.contexts import Context
-from dsim.runtime.recording.entries import Entry
+from dsim.runtime.launching.forms import AdjointForm
+from dsim.runtime.recording.declared_reads import WriteLog
 from dsim.runtime.recording.profile import Profile
-from dsim.runtime.recording.snapshots import SnapshotStore
+from dsim.runtime.saving.entries import Custom, RecordedLaunch
+from dsim.runtime.saving.snapshots import SnapshotStore
+from dsim.runtime.saving.steps import Steps
+
+Entry = RecordedLaunch | Custom | Steps
 
 
 class TapeRecord(Context):
@@ -19,8 +24,8 @@ class TapeRecord(Context):
 
     Attributes
     ----------
-    loss : Field
-        The field that they compute.
+    outputs : tuple of Field
+        The fields that they compute.
     clears : bool
         Whether all gradients are set to 0 on entry.
     entries : list of Entry
@@ -39,11 +44,13 @@ class TapeRecord(Context):
         Fields restored since to values from before calls of the block.
     profiled : Profile or None
         The measurements of the calls.
+    log : WriteLog or None
+        The launches since the first call whose backward pass names what it reads.
     """
 
-    def __init__(self, loss: Field, clears: bool) -> None:
+    def __init__(self, outputs: tuple[Field, ...], clears: bool) -> None:
         super().__init__()
-        self.loss = loss
+        self.outputs = outputs
         self.clears = clears
         self.entries: list[Entry] = []
         self.snapshots = SnapshotStore(self)
@@ -53,11 +60,39 @@ class TapeRecord(Context):
         self.ended: int | None = None
         self.lost: set[Field] = set()
         self.profiled: Profile | None = None
+        self.log: WriteLog | None = None
+
+    @property
+    def loss(self) -> Field:
+        """The output of a tape, which has one."""
+        return self.outputs[0]
 
     @property
     def saved_bytes(self) -> int:
-        """How many bytes of overwritten values were saved."""
-        return self.snapshots.bytes
+        """How many bytes of overwritten values were saved, at most at one time."""
+        return self.snapshots.bytes + sum(loop.store.most for loop in self.loops)
+
+    @property
+    def loops(self) -> Iterator[Steps]:
+        """The loops of which it keeps checkpoints."""
+        return (e for e in self.entries if isinstance(e, Steps))
+
+    def adjoints(self, first: int = 0, end: int | None = None) -> Iterator[AdjointForm]:
+        """The adjoints of all calls, or of those from one entry to before another."""
+        for entry in self.entries[first:end]:
+            if isinstance(entry, Steps):
+                yield from entry.log.adjoints
+            else:
+                calls = (entry,) if isinstance(entry, RecordedLaunch) else entry.inner
+                yield from (c.adjoint for c in calls if c.adjoint is not None)
+
+    def functions(self) -> Iterator[Custom]:
+        """The calls of functions with gradients that a user gives."""
+        for entry in self.entries:
+            if isinstance(entry, Steps):
+                yield from entry.log.functions
+            elif isinstance(entry, Custom):
+                yield entry
 
     def tell_outer(self, fields: Iterable[Field]) -> None:
         """Lets the tapes around know that the gradients of `fields` are this one's result."""

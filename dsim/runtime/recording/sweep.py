@@ -8,8 +8,10 @@ differentiated again.
 
 from __future__ import annotations
 
+import itertools
 import weakref
 from collections.abc import Iterable, Sequence
+from contextlib import nullcontext
 from typing import Any, Protocol
 
 from dsim.diagnostics import Diagnostic
@@ -18,9 +20,11 @@ from dsim.runtime.launching import host_kernels
 from dsim.runtime.launching.contexts import Context
 from dsim.runtime.launching.forms import AdjointForm
 from dsim.runtime.recording import zeros
-from dsim.runtime.recording.entries import Custom, Entry, RecordedLaunch
-from dsim.runtime.recording.record import TapeRecord
-from dsim.runtime.recording.snapshots import SavedRegion
+from dsim.runtime.recording.declared_reads import DeclaredReads
+from dsim.runtime.recording.record import Entry, TapeRecord
+from dsim.runtime.saving.entries import Custom, RecordedLaunch, Solved
+from dsim.runtime.saving.snapshots import SavedRegion
+from dsim.runtime.saving.steps import Steps
 from dsim.runtime.state import turns
 from dsim.runtime.state.notices import warn
 from dsim.runtime.state.once import kept
@@ -38,35 +42,51 @@ class SweepPlan:
         Where the adjoint of each active field is.
     """
 
-    def __init__(self, loss: Field, adjoints: Iterable[AdjointForm], others: Iterable[Field]) -> None:
-        fields = dict.fromkeys((loss, *(f for a in adjoints for f in a.fields), *others))
+    def __init__(
+        self,
+        outputs: Iterable[Field],
+        adjoints: Iterable[AdjointForm],
+        others: Iterable[Field],
+        first: int = 1,
+    ) -> None:
+        fields = dict.fromkeys((*outputs, *(f for a in adjoints for f in a.fields), *others))
         used = {a.primal.field(m.key) for a in adjoints for m in a.primal.kernel.memories}
-        self.label, number = "bar", 1
-        while any(f.companion((*f.derivative, self.label)) in used for f in fields):
-            number += 1
-            self.label = f"bar{number}"
+        numbered = itertools.chain(["bar"], (f"bar{n}" for n in itertools.count(2)))
+        self.label = next(
+            label
+            for label in itertools.islice(numbered, first - 1, None)
+            if not any(f.companion((*f.derivative, label)) in used for f in fields)
+        )
         self.bars = {f: f.scratch((*f.derivative, self.label)) for f in fields}
 
 
 class Plans:
-    """Plans by loss and adjoints. They keep no kernel: what is for one that is gone goes with the next."""
+    """Plans by outputs and adjoints. They keep no kernel: what is for one that is gone goes with the next."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[Any, ...], SweepPlan] = {}
 
-    def plan(self, loss: Field, adjoints: Sequence[AdjointForm]) -> SweepPlan:
+    def plan(self, outputs: tuple[Field, ...], adjoints: Sequence[AdjointForm]) -> SweepPlan:
         """The plan for a sweep over these adjoints."""
-        key = (loss, *map(weakref.ref, adjoints))
-        return kept(self._known, key, lambda: self._made(loss, adjoints))
+        key = (outputs, *map(weakref.ref, adjoints))
+        return kept(self._known, key, lambda: self._made(outputs, adjoints))
 
-    def _made(self, loss: Field, adjoints: Sequence[AdjointForm]) -> SweepPlan:
+    def _made(self, outputs: tuple[Field, ...], adjoints: Sequence[AdjointForm]) -> SweepPlan:
         for old in [k for k in self._known if any(ref() is None for ref in k[1:])]:
             del self._known[old]
-        return SweepPlan(loss, adjoints, ())
+        return SweepPlan(outputs, adjoints, ())
 
 
 class Observer(Protocol):
-    """Observes the adjoints during the backward pass."""
+    """Observes the adjoints during the backward pass.
+
+    Attributes
+    ----------
+    looks_inside : bool
+        Whether it observes each call of loops with checkpoints, too.
+    """
+
+    looks_inside: bool
 
     def entering(self, number: int, entry: Entry, plan: SweepPlan) -> None:
         """Before the backward pass of `entry`, the call with that number."""
@@ -81,7 +101,7 @@ class TapeSweep:
     Parameters
     ----------
     seed : float
-        The loss's adjoint.
+        The adjoint of each output.
     observers : sequence of Observer
         They look at every step, one after the other.
     """
@@ -90,17 +110,17 @@ class TapeSweep:
         self._record = record
         self._seed = seed
         self._observers = observers
-        adjoints = (e.adjoint for e in record.entries if isinstance(e, RecordedLaunch))
-        self._adjoints = tuple(dict.fromkeys(a for a in adjoints if a is not None))
-        self._custom = any(isinstance(e, Custom) for e in record.entries)
+        self._adjoints = tuple(dict.fromkeys(record.adjoints()))
+        self._custom = any(True for _ in record.functions())
         self._plan: SweepPlan | None = None
-        self._nonzero: set[Field] = {record.loss}
+        self._nonzero: set[Field] = set(record.outputs)
         self._anything = False  # a user's backward pass may have changed any gradient
 
     @property
     def reaches(self) -> bool:
-        """Whether anything that was recorded writes the loss."""
-        return self._custom or any(self._record.loss in a.outputs for a in self._adjoints)
+        """Whether anything that was recorded writes an output."""
+        outputs = self._record.outputs
+        return self._custom or any(o in a.outputs for a in self._adjoints for o in outputs)
 
     def run(self) -> Sequence[tuple[Field, Field]]:
         """Runs the backward pass and stores the gradients.
@@ -135,25 +155,53 @@ class TapeSweep:
 
         The fields are put back as they were at the end of the block.
         """
-        plan, snapshots = self.plan, self._record.snapshots
-        final = snapshots.final()
+        plan, snapshots, loops = self.plan, self._record.snapshots, tuple(self._record.loops)
+        changed = (region for loop in loops for region in loop.stack.changed)
+        final = [*snapshots.final(), *((f, box, snapshots.take(f, box)) for f, box in changed)]
+        ran = {form: form.ran for loop in loops for form in loop.log.native}
         try:
-            self._record.set_all(plan.bars[self._record.loss], self._seed)
+            self.seed()
             for number in range(len(self._record.entries) - 1, to - 1, -1):
                 self._step(number, self._record.entries[number], plan)
         finally:
             for region in final:
                 snapshots.restore(*region)
+            for form, when in ran.items():  # all holds again what it held then
+                form.ran = when
+
+    def seed(self) -> None:
+        """Sets the adjoints of the outputs, from which the sweep begins."""
+        for output in self._record.outputs:
+            self._record.set_all(self.plan.bars[output], self._seed)
 
     def _step(self, number: int, entry: Entry, plan: SweepPlan) -> None:
         for observer in self._observers:
             observer.entering(number, entry, plan)
-        if isinstance(entry, Custom):
-            self._backward_of_a_person(entry, plan)
+        if isinstance(entry, Steps):
+            entry.backward(lambda call: self._step_inside(number, call, plan))
         else:
-            self._backward(entry, plan.label)
+            self._call_backward(entry, plan)
         for observer in self._observers:
             observer.leaving(number, entry, plan)
+
+    def _step_inside(self, number: int, call: RecordedLaunch | Custom, plan: SweepPlan) -> None:
+        """The backward pass of a call of the loop that is entry number `number`."""
+        looking = [observer for observer in self._observers if observer.looks_inside]
+        for observer in looking:
+            observer.entering(number, call, plan)
+        self._call_backward(call, plan)
+        for observer in looking:
+            observer.leaving(number, call, plan)
+
+    def _call_backward(self, call: RecordedLaunch | Custom, plan: SweepPlan) -> None:
+        if isinstance(call, Solved):
+            self._anything = True
+            call.pull(plan.label, plan.bars)
+        elif isinstance(call, Custom):
+            self._backward_of_a_person(call, plan)
+            self._backward_of_tangents(call, plan)
+        else:
+            self._backward(call, plan.label)
 
     @property
     def plan(self) -> SweepPlan:
@@ -166,10 +214,12 @@ class TapeSweep:
         if self._custom:  # a user's function may use the gradient of any field
             seen = (f for f in companions_with_memory("bar") if f.wanted and not foreign(f))
             others = [f.companion(f.derivative[:-1]) for f in seen]
-            return SweepPlan(self._record.loss, self._adjoints, others)
-        loss = self._record.loss
-        operations = youngest((loss, *(a.youngest for a in self._adjoints))).operations
-        return kept(operations, "plans", Plans).plan(loss, self._adjoints)
+            for call in self._record.functions():
+                others += call.differentiated if isinstance(call, Solved) else ()
+            return SweepPlan(self._record.outputs, self._adjoints, others)
+        outputs = self._record.outputs
+        operations = youngest((*outputs, *(a.youngest for a in self._adjoints))).operations
+        return kept(operations, "plans", Plans).plan(outputs, self._adjoints)
 
     def _backward(self, call: RecordedLaunch, label: str) -> None:
         """The adjoint of `call`, on the values that it needs."""
@@ -208,12 +258,29 @@ class TapeSweep:
             self._copy(bar, public)
             self._copy(public, kept)
 
+    def _backward_of_tangents(self, call: Custom, plan: SweepPlan) -> None:
+        """The adjoints of the tangents that forward modes carried through the function of `call`.
+
+        They come from its launches, in which the adjoints of the values themselves begin at 0: those are in
+        what the user's function has computed, and are put aside.
+        """
+        aside = [(bar, self._copied(bar)) for bar in (plan.bars[f] for f in call.values())]
+        for bar, _ in aside:
+            self._record.set_all(bar, 0.0)
+        for entry in reversed(call.inner):
+            self._backward(entry, plan.label)
+        for bar, given in aside:
+            self._record.pass_on(host_kernels.Add(bar, given), ())
+            bar.touched = turns.current()
+
     def _call(self, call: Custom) -> None:
         """Calls it; NumPy's arrays are to it, as fields are, what they were at the end of its function."""
         outermost: Context = self._record
         while outermost.outer is not None:
             outermost = outermost.outer
-        with outermost.mirrors.shown(call.fields()):
+        log = self._record.log
+        watch = nullcontext() if log is None or not log.watches(call) else DeclaredReads(call, log)
+        with outermost.mirrors.shown(call.fields()), watch:
             call.backward()
 
     def _copied(self, field: Field) -> Field:

@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
+
 from dsim.diagnostics import Diagnostic, GradientError
 from dsim.diagnostics.frames import outermost
-from dsim.runtime.fields.fields import Field
+from dsim.runtime.fields.fields import Field, kind_of
 from dsim.runtime.fields.struct_fields import StructField
 from dsim.runtime.launching import host_kernels
 from dsim.runtime.launching.contexts import Stopped, dispatch
-from dsim.runtime.recording.entries import Custom
 from dsim.runtime.recording.forward_mode import ForwardMode
+from dsim.runtime.recording.launch_recorder import LaunchRecorder
+from dsim.runtime.saving.entries import Custom
 from dsim.runtime.state.references import ByName
 from dsim.runtime.state.stack import opened
 from dsim.runtime.tapes.tape import Tape
 
 Function = Callable[..., Any]
+Calls = list[tuple[Tape, Custom]]
 
 
 class Replaced(ByName):
@@ -29,24 +33,36 @@ class Replaced(ByName):
         functools.update_wrapper(self, function)
         self.function = function
         self._grad: Function | None = None
+        self._reads: Any = None
 
     @outermost
     def __call__(self, *args: Any, **named: Any) -> Any:
         """Calls the function; under a tape, records it as one call with its own gradient."""
         tapes = [c for c in opened() if isinstance(c, Tape)]
+        if any(isinstance(c, LaunchRecorder) and not isinstance(c, Tape) for c in opened()):
+            message = (
+                f"`{self.__name__}` is under `grad_replaced`, and only a tape calls its gradient function"
+            )
+            raise GradientError(Diagnostic("not-differentiable", message, help="use `ds.Tape`"))
         if not tapes:
             return self.function(*args, **named)
-        self._refuse(tapes)
-        call, done = Custom(functools.partial(self.grad, *args, **named), self.__name__), False
+        self._refuse_without()
+        reads = self._fields(self._reads(*args, **named) if callable(self._reads) else self._reads)
+        back = functools.partial(self.grad, *args, **named)
+        calls = [(tape, Custom(back, self.__name__, reads, _tangents(tape))) for tape in tapes]
+        done = False
         try:
-            with opened()[0].mirrors.undifferentiated(functools.partial(_paused, tapes, call)):
-                for tape in tapes:
+            with opened()[0].mirrors.undifferentiated(functools.partial(_paused, calls)):
+                for tape, call in calls:
                     tape.begin(call)
                 result = self.function(*args, **named)
+            self._refuse_relabelled(calls)
             done = True
         finally:
-            for tape in tapes:
+            for tape, call in calls:
                 tape.end(call, done)
+                if not done:
+                    tape.give_up(call)
         return result
 
     def __get__(self, owner: object, kind: type | None = None) -> Function:
@@ -57,16 +73,22 @@ class Replaced(ByName):
         bound.grad = functools.partial(self.grad, owner)  # type: ignore[attr-defined]
         return bound
 
-    def _refuse(self, tapes: list[Tape]) -> None:
+    def _refuse_without(self) -> None:
         if self._grad is None:
             message = f"`{self.__name__}` is under `grad_replaced`, but has no gradient function"
             advice = f"define one under `@ad.grad_for({self.__name__})`"
             raise GradientError(Diagnostic("not-differentiable", message, help=advice))
-        first = opened().index(tapes[0])
-        if any(isinstance(c, ForwardMode) for c in opened()[first:]):
+
+    def _refuse_relabelled(self, calls: Calls) -> None:
+        """Refuses a function that works with tangents as values, and that a forward mode inside a tape sees.
+
+        What was a tangent of that mode at its begin is a value at its end.
+        """
+        if any(call.tangents != _tangents(tape) for tape, call in calls):
             name = self.__name__
-            message = f"`{name}` is under `grad_replaced`, and has no tangent that a tape could differentiate"
-            raise GradientError(Diagnostic("not-differentiable", message))
+            message = f"`{name}`, under `grad_replaced`, uses tangents inside a forward mode inside a tape"
+            advice = "use them outside that function"
+            raise GradientError(Diagnostic("not-differentiable", message, help=advice))
 
     @outermost
     def grad(self, *args: Any, **named: Any) -> Any:
@@ -77,19 +99,46 @@ class Replaced(ByName):
             raise GradientError(Diagnostic("missing-gradient", message, help=advice))
         return self._grad(*args, **named)
 
-    def give(self, grad: Function) -> None:
-        """Sets `grad` as the backward function."""
-        self._grad = grad
+    def give(self, grad: Function, reads: Any) -> None:
+        """Sets `grad` as the backward function, which reads the fields `reads`."""
+        if not callable(reads):
+            self._fields(reads)
+        self._grad, self._reads = grad, reads
+
+    def _fields(self, reads: Any) -> frozenset[Field] | None:
+        """The fields that `reads` names, those of a struct field one by one; None for all."""
+        if reads is None:
+            return None
+        given = [reads] if isinstance(reads, Field | StructField) else reads
+        found: set[Field] = set()
+        for f in given if isinstance(given, Iterable) else [given]:
+            if isinstance(f, StructField):
+                found.update(self._fields(f.__dsim_struct_field__.values()) or ())
+            elif isinstance(f, Field):
+                f.require()
+                found.add(f)
+            else:
+                name = self.__name__
+                message = f"`reads` names fields that the gradient of `{name}` reads, not {kind_of(f)}"
+                advice = "NumPy arrays are kept in any case" if isinstance(f, np.ndarray) else "reads=[x, y]"
+                raise GradientError(Diagnostic("argument", message, help=advice))
+        return frozenset(found)
+
+
+def _tangents(tape: Tape) -> frozenset[str]:
+    """The labels of the tangents that forward modes inside `tape` carry."""
+    inside = opened()[opened().index(tape) :]
+    return frozenset(c.label for c in inside if isinstance(c, ForwardMode))
 
 
 @contextmanager
-def _paused(tapes: list[Tape], call: Custom) -> Iterator[None]:
-    """Within it, `tapes` record as if `call` had not begun."""
-    belonging = [tape for tape in tapes if tape.end(call, False)]
+def _paused(calls: Calls) -> Iterator[None]:
+    """Within it, tapes record as if their calls had not begun."""
+    belonging = [(tape, call) for tape, call in calls if tape.end(call, False)]
     try:
         yield
     finally:
-        for tape in belonging:
+        for tape, call in belonging:
             tape.begin(call)
 
 
@@ -121,15 +170,54 @@ def grad_replaced(function: Function) -> Replaced:
     return Replaced(function)
 
 
-def grad_for(primal: Replaced) -> Callable[[Function], Function]:
-    """Decorator: this function is the backward pass of `primal`, a function under `grad_replaced`."""
+def grad_for(primal: Replaced, reads: Any = None, linear: bool = False) -> Callable[[Function], Function]:
+    """Decorator: this function is the backward pass of `primal`, a function under `grad_replaced`.
+
+    Parameters
+    ----------
+    primal : function under `grad_replaced`
+        What it belongs to.
+    reads : sequence of Field, or callable, optional
+        The fields whose values it reads, beside gradients; or a function that gets the call's arguments and
+        returns them. A tape saves these alone when they are overwritten. None means all that `primal` uses.
+    linear : bool, default False
+        Whether it reads no values, only gradients: the same as ``reads=[]``.
+
+    Raises
+    ------
+    AccessRuleError
+        In the backward pass, when it reads values that `reads` does not name and that were overwritten.
+
+    Examples
+    --------
+    >>> import dsim as ti
+    >>> x = ti.field(ti.f64, shape=(), needs_grad=True)
+    >>> y = ti.field(ti.f64, shape=(), needs_grad=True)
+    >>> @ti.kernel
+    ... def twice():
+    ...     y[None] += 2.0 * x[None]
+    >>> @ti.ad.grad_replaced
+    ... def ahead():
+    ...     twice()
+    >>> @ti.ad.grad_for(ahead, linear=True)
+    ... def back():
+    ...     twice.grad()
+    >>> with ti.ad.Tape(y) as tape:
+    ...     ahead()
+    ...     x[None] = 7.0
+    >>> x.grad[None], tape.saved_bytes
+    (2.0, 0)
+    """
     if not isinstance(primal, Replaced):
         name = getattr(primal, "__name__", repr(primal))
         message = f"`{name}` is not decorated with `grad_replaced`"
         raise GradientError(Diagnostic("argument", message, help="decorate it with `@ad.grad_replaced`"))
+    if linear and reads is not None:
+        message = "`linear=True` says that no values are read, and `reads` names some"
+        raise GradientError(Diagnostic("argument", message, help="pass one of them"))
 
     def decorate(grad: Function) -> Function:
-        primal.give(grad)
+        primal.give(grad, () if linear else reads)
         return grad
 
     return decorate

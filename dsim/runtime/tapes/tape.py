@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from types import TracebackType
 from typing import Self
 
@@ -17,20 +17,22 @@ from dsim.runtime.checking.differences import GradientCheck, check_tape
 from dsim.runtime.checking.replays import Recorder
 from dsim.runtime.fields.fields import Field, begin_turn
 from dsim.runtime.fields.loss import check as check_loss
-from dsim.runtime.inspection import revisit, tape_summary
+from dsim.runtime.inspection import revisit, tape_summary, trajectories
 from dsim.runtime.inspection.calls import Calls, RecordedCall
 from dsim.runtime.inspection.finite import Finder, FirstNonFinite
 from dsim.runtime.inspection.profiling import CallTimer, Profiler
-from dsim.runtime.recording import leftover, overwrite_messages, write_history, zeros
+from dsim.runtime.inspection.trajectories import GradientTrajectory
+from dsim.runtime.recording import leftover, write_history, zeros
 from dsim.runtime.recording.claims import needed
-from dsim.runtime.recording.launch_recorder import LaunchRecorder
 from dsim.runtime.recording.profile import Profile
-from dsim.runtime.recording.snapshots import Report
 from dsim.runtime.recording.sweep import Observer, TapeSweep
+from dsim.runtime.saving import overwrite_messages
+from dsim.runtime.saving.snapshots import Report
 from dsim.runtime.state.stack import opened
+from dsim.runtime.tapes.loops import CheckpointedLoops, bytes_of
 
 
-class Tape(LaunchRecorder):
+class Tape(CheckpointedLoops):
     """Records launches, and at its end computes the gradient of `loss` into the fields' `.grad`.
 
     Parameters
@@ -52,8 +54,9 @@ class Tape(LaunchRecorder):
     find_nan : bool, default False
         Whether to check for NaN and infinities after every call, in both directions: the first one raises
         `NonFiniteError`, which names the call, the element and the lines. Calls take a few times as long.
-    budget : int, optional
-        The limit on saved overwritten values, in bytes; None for no limit.
+    budget : int or str, optional
+        The limit on saved overwritten values, in bytes or as ``"200MB"``; None for no limit. When a part of
+        it is spent, the tape keeps states in the rest, and runs calls again.
     profile : bool, default False
         Whether to measure the time of every call and the norm of its gradient; see `profile`.
 
@@ -71,7 +74,8 @@ class Tape(LaunchRecorder):
     Raises
     ------
     GradientError
-        When `loss` is no single number with a gradient; inside the block, when the budget is spent.
+        When `loss` is no single number with a gradient; inside the block, when the budget does not hold one
+        state of what is overwritten.
     GradientError
         At the end, when a gradient of `grad_check` does not agree with differences.
     AccessRuleError
@@ -101,7 +105,10 @@ class Tape(LaunchRecorder):
     """
 
     _for_people = frozenset(
-        ["backward", "calls", "check", "gradient", "loss", "not_finite", "profile", "saved", "saved_bytes"]
+        [
+            *("backward", "calls", "check", "gradient", "gradients", "loss"),
+            *("not_finite", "profile", "saved", "saved_bytes", "step", "steps"),
+        ]
     )
 
     @outermost
@@ -114,13 +121,14 @@ class Tape(LaunchRecorder):
         *,
         on_overwrite: str = "save",
         find_nan: bool = False,
-        budget: int | None = None,
+        budget: int | str | None = None,
         profile: bool = False,
     ) -> None:
         loss = check_loss(loss)
         if on_overwrite not in ("save", "error"):
             raise ValueError(f'on_overwrite must be "save" or "error", not {on_overwrite!r}')
-        super().__init__(loss, clear_gradients, on_overwrite == "save" and not validation, budget)
+        size = None if budget is None else bytes_of(budget)
+        super().__init__((loss,), clear_gradients, on_overwrite == "save" and not validation, size)
         self._timer = CallTimer(self.entries) if profile else None
         self._finder = Finder(self) if find_nan else None
         if profile or find_nan:
@@ -174,16 +182,13 @@ class Tape(LaunchRecorder):
     def closed(self) -> None:
         """Releases the resources of the open block and of the backward pass."""
         self.snapshots.release()
+        for loop in self.loops:
+            loop.store.release()
         super().closed()
 
     def _go_back(self) -> None:
-        if self._failed:
-            message = (
-                "a launch inside the tape failed, and the program continued: half a launch has no gradient"
-            )
-            raise GradientError(
-                Diagnostic("not-differentiable", message, help="let the error leave the `with` block")
-            )
+        self.refuse_failed()
+        self.end_steps()
         left = leftover.look(self, self._watched, self._sums) if self._sums else []
         self.ended = write_history.ended(self)
         zeros.forget("bar")  # in the backward pass gradients start at 0
@@ -273,6 +278,48 @@ class Tape(LaunchRecorder):
         return revisit.gradient(self, field, after)
 
     @outermost
+    def gradients(
+        self, field: Field, every: int | None = None, after: Iterable[int | RecordedCall] | None = None
+    ) -> GradientTrajectory:
+        """The gradients with respect to the values of `field` after many calls, by one backward sweep.
+
+        Parameters
+        ----------
+        field : Field
+            As in `gradient`.
+        every : int, default 1
+            Counts calls as `calls` does: 3 takes the values after the calls 2, 5, 8 and so on, the last ones
+            of each step of three kernels.
+        after : iterable of int or RecordedCall, optional
+            The calls themselves, in any order.
+
+        Returns
+        -------
+        GradientTrajectory
+            Its `values` have one gradient for each of its `calls`, along the first axis. No field changes.
+
+        Examples
+        --------
+        >>> import dsim as ti
+        >>> x = ti.field(ti.f64, shape=(), needs_grad=True)
+        >>> y = ti.field(ti.f64, shape=(), needs_grad=True)
+        >>> @ti.kernel
+        ... def double():
+        ...     x[None] = 2 * x[None]
+        >>> @ti.kernel
+        ... def end():
+        ...     y[None] = x[None]
+        >>> with ti.ad.Tape(y) as tape:
+        ...     for _ in range(4):
+        ...         double()
+        ...     end()
+        >>> found = tape.gradients(x, every=2)
+        >>> found.calls.tolist(), found.values.tolist()
+        ([1, 3], [4.0, 1.0])
+        """
+        return trajectories.gradients(self, field, every, after)
+
+    @outermost
     def profile(self, again: bool = False) -> Profile:
         """Repeats the backward sweep to measure the time and the gradient of each call.
 
@@ -291,5 +338,8 @@ class Tape(LaunchRecorder):
 
     @property
     def saved(self) -> Report:
-        """The saved values, each with the line that overwrites it and the line that reads it."""
-        return overwrite_messages.saved(self.snapshots.all)
+        """The saved values, each with the line that overwrites it and the line that reads it.
+
+        Of a loop with checkpoints it has one row: the most that it held at one time.
+        """
+        return overwrite_messages.saved(self.snapshots.all, (loop.row for loop in self.loops))

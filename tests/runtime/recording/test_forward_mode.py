@@ -274,7 +274,7 @@ def test_cutting_in_both_modes():
     assert (y[None], y.dual[None], x.grad[None]) == (2.0, 0.0, 0.0)
 
 
-def test_a_gradient_of_ones_own_has_no_tangent():
+def test_a_gradient_of_ones_own():
     x, y, cube, _ = _cubed(needs_grad=True)
 
     @ti.ad.grad_replaced
@@ -299,9 +299,9 @@ def test_a_gradient_of_ones_own_has_no_tangent():
     with ti.ad.FwdMode(y, x), ti.Tape(y):
         ahead()
     assert x.grad[None] == 100.0
-    refused = pytest.raises(ti.GradientError, match="no tangent that a tape could differentiate")
-    with refused, ti.Tape(y), ti.ad.FwdMode(y, x):
+    with ti.Tape(y), ti.ad.FwdMode(y, x):
         ahead()
+    assert x.grad[None] == 100.0
     with pytest.raises(ti.GradientError, match="is not decorated with `grad_replaced`"):
         ti.ad.grad_for(cube)
 

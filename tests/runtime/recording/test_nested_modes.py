@@ -119,3 +119,40 @@ def test_third_order():
     with ti.ad.FwdMode(y, x), ti.ad.FwdMode(y, x), ti.Tape(y):
         cube()
     assert x.grad.dual.dual[None] == 6.0
+
+
+def test_a_field_that_is_stopped_after_it_was_read():
+    """The inner adjoint reads `u` with the derivative from before `stop_grad`, which keeps its numbers."""
+    x, u = _single("x", True), _single("u", True)
+    y, loss = _single("y", True), _single("loss", True)
+
+    @ti.kernel
+    def first():
+        u[None] = x[None] ** 2
+        y[None] += u[None] ** 3
+
+    @ti.kernel
+    def second():
+        y[None] += 10 * u[None]
+
+    @ti.kernel
+    def take():
+        loss[None] += x.grad[None]
+
+    def run():
+        with ti.Tape(y) as tape:
+            first()
+            ti.stop_grad(u)
+            second()
+        return tape
+
+    x[None] = 2.0
+    assert run().saved_bytes == 0
+    assert x.grad[None] == 6 * 2.0**5
+    with ti.ad.FwdMode(loss=y, param=x):
+        run()
+    assert x.grad.dual[None] == 30 * 2.0**4
+    with ti.Tape(loss):
+        run()
+        take()
+    assert x.grad[None] == 30 * 2.0**4

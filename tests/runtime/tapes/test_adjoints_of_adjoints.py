@@ -171,25 +171,97 @@ def test_it_is_what_an_adjoint_made_statement_by_statement_gives(name, monkeypat
 
 
 def test_a_derivative_that_a_person_gives_need_not_be_symmetric():
-    @ti.func
-    def my_sin(v):
-        return ti.sin(v)
+    """The custom derivative is that of no function, so its own derivative is no symmetric matrix."""
 
     @ti.func
-    def sin_jvp(v, t):
-        return ti.cos(v) * t
+    def my_sin(v, w):
+        return ti.sin(v) + w
 
-    my_sin.derivative(jvp=sin_jvp)
+    @ti.func
+    def my_jvp(v, w, v_dot, w_dot):
+        return ti.cos(v) * w * v_dot + 0.5 * v * w_dot
+
+    my_sin.derivative(jvp=my_jvp)
 
     def step(s, most):
         @ti.kernel
         def step():
             ti.loop_config(serialize=True)
             for k in range(9):
-                s[k % N] = my_sin(s[k % N]) + 0.5
+                s[k % N] = my_sin(s[k % N], s[(k + 1) % N]) * 0.5 + 0.5
 
         return step
 
-    with pytest.raises(ti.GradientError, match="writes `s` again, and has none of its own") as refused:
-        Nested(step).derivative(2, START)
-    assert "a func in it brings its own derivative" in str(refused.value)
+    nested = Nested(step)
+    matrix = np.array([forward_over_reverse(nested, e) for e in np.eye(N)]).T
+    assert np.abs(matrix - matrix.T).max() > 0.01
+    found = nested.derivative(2, START)
+    np.testing.assert_allclose(found, nested.directions[0] @ matrix, rtol=1e-11)
+
+
+def forward_over_reverse(nested, direction):
+    nested.x.from_numpy(START)
+    with ti.ad.FwdMode(param=nested.x, seed=direction):
+        nested._tape(1)
+    return nested.x.grad.dual.to_numpy()
+
+
+def test_custom_derivatives_in_large_fields():
+    """Their copies are large buffers: only what is compiled has undo logs for these."""
+
+    @ti.func
+    def cube(v):
+        return v**3
+
+    @ti.func
+    def cube_jvp(v, d):
+        return 3 * v * v * d
+
+    cube.derivative(jvp=cube_jvp)
+    x = ti.field(ti.f64, shape=80, needs_grad=True)
+    loss, second = (ti.field(ti.f64, shape=(), needs_grad=True) for _ in range(2))
+
+    @ti.kernel
+    def cubes():
+        for i in x:
+            for _ in range(3):
+                x[i] = cube(x[i]) * 0.9
+        for i in x:
+            loss[None] += x[i]
+
+    @ti.kernel
+    def take():
+        for i in x:
+            second[None] += x.grad[i]
+
+    at = np.linspace(0.8, 1.1, 80)
+    x.from_numpy(at)
+    with ti.Tape(second):
+        with ti.Tape(loss):
+            cubes()
+        take()
+    factor = 0.9 ** (1 + 3 + 9)
+    np.testing.assert_allclose(x.grad.to_numpy(), factor * 27 * 26 * at**25, rtol=1e-12)
+
+
+@pytest.mark.parametrize("step", [in_place, while_in_each, results_read_again], ids=lambda f: f.__name__)
+def test_a_forward_mode_between_two_tapes(step):
+    """The outer one differentiates the tangent of the inner one's adjoint: the Hessian's derivative."""
+    nested = Nested(step)
+    x, (loss, first, second) = nested.x, nested.losses
+    direction = ti.field(ti.f64, shape=N)
+    direction.from_numpy(nested.directions[1])
+    wanted = nested.derivative(3, START)
+
+    @ti.kernel
+    def take():
+        second[None] += first.dual[None]
+
+    x.from_numpy(START)
+    with ti.Tape(second):
+        with ti.ad.FwdMode(loss=first, param=x, seed=nested.directions[1]):
+            nested._tape(1)
+            nested.along[0]()
+        take()
+    assert loss[None] != 0.0
+    np.testing.assert_allclose(x.grad.to_numpy(), wanted, rtol=1e-9, atol=1e-12)

@@ -270,3 +270,15 @@ def test_names_that_are_no_formulas():
     (label,) = [t.get_text() for t in axes.get_legend().get_texts()]
     assert "\x1b" not in label
     plt.close("all")
+
+
+def test_a_gradient_that_is_cut_has_second_derivatives_of_zero():
+    x, y = single("x"), single("y")
+
+    @ti.kernel
+    def cut():
+        y[None] = ti.stop_grad(x[None]) * 2.0
+
+    x[None] = 3.0
+    check = ti.check_grad(cut, wrt=x, loss=y, modes=(), order=2)
+    assert [c.derivative for c in check] == [0.0]

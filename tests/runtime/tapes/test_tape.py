@@ -361,10 +361,13 @@ def test_completion_offers_what_is_for_people():
         "calls",
         "check",
         "gradient",
+        "gradients",
         "loss",
         "not_finite",
         "profile",
         "saved",
         "saved_bytes",
+        "step",
+        "steps",
     ]
     assert [n for n in dir(ti.ad.FwdMode(y, x)) if not n.startswith("_")] == ["losses", "params"]

@@ -15,7 +15,7 @@ from dsim.ir.show import ACCUMULATE_SIGNS
 from dsim.runtime.fields.fields import Field
 from dsim.runtime.launching.forms import Form
 from dsim.runtime.launching.interval_sets import Box, NeededRegion, element
-from dsim.runtime.recording.snapshots import Report, Row, SavedRegion
+from dsim.runtime.saving.snapshots import Report, Row, SavedRegion
 
 _WORDS = {"bar": "grad", "dot": "dual"}
 
@@ -27,6 +27,10 @@ def own(conflicts: Iterable[Overwrite], lost: Iterable[Lost]) -> AccessRuleError
 
 def interleaved(form: Form) -> GradientError:
     """Something was launched before the record of a launch was whole."""
+    if form.runs_python:
+        message = f"`{form.kernel.name}` launches a kernel, or writes to a field: an operation computes only"
+        advice = "pass what it reads as an input, and write with `out=`"
+        return GradientError(Diagnostic("not-differentiable", message, caller(), help=advice))
     message = f"a signal handler or a finalizer launched a kernel while `{form.kernel.name}` was recorded"
     advice = "launch it after the `with` block: the order of the two launches is undefined"
     return GradientError(Diagnostic("not-differentiable", message, caller(), help=advice))
@@ -156,8 +160,8 @@ def _reader(field: Field, calls: Sequence[Any], shared: Box) -> tuple[Any, State
     return calls[0], None
 
 
-def saved(everything: Iterable[SavedRegion]) -> Report:
-    """What was saved, rows of equal field, writer and reader put together."""
+def saved(everything: Iterable[SavedRegion], loops: Iterable[Row]) -> Report:
+    """What was saved, rows of equal field, writer and reader put together; then those of `loops`."""
     rows: dict[tuple[Field, str, str], list[int]] = {}
     for s in everything:
         reader, read = _reader(s.field, s.readers, s.box)
@@ -166,7 +170,8 @@ def saved(everything: Iterable[SavedRegion]) -> Report:
         row = rows.setdefault((s.field, by, _place(read and read.origin.span, reader.name)), [0, 0])
         row[0] += s.bytes
         row[1] += 1
-    return Report(Row(f.name, size, times, by, read) for (f, by, read), (size, times) in rows.items())
+    single = [Row(f.name, size, times, by, read) for (f, by, read), (size, times) in rows.items()]
+    return Report([*single, *loops])
 
 
 def _place(span: Span | None, name: str) -> str:

@@ -13,11 +13,13 @@ from typing import Any
 from dsim.diagnostics import Diagnostic, GradientError
 from dsim.diagnostics.places import caller
 from dsim.runtime.fields.fields import Field
+from dsim.runtime.launching.access_regions import Reach
 from dsim.runtime.launching.forms import AdjointForm, Form
+from dsim.runtime.launching.host_kernels import Stop
 from dsim.runtime.launching.interval_sets import Box, NeededRegion, Needs, outside
-from dsim.runtime.recording import overwrite_messages
-from dsim.runtime.recording.entries import Args, RecordedLaunch
-from dsim.runtime.recording.snapshots import Overwriter, SavedRegion, SnapshotStore
+from dsim.runtime.saving import overwrite_messages
+from dsim.runtime.saving.entries import Args, RecordedLaunch
+from dsim.runtime.saving.snapshots import Overwriter, SavedRegion, SnapshotStore
 
 
 class RecordingPlan:
@@ -29,20 +31,28 @@ class RecordingPlan:
         Its adjoint; None where nothing varies, or where `parts` are recorded instead.
     parts : tuple of Form
         The forms launched instead, in order; empty when the form itself is launched.
+    changed : Reach
+        What a launch changes: values, and inside another context their derivatives.
+    overwrites : callable
+        Whether a launch with these arguments may destroy values that earlier calls read again.
     clashes : callable
-        Whether a launch with these arguments may destroy values that are read again.
+        Whether it may destroy these, or such that its own adjoint reads again.
     noted : callable or None
         Notes that a launch with these arguments is read again; None if that is never so.
     """
 
-    __slots__ = ("adjoint", "clashes", "form", "noted", "parts")
+    __slots__ = ("adjoint", "changed", "clashes", "form", "noted", "overwrites", "parts")
 
-    def __init__(self, form: Form, plan: AdjointForm | tuple[Form, ...] | None, needs: Needs) -> None:
+    def __init__(
+        self, form: Form, plan: AdjointForm | tuple[Form, ...] | None, needs: Needs, changed: Reach
+    ) -> None:
         self.form = form
         self.parts, self.adjoint = (plan, None) if isinstance(plan, tuple) else ((), plan)
         adjoint = self.adjoint
         in_place = adjoint is not None and adjoint.entry
-        self.clashes = _always if in_place else form.writes.meets(needs)
+        self.changed = changed
+        self.overwrites = changed.meets(needs)
+        self.clashes = _always if in_place else self.overwrites
         self.noted = adjoint.reads.widen(needs) if adjoint is not None and adjoint.needed else None
 
 
@@ -73,13 +83,21 @@ class SavePolicy:
     def __init__(self, snapshots: SnapshotStore, saves: bool, budget: int | None) -> None:
         self.snapshots = snapshots
         self.saves = saves
-        self._budget = budget
+        self.budget = budget
         self._needs = Needs()
         self.noted: list[RecordedLaunch] = []
 
     def watch(self, form: Form, plan: AdjointForm | tuple[Form, ...] | None) -> RecordingPlan:
         """The plan for launches of `form`."""
-        return RecordingPlan(form, plan, self._needs)
+        return RecordingPlan(form, plan, self._needs, self._changed(form))
+
+    def _changed(self, form: Form) -> Reach:
+        """What a launch of `form` changes: values, and inside another context their derivatives.
+
+        `stop_grad` of a field keeps its numbers, which the adjoints of earlier calls read with the
+        derivatives from before it.
+        """
+        return form.stores if self.snapshots.inside and isinstance(form, Stop) else form.writes
 
     def save(self, call: RecordedLaunch) -> None:
         """Saves the needed values that the launch `call` is about to overwrite.
@@ -96,11 +114,21 @@ class SavePolicy:
             call.own = self._own(call, call.adjoint)
         call.before = self._for_others(call)
 
+    @property
+    def spent(self) -> bool:
+        """Whether a quarter of the budget is spent: the rest is for states, from which calls run again."""
+        return self.budget is not None and 4 * self.snapshots.bytes > self.budget
+
     def need(self, call: Any) -> None:
         """Notes that `call`, of a user's function, will read what it touched when it goes backwards."""
         self._work_out()
         for region, box in call.regions(self.saves):
             self._needs.add(region, box, call)
+
+    def forget(self) -> None:
+        """Forgets all needs: the adjoints of all calls have run, or what they read has been saved."""
+        self.noted.clear()
+        self._needs.clear()
 
     def _work_out(self) -> None:
         for call in self.noted:
@@ -125,13 +153,13 @@ class SavePolicy:
             self._refuse(call)
             return ()
         found: list[SavedRegion] = []
-        for region, box in call.form.writes.of(call.args):
+        for region, box in self._changed(call.form).of(call.args):
             for held, shared in self._needs.take(region, box):
                 found.append(self._save(region, shared, call, held.calls))
         return found
 
     def _refuse(self, call: RecordedLaunch) -> None:
-        for region, box in call.form.writes.of(call.args):
+        for region, box in self._changed(call.form).of(call.args):
             found: tuple[NeededRegion, Box] | None = self._needs.hit(region, box)
             if found is not None:
                 raise overwrite_messages.across(call.form, call.args, region, *found, caller())
@@ -139,8 +167,8 @@ class SavePolicy:
     def _save(self, region: Field, box: Box, call: RecordedLaunch, readers: Sequence[Any]) -> SavedRegion:
         line = caller() if call.form.from_python else None
         saved = self.snapshots.save(region, box, Overwriter(call.form, call.args, line), readers)
-        if self._budget is not None and self.snapshots.bytes > self._budget:
-            raise GradientError(_spent(self.snapshots, self._budget, saved))
+        if self.budget is not None and self.snapshots.bytes > self.budget:
+            raise GradientError(_spent(self.snapshots, self.budget, saved))
         return saved
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -57,10 +58,33 @@ class SavedRegion:
     @property
     def bytes(self) -> int:
         """The size of the values."""
-        size = self.field.dtype.numpy.itemsize
-        for low, high in self.box:
-            size *= high - low
-        return size
+        return size_of(self.field, self.box)
+
+
+def size_of(field: Field, box: Box) -> int:
+    """The size of a region in bytes."""
+    size = field.dtype.numpy.itemsize
+    for low, high in box:
+        size *= high - low
+    return size
+
+
+class ValuesOnDisk:
+    """Values in a file."""
+
+    __slots__ = ("_path",)
+
+    def __init__(self, path: Path, values: np.ndarray) -> None:
+        self._path = path
+        np.save(path, values)
+
+    def read(self) -> np.ndarray:
+        """The values."""
+        return np.asarray(np.load(self._path))
+
+    def delete(self) -> None:
+        """Deletes the file."""
+        self._path.unlink()
 
 
 class SnapshotStore:
@@ -76,18 +100,26 @@ class SnapshotStore:
     def __init__(self, context: Context) -> None:
         self._context: Context = weakref.proxy(context)
         self._blocks: dict[Field, list[_Block]] = {}
+        self._idle: dict[Field, list[tuple[Field, int]]] = {}
         self.all: list[SavedRegion] = []
         self.bytes = 0
 
+    @property
+    def inside(self) -> bool:
+        """Whether another context is around the tape, which differentiates what is saved."""
+        return self._context.outer is not None
+
     def save(self, field: Field, box: Box, writer: Overwriter, readers: Sequence[Any]) -> SavedRegion:
         """Takes a snapshot of a region that is about to be overwritten."""
-        saved = SavedRegion(field, box, self._values(field, box), writer, readers)
+        saved = SavedRegion(field, box, self.take(field, box), writer, readers)
         self.all.append(saved)
         self.bytes += saved.bytes
         return saved
 
     def restore(self, field: Field, box: Box, values: Any) -> None:
         """Restores the region."""
+        if isinstance(values, ValuesOnDisk):
+            values = values.read()
         if isinstance(values, np.ndarray):
             field.require_memory()[_slices(box)] = values
         else:
@@ -100,15 +132,20 @@ class SnapshotStore:
         for s in self.all:
             known = around.get(s.field)
             around[s.field] = s.box if known is None else hull(known, s.box)
-        return [(field, box, self._values(field, box)) for field, box in around.items()]
+        return [(field, box, self.take(field, box)) for field, box in around.items()]
 
-    def _values(self, field: Field, box: Box) -> Any:
-        if self._context.outer is None:
+    def take(self, field: Field, box: Box) -> Any:
+        """The present values of a region, which `restore` takes."""
+        if not self.inside:
             return np.array(field.require_memory()[_slices(box)])
-        block = self._block(field)
-        slot = block.take()
-        self._context.pass_on(host_kernels.form(host_kernels.Stow, block.field, field), _numbers(slot, box))
-        return block.field, slot
+        idle = self._idle.get(field)
+        block, slot = idle.pop() if idle else self._block(field).take()
+        self._context.snapshot(host_kernels.form(host_kernels.Stow, block, field), _numbers(slot, box))
+        return block, slot
+
+    def reuse(self, field: Field, slot: tuple[Field, int]) -> None:
+        """Lets other values of `field` take a slot."""
+        self._idle.setdefault(field, []).append(slot)
 
     def _block(self, field: Field) -> _Block:
         """A block with a free slot; those of earlier tapes come first, with what was compiled for them."""
@@ -125,13 +162,18 @@ class SnapshotStore:
                 block.clear()
             field.operations["spare blocks"] += reversed(blocks)
         self._blocks.clear()
+        self._idle.clear()
+
+
+class SavedValues(Field):
+    """The field of a block of slots."""
 
 
 class _Block:
     """Slots for regions of one field, as a field with one more axis: what is not used takes no memory."""
 
     def __init__(self, field: Field, slots: int) -> None:
-        self.field = Field(field.dtype, field.entry_shape, f"saved_{field.root.given_name or 'field'}")
+        self.field = SavedValues(field.dtype, field.entry_shape, f"saved_{field.root.given_name or 'field'}")
         self.field.allocate((slots, *field.shape))
         self._slots = slots
         self._next = 0
@@ -141,10 +183,10 @@ class _Block:
         """Whether every slot is taken."""
         return self._next == self._slots
 
-    def take(self) -> int:
-        """The number of a free slot."""
+    def take(self) -> tuple[Field, int]:
+        """The field, and the number of a free slot."""
         self._next += 1
-        return self._next - 1
+        return self.field, self._next - 1
 
     def clear(self) -> None:
         """Makes every slot free."""

@@ -261,15 +261,34 @@ def test_more_steps_than_a_block_has_slots():
     np.testing.assert_allclose(x.grad.to_numpy(), slope * y, rtol=1e-12)
 
 
-def test_the_budget():
-    _, loss, run = _sines()
-    with ti.Tape(loss, budget=72):
+@pytest.mark.parametrize("budget", [60, 100, "0.2kB"])
+def test_with_a_budget_calls_run_again_instead(budget):
+    x, loss, run = _sines()
+    start = x.to_numpy()
+    with ti.Tape(loss, budget=budget) as tape:
         run()
-    with pytest.raises(ti.GradientError) as error, ti.Tape(loss, budget=71):
+    np.testing.assert_allclose(x.grad.to_numpy(), _slope(start), rtol=1e-13)
+    np.testing.assert_array_equal(x.to_numpy(), np.sin(np.sin(np.sin(start))))
+    assert "step" in str(tape)
+
+
+def test_a_budget_for_less_than_a_state():
+    _, loss, run = _sines()
+    with pytest.raises(ti.GradientError) as error, ti.Tape(loss, budget=50):
         run()
     message = str(error.value)
-    assert "overwritten values take 72 bytes, more than the tape's budget of 71: the last is `x`" in message
+    assert "one state takes 32 bytes, and overwritten values 24: more than the budget of 50" in message
     assert "help: raise `budget`" in message
+    with pytest.raises(ti.GradientError) as error, ti.Tape(loss, budget=20):
+        run()
+    assert "overwritten values take 24 bytes, more than the tape's budget of 20" in str(error.value)
+
+
+@pytest.mark.parametrize("budget", [0, -3, "many", "3 apples", 2.5])
+def test_a_budget_is_a_number_of_bytes(budget):
+    _, loss, _ = _sines()
+    with pytest.raises(ti.GradientError, match="a budget is a number of bytes"):
+        ti.Tape(loss, budget=budget)
 
 
 def test_an_error_going_backwards_leaves_the_state_at_the_end():

@@ -1,0 +1,83 @@
+"""Fields whose derivative is unknown: a function under `implicit` wrote them beside its unknowns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from dsim.analysis.must_writes import stored_boxes
+from dsim.diagnostics import Diagnostic, GradientError
+from dsim.ir.nodes import MemoryKey
+from dsim.runtime.fields.fields import Field
+from dsim.runtime.launching.forms import Form
+from dsim.runtime.launching.interval_sets import outside
+
+
+class HiddenResults:
+    """Fields that a context must not differentiate through, each with the name of the function."""
+
+    def __init__(self) -> None:
+        self._by: dict[Field, str] = {}
+
+    def add(self, fields: Iterable[Field], name: str) -> None:
+        """Adds what the function `name` wrote."""
+        self._by.update((f, name) for f in fields if f.dtype.is_float)
+
+    def discard(self, fields: Iterable[Field]) -> None:
+        """Takes out fields whose derivative is known."""
+        for f in fields:
+            self._by.pop(f, None)
+
+    def refuse(self, fields: Iterable[Field]) -> None:
+        """Refuses to differentiate one.
+
+        Raises
+        ------
+        GradientError
+            When one is among `fields`.
+        """
+        for f in fields:
+            if f in self._by:
+                message = (
+                    f"`{self._by[f]}` computed {f.quoted} beside its unknowns: its derivative is not known"
+                )
+                advice = f"compute it again from the unknowns, after `{self._by[f]}`"
+                raise GradientError(Diagnostic("not-differentiable", message, help=advice))
+
+    def check(self, form: Form) -> None:
+        """Refuses a launch through which the derivative of one would pass; forgets those that it replaces.
+
+        What Python copies from one is another.
+
+        Raises
+        ------
+        GradientError
+            When its results depend on one.
+        """
+        if not self._by:
+            return
+        loaded = set(form.loads.fields)
+        met = [(memory.key, f) for memory, f in form.floats if f in self._by]
+        read = [(key, f) for key, f in met if f in loaded and form.spread(frozenset([key])) != {key}]
+        copied = {target: self._by[f] for _, f in read for target in form.written}
+        if read and not form.from_python:
+            raise _read(form, read[0][1], self._by[read[0][1]])
+        for key, f in met:
+            if f not in loaded and _replaced(form, key, f):
+                del self._by[f]
+        self._by.update(copied)
+
+
+def _replaced(form: Form, key: MemoryKey, field: Field) -> bool:
+    """Whether every launch stores to all elements of a field."""
+    whole = tuple((0, n) for n in field.full_shape)
+    return not outside([whole], stored_boxes(form.kernel, key))
+
+
+def _read(form: Form, field: Field, name: str) -> GradientError:
+    message = (
+        f"`{form.kernel.name}` reads {field.quoted}, which `{name}` computed beside its unknowns: "
+        "its derivative is not known"
+    )
+    advice = f"compute it again from the unknowns, after `{name}`; or `ds.stop_grad` it"
+    span = form.kernel.origin.span
+    return GradientError(Diagnostic("not-differentiable", message, span, "defined here", help=advice))

@@ -1,0 +1,308 @@
+"""A loop of which a tape keeps a log and a few states, instead of what the adjoint of every step needs.
+
+The log has the launches of each step, and no values. Going backwards, steps run again from a checkpoint: the
+last ones are recorded, and their adjoints run, then those before them. `dsim.runtime.schedules` chooses which
+steps keep a checkpoint, and which keep what their adjoints need.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
+
+from dsim.runtime.fields.fields import Field
+from dsim.runtime.launching.contexts import Context
+from dsim.runtime.launching.interval_sets import Box
+from dsim.runtime.saving.checkpoint_stack import CheckpointStack, RecordedStep
+from dsim.runtime.saving.checkpoint_store import CheckpointStore
+from dsim.runtime.saving.checkpoints import Checkpoint
+from dsim.runtime.saving.entries import Args, Custom, RecordedLaunch
+from dsim.runtime.saving.memory_limits import MemoryLimit, residual_bytes
+from dsim.runtime.saving.save_policy import RecordingPlan, SavePolicy
+from dsim.runtime.saving.snapshots import Row, SavedRegion
+from dsim.runtime.saving.step_log import StepLog, form_to_run
+from dsim.runtime.saving.step_progress import StepProgress
+from dsim.runtime.schedules import online
+
+Adjoint = Callable[[RecordedLaunch | Custom], None]
+
+_MEASURED = 64  # steps of which the residuals are counted
+
+
+class Steps:
+    """A loop of a tape.
+
+    Parameters
+    ----------
+    context : Context
+        The tape, as the launches of the steps see it.
+    limit : MemoryLimit
+        How much memory the steps may take.
+    length : int or None
+        How many steps there will be, if that is known.
+    store : CheckpointStore
+        Where values are saved.
+    progress : StepProgress
+        Is told of every step.
+
+    Attributes
+    ----------
+    log : StepLog
+        What each step launched.
+    policy : SavePolicy
+        What recorded steps save.
+    runs : int
+        How many steps were run since the beginning, the first time and again.
+    """
+
+    def __init__(
+        self,
+        context: Context,
+        limit: MemoryLimit,
+        length: int | None,
+        store: CheckpointStore,
+        progress: StepProgress,
+    ) -> None:
+        self._context = context
+        self._limit = limit
+        self._length = length
+        self._progress = progress
+        self.store = store
+        self.policy = SavePolicy(store, True, None)
+        self.log = StepLog()
+        self.stack = CheckpointStack(store, limit)
+        self.runs = 0
+        self._recording: RecordedStep | None = None
+        self._last_recorded: RecordedStep | None = None  # whose needs the policy still knows
+        self._until = 1  # up to where steps run from the newest checkpoint
+        self._room = 0  # that the schedule has left for the rest of the first run
+        self._swept = False
+
+    @property
+    def name(self) -> str:
+        """In messages and tables."""
+        return f"{len(self.log):,} step{'s' * (len(self.log) != 1)}"
+
+    @property
+    def row(self) -> Row:
+        """What it saved, at most at one time, in the report of a tape."""
+        names = ", ".join(dict.fromkeys(f.name for f, _ in self.stack.changed))
+        return Row(names, self.store.most, len(self.log), self.name, "these, which run again")
+
+    def fields(self) -> Iterator[Field]:
+        """The fields that the steps touch."""
+        return self.log.fields()
+
+    def written(self) -> Iterator[Field]:
+        """Those that they write."""
+        return self.log.written()
+
+    def regions(self, sums: bool) -> Iterator[tuple[Field, Box]]:
+        """What must be as it was at the loop's end when it goes backwards: all of these fields."""
+        for field in self.fields():
+            yield field, tuple((0, n) for n in field.full_shape)
+
+    def reads(self, region: Field, box: Box) -> None:
+        """No statement in particular because of which it needs these."""
+
+    # -- the first run
+
+    def launch(self, plan: RecordingPlan, args: Args) -> Args:
+        """Launches for the first time, in the step that is open."""
+        result = self._run(plan, args)
+        self.log.launched(plan, args)
+        return result
+
+    def function(self, call: Custom) -> None:
+        """Notes that the last launches were a function with a gradient of its own."""
+        self.log.called(call)
+        self._note(call)
+
+    def end_step(self) -> None:
+        """The step that is open is over; the next one may begin."""
+        self.log.end_step()
+        self.runs += 1
+        self._progress.done()
+        self._finish_recording()
+        self._prepare(len(self.log))
+
+    def end(self) -> None:
+        """The loop is over."""
+        if self.log.in_step:
+            self.end_step()
+        last = self.stack.items[-1]
+        if last is not self.stack.base and last.position == len(self.log):
+            self.stack.pop()  # it is for a step that did not come
+        self._recording = None
+        self._progress.end()
+        if self._length is None and len(self.log):
+            self._measure()
+        self._forget()
+
+    def _prepare(self, at: int) -> None:
+        """Chooses how the next step of the first run is recorded."""
+        if at == 1:
+            self._measure()
+            if self._length is not None:
+                self._plan(self._length)
+        if self._length is None:
+            self._prepare_online(at)
+        elif self._until <= at < self._length:
+            self._prepare_offline(at, self._length - at)
+
+    def _measure(self) -> None:
+        """Tells the schedule how large a state is, and what a step's adjoint needs."""
+        steps = dict.fromkeys(self.log.steps[:_MEASURED])
+        residual = residual_bytes([c for c in step if not isinstance(c, Custom)] for step in steps)
+        state = max(log.bytes for log in self.stack.checkpoints)
+        self._limit.measure(state, residual, self._length)
+
+    def _plan(self, length: int) -> None:
+        """Chooses up to where steps run from the first state: one step has run already."""
+        advance = self._limit.advance(length, self._limit.room)
+        if not advance:
+            self.stack.base_is_free()
+        self._room = self.stack.free_room - (0 if advance else self._limit.residual)
+        self._until = max(1, advance)
+
+    def _prepare_offline(self, at: int, left: int) -> None:
+        advance = self._limit.advance(left, self._room)
+        over = left > 1 and self._over
+        if not (advance or over):
+            self._recording = self.stack.record(at)
+            self._room -= self._limit.residual
+        elif not (over and self.stack.can_skip):
+            self.stack.mark(at)
+            self._room -= self._limit.state
+        self._until = at + max(1, advance)
+
+    def _prepare_online(self, at: int) -> None:
+        level = 0
+        self._limit.saw(self.stack.newest.bytes)
+        while self.stack.full:  # of bytes, one that goes may free none: its values become another one's
+            goes, new = online.place([log.level for log in self.stack.checkpoints])
+            if not goes:
+                self._limit.check(self.store.bytes)
+                self._measure()  # the state grows, as long as steps write to other fields
+                return
+            self.stack.remove(goes)
+            level = max(level, new)
+        self.stack.mark(at, level)
+
+    # -- running
+
+    def _run(self, plan: RecordingPlan, args: Args) -> Args:
+        self.stack.newest.note(plan.changed, args)
+        if self._recording is None:
+            last = self._last_recorded
+            if last is not None and plan.overwrites(args):
+                call = RecordedLaunch(plan.form, args, None)
+                self.policy.save(call)
+                last.after.extend(call.before)
+            return self._context.pass_on(form_to_run(plan), args)
+        call = RecordedLaunch(plan.form, args, plan.adjoint)
+        if plan.clashes(args):
+            self.policy.save(call)
+        result = self._context.pass_on(form_to_run(plan), args)
+        if plan.adjoint is not None or call.before:
+            self._recording.calls.append(call)
+        if plan.noted is not None:
+            plan.noted(args)
+            self.policy.noted.append(call)
+        return result
+
+    def _note(self, call: Custom) -> None:
+        if self._recording is not None:
+            self._recording.calls.append(call)
+            self.policy.need(call)
+
+    def _finish_recording(self) -> None:
+        if self._recording is not None:
+            self._last_recorded, self._recording = self._recording, None
+
+    def _forget(self) -> None:
+        """What steps have to save for others they have saved: the rest of it is never overwritten."""
+        self._recording = self._last_recorded = None
+        self.policy.forget()
+
+    def _again(self, number: int) -> None:
+        self.runs += 1
+        for item in self.log.steps[number]:
+            if isinstance(item, Custom):
+                self._note(item)
+            else:
+                self._run(*item)
+
+    # -- backwards
+
+    def backward(self, adjoint: Adjoint) -> None:
+        """Runs the adjoints of all steps, the last one first; then all is as it was before the first."""
+        if self._swept:  # the fields are as at the end of the block
+            self.stack.start_again()
+            self._forget()
+        self._swept = True
+        end = len(self.log)
+        marks = [0, *(item.position for item in self.stack.items), end]
+        self._limit.expect(max(b - a for a, b in pairwise(marks)))
+        self._progress.turn(end)
+        try:
+            self._backward(end, adjoint)
+        finally:
+            self._progress.end()
+        self.stack.base.restore()
+
+    def _backward(self, position: int, adjoint: Adjoint) -> None:
+        while position:
+            top = self.stack.items[-1]
+            if isinstance(top, RecordedStep):
+                self._reverse(top, adjoint)
+                self.stack.pop()
+                position = top.position
+                self._progress.done()
+            elif top.position == position:
+                self.stack.pop()
+            else:
+                top.restore()
+                self._descend(top, position)
+
+    def _descend(self, top: Checkpoint, end: int) -> None:
+        """Runs the steps from the checkpoint `top` to `end`, of which at least the last is recorded."""
+        at, room = top.position, self.stack.free_room + self._limit.state
+        marked = True  # `at` has a checkpoint
+        while at < end:
+            advance = self._limit.advance(end - at, room)
+            over = not marked and end - at > 1 and self._over
+            advance = advance or int(over)
+            if advance and not (marked or (over and self.stack.can_skip)):
+                self.stack.mark(at)
+            if advance:
+                room -= self._limit.state
+                for number in range(at, at + advance):
+                    self._again(number)
+                at += advance
+            else:
+                if marked:
+                    self.stack.leave(top)
+                    room = self.stack.free_room
+                room -= self._limit.residual
+                self._recording = self.stack.record(at)
+                self._again(at)
+                self._finish_recording()
+                at += 1
+            marked = False
+        self._forget()
+
+    @property
+    def _over(self) -> bool:
+        """Whether a budget in bytes leaves no room for more."""
+        return self._limit.over(self.store.bytes)
+
+    def _reverse(self, step: RecordedStep, adjoint: Adjoint) -> None:
+        self._restore(step.after)
+        for call in reversed(step.calls):
+            adjoint(call)
+        self.stack.free(step)
+
+    def _restore(self, saved: Sequence[SavedRegion]) -> None:
+        for s in saved:
+            self.store.restore(s.field, s.box, s.values)

@@ -1,0 +1,301 @@
+"""Loops of a tape that keep checkpoints: `Tape.steps`, `Tape.step`, and `checkpoint`."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import re
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Sized
+from pathlib import Path
+from typing import Any, TypeVar, overload
+
+from dsim.diagnostics import Diagnostic, GradientError
+from dsim.diagnostics.frames import outermost
+from dsim.diagnostics.places import caller
+from dsim.runtime.fields.fields import kind_of
+from dsim.runtime.recording.launch_recorder import LaunchRecorder
+from dsim.runtime.saving.checkpoint_store import CheckpointStore
+from dsim.runtime.saving.memory_limits import MemoryLimit
+from dsim.runtime.saving.step_progress import StepProgress
+from dsim.runtime.saving.steps import Steps
+from dsim.runtime.state.stack import opened
+
+T = TypeVar("T")
+Directory = str | os.PathLike[str]
+
+_SLOTS = 30
+_SIZES = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "ki": 2**10, "mi": 2**20, "gi": 2**30}
+
+
+class CheckpointedLoops(LaunchRecorder):
+    """The loops of a tape that keep checkpoints in place of what the adjoint of each step needs."""
+
+    @overload
+    def steps(
+        self,
+        items: Iterable[T],
+        *,
+        slots: int | None = None,
+        budget: int | str | None = None,
+        directory: Directory | None = None,
+        progress: bool = False,
+    ) -> Iterator[T]: ...
+
+    @overload
+    def steps(
+        self,
+        items: None = None,
+        *,
+        slots: int | None = None,
+        budget: int | str | None = None,
+        directory: Directory | None = None,
+        progress: bool = False,
+    ) -> Iterator[int]: ...
+
+    @outermost
+    def steps(
+        self,
+        items: Iterable[Any] | None = None,
+        *,
+        slots: int | None = None,
+        budget: int | str | None = None,
+        directory: Directory | None = None,
+        progress: bool = False,
+    ) -> Iterator[Any]:
+        """A loop whose gradient takes bounded memory: the tape keeps some states, and runs steps again.
+
+        Parameters
+        ----------
+        items : iterable, optional
+            What the loop goes over. With a length, as of a range or a list, the schedule is the best one for
+            it. None means 0, 1, 2, … without end, for a loop that is left by ``break``.
+        slots : int, optional
+            How many copies of the state the memory holds at a time; 30 if nothing is given. A state is all
+            that the steps overwrite.
+        budget : int or str, optional
+            The memory in bytes in the place of `slots`, also as ``"200MB"`` or ``"1.5GiB"``.
+        directory : path, optional
+            A folder for the states, in the place of memory.
+        progress : bool, default False
+            Whether tqdm draws a bar, forwards and backwards.
+
+        Yields
+        ------
+        object
+            The items.
+
+        Raises
+        ------
+        GradientError
+            Outside the block, under ``on_overwrite="error"``, in a function under `grad_replaced`, or when
+            one state does not fit into `budget`.
+
+        Notes
+        -----
+        On the way back the *launches* of steps run again, with the arguments that they had, from a state
+        that was kept; Python does not. So what Python decided, computed or drew stays as it was. The
+        gradients are those of a loop without steps; with ``init(deterministic=True)`` bit for bit. What is
+        left of a step by ``break`` or an exception is a step, too; a loop inside a step belongs to it.
+
+        Examples
+        --------
+        >>> import dsim as ti
+        >>> x = ti.field(ti.f64, shape=(), needs_grad=True)
+        >>> y = ti.field(ti.f64, shape=(), needs_grad=True)
+        >>> @ti.kernel
+        ... def grow():
+        ...     x[None] += 0.001 * x[None] ** 2
+        >>> @ti.kernel
+        ... def end():
+        ...     y[None] = x[None]
+        >>> x[None] = 0.5
+        >>> with ti.ad.Tape(y) as tape:
+        ...     for t in tape.steps(range(1000), slots=20):
+        ...         grow()
+        ...     end()
+        >>> round(x.grad[None], 3)
+        3.992
+        """
+        if items is not None and not isinstance(items, Iterable):
+            message = f"`steps` takes what a loop goes over, not {kind_of(items)}"
+            raise GradientError(Diagnostic("argument", message, caller(), help="`tape.steps(range(n))`"))
+        self._check_steps()
+        given = itertools.count() if items is None else items
+        if self._steps is not None and not self._automatic:
+            return iter(given)  # a loop in a step
+        length = len(items) if isinstance(items, Sized) else None
+        self._begin_loop(length, slots, budget, directory, progress)
+        assert self._steps is not None
+        return self._items(given, self._steps)
+
+    def _items(self, items: Iterable[T], loop: Steps) -> Iterator[T]:
+        self._counted = True
+        try:
+            for item in items:
+                yield item
+                if self._steps is loop:
+                    loop.end_step()
+        finally:
+            if self._steps is loop:
+                self.end_steps()
+
+    @outermost
+    def step(
+        self,
+        *,
+        slots: int | None = None,
+        budget: int | str | None = None,
+        directory: Directory | None = None,
+    ) -> None:
+        """Begins a step of a ``while`` loop, as `steps` does of a ``for`` loop.
+
+        The first call begins the loop. The steps end with the block, or where `steps` begins another loop:
+        calls behind the loop belong to its last step.
+
+        Parameters
+        ----------
+        slots, budget, directory
+            See `steps`; of the first call.
+
+        Examples
+        --------
+        >>> import dsim as ti
+        >>> x = ti.field(ti.f64, shape=(), needs_grad=True)
+        >>> y = ti.field(ti.f64, shape=(), needs_grad=True)
+        >>> @ti.kernel
+        ... def halve():
+        ...     x[None] *= 0.5
+        >>> @ti.kernel
+        ... def end():
+        ...     y[None] = x[None] ** 2
+        >>> x[None] = 1.0
+        >>> n = 0
+        >>> with ti.ad.Tape(y) as tape:
+        ...     while n < 10:
+        ...         tape.step(slots=3)
+        ...         halve()
+        ...         n += 1
+        ...     end()
+        >>> x.grad[None] == 2 * 0.25**10
+        True
+        """
+        self._check_steps()
+        if self._steps is None or self._automatic:
+            self._begin_loop(None, slots, budget, directory, False)
+        elif self._counted:
+            message = "`step()` inside a loop over `steps`, which begins its steps itself"
+            raise GradientError(Diagnostic("argument", message, caller(), help="leave one of them out"))
+        else:
+            self._steps.end_step()
+
+    def _begin_loop(
+        self,
+        length: int | None,
+        slots: int | None,
+        budget: int | str | None,
+        directory: Directory | None,
+        progress: bool,
+    ) -> None:
+        size = None if budget is None else bytes_of(budget)
+        if slots is not None and size is not None:
+            raise GradientError(
+                Diagnostic(
+                    "argument", "`slots` and `budget` are two ways to say the same", caller(), help="give one"
+                )
+            )
+        if slots is not None and (not isinstance(slots, int) or slots < 1):
+            message = f"`slots` is a number of states, at least 1, not {slots!r}"
+            raise GradientError(Diagnostic("argument", message, caller()))
+        if slots is None and size is None:
+            slots = _SLOTS
+        store = CheckpointStore(self, None if directory is None else Path(directory))
+        self.end_steps()
+        self._counted = False
+        loop = Steps(
+            weakref.proxy(self), MemoryLimit(slots, size), length, store, StepProgress(progress, length)
+        )
+        self.begin_steps(loop, automatic=False)
+
+    def _check_steps(self) -> None:
+        if not self.is_open:
+            message, advice = (
+                "steps belong inside the block of their tape",
+                "`with ds.Tape(loss) as tape:` around them",
+            )
+        elif not self._policy.saves:
+            message = 'this tape saves nothing (`on_overwrite="error"`), and steps keep states'
+            advice = "leave `on_overwrite` out"
+        elif self._custom is not None:
+            message = "steps inside a function under `grad_replaced`, whose launches are not recorded"
+            advice = "put the loop around calls of that function"
+        else:
+            return
+        raise GradientError(Diagnostic("argument", message, caller(), help=advice))
+
+
+def bytes_of(size: int | str) -> int:
+    """A number of bytes, also given as text.
+
+    Examples
+    --------
+    >>> bytes_of(512), bytes_of("200MB"), bytes_of("1.5 GiB")
+    (512, 200000000, 1610612736)
+    """
+    if isinstance(size, str):
+        found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmg]i?|)b?\s*", size.lower())
+        number = 0 if found is None else int(float(found[1]) * _SIZES[found[2]])
+    else:
+        number = size if isinstance(size, int) else 0
+    if number < 1:
+        message = f"a budget is a number of bytes, not {size!r}"
+        raise GradientError(
+            Diagnostic("argument", message, caller(), help='write it as 200_000_000 or "200MB"')
+        )
+    return number
+
+
+@outermost
+def checkpoint(
+    step: Callable[[int], Any],
+    n: int,
+    *,
+    slots: int | None = None,
+    budget: int | str | None = None,
+    directory: Directory | None = None,
+    progress: bool = False,
+) -> None:
+    """Calls ``step(0)`` to ``step(n - 1)``, under a tape as the steps of a loop with checkpoints.
+
+    Parameters
+    ----------
+    step : callable
+        Runs one step, given its number.
+    n : int
+        How many steps there are.
+    slots, budget, directory, progress
+        See `Tape.steps`.
+
+    Examples
+    --------
+    >>> import dsim as ti
+    >>> x = ti.field(ti.f64, shape=(), needs_grad=True)
+    >>> y = ti.field(ti.f64, shape=(), needs_grad=True)
+    >>> @ti.kernel
+    ... def double():
+    ...     x[None] *= 2.0
+    >>> @ti.kernel
+    ... def end():
+    ...     y[None] = x[None]
+    >>> with ti.ad.Tape(y):
+    ...     ti.ad.checkpoint(lambda t: double(), 10, slots=2)
+    ...     end()
+    >>> x.grad[None]
+    1024.0
+    """
+    tapes = [c for c in opened() if isinstance(c, CheckpointedLoops)]
+    items: Iterable[int] = range(n)
+    if tapes:
+        items = tapes[-1].steps(items, slots=slots, budget=budget, directory=directory, progress=progress)
+    for t in items:
+        step(t)
