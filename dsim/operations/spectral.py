@@ -1,0 +1,94 @@
+"""Fourier transforms of real numbers: complex ones lie in a last axis of 2, real and imaginary part."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dsim.runtime.operations.operation import operation
+
+
+def _pairs(z: Any) -> Any:
+    return np.stack([z.real, z.imag], axis=-1)
+
+
+@operation
+def rfft(x: Any, *, axis: int = -1) -> Any:
+    """The discrete Fourier transform of real numbers along an axis.
+
+    Parameters
+    ----------
+    x : array or field
+        Real numbers, n along `axis`.
+    axis : int, default -1
+        Along which it transforms.
+
+    Returns
+    -------
+    array
+        The first n//2 + 1 coefficients along `axis`, with real and imaginary part as a last axis of 2; `out`
+        may be a field of vectors of 2.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import dsim as ti
+    >>> ti.operations.rfft(np.array([1.0, 0.0, -1.0, 0.0]))
+    array([[0., 0.],
+           [2., 0.],
+           [0., 0.]])
+    """
+    return _pairs(np.fft.rfft(x, axis=axis))
+
+
+@operation
+def irfft(z: Any, *, n: int, axis: int = -1) -> Any:
+    """The real numbers whose transform `rfft` is `z`.
+
+    Parameters
+    ----------
+    z : array or field
+        Coefficients, real and imaginary part in the last axis of 2.
+    n : int
+        How many numbers along `axis`.
+    axis : int, default -1
+        Along which it transforms; the last axis does not count.
+    """
+    return np.fft.irfft(z[..., 0] + 1j * z[..., 1], n, axis=_axis(z.ndim - 1, axis)).astype(z.dtype)
+
+
+def _axis(axes: int, axis: int) -> int:
+    return axis % axes
+
+
+def _weights(n: int, axes: int, axis: int, inner: float, dtype: Any) -> Any:
+    """1 for the coefficients that are their own conjugates, `inner` for those that stand for two."""
+    found = np.full(n // 2 + 1, inner, dtype)
+    found[0] = 1
+    if n % 2 == 0:
+        found[-1] = 1
+    shape = [1] * axes
+    shape[_axis(axes, axis)] = len(found)
+    return found.reshape((*shape, 1))
+
+
+@rfft.jvp
+def _(x: Any, /, *, tangents: Any, axis: int) -> Any:
+    return rfft(tangents[0], axis=axis)
+
+
+@rfft.vjp
+def _(x: Any, /, *, adjoint: Any, axis: int) -> Any:
+    n = x.shape[axis]
+    return irfft(adjoint * (n * _weights(n, x.ndim, axis, 0.5, x.dtype)), n=n, axis=axis)
+
+
+@irfft.jvp
+def _(z: Any, /, *, tangents: Any, n: int, axis: int) -> Any:
+    return irfft(tangents[0], n=n, axis=axis)
+
+
+@irfft.vjp
+def _(z: Any, /, *, adjoint: Any, n: int, axis: int) -> Any:
+    return rfft(adjoint, axis=axis) * (_weights(n, z.ndim - 1, axis, 2.0, z.dtype) / n)
