@@ -3,7 +3,7 @@
 from importlib import import_module as _module
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from dsim import ad, algorithms, math, tools, types
+from dsim import ad, algorithms, math, operations, tools, types
 from dsim._version import __version__
 from dsim.api import axes as _axes
 from dsim.api import elementary as _elementary
@@ -145,6 +145,17 @@ from dsim.runtime.state.notices import DsimWarning, GradientWarning
 from dsim.runtime.tapes.custom import grad_for, grad_replaced, no_grad
 from dsim.runtime.tapes.gradient_check import check_grad
 from dsim.runtime.tapes.tape import Tape
+from dsim.runtime.transforms.functions import (
+    hessian,
+    hvp,
+    jacobian,
+    jvp,
+    linearize,
+    value_and_grad,
+    vjp,
+)
+from dsim.runtime.transforms.implicit import implicit
+from dsim.runtime.transforms.problems import objective, residuals
 
 if _TYPE_CHECKING:
     from dsim.gui import GUI as GUI
@@ -251,11 +262,14 @@ __all__ = [
     "grad_for",
     "grad_replaced",
     "grouped",
+    "hessian",
     "hex_to_rgb",
+    "hvp",
     "i8",
     "i16",
     "i32",
     "i64",
+    "implicit",
     "init",
     "int8",
     "int16",
@@ -263,7 +277,10 @@ __all__ = [
     "int64",
     "is_arch_supported",
     "is_logging_effective",
+    "jacobian",
+    "jvp",
     "kernel",
+    "linearize",
     "loop_config",
     "loop_unique",
     "math",
@@ -272,8 +289,10 @@ __all__ = [
     "ndrange",
     "no_activate",
     "no_grad",
+    "objective",
     "one",
     "opengl",
+    "operations",
     "polar_decompose",
     "pyfunc",
     "randn",
@@ -283,6 +302,7 @@ __all__ = [
     "real_func",
     "ref",
     "reset",
+    "residuals",
     "rgb_to_hex",
     "root",
     "set_logging_level",
@@ -308,6 +328,8 @@ __all__ = [
     "uint16",
     "uint32",
     "uint64",
+    "value_and_grad",
+    "vjp",
     "vulkan",
     "wasm",
     "x64",

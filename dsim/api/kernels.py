@@ -18,6 +18,7 @@ from dsim.frontend.values.types import Template
 from dsim.runtime.kernels.kernel import Kernel
 from dsim.runtime.kernels.methods import bound_once
 from dsim.runtime.state.references import ByName
+from dsim.runtime.transforms.functions import gradient_of
 
 template = Template
 
@@ -229,11 +230,39 @@ def forward(function: Any) -> Derivative:
 
 
 @outermost
-def grad(function: Any) -> Derivative:
-    """The gradient of a func that returns one number, for use in kernels.
+def grad(function: Any, wrt: Any = None, out: Any = None) -> Any:
+    """The gradient of a func for use in kernels, or of a run with respect to fields, in Python.
 
-    With one float argument, ``grad(f)(x)`` has the shape of `x`; with several it is a tuple.
+    Parameters
+    ----------
+    function : callable
+        Without `wrt` and `out` a func that returns one number: the result is a func, and with one float
+        argument ``grad(f)(x)`` has the shape of `x`, with several it is a tuple. With them a kernel, or a
+        function that launches kernels.
+    wrt : Field, ndarray, or list of them, optional
+        What to differentiate by.
+    out : Field, optional
+        A single number that the run computes.
+
+    Returns
+    -------
+    Derivative or callable
+        With `wrt` and `out` a function that gives the gradient: see `value_and_grad`.
+
+    Examples
+    --------
+    >>> import dsim as ti
+    >>> x = ti.field(ti.f64, shape=())
+    >>> y = ti.field(ti.f64, shape=())
+    >>> @ti.kernel
+    ... def f():
+    ...     y[None] = x[None] ** 3 + 2 * x[None] ** 2 - 3 * x[None] + 1
+    >>> dfdx = ti.grad(f, wrt=x, out=y)
+    >>> float(dfdx(1.0))
+    4.0
     """
+    if wrt is not None or out is not None:
+        return gradient_of(function, wrt, out)
     return _derivative("vjp", function, "grad")
 
 
@@ -244,6 +273,9 @@ def _derivative(mode: str, function: Any, name: str) -> Derivative:
     return Derivative(mode, function)
 
 
-# In kernels the frontend resolves these names and generates the derivative.
+# In kernels the frontend resolves these names: it generates derivatives, and local functions are funcs.
+func.__dsim_builtin__ = "func"  # type: ignore[attr-defined]
+real_func.__dsim_builtin__ = "real_func"  # type: ignore[attr-defined]
+pyfunc.__dsim_builtin__ = "pyfunc"  # type: ignore[attr-defined]
 forward.__dsim_builtin__ = "forward"  # type: ignore[attr-defined]
 grad.__dsim_builtin__ = "grad"  # type: ignore[attr-defined]

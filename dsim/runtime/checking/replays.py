@@ -5,6 +5,7 @@ A recorder saves the values that are about to be overwritten.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import get_ident
@@ -15,13 +16,12 @@ import numpy as np
 from dsim.diagnostics import Diagnostic, GradientError
 from dsim.runtime.fields.fields import Field, foreign
 from dsim.runtime.fields.storage import COMPANIONS
-from dsim.runtime.launching.contexts import Args, Context, dispatch
+from dsim.runtime.launching.contexts import Args, Context, System, dispatch
 from dsim.runtime.launching.forms import Form
-from dsim.runtime.launching.host_kernels import Operand
 from dsim.runtime.launching.shadow_arrays import Mirror
 from dsim.runtime.recording.write_history import Trial
 from dsim.runtime.state import randomness, turns
-from dsim.runtime.state.stack import explain, explanation, set_aside
+from dsim.runtime.state.stack import explain, explanation, opened, set_aside
 
 
 class Recorder(Context):
@@ -31,6 +31,8 @@ class Recorder(Context):
     ----------
     launches : list of (Form, tuple)
         What was launched, in order.
+    systems : list of (int, System)
+        The equations that were solved, each with how many launches were before.
     entry : dict of Field to ndarray
         What was written, with its values before.
     changed : dict of Field to int
@@ -42,6 +44,7 @@ class Recorder(Context):
     def __init__(self) -> None:
         super().__init__()
         self.launches: list[tuple[Form, Args]] = []
+        self.systems: list[tuple[int, System]] = []
         self.entry: dict[Field, np.ndarray] = {}
         self.changed: dict[Field, int] = {}
         self.seen: set[Field] = set()
@@ -56,11 +59,15 @@ class Recorder(Context):
         self.launches.append((form, args))
         return self.pass_on(form, args)
 
-    def staging(self, field: Operand) -> Field:
-        """A new field for the numbers to be written to `field`: replays need them again."""
-        made = Field(field.dtype, field.entry_shape, "given")
-        made.allocate(field.shape)
-        return made
+    def solved(self, system: System) -> None:
+        """Notes the solution and passes it on."""
+        self.systems.append((len(self.launches), system))
+        super().solved(system)
+
+    @property
+    def launches_again(self) -> bool:
+        """Yes: replays do."""
+        return True
 
     def keep(self, field: Field) -> None:
         """Saves the values of `field`, which is about to change, if they are not saved already."""
@@ -68,6 +75,13 @@ class Recorder(Context):
             self.entry[field] = field.scratch(field.derivative).require_memory().copy()
             self.changed[field] = field.changed
             self.seen.add(field.root)
+
+    def adopt(self, later: Recorder) -> None:
+        """Takes over what another recorder saved, of what this one has not saved."""
+        for field, array in later.entry.items():
+            self.entry.setdefault(field, array)
+            self.changed.setdefault(field, later.changed[field])
+        self.seen |= later.seen
 
     def restore(self) -> None:
         """Restores everything that was written."""
@@ -77,8 +91,19 @@ class Recorder(Context):
 
     def replay(self) -> None:
         """Launches everything again."""
-        for form, args in self.launches:
+        systems = deque(self.systems)
+        for number, (form, args) in enumerate(self.launches):
+            self._solve_again(systems, number)
             dispatch(form, args)
+        self._solve_again(systems, len(self.launches))
+
+    @staticmethod
+    def _solve_again(systems: deque[tuple[int, System]], number: int) -> None:
+        """Tells the open contexts of the solutions before a launch."""
+        while systems and systems[0][0] == number:
+            _, system = systems.popleft()
+            if opened():
+                opened()[-1].solved(system)
 
 
 class ReplayableRun(Recorder):
@@ -98,6 +123,7 @@ class ReplayableRun(Recorder):
             When it writes to NumPy arrays, which cannot be restored.
         """
         self.launches.clear()
+        self.systems.clear()
         randomness.return_to(self._random)
         with self:
             self._run()

@@ -17,12 +17,14 @@ from dsim.analysis.activity import of_kernel, spread
 from dsim.analysis.effects import Effects, effects, is_write
 from dsim.analysis.global_sums import global_sums
 from dsim.analysis.regions import Regions, regions, written
-from dsim.autodiff import Adjoint, Made, by_symmetry, forward, reverse, writes_again
+from dsim.autodiff import Adjoint, Made, by_symmetry, forward, reverse, rules_read, writes_again
+from dsim.autodiff.batched_tangents import TangentNames, forward_batch
 from dsim.ir import sites
-from dsim.ir.nodes import Accumulate, Block, Call, Kernel, Let, Load, Memory, MemoryKey, Probe, Store
+from dsim.ir.nodes import Accumulate, Block, Kernel, Let, Load, Memory, MemoryKey, Probe, Store
 from dsim.ir.walk import accesses, statements
 from dsim.passes.kernel_fission import split
 from dsim.passes.parallelization import in_series
+from dsim.passes.private_copies import on_private_copies
 from dsim.runtime.driver import pipeline
 from dsim.runtime.state.once import kept, once
 from dsim.runtime.state.settings import Settings
@@ -140,6 +142,15 @@ class Program:
             ("tangent", active, label), lambda: self._derived(forward(self.kernel, active, label))
         )
 
+    def tangents(self, active: Keys, count: int) -> tuple[Program, TangentNames]:
+        """Runs it and carries tangents along `count` directions; and the memories that hold them."""
+
+        def make() -> tuple[Program, TangentNames]:
+            kernel, names = forward_batch(self.kernel, active, count)
+            return self._derived(kernel), names
+
+        return self._keep(("tangents", active, count), make)
+
     def adjoint(self, active: Keys, label: str, entry: Keys = frozenset()) -> AdjointProgram:
         """Its reverse sweep with respect to the `active` memories.
 
@@ -154,6 +165,10 @@ class Program:
     def stopped(self) -> Program:
         """It, with everything that it reads cut off from derivatives."""
         return self._keep("stopped", lambda: self._derived(pipeline.stopped(self.kernel)))
+
+    def on_private_copies(self, keys: Keys) -> Program:
+        """It, working on copies of these memories."""
+        return self._keep(("copies", keys), lambda: self._derived(on_private_copies(self.kernel, keys)))
 
     def in_series(self) -> Program:
         """It, with its iterations one after the other."""
@@ -195,7 +210,7 @@ class Program:
         else:
             how = Made(of.launched.kernel, of.active, of.label, of.entry, of.needed)
             made = by_symmetry(self.kernel, how, active, label)
-        checked = self.settings.check_bounds and _rules_read(self.kernel)
+        checked = self.settings.check_bounds and rules_read(self.kernel)
         program = self._derived(made.kernel, replace(self.settings, check_bounds=checked))
         if of is not None and of.ordered:
             program = program.in_series()
@@ -221,12 +236,6 @@ class ProgramParts:
     def __init__(self, programs: tuple[Program, ...], between: tuple[Memory, ...]) -> None:
         self.programs = programs
         self.between = between
-
-
-def _rules_read(kernel: Kernel) -> bool:
-    """Whether an adjoint reads elements that `kernel` may not: those that rules of calls read."""
-    rules = (r for s in statements(kernel.body) if isinstance(s, Call) for r in s.rules)
-    return any(isinstance(s, Load) and not s.memory.private for r in rules for s in statements(r.body))
 
 
 class AdjointProgram:

@@ -17,9 +17,10 @@ from dsim.ir.nodes import Accumulate, Load, Store
 from dsim.runtime.fields.fields import Field
 from dsim.runtime.launching.forms import Form
 from dsim.runtime.launching.interval_sets import number
-from dsim.runtime.recording.entries import Custom, Entry, RecordedLaunch
-from dsim.runtime.recording.record import TapeRecord
-from dsim.runtime.recording.snapshots import SavedRegion
+from dsim.runtime.recording.record import Entry, TapeRecord
+from dsim.runtime.saving.entries import Custom, RecordedLaunch
+from dsim.runtime.saving.snapshots import SavedRegion
+from dsim.runtime.saving.steps import Steps
 
 _LONGEST = 60  # characters of arguments in short
 
@@ -165,10 +166,7 @@ class Calls(Sequence[RecordedCall]):
 
     def saved_bytes(self) -> np.ndarray:
         """How many bytes were saved before each call."""
-        entries = self._record.entries
-        sizes = [
-            sum(s.bytes for s in (*e.own, *e.before)) if isinstance(e, RecordedLaunch) else 0 for e in entries
-        ]
+        sizes = list(map(_saved_bytes, self._record.entries))
         return (
             np.add.reduceat(np.array(sizes, np.int64), self.starts[:-1]) if sizes else np.zeros(0, np.int64)
         )
@@ -185,10 +183,17 @@ class Calls(Sequence[RecordedCall]):
             names(facts.stores),
             names(facts.accumulates),
             names(s.field for s in saved),
-            sum(s.bytes for s in saved),
+            sum(map(_saved_bytes, self.entries(n))),
             _arguments(whole(first.form), first.args) if isinstance(first, RecordedLaunch) else "",
             *((None,) * 4 if profile is None else profile.of(n)),
         )
+
+
+def _saved_bytes(entry: Entry) -> int:
+    """The size of what was saved for a call; of steps the most at one time."""
+    if isinstance(entry, Steps):
+        return entry.store.most
+    return sum(s.bytes for s in (*entry.own, *entry.before)) if isinstance(entry, RecordedLaunch) else 0
 
 
 def _starts(entries: Sequence[Entry]) -> list[int]:
@@ -217,7 +222,9 @@ def _key(entry: Entry) -> Any:
 
 
 def _facts(entry: Entry) -> Facts:
-    return of_form(whole(entry.form)) if isinstance(entry, RecordedLaunch) else _of_a_person(entry)
+    if isinstance(entry, RecordedLaunch):
+        return of_form(whole(entry.form))
+    return _of_many(entry)
 
 
 def names(fields: Any) -> tuple[str, ...]:
@@ -238,7 +245,7 @@ def of_form(form: Form) -> Facts:
     return Facts(name, span, touched(Load), touched(Store), touched(Accumulate))
 
 
-def _of_a_person(entry: Custom) -> Facts:
+def _of_many(entry: Custom | Steps) -> Facts:
     fields = tuple(dict.fromkeys(entry.fields()))
     written = frozenset(entry.written())
     return Facts(entry.name, None, fields, tuple(f for f in fields if f in written), ())

@@ -22,9 +22,9 @@ from dsim.runtime.inspection.calls import Calls
 from dsim.runtime.launching.forms import AdjointForm, Form
 from dsim.runtime.launching.interval_sets import Box, number
 from dsim.runtime.launching.probe_buffers import Born
-from dsim.runtime.recording.entries import Entry, RecordedLaunch
-from dsim.runtime.recording.record import TapeRecord
+from dsim.runtime.recording.record import Entry, TapeRecord
 from dsim.runtime.recording.sweep import SweepPlan
+from dsim.runtime.saving.entries import RecordedLaunch
 
 _FORWARD = "look for a division by 0, a `log` or `sqrt` outside its domain, or too large a step"
 _BACKWARD = "the slope is infinite there, or 0 times infinity: avoid the point, as in `sqrt(x + 1e-12)`"
@@ -66,6 +66,8 @@ class Finder:
     NonFiniteError
         From `after` and `leaving`.
     """
+
+    looks_inside = True
 
     def __init__(self, record: TapeRecord) -> None:
         self._record: TapeRecord = weakref.proxy(record)  # which owns this one

@@ -17,7 +17,7 @@ from dsim.runtime.inspection.calls import whole
 from dsim.runtime.launching.forms import AdjointForm
 from dsim.runtime.launching.interval_sets import Box
 from dsim.runtime.launching.probe_buffers import Born, Looking, WatchedLine
-from dsim.runtime.recording.entries import RecordedLaunch
+from dsim.runtime.saving.entries import RecordedLaunch
 
 
 class Before:

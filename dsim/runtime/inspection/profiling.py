@@ -13,9 +13,10 @@ from dsim.runtime.fields.fields import Field
 from dsim.runtime.inspection.calls import Calls, whole
 from dsim.runtime.launching.access_regions import Reach
 from dsim.runtime.launching.interval_sets import Box, distinct
-from dsim.runtime.recording.entries import Entry, RecordedLaunch
 from dsim.runtime.recording.profile import Profile
+from dsim.runtime.recording.record import Entry
 from dsim.runtime.recording.sweep import SweepPlan
+from dsim.runtime.saving.entries import RecordedLaunch
 
 _MOST = 64  # the number of calls whose regions are cached
 
@@ -47,6 +48,8 @@ class CallTimer:
 
 class Profiler:
     """Fills a profile in the backward pass."""
+
+    looks_inside = False
 
     def __init__(self, profile: Profile, calls: Calls) -> None:
         self._profile = profile

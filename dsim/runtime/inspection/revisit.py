@@ -20,10 +20,11 @@ from dsim.runtime.launching.forms import AdjointForm, Form
 from dsim.runtime.launching.shadow_arrays import Mirror
 from dsim.runtime.recording import write_history
 from dsim.runtime.recording.claims import needed, refuse_needed
-from dsim.runtime.recording.entries import Custom, RecordedLaunch
 from dsim.runtime.recording.profile import Profile
 from dsim.runtime.recording.record import TapeRecord
 from dsim.runtime.recording.sweep import Observer, SweepPlan, TapeSweep
+from dsim.runtime.saving.entries import Custom
+from dsim.runtime.saving.steps import Steps
 from dsim.runtime.state import turns
 from dsim.runtime.state.stack import opened
 
@@ -64,16 +65,11 @@ def profile(tape: TapeRecord) -> None:
 
 def gradient(tape: TapeRecord, field: Field, after: int | RecordedCall | None) -> np.ndarray:
     """The gradient with respect to the values that `field` had after a call."""
-    if not isinstance(field, Field):
-        message = f"the gradient is taken with respect to a field, not to {kind_of(field)}"
-        raise GradientError(Diagnostic("argument", message, help="tape.gradient(some_field, after=3)"))
-    field.require()
-    if not field.dtype.is_float:
-        _ = field.grad  # says that integers have none
-    at = 0 if after is None else Calls(tape).starts[_number(tape, after) + 1]
+    check_field(field)
+    at = 0 if after is None else Calls(tape).starts[number_of(tape, after) + 1]
     with swept(tape, (), at) as plan:
         bar = None if plan is None else plan.bars.get(field)
-        if not field.needs_grad and not _active(tape, field, at):
+        if at < first_active(tape, field):
             message = f"{field.quoted} has no gradient up to here"
             advice = "declare it with `needs_grad=True`, or pass `after=` a call that computes it"
             raise GradientError(Diagnostic("missing-gradient", message, help=advice))
@@ -82,7 +78,18 @@ def gradient(tape: TapeRecord, field: Field, after: int | RecordedCall | None) -
         return bar.require_memory().astype(field.dtype.numpy)
 
 
-def _number(tape: TapeRecord, after: int | RecordedCall) -> int:
+def check_field(field: Field) -> None:
+    """Refuses what has no gradient on any tape."""
+    if not isinstance(field, Field):
+        message = f"the gradient is taken with respect to a field, not to {kind_of(field)}"
+        raise GradientError(Diagnostic("argument", message, help="tape.gradient(some_field, after=3)"))
+    field.require()
+    if not field.dtype.is_float:
+        _ = field.grad  # says that integers have none
+
+
+def number_of(tape: TapeRecord, after: int | RecordedCall) -> int:
+    """The number of a call, which may be counted from the end."""
     number = after.index if isinstance(after, RecordedCall) else after
     calls = len(Calls(tape))
     if not -calls <= number < calls:
@@ -91,13 +98,18 @@ def _number(tape: TapeRecord, after: int | RecordedCall) -> int:
     return number % calls
 
 
-def _active(tape: TapeRecord, field: Field, before: int) -> bool:
-    """Whether one of the first calls wrote values to `field` that depend on something with a gradient.
+def first_active(tape: TapeRecord, field: Field) -> int:
+    """The number of entries after which `field` has a gradient; more than there are if it never has one.
 
-    What a kernel wrote earlier counted as constant.
+    A field without a gradient of its own has one once an entry has written values to it that depend on a
+    field with one. What a kernel wrote earlier counted as constant.
     """
-    calls = (e for e in tape.entries[:before] if isinstance(e, RecordedLaunch))
-    return any(c.adjoint is not None and field in c.adjoint.fields for c in calls)
+    if field.needs_grad:
+        return 0
+    for number in range(1, len(tape.entries) + 1):
+        if any(field in adjoint.fields for adjoint in tape.adjoints(number - 1, number)):
+            return number
+    return len(tape.entries) + 1
 
 
 @contextmanager
@@ -173,7 +185,7 @@ def _problem(tape: TapeRecord) -> tuple[str, str] | None:
     if opened():
         advice = "leave that block first, or record the calls in it"
         return "an open `with` block would not see what this tape does", advice
-    replaced = (f for e in tape.entries if isinstance(e, Custom) for f in e.fields())
+    replaced = (f for call in tape.functions() for f in call.fields())
     if any(isinstance(f.root, Mirror) for f in replaced):
         message = "a tape with NumPy arrays in a function under `grad_replaced` can run backwards only once"
         return message, "pass an `ndarray`, or run the block again"
@@ -186,6 +198,8 @@ def _needed(tape: TapeRecord) -> Iterator[Field]:
         yield from a.reads.fields
     for entry in tape.entries:
         if isinstance(entry, Custom):
+            yield from entry.needed()
+        elif isinstance(entry, Steps):
             yield from entry.fields()
 
 
@@ -198,8 +212,7 @@ def _adjoints(tape: TapeRecord) -> frozenset[Form]:
 
 
 def _distinct(tape: TapeRecord) -> dict[AdjointForm, None]:
-    adjoints = (e.adjoint for e in tape.entries if isinstance(e, RecordedLaunch))
-    return dict.fromkeys(a for a in adjoints if a is not None)
+    return dict.fromkeys(tape.adjoints())
 
 
 def _changed(field: Any, form: Form | None) -> Diagnostic:

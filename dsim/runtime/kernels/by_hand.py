@@ -11,7 +11,7 @@ from dsim.runtime.launching import host_kernels
 from dsim.runtime.launching.contexts import dispatch
 from dsim.runtime.launching.forms import Form
 from dsim.runtime.launching.shadow_arrays import Mirror
-from dsim.runtime.recording import overwrite_messages
+from dsim.runtime.saving import overwrite_messages
 from dsim.runtime.state.notices import warn
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from dsim.diagnostics import Diagnostic, GradientError, render
 from dsim.runtime.fields.fields import Field
 from dsim.runtime.launching.forms import Form
-from dsim.runtime.recording import overwrite_messages
+from dsim.runtime.saving import overwrite_messages
 
 NOTHING_FOUND = "no access rule is broken"
 

@@ -45,6 +45,11 @@ class Reach:
         """The field of each region."""
         return tuple(self._fields[name].companion(derivative) for name, derivative in self._regions.keys)
 
+    @property
+    def fixed(self) -> bool:
+        """Whether they are the same for all arguments; known after `of`."""
+        return self._always is not None
+
     def of(self, args: tuple[Any, ...]) -> tuple[Region, ...]:
         """The regions of the launch with these arguments, none of them empty."""
         if self._always is not None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from threading import get_ident
 from types import TracebackType
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -27,6 +27,41 @@ from dsim.runtime.state.write_clock import CLOCK
 Args = tuple[Any, ...]
 
 
+class System(Protocol):
+    """Equations ``residual(unknown, wrt) = 0`` whose unknowns have just been found.
+
+    Attributes
+    ----------
+    name : str
+        What the solving function is called.
+    unknown, wrt : tuple of Field
+        The unknowns, and what they depend on.
+    beside : frozenset of Field
+        What else the solving function wrote.
+    """
+
+    name: str
+    beside: frozenset[Field]
+    unknown: tuple[Field, ...]
+    wrt: tuple[Field, ...]
+
+    def launches(self) -> Sequence[tuple[Form, Args]]:
+        """The launches that compute the residual."""
+        ...
+
+    def refuse_missing(self, varies: Callable[[Field], bool]) -> None:
+        """Refuses a residual that reads what varies and is not in `wrt`."""
+        ...
+
+    def pull(self, label: str, bars: Mapping[Field, Field]) -> None:
+        """Turns the adjoints of the unknowns into those of `wrt`."""
+        ...
+
+    def push(self, label: str, active: Sequence[Field]) -> None:
+        """Computes the tangents of the unknowns from those of `active`, some of `wrt`."""
+        ...
+
+
 # The contexts of all threads that are open or run backwards, in order: two threads may not use the gradients
 # of one field at once, and neither sees the other's stack (claims.py). A context enters itself, and leaves at
 # its end.
@@ -44,16 +79,20 @@ class Context:
         Whether it is on a stack.
     claimed : set of Field
         The roots of those whose derivatives are its own (claims.py).
+    claims : str
+        Which derivatives these are: ``bar`` or ``dot``.
     """
 
     def __init__(self) -> None:
         self.outer: Context | None = None
         self.is_open = False
         self.claimed: set[Field] = set()
+        self.claims = ""
         self._mirrors: Mirrors | None = None
         self._thread = 0
 
     _for_people: frozenset[str] = frozenset()  # the names offered by completion
+    _keeps_mirrors = False  # recorded launches stay bound to them after its end
 
     def __dir__(self) -> list[str]:
         return [n for n in object.__dir__(self) if n.startswith("__") or n in self._for_people]
@@ -166,7 +205,7 @@ class Context:
         """Releases what it held while it was open and in the backward pass."""
         OPENED.pop(self, None)
         left(self)
-        if self._mirrors is not None:
+        if self._mirrors is not None and not self._keeps_mirrors:
             self._mirrors.release()
 
     # -- events inside it
@@ -178,6 +217,10 @@ class Context:
     def pass_on(self, form: Form, args: Args) -> Args:
         """The launch as the next outer context sees it; with none, it runs."""
         return form.run(args) if self.outer is None else self.outer.launch(form, args)
+
+    def snapshot(self, form: Form, args: Args) -> None:
+        """A launch that copies values for this context's own use, as the next outer one sees it."""
+        self.pass_on(form, args)
 
     def set_all(self, field: Field, value: float) -> None:
         """Sets every number of `field` to `value`, as an action of this context that the outer one sees."""
@@ -213,8 +256,13 @@ class Context:
         staging.require()[...] = array
         self.copied(field, staging)
 
+    @property
+    def launches_again(self) -> bool:
+        """Whether what is launched now may be launched once more, with the same numbers from Python."""
+        return self.outer is not None and self.outer.launches_again
+
     def staging(self, field: Operand) -> Field:
-        """A field for the numbers to be written to `field`, reused each time.
+        """A field for the numbers to be written to `field`, reused each time if launches are not repeated.
 
         Copying is linear, so no adjoint reads it again.
         """
@@ -224,7 +272,14 @@ class Context:
             made.allocate(field.shape)
             return made
 
+        if self.launches_again:
+            return make()
         return kept(field.operations, ("staging", field.component), make)
+
+    def solved(self, system: System) -> None:
+        """Notes that fields hold a solution: their derivatives follow from the system's residual."""
+        if self.outer is not None:
+            self.outer.solved(system)
 
     def element_read(self, field: Field) -> None:
         """Handles a read of `field` by Python: passes it on to outer contexts."""

@@ -7,19 +7,20 @@ from __future__ import annotations
 
 import sys
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from dsim.autodiff import has_rules, writes_again
 from dsim.backends.locks import COMPILING
 from dsim.diagnostics.frames import outermost
-from dsim.ir.nodes import Accumulate, Kernel, Let, Load, Memory, MemoryKey, Origin, Store
-from dsim.ir.show import lines, show
+from dsim.ir.nodes import Accumulate, Let, Load, Memory, MemoryKey, Store
 from dsim.runtime.driver import pipeline
 from dsim.runtime.driver.programs import AdjointProgram, Keys, Program
 from dsim.runtime.fields.fields import Field, youngest
 from dsim.runtime.launching.access_regions import Reach
 from dsim.runtime.launching.faults import raised
 from dsim.runtime.launching.interval_sets import Box, distinct, meet
+from dsim.runtime.launching.printed_forms import PrintedForm
 from dsim.runtime.launching.probe_buffers import Looking
 from dsim.runtime.state import turns
 from dsim.runtime.state.once import kept, once
@@ -30,13 +31,11 @@ from dsim.runtime.state.write_clock import CLOCK, note_ran
 _FOR_PEOPLE = frozenset(["ir", "llvm", "python"])
 
 
-class Form:
+class Form(PrintedForm):
     """A program that can be launched.
 
     Parameters
     ----------
-    program : Program
-        The program to bind.
     fields : mapping of str to Field
         The root field of each memory name.
     arrays : frozenset of str
@@ -46,6 +45,8 @@ class Form:
     ----------
     part : (Form, int) or None
         The parent form and the index within it.
+    copies : bool
+        Whether it works on private copies of fields.
     ran : int
         Time of its last run on the write clock; -1 before the first.
     watched_by : callable or None
@@ -55,6 +56,7 @@ class Form:
     """
 
     from_python = False  # whether it is a write from Python
+    runs_python = False  # whether it runs a user's Python function
 
     def __init__(
         self, program: Program, fields: Mapping[str, Field], arrays: frozenset[str] = frozenset()
@@ -63,6 +65,7 @@ class Form:
         self.fields = fields
         self.arrays = arrays
         self.part: tuple[Form, int] | None = None
+        self.copies = False
         self.ran = -1
         self.watched_by: Callable[[Looking], Form] | None = None
         self._derived: dict[Any, Any] = {}
@@ -81,11 +84,6 @@ class Form:
     @outermost
     def __reduce__(self) -> tuple[Any, ...]:
         uncopied("a form of a kernel", "copy its text: `k.adjoint.ir`, `k.adjoint.python`")
-
-    @property
-    def kernel(self) -> Kernel:
-        """The kernel."""
-        return self.program.kernel
 
     # -- launching
 
@@ -200,6 +198,14 @@ class Form:
         """The form that also propagates the tangents of the `active` memories."""
         return self.over(self.program.tangent(active, label))
 
+    def tangents(self, active: Keys, dots: Mapping[Field, Sequence[Field]], count: int) -> Form:
+        """The form that also propagates tangents along `count` directions, which lie in `dots`."""
+        program, names = self.program.tangents(active, count)
+        fields = {**self.fields}
+        for key, called in names.items():
+            fields.update(zip(called, dots[self.field(key)], strict=True))
+        return Form(program, fields, self.arrays)
+
     def adjoint(self, active: Keys, label: str, entry: Keys = frozenset()) -> AdjointForm:
         """Its reverse sweep with respect to the `active` memories.
 
@@ -211,9 +217,22 @@ class Form:
         """The form of an adjoint of its program."""
         return self._keep(program, lambda: AdjointForm(self, program))
 
+    def on_private_copies(self, keys: Keys) -> tuple[Form, ...]:
+        """The form that works on copies of these memories, in a tuple as `parts` gives them."""
+        return self._keep(("copies", keys), lambda: (self._copying(keys),))
+
+    def _copying(self, keys: Keys) -> Form:
+        made = Form(self.program.on_private_copies(keys), self.fields, self.arrays)
+        made.part, made.copies = self.part or (self, 0), True
+        return made
+
     def parts(self, cuts: frozenset[int]) -> tuple[Form, ...]:
         """Forms whose sequence is equivalent, split before these top-level statements."""
         return self._keep(("parts", cuts), lambda: self._parts(cuts))
+
+    def instead(self, keys: Keys) -> tuple[Form, ...]:
+        """What is launched in its place where `keys` have tangents: host operations give several forms."""
+        return ()
 
     def _parts(self, cuts: frozenset[int]) -> tuple[Form, ...]:
         made = self.program.parts(cuts)
@@ -245,47 +264,15 @@ class Form:
         return self.over(self.program.guarded())
 
     def _keep(self, key: Any, make: Callable[[], Any]) -> Any:
-        found = self._derived.get(key)
-        return kept(self._derived, key, make) if found is None else found
-
-    # -- printed forms
-
-    @property
-    def ir(self) -> str:
-        """The kernel in the intermediate representation, as text."""
-        return show(self.kernel)
-
-    @property
-    def python(self) -> str:
-        """The kernel as readable Python."""
-        return pipeline.python_text(self.kernel)
-
-    @property
-    def ir_lines(self) -> list[tuple[str, Origin | None]]:
-        """The lines of `ir`, each with its origin."""
-        return [(line.text, line.origin) for line in lines(self.kernel)]
-
-    @property
-    def python_lines(self) -> list[tuple[str, Origin | None]]:
-        """The lines of `python`, each with its origin."""
-        return [(text, s and s.origin) for text, s in pipeline.python_lines(self.kernel)]
-
-    @property
-    def llvm(self) -> str:
-        """The kernel as LLVM's assembly."""
-        return pipeline.llvm_text(self.kernel, self.program.settings)
-
-    def __str__(self) -> str:
-        return self.ir
+        return self._derived.get(key) or kept(self._derived, key, make)
 
     def __repr__(self) -> str:
-        return (
-            f"<form {self.kernel.name} over {', '.join(f.name for f in self.fields.values()) or 'no fields'}>"
-        )
+        names = ", ".join(f.name for f in self.fields.values())
+        return f"<form {self.kernel.name} over {names or 'no fields'}>"
 
 
-# All forms of the process, as weak references: a launch records only a time in its form, so a tape of
-# any thread that must find the writes since its end reads all forms. Collection of a form removes its entry.
+# All forms of the process, weakly: a launch records only a time in its form, so who must find the writes
+# since some moment reads all of them.
 FORMS: Registry[Form] = Registry()
 
 
@@ -295,11 +282,10 @@ class AdjointForm:
     Attributes
     ----------
     form : Form
-        The form of the adjoint program.
     active, label, entry, needed, lost, ordered, conflicts, keeps, watched
         See `AdjointProgram`.
     reads : Reach
-        The regions whose values it needs.
+        Whose values it needs.
     fields : tuple of Field
         The active fields.
     outputs : tuple of Field
@@ -336,6 +322,15 @@ class AdjointForm:
     def differentiable(self) -> AdjointForm:
         """This form, or an equivalent one that has an adjoint itself."""
         return self.primal.adjoint_over(self._program.differentiable())
+
+    def without_adjoint(self, tangents: bool) -> bool:
+        """Whether none can be made of it; with `tangents`, of its tangent.
+
+        The symmetry by which an adjoint that repeats writes has one does not hold for rules of funcs, and is
+        not that of a tangent.
+        """
+        repeats = writes_again(self._program.program.kernel)
+        return repeats and (tangents or has_rules(self.primal.kernel))
 
     @once
     def _own(self) -> tuple[Reach, Reach]:

@@ -136,6 +136,12 @@ class Needs:
                 _widen(around, held.box)
         return found
 
+    def clear(self) -> None:
+        """Nothing is read any longer."""
+        self._held.clear()
+        for around in self._hulls.values():
+            around[:] = _nothing(len(around) // 2)
+
 
 def _nothing(axes: int) -> Watch:
     return [0, *(n for _ in range(axes) for n in (1 << 62, -1))]

@@ -225,6 +225,10 @@ class Mirrors:
             for array, kept, shown in before:
                 np.copyto(array, kept, where=_same(array, shown))
 
+    def arrays(self) -> Iterator[tuple[Field, np.ndarray]]:
+        """The shadow arrays, each with the array that it represents."""
+        return ((known.mirror, known.array) for known in self._known.values())
+
     def release(self) -> None:
         """Releases the shadow arrays for reuse, with the code compiled for them."""
         for known in self._known.values():

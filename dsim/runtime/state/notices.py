@@ -28,7 +28,7 @@ class GradientWarning(DsimWarning):
     """A gradient that is right, and perhaps not the intended one."""
 
 
-_GRADIENT = {"cut", "cleared", "unreached", "overtaken", "leftover"}
+_GRADIENT = {"cut", "cleared", "unreached", "overtaken", "leftover", "unsolved"}
 
 
 _HEARD: ContextVar[list[Diagnostic] | None] = ContextVar("dsim_heard", default=None)

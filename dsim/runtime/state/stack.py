@@ -66,6 +66,20 @@ def set_aside() -> Iterator[bool]:
         _WORKING.set(working)
 
 
+@contextmanager
+def outside(context: Any) -> Iterator[None]:
+    """Inside it only those contexts are open that are around `context`."""
+    before, aside = STACK.get(), _ASIDE.get()
+    place = before.index(context)
+    STACK.set(before[:place])
+    _ASIDE.set((*aside, *before[place:]))
+    try:
+        yield
+    finally:
+        STACK.set(before)
+        _ASIDE.set(aside)
+
+
 def leave(context: Any) -> None:
     """Notes that `context`, which is no longer open, is still at work: a tape going backwards."""
     _ASIDE.set((*_ASIDE.get(), context))

@@ -105,6 +105,13 @@ def _replaced_backward(s):
     s.q.grad.fill(1.0)
 
 
+def _steps(s):
+    with ti.Tape(s.loss) as tape:
+        for _ in tape.steps(range(9), slots=2):
+            s.run()
+    return tape
+
+
 def _not_reached(s):
     raise AssertionError
 
@@ -126,6 +133,10 @@ WAYS = {
     "tape in forward mode": lambda s: _forward(s, _reverse),
     "forward mode in a tape": lambda s: _around(s, _forward, s.squares),
     "NumPy arrays": lambda s: _reverse(s, _on_arrays),
+    "steps": _steps,
+    "steps in forward mode": lambda s: _forward(s, _steps),
+    "steps in a tape": lambda s: _around(s, _steps, s.gradients),
+    "within a budget": lambda s: _reverse(s, budget=200),
     "from Python": lambda s: _reverse(s, _from_python),
     "a gradient of one's own": lambda s: _reverse(s, _replaced),
     "check_grad": lambda s: ti.check_grad(s.run, wrt=[s.q], loss=s.loss, order=2),

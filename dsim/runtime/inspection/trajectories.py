@@ -1,0 +1,176 @@
+"""The gradient with respect to a field after many calls of a tape, by one backward sweep."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dsim.diagnostics import Diagnostic, GradientError
+from dsim.runtime.fields.fields import Field, kind_of
+from dsim.runtime.inspection.calls import Calls, RecordedCall
+from dsim.runtime.inspection.revisit import check_field, first_active, number_of, swept
+from dsim.runtime.recording.record import Entry, TapeRecord
+from dsim.runtime.recording.sweep import SweepPlan
+
+_MEMINFO = Path("/proc/meminfo")
+
+
+class GradientTrajectory(Sequence[np.ndarray]):
+    """The gradients of a tape's loss with respect to the values that a field had after several calls.
+
+    Attributes
+    ----------
+    calls : ndarray of int
+        The numbers of the calls, as `tape.calls` counts them.
+    values : ndarray
+        One gradient for each of `calls`, along the first axis. Indexing the object indexes this array, and
+        NumPy functions take the object in its place.
+    """
+
+    def __init__(self, name: str, calls: np.ndarray, values: np.ndarray, total: int) -> None:
+        self.calls = calls
+        self.values = values
+        self._name = name
+        self._total = total
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __getitem__(self, at: Any) -> Any:
+        return self.values[at]
+
+    def __iter__(self) -> Iterator[np.ndarray]:
+        return iter(self.values)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        if copy is False and dtype is not None and np.dtype(dtype) != self.values.dtype:
+            raise ValueError(f"these are {self.values.dtype} numbers: another type needs a copy")
+        return np.array(self.values, dtype) if copy else np.asarray(self.values, dtype)
+
+    def __repr__(self) -> str:
+        v = self.values
+        return (
+            f"gradients with respect to {self._name} after {len(self):,} of {self._total:,} calls: "
+            f"{v.dtype}{list(v.shape)}, {v.nbytes:,} bytes"
+        )
+
+
+def gradients(
+    tape: TapeRecord, field: Field, every: int | None, after: Iterable[int | RecordedCall] | None
+) -> GradientTrajectory:
+    """The gradients after every `every`-th call, or after those in `after`."""
+    check_field(field)
+    calls = Calls(tape)
+    numbers = _every(len(calls), every) if after is None else _after(tape, every, after)
+    places = [calls.starts[n + 1] for n in numbers]
+    _refuse_inactive(tape, calls, field, places)
+    values = _room(field, len(places))
+    collector = _Collector(field, places, values)
+    with swept(tape, (collector,), min(places)) as plan:
+        if plan is not None:
+            collector.take(min(places) - 1, plan)
+    return GradientTrajectory(field.quoted, np.array(numbers), values, len(calls))
+
+
+class _Collector:
+    """Copies the adjoint of a field when the sweep has reached certain entries."""
+
+    looks_inside = False
+
+    def __init__(self, field: Field, places: Iterable[int], values: np.ndarray) -> None:
+        self._field = field
+        self._rows: dict[int, list[np.ndarray]] = {}
+        for row, place in enumerate(places):
+            self._rows.setdefault(place - 1, []).append(values[row, ...])
+
+    def entering(self, number: int, entry: Entry, plan: SweepPlan) -> None:
+        """Before the backward pass of an entry: the adjoints are those after it."""
+        if number in self._rows:
+            self.take(number, plan)
+
+    def leaving(self, number: int, entry: Entry, plan: SweepPlan) -> None:
+        """After it, nothing: the next entry follows, or the sweep ends."""
+
+    def take(self, number: int, plan: SweepPlan) -> None:
+        """Copies the adjoint with respect to the values after the entry `number`."""
+        bar = plan.bars.get(self._field)
+        if bar is not None:
+            for row in self._rows[number]:
+                row[...] = bar.require_memory()
+
+
+def _every(calls: int, every: int | None) -> Sequence[int]:
+    step = 1 if every is None else _index(every)
+    if not 1 <= step <= calls:
+        message = f"`every` is a number of calls from 1 to {calls:,}, not {every!r}"
+        raise GradientError(Diagnostic("argument", message, help="tape.gradients(x, every=2)"))
+    return range(step - 1, calls, step)
+
+
+def _index(every: Any) -> int:
+    try:
+        return operator.index(every)
+    except TypeError:
+        return 0
+
+
+def _after(tape: TapeRecord, every: int | None, after: Any) -> Sequence[int]:
+    if every is not None:
+        message = "`every` and `after` both choose the calls"
+        raise GradientError(Diagnostic("argument", message, help="pass one of them"))
+    if not isinstance(after, Iterable):
+        message = f"`after` is a sequence of calls, not {kind_of(after)}"
+        advice = "`tape.gradient(x, after=3)` gives the gradient after one call"
+        raise GradientError(Diagnostic("argument", message, help=advice))
+    numbers = [number_of(tape, call) for call in after]
+    if not numbers:
+        raise GradientError(Diagnostic("argument", "`after` names no call", help="after=range(1, 100, 2)"))
+    return numbers
+
+
+def _refuse_inactive(tape: TapeRecord, calls: Calls, field: Field, places: Sequence[int]) -> None:
+    first = first_active(tape, field)
+    if min(places) >= first:
+        return
+    message = f"{field.quoted} has no gradient after call {calls.holding(min(places) - 1)}"
+    if first > len(tape.entries):
+        advice = "declare it with `needs_grad=True`: no call computes it from a field with a gradient"
+    else:
+        advice = (
+            f"declare it with `needs_grad=True`, or ask from call {calls.holding(first - 1)} on, by `after=`"
+        )
+    raise GradientError(Diagnostic("missing-gradient", message, help=advice))
+
+
+def _room(field: Field, count: int) -> np.ndarray:
+    """Zeros for `count` gradients.
+
+    A system that overcommits memory grants more than it has, and ends the process that uses it.
+    """
+    shape, dtype = (count, *field.full_shape), np.dtype(field.dtype.numpy)
+    size = count * int(np.prod(field.full_shape, dtype=object)) * dtype.itemsize
+    free = _available()
+    try:
+        if free is None or size <= free:
+            return np.zeros(shape, dtype)
+    except (MemoryError, ValueError):
+        pass
+    message = (
+        f"{count:,} gradients with respect to {field.quoted} need {size / 2**30:.3g} GiB, "
+        "which are not available"
+    )
+    raise GradientError(Diagnostic("memory", message, help="ask for fewer: a larger `every=`, or some calls"))
+
+
+def _available() -> int | None:
+    """The bytes that processes can still get; None where the system does not say."""
+    try:
+        lines = _MEMINFO.read_text().splitlines()
+    except OSError:
+        return None
+    found = next((line.split()[1] for line in lines if line.startswith("MemAvailable:")), None)
+    return None if found is None else int(found) * 1024

@@ -1,0 +1,133 @@
+"""Runs as functions of a vector: what SciPy's optimisers and solvers of equations take."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import numpy as np
+from scipy.sparse import csr_array
+from scipy.sparse.linalg import LinearOperator
+
+from dsim.diagnostics.frames import outermost
+from dsim.runtime.transforms.linear_operator import Linearization
+from dsim.runtime.transforms.numbers_of_inputs import InputVector
+from dsim.runtime.transforms.recorded_run import GradientRecording, RecordedRun, Run, RunRecording
+from dsim.runtime.transforms.selection import Selection
+
+
+class Residuals:
+    """What a run computes, as a function of a vector; made by `residuals`.
+
+    Parameters
+    ----------
+    run : callable
+        A kernel without parameters, or a function without parameters that launches kernels.
+    wrt, out : Selection
+        Its inputs and its outputs.
+    reset : callable or None
+        What prepares the state before each run.
+    vector : InputVector
+        The free numbers of the inputs.
+    """
+
+    def __init__(
+        self, run: Run, wrt: Selection, out: Selection, reset: Run | None, vector: InputVector
+    ) -> None:
+        self.wrt, self.out = wrt, out
+        self._run, self._reset, self._vector = run, reset, vector
+        self._known: dict[type, tuple[bytes, RecordedRun]] = {}
+
+    @property
+    def x0(self) -> np.ndarray:
+        """The present values of the free numbers, 64-bit floats."""
+        return self._vector.present()
+
+    @property
+    def bounds(self) -> Any:
+        """Their bounds, as `scipy.optimize.Bounds`; None without."""
+        return self._vector.bounds
+
+    @outermost
+    def put(self, x: Any) -> None:
+        """Writes the numbers of a vector, such as an optimiser's result, to the fields."""
+        self._vector.put(x)
+
+    @outermost
+    def __call__(self, x: Any) -> Any:
+        """What the run computes from these numbers, as one vector."""
+        return self.out.joined(self._recorded(RunRecording, x).values, np.float64)
+
+    @outermost
+    def jac(self, x: Any, sparse: Any = False) -> LinearOperator | csr_array:
+        """The Jacobian there, by the free numbers, as a linear operator or a sparse array.
+
+        Parameters
+        ----------
+        x : array
+            The free numbers.
+        sparse : bool, "auto" or sparse array
+            As of `jacobian`.
+        """
+        matrix = Linearization(self._recorded(RunRecording, x), self.wrt, self.out)
+        if sparse is not False:
+            return matrix.sparse("auto" if sparse is True else sparse)[:, self._vector.free]
+        return self._vector.columns(matrix)
+
+    def _recorded(self, kind: type[RunRecording], x: Any) -> RecordedRun:
+        """The run there. A solver asks for several products at one point: the last one is kept.
+
+        That is while all else holds what it held; what `reset` would do now is not known without it.
+        """
+        arrays = self._vector.arrays(x)
+        key = b"".join(a.tobytes() for a in arrays)
+        known = self._known.get(kind)
+        if known is None or known[0] != key or self._reset is not None or not known[1].begins_here():
+            made = RecordedRun(kind(self.wrt, self.out), self._run, arrays, self._reset)
+            known = self._known[kind] = (key, made)
+        return known[1]
+
+
+class Objective(Residuals):
+    """A single number that a run computes, as a function of a vector; made by `objective`."""
+
+    @outermost
+    def __call__(self, x: Any) -> tuple[float, np.ndarray]:
+        """The value and the gradient: pass ``jac=True`` to `scipy.optimize.minimize`."""
+        recording = RunRecording(self.wrt, self.out)
+        with recording.running(self._run, self._vector.arrays(x), self._reset):
+            (value,) = recording.values()
+            gradient = recording.sweep([np.ones_like(value)])
+        return float(value.item()), self._vector.of(gradient)
+
+    @outermost
+    def value(self, x: Any) -> float:
+        """The value alone."""
+        return self(x)[0]
+
+    @outermost
+    def gradient(self, x: Any) -> np.ndarray:
+        """The gradient alone."""
+        return self(x)[1]
+
+    @outermost
+    def hessp(self, x: Any, p: Any) -> np.ndarray:
+        """The product of the Hessian there with a vector."""
+        return cast("LinearOperator", self.hessian(x)).matvec(p)
+
+    @outermost
+    def hessian(self, x: Any, sparse: Any = False) -> LinearOperator | csr_array:
+        """The Hessian there, by the free numbers, as a linear operator or a sparse array.
+
+        Parameters
+        ----------
+        x : array
+            The free numbers.
+        sparse : bool, "auto" or sparse array
+            As of `hessian`.
+        """
+        matrix = Linearization(self._recorded(GradientRecording, x), self.wrt, self.wrt)
+        if sparse is not False:
+            found = matrix.sparse("auto" if sparse is True else sparse, symmetric=True)
+            return found[self._vector.free][:, self._vector.free]
+        columns = self._vector.columns(matrix)
+        return columns if columns is matrix else cast("LinearOperator", self._vector.spread().H @ columns)

@@ -1,0 +1,347 @@
+"""A run that is recorded once, and differentiated in both modes as often as one likes.
+
+The recorded launches keep copies of all that they touch, from the beginning and the end of the run: each
+product with the Jacobian puts these in place, and afterwards what was there before. So a run stays
+differentiable, at the same point, whatever happens to the fields.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from dsim.backends.prints import silent
+from dsim.diagnostics import Diagnostic
+from dsim.runtime.checking.replays import Recorder, undone
+from dsim.runtime.fields.fields import Field
+from dsim.runtime.launching.contexts import Context
+from dsim.runtime.launching.shadow_arrays import Mirror, Mirrors
+from dsim.runtime.recording.claims import claim
+from dsim.runtime.recording.launch_recorder import LaunchRecorder
+from dsim.runtime.recording.pushforward import Pushforward
+from dsim.runtime.recording.sweep import TapeSweep
+from dsim.runtime.recording.tangent_batch import TangentBatch, chunks
+from dsim.runtime.state import turns
+from dsim.runtime.state.notices import overheard, warn
+from dsim.runtime.state.stack import opened
+from dsim.runtime.transforms.selection import Selection
+
+Run = Callable[[], Any]
+
+# Products put values into fields that others have in common: one thread after the other.
+_PRODUCT = threading.RLock()
+
+
+class InputRecorder(LaunchRecorder):
+    """A record with respect to chosen fields: all others are constant, whether they have gradients or not."""
+
+    block = "run"
+    _keeps_mirrors = True
+
+    def element_read(self, field: Field) -> None:
+        """Warns that a derivative is cut. Arrays are no news: their derivatives are what is asked for."""
+        if not isinstance(field, Mirror):
+            super().element_read(field)
+
+    def refuse_hidden(self, outputs: Sequence[Field]) -> None:
+        """Refuses outputs that a function under `implicit` wrote beside its unknowns."""
+        self._hidden.refuse(outputs)
+
+    def differentiate_by(self, inputs: Sequence[Field]) -> None:
+        """Chooses the fields."""
+        self._active.update(inputs)
+
+    def varies(self, field: Field) -> bool:
+        """Whether `field` is one of the inputs, or depends on one."""
+        return field in self._active
+
+
+class CotangentSweep(TapeSweep):
+    """A backward sweep from given adjoints of the outputs."""
+
+    def __init__(self, record: InputRecorder, cotangents: Mapping[Field, np.ndarray]) -> None:
+        super().__init__(record)
+        self._cotangents = cotangents
+
+    def seed(self) -> None:
+        """Sets the adjoints of the outputs."""
+        for output, values in self._cotangents.items():
+            bar = self.plan.bars[output]
+            bar.require_memory()[...] = values
+            bar.touched = turns.current()
+
+
+class RunRecording:
+    """A run that is being recorded: its inputs and outputs as fields, and its launches.
+
+    Parameters
+    ----------
+    wrt, out : Selection
+        What it is differentiated by, and what it computes.
+    """
+
+    def __init__(self, wrt: Selection, out: Selection) -> None:
+        self.wrt, self.out = wrt, out
+        self.program = Recorder()
+        self.record = InputRecorder((), clears=False, saves=True, budget=None)
+        self.inputs: list[Field] = []
+        self.outputs: list[Field] = []
+
+    @contextmanager
+    def running(
+        self, run: Run, start: Sequence[np.ndarray] | None = None, reset: Run | None = None
+    ) -> Iterator[None]:
+        """Calls `run`; in the block fields are as it left them, and afterwards as they were before it.
+
+        Before that it calls `reset`, which is not recorded, and gives the inputs the values `start`.
+
+        Raises
+        ------
+        GradientError
+            When a launch failed and the run continued.
+        """
+        with self._undone() as before, self._set_up(before, reset, start), self._arrays_restored():
+            with self.record, self.program:
+                self.inputs = [self.field(leaf) for leaf in self.wrt.leaves]
+                self.record.differentiate_by(self.inputs)
+                self.outputs = self.compute(run)
+            self.record.outputs = tuple(self.outputs)
+            self.record.refuse_failed()
+            yield
+        self._say_what_is_cut()
+
+    def compute(self, run: Run) -> list[Field]:
+        """Runs it; gives the fields of its outputs."""
+        run()
+        outputs = [self.field(leaf) for leaf in self.out.leaves]
+        self.record.refuse_hidden(outputs)
+        return outputs
+
+    def field(self, leaf: Field | np.ndarray) -> Field:
+        """The field that holds the numbers of an input or output: of an array, its mirror."""
+        if isinstance(leaf, Field):
+            return leaf
+        mirrors = self.record.mirrors
+        found = mirrors.of(leaf, 0, "array", "run")
+        mirrors.written([found], "run")  # views of it get their derivatives from it
+        return found
+
+    @contextmanager
+    def _undone(self) -> Iterator[Recorder]:
+        """Gives a recorder, and afterwards puts back what it and the program have saved."""
+        before = Recorder()
+        with undone(before):
+            try:
+                yield before
+            finally:
+                before.adopt(self.program)
+
+    @contextmanager
+    def _set_up(
+        self, before: Recorder, reset: Run | None, start: Sequence[np.ndarray] | None
+    ) -> Iterator[None]:
+        """Prepares the state in which the run begins; puts back arrays, `before` what was in fields."""
+        arrays: list[tuple[np.ndarray, np.ndarray]] = []
+        try:
+            if reset is not None:
+                with before:
+                    try:
+                        reset()
+                    finally:
+                        arrays += _written_arrays(before.mirrors, before)
+            for leaf, given in zip(self.wrt.leaves, start or (), strict=False):
+                if isinstance(leaf, Field):
+                    before.keep(leaf)
+                    leaf.require_memory()[...] = given
+                else:
+                    arrays.append((leaf, leaf.copy()))
+                    leaf[...] = given
+            yield
+        finally:
+            for array, kept in reversed(arrays):
+                array[...] = kept
+
+    @contextmanager
+    def _arrays_restored(self) -> Iterator[None]:
+        """Restores the NumPy arrays that kernels wrote to: of views of one memory the first one last."""
+        try:
+            yield
+        finally:
+            for array, kept in reversed(_written_arrays(self.record.mirrors, self.program)):
+                array[...] = kept
+
+    def written(self) -> set[Field]:
+        """What its launches write."""
+        return {f for form, _ in self.program.launches for f in form.written}
+
+    def touched(self) -> set[Field]:
+        """What they read or write."""
+        return {f for form, _ in self.program.launches for f in form.touching}
+
+    def _say_what_is_cut(self) -> None:
+        """Warns about outputs that nothing writes, and contexts around the run of numbers that leave them."""
+        solved = {f for _, system in self.program.systems for f in system.unknown}
+        for f in set(self.outputs) - self.written() - solved - set(self.inputs):
+            message = f"the run does not write {f.quoted}: its derivative is 0"
+            warn([Diagnostic("cut", message, help="name in `out=` what the run computes")])
+        if opened():
+            for f in {f.root for f in self.touched() if not isinstance(f, Mirror)}:
+                opened()[-1].element_read(f)
+
+    def values(self) -> list[np.ndarray]:
+        """The present values of the outputs."""
+        return [f.require_memory().copy() for f in self.outputs]
+
+    def sweep(self, cotangents: Sequence[np.ndarray]) -> list[np.ndarray]:
+        """The adjoints of the inputs from those of the outputs, with all fields as the run left them."""
+        sweep = CotangentSweep(self.record, dict(zip(self.outputs, cotangents, strict=True)))
+        bars = sweep.plan.bars
+        with _claimed([f.root for f in bars]):
+            _clear(bars.values())
+            sweep.down()
+            return [_copied(bars.get(f), f) for f in self.inputs]
+
+
+class GradientRecording(RunRecording):
+    """A recorded run whose outputs are the gradient of a number with respect to its inputs."""
+
+    def compute(self, run: Run) -> list[Field]:
+        """Runs it, and its backward sweep; gives the fields of the gradient."""
+        (loss,) = (self.field(leaf) for leaf in self.out.leaves)
+        inner = InputRecorder((loss,), clears=False, saves=True, budget=None)
+        inner.differentiate_by(self.inputs)
+        with inner:
+            run()
+        inner.refuse_failed()
+        inner.refuse_hidden([loss])
+        sweep = TapeSweep(inner)
+        bars = {**{f: f.scratch((*f.derivative, "bar")) for f in self.inputs}, **sweep.plan.bars}
+        for bar in bars.values():
+            if bar.touched:
+                inner.set_all(bar, 0.0)
+        sweep.down()
+        return [bars[f] for f in self.inputs]
+
+
+class RecordedRun:
+    """The derivative of a run, at the state in which it was recorded.
+
+    Parameters
+    ----------
+    recording : RunRecording
+        What will record it.
+    run : callable
+        A kernel, or a function that launches kernels. It is called once, without arguments.
+    start, reset
+        See `RunRecording.running`.
+
+    Attributes
+    ----------
+    values : list of ndarray
+        What it computed.
+    """
+
+    def __init__(
+        self,
+        recording: RunRecording,
+        run: Run,
+        start: Sequence[np.ndarray] | None = None,
+        reset: Run | None = None,
+    ) -> None:
+        self._recording, self._program = recording, recording.program
+        with recording.running(run, start, reset):
+            for f in (*recording.touched(), *recording.inputs, *recording.outputs):
+                self._program.keep(f)
+            changed = recording.written()
+            self._final = {
+                f: f.require_memory().copy() if f in changed else before
+                for f, before in self._program.entry.items()
+            }
+            self.values = recording.values()
+        self._batches: dict[int, TangentBatch] = {}
+
+    def begins_here(self) -> bool:
+        """Whether another run would begin with the numbers of this one, beside those of the inputs."""
+        inputs = set(self._recording.inputs)
+        arrays = dict(self._recording.record.mirrors.arrays())
+        roots = (f for f in self._program.entry if f.root is f and f not in inputs)
+        return all(
+            np.array_equal(
+                arrays.get(f, f.require_memory()), self._program.entry[f], equal_nan=f.dtype.is_float
+            )
+            for f in roots
+        )
+
+    @contextmanager
+    def _at(self, state: Mapping[Field, np.ndarray]) -> Iterator[None]:
+        """In the block the fields have these values, and no context is open; then all is as before."""
+        with _PRODUCT, undone(self._program), silent(), overheard():
+            for f, values in state.items():
+                f.require_memory()[...] = values
+            yield
+
+    def pull(self, cotangents: Sequence[np.ndarray]) -> list[np.ndarray]:
+        """The product of the transposed Jacobian with one array for each output: one for each input."""
+        with self._at(self._final):
+            return self._recording.sweep(cotangents)
+
+    def push(self, tangents: Sequence[np.ndarray]) -> list[np.ndarray]:
+        """The product of the Jacobian with one array for each input: one for each output."""
+        return [found[0] for found in self.push_all([t[None] for t in tangents])]
+
+    def push_all(self, tangents: Sequence[np.ndarray]) -> list[np.ndarray]:
+        """The products with several directions, which are the first axis of all arrays."""
+        count = len(tangents[0])
+        if self._program.systems:
+            found = [self._push_through_systems([t[n] for t in tangents]) for n in range(count)]
+            return [np.stack(of_one) for of_one in zip(*found, strict=True)]
+        parts: list[list[np.ndarray]] = []
+        for part, width in chunks(count, self._program.launches):
+            batch = self._batches.get(width)
+            if batch is None:
+                batch = self._batches[width] = TangentBatch(self._recording.inputs, width)
+            with self._at(self._program.entry):
+                with batch.along([t[part] for t in tangents]):
+                    self._program.replay()
+                parts.append([batch.tangents(f) for f in self._recording.outputs])
+        return [np.concatenate(of_one) for of_one in zip(*parts, strict=True)]
+
+    def _push_through_systems(self, tangents: Sequence[np.ndarray]) -> list[np.ndarray]:
+        """The product along one direction, where equations are solved: a batch has no rule for them."""
+        with self._at(self._program.entry):
+            directions = list(zip(self._recording.inputs, tangents, strict=True))
+            with Pushforward(directions, self._program.entry) as forward:
+                self._program.replay()
+            return [_copied(forward.tangent(f), f) for f in self._recording.outputs]
+
+
+def _written_arrays(mirrors: Mirrors, recorder: Recorder) -> list[tuple[np.ndarray, np.ndarray]]:
+    """The NumPy arrays that recorded kernels wrote, with their numbers before; of views the first first."""
+    pairs = [(mirror, array) for mirror, array in mirrors.arrays() if array.flags.writeable]
+    return [(array, recorder.entry[mirror]) for mirror, array in pairs if mirror in recorder.entry]
+
+
+def _copied(derivative: Field | None, of: Field) -> np.ndarray:
+    if derivative is None or derivative.buffer is None or not derivative.touched:
+        return np.zeros(of.full_shape, of.dtype.numpy)
+    return derivative.buffer.copy()
+
+
+def _clear(bars: Iterable[Field]) -> None:
+    for bar in bars:
+        if bar.touched:
+            bar.require_memory().fill(0)
+            bar.touched = 0
+
+
+@contextmanager
+def _claimed(roots: Sequence[Field]) -> Iterator[None]:
+    """In the block the gradients of these fields are this thread's."""
+    owner = Context()
+    with owner:
+        claim(owner, roots, "bar")
+        yield
