@@ -1,8 +1,9 @@
 """Distributes the tests of `make test` among processes, as `pytest -n 2` does too.
 
 A process takes whole files: what the tests of a file compile together is compiled once, and the cells of a
-notebook run in order. The tests of the browser count as one file: they share a server. What takes long begins
-first: the folders of few long tests, then the files with the most tests.
+notebook run in order. Two folders count as one file each: the tests of the browser share a server, those of
+the corpus share what they compile of its programs. What takes long begins first: the folders of few long
+tests, then the files with the most tests.
 """
 
 from __future__ import annotations
@@ -13,8 +14,14 @@ from typing import Any
 
 import pytest
 
-_BROWSER = "tests/browser/"
-_LONG = (_BROWSER, "tests/fuzz/")
+_BROWSER, _CORPUS = "tests/browser/", "tests/corpus/"
+_LONG = (_BROWSER, _CORPUS, "tests/fuzz/")
+
+
+def _unit(nodeid: str) -> str:
+    """What a process takes as a whole."""
+    whole = next(filter(nodeid.startswith, (_BROWSER, _CORPUS)), None)
+    return whole or nodeid.rsplit("::", 1)[0]
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -23,7 +30,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
     class Scheduling(LoadFileScheduling):
         def _split_scope(self, nodeid: str) -> str:
-            return _BROWSER if nodeid.startswith(_BROWSER) else super()._split_scope(nodeid)
+            return _unit(nodeid)
 
     config.option.loadscopereorder = False  # the order is that of the workers
     return Scheduling(config, log)
@@ -31,8 +38,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if hasattr(config, "workerinput"):
-        tests = Counter(item.path for item in items)
-        items.sort(key=lambda item: (not item.nodeid.startswith(_LONG), -tests[item.path]))
+        tests = Counter(_unit(item.nodeid) for item in items)
+        items.sort(key=lambda item: (not item.nodeid.startswith(_LONG), -tests[_unit(item.nodeid)]))
 
 
 def pytest_deselected(items: list[pytest.Item]) -> None:

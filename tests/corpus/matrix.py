@@ -25,6 +25,7 @@ from tests.corpus import (
     programs_atomics,
     programs_carried,
     programs_classes,
+    programs_closures,
     programs_complex,
     programs_control,
     programs_decompositions,
@@ -64,6 +65,7 @@ MODULES = (
     programs_arrays,
     programs_structs,
     programs_classes,
+    programs_closures,
     programs_dialect,
 )
 COLUMNS = ("forward", "reverse", "product", "reference")
@@ -99,8 +101,8 @@ class Trial:
     """A program built in one type, ready to be run from any inputs."""
 
     def __init__(self, name: str, real: str, backend: str = "cpu") -> None:
-        ds.init(default_fp=REALS[real])
-        settings.change(replace(settings.current(), backend=backend))
+        self.real, self.backend = real, backend
+        self.choose()
         self.make = Maker(name, REALS[real])
         self.run = PROGRAMS[name](self.make)
         self.loss = ds.field(REALS[real], shape=(), needs_grad=True)
@@ -112,6 +114,11 @@ class Trial:
             weighing(cell, self.make, self.loss, w)
             for cell, w in zip(self.make.outputs, parts(self.make.outputs, self.weights), strict=True)
         ]
+
+    def choose(self) -> None:
+        """Makes its settings those in force."""
+        ds.init(default_fp=REALS[self.real])
+        settings.change(replace(settings.current(), backend=self.backend))
 
     def outcome(self) -> Outcome:
         """Values, tangents and gradient at the program's own inputs."""
@@ -185,9 +192,21 @@ def differences(name: str) -> Differences:
     return _in_f64(name)[1]
 
 
+def in_f64(name: str) -> Trial:
+    """The trial that tests of a program share: what one of them compiled, the next one finds."""
+    trial = _last(name)
+    trial.choose()
+    return trial
+
+
+@functools.lru_cache(maxsize=1)
+def _last(name: str) -> Trial:
+    return Trial(name, "f64")
+
+
 @functools.cache
 def _in_f64(name: str) -> tuple[Outcome, Differences]:
-    trial = Trial(name, "f64")
+    trial = in_f64(name)
     return trial.outcome(), Differences(trial.differences(), trial.direction, trial.weights)
 
 

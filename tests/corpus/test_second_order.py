@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import dsim as ds
-from tests.corpus.matrix import Trial, flat, parts, weighing
+from tests.corpus.matrix import flat, in_f64, parts, weighing
 from tests.corpus.program import PROGRAMS, Cell
 
 pytestmark = pytest.mark.filterwarnings(
@@ -22,7 +22,7 @@ STEP = 1e-6
 
 @pytest.mark.parametrize("name", NAMES)
 def test_second_derivatives(name):
-    trial = Trial(name, "f64")
+    trial = in_f64(name)
     ahead, behind = (_gradient(trial, trial.start + h * trial.direction) for h in (STEP, -STEP))
     right = (ahead - behind) / (2 * STEP)
     close = {"rtol": 0, "atol": 1e-5 * max(1.0, np.abs(right).max(initial=0.0))}

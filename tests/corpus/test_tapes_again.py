@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import dsim as ds
-from tests.corpus.matrix import Trial
+from tests.corpus.matrix import in_f64
 from tests.corpus.program import PROGRAMS
 
 pytestmark = pytest.mark.filterwarnings(
@@ -41,7 +41,7 @@ def same(left, right):
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_a_tape_can_be_looked_into(name):
-    trial = Trial(name, "f64")
+    trial = in_f64(name)
     tape = recorded(trial)
     assert 1 <= len(tape.calls) <= len(tape.entries)
     before, gradient = values(trial), gradients(trial)
@@ -63,7 +63,7 @@ CHOSEN = [name for name in PROGRAMS if zlib.crc32(name.encode()) % 3 == 1]
 
 @pytest.mark.parametrize("name", CHOSEN)
 def test_options_of_a_tape_change_nothing(name):
-    trial = Trial(name, "f64")
+    trial = in_f64(name)
     recorded(trial)
     before, gradient = values(trial), gradients(trial)
     recorded(trial, find_nan=True, profile=True)

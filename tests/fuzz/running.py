@@ -28,9 +28,10 @@ from tests.fuzz.programs import (
     programs,
 )
 from tests.fuzz.shown import check_shown
+from tests.fuzz.stepped import stepped
 from tests.fuzz.tally import Tally
 from tests.fuzz.trial import Outcome, Trial, compare
-from tests.fuzz.ways import by_hand, in_threads, transposed
+from tests.fuzz.ways import by_hand, in_threads, linearized, transposed
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,13 @@ class Plan:
     @property
     def kind(self) -> str:
         """What it is counted as."""
-        ways = {by_hand: "gradient by hand", in_threads: "threads", transposed: "forward and back"}
+        ways = {
+            by_hand: "gradient by hand",
+            in_threads: "threads",
+            transposed: "forward and back",
+            linearized: "linearized",
+            stepped: "steps",
+        }
         if self.way:
             return " + ".join([ways[self.way], *sorted(self.has - {ONCE, SMALL})])
         if self.has - {SMALL}:
@@ -107,6 +114,11 @@ KINDS = {
     "forward": (
         *_having(way=transposed), *(_having(has, way=transposed)[0] for has in (STRUCTS, RULES, VIEWS)),
     ),
+    "linearized": (
+        *_having(way=linearized),
+        *(_having(has, way=linearized)[0] for has in (STRUCTS, RULES, VIEWS, WRITES)),
+    ),
+    "steps": (*_having(way=stepped), *(_having(has, way=stepped)[0] for has in (STRUCTS, VIEWS, WRITES))),
     "together": (Plan(("exact",), frozenset({STRUCTS, RULES, CAPTURES, WRITES})),
         Plan(("cpu",), frozenset({STRUCTS, VIEWS, WRITES, CAPTURES})),
         Plan(("reference",), frozenset({STRUCTS, MIXED, CAPTURES, WRITES}))),

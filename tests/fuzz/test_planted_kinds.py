@@ -61,7 +61,7 @@ def _nothing_is_refused(patch: Patch) -> None:
 
 
 def _tangents_of_minima_are_wrong(patch: Patch) -> None:
-    patch.setattr(Tangents, "_combined", lambda self, s, before, old, tangent: tangent or old)
+    patch.setattr(Tangents, "_combined", lambda self, s, before, old: self.of(s.value) or old)
 
 
 FAULTS: dict[str, tuple[Callable[[Patch], None], int]] = {

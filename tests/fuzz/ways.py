@@ -14,7 +14,7 @@ import numpy as np
 import dsim as ds
 from tests.fuzz.arguments import with_arguments
 from tests.fuzz.program import Launch, Program
-from tests.fuzz.trial import TOLERANCE, Built, Trial, Values, WrongNumberError
+from tests.fuzz.trial import TOLERANCE, Built, Trial, Values, WrongNumberError, same
 
 TIMES = 3  # that each thread runs its program
 PATIENCE = 120.0  # seconds until threads count as stuck
@@ -93,6 +93,35 @@ def _weighed(built: Built, weights: Values) -> Values:
         built.space["run"]()
         built.space["weigh"]()
     return {name: built.space[name].grad.to_numpy() for name in built.program.inputs}
+
+
+def linearized(trial: Trial, backend: str) -> None:
+    """Products with the Jacobian from both sides, twice; the fields stay as they were."""
+    program = trial.program
+    built = Built(program, backend)
+    built.begin()
+    fields = [f.name for f in program.fields if not f.is_array]  # Python's own writes to arrays stay
+    before = {name: built.values()[name] for name in fields}
+    inputs, outputs = ([built.space[name] for name in names] for names in (program.inputs, program.floats))
+    step = f"{backend}: linearized"
+    made = trial.attempt(step, lambda: {"": ds.linearize(built.space["run"], wrt=inputs, out=outputs)})
+    if made is None:
+        return
+    operator = made[""]
+    same(f"{step}, values before and after", built.values(), before)
+    built.primal()
+    trial.agrees(
+        f"{step}, values",
+        {name: operator.value[f] for name, f in zip(program.floats, outputs, strict=True)},
+        lambda oracle: {name: oracle.values[name] for name in program.floats},
+    )
+    along = operator.wrt.joined([trial.direction[name] for name in program.inputs])
+    of_loss = operator.out.joined([np.full(f.to_numpy().shape, f is built.space["loss"]) for f in outputs])
+    for _ in range(2):
+        tangents = operator.out.split(operator.matvec(along))
+        trial.agrees(step, dict(zip(program.floats, tangents, strict=True)), trial.expected_tangents)
+        gradient = operator.wrt.split(operator.rmatvec(of_loss))
+        trial.agrees(step, dict(zip(program.inputs, gradient, strict=True)), trial.expected_gradient)
 
 
 def in_threads(trial: Trial, backend: str) -> None:
