@@ -9,7 +9,17 @@ from pathlib import Path
 from dsim.tooling.errors import ToolError
 
 # In this order; a name is that of a file in the folder `notebooks`.
-DEMO = ("gravity", "mpm_lagrangian", "fem_neo_hookean", "wave")
+DEMO = (
+    "gravity",
+    "mpm_lagrangian",
+    "fem_neo_hookean",
+    "wave",
+    "jacobians",
+    "newton",
+    "custom_gradients",
+    "implicit_fem",
+    "mpm_checkpoints",
+)
 
 
 def demo_folder() -> Path:
