@@ -12,7 +12,8 @@ ARGS   ?=
 # What `make test` runs; the docstrings' examples in dsim/ are tests too.
 TESTS  ?= dsim tests notebooks
 PYTEST := $(BIN)/python -m pytest
-# One process of tests per core, up to eight: each collects all of them. ARGS="-n 0" runs them in this one.
+# One process of tests per core, up to eight: each collects all of them. With one more, the browser's tests wait
+# too long for their turn. ARGS="-n 0" runs all in this process.
 SHARED := -n logical --maxprocesses 8
 
 # The newest Python is not the safest one: what the person calls python3 comes first.
@@ -21,6 +22,8 @@ PYTHON ?= $(shell for p in python3 python3.11 python3.12 python3.13 python3.14 p
 
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --constraint constraints.txt
 export PIP_NO_INPUT := 1
+# Tests start hundreds of Pythons that import dsim: they find its bytecode, whatever the person's shell says.
+export PYTHONDONTWRITEBYTECODE :=
 # A list of requirements in pyproject.toml, one per line.
 REQUIREMENTS = $(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))$(1), sep="\n")'
 # Bytecode: pip would write it on one core. A package's templates may not be Python, and need not be.

@@ -2,7 +2,8 @@
 
 import re
 
-from playwright.sync_api import expect
+import pytest
+from playwright.sync_api import Locator, expect
 
 from tests.browser.reports import GRAVITY, call, field, gravity, group, report, simulation, tape
 from tests.browser.views import cell
@@ -61,8 +62,9 @@ def test_a_call_whose_cell_is_gone_says_so(lab):
     )
 
 
-def test_cells_that_are_not_on_the_page_are_found_too(lab):
-    """A notebook may take cells off the page that are out of sight."""
+@pytest.fixture
+def far(lab) -> Locator:
+    """A button for the lines of the first cell, which is out of sight and taken off the page."""
     lab.open(cell(P2G), *[cell("x = 1\n" * 20) for _ in range(40)], cell("ds.tape", simulation()))
     expect(lab.cell(0)).to_contain_text("%%kernel p2g")
     lab.page.evaluate(
@@ -82,11 +84,34 @@ def test_cells_that_are_not_on_the_page_are_found_too(lab):
             return 0 < top && top < bottom && bottom < window.innerHeight;
         }"""
     )
-    button = lab.page.locator(".dsim-calls").get_by_role("button", name="p2g", exact=True)
     expect(lab.page.get_by_text("%%kernel p2g")).to_have_count(0)
-    button.click()
-    expect(lab.page.locator(".dsim-flash").first).to_contain_text("%%kernel p2g")
-    expect(lab.page.locator(".dsim-flash").first).to_be_in_viewport()
+    return lab.page.locator(".dsim-calls").get_by_role("button", name="p2g", exact=True)
+
+
+def test_cells_that_are_not_on_the_page_are_found_too(lab, far):
+    lab.note_flashes()
+    far.click()
+    assert lab.flashed()[0] == "%%kernel p2g"
+    expect(lab.page.get_by_text("%%kernel p2g")).to_be_in_viewport()
+
+
+def test_so_are_they_when_the_notebook_scrolls_elsewhere_meanwhile(lab, far):
+    """As it does when the cell that has the focus leaves the page."""
+    lab.page.evaluate(
+        """() => {
+            const notebook = window.jupyterapp.shell.currentWidget.content;
+            notebook.scrollToItem = (...to) => {
+                delete notebook.scrollToItem;
+                const ended = notebook.scrollToItem(...to);
+                notebook.scrollToItem(notebook.widgets.length - 1).catch(() => null);
+                return ended;
+            };
+        }"""
+    )
+    lab.note_flashes()
+    far.click()
+    assert lab.flashed()[0] == "%%kernel p2g"
+    expect(lab.page.get_by_text("%%kernel p2g")).to_be_in_viewport()
 
 
 def test_curves_are_read_by_keyboard(lab):

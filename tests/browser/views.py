@@ -56,6 +56,24 @@ class View:
         last = self.page.locator(".jp-Notebook:visible .jp-Cell .jp-InputPrompt").last
         expect(last).to_have_text(re.compile(r"\[\d+\]:"), timeout=START_SECONDS * 1000)
 
+    def note_flashes(self):
+        """Keep the text of each line that flashes from here on: a flash may be over before one looks."""
+        self.page.evaluate(
+            """() => {
+                const flashed = (window.flashed = []);
+                document.addEventListener('animationstart', ({ animationName, target }) => {
+                    if (animationName === 'dsim-flash') {
+                        flashed.push(target.textContent);
+                    }
+                });
+            }"""
+        )
+
+    def flashed(self) -> list[str]:
+        """The lines that have flashed, once there is one."""
+        self.page.wait_for_function("window.flashed.length > 0")
+        return self.page.evaluate("window.flashed")
+
     def shoot(self, name: str):
         """Leave a picture to look at."""
         self.screenshots.mkdir(parents=True, exist_ok=True)

@@ -11,7 +11,7 @@ from dsim.ir.nodes import Accumulate, For, Load, Store
 from dsim.notebook.report import figures
 from dsim.notebook.report.locations import Places
 from dsim.runtime.launching.forms import Form
-from dsim.runtime.recording.snapshots import Report as Saved
+from dsim.runtime.saving.snapshots import Report as Saved
 
 _MOST = 3  # the most names in the one line: of more fields it shows the number
 _EFFECTS = (

@@ -40,6 +40,7 @@ interface WithSession {
 interface Notebook {
   node: HTMLElement;
   widgets: readonly CodeCell[];
+  activeCellIndex?: number;
   scrollToItem?: (index: number, align?: string) => Promise<void>;
 }
 
@@ -232,10 +233,30 @@ export async function editorToSee(cell: CodeCell): Promise<EditorView | null> {
   if (cell.inputHidden) {
     cell.inputHidden = false;
   }
-  if (editorIn(cell) === null || !cell.node.isConnected) {
-    const notebook = notebooks().find(({ widgets }) => widgets.includes(cell));
-    await notebook?.scrollToItem?.(notebook.widgets.indexOf(cell), 'center');
+  const notebook = notebooks().find(({ widgets }) => widgets.includes(cell));
+  for (let left = SCROLLS; left > 0 && (editorIn(cell) === null || !cell.node.isConnected); left--) {
+    await scrollTo(notebook, cell);
     await cell.ready;
   }
   return editorIn(cell);
+}
+
+/** The number of scrolls to a cell, when others end them. */
+const SCROLLS = 5;
+
+/** Scroll to a cell until it is on the page, or another scroll was requested meanwhile. */
+async function scrollTo(notebook: Notebook | undefined, cell: CodeCell): Promise<void> {
+  if (notebook?.scrollToItem === undefined) {
+    return;
+  }
+  const index = notebook.widgets.indexOf(cell);
+  // As the cell with the focus leaves the page, the notebook scrolls to its active cell.
+  notebook.activeCellIndex = index;
+  try {
+    await notebook.scrollToItem(index, 'center');
+  } catch (reason) {
+    if (typeof reason !== 'string') {
+      throw reason; // a scroll that another one ends is rejected with a text
+    }
+  }
 }
