@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from dsim.diagnostics import Diagnostic, GradientError
+from dsim.runtime.checking import runs
 from dsim.runtime.fields.fields import Field, foreign
 from dsim.runtime.fields.storage import COMPANIONS
 from dsim.runtime.launching.contexts import Args, Context, System, dispatch
@@ -111,6 +112,7 @@ class ReplayableRun(Recorder):
 
     def __init__(self, run: Callable[[], Any]) -> None:
         super().__init__()
+        runs.require(run)
         self._run = run
         self._random = randomness.place()
 
@@ -126,7 +128,7 @@ class ReplayableRun(Recorder):
         self.systems.clear()
         randomness.return_to(self._random)
         with self:
-            self._run()
+            runs.call(self._run)
         if any(isinstance(f.root, Mirror) for f in self.entry):
             message = "the program writes to NumPy arrays, which cannot be restored"
             raise GradientError(Diagnostic("argument", message, help="use an `ndarray` in the array's place"))

@@ -11,6 +11,7 @@ import numpy as np
 
 from dsim.diagnostics import Diagnostic, GradientError
 from dsim.diagnostics.frames import outermost
+from dsim.runtime.checking import runs
 from dsim.runtime.fields.fields import Field, kind_of
 from dsim.runtime.fields.struct_fields import StructField
 from dsim.runtime.launching import host_kernels
@@ -55,7 +56,7 @@ class Replaced(ByName):
             with opened()[0].mirrors.undifferentiated(functools.partial(_paused, calls)):
                 for tape, call in calls:
                     tape.begin(call)
-                result = self.function(*args, **named)
+                result = runs.call(self.function, *args, **named)
             self._refuse_relabelled(calls)
             done = True
         finally:
@@ -237,7 +238,7 @@ class Undifferentiated:
             return self.function(*args, **named)
         stopped = Stopped()
         with opened()[0].mirrors.undifferentiated(stopped.paused), stopped:
-            return self.function(*args, **named)
+            return runs.call(self.function, *args, **named)
 
     @outermost
     def grad(self, *args: Any, **named: Any) -> None:

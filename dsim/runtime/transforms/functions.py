@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dsim.diagnostics.frames import outermost
+from dsim.runtime.checking import runs
 from dsim.runtime.transforms.recorded_run import GradientRecording, RecordedRun, Run, RunRecording
 from dsim.runtime.transforms.selection import Selection, one_number
 
@@ -180,6 +181,7 @@ def value_and_grad(run: Run, wrt: Any, out: Any) -> Callable[..., tuple[Any, Any
     >>> f([1.0, 2.0, 3.0])
     (14.0, array([2., 4., 6.]))
     """
+    runs.require(run)
     inputs, outputs = Selection(wrt, "wrt"), one_number(out, "out")
 
     @outermost

@@ -17,6 +17,7 @@ import numpy as np
 from dsim.diagnostics import Diagnostic, GradientError
 from dsim.diagnostics.frames import outermost
 from dsim.diagnostics.places import caller
+from dsim.runtime.checking import runs
 from dsim.runtime.checking.replays import Recorder, undone
 from dsim.runtime.fields.fields import Field
 from dsim.runtime.launching import host_kernels
@@ -117,7 +118,7 @@ class EquationSystem:
             with undone(program), program:
                 for f in self.result:
                     dispatch(host_kernels.form(host_kernels.Fill, f), (0.0,) * f.numbers)
-                self._residual()
+                runs.call(self._residual)
             self._program = program
         return self._program
 
@@ -291,17 +292,17 @@ class Implicit(ByName):
 
     def __init__(self, function: Callable[..., Any], system: EquationSystem) -> None:
         functools.update_wrapper(self, function)
-        self._function, self._system = function, system
+        self.function, self._system = function, system
         system.name = self.__name__
 
     @outermost
     def __call__(self, *args: Any, **named: Any) -> Any:
         """Calls the function; in a tape or forward mode its derivative follows from the residual."""
         if not opened():
-            return self._function(*args, **named)
+            return self.function(*args, **named)
         unseen = _Unseen()
         with opened()[0].mirrors.undifferentiated(unseen.paused), unseen:
-            result = self._function(*args, **named)
+            result = runs.call(self.function, *args, **named)
         system = self._system.again()
         system.launches()  # while Python and arrays have the numbers of this solution
         system.beside = frozenset(unseen.written.difference(system.unknown))
@@ -364,6 +365,7 @@ def implicit(
     np.float64(0.083333333)
     """
     run, result = residual
+    runs.require(run)
     outputs, inputs, others = (
         Selection(given, what) for given, what in ((result, "residual"), (unknown, "unknown"), (wrt, "wrt"))
     )

@@ -9,6 +9,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.linalg import LinearOperator
 
 from dsim.diagnostics.frames import outermost
+from dsim.runtime.checking import runs
 from dsim.runtime.transforms.linear_operator import Linearization
 from dsim.runtime.transforms.numbers_of_inputs import InputVector
 from dsim.runtime.transforms.recorded_run import GradientRecording, RecordedRun, Run, RunRecording
@@ -33,6 +34,8 @@ class Residuals:
     def __init__(
         self, run: Run, wrt: Selection, out: Selection, reset: Run | None, vector: InputVector
     ) -> None:
+        for function in (run,) if reset is None else (run, reset):
+            runs.require(function)
         self.wrt, self.out = wrt, out
         self._run, self._reset, self._vector = run, reset, vector
         self._known: dict[type, tuple[bytes, RecordedRun]] = {}

@@ -16,6 +16,7 @@ import numpy as np
 
 from dsim.backends.prints import silent
 from dsim.diagnostics import Diagnostic
+from dsim.runtime.checking import runs
 from dsim.runtime.checking.replays import Recorder, undone
 from dsim.runtime.fields.fields import Field
 from dsim.runtime.launching.contexts import Context
@@ -116,7 +117,7 @@ class RunRecording:
 
     def compute(self, run: Run) -> list[Field]:
         """Runs it; gives the fields of its outputs."""
-        run()
+        runs.call(run)
         outputs = [self.field(leaf) for leaf in self.out.leaves]
         self.record.refuse_hidden(outputs)
         return outputs
@@ -150,7 +151,7 @@ class RunRecording:
             if reset is not None:
                 with before:
                     try:
-                        reset()
+                        runs.call(reset)
                     finally:
                         arrays += _written_arrays(before.mirrors, before)
             for leaf, given in zip(self.wrt.leaves, start or (), strict=False):
@@ -215,7 +216,7 @@ class GradientRecording(RunRecording):
         inner = InputRecorder((loss,), clears=False, saves=True, budget=None)
         inner.differentiate_by(self.inputs)
         with inner:
-            run()
+            runs.call(run)
         inner.refuse_failed()
         inner.refuse_hidden([loss])
         sweep = TapeSweep(inner)
@@ -252,6 +253,7 @@ class RecordedRun:
         start: Sequence[np.ndarray] | None = None,
         reset: Run | None = None,
     ) -> None:
+        runs.require(run)
         self._recording, self._program = recording, recording.program
         with recording.running(run, start, reset):
             for f in (*recording.touched(), *recording.inputs, *recording.outputs):
