@@ -230,8 +230,11 @@ class Mirrors:
         return ((known.mirror, known.array) for known in self._known.values())
 
     def release(self) -> None:
-        """Releases the shadow arrays for reuse, with the code compiled for them."""
-        for known in self._known.values():
+        """Releases the shadow arrays for reuse, with the code compiled for them.
+
+        In reverse, so that the next context that meets the same arrays in the same order gets the same ones.
+        """
+        for known in reversed(self._known.values()):
             _POOL.give(known.mirror)
         self._known.clear()
         self._of.clear()
@@ -329,11 +332,11 @@ class _Pool(threading.local):
         self._bytes = 0
 
     def take(self, key: tuple[Any, ...]) -> Mirror | None:
-        """An idle mirror; the one that was given back first."""
+        """An idle mirror; the one that was given back last."""
         idle = self._idle.get(key)
         if not idle:
             return None
-        mirror = idle.pop(0)
+        mirror = idle.pop()
         self._bytes -= mirror.require().nbytes
         return mirror
 

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import dsim as ti
-from dsim.runtime.launching import shadow_arrays
 from tests.runtime.taping import cubed, same, single, state, swings
 
 
@@ -78,10 +77,7 @@ def test_several_tapes_at_once():
     assert x.grad[None] == 4.0
 
 
-def test_numpy_arrays_that_nobody_used_since(monkeypatch):
-    monkeypatch.setattr(
-        shadow_arrays, "_POOL", shadow_arrays._Pool()
-    )  # two tapes get one mirror, not one that was idle
+def test_numpy_arrays_that_nobody_used_since():
     w = ti.ndarray(ti.f64, shape=3, needs_grad=True)
     w.from_numpy(np.array([1.0, 2.0, 3.0]))
     loss = single("loss")

@@ -156,6 +156,21 @@ def test_nothing_is_left_in_cycles(s, way):
     assert left(program) == {}
 
 
+def test_shadow_arrays_of_earlier_programs_are_not_taken_in_turn(s):
+    """Each context that met one of them again would drop what others kept in it."""
+
+    @ti.kernel
+    def add(a: ti.types.ndarray()):
+        for i in s.q:
+            s.loss[None] += a[i] * s.q[i]
+
+    with ti.Tape(s.loss):
+        for array in np.ones((8, 5)):
+            add(array)
+    for _ in range(6):
+        assert left(lambda: _reverse(s, _on_arrays)) == {}
+
+
 @pytest.mark.parametrize("options", [{}, {"find_nan": True}, {"profile": True}, {"grad_check": True}])
 def test_saved_values_go_with_the_last_name(s, options):
     options = {name: [s.q] if name == "grad_check" else value for name, value in options.items()}
