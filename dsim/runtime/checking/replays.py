@@ -92,19 +92,20 @@ class Recorder(Context):
 
     def replay(self) -> None:
         """Launches everything again."""
-        systems = deque(self.systems)
-        for number, (form, args) in enumerate(self.launches):
-            self._solve_again(systems, number)
-            dispatch(form, args)
-        self._solve_again(systems, len(self.launches))
+        for event in self.events():
+            if isinstance(event, tuple):
+                dispatch(*event)
+            elif opened():
+                opened()[-1].solved(event)
 
-    @staticmethod
-    def _solve_again(systems: deque[tuple[int, System]], number: int) -> None:
-        """Tells the open contexts of the solutions before a launch."""
-        while systems and systems[0][0] == number:
-            _, system = systems.popleft()
-            if opened():
-                opened()[-1].solved(system)
+    def events(self) -> Iterator[tuple[Form, Args] | System]:
+        """The launches and the solutions, in order."""
+        systems = deque(self.systems)
+        for number, launch in enumerate([*self.launches, None]):
+            while systems and systems[0][0] == number:
+                yield systems.popleft()[1]
+            if launch is not None:
+                yield launch
 
 
 class ReplayableRun(Recorder):

@@ -304,6 +304,9 @@ class Stopped(Context):
             return self.elsewhere(form, args)
         return self.pass_on(form.stopped() if self._stops else form, args)
 
+    def solved(self, system: System) -> None:
+        """Nothing: what solves equations inside is constant, too."""
+
     @contextmanager
     def paused(self) -> Iterator[None]:
         """In the block, launches are passed on as they are."""

@@ -46,7 +46,7 @@ class HiddenResults:
     def check(self, form: Form) -> None:
         """Refuses a launch through which the derivative of one would pass; forgets those that it replaces.
 
-        What Python copies from one is another.
+        What Python, or dsim itself, copies from one is another: their kernels stand nowhere in a program.
 
         Raises
         ------
@@ -59,7 +59,7 @@ class HiddenResults:
         met = [(memory.key, f) for memory, f in form.floats if f in self._by]
         read = [(key, f) for key, f in met if f in loaded and form.spread(frozenset([key])) != {key}]
         copied = {target: self._by[f] for _, f in read for target in form.written}
-        if read and not form.from_python:
+        if read and form.kernel.origin.span is not None:
             raise _read(form, read[0][1], self._by[read[0][1]])
         for key, f in met:
             if f not in loaded and _replaced(form, key, f):

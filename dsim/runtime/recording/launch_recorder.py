@@ -275,6 +275,16 @@ class LaunchRecorder(TapeRecord):
             advice = "let the error leave the `with` block"
             raise GradientError(Diagnostic("not-differentiable", message, help=advice))
 
+    def refuse_hidden(self, outputs: Sequence[Field]) -> None:
+        """Refuses outputs that a function under `implicit` wrote beside its unknowns.
+
+        Raises
+        ------
+        GradientError
+            When there is one.
+        """
+        self._hidden.refuse(outputs)
+
     # -- functions with gradients that a user gives
 
     def begin(self, call: Custom) -> None:

@@ -188,6 +188,7 @@ class Tape(CheckpointedLoops):
 
     def _go_back(self) -> None:
         self.refuse_failed()
+        self.refuse_hidden(self.outputs)
         self.end_steps()
         left = leftover.look(self, self._watched, self._sums) if self._sums else []
         self.ended = write_history.ended(self)

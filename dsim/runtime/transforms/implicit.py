@@ -1,15 +1,9 @@
-"""Derivatives of a solution from the equations that it solves: the implicit function theorem.
-
-Where ``residual(u, k) = 0`` holds, ``J_u du + J_k dk = 0``: a tangent of the solution needs one linear
-solve with the Jacobian ``J_u`` of the residual, an adjoint one with its transpose. How the solution was found
-plays no part. The tangent and the adjoint solve linear equations with residuals of their own, so contexts
-around differentiate them by the same theorem, to any order.
-"""
+"""`implicit`: a function that solves equations is differentiated by its residual, not by its iterations."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -18,23 +12,18 @@ from dsim.diagnostics import Diagnostic, GradientError
 from dsim.diagnostics.frames import outermost
 from dsim.diagnostics.places import caller
 from dsim.runtime.checking import runs
-from dsim.runtime.checking.replays import Recorder, undone
 from dsim.runtime.fields.fields import Field
 from dsim.runtime.launching import host_kernels
-from dsim.runtime.launching.contexts import Args, Stopped, dispatch
+from dsim.runtime.launching.contexts import Args, Stopped
 from dsim.runtime.launching.forms import Form
 from dsim.runtime.launching.host_elements import Renew
 from dsim.runtime.launching.shadow_arrays import Mirror
-from dsim.runtime.recording.sweep import SweepPlan, TapeSweep
 from dsim.runtime.state.notices import warn
 from dsim.runtime.state.references import ByName
-from dsim.runtime.state.stack import opened, set_aside
-from dsim.runtime.transforms import field_copies
-from dsim.runtime.transforms.recorded_run import InputRecorder, RecordedRun, Run, RunRecording
+from dsim.runtime.state.stack import opened
+from dsim.runtime.transforms.equation_system import EquationSystem, Solver
+from dsim.runtime.transforms.recorded_run import Run
 from dsim.runtime.transforms.selection import Selection
-
-Solver = Any  # a name, or a callable (operator, right-hand side) -> solution
-Fields = tuple[Field, ...]
 
 
 class _Unseen(Stopped):
@@ -61,230 +50,6 @@ class _Unseen(Stopped):
 
     def element_read(self, field: Field) -> None:
         """Nothing: the derivative does not pass through here."""
-
-
-class _ResidualRecorder(Recorder):
-    """Records a residual on the mirrors of the contexts around it, which know what varies in them."""
-
-    _keeps_mirrors = True
-
-    def __init__(self) -> None:
-        super().__init__()
-        if opened():
-            self._mirrors = opened()[0].mirrors
-
-
-class EquationSystem:
-    """Equations ``residual(unknown, wrt) = 0`` between fields; see `contexts.System`.
-
-    Parameters
-    ----------
-    name : str
-        What the solving function is called.
-    residual : callable
-        Launches kernels that compute the fields `result` from `unknown` and `wrt`.
-    result, unknown, wrt : tuple of Field
-        The residual's fields; those that are to make them 0, with as many numbers; what they depend on.
-    solver : str or callable
-        How linear equations with the Jacobian are solved.
-    """
-
-    beside: frozenset[Field] = frozenset()  # what else a person's function wrote
-
-    def __init__(
-        self, name: str, residual: Run, result: Fields, unknown: Fields, wrt: Fields, solver: Solver
-    ) -> None:
-        self.name = name
-        self.result, self.unknown, self.wrt = result, unknown, wrt
-        self._residual, self._solver = residual, solver
-        self._program: Recorder | None = None
-
-    def again(self) -> EquationSystem:
-        """The same equations, for another solution."""
-        return EquationSystem(self.name, self._residual, self.result, self.unknown, self.wrt, self._solver)
-
-    def compute(self) -> None:
-        """Computes the residual, from 0, with the numbers that Python and arrays had at the solution."""
-        self._recorded().replay()
-
-    def launches(self) -> Sequence[tuple[Form, Args]]:
-        """The launches that compute the residual."""
-        return self._recorded().launches
-
-    def _recorded(self) -> Recorder:
-        """The residual's launches: what Python passes to them may be another number later."""
-        if self._program is None:
-            program = _ResidualRecorder()
-            with undone(program), program:
-                for f in self.result:
-                    dispatch(host_kernels.form(host_kernels.Fill, f), (0.0,) * f.numbers)
-                runs.call(self._residual)
-            self._program = program
-        return self._program
-
-    def refuse_missing(self, varies: Callable[[Field], bool]) -> None:
-        """Refuses a residual that reads what varies and is not in `wrt`.
-
-        Raises
-        ------
-        GradientError
-            When it does.
-        """
-        known = {*self.unknown, *self.wrt}
-        for form in self._relevant():
-            for f in form.loads.fields:
-                if f not in known and f.dtype.is_float and varies(f):
-                    message = (
-                        f"the residual of `{self.name}` reads {f.quoted}, which varies and is not in `wrt=`"
-                    )
-                    advice = f"add it: `wrt=[…, {f.name}]`, or use `ds.stop_grad` before"
-                    raise GradientError(Diagnostic("missing-gradient", message, help=advice))
-            known.update(form.written)
-
-    def _relevant(self) -> Sequence[Form]:
-        """The launches on which its result depends: not those that only put back what was in fields."""
-        needed, found = set(self.result), list[Form]()
-        for form, _ in reversed(self.launches()):
-            if not needed.isdisjoint(form.written):
-                needed.update(form.loads.fields)
-                found.append(form)
-        return found[::-1]
-
-    # -- tangents
-
-    def push(self, label: str, active: Sequence[Field]) -> None:
-        """Computes the tangents of the unknowns from those of `active`, some of `wrt`."""
-        duals = [f.scratch((*f.derivative, label)) for f in self.unknown]
-        given = [f.scratch((*f.derivative, label)) for f in active]
-        with set_aside():
-            by_all = RecordedRun(self._recording((*self.unknown, *active)), self.compute)
-            zeros = [np.zeros(f.full_shape, f.dtype.numpy) for f in self.unknown]
-            change = by_all.push([*zeros, *(f.require_memory().copy() for f in given)])
-            found = self._solved([-c for c in change], transposed=False)
-        field_copies.become(duals, found)
-        if opened():
-            moved = functools.partial(self._push_residual, label, frozenset((*self.unknown, *active)))
-            results = tuple(f.scratch((*f.derivative, label)) for f in self.result)
-            depends = (*self.unknown, *self.wrt, *given)
-            opened()[-1].solved(
-                EquationSystem(self.name, moved, results, tuple(duals), depends, self._solver)
-            )
-
-    def _push_residual(self, label: str, active: frozenset[Field]) -> None:
-        """Launches the residual with tangents: their residual is that of the tangents of the unknowns."""
-        vary = set(active)
-        for f in {f for form, _ in self.launches() for f in form.written if f.dtype.is_float} - vary:
-            dual = f.scratch((*f.derivative, label))
-            dispatch(host_kernels.form(host_kernels.Fill, dual), (0.0,) * dual.numbers)
-        for form, args in self.launches():
-            reached = form.spread(frozenset(m.key for m, f in form.floats if f in vary))
-            vary.update(map(form.field, reached))
-            for key in reached:
-                f = form.field(key)
-                f.scratch((*f.derivative, label))
-            dispatch(form.tangent(reached, label) if reached else form, args)
-
-    # -- adjoints
-
-    def pull(self, label: str, bars: Mapping[Field, Field]) -> None:
-        """Turns the adjoints of the unknowns into those of `wrt`.
-
-        With ``m`` that solves ``J_u^T m + u_bar = 0``, the adjoint of ``k`` changes by ``J_k^T m``.
-        """
-        right = tuple(field_copies.like(f, "right") for f in self.unknown)
-        multipliers = tuple(field_copies.like(f, "multiplier") for f in self.result)
-        field_copies.copy(right, [bars[f] for f in self.unknown])
-        with set_aside():
-            found = self._solved([-f.require_memory() for f in right], transposed=True)
-        field_copies.become(multipliers, found)
-        number = int(label[3:] or 1) + 1
-        results = tuple(field_copies.like(f, "residual") for f in self.unknown)
-
-        def transposed() -> None:
-            pulled = self._adjoints(multipliers, number)
-            field_copies.copy(results, [pulled[f] for f in self.unknown])
-            field_copies.add(results, right)
-
-        if opened():
-            depends = (*self.unknown, *self.wrt, *right)
-            opened()[-1].solved(
-                EquationSystem(self.name, transposed, results, multipliers, depends, self._solver)
-            )
-        for f in self.unknown:
-            dispatch(host_kernels.form(host_kernels.Fill, bars[f]), (0.0,) * f.numbers)
-        pulled = self._adjoints(multipliers, number)
-        targets = [f for f in self.wrt if f in bars]
-        field_copies.add([bars[f] for f in targets], [pulled[f] for f in targets])
-
-    def _adjoints(self, multipliers: Fields, number: int) -> Mapping[Field, Field]:
-        """The adjoints of the unknowns and of `wrt` for these of the residual; fields are put back."""
-        written = {f for form, _ in self.launches() for f in form.written}
-        kept = {f: field_copies.like(f, "kept") for f in written}
-        field_copies.copy(kept.values(), kept)
-        inner = InputRecorder(self.result, clears=False, saves=True, budget=None)
-        inner.differentiate_by((*self.unknown, *self.wrt))
-        with inner:
-            self.compute()
-        sweep = _MultiplierSweep(inner, multipliers, (*self.unknown, *self.wrt), number)
-        bars = sweep.plan.bars
-        for bar in bars.values():
-            if bar.touched:
-                inner.set_all(bar, 0.0)
-        sweep.down()
-        field_copies.copy(kept, kept.values())
-        return bars
-
-    # -- numbers
-
-    def _recording(self, inputs: Fields) -> RunRecording:
-        return RunRecording(Selection(list(inputs), "wrt"), Selection(list(self.result), "residual"))
-
-    def _solved(self, right: Sequence[np.ndarray], transposed: bool) -> list[np.ndarray]:
-        """The solution of linear equations with the Jacobian by the unknowns, or its transpose."""
-        from dsim.runtime.transforms.linear_operator import Linearization  # noqa: PLC0415 (SciPy takes long)
-        from dsim.runtime.transforms.linear_solves import solved  # noqa: PLC0415
-
-        recording = self._recording(self.unknown)
-        matrix = Linearization(RecordedRun(recording, self.compute), recording.wrt, recording.out)
-        self._check(matrix, recording)
-        to, of = (recording.out, recording.wrt) if transposed else (recording.wrt, recording.out)
-        found = solved(matrix, of.joined(right, np.float64), self._solver, transposed, self.name)
-        return to.split(found)
-
-    def _check(self, matrix: Any, recording: RunRecording) -> None:
-        """Warns when the unknowns do not solve the equations."""
-        from dsim.runtime.transforms.linear_solves import solved  # noqa: PLC0415
-
-        left = recording.out.joined([matrix.value[f] for f in self.result], np.float64)
-        now = recording.wrt.joined([f.require_memory() for f in self.unknown], np.float64)
-        if not left.any():
-            return
-        step = float(np.linalg.norm(solved(matrix, left, self._solver, False, self.name)))
-        size = float(np.linalg.norm(now))
-        precision = float(np.sqrt(np.finfo(recording.wrt.dtype).eps))
-        if step > 100 * precision * max(size, np.finfo(np.float32).tiny):
-            unknown = ", ".join(f.quoted for f in self.unknown)
-            message = (
-                f"`{self.name}` stopped before its residual was 0: Newton's next step would change {unknown} "
-                f"by {step / size if size else step:.1e} of its size"
-            )
-            advice = "iterate longer: the derivative is that of a solution"
-            warn([Diagnostic("unsolved", message, help=advice)])
-
-
-class _MultiplierSweep(TapeSweep):
-    """A backward sweep from adjoints that stand in fields, with labels from a number on."""
-
-    def __init__(self, record: InputRecorder, multipliers: Fields, inputs: Fields, number: int) -> None:
-        super().__init__(record)
-        self._multipliers, self._inputs, self._number = multipliers, inputs, number
-
-    def _found(self) -> SweepPlan:
-        return SweepPlan(self._record.outputs, self._adjoints, self._inputs, self._number)
-
-    def seed(self) -> None:
-        """Copies the adjoints of the outputs."""
-        field_copies.copy([self.plan.bars[f] for f in self._record.outputs], self._multipliers)
 
 
 class Implicit(ByName):
@@ -348,7 +113,8 @@ def implicit(
     Notes
     -----
     A function that stops before the residual is 0 gives a warning with the size of Newton's next step. The
-    first guess has no derivative. Other fields that the function writes are constants of tapes.
+    first guess has no derivative. Other fields that the function writes have none that is known: kernels that
+    read them afterwards, and transforms and tapes of them, are errors.
 
     Examples
     --------

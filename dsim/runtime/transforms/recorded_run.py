@@ -48,10 +48,6 @@ class InputRecorder(LaunchRecorder):
         if not isinstance(field, Mirror):
             super().element_read(field)
 
-    def refuse_hidden(self, outputs: Sequence[Field]) -> None:
-        """Refuses outputs that a function under `implicit` wrote beside its unknowns."""
-        self._hidden.refuse(outputs)
-
     def differentiate_by(self, inputs: Sequence[Field]) -> None:
         """Chooses the fields."""
         self._active.update(inputs)
