@@ -51,6 +51,7 @@ CODES: dict[str, Level] = {
     "cleared": Level.WARNING,
     "overtaken": Level.WARNING,  # a gradient that another thread has changed meanwhile
     "leftover": Level.WARNING,  # a gradient accumulated by an earlier tape
+    "reruns": Level.WARNING,  # a budget so small that steps run very often
     "unsolved": Level.WARNING,  # the derivative of a solution that is none
     "recompiled": Level.WARNING,  # a kernel recompiled for ever new shapes of arrays
     "type-change": Level.WARNING,

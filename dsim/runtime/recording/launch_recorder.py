@@ -338,6 +338,10 @@ class LaunchRecorder(TapeRecord):
 
     def begin_steps(self, steps: Steps, automatic: bool) -> None:
         """Until `end_steps`, launches belong to the steps of a loop: they are logged."""
+        sharing = [loop for loop in self.loops if loop.shared]
+        if steps.shared and self._policy.budget is not None:
+            for loop in sharing:  # a loop takes all that is left
+                loop.shrink(self._policy.budget // (2 * len(sharing)))
         self._steps, self._automatic = steps, automatic
         self.entries.append(steps)
         self._outside = self._policy
@@ -350,10 +354,15 @@ class LaunchRecorder(TapeRecord):
         budget = self._policy.budget
         if budget is None or self._custom is not None:
             return
-        limit = MemoryLimit(None, budget, self.snapshots.bytes)
         store = CheckpointStore(self, None)
-        loop = Steps(weakref.proxy(self), limit, None, store, StepProgress(False, None))
+        limit = MemoryLimit(None, budget, self.held_beside(store))
+        loop = Steps(weakref.proxy(self), limit, None, store, StepProgress(False, None), True)
         self.begin_steps(loop, automatic=True)
+
+    def held_beside(self, store: CheckpointStore) -> Callable[[], int]:
+        """How many bytes of saved values others than `store` hold."""
+        tape = weakref.proxy(self)
+        return lambda: tape.snapshots.bytes + sum(s.store.bytes for s in tape.loops if s.store is not store)
 
     def end_steps(self) -> None:
         """The loop is over."""

@@ -45,6 +45,11 @@ class RecordedStep:
                 yield from call.own
                 yield from call.before
 
+    @property
+    def bytes(self) -> int:
+        """The size of it."""
+        return sum(s.bytes for s in self.saved)
+
 
 class CheckpointStack:
     """Checkpoints and recorded steps.
@@ -100,7 +105,7 @@ class CheckpointStack:
     def leave(self, top: Checkpoint) -> None:
         """Removes the checkpoint that is last, from which no step runs again; the first one remains."""
         if top is self.base:
-            self._base_counts = self._limit.strict
+            self._base_counts = False
         else:
             self.remove(-1)
 
@@ -116,6 +121,12 @@ class CheckpointStack:
         for s in step.saved:
             self.store.free(s.field, s.box, s.values)
 
+    def drop_recorded(self) -> None:
+        """Frees all recorded steps: they run again from the checkpoint before."""
+        for step in [item for item in self.items if isinstance(item, RecordedStep)]:
+            self.free(step)
+            self.items.remove(step)
+
     def start_again(self) -> None:
         """Leaves only the state before the loop."""
         while len(self.items) > 1:
@@ -129,15 +140,25 @@ class CheckpointStack:
 
     def base_is_free(self) -> None:
         """No step but the first will run again from the first checkpoint: a schedule does not have it."""
-        self._base_counts = self._limit.strict
+        self._base_counts = False
 
     @property
     def free_room(self) -> int:
         """How many of the schedule's units are left."""
+        if self._limit.strict:
+            last = self.items[-1]
+            residual = last.bytes if isinstance(last, RecordedStep) else None
+            return self._limit.free(self.store.bytes + self._limit.to_come(self.newest.bytes, residual))
         states = len(self.checkpoints)
         recorded = len(self.items) - states
         states -= not self._base_counts
         return self._limit.room - states * self._limit.state - recorded * self._limit.residual
+
+    def freed(self, top: Checkpoint) -> int:
+        """How many units become free when `top`, which is last, is left."""
+        if not self._limit.strict:
+            return self._limit.state
+        return 0 if top is self.base else self._limit.units(top.shared(self.checkpoints[-2]))
 
     @property
     def full(self) -> bool:

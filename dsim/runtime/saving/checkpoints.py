@@ -63,6 +63,24 @@ class Checkpoint:
         for part in missing:
             saved.append((part, self._store.take(field, part)))
 
+    def cost(self, writes: Reach, args: tuple[Any, ...]) -> int:
+        """About how many bytes `note` would save."""
+        if writes in self._seen:
+            return 0
+        return sum(
+            size_of(field, part)
+            for field, box in writes.of(args)
+            for part in outside([box], self._covered.get(field, ()))
+        )
+
+    def shared(self, earlier: Checkpoint) -> int:
+        """How many bytes are freed when `earlier` absorbs this one."""
+        return self.bytes - sum(
+            size_of(field, part)
+            for field, saved in self._saved.items()
+            for part in outside([box for box, _ in saved], earlier._covered.get(field, ()))
+        )
+
     def restore(self) -> None:
         """Puts all values back; they stay in the log."""
         for field, saved in self._saved.items():

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import ceil
 
 from dsim.diagnostics import Diagnostic, GradientError
@@ -25,20 +26,22 @@ class MemoryLimit:
     ----------
     slots, budget : int or None
         One of the two.
-    beside : int
-        How many bytes of the budget are spent already.
+    beside : callable
+        How many bytes of the budget others hold now.
 
     Attributes
     ----------
+    budget : int or None
+        As given.
     state, residual : int
         The sizes of a state and of a step's residuals in the schedule's units; after `measure`.
     room : int
         How many of these units there are.
     """
 
-    def __init__(self, slots: int | None, budget: int | None, beside: int = 0) -> None:
+    def __init__(self, slots: int | None, budget: int | None, beside: Callable[[], int] = lambda: 0) -> None:
         self._slots = slots
-        self._budget = budget
+        self.budget = budget
         self._beside = beside
         self._bytes = self._recorded = 0
         self._steps = 0
@@ -49,12 +52,12 @@ class MemoryLimit:
         self._bytes, self._recorded = max(1, state), residual
         slots = self._slots
         if slots is None:
-            assert self._budget is not None
-            slots = max(1, (self._budget - self._beside - residual) // self._bytes)
+            assert self.budget is not None
+            slots = max(1, (self.budget - self._beside() - residual) // self._bytes)
         if steps is not None:
             slots = min(slots, max(1, steps))
         self.state, self.residual = _units(residual / self._bytes, slots * (steps or slots))
-        self.room = slots * self.state
+        self.room = slots * self.state if self.budget is None else max(self.state, self.free(0))
         self.expect(steps or 1)
 
     def saw(self, state: int) -> None:
@@ -69,13 +72,49 @@ class MemoryLimit:
         """How many steps to run from a state that is kept; 0 to record the first one instead."""
         if steps == 1 or not self.residual:
             return 0
-        planned = offline.schedule(self._steps, self.room, self.state, self.residual)
-        return planned.advance(steps, max(room, self.state))
+        return self._schedule.advance(steps, max(room, self.state))
+
+    def runs(self, steps: int, room: int) -> int:
+        """How many steps run when so many go backwards from a state that is kept, which `room` counts."""
+        return self._schedule.runs(steps, max(room, self.state)) if self.residual else steps
+
+    @property
+    def _schedule(self) -> offline.OfflineSchedule:
+        return offline.schedule(self._steps, self.room, self.state, self.residual)
+
+    def fits(self, steps: int, room: int) -> bool:
+        """Whether so many steps can go backwards in `room`, from a state that it does not count."""
+        return steps <= 1 or room >= self.state or self.recorded(room) >= steps
+
+    def recorded(self, room: int) -> int:
+        """How many steps can be recorded in a row; room for the last one is always there."""
+        return max(0, room) // self.residual + 1 if self.residual else sys.maxsize
+
+    def bytes_for(self, first: int, slots: int) -> int:
+        """The budget for so many states beside a first one of `first` bytes."""
+        return first + self._recorded + slots * self._bytes
 
     @property
     def strict(self) -> bool:
         """Whether nothing goes uncounted: it is a number of bytes."""
-        return self._budget is not None
+        return self.budget is not None
+
+    def grows(self, state: int) -> bool:
+        """Whether a state has more bytes than any so far, where bytes count."""
+        return self.strict and state > self._bytes
+
+    def free(self, held: int) -> int:
+        """How many units are left of a number of bytes, beside so many bytes and a recorded step."""
+        assert self.budget is not None
+        return (self.budget - self._beside() - self._recorded - held) * self.state // self._bytes
+
+    def units(self, held: int) -> int:
+        """How many whole units so many bytes are."""
+        return held * self.state // self._bytes
+
+    def to_come(self, state: int, residual: int | None) -> int:
+        """How many bytes a state and a recorded step, which have so many, may still get."""
+        return max(0, self._bytes - state) + (0 if residual is None else max(0, self._recorded - residual))
 
     def full(self, states: int, held: int) -> bool:
         """Whether there is no room for another state beside so many, which hold so many bytes."""
@@ -83,12 +122,16 @@ class MemoryLimit:
             return states >= self._slots
         return self.over(held)
 
+    def exceeded(self, held: int) -> bool:
+        """Whether so many bytes are more than the budget."""
+        return self.budget is not None and held + self._beside() > self.budget
+
     def over(self, held: int) -> bool:
         """Whether the budget has no room for another state and a recorded step beside so many bytes."""
-        held += self._beside + self._bytes + self._recorded
-        return self._budget is not None and held > self._budget
+        held += self._beside() + self._bytes + self._recorded
+        return self.budget is not None and held > self.budget
 
-    def check(self, held: int) -> None:
+    def check(self, held: int, what: str) -> None:
         """Refuses to hold so many bytes, if there is nothing left to drop.
 
         Raises
@@ -96,9 +139,10 @@ class MemoryLimit:
         GradientError
             When they are more than the budget.
         """
-        if self._budget is not None and held + self._beside > self._budget:
-            beside = f", and overwritten values {self._beside:,}" if self._beside else ""
-            message = f"one state takes {held:,} bytes{beside}: more than the budget of {self._budget:,}"
+        beside = self._beside()
+        if self.exceeded(held):
+            others = f", and overwritten values {beside:,}" if beside else ""
+            message = f"{what} {held:,} bytes{others}: more than the budget of {self.budget:,}"
             advice = "raise `budget`: a gradient needs one state and what one step overwrites"
             raise GradientError(Diagnostic("memory", message, caller(), "here", help=advice))
 

@@ -62,6 +62,12 @@ class StepLog:
         """The adjoints of its launches."""
         return (plan.adjoint for plan in self._plans if plan.adjoint is not None)
 
+    def kinds(self, most: int) -> list[tuple[Logged, ...]]:
+        """Up to so many different steps, of each sequence of kernels at least one as far as they go."""
+        distinct = list(dict.fromkeys(self.steps))
+        first = {tuple(c if isinstance(c, Custom) else c[0] for c in s): s for s in reversed(distinct)}
+        return list(dict.fromkeys((*first.values(), *distinct)))[:most]
+
     @property
     def forms(self) -> Iterable[Form]:
         """What was launched."""

@@ -13,6 +13,7 @@ from itertools import pairwise
 from dsim.runtime.fields.fields import Field
 from dsim.runtime.launching.contexts import Context
 from dsim.runtime.launching.interval_sets import Box
+from dsim.runtime.saving import rerun_messages
 from dsim.runtime.saving.checkpoint_stack import CheckpointStack, RecordedStep
 from dsim.runtime.saving.checkpoint_store import CheckpointStore
 from dsim.runtime.saving.checkpoints import Checkpoint
@@ -23,6 +24,7 @@ from dsim.runtime.saving.snapshots import Row, SavedRegion
 from dsim.runtime.saving.step_log import StepLog, form_to_run
 from dsim.runtime.saving.step_progress import StepProgress
 from dsim.runtime.schedules import online
+from dsim.runtime.state.notices import warn
 
 Adjoint = Callable[[RecordedLaunch | Custom], None]
 
@@ -44,6 +46,8 @@ class Steps:
         Where values are saved.
     progress : StepProgress
         Is told of every step.
+    shared : bool
+        Whether the limit is the budget of the whole tape.
 
     Attributes
     ----------
@@ -62,11 +66,13 @@ class Steps:
         length: int | None,
         store: CheckpointStore,
         progress: StepProgress,
+        shared: bool = False,
     ) -> None:
         self._context = context
         self._limit = limit
         self._length = length
         self._progress = progress
+        self.shared = shared
         self.store = store
         self.policy = SavePolicy(store, True, None)
         self.log = StepLog()
@@ -75,7 +81,7 @@ class Steps:
         self._recording: RecordedStep | None = None
         self._last_recorded: RecordedStep | None = None  # whose needs the policy still knows
         self._until = 1  # up to where steps run from the newest checkpoint
-        self._room = 0  # that the schedule has left for the rest of the first run
+        self._reserved = 0  # units for the first step, which is not recorded the first time
         self._swept = False
 
     @property
@@ -109,6 +115,8 @@ class Steps:
 
     def launch(self, plan: RecordingPlan, args: Args) -> Args:
         """Launches for the first time, in the step that is open."""
+        if self._limit.strict:
+            self._make_room(plan, args)
         result = self._run(plan, args)
         self.log.launched(plan, args)
         return result
@@ -120,16 +128,19 @@ class Steps:
 
     def end_step(self) -> None:
         """The step that is open is over; the next one may begin."""
+        self._step_done()
+        self._prepare(len(self.log))
+
+    def _step_done(self) -> None:
         self.log.end_step()
         self.runs += 1
         self._progress.done()
         self._finish_recording()
-        self._prepare(len(self.log))
 
     def end(self) -> None:
         """The loop is over."""
         if self.log.in_step:
-            self.end_step()
+            self._step_done()
         last = self.stack.items[-1]
         if last is not self.stack.base and last.position == len(self.log):
             self.stack.pop()  # it is for a step that did not come
@@ -145,6 +156,8 @@ class Steps:
             self._measure()
             if self._length is not None:
                 self._plan(self._length)
+        elif self._length is not None and self._limit.grows(self.stack.newest.bytes):
+            self._give_up_plan()
         if self._length is None:
             self._prepare_online(at)
         elif self._until <= at < self._length:
@@ -152,7 +165,7 @@ class Steps:
 
     def _measure(self) -> None:
         """Tells the schedule how large a state is, and what a step's adjoint needs."""
-        steps = dict.fromkeys(self.log.steps[:_MEASURED])
+        steps = self.log.kinds(_MEASURED)
         residual = residual_bytes([c for c in step if not isinstance(c, Custom)] for step in steps)
         state = max(log.bytes for log in self.stack.checkpoints)
         self._limit.measure(state, residual, self._length)
@@ -162,19 +175,29 @@ class Steps:
         advance = self._limit.advance(length, self._limit.room)
         if not advance:
             self.stack.base_is_free()
-        self._room = self.stack.free_room - (0 if advance else self._limit.residual)
+            self._reserved = self._limit.residual
         self._until = max(1, advance)
 
     def _prepare_offline(self, at: int, left: int) -> None:
-        advance = self._limit.advance(left, self._room)
-        over = left > 1 and self._over
-        if not (advance or over):
+        advance = self._advance(at, left, self.stack.free_room - self._reserved)
+        if not advance:
             self._recording = self.stack.record(at)
-            self._room -= self._limit.residual
-        elif not (over and self.stack.can_skip):
-            self.stack.mark(at)
-            self._room -= self._limit.state
         self._until = at + max(1, advance)
+
+    def _give_up_plan(self) -> None:
+        """Goes on as if the length was unknown: the plan is for smaller states."""
+        self._length = None
+        self.stack.drop_recorded()
+        self._forget()
+
+    def _advance(self, at: int, left: int, room: int) -> int:
+        """How many steps to run from here, where no checkpoint is yet; 0 to record the next one."""
+        if self.stack.can_skip and not self._limit.fits(left, room):
+            return left - self._limit.recorded(room)
+        advance = self._limit.advance(left, room)
+        if advance:
+            self.stack.mark(at)
+        return advance
 
     def _prepare_online(self, at: int) -> None:
         level = 0
@@ -182,14 +205,30 @@ class Steps:
         while self.stack.full:  # of bytes, one that goes may free none: its values become another one's
             goes, new = online.place([log.level for log in self.stack.checkpoints])
             if not goes:
-                self._limit.check(self.store.bytes)
+                self._limit.check(self.store.bytes, "one state takes")
                 self._measure()  # the state grows, as long as steps write to other fields
                 return
             self.stack.remove(goes)
             level = max(level, new)
         self.stack.mark(at, level)
 
+    def shrink(self, most: int) -> None:
+        """Drops checkpoints until at most so many bytes are held, or there is only the first one."""
+        if self.store.bytes > most:
+            self.stack.drop_recorded()
+        while self.store.bytes > most and len(self.stack.checkpoints) > 1:
+            self.stack.remove(online.place([log.level for log in self.stack.checkpoints])[0])
+
     # -- running
+
+    def _make_room(self, plan: RecordingPlan, args: Args) -> None:
+        """Drops checkpoints, before a launch overwrites more than the budget has room for."""
+        if self._limit.exceeded(self.store.bytes + self.stack.newest.cost(plan.changed, args)):
+            self._give_up_plan()
+        while self._limit.exceeded(held := self.store.bytes + self.stack.newest.cost(plan.changed, args)):
+            if len(self.stack.checkpoints) == 1:
+                self._limit.check(held, "one state takes")
+            self.stack.remove(online.place([log.level for log in self.stack.checkpoints])[0])
 
     def _run(self, plan: RecordingPlan, args: Args) -> Args:
         self.stack.newest.note(plan.changed, args)
@@ -237,13 +276,15 @@ class Steps:
 
     def backward(self, adjoint: Adjoint) -> None:
         """Runs the adjoints of all steps, the last one first; then all is as it was before the first."""
-        if self._swept:  # the fields are as at the end of the block
+        again, self._swept = self._swept, True
+        if again:  # the fields are as at the end of the block
             self.stack.start_again()
             self._forget()
-        self._swept = True
         end = len(self.log)
         marks = [0, *(item.position for item in self.stack.items), end]
         self._limit.expect(max(b - a for a, b in pairwise(marks)))
+        if self._limit.strict and not again:
+            warn(rerun_messages.small_budget(self.stack, self._limit, end, self.shared))
         self._progress.turn(end)
         try:
             self._backward(end, adjoint)
@@ -267,35 +308,38 @@ class Steps:
 
     def _descend(self, top: Checkpoint, end: int) -> None:
         """Runs the steps from the checkpoint `top` to `end`, of which at least the last is recorded."""
-        at, room = top.position, self.stack.free_room + self._limit.state
-        marked = True  # `at` has a checkpoint
+        at = top.position
         while at < end:
-            advance = self._limit.advance(end - at, room)
-            over = not marked and end - at > 1 and self._over
-            advance = advance or int(over)
-            if advance and not (marked or (over and self.stack.can_skip)):
-                self.stack.mark(at)
-            if advance:
-                room -= self._limit.state
-                for number in range(at, at + advance):
-                    self._again(number)
-                at += advance
-            else:
-                if marked:
+            advance = (
+                self._advance_from(top, end - at)
+                if at == top.position
+                else self._advance(at, end - at, self.stack.free_room)
+            )
+            for number in range(at, at + advance):
+                self._again(number)
+            if not advance:
+                if at == top.position:
                     self.stack.leave(top)
-                    room = self.stack.free_room
-                room -= self._limit.residual
-                self._recording = self.stack.record(at)
-                self._again(at)
-                self._finish_recording()
-                at += 1
-            marked = False
+                self._record(at)
+            self._limit.saw(self.stack.newest.bytes)
+            at += max(1, advance)
         self._forget()
 
-    @property
-    def _over(self) -> bool:
-        """Whether a budget in bytes leaves no room for more."""
-        return self._limit.over(self.store.bytes)
+    def _advance_from(self, top: Checkpoint, left: int) -> int:
+        """How many steps to run from the checkpoint `top`; 0 to record the next one and leave `top`."""
+        limit, room = self._limit, self.stack.free_room
+        advance = limit.advance(left, room + limit.state)
+        after = room + self.stack.freed(top) - limit.residual
+        if advance or left == 1 or (after >= 0 and limit.fits(left - 1, after)):
+            return advance
+        return left - limit.recorded(room)  # the last ones, all in a row
+
+    def _record(self, number: int) -> None:
+        self._recording = self.stack.record(number)
+        self._again(number)
+        self._finish_recording()
+        if len(self.stack.items) == 2:
+            self._limit.check(self.store.bytes, "one state and what a step overwrites take")
 
     def _reverse(self, step: RecordedStep, adjoint: Adjoint) -> None:
         self._restore(step.after)

@@ -21,6 +21,7 @@ from math import comb
 import numpy as np
 
 _ROWS = 16384  # of a table; longer runs are split by the closed form until the rest fits
+_COLUMNS = 256  # of a table; with more room, schedules are those of a part of the steps in a part of it
 _NEVER = 1 << 60
 _SHORT = 192  # steps for which every advance is tried; beyond, those near the last best one
 _NEAR, _FAR = np.arange(-4, 32)[:, None], np.arange(-4, 128)[:, None]
@@ -39,20 +40,36 @@ class OfflineSchedule:
     """
 
     def __init__(self, steps: int, room: int, state: int, residual: int) -> None:
-        self._state = state
+        self._state, self._residual = state, residual
         self._rows = min(steps, _ROWS)
-        self._room = min(room, self._rows * max(state, residual))
+        self._room = min(room, _COLUMNS, self._rows * max(state, residual))
         self._runs, self._advances = _table(self._rows, self._room, state, residual)
 
     def advance(self, steps: int, room: int) -> int:
         """How many steps to run from a state that is kept; 0 to keep the residuals of the first instead."""
+        if self._all_recorded(steps, room):
+            return 0
         if steps > self._rows:
             return revolve_advance(steps, max(1, room // self._state))
-        return int(self._advances[steps, min(room, self._room)])
+        scale, rows, columns = self._scaled(steps, room)
+        return min(steps - 1, scale * int(self._advances[rows, columns]))
 
     def runs(self, steps: int, room: int) -> int:
-        """How many steps run in all, forwards and again, for a run that the table holds."""
-        return int(self._runs[steps, min(room, self._room)])
+        """How many steps run in all, forwards and again; beyond the table about how many."""
+        if self._all_recorded(steps, room):
+            return steps
+        if steps > self._rows:
+            return revolve_runs(steps, max(1, room // self._state))
+        scale, rows, columns = self._scaled(steps, room)
+        return scale * int(self._runs[rows, columns])
+
+    def _all_recorded(self, steps: int, room: int) -> bool:
+        return room >= self._residual * (steps - 1)
+
+    def _scaled(self, steps: int, room: int) -> tuple[int, int, int]:
+        """A row and a column of the table, for so many times as many steps in as many times the room."""
+        scale = max(1, -(-room // _COLUMNS))
+        return scale, -(-steps // scale), min(room // scale, self._room)
 
 
 @lru_cache(8)

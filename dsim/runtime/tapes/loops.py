@@ -71,8 +71,8 @@ class CheckpointedLoops(LaunchRecorder):
             What the loop goes over. With a length, as of a range or a list, the schedule is the best one for
             it. None means 0, 1, 2, … without end, for a loop that is left by ``break``.
         slots : int, optional
-            How many copies of the state the memory holds at a time; 30 if nothing is given. A state is all
-            that the steps overwrite.
+            How many copies of the state the memory holds at a time. A state is all that the steps overwrite.
+            Without `slots` and `budget` there are 30, or as many as the tape's own budget has room for.
         budget : int or str, optional
             The memory in bytes in the place of `slots`, also as ``"200MB"`` or ``"1.5GiB"``.
         directory : path, optional
@@ -207,14 +207,16 @@ class CheckpointedLoops(LaunchRecorder):
         if slots is not None and (not isinstance(slots, int) or slots < 1):
             message = f"`slots` is a number of states, at least 1, not {slots!r}"
             raise GradientError(Diagnostic("argument", message, caller()))
-        if slots is None and size is None:
+        self.end_steps()
+        shared = slots is None and size is None and self._policy.budget is not None
+        if shared:
+            size = self._policy.budget
+        elif slots is None and size is None:
             slots = _SLOTS
         store = CheckpointStore(self, None if directory is None else Path(directory))
-        self.end_steps()
+        limit = MemoryLimit(slots, size, self.held_beside(store)) if shared else MemoryLimit(slots, size)
         self._counted = False
-        loop = Steps(
-            weakref.proxy(self), MemoryLimit(slots, size), length, store, StepProgress(progress, length)
-        )
+        loop = Steps(weakref.proxy(self), limit, length, store, StepProgress(progress, length), shared)
         self.begin_steps(loop, automatic=False)
 
     def _check_steps(self) -> None:

@@ -7,6 +7,7 @@ import pytest
 from checkpoint_schedules import optimal_steps_binomial
 from checkpoint_schedules.mixed import optimal_steps_mixed
 
+from dsim.runtime.schedules import offline
 from dsim.runtime.schedules.offline import (
     OfflineSchedule,
     reversible,
@@ -104,3 +105,23 @@ def test_more_steps_than_a_table_has_rows():
     m = plan.advance(100_000, 10)
     assert m == revolve_advance(100_000, 10)
     assert 0 < m < 100_000
+
+
+@pytest.mark.parametrize(("state", "residual"), [(1, 1), (2, 1), (1, 3)])
+@pytest.mark.parametrize("room", [100, 200, 400, 700, 1000])
+def test_much_room_needs_no_large_table(state, residual, room, monkeypatch):
+    best = OfflineSchedule(700, room, state, residual).runs(700, room)
+    monkeypatch.setattr(offline, "_COLUMNS", 700)
+    exact = OfflineSchedule(700, room, state, residual).runs(700, room)
+    monkeypatch.setattr(offline, "_COLUMNS", 128)
+    plan = OfflineSchedule(700, room, state, residual)
+    assert plan._runs.shape[1] <= 129
+    found = followed(plan, 700, room, state, residual)
+    assert exact <= found <= 1.006 * exact
+    assert abs(best - found) <= 0.02 * exact
+
+
+def test_all_steps_are_recorded_where_they_fit():
+    plan = schedule(10_000, 10_000)
+    assert plan.advance(10_000, 9_999) == 0
+    assert plan.runs(10_000, 10_000) == 10_000

@@ -136,7 +136,7 @@ WAYS = {
     "steps": _steps,
     "steps in forward mode": lambda s: _forward(s, _steps),
     "steps in a tape": lambda s: _around(s, _steps, s.gradients),
-    "within a budget": lambda s: _reverse(s, budget=200),
+    "within a budget": lambda s: _reverse(s, budget=260),
     "from Python": lambda s: _reverse(s, _from_python),
     "a gradient of one's own": lambda s: _reverse(s, _replaced),
     "check_grad": lambda s: ti.check_grad(s.run, wrt=[s.q], loss=s.loss, order=2),
