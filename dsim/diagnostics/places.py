@@ -13,7 +13,7 @@ from dsim.diagnostics.spans import Source, Span
 
 _OWN = __name__.split(".", 1)[0]
 _FOLDER = str(Path(__file__).parents[1])
-_CALLING = ("asyncio.", "concurrent.futures.", "contextlib.", "threading.")
+_CALLING = ("asyncio.", "concurrent.futures.", "contextlib.", "scipy.", "threading.")
 LIBRARIES = tuple({sysconfig.get_path(kind) for kind in ("stdlib", "platstdlib", "purelib", "platlib")})
 
 
@@ -46,7 +46,7 @@ def calls(trace: types.TracebackType | None) -> list[Span]:
 
 
 def _only_calls(frame: types.FrameType) -> bool:
-    """Whether the frame belongs to a standard module that only forwards calls."""
+    """Whether the frame belongs to a library that only forwards calls."""
     return f"{frame.f_globals.get('__name__', '')}.".startswith(_CALLING)
 
 

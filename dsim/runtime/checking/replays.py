@@ -40,6 +40,9 @@ class Recorder(Context):
         When Python had last written to them before, on the clock of write_history.py.
     seen : set of Field
         The roots of all that was launched on.
+    functions : list of str
+        The functions under `grad_replaced` that were called. Replays launch what they launched, and
+        differentiate that.
     """
 
     def __init__(self) -> None:
@@ -49,6 +52,7 @@ class Recorder(Context):
         self.entry: dict[Field, np.ndarray] = {}
         self.changed: dict[Field, int] = {}
         self.seen: set[Field] = set()
+        self.functions: list[str] = []
 
     def launch(self, form: Form, args: Args) -> Args:
         """Notes the launch and passes it on."""
@@ -64,6 +68,11 @@ class Recorder(Context):
         """Notes the solution and passes it on."""
         self.systems.append((len(self.launches), system))
         super().solved(system)
+
+    def replaced(self, name: str) -> None:
+        """Notes the function and passes it on."""
+        self.functions.append(name)
+        super().replaced(name)
 
     @property
     def launches_again(self) -> bool:

@@ -281,6 +281,11 @@ class Context:
         if self.outer is not None:
             self.outer.solved(system)
 
+    def replaced(self, name: str) -> None:
+        """Notes that the function `name`, whose backward pass a user gives, is about to be called."""
+        if self.outer is not None:
+            self.outer.replaced(name)
+
     def element_read(self, field: Field) -> None:
         """Handles a read of `field` by Python: passes it on to outer contexts."""
         if self.outer is not None and self.outer.is_open:
@@ -306,6 +311,9 @@ class Stopped(Context):
 
     def solved(self, system: System) -> None:
         """Nothing: what solves equations inside is constant, too."""
+
+    def replaced(self, name: str) -> None:
+        """Nothing: functions with derivatives of their own are constant inside, too."""
 
     @contextmanager
     def paused(self) -> Iterator[None]:

@@ -211,15 +211,19 @@ class TapeSweep:
         return self._plan
 
     def _found(self) -> SweepPlan:
-        if self._custom:  # a user's function may use the gradient of any field
-            seen = (f for f in companions_with_memory("bar") if f.wanted and not foreign(f))
-            others = [f.companion(f.derivative[:-1]) for f in seen]
-            for call in self._record.functions():
-                others += call.differentiated if isinstance(call, Solved) else ()
-            return SweepPlan(self._record.outputs, self._adjoints, others)
+        if self._custom:
+            return SweepPlan(self._record.outputs, self._adjoints, self._others())
         outputs = self._record.outputs
         operations = youngest((*outputs, *(a.youngest for a in self._adjoints))).operations
         return kept(operations, "plans", Plans).plan(outputs, self._adjoints)
+
+    def _others(self) -> list[Field]:
+        """The fields whose adjoints calls without adjoints of their own may use."""
+        seen = (f for f in companions_with_memory("bar") if f.wanted and not foreign(f))  # a user's: all
+        others = [f.companion(f.derivative[:-1]) for f in seen]
+        for call in self._record.functions():
+            others += call.differentiated if isinstance(call, Solved) else ()
+        return others
 
     def _backward(self, call: RecordedLaunch, label: str) -> None:
         """The adjoint of `call`, on the values that it needs."""

@@ -21,10 +21,9 @@ from dsim.runtime.recording.launch_recorder import LaunchRecorder
 from dsim.runtime.saving.entries import Custom
 from dsim.runtime.state.references import ByName
 from dsim.runtime.state.stack import opened
-from dsim.runtime.tapes.tape import Tape
 
 Function = Callable[..., Any]
-Calls = list[tuple[Tape, Custom]]
+Calls = list[tuple[LaunchRecorder, Custom]]
 
 
 class Replaced(ByName):
@@ -39,12 +38,9 @@ class Replaced(ByName):
     @outermost
     def __call__(self, *args: Any, **named: Any) -> Any:
         """Calls the function; under a tape, records it as one call with its own gradient."""
-        tapes = [c for c in opened() if isinstance(c, Tape)]
-        if any(isinstance(c, LaunchRecorder) and not isinstance(c, Tape) for c in opened()):
-            message = (
-                f"`{self.__name__}` is under `grad_replaced`, and only a tape calls its gradient function"
-            )
-            raise GradientError(Diagnostic("not-differentiable", message, help="use `ds.Tape`"))
+        if opened():
+            opened()[-1].replaced(self.__name__)
+        tapes = _recording()
         if not tapes:
             return self.function(*args, **named)
         self._refuse_without()
@@ -126,7 +122,18 @@ class Replaced(ByName):
         return frozenset(found)
 
 
-def _tangents(tape: Tape) -> frozenset[str]:
+def _recording() -> list[LaunchRecorder]:
+    """The tapes and transforms that record: inside `no_grad` none of those around it."""
+    found: list[LaunchRecorder] = []
+    for context in opened():
+        if isinstance(context, Stopped):
+            found.clear()
+        elif isinstance(context, LaunchRecorder):
+            found.append(context)
+    return found
+
+
+def _tangents(tape: LaunchRecorder) -> frozenset[str]:
     """The labels of the tangents that forward modes inside `tape` carry."""
     inside = opened()[opened().index(tape) :]
     return frozenset(c.label for c in inside if isinstance(c, ForwardMode))
@@ -147,7 +154,8 @@ def grad_replaced(function: Function) -> Replaced:
     """Decorator: under a tape, the gradient of this Python function is what `grad_for` gives.
 
     The launches inside it are not recorded; going backwards, the tape calls the given function with the
-    same arguments. Forward mode goes through the function itself.
+    same arguments. Forward mode goes through the function itself; transforms refuse products from the left,
+    which would not be those of the given function.
 
     Examples
     --------

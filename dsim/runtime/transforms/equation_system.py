@@ -89,6 +89,13 @@ class EquationSystem:
                 for f in self.result:
                     dispatch(host_kernels.form(host_kernels.Fill, f), (0.0,) * f.numbers)
                 runs.call(self._residual)
+            if program.functions:
+                message = (
+                    f"the residual of `{self.name}` calls `{program.functions[0]}`, which is under "
+                    "`grad_replaced`: its Jacobian needs all derivatives of its kernels"
+                )
+                advice = "call in the residual the function without the decorator"
+                raise GradientError(Diagnostic("not-differentiable", message, help=advice))
             self._program = program
         return self._program
 

@@ -64,7 +64,7 @@ class Linearization(LinearOperator):
     def dense(self) -> np.ndarray:
         """The whole matrix, by as many products as its shorter side has numbers."""
         rows, columns = self.shape
-        if columns <= rows:
+        if columns <= rows and self._run.carries_tangents:
             return self.matmat(np.eye(columns, dtype=self.dtype))
         return self.rmatmat(np.eye(rows, dtype=self.dtype)).T
 

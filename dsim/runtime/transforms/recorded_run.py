@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from dsim.backends.prints import silent
-from dsim.diagnostics import Diagnostic
+from dsim.diagnostics import Diagnostic, GradientError
 from dsim.runtime.checking import runs
 from dsim.runtime.checking.replays import Recorder, undone
 from dsim.runtime.fields.fields import Field
@@ -26,6 +26,7 @@ from dsim.runtime.recording.launch_recorder import LaunchRecorder
 from dsim.runtime.recording.pushforward import Pushforward
 from dsim.runtime.recording.sweep import TapeSweep
 from dsim.runtime.recording.tangent_batch import TangentBatch, chunks
+from dsim.runtime.saving.entries import Custom
 from dsim.runtime.state import turns
 from dsim.runtime.state.notices import overheard, warn
 from dsim.runtime.state.stack import opened
@@ -41,6 +42,7 @@ class InputRecorder(LaunchRecorder):
     """A record with respect to chosen fields: all others are constant, whether they have gradients or not."""
 
     block = "run"
+    inputs: tuple[Field, ...] = ()
     _keeps_mirrors = True
 
     def element_read(self, field: Field) -> None:
@@ -50,14 +52,34 @@ class InputRecorder(LaunchRecorder):
 
     def differentiate_by(self, inputs: Sequence[Field]) -> None:
         """Chooses the fields."""
+        self.inputs = tuple(inputs)
         self._active.update(inputs)
+
+    def end(self, call: Custom, done: bool) -> bool:
+        """Records `call`, if it is `done`: what it computed may vary, also where Python did it."""
+        mine = super().end(call, done)
+        if mine and done:
+            self._active.update(f for f in call.written() if f.dtype.is_float and f.needs_grad)
+            self._watched.clear()
+        return mine
 
     def varies(self, field: Field) -> bool:
         """Whether `field` is one of the inputs, or depends on one."""
         return field in self._active
 
 
-class CotangentSweep(TapeSweep):
+class InputSweep(TapeSweep):
+    """A backward sweep to the inputs of a record."""
+
+    def __init__(self, record: InputRecorder) -> None:
+        super().__init__(record)
+        self._inputs = record.inputs
+
+    def _others(self) -> list[Field]:
+        return [*self._inputs, *super()._others()]
+
+
+class CotangentSweep(InputSweep):
     """A backward sweep from given adjoints of the outputs."""
 
     def __init__(self, record: InputRecorder, cotangents: Mapping[Field, np.ndarray]) -> None:
@@ -197,10 +219,20 @@ class RunRecording:
         """The adjoints of the inputs from those of the outputs, with all fields as the run left them."""
         sweep = CotangentSweep(self.record, dict(zip(self.outputs, cotangents, strict=True)))
         bars = sweep.plan.bars
-        with _claimed([f.root for f in bars]):
+        with _claimed([f.root for f in bars]), self._functions_undone():
             _clear(bars.values())
             sweep.down()
             return [_copied(bars.get(f), f) for f in self.inputs]
+
+    @contextmanager
+    def _functions_undone(self) -> Iterator[None]:
+        """Afterwards puts back what gradient functions of a person wrote in the block."""
+        if not self.program.functions:
+            yield
+            return
+        written = Recorder()
+        with undone(written), written:
+            yield
 
 
 class GradientRecording(RunRecording):
@@ -215,7 +247,7 @@ class GradientRecording(RunRecording):
             runs.call(run)
         inner.refuse_failed()
         inner.refuse_hidden([loss])
-        sweep = TapeSweep(inner)
+        sweep = InputSweep(inner)
         bars = {**{f: f.scratch((*f.derivative, "bar")) for f in self.inputs}, **sweep.plan.bars}
         for bar in bars.values():
             if bar.touched:
@@ -262,6 +294,11 @@ class RecordedRun:
             self.values = recording.values()
         self._batches: dict[int, TangentBatch] = {}
 
+    @property
+    def carries_tangents(self) -> bool:
+        """Whether there are products from the left: not through functions under `grad_replaced`."""
+        return not self._program.functions
+
     def begins_here(self) -> bool:
         """Whether another run would begin with the numbers of this one, beside those of the inputs."""
         inputs = set(self._recording.inputs)
@@ -293,6 +330,8 @@ class RecordedRun:
 
     def push_all(self, tangents: Sequence[np.ndarray]) -> list[np.ndarray]:
         """The products with several directions, which are the first axis of all arrays."""
+        if self._program.functions:
+            raise _backward_only(self._program.functions[0])
         count = len(tangents[0])
         if self._program.systems:
             found = [self._push_through_systems([t[n] for t in tangents]) for n in range(count)]
@@ -315,6 +354,12 @@ class RecordedRun:
             with Pushforward(directions, self._program.entry) as forward:
                 self._program.replay()
             return [_copied(forward.tangent(f), f) for f in self._recording.outputs]
+
+
+def _backward_only(name: str) -> GradientError:
+    message = f"`{name}`, under `grad_replaced`, has a backward function, and no forward mode"
+    advice = "differentiate backwards: `ds.grad`, `ds.vjp`, `ds.jacobian`, or `rmatvec` of `ds.linearize`"
+    return GradientError(Diagnostic("not-differentiable", message, help=advice))
 
 
 def _written_arrays(mirrors: Mirrors, recorder: Recorder) -> list[tuple[np.ndarray, np.ndarray]]:
