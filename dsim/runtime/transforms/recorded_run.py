@@ -22,7 +22,6 @@ from dsim.runtime.fields.fields import Field
 from dsim.runtime.launching.contexts import Context
 from dsim.runtime.launching.shadow_arrays import Mirror, Mirrors
 from dsim.runtime.recording.claims import claim
-from dsim.runtime.recording.launch_recorder import LaunchRecorder
 from dsim.runtime.recording.pushforward import Pushforward
 from dsim.runtime.recording.sweep import TapeSweep
 from dsim.runtime.recording.tangent_batch import TangentBatch, chunks
@@ -30,6 +29,7 @@ from dsim.runtime.saving.entries import Custom
 from dsim.runtime.state import turns
 from dsim.runtime.state.notices import overheard, warn
 from dsim.runtime.state.stack import opened
+from dsim.runtime.tapes.loops import CheckpointedLoops
 from dsim.runtime.transforms.selection import Selection
 
 Run = Callable[[], Any]
@@ -38,7 +38,7 @@ Run = Callable[[], Any]
 _PRODUCT = threading.RLock()
 
 
-class InputRecorder(LaunchRecorder):
+class InputRecorder(CheckpointedLoops):
     """A record with respect to chosen fields: all others are constant, whether they have gradients or not."""
 
     block = "run"
@@ -128,6 +128,7 @@ class RunRecording:
                 self.inputs = [self.field(leaf) for leaf in self.wrt.leaves]
                 self.record.differentiate_by(self.inputs)
                 self.outputs = self.compute(run)
+                self.record.end_steps()
             self.record.outputs = tuple(self.outputs)
             self.record.refuse_failed()
             yield
