@@ -1,12 +1,13 @@
-"""What functions of operations read besides their arguments: rules run later, and must find the same.
+"""What functions read besides their arguments: rules of operations run later, and must find the same.
 
-Numbers, strings and small arrays are compared by value, other objects by identity. The user's functions that
-they call are followed.
+Numbers, strings and small arrays are compared by value, other objects by identity. The user's functions,
+kernels too, that they call are followed.
 """
 
 from __future__ import annotations
 
 import dis
+import functools
 import types
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
@@ -14,23 +15,38 @@ from typing import Any
 import numpy as np
 
 from dsim.frontend.inlining.callables import LIBRARIES
+from dsim.runtime.fields.fields import Field
+from dsim.runtime.state.references import ByName
 
 _MOST_BYTES = 1 << 16  # of an array that is compared number by number
 Snapshot = tuple[tuple[str, Any], ...]
 Reader = tuple[str, Callable[[], Any]]
+_WITHOUT_MEMBERS = (types.FunctionType, types.ModuleType, type, ByName, Field)
 
 
 class CapturedValues:
-    """The variables of functions that may change."""
+    """The variables of functions that may change.
 
-    def __init__(self, functions: Iterable[Callable[..., Any]]) -> None:
+    Parameters
+    ----------
+    functions : iterable of callable
+        The functions.
+    members : bool
+        Whether what dictionaries and the attributes of objects hold counts, too, one level deep, and what
+        methods and partial functions are bound to.
+    """
+
+    def __init__(self, functions: Iterable[Callable[..., Any]], members: bool = False) -> None:
         seen: set[Any] = set()
-        found = [reader for f in functions for reader in _readers(f, seen)]
-        self._readers = tuple(dict(found).items())
+        given = [part for f in functions for part in (_parts(f) if members else (f,))]
+        found = [reader for f in given for reader in _readers(f, seen)]
+        found += [("", lambda part=part: part) for part in given if members]
+        self._readers = tuple(found)
+        self._mark = _mark_with_members if members else _mark
 
     def now(self) -> Snapshot:
         """Their values, as something that can be compared and hashed."""
-        return tuple((name, _mark(read())) for name, read in self._readers)
+        return tuple((name, self._mark(read())) for name, read in self._readers)
 
 
 def changed(before: Snapshot, now: Snapshot) -> str | None:
@@ -39,13 +55,16 @@ def changed(before: Snapshot, now: Snapshot) -> str | None:
 
 
 def _readers(function: Callable[..., Any], seen: set[Any]) -> Iterator[Reader]:
+    function = function.function if isinstance(function, ByName) else function
+    if isinstance(function, types.MethodType):
+        function = function.__func__
     if not isinstance(function, types.FunctionType) or function in seen:
         return
     seen.add(function)
     if (function.__module__ or "").partition(".")[0] in LIBRARIES:
         return
     own = set(_assigned(function.__code__))
-    for name, read in (*_globals(function), *_cells(function)):
+    for name, read in {**dict(_globals(function)), **dict(_cells(function))}.items():
         value = read()
         if name in own or isinstance(value, types.ModuleType | types.BuiltinFunctionType | type):
             continue  # a count that the function keeps is its own; modules and classes do not change
@@ -97,6 +116,28 @@ def _mark(value: Any) -> Any:
     if isinstance(value, np.ndarray) and value.nbytes <= _MOST_BYTES and value.dtype != object:
         return value.dtype.str, value.shape, value.tobytes()
     return _Same(value)
+
+
+def _mark_with_members(value: Any) -> Any:
+    """The mark of an object with those of what it has."""
+    held = value if isinstance(value, dict) else getattr(value, "__dict__", None)
+    if not isinstance(held, dict) or isinstance(value, _WITHOUT_MEMBERS):
+        return _mark(value)
+    return _Same(value), tuple((_mark(key), _mark(item)) for key, item in list(held.items()))
+
+
+def _parts(function: Any) -> Iterator[Any]:
+    """What a callable consists of: of a method and its object, of a partial function and its arguments."""
+    if isinstance(function, functools.partial):
+        for part in (function.func, *function.args, *function.keywords.values()):
+            yield from _parts(part)
+        return
+    inner = function.function if isinstance(function, ByName) else function
+    yield inner
+    if isinstance(inner, types.MethodType):
+        yield inner.__self__
+    elif not isinstance(inner, types.FunctionType):
+        yield type(inner).__call__
 
 
 class _Same:

@@ -9,6 +9,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.linalg import LinearOperator
 
 from dsim.diagnostics.frames import outermost
+from dsim.runtime.state.references import uncopied
 from dsim.runtime.transforms.compression import Compression, compressed
 from dsim.runtime.transforms.recorded_run import RecordedRun
 from dsim.runtime.transforms.selection import Selection
@@ -38,6 +39,10 @@ class Linearization(LinearOperator):
         self.compression: Compression | None = None
         self.value = out.result(run.values)
         super().__init__(np.result_type(wrt.dtype, out.dtype), (out.size, wrt.size))
+
+    @outermost
+    def __reduce__(self) -> tuple[Any, ...]:
+        uncopied("the Jacobian of a run", "copy the matrix: `J.dense()`, `J.sparse()`")
 
     def _matvec(self, x: Any) -> np.ndarray:
         if np.iscomplexobj(x):

@@ -10,6 +10,8 @@ from scipy.sparse.linalg import LinearOperator
 
 from dsim.diagnostics.frames import outermost
 from dsim.runtime.checking import runs
+from dsim.runtime.operations.captured import CapturedValues, Snapshot
+from dsim.runtime.state.references import uncopied
 from dsim.runtime.transforms.linear_operator import Linearization
 from dsim.runtime.transforms.numbers_of_inputs import InputVector
 from dsim.runtime.transforms.recorded_run import GradientRecording, RecordedRun, Run, RunRecording
@@ -38,7 +40,12 @@ class Residuals:
             runs.require(function)
         self.wrt, self.out = wrt, out
         self._run, self._reset, self._vector = run, reset, vector
-        self._known: dict[type, tuple[bytes, RecordedRun]] = {}
+        self._captured = CapturedValues((run,), members=True)
+        self._known: dict[type, tuple[bytes, Snapshot, RecordedRun]] = {}
+
+    @outermost
+    def __reduce__(self) -> tuple[Any, ...]:
+        uncopied("an objective, or residuals,", "make another one of the run: a copy would have other fields")
 
     @property
     def x0(self) -> np.ndarray:
@@ -83,11 +90,13 @@ class Residuals:
         """
         arrays = self._vector.arrays(x)
         key = b"".join(a.tobytes() for a in arrays)
-        known = self._known.get(kind)
-        if known is None or known[0] != key or self._reset is not None or not known[1].begins_here():
-            made = RecordedRun(kind(self.wrt, self.out), self._run, arrays, self._reset)
-            known = self._known[kind] = (key, made)
-        return known[1]
+        if self._reset is None and kind in self._known:
+            at, captured, known = self._known[kind]
+            if at == key and captured == self._captured.now() and known.begins_here():
+                return known
+        made = RecordedRun(kind(self.wrt, self.out), self._run, arrays, self._reset)
+        self._known[kind] = (key, self._captured.now(), made)
+        return made
 
 
 class Objective(Residuals):

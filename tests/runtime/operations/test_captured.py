@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import dsim as ds
+from dsim.runtime.operations.captured import CapturedValues, changed
 from tests.operations.programs import made, room
 from tests.second_orders import second_orders
 
@@ -121,3 +122,25 @@ def test_what_the_function_counts_is_its_own(p):
         p.squares()
     assert calls == 2
     np.testing.assert_array_equal(p.a.grad.to_numpy(), [2 * 16 * 1.0, 2 * 16 * 2.0])
+
+
+def test_variables_of_one_name_in_two_functions_are_two():
+    def reader(value):
+        def read():
+            return factor
+
+        def change(to):
+            nonlocal factor
+            factor = to
+
+        factor = value
+        return read, change
+
+    (first, change), (second, _) = reader(1.0), reader(2.0)
+    for functions in ((first, second), (second, first)):
+        captured = CapturedValues(functions)
+        change(1.0)
+        before = captured.now()
+        assert changed(before, captured.now()) is None
+        change(3.0)
+        assert changed(before, captured.now()) == "factor"

@@ -1,5 +1,10 @@
 """Objectives and the state around them: what they put back, and what they must not remember."""
 
+import copy
+import functools
+import pickle
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -86,3 +91,97 @@ def test_products_with_complex_vectors():
     np.testing.assert_allclose(J @ v, row @ v)
     np.testing.assert_allclose(J @ np.stack([v, 2 * v], 1), row @ np.stack([v, 2 * v], 1))
     np.testing.assert_allclose(J.rmatvec([1.0 + 2.0j]), row.T @ [1.0 + 2.0j])
+
+
+FACTOR = 1.0
+
+
+def scaled():
+    """``y = a x³``, where a comes from Python."""
+    x, y = ti.field(ti.f64, shape=1), ti.field(ti.f64, shape=())
+
+    @ti.kernel
+    def cubic(a: ti.f64):
+        y[None] = a * x[0] ** 3
+
+    x[0] = 1.0
+    return x, y, cubic
+
+
+class Flight:
+    """A run that reads an attribute."""
+
+    def __init__(self, cubic):
+        self.factor, self.cubic = 1.0, cubic
+
+    def run(self):
+        self.cubic(self.factor)
+
+    def __call__(self):
+        self.cubic(self.factor)
+
+
+def inputs_of_runs(cubic):
+    """Runs that read a factor of Python's, each with the function that changes it."""
+    factor, held, known, array = 1.0, SimpleNamespace(a=1.0), {"a": 1.0}, np.ones(1)
+    flight, called = Flight(cubic), Flight(cubic)
+
+    def change(value):
+        nonlocal factor
+        factor = value
+
+    def inner():
+        cubic(factor)
+
+    def change_global(value):
+        globals()["FACTOR"] = value
+
+    yield inner, change
+    yield lambda: inner(), change  # noqa: PLW0108 (a function that calls another one)
+    yield lambda: cubic(FACTOR), change_global
+    yield lambda: cubic(held.a), lambda value: setattr(held, "a", value)
+    yield lambda: cubic(known["a"]), lambda value: known.update(a=value)
+    yield lambda: cubic(float(array[0])), array.fill
+    yield flight.run, lambda value: setattr(flight, "factor", value)
+    yield called, lambda value: setattr(called, "factor", value)
+    yield functools.partial(Flight.run, flight), lambda value: setattr(flight, "factor", value)
+
+
+@pytest.mark.parametrize("number", range(9))
+def test_products_follow_numbers_of_python(number):
+    x, y, cubic = scaled()
+    run, change = list(inputs_of_runs(cubic))[number]
+    change(1.0)
+    f = ti.objective(run, wrt=x, loss=y)
+    g = ti.residuals(run, wrt=x, out=y)
+    for factor in (1.0, 2.0, 5.0, 1.0):
+        change(factor)
+        assert f(f.x0)[0] == factor
+        np.testing.assert_array_equal(f.hessp(f.x0, [1.0]), [6 * factor])
+        np.testing.assert_array_equal(g.jac(f.x0).matvec([1.0]), [3 * factor])
+        np.testing.assert_array_equal(g(f.x0), [factor])
+
+
+def test_products_follow_numbers_that_kernels_know():
+    x, y, _ = scaled()
+    factor = 1.0
+
+    @ti.kernel
+    def cubic():
+        y[None] = factor * x[0] ** 3
+
+    f = ti.objective(cubic, wrt=x, loss=y)
+    for factor in (1.0, 2.0):
+        assert f(f.x0)[0] == factor
+        np.testing.assert_array_equal(f.hessp(f.x0, [1.0]), [6 * factor])
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, pickle.dumps])
+def test_they_are_not_copied(copied):
+    x, y, cubic = scaled()
+    run = lambda: cubic(1.0)  # noqa: E731
+    for made in (ti.objective(run, wrt=x, loss=y), ti.residuals(run, wrt=x, out=y)):
+        with pytest.raises(TypeError, match="an objective, or residuals, cannot be copied or pickled"):
+            copied(made)
+    with pytest.raises(TypeError, match="the Jacobian of a run cannot be copied or pickled"):
+        copied(ti.linearize(run, wrt=x, out=y))
