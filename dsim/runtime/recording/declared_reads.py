@@ -7,7 +7,7 @@ every launch, by the fields that it writes; and while the backward pass runs, a 
 from __future__ import annotations
 
 import bisect
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from threading import get_ident
 
 from dsim.diagnostics import AccessRuleError, Diagnostic, Label
@@ -28,6 +28,11 @@ class WriteLog:
         self._launches: dict[Field, tuple[list[int], list[RecordedLaunch]]] = {}
         self._count = 0
         self._ends: dict[Custom, int] = {}
+
+    def clear(self) -> None:
+        """What was noted is undone."""
+        self._launches.clear()
+        self._ends.clear()
 
     def ends(self, call: Custom) -> None:
         """Notes that `call` ends here."""
@@ -66,10 +71,10 @@ class WriteLog:
 class DeclaredReads(Context):
     """Watches what the backward pass of `call` reads: every launch inside, and every read from Python."""
 
-    def __init__(self, call: Custom, log: WriteLog) -> None:
+    def __init__(self, call: Custom, logs: Sequence[WriteLog]) -> None:
         super().__init__()
         self._call = call
-        self._log = log
+        self._logs = logs
         self._own: dict[Field, list[Box]] = {}  # what the backward pass itself wrote
 
     def launch(self, form: Form, args: Args) -> Args:
@@ -89,13 +94,17 @@ class DeclaredReads(Context):
         if not (field.derivative or self._call.keeps(field)):
             whole = tuple((0, n) for n in field.full_shape)
             for part in outside([whole], self._own.get(field, ())):
-                later = self._log.overwriting(self._call, field, part)
+                later = self._overwriting(field, part)
                 if later is not None:
                     raise _overwritten(self._call, field, part, later, None)
         super().element_read(field)
 
+    def _overwriting(self, field: Field, box: Box) -> RecordedLaunch | None:
+        found = (log.overwriting(self._call, field, box) for log in self._logs)
+        return next((later for later in found if later is not None), None)
+
     def _compare(self, form: Form, args: Args, field: Field, box: Box) -> None:
-        later = self._log.overwriting(self._call, field, box)
+        later = self._overwriting(field, box)
         if later is not None:
             read = form.loads.access(args, field, box) or form.writes.access(args, field, box)
             raise _overwritten(self._call, field, box, later, read)

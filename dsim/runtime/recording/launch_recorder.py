@@ -317,7 +317,8 @@ class LaunchRecorder(TapeRecord):
     def _add(self, call: Custom) -> None:
         """Adds a call whose backward pass is not made of adjoints of its launches."""
         if self._steps is not None:
-            call.keep_all()  # in steps, nothing compares what it reads with `reads`
+            if call.reads_only is not None:
+                self._log_writes().ends(call)
             self._steps.function(call)
             if self._automatic:
                 self._steps.end_step()
@@ -335,6 +336,18 @@ class LaunchRecorder(TapeRecord):
         return self.log
 
     # -- loops with checkpoints
+
+    def new_loop(
+        self,
+        limit: MemoryLimit,
+        length: int | None,
+        store: CheckpointStore,
+        progress: StepProgress,
+        shared: bool,
+    ) -> Steps:
+        """A loop of this tape; see `Steps`."""
+        self.step_logs.append(WriteLog())
+        return Steps(weakref.proxy(self), limit, length, store, progress, self.step_logs[-1], shared)
 
     def begin_steps(self, steps: Steps, automatic: bool) -> None:
         """Until `end_steps`, launches belong to the steps of a loop: they are logged."""
@@ -356,8 +369,7 @@ class LaunchRecorder(TapeRecord):
             return
         store = CheckpointStore(self, None)
         limit = MemoryLimit(None, budget, self.held_beside(store))
-        loop = Steps(weakref.proxy(self), limit, None, store, StepProgress(False, None), True)
-        self.begin_steps(loop, automatic=True)
+        self.begin_steps(self.new_loop(limit, None, store, StepProgress(False, None), True), automatic=True)
 
     def held_beside(self, store: CheckpointStore) -> Callable[[], int]:
         """How many bytes of saved values others than `store` hold."""

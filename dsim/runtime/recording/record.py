@@ -46,6 +46,8 @@ class TapeRecord(Context):
         The measurements of the calls.
     log : WriteLog or None
         The launches since the first call whose backward pass names what it reads.
+    step_logs : list of WriteLog
+        Of each loop with checkpoints, those of the steps that are recorded.
     """
 
     def __init__(self, outputs: tuple[Field, ...], clears: bool) -> None:
@@ -61,6 +63,7 @@ class TapeRecord(Context):
         self.lost: set[Field] = set()
         self.profiled: Profile | None = None
         self.log: WriteLog | None = None
+        self.step_logs: list[WriteLog] = []
 
     @property
     def loss(self) -> Field:

@@ -282,8 +282,8 @@ class TapeSweep:
         outermost: Context = self._record
         while outermost.outer is not None:
             outermost = outermost.outer
-        log = self._record.log
-        watch = nullcontext() if log is None or not log.watches(call) else DeclaredReads(call, log)
+        logs = [log for log in (self._record.log, *self._record.step_logs) if log and log.watches(call)]
+        watch = DeclaredReads(call, logs) if logs else nullcontext()
         with outermost.mirrors.shown(call.fields()), watch:
             call.backward()
 

@@ -98,11 +98,6 @@ class Custom:
             if all(high for _, high in box):
                 yield field, box
 
-    def keep_all(self) -> None:
-        """Makes the backward pass find all that the function used, beside what `reads` names."""
-        if self.reads_only is not None:
-            self.reads_only = self.reads_only.union(self.fields())
-
     def needed(self) -> Iterator[Field]:
         """The fields whose values its backward pass needs."""
         yield from self.reads_only or ()

@@ -3,14 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Protocol
 
 from dsim.runtime.fields.fields import Field
 from dsim.runtime.launching.forms import AdjointForm, Form
-from dsim.runtime.saving.entries import Args, Custom
+from dsim.runtime.saving.entries import Args, Custom, RecordedLaunch
 from dsim.runtime.saving.save_policy import RecordingPlan
 
 Launched = tuple[RecordingPlan, Args]
 Logged = Launched | Custom
+
+
+class LaunchNotes(Protocol):
+    """What is told of the launches after a function whose backward pass names the fields that it reads."""
+
+    def ends(self, call: Custom) -> None:
+        """`call` ends here."""
+        ...
+
+    def after(self, call: RecordedLaunch) -> None:
+        """A launch is over."""
+        ...
+
+    def clear(self) -> None:
+        """What was noted is undone."""
+        ...
 
 
 class StepLog:

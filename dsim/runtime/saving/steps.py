@@ -21,7 +21,7 @@ from dsim.runtime.saving.entries import Args, Custom, RecordedLaunch
 from dsim.runtime.saving.memory_limits import MemoryLimit, residual_bytes
 from dsim.runtime.saving.save_policy import RecordingPlan, SavePolicy
 from dsim.runtime.saving.snapshots import Row, SavedRegion
-from dsim.runtime.saving.step_log import StepLog, form_to_run
+from dsim.runtime.saving.step_log import LaunchNotes, StepLog, form_to_run
 from dsim.runtime.saving.step_progress import StepProgress
 from dsim.runtime.schedules import online
 from dsim.runtime.state.notices import warn
@@ -46,6 +46,8 @@ class Steps:
         Where values are saved.
     progress : StepProgress
         Is told of every step.
+    notes : LaunchNotes
+        Is told of launches that might overwrite what functions of recorded steps read.
     shared : bool
         Whether the limit is the budget of the whole tape.
 
@@ -66,12 +68,15 @@ class Steps:
         length: int | None,
         store: CheckpointStore,
         progress: StepProgress,
+        notes: LaunchNotes,
         shared: bool = False,
     ) -> None:
         self._context = context
         self._limit = limit
         self._length = length
         self._progress = progress
+        self._notes = notes
+        self._noting = False  # a recorded step has called a function that names what it reads
         self.shared = shared
         self.store = store
         self.policy = SavePolicy(store, True, None)
@@ -189,6 +194,11 @@ class Steps:
         self._length = None
         self.stack.drop_recorded()
         self._forget()
+        self._clear_notes()
+
+    def _clear_notes(self) -> None:
+        self._noting = False
+        self._notes.clear()
 
     def _advance(self, at: int, left: int, room: int) -> int:
         """How many steps to run from here, where no checkpoint is yet; 0 to record the next one."""
@@ -216,6 +226,7 @@ class Steps:
         """Drops checkpoints until at most so many bytes are held, or there is only the first one."""
         if self.store.bytes > most:
             self.stack.drop_recorded()
+            self._clear_notes()
         while self.store.bytes > most and len(self.stack.checkpoints) > 1:
             self.stack.remove(online.place([log.level for log in self.stack.checkpoints])[0])
 
@@ -232,28 +243,34 @@ class Steps:
 
     def _run(self, plan: RecordingPlan, args: Args) -> Args:
         self.stack.newest.note(plan.changed, args)
-        if self._recording is None:
-            last = self._last_recorded
-            if last is not None and plan.overwrites(args):
-                call = RecordedLaunch(plan.form, args, None)
+        call = RecordedLaunch(plan.form, args, None if self._recording is None else plan.adjoint)
+        if self._recording is not None:
+            if plan.clashes(args):
                 self.policy.save(call)
-                last.after.extend(call.before)
-            return self._context.pass_on(form_to_run(plan), args)
-        call = RecordedLaunch(plan.form, args, plan.adjoint)
-        if plan.clashes(args):
+        elif self._last_recorded is not None and plan.overwrites(args):
             self.policy.save(call)
+            self._last_recorded.after.extend(call.before)
         result = self._context.pass_on(form_to_run(plan), args)
-        if plan.adjoint is not None or call.before:
-            self._recording.calls.append(call)
-        if plan.noted is not None:
-            plan.noted(args)
-            self.policy.noted.append(call)
+        if self._recording is not None:
+            self._add(self._recording, plan, call)
+        if self._noting:
+            self._notes.after(call)
         return result
+
+    def _add(self, step: RecordedStep, plan: RecordingPlan, call: RecordedLaunch) -> None:
+        if plan.adjoint is not None or call.before:
+            step.calls.append(call)
+        if plan.noted is not None:
+            plan.noted(call.args)
+            self.policy.noted.append(call)
 
     def _note(self, call: Custom) -> None:
         if self._recording is not None:
             self._recording.calls.append(call)
             self.policy.need(call)
+            if call.reads_only is not None:
+                self._noting = True
+                self._notes.ends(call)
 
     def _finish_recording(self) -> None:
         if self._recording is not None:
@@ -308,6 +325,7 @@ class Steps:
 
     def _descend(self, top: Checkpoint, end: int) -> None:
         """Runs the steps from the checkpoint `top` to `end`, of which at least the last is recorded."""
+        self._clear_notes()
         at = top.position
         while at < end:
             advance = (

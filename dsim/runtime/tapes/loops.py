@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import os
 import re
-import weakref
 from collections.abc import Callable, Iterable, Iterator, Sized
 from pathlib import Path
 from typing import Any, TypeVar, overload
@@ -216,7 +215,7 @@ class CheckpointedLoops(LaunchRecorder):
         store = CheckpointStore(self, None if directory is None else Path(directory))
         limit = MemoryLimit(slots, size, self.held_beside(store)) if shared else MemoryLimit(slots, size)
         self._counted = False
-        loop = Steps(weakref.proxy(self), limit, length, store, StepProgress(progress, length), shared)
+        loop = self.new_loop(limit, length, store, StepProgress(progress, length), shared)
         self.begin_steps(loop, automatic=False)
 
     def _check_steps(self) -> None:

@@ -1,0 +1,142 @@
+"""`grad_for(…, reads=…)` inside loops with checkpoints: the same gradients and refusals as outside."""
+
+import numpy as np
+import pytest
+
+import dsim as ti
+from tests.runtime.taping import single
+
+N, STEPS = 3, 9
+UNDECLARED = r"reads `s\[None\]`, which `reads=` does not name, and `scale`"
+LOOPS = {
+    "no steps": lambda tape: range(STEPS),
+    "1 slot": lambda tape: tape.steps(range(STEPS), slots=1),
+    "2 slots": lambda tape: tape.steps(range(STEPS), slots=2),
+    "all slots": lambda tape: tape.steps(range(STEPS), slots=50),
+    "unknown length": lambda tape: tape.steps(iter(range(STEPS)), slots=2),
+}
+
+
+@pytest.fixture(autouse=True)
+def deterministic():
+    ti.init(default_fp=ti.f64, deterministic=True)
+
+
+class Pushed:
+    """``y = x²·w`` by a function, and ``x += s·y``; ``w`` and ``s`` change in steps or behind them."""
+
+    def __init__(self, reads, scaled=False):
+        self.x, self.y, self.w = (ti.field(ti.f64, shape=N, needs_grad=True, name=name) for name in "xyw")
+        self.s, self.loss = single("s", needs_grad=False), single("loss")
+        x, y, w, s, loss = self.x, self.y, self.w, self.s, self.loss
+
+        @ti.kernel
+        def square():
+            for i in x:
+                y[i] = x[i] ** 2 * w[i]
+
+        @ti.kernel
+        def adjoint():
+            for i in x:
+                x.grad[i] += 2 * x[i] * w[i] * y.grad[i]
+                w.grad[i] += x[i] ** 2 * y.grad[i]
+                y.grad[i] = 0.0
+
+        @ti.kernel
+        def scaled_adjoint():
+            for i in x:
+                x.grad[i] += s[None] * y.grad[i]
+                y.grad[i] = 0.0
+
+        @ti.ad.grad_replaced
+        def ahead():
+            square()
+
+        chosen = [getattr(self, name) for name in reads]
+        ti.ad.grad_for(ahead, reads=chosen)(scaled_adjoint if scaled else adjoint)
+        self.ahead = ahead
+        self._others(x, y, w, s, loss)
+
+    def _others(self, x, y, w, s, loss):
+        @ti.kernel
+        def move():
+            for i in x:
+                x[i] += 0.1 * y[i]
+
+        @ti.kernel
+        def change(factor: float):
+            for i in w:
+                w[i] *= factor
+
+        @ti.kernel
+        def scale(factor: float):
+            s[None] = s[None] * factor
+
+        @ti.kernel
+        def end():
+            for i in x:
+                loss[None] += x[i] * (i + 1)
+
+        self.move, self.change, self.scale, self.end = move, change, scale, end
+
+    def gradients(self, loop, changes=("w",), after=()):
+        """The gradients; `changes` are overwritten in each step, `after` behind the loop."""
+        self.x.from_numpy(np.linspace(0.5, 0.7, N))
+        self.w.fill(1.0)
+        self.s[None] = 1.0
+        with ti.Tape(self.loss) as tape:
+            for t in LOOPS[loop](tape):
+                self.ahead()
+                self.move()
+                if "w" in changes:
+                    self.change(1.0 + 0.1 * (t % 2))
+                if "s" in changes:
+                    self.scale(1.5)
+            if "s" in after:
+                self.scale(0.0)
+            self.end()
+        return np.concatenate([self.x.grad.to_numpy(), self.w.grad.to_numpy()])
+
+
+@pytest.mark.parametrize("loop", list(LOOPS)[1:])
+def test_what_is_named_is_there(loop):
+    program = Pushed("xw")
+    np.testing.assert_array_equal(program.gradients(loop), program.gradients("no steps"))
+    program = Pushed("s", scaled=True)
+    want = program.gradients("no steps", "s", "s")
+    np.testing.assert_array_equal(program.gradients(loop, "s", "s"), want)
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_a_field_that_the_function_used(loop):
+    program = Pushed("x")
+    with pytest.raises(ti.AccessRuleError) as error:
+        program.gradients(loop)
+    said = str(error.value)
+    assert (
+        "the backward function of `ahead` reads `w[0:3]`, which `reads=` does not name, and `change` "
+        "has overwritten it since" in said
+    )
+    assert "read here" in said
+    assert "overwritten here" in said
+    assert said.endswith("help: name `w` in `reads=`")
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_a_field_that_the_function_did_not_use(loop):
+    program = Pushed("", scaled=True)
+    with pytest.raises(ti.AccessRuleError, match=UNDECLARED):
+        program.gradients(loop, "s")
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_a_field_that_is_overwritten_behind_the_loop(loop):
+    program = Pushed("", scaled=True)
+    with pytest.raises(ti.AccessRuleError, match=UNDECLARED):
+        program.gradients(loop, "", "s")
+
+
+@pytest.mark.parametrize("loop", list(LOOPS)[1:])
+def test_what_nothing_overwrites_need_not_be_named(loop):
+    for program in (Pushed("x"), Pushed("", scaled=True)):
+        np.testing.assert_array_equal(program.gradients(loop, ""), program.gradients("no steps", ""))
