@@ -31,6 +31,11 @@ class StepProgress:
         if self._bar is not None:
             self._bar.update(steps)
 
+    def unknown(self) -> None:
+        """There are more steps than was said."""
+        if self._bar is not None:
+            self._bar.total = None
+
     def turn(self, length: int) -> None:
         """The way back begins."""
         self.end()

@@ -88,6 +88,7 @@ class Steps:
         self._until = 1  # up to where steps run from the newest checkpoint
         self._reserved = 0  # units for the first step, which is not recorded the first time
         self._swept = False
+        self._splits = False  # loops stand in its steps
 
     @property
     def name(self) -> str:
@@ -131,8 +132,18 @@ class Steps:
         self.log.called(call)
         self._note(call)
 
+    def split(self) -> None:
+        """A loop begins in the step that is open: its steps are steps of this one."""
+        if self._length is not None:
+            self._give_up_plan()
+            self._progress.unknown()
+        self._splits = True
+        self.end_step()
+
     def end_step(self) -> None:
         """The step that is open is over; the next one may begin."""
+        if self._splits and not self.log.in_step:
+            return
         self._step_done()
         self._prepare(len(self.log))
 

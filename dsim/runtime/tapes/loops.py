@@ -95,7 +95,8 @@ class CheckpointedLoops(LaunchRecorder):
         On the way back the *launches* of steps run again, with the arguments that they had, from a state
         that was kept; Python does not. So what Python decided, computed or drew stays as it was. The
         gradients are those of a loop without steps; with ``init(deterministic=True)`` bit for bit. What is
-        left of a step by ``break`` or an exception is a step, too; a loop inside a step belongs to it.
+        left of a step by ``break`` or an exception is a step, too. The steps of a loop inside a step are
+        steps of the outer loop, which alone says how many states there are.
 
         Examples
         --------
@@ -122,7 +123,7 @@ class CheckpointedLoops(LaunchRecorder):
         self._check_steps()
         given = itertools.count() if items is None else items
         if self._steps is not None and not self._automatic:
-            return iter(given)  # a loop in a step
+            return self._inner_items(given, self._steps)
         length = len(items) if isinstance(items, Sized) else None
         self._begin_loop(length, slots, budget, directory, progress)
         assert self._steps is not None
@@ -138,6 +139,15 @@ class CheckpointedLoops(LaunchRecorder):
         finally:
             if self._steps is loop:
                 self.end_steps()
+
+    def _inner_items(self, items: Iterable[T], loop: Steps) -> Iterator[T]:
+        """Those of a loop in a step of another one."""
+        if self._steps is loop:
+            loop.split()
+        for item in items:
+            yield item
+            if self._steps is loop:
+                loop.end_step()
 
     @outermost
     def step(

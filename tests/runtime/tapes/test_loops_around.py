@@ -168,24 +168,6 @@ def test_a_while_loop(walk):
     assert run(lambda tape: tape.step(slots=3)) == run(lambda tape: None)
 
 
-def test_a_loop_in_a_step_belongs_to_it(walk):
-    walk.start()
-    with ti.Tape(walk.loss):
-        for t in range(6):
-            for s in range(3):
-                walk.ahead(0.1 * t * s)
-        walk.between()
-    plain = walk.state()
-    walk.start()
-    with ti.Tape(walk.loss) as tape:
-        for t in tape.steps(range(6), slots=2):
-            for s in tape.steps(range(3), slots=2):
-                walk.ahead(0.1 * t * s)
-        walk.between()
-    assert walk.state() == plain
-    assert tape.calls[0].kernel == "6 steps"
-
-
 def test_checkpoint_is_sugar(walk):
     plain = walk.plain()
 
