@@ -233,7 +233,7 @@ def scalar(dtype: ScalarType, value: Any) -> Any:
     TypeError, ValueError, OverflowError
         When it is not a number, or not one that the type has.
     """
-    if isinstance(value, str | bytes) or value is None:
+    if isinstance(value, str | bytes | complex | np.complexfloating) or value is None:
         raise TypeError(f"got {type(value).__name__}")
     if dtype.is_float:
         return float(value)

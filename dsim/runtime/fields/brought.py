@@ -22,7 +22,7 @@ def as_numpy(value: Any) -> np.ndarray:
         view of.
     """
     if isinstance(value, np.ndarray):
-        if _has_mask(value):
+        if has_mask(value):
             raise TypeError("got a masked array, whose mask kernels ignore")
         return _inside(np.asarray(value))  # a subclass may report a wrong shape
     if not hasattr(value, "__dlpack__") or not hasattr(value, "requires_grad"):
@@ -43,7 +43,7 @@ def numbers_of(value: Any) -> np.ndarray:
         When NumPy cannot convert it, when some are masked, or lie outside the memory that `value` is a view
         of.
     """
-    if _has_mask(value) and np.ma.is_masked(value):
+    if _is_masked(value):
         raise TypeError("got an array with masked numbers: fill them, as with `.filled(0)`")
     try:
         array = np.asarray(value)
@@ -52,7 +52,15 @@ def numbers_of(value: Any) -> np.ndarray:
     return _inside(array)
 
 
-def _has_mask(value: Any) -> bool:
+def _is_masked(value: Any) -> bool:
+    """Whether an array, or one in a list, hides numbers."""
+    if isinstance(value, list | tuple):
+        return "numpy.ma" in sys.modules and any(map(_is_masked, value))
+    return has_mask(value) and np.ma.is_masked(value)
+
+
+def has_mask(value: Any) -> bool:
+    """Whether `value` is a masked array of NumPy's."""
     kind = getattr(sys.modules.get("numpy.ma"), "MaskedArray", None)  # which NumPy imports when it is wanted
     return kind is not None and isinstance(value, kind)
 

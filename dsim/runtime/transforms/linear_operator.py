@@ -11,6 +11,7 @@ from scipy.sparse.linalg import LinearOperator
 from dsim.diagnostics.frames import outermost
 from dsim.runtime.state.references import uncopied
 from dsim.runtime.transforms.compression import Compression, compressed
+from dsim.runtime.transforms.given_numbers import numbers
 from dsim.runtime.transforms.recorded_run import RecordedRun
 from dsim.runtime.transforms.selection import Selection
 
@@ -44,17 +45,25 @@ class Linearization(LinearOperator):
     def __reduce__(self) -> tuple[Any, ...]:
         uncopied("the Jacobian of a run", "copy the matrix: `J.dense()`, `J.sparse()`")
 
+    @outermost
+    def dot(self, x: Any) -> Any:
+        """The product with a vector, a matrix, a number or an operator."""
+        return super().dot(numbers(x, "a product") if isinstance(x, np.ndarray | list | tuple) else x)
+
     def _matvec(self, x: Any) -> np.ndarray:
+        x = numbers(x, "a product")
         if np.iscomplexobj(x):
             return self._matvec(np.real(x)) + 1j * self._matvec(np.imag(x))
         return self.out.joined(self._run.push(self.wrt.split(np.ravel(x))), self.dtype)
 
     def _rmatvec(self, x: Any) -> np.ndarray:
+        x = numbers(x, "a product")
         if np.iscomplexobj(x):
             return self._rmatvec(np.real(x)) + 1j * self._rmatvec(np.imag(x))
         return self.wrt.joined(self._run.pull(self.out.split(np.ravel(x))), self.dtype)
 
     def _matmat(self, X: Any) -> np.ndarray:
+        X = numbers(X, "a product")
         if np.iscomplexobj(X):
             return self._matmat(np.real(X)) + 1j * self._matmat(np.imag(X))
         count = X.shape[1]
@@ -64,7 +73,7 @@ class Linearization(LinearOperator):
         return np.concatenate([a.reshape(count, -1).T for a in found]).astype(self.dtype, copy=False)
 
     def _rmatmat(self, X: Any) -> np.ndarray:
-        return _columns([self._rmatvec(x) for x in X.T], self.shape[1], self.dtype)
+        return _columns([self._rmatvec(x) for x in numbers(X, "a product").T], self.shape[1], self.dtype)
 
     def dense(self) -> np.ndarray:
         """The whole matrix, by as many products as its shorter side has numbers."""

@@ -12,6 +12,7 @@ from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
 from dsim.diagnostics import Diagnostic, GradientError
 from dsim.runtime.fields.fields import Field, kind_of
+from dsim.runtime.transforms.given_numbers import real_numbers
 from dsim.runtime.transforms.selection import Selection
 
 
@@ -48,7 +49,7 @@ class InputVector:
 
     def arrays(self, vector: Any) -> list[np.ndarray]:
         """The arrays of the inputs that have these values."""
-        given = np.asarray(vector, np.float64)
+        given = real_numbers(vector, np.float64, "the vector")
         if given.shape != self.free.shape:
             message = f"the vector must be of shape {self.free.shape}, got {given.shape}"
             raise GradientError(Diagnostic("argument", message, help="start from `x0`"))
@@ -104,7 +105,7 @@ class InputVector:
         for leaf, shape in zip(self._wrt.leaves, self._wrt.shapes, strict=True):
             value = values.get(id(leaf), otherwise)
             try:
-                parts.append(np.broadcast_to(np.asarray(value, dtype), shape).ravel())
+                parts.append(np.broadcast_to(real_numbers(value, dtype, f"`{what}=`"), shape).ravel())
             except (TypeError, ValueError):
                 message = f"`{what}=` has a value of shape {np.shape(value)} for numbers of shape {shape}"
                 advice = "give one value, or an array of that shape"

@@ -12,6 +12,7 @@ from dsim.diagnostics.frames import outermost
 from dsim.runtime.checking import runs
 from dsim.runtime.operations.captured import CapturedValues, Snapshot
 from dsim.runtime.state.references import uncopied
+from dsim.runtime.transforms.given_numbers import numbers
 from dsim.runtime.transforms.linear_operator import Linearization
 from dsim.runtime.transforms.numbers_of_inputs import InputVector
 from dsim.runtime.transforms.recorded_run import GradientRecording, RecordedRun, Run, RunRecording
@@ -124,7 +125,7 @@ class Objective(Residuals):
     @outermost
     def hessp(self, x: Any, p: Any) -> np.ndarray:
         """The product of the Hessian there with a vector."""
-        return cast("LinearOperator", self.hessian(x)).matvec(p)
+        return cast("LinearOperator", self.hessian(x)).matvec(numbers(p, "the direction"))
 
     @outermost
     def hessian(self, x: Any, sparse: Any = False) -> LinearOperator | csr_array:

@@ -14,9 +14,11 @@ import numpy as np
 
 from dsim.diagnostics import Diagnostic, GradientError
 from dsim.ir.types import from_numpy
+from dsim.runtime.fields.brought import has_mask
 from dsim.runtime.fields.components import Component
 from dsim.runtime.fields.fields import Field, kind_of
 from dsim.runtime.fields.struct_fields import StructField, has_floats
+from dsim.runtime.transforms.given_numbers import real_numbers
 
 Leaf = Field | np.ndarray
 _MEMBERS = "pass its float members: `wrt=[particles.x, particles.v]`"
@@ -118,6 +120,9 @@ class Selection:
             is_float, name, holds = leaf.dtype.is_float, leaf.quoted, str(leaf.dtype)
         elif isinstance(leaf, np.ndarray):
             is_float, name, holds = leaf.dtype.kind == "f", "the array", str(leaf.dtype)
+            if has_mask(leaf):
+                message = f"`{self.what}=` takes plain arrays: kernels ignore the mask of a masked one"
+                raise self._wrong(message, "fill it, as with `.filled(0)`, and give the kernels that array")
             if is_float:
                 from_numpy(leaf.dtype)  # refuses types that kernels do not have
         else:
@@ -195,7 +200,7 @@ class Selection:
         if isinstance(value, Field):
             value = value.to_numpy()
         try:
-            array = np.asarray(value, dtype)
+            array = real_numbers(value, dtype, f"{what} for {_named(self.leaves[n])}")
         except (TypeError, ValueError):
             array = None
         if array is None or (array.shape != shape and not array.size == math.prod(shape) == 1):
