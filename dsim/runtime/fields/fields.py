@@ -25,6 +25,7 @@ from dsim.runtime.state.stack import opened
 
 __all__ = [
     "BAR", "DOT", "Field", "begin_turn", "companions_with_memory", "foreign", "kind_of", "newest", "youngest",
+    "zeros_like",
 ]  # fmt: skip
 
 # The names offered by completion; the others are internal.
@@ -283,6 +284,13 @@ def youngest(fields: Iterable[Field | Component]) -> Any:
 def companions_with_memory(last: str) -> list[Field]:
     """All fields with memory that are the `last` (``bar`` or ``dot``) of something."""
     return [f for f in COMPANIONS if f.derivative[-1] == last]
+
+
+def zeros_like(of: Field | Component, name: str) -> Field:
+    """A field of zeros with the type and shape of another one, or of a component."""
+    made = Field(of.dtype, of.entry_shape, name)
+    made.allocate(of.shape)
+    return made
 
 
 def begin_turn(last: str) -> list[Field]:

@@ -13,7 +13,7 @@ import numpy as np
 from dsim.diagnostics import Diagnostic, GradientError
 from dsim.diagnostics.frames import outermost
 from dsim.diagnostics.places import caller
-from dsim.runtime.fields.fields import Field
+from dsim.runtime.fields.fields import Field, zeros_like
 from dsim.runtime.launching import host_kernels
 from dsim.runtime.launching.forms import Form
 from dsim.runtime.launching.host_kernels import HostForm, Operand
@@ -266,15 +266,9 @@ class Context:
 
         Copying is linear, so no adjoint reads it again.
         """
-
-        def make() -> Field:
-            made = Field(field.dtype, field.entry_shape, "given")
-            made.allocate(field.shape)
-            return made
-
         if self.launches_again:
-            return make()
-        return kept(field.operations, ("staging", field.component), make)
+            return zeros_like(field, "given")
+        return kept(field.operations, ("staging", field.component), lambda: zeros_like(field, "given"))
 
     def solved(self, system: System) -> None:
         """Notes that fields hold a solution: their derivatives follow from the system's residual."""

@@ -7,7 +7,7 @@ import numpy as np
 from dsim.ir.build import Builder, index
 from dsim.ir.nodes import Accumulate, Atom, Load, Memory, Store, Var
 from dsim.ir.types import i32
-from dsim.runtime.fields.fields import Field
+from dsim.runtime.fields.fields import Field, zeros_like
 from dsim.runtime.launching.host_kernels import HostForm, Parts, form, over, spans_of
 from dsim.runtime.state.stack import opened
 
@@ -85,8 +85,7 @@ def _unsorted(field: Field) -> Field:
     """A field for what `field` holds before it is sorted: the same each time, for no adjoint reads it."""
     found = field.operations.get("unsorted")
     if found is None:
-        found = field.operations["unsorted"] = Field(field.dtype, (), "unsorted")
-        found.allocate(field.shape)
+        found = field.operations["unsorted"] = zeros_like(field, "unsorted")
     return found
 
 

@@ -17,7 +17,7 @@ from dsim.ir.nodes import MemoryKey
 from dsim.ir.types import from_numpy
 from dsim.ir.walk import accesses
 from dsim.runtime.driver.programs import Keys
-from dsim.runtime.fields.fields import Field
+from dsim.runtime.fields.fields import Field, zeros_like
 from dsim.runtime.launching import host_kernels
 from dsim.runtime.launching.access_regions import Reach
 from dsim.runtime.launching.forms import AdjointForm, Form
@@ -288,7 +288,7 @@ class AdjointRule(RuleForm):
         self._wanted = tuple(of.key(f) in active for f in of.reads)
         self.sources = tuple(f for f, wanted in zip(of.reads, self._wanted, strict=True) if wanted)
         self.bars = {f: f.scratch((*f.derivative, label)) for f in of.active(of.results, active)}
-        super().__init__(of, "vjp", tuple(self.bars.values()), [_like(f) for f in self.sources])
+        super().__init__(of, "vjp", tuple(self.bars.values()), [_part_like(f) for f in self.sources])
 
     def given(self, of: Callable[[Field], Any], zero: Callable[[Field], Any]) -> list[Any]:
         """The adjoints of the active inputs."""
@@ -319,7 +319,7 @@ class Trace:
 
     def zeros(self, field: Field) -> TracedArray:
         """A traced array of zeros like a field."""
-        return TracedArray(_like(field), self)
+        return TracedArray(_part_like(field), self)
 
     def apply(self, host: HostFunction, inputs: tuple[Any, ...], attributes: Attributes) -> Any:
         """Notes an operation on traced arrays and constants; gives its results."""
@@ -343,7 +343,7 @@ class Trace:
         """The operations, and then what copies the results to `targets`."""
         for target, value in zip(targets, found, strict=True):
             if value is None:
-                self._forms.append(host_kernels.Copy(target, _like(target)))
+                self._forms.append(host_kernels.Copy(target, _part_like(target)))
                 continue
             source = self._field(value)
             if source.full_shape != target.full_shape:
@@ -385,8 +385,5 @@ def _zeros(field: Field) -> np.ndarray:
     return np.broadcast_to(np.zeros((), field.dtype.numpy), field.full_shape)
 
 
-def _like(field: Field) -> Field:
-    """A field of zeros of the same type and shape."""
-    made = Field(field.dtype, field.entry_shape, f"{field.root.given_name or 'operand'}_part")
-    made.allocate(field.shape)
-    return made
+def _part_like(field: Field) -> Field:
+    return zeros_like(field, f"{field.root.given_name or 'operand'}_part")

@@ -13,7 +13,7 @@ from dsim.diagnostics import Diagnostic, GradientError, LaunchTypeError
 from dsim.diagnostics.frames import outermost
 from dsim.ir.types import from_numpy
 from dsim.runtime.fields.components import Component
-from dsim.runtime.fields.fields import Field, kind_of, youngest
+from dsim.runtime.fields.fields import Field, kind_of, youngest, zeros_like
 from dsim.runtime.launching import host_kernels
 from dsim.runtime.launching.contexts import dispatch
 from dsim.runtime.operations.forms import OperationForm, constant_view
@@ -251,13 +251,8 @@ class Operation(ByName):
 
 def _apart(field: Field) -> Field:
     """A field for the result of an operation that replaces its own input: the same each time."""
-
-    def make() -> Field:
-        made = Field(field.dtype, field.entry_shape, f"{field.root.given_name or 'operand'}_result")
-        made.allocate(field.shape)
-        return made
-
-    return kept(field.operations, ("result", field), make)
+    name = f"{field.root.given_name or 'operand'}_result"
+    return kept(field.operations, ("result", field), lambda: zeros_like(field, name))
 
 
 @overload

@@ -12,7 +12,7 @@ import numpy as np
 from dsim.diagnostics.frames import outermost
 from dsim.ir.nodes import MemoryKey
 from dsim.runtime.fields import seeds
-from dsim.runtime.fields.fields import Field, begin_turn
+from dsim.runtime.fields.fields import Field, begin_turn, zeros_like
 from dsim.runtime.launching import host_kernels
 from dsim.runtime.launching.contexts import Args, Context, System
 from dsim.runtime.launching.forms import Form
@@ -115,8 +115,7 @@ class ForwardMode(Context):
         if not seed.shape:
             self._set(dual, (float(seed),))
         else:
-            given = Field(dual.dtype, dual.entry_shape, "seed")
-            given.allocate(dual.shape)
+            given = zeros_like(dual, "seed")
             given.require()[...] = seed
             self.pass_on(host_kernels.Copy(dual, given), ())
         dual.touched = turns.current()

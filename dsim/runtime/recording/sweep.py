@@ -15,7 +15,7 @@ from contextlib import nullcontext
 from typing import Any, Protocol
 
 from dsim.diagnostics import Diagnostic
-from dsim.runtime.fields.fields import Field, companions_with_memory, foreign, youngest
+from dsim.runtime.fields.fields import Field, companions_with_memory, foreign, youngest, zeros_like
 from dsim.runtime.launching import host_kernels
 from dsim.runtime.launching.contexts import Context
 from dsim.runtime.launching.forms import AdjointForm
@@ -288,8 +288,7 @@ class TapeSweep:
             call.backward()
 
     def _copied(self, field: Field) -> Field:
-        kept = Field(field.dtype, field.entry_shape, f"kept_{field.root.given_name or 'field'}")
-        kept.allocate(field.shape)
+        kept = zeros_like(field, f"kept_{field.root.given_name or 'field'}")
         self._record.pass_on(host_kernels.Copy(kept, field), ())
         return kept
 

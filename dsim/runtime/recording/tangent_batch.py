@@ -14,7 +14,7 @@ import numpy as np
 
 from dsim.ir.nodes import MemoryKey
 from dsim.ir.walk import statements
-from dsim.runtime.fields.fields import Field
+from dsim.runtime.fields.fields import Field, zeros_like
 from dsim.runtime.launching.contexts import Args, Context
 from dsim.runtime.launching.forms import Form
 
@@ -120,16 +120,10 @@ class TangentBatch(Context):
         """Gives `field` tangents, all of them 0."""
         known = self._memory.get(field)
         if known is None:
-            self._memory[field] = tuple(_like(field) for _ in range(self.width))
+            self._memory[field] = tuple(zeros_like(field, f"{field.name}.dual") for _ in range(self.width))
         else:
             for tangent in known:
                 tangent.require_memory().fill(0)
-
-
-def _like(field: Field) -> Field:
-    made = Field(field.dtype, field.entry_shape, f"{field.name}.dual")
-    made.allocate(field.shape)
-    return made
 
 
 def chunks(count: int, launches: Iterable[tuple[Form, Args]]) -> Iterator[tuple[slice, int]]:

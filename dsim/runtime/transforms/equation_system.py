@@ -17,7 +17,7 @@ import numpy as np
 from dsim.diagnostics import Diagnostic, GradientError
 from dsim.runtime.checking import runs
 from dsim.runtime.checking.replays import Recorder, undone
-from dsim.runtime.fields.fields import Field
+from dsim.runtime.fields.fields import Field, zeros_like
 from dsim.runtime.launching import host_kernels
 from dsim.runtime.launching.contexts import Args, System, dispatch
 from dsim.runtime.launching.forms import Form
@@ -183,14 +183,14 @@ class EquationSystem:
 
         With ``m`` that solves ``J_u^T m + u_bar = 0``, the adjoint of ``k`` changes by ``J_k^T m``.
         """
-        right = tuple(field_copies.like(f, "right") for f in self.unknown)
-        multipliers = tuple(field_copies.like(f, "multiplier") for f in self.result)
+        right = tuple(zeros_like(f, "right") for f in self.unknown)
+        multipliers = tuple(zeros_like(f, "multiplier") for f in self.result)
         field_copies.copy(right, [bars[f] for f in self.unknown])
         with set_aside():
             found = self._solved([-f.require_memory() for f in right], transposed=True)
         field_copies.become(multipliers, found)
         number = int(label[3:] or 1) + 1
-        results = tuple(field_copies.like(f, "residual") for f in self.unknown)
+        results = tuple(zeros_like(f, "residual") for f in self.unknown)
 
         def transposed() -> None:
             pulled = self._adjoints(multipliers, number)
@@ -211,7 +211,7 @@ class EquationSystem:
     def _adjoints(self, multipliers: Fields, number: int) -> Mapping[Field, Field]:
         """The adjoints of the unknowns and of `wrt` for these of the residual; fields are put back."""
         written = {f for form, _ in self.launches() for f in form.written}
-        kept = {f: field_copies.like(f, "kept") for f in written}
+        kept = {f: zeros_like(f, "kept") for f in written}
         field_copies.copy(kept.values(), kept)
         inner = InputRecorder(self.result, clears=False, saves=True, budget=None)
         inner.differentiate_by((*self.unknown, *self.wrt))

@@ -7,23 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from dsim.runtime.fields.fields import Field
+from dsim.runtime.fields.fields import Field, zeros_like
 from dsim.runtime.launching import host_kernels
 from dsim.runtime.launching.contexts import dispatch
 from dsim.runtime.state import turns
 
 
-def like(field: Field, name: str) -> Field:
-    """A field of the same type and shape."""
-    made = Field(field.dtype, field.entry_shape, name)
-    made.allocate(field.shape)
-    return made
-
-
 def become(fields: Sequence[Field], arrays: Sequence[np.ndarray]) -> None:
     """Sets fields to numbers that contexts take for constants."""
     for field, array in zip(fields, arrays, strict=True):
-        given = like(field, "given")
+        given = zeros_like(field, "given")
         given.require_memory()[...] = array
         dispatch(host_kernels.form(host_kernels.Copy, field, given), ())
         field.touched = turns.current()
