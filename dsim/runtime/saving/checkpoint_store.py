@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
-import weakref
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -14,7 +11,8 @@ import numpy as np
 from dsim.runtime.fields.fields import Field
 from dsim.runtime.launching.contexts import Context
 from dsim.runtime.launching.interval_sets import Box
-from dsim.runtime.saving.snapshots import Overwriter, SavedRegion, SnapshotStore, ValuesOnDisk, size_of
+from dsim.runtime.saving.snapshots import Overwriter, SavedRegion, SnapshotStore, size_of
+from dsim.runtime.saving.values_on_disk import Files, ValuesOnDisk
 
 
 class CheckpointStore(SnapshotStore):
@@ -37,7 +35,7 @@ class CheckpointStore(SnapshotStore):
         super().__init__(context)
         self.most = 0
         self._shared: set[Any] = set()
-        self._files = None if directory is None else _Files(directory)
+        self._files = None if directory is None else Files(directory)
 
     def save(self, field: Field, box: Box, writer: Overwriter, readers: Sequence[Any]) -> SavedRegion:
         """Takes a snapshot of a region that is about to be overwritten."""
@@ -71,17 +69,3 @@ class CheckpointStore(SnapshotStore):
             values.delete()
         elif isinstance(values, tuple) and values not in self._shared:
             self.reuse(field, values)
-
-
-class _Files:
-    """Files in a folder of their own, which goes with this object."""
-
-    def __init__(self, directory: Path) -> None:
-        self._directory = tempfile.mkdtemp(prefix="dsim-checkpoints-", dir=directory)
-        self._number = 0
-        self.close = weakref.finalize(self, shutil.rmtree, self._directory, ignore_errors=True)
-
-    def write(self, values: np.ndarray) -> ValuesOnDisk:
-        self._number += 1
-        path = Path(self._directory) / f"{self._number}.npy"
-        return ValuesOnDisk(path, values)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from dsim.runtime.launching import host_kernels
 from dsim.runtime.launching.contexts import Context
 from dsim.runtime.launching.forms import Form
 from dsim.runtime.launching.interval_sets import Box, hull
+from dsim.runtime.saving.values_on_disk import ValuesOnDisk
 
 _SLOTS = 64  # of the first block of a field; each further one has twice as many
 
@@ -67,24 +67,6 @@ def size_of(field: Field, box: Box) -> int:
     for low, high in box:
         size *= high - low
     return size
-
-
-class ValuesOnDisk:
-    """Values in a file."""
-
-    __slots__ = ("_path",)
-
-    def __init__(self, path: Path, values: np.ndarray) -> None:
-        self._path = path
-        np.save(path, values)
-
-    def read(self) -> np.ndarray:
-        """The values."""
-        return np.asarray(np.load(self._path))
-
-    def delete(self) -> None:
-        """Deletes the file."""
-        self._path.unlink()
 
 
 class SnapshotStore:

@@ -152,6 +152,8 @@ class Steps:
         self.runs += 1
         self._progress.done()
         self._finish_recording()
+        if self._length is not None and len(self.log) > self._length:
+            self._give_up_plan()  # there are more items than their `len`
 
     def end(self) -> None:
         """The loop is over."""
@@ -201,7 +203,7 @@ class Steps:
         self._until = at + max(1, advance)
 
     def _give_up_plan(self) -> None:
-        """Goes on as if the length was unknown: the plan is for smaller states."""
+        """Goes on as if the length was unknown: states are larger than planned, or steps more."""
         self._length = None
         self.stack.drop_recorded()
         self._forget()

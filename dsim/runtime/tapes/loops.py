@@ -6,6 +6,7 @@ import itertools
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sized
+from numbers import Integral
 from pathlib import Path
 from typing import Any, TypeVar, overload
 
@@ -213,7 +214,7 @@ class CheckpointedLoops(LaunchRecorder):
                     "argument", "`slots` and `budget` are two ways to say the same", caller(), help="give one"
                 )
             )
-        if slots is not None and (not isinstance(slots, int) or slots < 1):
+        if slots is not None and (not isinstance(slots, Integral) or slots < 1):
             message = f"`slots` is a number of states, at least 1, not {slots!r}"
             raise GradientError(Diagnostic("argument", message, caller()))
         self.end_steps()
@@ -222,7 +223,7 @@ class CheckpointedLoops(LaunchRecorder):
             size = self._policy.budget
         elif slots is None and size is None:
             slots = _SLOTS
-        store = CheckpointStore(self, None if directory is None else Path(directory))
+        store = CheckpointStore(self, _folder(directory))
         limit = MemoryLimit(slots, size, self.held_beside(store)) if shared else MemoryLimit(slots, size)
         self._counted = False
         loop = self.new_loop(limit, length, store, StepProgress(progress, length), shared)
@@ -245,6 +246,13 @@ class CheckpointedLoops(LaunchRecorder):
         raise GradientError(Diagnostic("argument", message, caller(), help=advice))
 
 
+def _folder(directory: Any) -> Path | None:
+    if directory is None or isinstance(directory, str | os.PathLike):
+        return None if directory is None else Path(directory)
+    message = f"`directory` is the path of a folder, not {kind_of(directory)}"
+    raise GradientError(Diagnostic("argument", message, caller(), help='`directory="/scratch"`'))
+
+
 def bytes_of(size: int | str) -> int:
     """A number of bytes, also given as text.
 
@@ -257,7 +265,7 @@ def bytes_of(size: int | str) -> int:
         found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmg]i?|)b?\s*", size.lower())
         number = 0 if found is None else int(float(found[1]) * _SIZES[found[2]])
     else:
-        number = size if isinstance(size, int) else 0
+        number = int(size) if isinstance(size, Integral) else 0
     if number < 1:
         message = f"a budget is a number of bytes, not {size!r}"
         raise GradientError(

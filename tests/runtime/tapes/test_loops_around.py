@@ -283,3 +283,56 @@ def test_a_tape_that_checks_its_gradient(walk):
             walk.ahead(0.1 * t)
         walk.between()
     assert tape.check
+
+
+class Told:
+    """Ten items that say that there are another number of them."""
+
+    def __init__(self, length):
+        self.length = length
+
+    def __len__(self):
+        return self.length
+
+    def __iter__(self):
+        return iter(range(10))
+
+
+@pytest.mark.parametrize("slots", [1, 2, 3, 8, 40])
+@pytest.mark.parametrize("length", [0, 1, 3, 9, 11, 30])
+def test_a_length_that_is_wrong(walk, slots, length):
+    def run(items, most):
+        walk.start()
+        with ti.Tape(walk.loss) as tape:
+            for t in items(tape):
+                walk.ahead(0.1 * t)
+                if t == most:
+                    break
+            walk.between()
+        return walk.state()
+
+    for most in (3, 4, 20):  # left early, too
+        found = run(lambda tape: tape.steps(Told(length), slots=slots), most)
+        assert found == run(lambda tape: range(10), most)
+
+
+def test_a_list_that_grows(walk):
+    def run(items):
+        walk.start()
+        given = [0.1, 0.2, 0.3]
+        with ti.Tape(walk.loss) as tape:
+            for dt in items(tape, given):
+                walk.ahead(dt)
+                if len(given) < 9:
+                    given.append(1.1 * dt)
+            walk.between()
+        return walk.state()
+
+    plain = run(lambda tape, given: given)
+    assert run(lambda tape, given: tape.steps(given, slots=2)) == plain
+
+
+def test_numbers_of_numpy_as_options(walk):
+    plain = walk.plain()
+    walk.recorded(np.int64(3))
+    assert walk.state() == plain
