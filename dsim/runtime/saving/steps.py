@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 
+from dsim.backends.prints import silent
 from dsim.runtime.fields.fields import Field
 from dsim.runtime.launching.contexts import Context
 from dsim.runtime.launching.interval_sets import Box
@@ -296,11 +297,12 @@ class Steps:
 
     def _again(self, number: int) -> None:
         self.runs += 1
-        for item in self.log.steps[number]:
-            if isinstance(item, Custom):
-                self._note(item)
-            else:
-                self._run(*item)
+        with silent():  # what kernels print was printed the first time
+            for item in self.log.steps[number]:
+                if isinstance(item, Custom):
+                    self._note(item)
+                else:
+                    self._run(*item)
 
     # -- backwards
 

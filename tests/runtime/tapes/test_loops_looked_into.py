@@ -108,6 +108,26 @@ def test_a_bar_in_both_directions(walk, capsys):
     assert "5/5" in shown
 
 
+def test_kernels_print_once(walk, capsys):
+    x = walk.x
+
+    @ti.kernel
+    def told(t: int):
+        for i in x:
+            x[i] = ti.sin(x[i]) * x[i]
+        print("step", t)
+
+    def run(tape):
+        for t in tape.steps(range(5), slots=1):
+            told(t)
+        walk.between()
+
+    walk.start()
+    tape = taped(walk.loss, run)
+    tape.backward(1.0)
+    assert capsys.readouterr().out == "".join(f"step {t}\n" for t in range(5))
+
+
 # -- refused
 
 
