@@ -222,6 +222,8 @@ class LaunchRecorder(TapeRecord):
 
     def element_read(self, field: Field) -> None:
         """Warns that a gradient is cut when Python reads a value that depends on others."""
+        if self._custom is not None:
+            self._custom.looked_at(field)
         depends = field in self._written or self.varies(field)
         if depends and self._custom is None and field not in self.outputs and field not in self.read:
             self.read.add(field)

@@ -76,6 +76,11 @@ class Custom:
         self.tangents = tangents
         self.inner: list[RecordedLaunch] = []
         self._used: dict[tuple[Form, Args], None] = {}
+        self._looked_at: dict[Field, None] = {}
+
+    def looked_at(self, field: Field) -> None:
+        """Notes that Python reads `field` in the function."""
+        self._looked_at[field] = None
 
     def used(self, form: Form, args: Args) -> None:
         """Notes a launch inside the function."""
@@ -88,12 +93,14 @@ class Custom:
     def regions(self, sums: bool) -> Iterator[tuple[Field, Box]]:
         """What its backward pass needs: what the launches read and stored, with `sums` accumulated to.
 
-        Named fields that no launch touched are needed whole.
+        Named fields that no launch touched, and those that Python reads, are needed whole.
         """
         for form, args in self._used:
             yield from (r for r in form.loads.of(args) if self.keeps(r[0]))
             yield from (r for r in (form.writes if sums else form.stores).of(args) if self.keeps(r[0]))
-        for field in (self.reads_only or frozenset()).difference(self.fields()):
+        touched = {f for form, _ in self._used for f in form.touching}
+        named = (self.reads_only or frozenset()).difference(touched)
+        for field in {**dict.fromkeys(named), **dict.fromkeys(filter(self.keeps, self._looked_at))}:
             box = tuple((0, n) for n in field.full_shape)
             if all(high for _, high in box):
                 yield field, box
@@ -117,6 +124,7 @@ class Custom:
         """The fields that it touched."""
         for form, _ in self._used:
             yield from form.touching
+        yield from self._looked_at
 
     def written(self) -> Iterator[Field]:
         """Those that it wrote."""

@@ -340,3 +340,28 @@ def test_a_tape_run_again_in_a_backward_function():
     assert run(lambda: square(y), ahead) == 2 * 6.0
     with pytest.raises(ti.GradientError, match="going backwards needs the gradient of `x`"):
         run(ahead, lambda: square(y))
+
+
+@pytest.mark.parametrize("element", [False, True])
+def test_what_python_reads_in_the_function_is_kept_for_its_gradient(element):
+    x, y = single("x"), single("y")
+
+    @ti.ad.grad_replaced
+    def cube():
+        value = x[None] if element else float(x.to_numpy())
+        y[None] = value**3
+
+    @ti.ad.grad_for(cube)
+    def back():
+        x.grad[None] += 3 * x[None] ** 2 * y.grad[None]
+        y.grad[None] = 0.0
+
+    x[None] = 2.0
+    with ti.Tape(y) as tape:
+        cube()
+        x[None] = 5.0
+    assert x.grad[None] == 12.0
+    assert x[None] == 5.0
+    assert tape.saved_bytes == 8
+    x[None] = 2.0
+    assert ti.grad(lambda: [cube(), x.fill(7.0)], wrt=x, out=y)() == 12.0
