@@ -15,7 +15,6 @@ from dsim.runtime.saving.step_log import Launched
 from dsim.runtime.schedules import offline
 
 _FINEST = 4  # units of a state
-_LARGEST = 1 << 20  # numbers in a table of finer units
 _CLOSE = 1.2  # how far the ratio of units may be from that of bytes
 
 
@@ -50,14 +49,11 @@ class MemoryLimit:
     def measure(self, state: int, residual: int, steps: int | None) -> None:
         """Takes the bytes of a state and of a step's residuals, and the number of steps, if it is known."""
         self._bytes, self._recorded = max(1, state), residual
-        slots = self._slots
-        if slots is None:
-            assert self.budget is not None
-            slots = max(1, (self.budget - self._beside() - residual) // self._bytes)
-        if steps is not None:
-            slots = min(slots, max(1, steps))
-        self.state, self.residual = _units(residual / self._bytes, slots * (steps or slots))
-        self.room = slots * self.state if self.budget is None else max(self.state, self.free(0))
+        self.state, self.residual = _units(residual / self._bytes)
+        if self._slots is None:
+            self.room = max(self.state, self.free(0))
+        else:
+            self.room = min(self._slots, max(1, steps or self._slots)) * self.state
         self.expect(steps or 1)
 
     def saw(self, state: int) -> None:
@@ -147,16 +143,15 @@ class MemoryLimit:
             raise GradientError(Diagnostic("memory", message, caller(), "here", help=advice))
 
 
-def _units(ratio: float, numbers: int) -> tuple[int, int]:
+def _units(ratio: float) -> tuple[int, int]:
     """The sizes of a state and of residuals as small whole numbers, from the ratio of their bytes."""
     if not ratio:
         return 1, 0
-    finest = max(1, min(_FINEST, _LARGEST // numbers))
-    for state in range(1, finest + 1):
+    for state in range(1, _FINEST + 1):
         residual = ceil(state * ratio)
         if residual <= _CLOSE * state * ratio:
             return state, residual
-    return finest, ceil(finest * ratio)
+    return _FINEST, ceil(_FINEST * ratio)
 
 
 def residual_bytes(steps: Iterable[Sequence[Launched]]) -> int:

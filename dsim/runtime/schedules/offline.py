@@ -21,7 +21,7 @@ from math import comb
 import numpy as np
 
 _ROWS = 16384  # of a table; longer runs are split by the closed form until the rest fits
-_COLUMNS = 256  # of a table; with more room, schedules are those of a part of the steps in a part of it
+_COLUMNS = 128  # of a table; with more room, schedules are those of a part of the steps in a part of it
 _NEVER = 1 << 60
 _SHORT = 192  # steps for which every advance is tried; beyond, those near the last best one
 _NEAR, _FAR = np.arange(-4, 32)[:, None], np.arange(-4, 128)[:, None]
