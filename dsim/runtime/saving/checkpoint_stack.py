@@ -81,6 +81,11 @@ class CheckpointStack:
         """The checkpoints."""
         return [item for item in self.items if isinstance(item, Checkpoint)]
 
+    @property
+    def bytes(self) -> int:
+        """The size of what the checkpoints hold, without the recorded steps."""
+        return sum(log.bytes for log in self.checkpoints)
+
     # -- changes
 
     def mark(self, position: int, level: int = 0) -> None:

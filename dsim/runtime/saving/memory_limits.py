@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable
 from math import ceil
 
 from dsim.diagnostics import Diagnostic, GradientError
 from dsim.diagnostics.places import caller
-from dsim.runtime.fields.fields import Field
-from dsim.runtime.launching.interval_sets import Box, meet, outside
-from dsim.runtime.saving.snapshots import size_of
-from dsim.runtime.saving.step_log import Launched
 from dsim.runtime.schedules import offline
 
 _FINEST = 4  # units of a state
@@ -42,14 +38,14 @@ class MemoryLimit:
         self._slots = slots
         self.budget = budget
         self._beside = beside
-        self._bytes = self._recorded = 0
+        self._bytes, self._recorded = 1, 0
         self._steps = 0
         self.state, self.residual, self.room = 1, 1, slots or 1
 
     def measure(self, state: int, residual: int, steps: int | None) -> None:
         """Takes the bytes of a state and of a step's residuals, and the number of steps, if it is known."""
-        self._bytes, self._recorded = max(1, state), residual
-        self.state, self.residual = _units(residual / self._bytes)
+        self._bytes, self._recorded = max(self._bytes, state), max(self._recorded, residual)
+        self.state, self.residual = _units(self._recorded / self._bytes)
         if self._slots is None:
             self.room = max(self.state, self.free(0))
         else:
@@ -101,8 +97,13 @@ class MemoryLimit:
 
     def free(self, held: int) -> int:
         """How many units are left of a number of bytes, beside so many bytes and a recorded step."""
+        return (self.for_states - held) * self.state // self._bytes
+
+    @property
+    def for_states(self) -> int:
+        """How many bytes checkpoints may hold, so that a step can be recorded."""
         assert self.budget is not None
-        return (self.budget - self._beside() - self._recorded - held) * self.state // self._bytes
+        return self.budget - self._beside() - self._recorded
 
     def units(self, held: int) -> int:
         """How many whole units so many bytes are."""
@@ -152,30 +153,3 @@ def _units(ratio: float) -> tuple[int, int]:
         if residual <= _CLOSE * state * ratio:
             return state, residual
     return _FINEST, ceil(_FINEST * ratio)
-
-
-def residual_bytes(steps: Iterable[Sequence[Launched]]) -> int:
-    """About how many bytes one of these steps saves at most, when all are recorded in a row."""
-    launches = list(steps)
-    written: dict[Field, list[Box]] = {}
-    for plan, args in dict.fromkeys(launch for step in launches for launch in step):
-        for field, box in plan.form.writes.of(args):
-            boxes = written.setdefault(field, [])
-            boxes += outside([box], boxes)
-    return max((_saved_by(step, written) for step in launches), default=0)
-
-
-def _saved_by(step: Iterable[Launched], written: Mapping[Field, Sequence[Box]]) -> int:
-    total = 0
-    needed: dict[Field, list[Box]] = {}
-    for plan, args in step:
-        adjoint = plan.adjoint
-        if adjoint is None:
-            continue
-        own = adjoint.replaced(args)
-        total += sum(size_of(field, box) for field, boxes in own.items() for box in boxes)
-        for field, box in adjoint.reads.of(args) if adjoint.needed else ():
-            shared = [s for w in written.get(field, ()) if (s := meet(box, w)) is not None]
-            known = needed.setdefault(field, [])
-            known += outside(shared, [*own.get(field, ()), *known])
-    return total + sum(size_of(field, box) for field, boxes in needed.items() for box in boxes)

@@ -19,9 +19,10 @@ from dsim.runtime.saving.checkpoint_stack import CheckpointStack, RecordedStep
 from dsim.runtime.saving.checkpoint_store import CheckpointStore
 from dsim.runtime.saving.checkpoints import Checkpoint
 from dsim.runtime.saving.entries import Args, Custom, RecordedLaunch
-from dsim.runtime.saving.memory_limits import MemoryLimit, residual_bytes
+from dsim.runtime.saving.memory_limits import MemoryLimit
+from dsim.runtime.saving.residual_sizes import residual_bytes
 from dsim.runtime.saving.save_policy import RecordingPlan, SavePolicy
-from dsim.runtime.saving.snapshots import Row, SavedRegion
+from dsim.runtime.saving.snapshots import Row, SavedRegion, size_of
 from dsim.runtime.saving.step_log import LaunchNotes, StepLog, form_to_run
 from dsim.runtime.saving.step_progress import StepProgress
 from dsim.runtime.schedules import online
@@ -165,8 +166,10 @@ class Steps:
             self.stack.pop()  # it is for a step that did not come
         self._recording = None
         self._progress.end()
-        if self._length is None and len(self.log):
+        if len(self.log) and (self._length is None or self._limit.strict):
             self._measure()
+            if self._limit.strict and self.stack.bytes > self._limit.for_states:
+                self.shrink(self._limit.for_states)
         self._forget()
 
     def _prepare(self, at: int) -> None:
@@ -237,7 +240,7 @@ class Steps:
         self.stack.mark(at, level)
 
     def shrink(self, most: int) -> None:
-        """Drops checkpoints until at most so many bytes are held, or there is only the first one."""
+        """Drops what is held until it has at most so many bytes, or there is only the first checkpoint."""
         if self.store.bytes > most:
             self.stack.drop_recorded()
             self._clear_notes()
@@ -247,13 +250,20 @@ class Steps:
     # -- running
 
     def _make_room(self, plan: RecordingPlan, args: Args) -> None:
-        """Drops checkpoints, before a launch overwrites more than the budget has room for."""
-        if self._limit.exceeded(self.store.bytes + self.stack.newest.cost(plan.changed, args)):
+        """Drops what is held, before a launch overwrites more than the budget has room for."""
+        if self._limit.exceeded(self._held_after(plan, args)):
             self._give_up_plan()
-        while self._limit.exceeded(held := self.store.bytes + self.stack.newest.cost(plan.changed, args)):
+        while self._limit.exceeded(held := self._held_after(plan, args)):
             if len(self.stack.checkpoints) == 1:
                 self._limit.check(held, "one state takes")
             self.stack.remove(online.place([log.level for log in self.stack.checkpoints])[0])
+
+    def _held_after(self, plan: RecordingPlan, args: Args) -> int:
+        """At most how many bytes are held after a launch."""
+        held = self.store.bytes + self.stack.newest.cost(plan.changed, args)
+        if self._recording is not None or self._last_recorded is not None:
+            held += sum(size_of(field, box) for field, box in plan.changed.of(args))
+        return held
 
     def _run(self, plan: RecordingPlan, args: Args) -> Args:
         self.stack.newest.note(plan.changed, args)
@@ -315,7 +325,7 @@ class Steps:
         end = len(self.log)
         marks = [0, *(item.position for item in self.stack.items), end]
         self._limit.expect(max(b - a for a, b in pairwise(marks)))
-        if self._limit.strict and not again:
+        if self._limit.strict and end and not again:
             warn(rerun_messages.small_budget(self.stack, self._limit, end, self.shared))
         self._progress.turn(end)
         try:
