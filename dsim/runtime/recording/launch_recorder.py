@@ -373,11 +373,6 @@ class LaunchRecorder(TapeRecord):
         limit = MemoryLimit(None, budget, self.held_beside(store))
         self.begin_steps(self.new_loop(limit, None, store, StepProgress(False, None), True), automatic=True)
 
-    def held_beside(self, store: CheckpointStore) -> Callable[[], int]:
-        """How many bytes of saved values others than `store` hold."""
-        tape = weakref.proxy(self)
-        return lambda: tape.snapshots.bytes + sum(s.store.bytes for s in tape.loops if s.store is not store)
-
     def end_steps(self) -> None:
         """The loop is over."""
         steps, self._steps, self._automatic = self._steps, None, False

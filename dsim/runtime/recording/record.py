@@ -5,13 +5,15 @@ The backward pass and all inspection work with it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from dsim.runtime.fields.fields import Field
 from dsim.runtime.launching.contexts import Context
 from dsim.runtime.launching.forms import AdjointForm
 from dsim.runtime.recording.declared_reads import WriteLog
 from dsim.runtime.recording.profile import Profile
+from dsim.runtime.saving.checkpoint_store import CheckpointStore
 from dsim.runtime.saving.entries import Custom, RecordedLaunch
 from dsim.runtime.saving.snapshots import SnapshotStore
 from dsim.runtime.saving.steps import Steps
@@ -79,6 +81,11 @@ class TapeRecord(Context):
     def loops(self) -> Iterator[Steps]:
         """The loops of which it keeps checkpoints."""
         return (e for e in self.entries if isinstance(e, Steps))
+
+    def held_beside(self, store: CheckpointStore) -> Callable[[], int]:
+        """How many bytes of saved values others than `store` hold."""
+        tape = weakref.proxy(self)
+        return lambda: tape.snapshots.bytes + sum(s.store.bytes for s in tape.loops if s.store is not store)
 
     def adjoints(self, first: int = 0, end: int | None = None) -> Iterator[AdjointForm]:
         """The adjoints of all calls, or of those from one entry to before another."""
