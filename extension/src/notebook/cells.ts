@@ -86,9 +86,11 @@ export function cellOf(output: Element): CodeCell | null {
   return cellsAround(output).find(({ node }) => node.contains(output)) ?? null;
 }
 
-/** The number of retries in searching the cell of an output, and their delay in milliseconds. */
+/** The number of retries in searching or revealing a cell, and their delay in milliseconds. */
 const TRIES = 40;
 const AGAIN = 250;
+/** The time between two frames of the page, about. */
+const FRAME = 16;
 
 /**
  * Run an action with the cell of an output once there is one: a notebook draws outputs before it is attached.
@@ -226,23 +228,37 @@ export function editorIn(cell: { node: Element } | null): EditorView | null {
 /**
  * The editor of a cell, created and made visible if needed.
  *
- * A notebook renders cells when they are scrolled into view, and may remove them afterwards; the user can
- * hide a cell's code.
+ * A notebook draws the cells that are scrolled into view and hides the others; the user can hide a cell's code. Others
+ * may end a scroll, and the notebook does as the cell with the focus leaves the page: then it is tried again.
  */
 export async function editorToSee(cell: CodeCell): Promise<EditorView | null> {
   if (cell.inputHidden) {
     cell.inputHidden = false;
   }
   const notebook = notebooks().find(({ widgets }) => widgets.includes(cell));
-  for (let left = SCROLLS; left > 0 && (editorIn(cell) === null || !cell.node.isConnected); left--) {
-    await scrollTo(notebook, cell);
-    await cell.ready;
+  for (let left = TRIES; left > 0 && !isDrawn(cell); left--) {
+    // Neither a scroll that was ended nor a cell that stays out of sight need ever settle.
+    await Promise.race([scrollTo(notebook, cell), later(AGAIN)]);
+    await drawn(cell);
   }
   return editorIn(cell);
 }
 
-/** The number of scrolls to a cell, when others end them. */
-const SCROLLS = 5;
+/** Whether the editor of a cell has a place on the page: a hidden cell may keep its editor. */
+function isDrawn(cell: CodeCell): boolean {
+  return editorIn(cell) !== null && cell.node.getClientRects().length > 0;
+}
+
+/** Wait until a cell is drawn, as long as a try takes at most. */
+async function drawn(cell: CodeCell): Promise<void> {
+  for (const end = Date.now() + AGAIN; !isDrawn(cell) && Date.now() < end; ) {
+    await later(FRAME);
+  }
+}
+
+function later(milliseconds: number): Promise<void> {
+  return new Promise(resolve => setTimeout(resolve, milliseconds));
+}
 
 /** Scroll to a cell until it is on the page, or another scroll was requested meanwhile. */
 async function scrollTo(notebook: Notebook | undefined, cell: CodeCell): Promise<void> {
