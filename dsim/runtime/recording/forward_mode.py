@@ -222,7 +222,8 @@ class ForwardMode(Context):
         return self.pass_on(found, args)
 
     def _tangent(self, form: Form) -> Form:
-        self._hidden.check(form)
+        if self._hidden:
+            self._hidden.check(form)
         self._forms[form] = None
         keys = self._keys(form)
         reached = form.spread(keys)

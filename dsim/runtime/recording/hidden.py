@@ -12,20 +12,17 @@ from dsim.runtime.launching.forms import Form
 from dsim.runtime.launching.interval_sets import outside
 
 
-class HiddenResults:
+class HiddenResults(dict[Field, str]):
     """Fields that a context must not differentiate through, each with the name of the function."""
-
-    def __init__(self) -> None:
-        self._by: dict[Field, str] = {}
 
     def add(self, fields: Iterable[Field], name: str) -> None:
         """Adds what the function `name` wrote."""
-        self._by.update((f, name) for f in fields if f.dtype.is_float)
+        self.update((f, name) for f in fields if f.dtype.is_float)
 
     def discard(self, fields: Iterable[Field]) -> None:
         """Takes out fields whose derivative is known."""
         for f in fields:
-            self._by.pop(f, None)
+            self.pop(f, None)
 
     def refuse(self, fields: Iterable[Field]) -> None:
         """Refuses to differentiate one.
@@ -36,11 +33,9 @@ class HiddenResults:
             When one is among `fields`.
         """
         for f in fields:
-            if f in self._by:
-                message = (
-                    f"`{self._by[f]}` computed {f.quoted} beside its unknowns: its derivative is not known"
-                )
-                advice = f"compute it again from the unknowns, after `{self._by[f]}`"
+            if f in self:
+                message = f"`{self[f]}` computed {f.quoted} beside its unknowns: its derivative is not known"
+                advice = f"compute it again from the unknowns, after `{self[f]}`"
                 raise GradientError(Diagnostic("not-differentiable", message, help=advice))
 
     def check(self, form: Form) -> None:
@@ -53,18 +48,16 @@ class HiddenResults:
         GradientError
             When its results depend on one.
         """
-        if not self._by:
-            return
         loaded = set(form.loads.fields)
-        met = [(memory.key, f) for memory, f in form.floats if f in self._by]
+        met = [(memory.key, f) for memory, f in form.floats if f in self]
         read = [(key, f) for key, f in met if f in loaded and form.spread(frozenset([key])) != {key}]
-        copied = {target: self._by[f] for _, f in read for target in form.written}
+        copied = {target: self[f] for _, f in read for target in form.written}
         if read and form.kernel.origin.span is not None:
-            raise _read(form, read[0][1], self._by[read[0][1]])
+            raise _read(form, read[0][1], self[read[0][1]])
         for key, f in met:
             if f not in loaded and _replaced(form, key, f):
-                del self._by[f]
-        self._by.update(copied)
+                del self[f]
+        self.update(copied)
 
 
 def _replaced(form: Form, key: MemoryKey, field: Field) -> bool:

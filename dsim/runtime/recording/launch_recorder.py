@@ -188,7 +188,8 @@ class LaunchRecorder(TapeRecord):
         """How to record `form` for what is active now."""
         if self.clears:
             clear_foreign(self, form.roots, "bar")
-        self._hidden.check(form)
+        if self._hidden:
+            self._hidden.check(form)
         keys = self.active_keys(form)
         known = form.recording(keys)
         claim(self, known.roots, "bar")
@@ -206,7 +207,7 @@ class LaunchRecorder(TapeRecord):
         warn(cut_messages.inside(form, known, "gradient"))
         plan = known.saving if self._policy.saves else known.adjoint
         if isinstance(plan, AdjointForm):
-            plan = self._differentiable(form, plan) if self._policy.saves else plan
+            plan = self._differentiable(form, plan) if self.outer and self._policy.saves else plan
         if isinstance(plan, AdjointForm):
             warn(overwrite_messages.in_series(plan.ordered))
         watched = self._watched[form] = self._policy.watch(form, plan)
@@ -359,6 +360,7 @@ class LaunchRecorder(TapeRecord):
                 loop.shrink(self._policy.budget // (2 * len(sharing)))
         self._steps, self._automatic = steps, automatic
         self.entries.append(steps)
+        self.loops.append(steps)
         self._outside = self._policy
         self._policy = steps.policy
         self._watched.clear()

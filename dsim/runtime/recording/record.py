@@ -50,6 +50,8 @@ class TapeRecord(Context):
         The launches since the first call whose backward pass names what it reads.
     step_logs : list of WriteLog
         Of each loop with checkpoints, those of the steps that are recorded.
+    loops : list of Steps
+        The entries that are loops with checkpoints.
     """
 
     def __init__(self, outputs: tuple[Field, ...], clears: bool) -> None:
@@ -66,6 +68,7 @@ class TapeRecord(Context):
         self.profiled: Profile | None = None
         self.log: WriteLog | None = None
         self.step_logs: list[WriteLog] = []
+        self.loops: list[Steps] = []
 
     @property
     def loss(self) -> Field:
@@ -77,11 +80,6 @@ class TapeRecord(Context):
         """How many bytes of overwritten values were saved, at most at one time."""
         return self.snapshots.bytes + sum(loop.store.most for loop in self.loops)
 
-    @property
-    def loops(self) -> Iterator[Steps]:
-        """The loops of which it keeps checkpoints."""
-        return (e for e in self.entries if isinstance(e, Steps))
-
     def held_beside(self, store: CheckpointStore) -> Callable[[], int]:
         """How many bytes of saved values others than `store` hold."""
         tape = weakref.proxy(self)
@@ -90,11 +88,13 @@ class TapeRecord(Context):
     def adjoints(self, first: int = 0, end: int | None = None) -> Iterator[AdjointForm]:
         """The adjoints of all calls, or of those from one entry to before another."""
         for entry in self.entries[first:end]:
-            if isinstance(entry, Steps):
+            if isinstance(entry, RecordedLaunch):
+                if entry.adjoint is not None:
+                    yield entry.adjoint
+            elif isinstance(entry, Steps):
                 yield from entry.log.adjoints
             else:
-                calls = (entry,) if isinstance(entry, RecordedLaunch) else entry.inner
-                yield from (c.adjoint for c in calls if c.adjoint is not None)
+                yield from (c.adjoint for c in entry.inner if c.adjoint is not None)
 
     def functions(self) -> Iterator[Custom]:
         """The calls of functions with gradients that a user gives."""

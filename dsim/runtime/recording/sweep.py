@@ -18,7 +18,7 @@ from dsim.diagnostics import Diagnostic
 from dsim.runtime.fields.fields import Field, companions_with_memory, foreign, youngest, zeros_like
 from dsim.runtime.launching import host_kernels
 from dsim.runtime.launching.contexts import Context
-from dsim.runtime.launching.forms import AdjointForm
+from dsim.runtime.launching.forms import AdjointForm, Form
 from dsim.runtime.recording import zeros
 from dsim.runtime.recording.declared_reads import DeclaredReads
 from dsim.runtime.recording.record import Entry, TapeRecord
@@ -111,7 +111,7 @@ class TapeSweep:
         self._seed = seed
         self._observers = observers
         self._adjoints = tuple(dict.fromkeys(record.adjoints()))
-        self._custom = any(True for _ in record.functions())
+        self._custom = next(record.functions(), None) is not None
         self._plan: SweepPlan | None = None
         self._nonzero: set[Field] = set(record.outputs)
         self._anything = False  # a user's backward pass may have changed any gradient
@@ -155,10 +155,12 @@ class TapeSweep:
 
         The fields are put back as they were at the end of the block.
         """
-        plan, snapshots, loops = self.plan, self._record.snapshots, tuple(self._record.loops)
-        changed = (region for loop in loops for region in loop.stack.changed)
-        final = [*snapshots.final(), *((f, box, snapshots.take(f, box)) for f, box in changed)]
-        ran = {form: form.ran for loop in loops for form in loop.log.native}
+        plan, snapshots, loops = self.plan, self._record.snapshots, self._record.loops
+        final = snapshots.final()
+        ran: dict[Form, int] = {}
+        for loop in loops:
+            final += [(f, box, snapshots.take(f, box)) for f, box in loop.stack.changed]
+            ran.update((form, form.ran) for form in loop.log.native)
         try:
             self.seed()
             for number in range(len(self._record.entries) - 1, to - 1, -1):
@@ -171,8 +173,9 @@ class TapeSweep:
 
     def seed(self) -> None:
         """Sets the adjoints of the outputs, from which the sweep begins."""
+        bars = self.plan.bars
         for output in self._record.outputs:
-            self._record.set_all(self.plan.bars[output], self._seed)
+            self._record.set_all(bars[output], self._seed)
 
     def _step(self, number: int, entry: Entry, plan: SweepPlan) -> None:
         for observer in self._observers:

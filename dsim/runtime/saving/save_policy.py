@@ -97,7 +97,7 @@ class SavePolicy:
         `stop_grad` of a field keeps its numbers, which the adjoints of earlier calls read with the
         derivatives from before it.
         """
-        return form.stores if self.snapshots.inside and isinstance(form, Stop) else form.writes
+        return form.stores if isinstance(form, Stop) and self.snapshots.inside else form.writes
 
     def save(self, call: RecordedLaunch) -> None:
         """Saves the needed values that the launch `call` is about to overwrite.
