@@ -11,6 +11,7 @@ import numpy as np
 
 from dsim.diagnostics import Diagnostic, GradientError
 from dsim.runtime.fields.fields import Field, kind_of
+from dsim.runtime.fields.holders import holder
 from dsim.runtime.inspection.calls import Calls, RecordedCall
 from dsim.runtime.inspection.revisit import check_field, first_active, number_of, swept
 from dsim.runtime.recording.record import Entry, TapeRecord
@@ -60,7 +61,11 @@ class GradientTrajectory(Sequence[np.ndarray]):
 
 
 def gradients(
-    tape: TapeRecord, field: Field, every: int | None, after: Iterable[int | RecordedCall] | None
+    tape: TapeRecord,
+    field: Field,
+    every: int | None,
+    after: Iterable[int | RecordedCall] | None,
+    out: np.ndarray | None,
 ) -> GradientTrajectory:
     """The gradients after every `every`-th call, or after those in `after`."""
     check_field(field)
@@ -68,10 +73,12 @@ def gradients(
     numbers = _every(len(calls), every) if after is None else _after(tape, every, after)
     places = [calls.starts[n + 1] for n in numbers]
     _refuse_inactive(tape, calls, field, places)
-    values = _room(field, len(places))
+    values = _room(field, len(places)) if out is None else _checked(field, len(places), out)
     collector = _Collector(field, places, values)
     with swept(tape, (collector,), min(places)) as plan:
-        if plan is not None:
+        if plan is None:
+            values[...] = 0
+        else:
             collector.take(min(places) - 1, plan)
     return GradientTrajectory(field.quoted, np.array(numbers), values, len(calls))
 
@@ -98,9 +105,8 @@ class _Collector:
     def take(self, number: int, plan: SweepPlan) -> None:
         """Copies the adjoint with respect to the values after the entry `number`."""
         bar = plan.bars.get(self._field)
-        if bar is not None:
-            for row in self._rows[number]:
-                row[...] = bar.require_memory()
+        for row in self._rows[number]:
+            row[...] = 0 if bar is None else bar.require_memory()
 
 
 def _every(calls: int, every: int | None) -> Sequence[int]:
@@ -144,6 +150,24 @@ def _refuse_inactive(tape: TapeRecord, calls: Calls, field: Field, places: Seque
             f"declare it with `needs_grad=True`, or ask from call {calls.holding(first - 1)} on, by `after=`"
         )
     raise GradientError(Diagnostic("missing-gradient", message, help=advice))
+
+
+def _checked(field: Field, count: int, out: Any) -> np.ndarray:
+    """`out`, if it can take `count` gradients."""
+    shape, dtype = (count, *field.full_shape), np.dtype(field.dtype.numpy)
+    if not isinstance(out, np.ndarray) or isinstance(out, np.ma.MaskedArray):
+        found = type(out).__name__
+    elif (out.shape, out.dtype) != (shape, dtype):
+        found = f"{out.dtype}{list(out.shape)}"
+    elif not out.flags.writeable:
+        found = "an array that can only be read"
+    elif holder(out) is not None:
+        found = "the memory of a field"
+    else:
+        return out
+    wanted = f"{dtype}{list(shape)}"
+    message = f"`out` takes {count:,} gradients with respect to {field.quoted}: {wanted}, not {found}"
+    raise GradientError(Diagnostic("argument", message, help=f"out=np.empty({shape}, np.{dtype})"))
 
 
 def _room(field: Field, count: int) -> np.ndarray:

@@ -280,7 +280,11 @@ class Tape(CheckpointedLoops):
 
     @outermost
     def gradients(
-        self, field: Field, every: int | None = None, after: Iterable[int | RecordedCall] | None = None
+        self,
+        field: Field,
+        every: int | None = None,
+        after: Iterable[int | RecordedCall] | None = None,
+        out: np.ndarray | None = None,
     ) -> GradientTrajectory:
         """The gradients with respect to the values of `field` after many calls, by one backward sweep.
 
@@ -293,6 +297,10 @@ class Tape(CheckpointedLoops):
             of each step of three kernels.
         after : iterable of int or RecordedCall, optional
             The calls themselves, in any order.
+        out : ndarray, optional
+            Takes the gradients: one along the first axis for each call, each of the field's shape and type.
+            Where many large ones are asked for again and again, an array that is used again costs less than
+            new memory.
 
         Returns
         -------
@@ -318,7 +326,7 @@ class Tape(CheckpointedLoops):
         >>> found.calls.tolist(), found.values.tolist()
         ([1, 3], [4.0, 1.0])
         """
-        return trajectories.gradients(self, field, every, after)
+        return trajectories.gradients(self, field, every, after, out)
 
     @outermost
     def profile(self, again: bool = False) -> Profile:

@@ -72,6 +72,53 @@ def test_every_is_a_sweep_per_query():
     assert same(state(x, v, loss), before)
 
 
+def test_out_takes_them():
+    tape, x, _v, f, _loss = steps()
+    out = np.full((6, 4), np.nan)
+    found = tape.gradients(x, every=3, out=out)
+    assert found.values is out
+    assert same(out, tape.gradients(x, every=3).values)
+    wide = np.full((19, 8), np.nan)
+    tape.gradients(x, out=wide[:, ::2])
+    assert same(wide[:, ::2], tape.gradients(x).values)
+    assert np.isnan(wide[:, 1::2]).all()
+    assert same(tape.gradients(f, out=np.full((19, *f.shape), np.nan)), tape.gradients(f))
+
+
+def test_out_is_set_where_nothing_wrote_the_loss():
+    x, _y, cube = cubed()
+    z = single("z")
+    with pytest.warns(ti.GradientWarning, match="no call inside the tape wrote the loss"), ti.Tape(z) as tape:
+        cube()
+    assert tape.gradients(x, out=np.full(1, np.nan)).values.tolist() == [0.0]
+
+
+@pytest.mark.parametrize(
+    ("out", "found"),
+    [
+        ([0.0], "not list"),
+        (np.zeros((5, 4)), r"not float64\[5, 4\]"),
+        (np.zeros((6, 4), np.float32), r"not float32\[6, 4\]"),
+        (np.broadcast_to(np.zeros(4), (6, 4)), "not an array that can only be read"),
+        (np.ma.zeros((6, 4)), "not MaskedArray"),
+    ],
+)
+def test_what_out_may_not_be(out, found):
+    tape, x, *_ = steps()
+    before = np.array(out)
+    wanted = r"6 gradients with respect to `x`: float64\[6, 4\], "
+    with pytest.raises(ti.GradientError, match=f"(?s){wanted}{found}.*out=np.empty"):
+        tape.gradients(x, every=3, out=out)
+    assert np.array_equal(out, before)
+
+
+def test_out_is_no_field():
+    tape, x, *_ = steps()
+    y = ti.ndarray(ti.f64, (6, 4))
+    with pytest.raises(ti.GradientError, match="not the memory of a field"):
+        tape.gradients(x, every=3, out=y.buffer.reshape(6, 4))
+
+
 def test_steps_of_several_kernels():
     tape, x, *_ = steps()
     found = tape.gradients(x, every=3)
