@@ -69,10 +69,9 @@ class View:
             }"""
         )
 
-    def flashed(self) -> list[str]:
-        """The lines that have flashed, once there is one."""
-        self.page.wait_for_function("window.flashed.length > 0")
-        return self.page.evaluate("window.flashed")
+    def expect_flash(self, line: str):
+        """Wait until a line with this text has flashed."""
+        self.page.wait_for_function("line => window.flashed.includes(line)", arg=line)
 
     def shoot(self, name: str):
         """Leave a picture to look at."""
