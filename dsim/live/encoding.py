@@ -1,0 +1,68 @@
+"""Arrays as the bytes of a frame: quantised where the eye cannot tell."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+_ALIGNED = 4  # the page makes typed arrays of the bytes without copying them
+
+
+@dataclass
+class Packer:
+    """Collects the arrays of one frame in one buffer; each method gives the JSON that describes its array."""
+
+    parts: list[bytes] = field(default_factory=list)
+    size: int = 0
+
+    def plain(self, array: np.ndarray) -> dict[str, Any]:
+        """An array of unsigned integers or of `f32`, unchanged."""
+        names = {np.dtype("u1"): "u8", np.dtype("u2"): "u16", np.dtype("u4"): "u32", np.dtype("f4"): "f32"}
+        given = np.ascontiguousarray(array)
+        described = {"type": names[given.dtype], "offset": self.size, "shape": list(given.shape)}
+        data = given.astype(given.dtype.newbyteorder("<"), copy=False).tobytes()
+        self.parts.append(data + bytes(-len(data) % _ALIGNED))
+        self.size += len(self.parts[-1])
+        return described
+
+    def quantised(self, array: np.ndarray, low: Any, high: Any, bits: int) -> dict[str, Any]:
+        """An array in 8 or 16 bits between `low` and `high`, one for each of the last axis or one for all."""
+        codes = quantise(array, low, high, bits)
+        return {**self.plain(codes), "low": np.asarray(low).tolist(), "high": np.asarray(high).tolist()}
+
+    def buffer(self) -> bytes:
+        """All arrays, one after the other."""
+        return b"".join(self.parts)
+
+
+def quantise(array: np.ndarray, low: Any, high: Any, bits: int) -> np.ndarray:
+    """Codes of numbers between `low` and `high`; numbers beyond have the nearest code.
+
+    The largest code stands for numbers that are not finite.
+    """
+    top = (1 << bits) - 1
+    low, high = np.asarray(low, np.float64), np.asarray(high, np.float64)
+    width = np.where(high > low, high - low, 1.0)
+    finite = np.isfinite(array)
+    with np.errstate(invalid="ignore", over="ignore"):
+        scaled = np.clip((array - low) / width, 0.0, 1.0) * (top - 1) + 0.5
+    return np.where(finite, np.where(finite, scaled, 0.0), top).astype(f"u{bits // 8}")
+
+
+def restored(codes: np.ndarray, low: Any, high: Any) -> np.ndarray:
+    """The numbers of `codes`, as the page computes them."""
+    top = np.iinfo(codes.dtype).max
+    low, high = np.asarray(low, np.float64), np.asarray(high, np.float64)
+    width = np.where(high > low, high - low, 1.0)
+    numbers = low + codes / (top - 1) * width
+    return np.where(codes == top, np.nan, numbers)
+
+
+def limits_of(array: np.ndarray) -> tuple[float, float]:
+    """The least and the greatest finite number; 0 and 1 when there is none."""
+    finite = array[np.isfinite(array)]
+    if not finite.size:
+        return 0.0, 1.0
+    return float(finite.min()), float(finite.max())

@@ -1,0 +1,34 @@
+"""The page's module: one file for a front end, several for whoever reads and tests them.
+
+Each file in `page/` is a module of its own, which imports from its neighbours. anywidget takes one text: the files are
+put together in the order in which they need one another, without their imports and exports.
+"""
+
+from __future__ import annotations
+
+import re
+from importlib.resources.abc import Traversable
+
+_FIRST = "view.js"
+_IMPORT = re.compile(r"^import \{[^}]*\} from '\./([\w.]+)';\n", re.MULTILINE)
+_EXPORT = re.compile(r"^export (?!default)", re.MULTILINE)
+
+
+def module(folder: Traversable) -> str:
+    """The module `view.js` of a folder with all that it imports, as one text.
+
+    Imports are written ``import { a, b } from './file.js';``; names are unique in the folder.
+    """
+    done: list[str] = []
+    texts: dict[str, str] = {}
+
+    def add(name: str) -> None:
+        if name in texts:
+            return
+        texts[name] = text = (folder / name).read_text(encoding="utf-8")
+        for needed in _IMPORT.findall(text):
+            add(needed)
+        done.append(name)
+
+    add(_FIRST)
+    return "\n".join(_EXPORT.sub("", _IMPORT.sub("", texts[name])) for name in done)

@@ -1,0 +1,50 @@
+"""What a view takes for numbers: fields, their gradients, arrays, and functions that give such."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from dsim.diagnostics import Diagnostic, DsimError
+from dsim.runtime.fields.components import Component
+from dsim.runtime.fields.fields import Field, kind_of
+
+Numbers = Field | Component | np.ndarray | Callable[[], Any]
+
+
+def read(source: Any, what: str) -> np.ndarray:
+    """The present numbers of `source`, of the type it has.
+
+    Raises
+    ------
+    DsimError
+        When it is nothing that has real numbers.
+    """
+    found = source() if callable(source) and not isinstance(source, Field | Component) else source
+    array = found.to_numpy() if isinstance(found, Field | Component) else _array(found, what)
+    if isinstance(array, np.ma.MaskedArray):
+        return array.astype(np.float64).filled(np.nan)
+    if array.dtype.kind not in "biuf":
+        raise refused(f"{what} takes real numbers, not {array.dtype}")
+    return array
+
+
+def _array(found: Any, what: str) -> np.ndarray:
+    try:
+        return np.asanyarray(found)
+    except ValueError:
+        raise refused(f"{what} takes a field or an array, not {kind_of(found)}") from None
+
+
+def name_of(source: Any) -> str:
+    """What a person calls it: the name of a field or of a function; empty for an array."""
+    if isinstance(source, Field | Component):
+        return source.name
+    return getattr(source, "__name__", "") if callable(source) else ""
+
+
+def refused(message: str, advice: str = "") -> DsimError:
+    """The error of a view that cannot be drawn."""
+    return DsimError(Diagnostic("argument", message, help=advice))

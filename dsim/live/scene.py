@@ -1,0 +1,93 @@
+"""What a view draws: its layers and the box around them; a frame is their numbers at one moment."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dsim.live.colour_maps import colour_map
+from dsim.live.encoding import Packer
+from dsim.live.layers import Bounds, Layer
+from dsim.live.numbers import refused
+
+VERSION = 1
+_EMPTY = 0.05  # of the width, around what is drawn
+
+
+@dataclass(frozen=True)
+class Frame:
+    """The numbers of one moment.
+
+    Attributes
+    ----------
+    header : dict
+        JSON that says where in `data` each array is.
+    data : bytes
+        The arrays.
+    """
+
+    header: dict[str, Any]
+    data: bytes
+
+    @property
+    def nbytes(self) -> int:
+        """Its size, header included."""
+        return len(self.data) + len(json.dumps(self.header))
+
+
+class Scene:
+    """Layers in a box, with a title.
+
+    Parameters
+    ----------
+    layers : sequence of Layer
+        From the back to the front.
+    title : str
+        Its name for people, and for screen readers.
+    bounds : sequence of (float, float), optional
+        The picture in each of 2 or 3 dimensions; by default what the present numbers need.
+    """
+
+    def __init__(self, layers: Sequence[Layer], title: str, bounds: Sequence[Sequence[float]] | None) -> None:
+        self.layers = tuple(layers)
+        self.title = title
+        self.bounds = _around(self.layers) if bounds is None else _checked(bounds)
+
+    def json(self) -> dict[str, Any]:
+        """What the page is told once."""
+        layers = [layer.scene() for layer in self.layers]
+        maps = {each["map"]: colour_map(each["map"]) for each in layers if each["map"] is not None}
+        return {
+            "version": VERSION, "title": self.title, "dimensions": len(self.bounds), "bounds": self.bounds,
+            "layers": layers, "maps": maps,
+        }  # fmt: skip
+
+    def frame(self, number: int, step: int | None = None, text: str = "") -> Frame:
+        """The present numbers of all layers."""
+        packer = Packer()
+        layers = [{"arrays": layer.arrays(packer, self.bounds)} for layer in self.layers]
+        return Frame({"number": number, "step": step, "text": text, "layers": layers}, packer.buffer())
+
+
+def _around(layers: Sequence[Layer]) -> Bounds:
+    found = [b for b in (layer.bounds() for layer in layers) if b is not None]
+    axes = {len(b) for b in found}
+    if len(axes) != 1:
+        raise refused(
+            "these layers are of 2 and of 3 dimensions" if found else "there is nothing to draw",
+            "a view has one kind of positions",
+        )
+    grid = any(layer.kind == "grid" for layer in layers)
+    box = [[min(b[d][0] for b in found), max(b[d][1] for b in found)] for d in range(axes.pop())]
+    widest = max(high - low for low, high in box) or 1.0
+    return box if grid else [[low - _EMPTY * widest, high + _EMPTY * widest] for low, high in box]
+
+
+def _checked(bounds: Sequence[Sequence[float]]) -> Bounds:
+    made = [[float(low), float(high)] for low, high in bounds]
+    if len(made) not in (2, 3) or not all(low < high for low, high in made):
+        advice = "bounds=[(0, 1), (0, 1)]"
+        raise refused("`bounds` are 2 or 3 pairs of a lower and a higher number", advice)
+    return made

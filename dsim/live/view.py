@@ -1,0 +1,197 @@
+"""`ds.view`: a picture of fields below a cell, which follows them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from dsim.live.choosing import layer_for
+from dsim.live.flow import Flow
+from dsim.live.layers import Layer
+from dsim.live.recording import Recording
+from dsim.live.scene import Frame, Scene
+from dsim.live.widget import ViewWidget
+
+
+class View:
+    """A picture of fields, which a notebook shows where it is the last line of a cell.
+
+    Attributes
+    ----------
+    scene : Scene
+        What it draws.
+    recording : Recording
+        The frames that its player plays.
+    """
+
+    def __init__(self, scene: Scene, budget: int) -> None:
+        self.scene = scene
+        self.recording = Recording(budget)
+        self._numbers = 0
+        self._widget: ViewWidget | None = None
+        self._flow = Flow(self._send)
+        self._lock = threading.Lock()
+        self._hearing: dict[str, Callable[[dict[str, Any]], None]] = {
+            "drawn": lambda m: self._flow.drawn(int(m["number"])),
+            "visible": self._seen,
+            "want": self._wanted,
+        }
+
+    def update(self, step: int | None = None, text: str = "") -> None:
+        """Shows the present numbers; costs next to nothing where no page shows them, or none is ready.
+
+        Parameters
+        ----------
+        step : int, optional
+            The number of the step, written below the picture.
+        text : str, default ""
+            Any other text to be written there.
+        """
+        if self._flow.ready:
+            self._flow.offer(self._frame(step, text))
+
+    def record(self, step: int | None = None, text: str = "") -> None:
+        """Shows the present numbers, and keeps them for the player.
+
+        Parameters
+        ----------
+        step : int, optional
+            The number of the step; by default the number of the frame.
+        text : str, default ""
+            Any other text to be written below the picture.
+
+        Raises
+        ------
+        DsimError
+            When the frames need more than the view's `budget`.
+        """
+        frame = self._frame(len(self.recording) if step is None else step, text)
+        self.recording.add(frame)
+        self._flow.offer(frame)
+
+    def on(self, event: str, function: Callable[[dict[str, Any]], None]) -> None:
+        """Calls `function` with each message of the page about `event`: ``drag``, ``paint`` or ``pick``."""
+        self._hearing[event] = function
+
+    def _frame(self, step: int | None, text: str) -> Frame:
+        with self._lock:
+            self._numbers += 1
+            return self.scene.frame(self._numbers, step, text)
+
+    def _send(self, frame: Frame) -> None:
+        if self._widget is not None:
+            header = {**frame.header, "recorded": len(self.recording)}
+            self._widget.send({"type": "frame", "header": header}, [frame.data])
+
+    # -- the page
+
+    def _heard(self, message: dict[str, Any]) -> None:
+        hear = self._hearing.get(str(message.get("type")))
+        if hear is not None:
+            hear(message)
+
+    def _seen(self, message: dict[str, Any]) -> None:
+        self._flow.seen(bool(message.get("visible")))
+        if self._flow.visible and self._widget is not None:
+            self._widget.send({"type": "recorded", "count": len(self.recording)})
+            self.update()
+
+    def _wanted(self, message: dict[str, Any]) -> None:
+        frame = self.recording.at(int(message["frame"]))
+        if frame is not None and self._widget is not None:
+            header = {**frame.header, "frame": int(message["frame"])}
+            self._widget.send({"type": "frame", "header": header}, [frame.data])
+
+    @property
+    def widget(self) -> ViewWidget:
+        """The widget, made when it is first asked for."""
+        if self._widget is None:
+            self._widget = ViewWidget(self.scene.json(), repr(self))
+            self._widget.heard = self._heard
+        return self._widget
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
+        return self.widget._repr_mimebundle_(**kwargs)
+
+    def __repr__(self) -> str:
+        names = ", ".join(f"{layer.kind} of {layer.name}" for layer in self.scene.layers)
+        kept = f", {len(self.recording):,} frames" if len(self.recording) else ""
+        return f"view of {names}{kept}"
+
+    def close(self) -> None:
+        """Removes the picture from the page, and forgets the recording."""
+        self.recording.clear()
+        if self._widget is not None:
+            self._widget.close()
+            self._widget = None
+
+
+def view(  # noqa: PLR0913 (all but the first have names)
+    x: Any,
+    *layers: Layer,
+    kind: str | None = None,
+    color: Any = None,
+    arrows: Any = None,
+    indices: Any = None,
+    colormap: str | None = None,
+    limits: tuple[float, float] | None = None,
+    size: float | None = None,
+    bounds: Sequence[Sequence[float]] | None = None,
+    title: str | None = None,
+    budget: int = 1 << 28,
+) -> View:
+    """A picture of a field below the cell, which `update` and `record` renew.
+
+    Parameters
+    ----------
+    x : field, array or callable
+        Vectors of 2 or 3 numbers are positions, numbers with two axes are a grid. A function is asked anew for each
+        picture.
+    *layers : Layer
+        More to be drawn, in front of `x`.
+    kind : {"points", "grid", "lines", "mesh"}, optional
+        What it is drawn as; by default what suits its shape.
+    color : str, field, array or callable, optional
+        One colour, such as ``"tomato"`` or ``"#3070b0"``; or a number for each position.
+    arrows : field, array or callable, optional
+        A vector at each position.
+    indices : field or array, optional
+        Pairs or triples of positions, joined by lines or triangles.
+    colormap : str, optional
+        A colour map of matplotlib.
+    limits : (float, float), optional
+        The numbers at both ends of the colour map; by default those of each picture.
+    size : float, optional
+        The diameter of a point, or the width of a line, in pixels.
+    bounds : sequence of (float, float), optional
+        What the picture shows, for each dimension; by default what `x` needs now, with a margin.
+    title : str, optional
+        Its name for people, and for screen readers.
+    budget : int, default 256 MiB
+        How many bytes of recorded frames are kept.
+
+    Returns
+    -------
+    View
+        The picture; the last line of a cell shows it.
+
+    Raises
+    ------
+    DsimError
+        When there is nothing in `x` that can be drawn.
+
+    Examples
+    --------
+    >>> import dsim as ds
+    >>> x = ds.Vector.field(2, ds.f32, shape=100, name="x")
+    >>> picture = ds.view(x, bounds=[(0, 1), (0, 1)])
+    >>> for step in range(10):
+    ...     picture.record()
+    >>> picture
+    view of points of x, 10 frames
+    """
+    looks = {"colormap": colormap, "limits": limits, "size": size}
+    made = layer_for(x, kind, color, arrows, indices, **looks)
+    drawn = Scene([*made, *layers], title or made[0].name, bounds)
+    return View(drawn, budget)

@@ -1,0 +1,50 @@
+"""The widget of a view: the page's module, and the messages between it and the kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib.resources import files
+from typing import Any
+
+import anywidget
+import traitlets
+
+from dsim.live.modules import module
+
+_PAGE = files("dsim.live") / "page"
+
+
+class ViewWidget(anywidget.AnyWidget):
+    """A view in the page.
+
+    Attributes
+    ----------
+    scene : dict
+        What it draws, but the numbers.
+    heard : callable or None
+        Called with each message of the page.
+    """
+
+    _esm = module(_PAGE)
+    _css = (_PAGE / "view.css").read_text(encoding="utf-8")
+    scene = traitlets.Dict().tag(sync=True)
+
+    def __init__(self, scene: dict[str, Any], plain: str) -> None:
+        super().__init__(scene=scene)
+        self.heard: Callable[[dict[str, Any]], None] | None = None
+        self._plain = plain
+        self.on_msg(self._hear)
+        if self.comm is not None and hasattr(self.comm, "_reply_subshell_for"):
+            # Else ipykernel holds the page's answers back until the running cell has ended.
+            self.comm._reply_subshell_for = lambda data, default: default
+
+    def _hear(self, _: Any, content: Any, buffers: Any) -> None:
+        if self.heard is not None and isinstance(content, dict):
+            self.heard(content)
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
+        data = super()._repr_mimebundle_(**kwargs)
+        bundle = data[0] if isinstance(data, tuple) else data
+        if bundle is not None:
+            bundle["text/plain"] = self._plain
+        return data
