@@ -161,6 +161,7 @@ if _TYPE_CHECKING:
     from dsim.gui import GUI as GUI
     from dsim.gui import hex_to_rgb as hex_to_rgb
     from dsim.gui import rgb_to_hex as rgb_to_hex
+    from dsim.live.view import view as view
 
 TaichiCompilationError = CompilationError
 TaichiSyntaxError = KernelSyntaxError
@@ -329,6 +330,7 @@ __all__ = [
     "uint32",
     "uint64",
     "value_and_grad",
+    "view",
     "vjp",
     "vulkan",
     "wasm",
@@ -345,12 +347,13 @@ def _jupyter_labextension_paths() -> list[dict[str, str]]:
     return [{"src": "labextension", "dest": "dsim-lab"}]
 
 
-# Lazy imports: `dsim.gui` imports matplotlib, which takes as long to import as all the rest,
+# Lazy imports: `dsim.gui` and `dsim.live` import matplotlib, which takes as long to import as all the rest,
 # and `%load_ext dsim` imports IPython.
 _LATER = {
     "GUI": "dsim.gui",
     "hex_to_rgb": "dsim.gui",
     "rgb_to_hex": "dsim.gui",
+    "view": "dsim.live.view",
     "load_ipython_extension": "dsim.notebook",
     "unload_ipython_extension": "dsim.notebook",
 }

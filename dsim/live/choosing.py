@@ -7,16 +7,14 @@ from typing import Any
 
 from matplotlib.colors import to_hex
 
-from dsim.live.layers import Arrows, Grid, Layer, Lines, Mesh, Points
+from dsim.live.layers import Arrows, GridLayer, Layer, Lines, Mesh, Points
 from dsim.live.numbers import name_of, read, refused
 
 KINDS = ("points", "grid", "lines", "arrows", "mesh")
-_DIVERGING, _SEQUENTIAL = "RdBu_r", "viridis"
+_COLOUR_MAP = "viridis"
 
 
-def layer_for(  # noqa: PLR0913 (the options of `ds.view`)
-    x: Any, kind: str | None, color: Any, arrows: Any, indices: Any, **looks: Any
-) -> list[Layer]:
+def layer_for(x: Any, kind: str | None, color: Any, arrows: Any, indices: Any, **looks: Any) -> list[Layer]:
     """The layers of ``ds.view(x, kind, …)``, from the back to the front.
 
     Parameters
@@ -40,9 +38,9 @@ def layer_for(  # noqa: PLR0913 (the options of `ds.view`)
         raise refused(f"`kind` is one of {', '.join(KINDS)}, not {kind!r}")
     name = name_of(x) or chosen
     plain, values = (_hex(color), None) if isinstance(color, str) else (None, color)
-    looks = {"colormap": _SEQUENTIAL, **{k: v for k, v in looks.items() if v is not None}}
+    looks = {"colormap": _COLOUR_MAP, **{k: v for k, v in looks.items() if v is not None}}
     if chosen == "grid":
-        return [Grid(name=name, values=x, **looks)]
+        return [GridLayer(name=name, values=x, **looks)]
     looks = {"name": name, "at": x, "values": values, "color": plain, **looks}
     made: list[Layer] = [_MAKERS[chosen](looks, indices)]
     if arrows is not None:
@@ -72,7 +70,7 @@ def _hex(color: str) -> str:
 
 
 _MAKERS: dict[str, Callable[[dict[str, Any], Any], Layer]] = {
-    "points": lambda looks, indices: Points(**looks),
+    "points": lambda looks, _: Points(**looks),
     "lines": lambda looks, indices: Lines(indices=indices, **looks),
     "mesh": lambda looks, indices: Mesh(indices=indices, **looks),
 }

@@ -29,4 +29,4 @@ def colour_map(name: str) -> str:
         message = f"there is no colour map {name!r}"
         raise DsimError(Diagnostic("argument", message, help=advice))
     colours = mpl.colormaps[name](np.linspace(0.0, 1.0, COLOURS), bytes=True)
-    return base64.b64encode(np.ascontiguousarray(colours[:, :3])).decode()
+    return base64.b64encode(colours[:, :3].tobytes()).decode()

@@ -1,4 +1,4 @@
-"""Which frames go to the page: at most two that it has not drawn, the newest one first, none while nobody looks."""
+"""Which frames go to the page: at most two that it has not drawn, newest first, none while nobody looks."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable
 
-from dsim.live.scene import Frame
+from dsim.live.scene import ViewFrame
 
 _MOST = 2  # on their way
 _ANSWER_SECONDS = 1.0  # front ends without subshells answer when the running cell has ended
@@ -23,12 +23,14 @@ class Flow:
         Seconds that pass.
     """
 
-    def __init__(self, send: Callable[[Frame], None], clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, send: Callable[[ViewFrame], None], clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self._send = send
         self._clock = clock
         self._lock = threading.RLock()
         self._under_way: dict[int, float] = {}  # the numbers of frames, and when each was sent
-        self._waiting: Frame | None = None
+        self._waiting: ViewFrame | None = None
         self._visible = False
 
     @property
@@ -43,7 +45,7 @@ class Flow:
             self._forget_unanswered()
             return self._visible and len(self._under_way) < _MOST
 
-    def offer(self, frame: Frame) -> None:
+    def offer(self, frame: ViewFrame) -> None:
         """Sends a frame, or keeps it as the newest until the page is ready."""
         with self._lock:
             self._waiting = frame

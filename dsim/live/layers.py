@@ -103,7 +103,7 @@ class Points(Layer):
 
 
 @dataclass(kw_only=True)
-class Grid(Layer):
+class GridLayer(Layer):
     """A coloured cell for each number of an array with two axes: axis 0 is x, axis 1 is y upwards."""
 
     kind = "grid"
@@ -201,12 +201,14 @@ def corners(name: str, source: Any, count: int, each: int) -> np.ndarray:
         return np.stack([ends, ends + 1], axis=1).astype(np.uint32)
     found = read(source, f"the corners of {name!r}")
     if found.dtype.kind == "f" or found.ndim == 0 or (found.ndim == 1 and found.size % each):
-        raise refused(f"the corners of {name!r} are {each} whole numbers for each, not {found.dtype}{list(found.shape)}")
+        given = f"{found.dtype}{list(found.shape)}"
+        raise refused(f"the corners of {name!r} are {each} whole numbers for each, not {given}")
     if found.ndim > 1 and found.shape[-1] != each:
         raise refused(f"the corners of {name!r} are {each} numbers for each, not {found.shape[-1]}")
     found = found.reshape(-1, each)
-    if found.size and not (0 <= found.min() and found.max() < count):
-        raise refused(f"a corner of {name!r} is number {found.max() if found.max() >= count else found.min()}: there are {count} positions")
+    if found.size and not (found.min() >= 0 and found.max() < count):
+        wrong = found.max() if found.max() >= count else found.min()
+        raise refused(f"a corner of {name!r} is number {wrong}: there are {count} positions")
     return found.astype(np.uint32)
 
 

@@ -1,7 +1,7 @@
 """The page's module: one file for a front end, several for whoever reads and tests them.
 
-Each file in `page/` is a module of its own, which imports from its neighbours. anywidget takes one text: the files are
-put together in the order in which they need one another, without their imports and exports.
+Each file in `page/` is a module of its own, which imports from its neighbours. anywidget takes one text: the
+files are put together in the order in which they need one another, without their imports and exports.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ def read(source: Any, what: str) -> np.ndarray:
     found = source() if callable(source) and not isinstance(source, Field | Component) else source
     array = found.to_numpy() if isinstance(found, Field | Component) else _array(found, what)
     if isinstance(array, np.ma.MaskedArray):
-        return array.astype(np.float64).filled(np.nan)
+        return np.ma.filled(array.astype(np.float64), np.nan)
     if array.dtype.kind not in "biuf":
         raise refused(f"{what} takes real numbers, not {array.dtype}")
     return array
@@ -40,7 +40,9 @@ def _array(found: Any, what: str) -> np.ndarray:
 
 def name_of(source: Any) -> str:
     """What a person calls it: the name of a field or of a function; empty for an array."""
-    if isinstance(source, Field | Component):
+    if isinstance(source, Component):
+        return f"{source.whole.name}[{', '.join(map(str, source.component))}]"
+    if isinstance(source, Field):
         return source.name
     return getattr(source, "__name__", "") if callable(source) else ""
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dsim.live.numbers import refused
-from dsim.live.scene import Frame
+from dsim.live.scene import ViewFrame
 
 
-class Recording:
+class FrameRecording:
     """Frames in order, within a budget.
 
     Parameters
@@ -17,13 +17,13 @@ class Recording:
 
     def __init__(self, budget: int) -> None:
         self._budget = budget
-        self._frames: list[Frame] = []
+        self._frames: list[ViewFrame] = []
         self.nbytes = 0
 
     def __len__(self) -> int:
         return len(self._frames)
 
-    def add(self, frame: Frame) -> None:
+    def add(self, frame: ViewFrame) -> None:
         """Keeps one more.
 
         Raises
@@ -32,12 +32,13 @@ class Recording:
             When the budget is spent.
         """
         if self.nbytes + frame.nbytes > self._budget:
-            message = f"the recording of {len(self):,} frames has {self.nbytes:,} bytes, its budget {self._budget:,}"
+            kept = f"the recording of {len(self):,} frames has {self.nbytes:,} bytes"
+            message = f"{kept}, its budget {self._budget:,}"
             raise refused(message, "record every second step, or pass `budget=` to `ds.view`")
         self._frames.append(frame)
         self.nbytes += frame.nbytes
 
-    def at(self, number: int) -> Frame | None:
+    def at(self, number: int) -> ViewFrame | None:
         """The frame with that number, if there is one."""
         return self._frames[number] if 0 <= number < len(self) else None
 

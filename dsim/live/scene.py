@@ -17,7 +17,7 @@ _EMPTY = 0.05  # of the width, around what is drawn
 
 
 @dataclass(frozen=True)
-class Frame:
+class ViewFrame:
     """The numbers of one moment.
 
     Attributes
@@ -64,11 +64,11 @@ class Scene:
             "layers": layers, "maps": maps,
         }  # fmt: skip
 
-    def frame(self, number: int, step: int | None = None, text: str = "") -> Frame:
+    def frame(self, number: int, step: int | None = None, text: str = "") -> ViewFrame:
         """The present numbers of all layers."""
         packer = Packer()
         layers = [{"arrays": layer.arrays(packer, self.bounds)} for layer in self.layers]
-        return Frame({"number": number, "step": step, "text": text, "layers": layers}, packer.buffer())
+        return ViewFrame({"number": number, "step": step, "text": text, "layers": layers}, packer.buffer())
 
 
 def _around(layers: Sequence[Layer]) -> Bounds:
@@ -79,10 +79,11 @@ def _around(layers: Sequence[Layer]) -> Bounds:
             "these layers are of 2 and of 3 dimensions" if found else "there is nothing to draw",
             "a view has one kind of positions",
         )
-    grid = any(layer.kind == "grid" for layer in layers)
+    grids = [b for layer in layers if layer.kind == "grid" and (b := layer.bounds()) is not None]
+    found = grids or found  # a grid fills the picture
     box = [[min(b[d][0] for b in found), max(b[d][1] for b in found)] for d in range(axes.pop())]
     widest = max(high - low for low, high in box) or 1.0
-    return box if grid else [[low - _EMPTY * widest, high + _EMPTY * widest] for low, high in box]
+    return box if grids else [[low - _EMPTY * widest, high + _EMPTY * widest] for low, high in box]
 
 
 def _checked(bounds: Sequence[Sequence[float]]) -> Bounds:

@@ -9,8 +9,8 @@ from typing import Any
 from dsim.live.choosing import layer_for
 from dsim.live.flow import Flow
 from dsim.live.layers import Layer
-from dsim.live.recording import Recording
-from dsim.live.scene import Frame, Scene
+from dsim.live.recording import FrameRecording
+from dsim.live.scene import Scene, ViewFrame
 from dsim.live.widget import ViewWidget
 
 
@@ -21,13 +21,13 @@ class View:
     ----------
     scene : Scene
         What it draws.
-    recording : Recording
+    recording : FrameRecording
         The frames that its player plays.
     """
 
     def __init__(self, scene: Scene, budget: int) -> None:
         self.scene = scene
-        self.recording = Recording(budget)
+        self.recording = FrameRecording(budget)
         self._numbers = 0
         self._widget: ViewWidget | None = None
         self._flow = Flow(self._send)
@@ -74,12 +74,12 @@ class View:
         """Calls `function` with each message of the page about `event`: ``drag``, ``paint`` or ``pick``."""
         self._hearing[event] = function
 
-    def _frame(self, step: int | None, text: str) -> Frame:
+    def _frame(self, step: int | None, text: str) -> ViewFrame:
         with self._lock:
             self._numbers += 1
             return self.scene.frame(self._numbers, step, text)
 
-    def _send(self, frame: Frame) -> None:
+    def _send(self, frame: ViewFrame) -> None:
         if self._widget is not None:
             header = {**frame.header, "recorded": len(self.recording)}
             self._widget.send({"type": "frame", "header": header}, [frame.data])
@@ -146,8 +146,8 @@ def view(  # noqa: PLR0913 (all but the first have names)
     Parameters
     ----------
     x : field, array or callable
-        Vectors of 2 or 3 numbers are positions, numbers with two axes are a grid. A function is asked anew for each
-        picture.
+        Vectors of 2 or 3 numbers are positions, numbers with two axes are a grid. A function is asked anew
+        for each picture.
     *layers : Layer
         More to be drawn, in front of `x`.
     kind : {"points", "grid", "lines", "mesh"}, optional

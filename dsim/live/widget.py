@@ -34,9 +34,10 @@ class ViewWidget(anywidget.AnyWidget):
         self.heard: Callable[[dict[str, Any]], None] | None = None
         self._plain = plain
         self.on_msg(self._hear)
-        if self.comm is not None and hasattr(self.comm, "_reply_subshell_for"):
+        comm: Any = self.comm
+        if hasattr(comm, "_reply_subshell_for"):
             # Else ipykernel holds the page's answers back until the running cell has ended.
-            self.comm._reply_subshell_for = lambda data, default: default
+            comm._reply_subshell_for = lambda _, default: default
 
     def _hear(self, _: Any, content: Any, buffers: Any) -> None:
         if self.heard is not None and isinstance(content, dict):
