@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
 import warnings
 from collections.abc import Iterable
-from contextlib import suppress
-from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image
 
 from dsim.gui.images import imwrite
+from dsim.live.videos import find_ffmpeg, write_gif, write_mp4
 from dsim.runtime.fields.fields import Field
 from dsim.runtime.state.notices import DsimWarning
 
@@ -146,39 +142,11 @@ class VideoManager:
 
     def _build(self, mp4: bool, gif: bool, must: bool) -> None:
         if gif:
-            self._gif()
-        if mp4 and (found := _ffmpeg()):
-            self._mp4(found)
+            write_gif(self._written(), self.get_output_filename(".gif"), self.framerate)
+        if mp4 and (found := find_ffmpeg()):
+            path, pattern = self.get_output_filename(".mp4"), self.frame_directory / _NAME
+            write_mp4(found, pattern, self.frame_counter, path, self.framerate)
         elif mp4 and must:
             raise RuntimeError(_NO_FFMPEG)
         elif mp4:
             warnings.warn(_NO_FFMPEG, DsimWarning, stacklevel=4)
-
-    def _gif(self) -> None:
-        frames = [Image.open(path).convert("P", palette=Image.Palette.ADAPTIVE) for path in self._written()]
-        frames[0].save(
-            self.get_output_filename(".gif"),
-            save_all=True,
-            append_images=frames[1:],
-            duration=1000.0 / self.framerate,
-            loop=0,
-        )
-
-    def _mp4(self, ffmpeg: str) -> None:
-        command = [
-            ffmpeg, "-loglevel", "error", "-y", "-framerate", str(self.framerate),
-            "-i", str(self.frame_directory / _NAME), "-frames:v", str(self.frame_counter),
-            "-c:v", "libx264", "-crf", "1", "-pix_fmt", "yuv420p", self.get_output_filename(".mp4"),
-        ]  # fmt: skip
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode:
-            raise RuntimeError(f"ffmpeg failed: {done.stderr.strip() or done.returncode}")
-
-
-def _ffmpeg() -> str | None:
-    """The path of ffmpeg: on the PATH, or the one that imageio-ffmpeg installs."""
-    found = shutil.which("ffmpeg")
-    if found is None:
-        with suppress(ImportError, RuntimeError):  # not installed, or without a binary for this system
-            found = import_module("imageio_ffmpeg").get_ffmpeg_exe()
-    return found

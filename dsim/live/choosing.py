@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
-from matplotlib.colors import to_hex
+import numpy as np
 
 from dsim.live.layers import Arrows, GridLayer, Layer, Lines, Mesh, Points
 from dsim.live.numbers import name_of, read, refused
 
-KINDS = ("points", "grid", "lines", "arrows", "mesh")
-_COLOUR_MAP = "viridis"
+KINDS = ("points", "grid", "lines", "mesh")
 
 
 def layer_for(x: Any, kind: str | None, color: Any, arrows: Any, indices: Any, **looks: Any) -> list[Layer]:
@@ -37,15 +35,40 @@ def layer_for(x: Any, kind: str | None, color: Any, arrows: Any, indices: Any, *
     if chosen not in KINDS:
         raise refused(f"`kind` is one of {', '.join(KINDS)}, not {kind!r}")
     name = name_of(x) or chosen
-    plain, values = (_hex(color), None) if isinstance(color, str) else (None, color)
-    looks = {"colormap": _COLOUR_MAP, **{k: v for k, v in looks.items() if v is not None}}
-    if chosen == "grid":
-        return [GridLayer(name=name, values=x, **looks)]
-    looks = {"name": name, "at": x, "values": values, "color": plain, **looks}
-    made: list[Layer] = [_MAKERS[chosen](looks, indices)]
+    looks = {option: given for option, given in looks.items() if given is not None}
+    made: list[Layer] = (
+        [_grid(name, x, color, indices, looks)]
+        if chosen == "grid"
+        else [_placed(chosen, name, x, color, indices, looks)]
+    )
     if arrows is not None:
-        made.append(Arrows(name=name_of(arrows) or "arrows", at=x, vectors=arrows))
+        at = (lambda: _centres(read(x, name).shape)) if chosen == "grid" else x
+        made.append(Arrows(name=name_of(arrows) or "arrows", at=at, vectors=arrows))
     return made
+
+
+def _grid(name: str, x: Any, color: Any, indices: Any, looks: dict[str, Any]) -> Layer:
+    for option, given in (("color", color), ("indices", indices), ("size", looks.get("size"))):
+        if given is not None:
+            raise refused(
+                f"`{option}` means nothing for a grid", "`colormap` and `limits` colour its numbers"
+            )
+    return GridLayer(name=name, values=x, **looks)
+
+
+def _placed(chosen: str, name: str, x: Any, color: Any, indices: Any, looks: dict[str, Any]) -> Layer:
+    one, values = (color, None) if isinstance(color, str) else (None, color)
+    looks = {"name": name, "at": x, "values": values, "color": one, **looks}
+    if chosen == "points":
+        if indices is not None:
+            raise refused("`indices` means nothing for points", 'kind="lines", or "mesh"')
+        return Points(**looks)
+    return (Lines if chosen == "lines" else Mesh)(indices=indices, **looks)
+
+
+def _centres(shape: tuple[int, ...]) -> np.ndarray:
+    """The centres of a grid's cells."""
+    return np.stack(np.meshgrid(*(np.arange(n) + 0.5 for n in shape), indexing="ij"), axis=-1)
 
 
 def _kind(shape: tuple[int, ...], indices: Any) -> str:
@@ -60,17 +83,3 @@ def _kind(shape: tuple[int, ...], indices: Any) -> str:
         f"a view of an array of shape {shape} needs positions, or two axes",
         "points are a field of vectors of 2 or 3 numbers, grids a field of numbers of shape (w, h)",
     )
-
-
-def _hex(color: str) -> str:
-    try:
-        return to_hex(color)
-    except ValueError:
-        raise refused(f"there is no colour {color!r}", 'such as "tomato", "C0" or "#3070b0"') from None
-
-
-_MAKERS: dict[str, Callable[[dict[str, Any], Any], Layer]] = {
-    "points": lambda looks, _: Points(**looks),
-    "lines": lambda looks, indices: Lines(indices=indices, **looks),
-    "mesh": lambda looks, indices: Mesh(indices=indices, **looks),
-}

@@ -8,6 +8,9 @@ from typing import Any
 import numpy as np
 
 _ALIGNED = 4  # the page makes typed arrays of the bytes without copying them
+_TYPES = {"u8": np.dtype("u1"), "u16": np.dtype("<u2"), "u32": np.dtype("<u4"), "f32": np.dtype("<f4")}
+_NAMES = {dtype: name for name, dtype in _TYPES.items()}
+_FARTHEST = 1e300  # differences of limits are finite
 
 
 @dataclass
@@ -19,10 +22,9 @@ class Packer:
 
     def plain(self, array: np.ndarray) -> dict[str, Any]:
         """An array of unsigned integers or of `f32`, unchanged."""
-        names = {np.dtype("u1"): "u8", np.dtype("u2"): "u16", np.dtype("u4"): "u32", np.dtype("f4"): "f32"}
-        given = np.ascontiguousarray(array)
-        described = {"type": names[given.dtype], "offset": self.size, "shape": list(given.shape)}
-        data = given.astype(given.dtype.newbyteorder("<"), copy=False).tobytes()
+        dtype = array.dtype.newbyteorder("<")
+        described = {"type": _NAMES[dtype], "offset": self.size, "shape": list(array.shape)}
+        data = np.ascontiguousarray(array, dtype).tobytes()
         self.parts.append(data + bytes(-len(data) % _ALIGNED))
         self.size += len(self.parts[-1])
         return described
@@ -43,8 +45,7 @@ def quantise(array: np.ndarray, low: Any, high: Any, bits: int) -> np.ndarray:
     The largest code stands for numbers that are not finite.
     """
     top = (1 << bits) - 1
-    low, high = np.asarray(low, np.float64), np.asarray(high, np.float64)
-    width = np.where(high > low, high - low, 1.0)
+    low, width = _range(low, high)
     finite = np.isfinite(array)
     with np.errstate(invalid="ignore", over="ignore"):
         scaled = np.clip((array - low) / width, 0.0, 1.0) * (top - 1) + 0.5
@@ -54,10 +55,22 @@ def quantise(array: np.ndarray, low: Any, high: Any, bits: int) -> np.ndarray:
 def restored(codes: np.ndarray, low: Any, high: Any) -> np.ndarray:
     """The numbers of `codes`, as the page computes them."""
     top = np.iinfo(codes.dtype).max
-    low, high = np.asarray(low, np.float64), np.asarray(high, np.float64)
-    width = np.where(high > low, high - low, 1.0)
+    low, width = _range(low, high)
     numbers = low + codes / (top - 1) * width
     return np.where(codes == top, np.nan, numbers)
+
+
+def unpacked(described: dict[str, Any], data: bytes) -> np.ndarray:
+    """The array that `described` locates in the buffer of a frame, as the page reads it."""
+    codes = codes_of(described, data)
+    return restored(codes, described["low"], described["high"]) if "low" in described else codes
+
+
+def codes_of(described: dict[str, Any], data: bytes) -> np.ndarray:
+    """The codes or numbers that `described` locates, as they are."""
+    shape = described["shape"]
+    dtype, count = _TYPES[described["type"]], int(np.prod(shape, dtype=np.int64))
+    return np.frombuffer(data, dtype, count, described["offset"]).reshape(shape)
 
 
 def limits_of(array: np.ndarray) -> tuple[float, float]:
@@ -65,4 +78,10 @@ def limits_of(array: np.ndarray) -> tuple[float, float]:
     finite = array[np.isfinite(array)]
     if not finite.size:
         return 0.0, 1.0
-    return float(finite.min()), float(finite.max())
+    low, high = float(finite.min()), float(finite.max())
+    return max(-_FARTHEST, min(low, _FARTHEST)), min(_FARTHEST, max(high, -_FARTHEST))
+
+
+def _range(low: Any, high: Any) -> tuple[np.ndarray, np.ndarray]:
+    low, high = np.asarray(low, np.float64), np.asarray(high, np.float64)
+    return low, np.where(high > low, high - low, 1.0)

@@ -1,4 +1,4 @@
-"""Which frames go to the page: at most two that it has not drawn, newest first, none while nobody looks."""
+"""Which frames go to the page: at most two not yet drawn, the newest first, none while nobody looks."""
 
 from __future__ import annotations
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import base64
+import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from dsim.live.encoding import Packer, limits_of
+from dsim.live.looks import ends_of_map, hex_colour, pixels
 from dsim.live.numbers import read, refused
 
 Bounds = list[list[float]]
@@ -26,9 +28,9 @@ class Layer:
     values : field, array or callable, optional
         The numbers that colour it.
     color : str or None
-        Its one colour, without `values`.
-    colormap : str or None
-        The map of `values`.
+        Its one colour, without `values`: a name of matplotlib's, or ``#rrggbb``.
+    colormap : str
+        The map of `values`, one of matplotlib's.
     limits : (float, float) or None
         The numbers at the ends of the map; None takes those of each frame.
     size : float or None
@@ -41,11 +43,16 @@ class Layer:
     name: str
     values: Any = None
     color: str | None = None
-    colormap: str | None = None
+    colormap: str = "viridis"
     limits: tuple[float, float] | None = None
     size: float | None = None
     drag: bool = False
     paint: bool = False
+
+    def __post_init__(self) -> None:
+        self.color = None if self.color is None else hex_colour(self.color)
+        self.limits = None if self.limits is None else ends_of_map(self.limits)
+        self.size = None if self.size is None else pixels(self.size)
 
     def scene(self) -> dict[str, Any]:
         """What never changes of it, as JSON."""
@@ -64,42 +71,57 @@ class Layer:
         raise NotImplementedError
 
     def _shades(self, packer: Packer, shape: tuple[int, ...]) -> dict[str, Any]:
-        """The array of `values`, one for each entry of `shape`."""
+        """The array of `values`, one for each entry of `shape`, in a row."""
         if self.values is None:
             return {}
         values = read(self.values, f"the colour of {self.name!r}")
         if values.shape != shape:
             raise refused(
                 f"the colour of {self.name!r} has the shape {values.shape}, not {shape}",
-                "one number for each point: `color=` a field of the same shape, or a function that gives one",
+                "one number for each: `color=` a field of the same shape, or a function that gives one",
             )
+        return self._coloured(packer, values.ravel())
+
+    def _coloured(self, packer: Packer, values: np.ndarray) -> dict[str, Any]:
         low, high = self.limits or limits_of(values)
         return {"values": packer.quantised(values, low, high, _SHADES)}
 
-    def _places(self, source: Any, axes: int) -> np.ndarray:
-        """Positions, one in each row, in 2 or 3 dimensions."""
+    def _vectors(self, source: Any, axes: int = 0) -> np.ndarray:
+        """Vectors of `axes` numbers, which are along the last axis; 0 for 2 or 3."""
         found = read(source, f"{self.name!r}")
         if found.ndim < 2 or found.shape[-1] not in (2, 3) or (axes and found.shape[-1] != axes):
             wanted = f"vectors of {axes or '2 or 3'} numbers"
-            raise refused(f"{self.name!r} takes {wanted}, not an array of shape {found.shape}")
-        return found.reshape(-1, found.shape[-1])
+            raise refused(
+                f"{self.name!r} takes {wanted}, not an array of shape {found.shape}",
+                "a field of vectors, or an array with the vectors along its last axis",
+            )
+        return found
 
 
 @dataclass(kw_only=True)
-class Points(Layer):
-    """A disc at each position."""
+class Placed(Layer):
+    """What has positions."""
 
-    kind = "points"
     at: Any
 
     def bounds(self) -> Bounds | None:
         """The box around the positions."""
-        return box(self._places(self.at, 0))
+        return box(self._vectors(self.at))
 
     def arrays(self, packer: Packer, bounds: Bounds) -> dict[str, Any]:
         """Positions, and values by which they are coloured."""
-        at = self._places(self.at, len(bounds))
-        return {"positions": _placed(packer, at, bounds), **self._shades(packer, at.shape[:1])}
+        at = self._vectors(self.at, len(bounds))
+        low, high = np.array(bounds, np.float64).T
+        margin = high - low  # what is dragged or flies out is still placed, outside of the picture
+        placed = packer.quantised(_rows(at), low - margin, high + margin, _PLACES)
+        return {"positions": placed, **self._shades(packer, at.shape[:-1])}
+
+
+@dataclass(kw_only=True)
+class Points(Placed):
+    """A disc at each position."""
+
+    kind = "points"
 
 
 @dataclass(kw_only=True)
@@ -120,33 +142,29 @@ class GridLayer(Layer):
 
     def arrays(self, packer: Packer, bounds: Bounds) -> dict[str, Any]:
         """The values."""
-        return self._shades(packer, self._numbers().shape)
+        return self._coloured(packer, self._numbers())
 
 
 @dataclass(kw_only=True)
-class Arrows(Layer):
+class Arrows(Placed):
     """An arrow from each position; its length in the picture is `scale` times that of the vector."""
 
     kind = "arrows"
-    at: Any
     vectors: Any
     scale: float | None = None
 
-    def bounds(self) -> Bounds | None:
-        """The box around their beginnings."""
-        return box(self._places(self.at, 0))
-
     def arrays(self, packer: Packer, bounds: Bounds) -> dict[str, Any]:
         """Beginnings, and the vectors between beginnings and tips."""
-        at, vectors = self._places(self.at, len(bounds)), self._places(self.vectors, len(bounds))
-        if len(at) != len(vectors):
-            raise refused(f"{self.name!r} has {len(vectors)} arrows for {len(at)} positions")
-        vectors = (vectors * self._scale(vectors, bounds)).astype(np.float32)
-        return {
-            "positions": _placed(packer, at, bounds),
-            "vectors": packer.plain(vectors),
-            **self._shades(packer, at.shape[:1]),
-        }
+        placed = super().arrays(packer, bounds)
+        vectors = _rows(self._vectors(self.vectors, len(bounds)))
+        count = placed["positions"]["shape"][0]
+        if len(vectors) != count:
+            raise refused(
+                f"{self.name!r} has {len(vectors):,} arrows for {count:,} positions", "one for each"
+            )
+        with np.errstate(all="ignore"):  # what is too long for `f32` is not drawn
+            scaled = (vectors * self._scale(vectors, bounds)).astype(np.float32)
+        return {**placed, "vectors": packer.plain(scaled)}
 
     def _scale(self, vectors: np.ndarray, bounds: Bounds) -> float:
         if self.scale is not None:
@@ -157,34 +175,47 @@ class Arrows(Layer):
 
 
 @dataclass(kw_only=True)
-class Joined(Layer):
+class Joined(Placed):
     """Lines or triangles between positions, coloured by values there; which, never changes."""
 
-    at: Any
     indices: Any = None
     each = 0
-
-    def scene(self) -> dict[str, Any]:
-        """What never changes of it, as JSON."""
-        joined = corners(self.name, self.indices, len(self._places(self.at, 0)), self.each)
-        data = base64.b64encode(joined.astype("<u4").tobytes()).decode()
-        return {**super().scene(), "indices": {"shape": list(joined.shape), "data": data}}
-
-    def bounds(self) -> Bounds | None:
-        """The box around the positions."""
-        return box(self._places(self.at, 0))
+    _least = 0  # so many positions are joined
 
     def arrays(self, packer: Packer, bounds: Bounds) -> dict[str, Any]:
         """Positions, and values by which they are coloured."""
-        at = self._places(self.at, len(bounds))
-        return {"positions": _placed(packer, at, bounds), **self._shades(packer, at.shape[:1])}
+        placed = super().arrays(packer, bounds)
+        count = placed["positions"]["shape"][0]
+        if count < self._least:
+            raise refused(f"{self.name!r} joins {self._least:,} positions, and has only {count:,} now")
+        return placed
+
+    def _corners(self, shape: tuple[int, ...]) -> np.ndarray:
+        """The numbers of the positions that are joined, where there are positions of that shape."""
+        return corners(self.name, self.indices, math.prod(shape), self.each)
+
+    def scene(self) -> dict[str, Any]:
+        """What never changes of it, as JSON."""
+        joined = self._corners(read(self.at, f"{self.name!r}").shape[:-1])
+        self._least = int(joined.max()) + 1 if joined.size else 0
+        data = base64.b64encode(joined.astype("<u4").tobytes()).decode()
+        return {**super().scene(), "indices": {"shape": list(joined.shape), "data": data}}
 
 
 @dataclass(kw_only=True)
 class Lines(Joined):
-    """Segments between pairs of positions; without `indices`, a line through all of them."""
+    """Segments between pairs of positions.
+
+    Without `indices`, a line through all of them; where they have several axes, one along each last axis.
+    """
 
     kind, each = "lines", 2
+
+    def _corners(self, shape: tuple[int, ...]) -> np.ndarray:
+        if self.indices is not None:
+            return super()._corners(shape)
+        numbers = np.arange(math.prod(shape), dtype=np.uint32).reshape(shape)
+        return np.stack([numbers[..., :-1].ravel(), numbers[..., 1:].ravel()], axis=1)
 
 
 @dataclass(kw_only=True)
@@ -193,31 +224,34 @@ class Mesh(Joined):
 
     kind, each = "mesh", 3
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.indices is None:
+            raise refused(
+                f"the mesh {self.name!r} needs the corners of its triangles", "`indices=`, of shape (n, 3)"
+            )
+
 
 def corners(name: str, source: Any, count: int, each: int) -> np.ndarray:
-    """The numbers of the positions that lines (2 each) or triangles (3 each) join."""
-    if source is None:
-        ends = np.arange(max(count - 1, 0), dtype=np.uint32)
-        return np.stack([ends, ends + 1], axis=1).astype(np.uint32)
+    """The numbers of the positions that lines (2 each) or triangles (3 each) join, each in a row."""
     found = read(source, f"the corners of {name!r}")
-    if found.dtype.kind == "f" or found.ndim == 0 or (found.ndim == 1 and found.size % each):
-        given = f"{found.dtype}{list(found.shape)}"
-        raise refused(f"the corners of {name!r} are {each} whole numbers for each, not {given}")
-    if found.ndim > 1 and found.shape[-1] != each:
-        raise refused(f"the corners of {name!r} are {each} numbers for each, not {found.shape[-1]}")
+    what = f"the corners of {name!r}"
+    wrong = found.size % each if found.ndim == 1 else found.ndim == 0 or found.shape[-1] != each
+    if found.dtype.kind not in "iu" or wrong:
+        raise refused(
+            f"{what} are {each} whole numbers each, not an array of {found.dtype} of shape {found.shape}"
+        )
     found = found.reshape(-1, each)
-    if found.size and not (found.min() >= 0 and found.max() < count):
+    if found.size and not 0 <= found.min() <= found.max() < count:
         wrong = found.max() if found.max() >= count else found.min()
-        raise refused(f"a corner of {name!r} is number {wrong}: there are {count} positions")
+        raise refused(f"{what} name the position {wrong}: there are {count:,}, and the first is 0")
     return found.astype(np.uint32)
 
 
 def box(at: np.ndarray) -> Bounds:
     """The box around all finite positions."""
-    return [list(limits_of(column)) for column in at.T]
+    return [list(limits_of(column)) for column in _rows(at).T]
 
 
-def _placed(packer: Packer, at: np.ndarray, bounds: Bounds) -> dict[str, Any]:
-    low, high = np.array(bounds, np.float64).T
-    margin = high - low  # what is dragged or flies out is still placed, outside of the picture
-    return packer.quantised(at, low - margin, high + margin, _PLACES)
+def _rows(vectors: np.ndarray) -> np.ndarray:
+    return vectors.reshape(-1, vectors.shape[-1])

@@ -9,13 +9,12 @@ from __future__ import annotations
 import re
 from importlib.resources.abc import Traversable
 
-_FIRST = "view.js"
 _IMPORT = re.compile(r"^import \{[^}]*\} from '\./([\w.]+)';\n", re.MULTILINE)
 _EXPORT = re.compile(r"^export (?!default)", re.MULTILINE)
 
 
-def module(folder: Traversable) -> str:
-    """The module `view.js` of a folder with all that it imports, as one text.
+def module(folder: Traversable, first: str = "view.js") -> str:
+    """The module `first` of a folder with all that it imports, as one text.
 
     Imports are written ``import { a, b } from './file.js';``; names are unique in the folder.
     """
@@ -30,5 +29,5 @@ def module(folder: Traversable) -> str:
             add(needed)
         done.append(name)
 
-    add(_FIRST)
+    add(first)
     return "\n".join(_EXPORT.sub("", _IMPORT.sub("", texts[name])) for name in done)

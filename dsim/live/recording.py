@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from dsim.live.numbers import refused
 from dsim.live.scene import ViewFrame
 
@@ -22,6 +24,9 @@ class FrameRecording:
 
     def __len__(self) -> int:
         return len(self._frames)
+
+    def __iter__(self) -> Iterator[ViewFrame]:
+        return iter(self._frames)
 
     def add(self, frame: ViewFrame) -> None:
         """Keeps one more.

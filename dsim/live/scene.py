@@ -10,6 +10,7 @@ from typing import Any
 from dsim.live.colour_maps import colour_map
 from dsim.live.encoding import Packer
 from dsim.live.layers import Bounds, Layer
+from dsim.live.looks import pairs
 from dsim.live.numbers import refused
 
 VERSION = 1
@@ -53,7 +54,7 @@ class Scene:
     def __init__(self, layers: Sequence[Layer], title: str, bounds: Sequence[Sequence[float]] | None) -> None:
         self.layers = tuple(layers)
         self.title = title
-        self.bounds = _around(self.layers) if bounds is None else _checked(bounds)
+        self.bounds = _around(self.layers) if bounds is None else _checked(bounds, self.layers)
 
     def json(self) -> dict[str, Any]:
         """What the page is told once."""
@@ -72,23 +73,34 @@ class Scene:
 
 
 def _around(layers: Sequence[Layer]) -> Bounds:
-    found = [b for b in (layer.bounds() for layer in layers) if b is not None]
-    axes = {len(b) for b in found}
-    if len(axes) != 1:
-        raise refused(
-            "these layers are of 2 and of 3 dimensions" if found else "there is nothing to draw",
-            "a view has one kind of positions",
-        )
-    grids = [b for layer in layers if layer.kind == "grid" and (b := layer.bounds()) is not None]
+    found = _boxes(layers)
+    grids = _boxes([layer for layer in layers if layer.kind == "grid"])
     found = grids or found  # a grid fills the picture
-    box = [[min(b[d][0] for b in found), max(b[d][1] for b in found)] for d in range(axes.pop())]
-    widest = max(high - low for low, high in box) or 1.0
-    return box if grids else [[low - _EMPTY * widest, high + _EMPTY * widest] for low, high in box]
+    if not found:
+        raise refused(
+            "there is nothing to draw", "`ds.view(x)` takes a field of positions, or one with two axes"
+        )
+    box = [[min(b[d][0] for b in found), max(b[d][1] for b in found)] for d in range(len(found[0]))]
+    if grids:
+        return box
+    widest = max(high - low for low, high in box) or max(1.0, *(abs(high) for _, high in box))
+    return [[low - _EMPTY * widest, high + _EMPTY * widest] for low, high in box]
 
 
-def _checked(bounds: Sequence[Sequence[float]]) -> Bounds:
-    made = [[float(low), float(high)] for low, high in bounds]
-    if len(made) not in (2, 3) or not all(low < high for low, high in made):
-        advice = "bounds=[(0, 1), (0, 1)]"
-        raise refused("`bounds` are 2 or 3 pairs of a lower and a higher number", advice)
+def _boxes(layers: Sequence[Layer]) -> list[Bounds]:
+    """What each layer needs, all of the same dimension."""
+    found = [b for b in (layer.bounds() for layer in layers) if b is not None]
+    if len({len(b) for b in found}) > 1:
+        raise refused("these layers are of 2 and of 3 dimensions", "a view has one kind of positions")
+    return found
+
+
+def _checked(bounds: Sequence[Sequence[float]], layers: Sequence[Layer]) -> Bounds:
+    made = pairs(bounds)
+    if made is None:
+        raise refused("`bounds` are 2 or 3 pairs of a lower and a higher number", "bounds=[(0, 1), (0, 1)]")
+    if any(len(found) != len(made) for found in _boxes(layers)):
+        raise refused(
+            f"`bounds` are of {len(made)} dimensions, what is drawn is not", "one pair for each dimension"
+        )
     return made

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import base64
 import threading
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 from dsim.live.choosing import layer_for
+from dsim.live.drawn import png
 from dsim.live.flow import Flow
 from dsim.live.layers import Layer
+from dsim.live.numbers import refused
 from dsim.live.recording import FrameRecording
+from dsim.live.saving import save
 from dsim.live.scene import Scene, ViewFrame
 from dsim.live.widget import ViewWidget
+
+_ACTS = ("drag", "paint", "pick")
 
 
 class View:
@@ -32,8 +39,10 @@ class View:
         self._widget: ViewWidget | None = None
         self._flow = Flow(self._send)
         self._lock = threading.Lock()
+        self._last: tuple[int | None, str] = None, ""  # what the newest picture is called
+        self._behind = False  # an update was left out
         self._hearing: dict[str, Callable[[dict[str, Any]], None]] = {
-            "drawn": lambda m: self._flow.drawn(int(m["number"])),
+            "drawn": self._drawn,
             "visible": self._seen,
             "want": self._wanted,
         }
@@ -48,8 +57,11 @@ class View:
         text : str, default ""
             Any other text to be written there.
         """
+        self._last = step, text
         if self._flow.ready:
-            self._flow.offer(self._frame(step, text))
+            self._renew()
+        else:
+            self._behind = True
 
     def record(self, step: int | None = None, text: str = "") -> None:
         """Shows the present numbers, and keeps them for the player.
@@ -66,18 +78,25 @@ class View:
         DsimError
             When the frames need more than the view's `budget`.
         """
-        frame = self._frame(len(self.recording) if step is None else step, text)
+        self._last = len(self.recording) if step is None else step, text
+        frame = self._frame()
         self.recording.add(frame)
         self._flow.offer(frame)
 
     def on(self, event: str, function: Callable[[dict[str, Any]], None]) -> None:
         """Calls `function` with each message of the page about `event`: ``drag``, ``paint`` or ``pick``."""
+        if event not in _ACTS:
+            raise refused(f"a view hears of {', '.join(_ACTS)}, not of {event!r}")
         self._hearing[event] = function
 
-    def _frame(self, step: int | None, text: str) -> ViewFrame:
+    def _frame(self) -> ViewFrame:
         with self._lock:
             self._numbers += 1
-            return self.scene.frame(self._numbers, step, text)
+            return self.scene.frame(self._numbers, *self._last)
+
+    def _renew(self) -> None:
+        self._behind = False
+        self._flow.offer(self._frame())
 
     def _send(self, frame: ViewFrame) -> None:
         if self._widget is not None:
@@ -95,7 +114,12 @@ class View:
         self._flow.seen(bool(message.get("visible")))
         if self._flow.visible and self._widget is not None:
             self._widget.send({"type": "recorded", "count": len(self.recording)})
-            self.update()
+            self._renew()
+
+    def _drawn(self, message: dict[str, Any]) -> None:
+        self._flow.drawn(int(message["number"]))
+        if self._behind and self._flow.ready:
+            self._renew()
 
     def _wanted(self, message: dict[str, Any]) -> None:
         frame = self.recording.at(int(message["frame"]))
@@ -111,17 +135,39 @@ class View:
             self._widget.heard = self._heard
         return self._widget
 
+    def save(self, path: str | Path, rate: float = 30.0) -> None:
+        """Writes a picture of the present numbers, or a video of the recording.
+
+        Parameters
+        ----------
+        path : str or Path
+            Ends with ``.png``, ``.gif`` or ``.mp4`` (which needs ffmpeg).
+        rate : float, default 30
+            Frames of the video per second.
+
+        Raises
+        ------
+        DsimError
+            When the name ends with something else, or there is no recording for a video.
+        """
+        save(Path(path), self.scene.json(), [*self.recording], self._frame, rate=rate)
+
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
-        return self.widget._repr_mimebundle_(**kwargs)
+        made = self.widget._repr_mimebundle_(**kwargs)
+        data, metadata = made if isinstance(made, tuple) else (made, {})
+        picture = base64.b64encode(png(self.scene.json(), self._frame())).decode()
+        return {**data, "image/png": picture}, metadata  # for pages without a kernel
 
     def __repr__(self) -> str:
         names = ", ".join(f"{layer.kind} of {layer.name}" for layer in self.scene.layers)
-        kept = f", {len(self.recording):,} frames" if len(self.recording) else ""
+        count = len(self.recording)
+        kept = f", {count:,} frame{'s' * (count > 1)}" if count else ""
         return f"view of {names}{kept}"
 
     def close(self) -> None:
         """Removes the picture from the page, and forgets the recording."""
         self.recording.clear()
+        self._flow.seen(False)
         if self._widget is not None:
             self._widget.close()
             self._widget = None
@@ -194,4 +240,6 @@ def view(  # noqa: PLR0913 (all but the first have names)
     looks = {"colormap": colormap, "limits": limits, "size": size}
     made = layer_for(x, kind, color, arrows, indices, **looks)
     drawn = Scene([*made, *layers], title or made[0].name, bounds)
+    drawn.json()
+    drawn.frame(0)  # what cannot be drawn is refused here
     return View(drawn, budget)

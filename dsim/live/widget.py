@@ -14,6 +14,16 @@ from dsim.live.modules import module
 _PAGE = files("dsim.live") / "page"
 
 
+def page_module(first: str = "view.js") -> str:
+    """The page's module that begins with the file `first`."""
+    return module(_PAGE, first)
+
+
+def page_style() -> str:
+    """The page's style sheet."""
+    return (_PAGE / "view.css").read_text(encoding="utf-8")
+
+
 class ViewWidget(anywidget.AnyWidget):
     """A view in the page.
 
@@ -25,8 +35,8 @@ class ViewWidget(anywidget.AnyWidget):
         Called with each message of the page.
     """
 
-    _esm = module(_PAGE)
-    _css = (_PAGE / "view.css").read_text(encoding="utf-8")
+    _esm = page_module()
+    _css = page_style()
     scene = traitlets.Dict().tag(sync=True)
 
     def __init__(self, scene: dict[str, Any], plain: str) -> None:
@@ -42,6 +52,12 @@ class ViewWidget(anywidget.AnyWidget):
     def _hear(self, _: Any, content: Any, buffers: Any) -> None:
         if self.heard is not None and isinstance(content, dict):
             self.heard(content)
+
+    def close(self) -> None:
+        """Removes it from the page, with the widget of its layout."""
+        if self.layout is not None and self.comm is not None:
+            self.layout.close()
+        super().close()
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
         data = super()._repr_mimebundle_(**kwargs)

@@ -94,8 +94,7 @@ const tape = record({
 
 const report = record({
   version: oneOf(2),
-  /** `function`: of an existing kernel, whose text is that of another cell or a file. */
-  kind: oneOf('kernel', 'tape', 'check', 'function'),
+  kind: oneOf('kernel', 'tape', 'check'),
   source: orNull(text),
   origins: listOf(origin),
   kernel: orNull(text),
@@ -158,14 +157,9 @@ export function outdated(stale: string | undefined, whereabouts: Whereabouts = '
   return whereabouts === 'copied' ? 'Copied from another cell. Run this one for a report of its own.' : '';
 }
 
-/** Whether a report is about the text of its cell. */
-export function isOfItsCell({ kind, source }: Report): boolean {
-  return kind !== 'tape' && kind !== 'function' && source !== null;
-}
-
-/** What marks an editor: the last report that is about its text. */
+/** What marks an editor: the last report that has a source. One of a tape alone says nothing about lines. */
 export function markingReport(reports: readonly (Report | null)[]): Report | null {
-  return reports.findLast(each => each !== null && isOfItsCell(each)) ?? null;
+  return reports.findLast(each => each !== null && each.kind !== 'tape' && each.source !== null) ?? null;
 }
 
 /** Seconds; null or empty where nothing was measured. */

@@ -1,0 +1,71 @@
+"""A view in a file: a picture, or a video of its recording."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from dsim.live.drawn import png
+from dsim.live.numbers import refused
+from dsim.live.scene import ViewFrame
+from dsim.live.videos import find_ffmpeg, write_gif, write_mp4
+
+_KINDS = ".png", ".gif", ".mp4"
+Frames = Sequence[ViewFrame]
+_NAME = "%06d.png"
+
+
+def save(
+    path: Path,
+    scene: dict[str, Any],
+    recorded: Frames,
+    present: Callable[[], ViewFrame],
+    *,
+    rate: float,
+) -> None:
+    """Writes a view to a file; see `View.save`.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    scene : dict
+        What the page is told once.
+    recorded : sequence of ViewFrame
+        The recording.
+    present : callable
+        Makes a frame of the present numbers.
+    rate : float
+        Frames of a video per second.
+    """
+    kind = path.suffix.lower()
+    if kind not in _KINDS:
+        raise refused(f"a view is saved as {', '.join(_KINDS)}, not as {path.name!r}", 'save("picture.png")')
+    if kind == ".png":
+        path.write_bytes(png(scene, present()))
+    else:
+        _write_video(path, kind, scene, recorded, rate)
+
+
+def _write_video(
+    path: Path, kind: str, scene: dict[str, Any], frames: Sequence[ViewFrame], rate: float
+) -> None:
+    if not frames:
+        advice = "`record()` keeps a frame of the view, `update()` does not"
+        raise refused("there is no recording for a video", advice)
+    if not 0 < rate <= 1000:
+        raise refused(f"`rate` is a number of frames per second, not {rate!r}", "rate=30")
+    ffmpeg = find_ffmpeg() if kind == ".mp4" else ""
+    if ffmpeg is None:
+        message = "an MP4 needs the program ffmpeg, which is not installed"
+        raise refused(message, 'pip install "dsim[video]"; a name that ends with .gif needs nothing more')
+    with TemporaryDirectory() as folder:
+        images = [Path(folder, _NAME % number) for number in range(len(frames))]
+        for image, frame in zip(images, frames, strict=True):
+            image.write_bytes(png(scene, frame))
+        if kind == ".gif":
+            write_gif(images, path, rate)
+        else:
+            write_mp4(ffmpeg, Path(folder, _NAME), len(images), path, rate)
