@@ -162,6 +162,7 @@ if _TYPE_CHECKING:
     from dsim.gui import hex_to_rgb as hex_to_rgb
     from dsim.gui import rgb_to_hex as rgb_to_hex
     from dsim.live.view import view as view
+    from dsim.notebook.kernel_report import report as report
 
 TaichiCompilationError = CompilationError
 TaichiSyntaxError = KernelSyntaxError
@@ -302,6 +303,7 @@ __all__ = [
     "raw_mod",
     "real_func",
     "ref",
+    "report",
     "reset",
     "residuals",
     "rgb_to_hex",
@@ -348,12 +350,13 @@ def _jupyter_labextension_paths() -> list[dict[str, str]]:
 
 
 # Lazy imports: `dsim.gui` and `dsim.live` import matplotlib, which takes as long to import as all the rest,
-# and `%load_ext dsim` imports IPython.
+# and `%load_ext dsim` and `report` import IPython.
 _LATER = {
     "GUI": "dsim.gui",
     "hex_to_rgb": "dsim.gui",
     "rgb_to_hex": "dsim.gui",
     "view": "dsim.live.view",
+    "report": "dsim.notebook.kernel_report",
     "load_ipython_extension": "dsim.notebook",
     "unload_ipython_extension": "dsim.notebook",
 }

@@ -61,7 +61,7 @@ class KernelMagics(Magics):
                 run = from_cell(this, lambda: ReportRun(this, asked, compiled, begin))
         self._last = run.recorded or self._last
         self._checks[asked.kernel.__name__] = run.check
-        self.living.show(run)
+        self.living.show(run, this)
 
     @no_var_expand
     @line_magic("%kernel")

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from IPython.core.compilerop import PyCF_MASK
+from IPython.core.error import UsageError
 
 from dsim.diagnostics import Diagnostic, KernelSyntaxError, Source, Span
 from dsim.diagnostics.places import display_name
@@ -59,6 +60,56 @@ class Cell:
     def padded(self) -> str:
         """The body, with its lines at their numbers in the cell."""
         return "\n" * self.first + self.body
+
+    # -- as the subject of a report (`report/subject.py`)
+
+    @property
+    def kind(self) -> str:
+        """That of the report."""
+        return "kernel"
+
+    @property
+    def noun(self) -> str:
+        """What messages call it."""
+        return "cell"
+
+    @property
+    def place(self) -> Span:
+        """The `%%kernel` line."""
+        return self.whole_line(self.first)
+
+    @property
+    def tree(self) -> ast.AST:
+        """Its syntax tree."""
+        return ast.parse(self.padded)
+
+    def span(self, node: ast.AST) -> Span:
+        """The span of a node of `tree`."""
+        return place(self, node)
+
+    def spelt(self, option: str, value: str = "") -> str:
+        """An option as it stands in the `%%kernel` line."""
+        return f"--{option} {value}".rstrip()
+
+    def option(self, option: str, name: str) -> Span:
+        """Where `name` stands in the values of `option`."""
+        start = self.line.index(f"--{option}")
+        found = re.compile(rf"(?<![\w.]){re.escape(name)}(?![\w.])").search(self.line, start)
+        if found is None:  # it is written in quotes
+            return self.place
+        return Span(self.source, self.first, found.start(), self.first, found.end())
+
+    def refusal(self, told: str) -> Exception:
+        """The error about an option, in one line."""
+        return UsageError(told)
+
+    def launched(self, act: Callable[[], Any]) -> Any:
+        """What `act` gives: errors of launches point to the `%%kernel` line."""
+        return from_cell(self, act)
+
+    def plotted(self, kernel: str) -> str:
+        """How to draw the comparison with differences."""
+        return f"`%check {kernel} --plot`"
 
     def whole_line(self, line: int) -> Span:
         """The text of a line, as a place."""

@@ -136,17 +136,18 @@ def _fields(names: Iterable[str], option: str, namespace: Mapping[str, Any]) -> 
     found: dict[str, Field] = {}
     for name in names:
         whole = looked_up(name, option, namespace, (Field, StructField), "a field")
-        parts = _float_members(name, whole) if isinstance(whole, StructField) else {name: whole}
+        parts = float_members(name, whole) if isinstance(whole, StructField) else {name: whole}
         found.update({of: _placed(f, of, option) for of, f in parts.items()})
     return found
 
 
-def _float_members(name: str, whole: StructField) -> dict[str, Field]:
+def float_members(name: str, whole: StructField) -> dict[str, Field]:
+    """The members of `whole` that are floats, by ``name.member``."""
     found: dict[str, Field] = {}
     for key in whole.keys:
         f = whole.get_member_field(key)
         if isinstance(f, StructField):
-            found.update(_float_members(f"{name}.{key}", f))
+            found.update(float_members(f"{name}.{key}", f))
         elif f.dtype.is_float:
             found[f"{name}.{key}"] = f
     return found

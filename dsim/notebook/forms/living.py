@@ -9,6 +9,7 @@ from typing import Any
 
 from IPython.display import display
 
+from dsim.notebook.cell.cells import Cell
 from dsim.notebook.forms.dependencies import Dependencies
 from dsim.notebook.forms.scrubber import Scrubber
 from dsim.notebook.forms.showing import bundle, naming, publish, running_cell
@@ -99,15 +100,15 @@ class Living:
         for key in list(self._shown):
             self._forget(key)
 
-    def show(self, run: ReportRun) -> None:
-        """Shows a report, and sliders below it where they can be used."""
+    def show(self, run: ReportRun, of: Cell) -> None:
+        """Shows the report of a cell, and sliders below it where they can be used."""
         key = self._cell, run.report["kernel"], 0
         if self._cell is None:
             self._forget(key)
         while key in self._shown:  # a loop in the cell makes several
             key = *key[:2], key[2] + 1
         movable = getattr(self._shell, "kernel", None) is not None
-        dependencies = Dependencies(run.cell, run.asked, self._shell.user_ns)
+        dependencies = Dependencies(of, run.asked, self._shell.user_ns)
         self._shown[key] = Shown(run, dependencies, movable, self._cell)
 
     def _begins(self, info: Any) -> None:

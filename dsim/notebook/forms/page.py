@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import html
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -19,7 +19,7 @@ from dsim.notebook.report.report_view import (
     by_line,
     ends,
     error_below,
-    in_cell,
+    in_text,
     kind,
     line_text,
     listings_by_name,
@@ -29,6 +29,7 @@ from dsim.notebook.report.report_view import (
     place_name,
     rows_by_kernel,
     scale,
+    source_lines,
     underline,
 )
 
@@ -42,6 +43,17 @@ def page(report: Report, tape: str = "") -> str:
     parts = [f"<style>{_style()}</style>", *_parts(report, tape)]
     state = " dsim-stale" if "stale" in report else ""
     return f'<div class="dsim-page{state}">{"".join(parts)}</div>'
+
+
+def document(title: str, content: str) -> str:
+    """`content` as a page of its own, light or dark as the person's system prefers."""
+    return (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width">\n'
+        '<meta name="color-scheme" content="light dark">\n'
+        f"<title>{_text(title)}</title>\n</head>\n"
+        f'<body style="margin: 2em; font-family: system-ui, sans-serif">\n{content}\n</body>\n</html>\n'
+    )
 
 
 @cache
@@ -89,22 +101,22 @@ def _section(name: str, content: str, opened: bool) -> str:
     return f"<details{' open' if opened else ''}><summary>{name}</summary>{content}</details>"
 
 
-# ------------------------------------------------------------------ the cell's lines
+# ------------------------------------------------------------------ the lines
 
 
 def _listing(report: Report) -> str:
     briefs, texts = ends(report, "brief"), ends(report, "text")
     below = by_line(report["diagnostics"])
     heat = {h["line"]: h for h in (report["heat"] or {"lines": ()})["lines"]}
-    lines = pieces(report["source"])
+    lines = dict(zip(source_lines(report), pieces(report["source"]), strict=True))
     whole = heat or any(texts.values())
-    told = range(1, len(lines) + 1) if whole else _concerned(report, len(lines))
+    told = list(lines) if whole else _concerned(report, lines)
     rows = []
     for n in told:
-        if n - 1 not in told and n > 1:
+        if n - 1 not in told and n - 1 in lines:
             rows.append("<tr><td class=dsim-number>⋮</td><td></td><td></td></tr>")
         found = below.get(n, [])
-        code = _underlined(lines[n - 1], found)
+        code = _underlined(lines[n], found)
         rows.append(_line(n, code, heat.get(n), briefs.get(n, ""), texts.get(n, "")))
         told_below = "".join(_diagnostic(report, d) for d in found)
         if found:
@@ -112,11 +124,11 @@ def _listing(report: Report) -> str:
     return f'<div class="dsim-wide"><table class="dsim-listing">{"".join(rows)}</table></div>' if rows else ""
 
 
-def _concerned(report: Report, count: int) -> list[int]:
-    """The lines of the cell that diagnostics name, each with its neighbours."""
+def _concerned(report: Report, lines: Container[int]) -> list[int]:
+    """The lines that diagnostics name, each with its neighbours."""
     places = [p for d in report["diagnostics"] for p in (d, *d["related"])]
-    found = [p["line"] for p in places if in_cell(report, p)]
-    return sorted({n for line in found for n in (line - 1, line, line + 1) if 1 <= n <= count})
+    found = [p["line"] for p in places if in_text(report, p)]
+    return sorted({n for line in found for n in (line - 1, line, line + 1) if n in lines})
 
 
 def _line(number: int, code: str, heat: Mapping[str, Any] | None, brief: str, end: str) -> str:

@@ -19,6 +19,7 @@ from dsim.notebook.report.report_view import (
     place_name,
     rows_by_kernel,
     scale,
+    source_lines,
     underline,
 )
 
@@ -61,12 +62,12 @@ def _rows(report: Report) -> Iterator[str]:
 
 
 def _listing(report: Report) -> Iterator[str]:
-    source = report["source"].split("\n")
+    source = source_lines(report)
     texts, below = ends(report, "brief"), by_line(report["diagnostics"])
     levels = {h["line"]: h["level"] for h in (report["heat"] or {"lines": ()})["lines"]}
-    gutter = len(str(len(source)))
-    widest = min(max((len(source[n - 1]) for n in texts if n <= len(source)), default=0), _WIDEST)
-    for n, code in enumerate(source, 1):
+    gutter = len(str(max(source)))
+    widest = min(max((len(source[n]) for n in texts if n in source), default=0), _WIDEST)
+    for n, code in source.items():
         bar = _BARS[round(levels[n] * (len(_BARS) - 1))] if n in levels else " "
         shown = f"{_straight(code):<{widest}}   {texts[n]}" if n in texts else _straight(code)
         yield f"{n:>{gutter}} {bar}│ {shown}"

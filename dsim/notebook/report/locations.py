@@ -10,7 +10,7 @@ from typing import Any
 from dsim.diagnostics import Diagnostic, Label, Level, Source, Span
 from dsim.diagnostics.places import ours
 from dsim.ir.nodes import Origin
-from dsim.notebook.cell.cells import Cell
+from dsim.notebook.report.subject import Subject
 
 Json = dict[str, Any]
 
@@ -43,20 +43,26 @@ class Places:
 
     Parameters
     ----------
-    cell : Cell or None
-        The cell that the report is about.
+    subject : Subject or None
+        What the report is about.
     source : Source, optional
-        Of a report about no cell: the text that the kernel stands in, perhaps another cell.
+        Of a report about no text: that which the kernel stands in, perhaps a cell.
     """
 
-    def __init__(self, cell: Cell | None, source: Source | None = None) -> None:
-        self._cell = cell
-        self._main = source if cell is None else cell.source
+    def __init__(self, subject: Subject | None, source: Source | None = None) -> None:
+        self._subject = subject
+        self._main = source if subject is None else subject.source
         self._origins = [] if self._main is None else [_Origin(self._main)]
+        if subject is not None and not self._here(subject.source):
+            first, lines = subject.source.first_line, subject.source.lines
+            self._origins[0].lines.update(enumerate(lines, first))
 
     def inside(self, span: Span | None) -> bool:
         """Whether `span` is in the text that the report is about."""
-        return self._main is not None and span is not None and span.source.file == self._main.file
+        if self._main is None or span is None or span.source.file != self._main.file:
+            return False
+        first = self._main.first_line
+        return first <= span.line < first + len(self._main.lines)
 
     def of(self, origin: Origin | None) -> Span | None:
         """The line of that text that something comes from, perhaps through a call."""
@@ -97,7 +103,8 @@ class Places:
         ]
 
     def _here(self, source: Source) -> bool:
-        return self._cell is not None and source.file == self._cell.source.file
+        subject = self._subject
+        return subject is not None and subject.kind == "kernel" and source.file == subject.source.file
 
     def _cited(self, span: Span) -> int:
         """The number of the text that `span` points into; from now on the report has its line."""
@@ -110,7 +117,7 @@ class Places:
         return len(self._origins) - 1
 
     def diagnostic(self, d: Diagnostic, level: Level | None = None) -> Json:
-        """`d` as JSON: what it is mainly about stands in the cell, and the rest is related to it."""
+        """`d` as JSON: what it is mainly about stands in the text, and the rest is related to it."""
         here, *others = self._sorted(d)
         return {
             "level": (level or d.level).value,
@@ -125,8 +132,8 @@ class Places:
         """The places of `d`; the first one is what it is about here."""
         labels = [Label(d.span, d.here), *d.labels] if d.span is not None else list(d.labels)
         main = next((label for label in labels if self.inside(label.span)), None)
-        if main is None and self._cell is not None:
-            main = Label(self._cell.whole_line(self._cell.first), "")
+        if main is None and self._subject is not None:
+            main = Label(self._subject.place, "")
         elif main is None:
             main = labels[0] if labels else None
         # What has no words of its own is told by where it stands.

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 
 from dsim.diagnostics import Diagnostic, Label, Span
-from dsim.notebook.cell.cells import Cell, place
 from dsim.notebook.report import figures, kink_notes
+from dsim.notebook.report.subject import Subject
 from dsim.notebook.report.watched import Observation
 from dsim.notebook.running.runs import NonfiniteCounts
 from dsim.runtime.launching.probe_buffers import Born, WatchedLine
@@ -28,8 +28,8 @@ class NonfiniteOrigins:
 
     Parameters
     ----------
-    cell : Cell
-        The cell that is reported about.
+    subject : Subject
+        What is reported about.
     seen : Observation
         A look at all lines.
     fields : NonfiniteCounts
@@ -42,13 +42,13 @@ class NonfiniteOrigins:
 
     def __init__(
         self,
-        cell: Cell,
+        subject: Subject,
         seen: Observation,
         fields: NonfiniteCounts,
         loss: str | None,
         look: Callable[[], list[Born]],
     ) -> None:
-        self._cell, self._seen, self._fields = cell, seen, fields
+        self._subject, self._seen, self._fields = subject, seen, fields
         self._of = "the tangent" if loss is None else f"the gradient ∂{loss}/∂"  # and behind it, of what
         self._loss = loss
         self._look = look
@@ -111,7 +111,7 @@ class NonfiniteOrigins:
         found = []
         for name, (bad, size) in self._fields.derivatives.items():
             message = f"{self._of} of `{name}` is not finite"
-            *others, span = _readers(self._cell, name) or [self._cell.whole_line(self._cell.first)]
+            *others, span = _readers(self._subject, name) or [self._subject.place]
             labels = tuple(Label(s, "read here, too") for s in others)
             here = f"`{name}` is read here: {bad} of {size}"
             found.append(Diagnostic("nan", message, span, here, labels, _STEEP))
@@ -164,15 +164,15 @@ def _statement(span: Span) -> ast.stmt | None:
     return None
 
 
-def _readers(cell: Cell, name: str) -> list[Span]:
-    """Where the text of the cell reads an element of the field `name`; of each line the first place."""
+def _readers(subject: Subject, name: str) -> list[Span]:
+    """Where the text reads an element of the field `name`; of each line the first place."""
     found: dict[int, Span] = {}
-    for node in ast.walk(ast.parse(cell.padded)):
+    for node in ast.walk(subject.tree):
         if (
             isinstance(node, ast.Subscript)
             and isinstance(node.ctx, ast.Load)
             and ast.unparse(node.value) == name
         ):
-            span = place(cell, node)
+            span = subject.span(node)
             found[span.line] = min(span, found.get(span.line, span), key=lambda s: s.column)
     return [found[line] for line in sorted(found)]

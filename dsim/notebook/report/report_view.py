@@ -59,12 +59,21 @@ def by_line(diagnostics: Sequence[Mapping[str, Any]]) -> dict[int, list[Mapping[
     return found
 
 
+def source_lines(report: Report) -> dict[int, str]:
+    """The lines of the report's text, by their numbers in its cell or file."""
+    return dict(enumerate(report["source"].split("\n"), report.get("first_line", 1)))
+
+
 # ------------------------------------------------------------------ places
 
 
-def in_cell(report: Report, place: Mapping[str, Any]) -> bool:
-    """Whether a place of a diagnostic is in the report's own cell."""
-    return place["origin"] is not None and report["origins"][place["origin"]]["here"]
+def in_text(report: Report, place: Mapping[str, Any]) -> bool:
+    """Whether a place of a diagnostic is in the cell or file of the report's text."""
+    if place["origin"] is None:
+        return False
+    return report["origins"][place["origin"]]["here"] or (
+        report["kind"] == "function" and place["origin"] == 0
+    )
 
 
 def place_name(report: Report, place: Mapping[str, Any]) -> str:

@@ -1,20 +1,20 @@
-"""From a cell's request to its report: compiles, runs, inspects an iteration, assembles the parts."""
+"""From a request to its report: compiles, runs, inspects an iteration, assembles the parts."""
 
 from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
 
-from IPython.core.error import UsageError
+import numpy as np
 
 from dsim.diagnostics import Diagnostic, GradientError
-from dsim.notebook.cell.cells import Cell, from_cell
 from dsim.notebook.cell.request import CellRequest
 from dsim.notebook.report import kink_notes, unused, watched
 from dsim.notebook.report.listings import listings
 from dsim.notebook.report.locations import Json, Places
 from dsim.notebook.report.nonfinite_origin import NonfiniteOrigins
 from dsim.notebook.report.report import empty, finished
+from dsim.notebook.report.subject import Subject
 from dsim.notebook.report.summary import Summary
 from dsim.notebook.running import checking, runs, state
 from dsim.notebook.running.compiling import machine_code
@@ -72,7 +72,7 @@ def compile_cell(asked: CellRequest) -> CompiledCell:
 def _compiled(kernel: Kernel, asked: CellRequest | None) -> Form | None:
     if not kernel.generic:
         return kernel.primal
-    if asked is None or not asked.options.runs:
+    if asked is None or not (asked.options.runs or asked.args):
         return None
     with kernel.at(*asked.args) as (form, _):
         return form
@@ -83,10 +83,10 @@ class ReportRun:
 
     Parameters
     ----------
-    cell, asked, compiled
-        The subject of the report.
+    subject, asked, compiled
+        What the report is about.
     begin : float
-        When the cell began, by `time.perf_counter`.
+        When it began, by `time.perf_counter`.
 
     Attributes
     ----------
@@ -98,14 +98,30 @@ class ReportRun:
         That tape.
     check : GradientCheck or None
         The comparison of its gradient with differences, if requested.
+    found : list of Diagnostic
+        Its diagnostics.
+    seen : Observation or None
+        What lines assigned in the iteration that was inspected last.
+    value : float or None
+        The loss.
+    gradients : dict of str to ndarray
+        Of the loss, by field.
+    tangents : dict of str to ndarray
+        Of what was written in forward mode, by field.
     """
 
-    def __init__(self, cell: Cell, asked: CellRequest, compiled: CompiledCell, begin: float) -> None:
+    def __init__(self, subject: Subject, asked: CellRequest, compiled: CompiledCell, begin: float) -> None:
         self._begin = begin
-        self.cell, self.asked = cell, asked
-        self.places = Places(cell)
-        self.report = empty("kernel", cell.source.text, asked.kernel.__name__)
-        self._found = list(compiled.found)
+        self.subject, self.asked = subject, asked
+        self.places = Places(subject)
+        self.report = empty(subject.kind, subject.source.text, asked.kernel.__name__)
+        if subject.source.first_line != 1:
+            self.report["first_line"] = subject.source.first_line
+        self.found = list(compiled.found)
+        self.seen: watched.Observation | None = None
+        self.value: float | None = None
+        self.gradients: dict[str, np.ndarray] = {}
+        self.tangents: dict[str, np.ndarray] = {}
         self._summary = Summary(asked.kernel.__name__, tuple(compiled.forms))
         self._inspector: watched.Inspector | None = None
         self._not_finite = runs.NonfiniteCounts({}, {}, {})
@@ -118,11 +134,16 @@ class ReportRun:
             texts += [] if form is None else listings(form, name, self.places, self._shown)
         if compiled.form is not None and asked.options.runs:
             self._overheard(compiled.form)
-        finished(self.report, self._summary, self._found, self.places, texts, self._shown)
+        finished(self.report, self._summary, self.found, self.places, texts, self._shown)
 
     def timed(self) -> None:
-        """Ends the timing of the cell."""
+        """Ends the timing."""
         self._times["total_s"] = time.perf_counter() - self._begin
+
+    @property
+    def _cell(self) -> str | None:
+        """The file name of the cell that the report is about."""
+        return self.subject.source.file if self.subject.kind == "kernel" else None
 
     @property
     def _shown(self) -> str | None:
@@ -143,8 +164,8 @@ class ReportRun:
             self._run(form)
         if asked.loss is not None:
             loss = (asked.options.loss or asked.loss.name, asked.loss)
-            heard[:] = unused.told(self.cell, form, loss, asked.wrt, tuple(heard))
-        self._found += heard
+            heard[:] = unused.told(self.subject, form, loss, asked.wrt, tuple(heard))
+        self.found += heard
 
     def _run(self, form: Form) -> None:
         asked = self.asked
@@ -155,6 +176,7 @@ class ReportRun:
             written = [f for f in form.written if not f.derivative and f.dtype.is_float]
             found, self._not_finite = runs.tangents(asked.kernel, asked.args, asked.forward, what, written)
             self._summary.tangents(", ".join(asked.forward), found)
+            self.tangents = found
         self._inspector = watched.Inspector(
             form, asked.kernel, asked.args, asked.loss, list(asked.forward.values())
         )
@@ -166,16 +188,16 @@ class ReportRun:
         except (
             GradientError
         ) as error:  # the run succeeded: lines that cannot be looked into are no reason to fail
-            self._inspector, self._found = None, [*self._found, *error.diagnostics]
+            self._inspector, self.found = None, [*self.found, *error.diagnostics]
             return
-        self._found += self._nonfinite_origins(seen, self._inspector)
-        self._found += kink_notes.told(seen.kinks, asked.options.loss)
+        self.found += self._nonfinite_origins(seen, self._inspector)
+        self.found += kink_notes.told(seen.kinks, asked.options.loss)
         self._times["lines_s"] = time.perf_counter() - begin
 
     def _nonfinite_origins(self, seen: watched.Observation, inspector: watched.Inspector) -> list[Diagnostic]:
         """Where numbers that are not finite come from, and where such gradients end."""
         loss = self.asked.options.loss
-        origins = NonfiniteOrigins(self.cell, seen, self._not_finite, loss, inspector.born)
+        origins = NonfiniteOrigins(self.subject, seen, self._not_finite, loss, inspector.born)
         return [*origins.told(), *origins.ended()]
 
     def _taped(self, form: Form, loss: Field, what: runs.Touched) -> None:
@@ -188,17 +210,21 @@ class ReportRun:
             if unused.reads(form, f):
                 f.grad.looked_at()  # where it is 0, the tape may know why
         self._summary.loss(name, ran.value, ran.gradients)
+        self.value = ran.value
+        self.gradients = ran.gradients
         self._summary.saved(ran.tape.saved)
-        self.report["tape"] = tape_json(ran.tape, self.cell.source.file)
+        self.report["tape"] = tape_json(ran.tape, self._cell)
         self.tape, self.recorded = tape_html(ran.tape), ran.tape
         timings = {"launch_s": ran.launch_s, "gradient_s": ran.gradient_s, **tape_timings(ran.tape)}
         self._times.update(timings)
         if asked.options.check:
             begin = time.perf_counter()
-            made = checking.compared(asked.kernel, asked.args, loss, name, wrt)
+            made = checking.compared(
+                asked.kernel, asked.args, loss, name, wrt, self.subject.plotted(asked.kernel.__name__)
+            )
             self.check = made.check
             self._summary.check(made.result, made.numbers)
-            self._found += made.found
+            self.found += made.found
             self._times["check_s"] = time.perf_counter() - begin
 
     # -- inspecting an iteration
@@ -206,17 +232,30 @@ class ReportRun:
     def _look(self, at: tuple[int, ...] | None, trip: int | None = None) -> watched.Observation:
         assert self._inspector is not None
         seen = self._inspector.look(at, trip)
-        _refuse_outside(at, seen)
+        self._refuse_outside(at, seen)
+        self.seen = seen
         name = self.asked.options.loss
         if name is not None:
             self.report["heat"] = watched.heat(seen, name, self.places)
         self.report["probe"] = watched.probe(seen, self.asked.kernel.__name__, name, self.places)
         return seen
 
+    def _refuse_outside(self, at: tuple[int, ...] | None, seen: watched.Observation) -> None:
+        if at is None:
+            return
+        asked = self.subject.spelt("probe", ",".join(map(str, at)))
+        ranges = ", ".join(f"{name} from {low} to {high - 1}" for name, low, high in seen.loops)
+        if not ranges:
+            raise self.subject.refusal(f"{asked}: there is no iteration of an outermost loop")
+        if len(at) != len(seen.loops):
+            raise self.subject.refusal(f"{asked}: the outermost loop has the indices {ranges}")
+        if any(not low <= n < high for n, (_, low, high) in zip(at, seen.loops, strict=True)):
+            raise self.subject.refusal(f"{asked} is outside the loop, which runs over {ranges}")
+
     def look(self, at: tuple[int, ...], trip: int | None) -> Json:
         """The report with another iteration inspected."""
         with state.alone():
-            from_cell(self.cell, lambda: self._look(at, trip))
+            self.subject.launched(lambda: self._look(at, trip))
         return self.report
 
 
@@ -224,16 +263,3 @@ def _with_gradient(form: Form, loss: Field) -> dict[str, Field]:
     """The fields whose gradient is reported by default."""
     found = (f for _, f in form.floats if f.needs_grad and not f.derivative and f is not loss)
     return {f.name: f for f in found}
-
-
-def _refuse_outside(at: tuple[int, ...] | None, seen: watched.Observation) -> None:
-    if at is None:
-        return
-    asked = ",".join(map(str, at))
-    ranges = ", ".join(f"{name} from {low} to {high - 1}" for name, low, high in seen.loops)
-    if not ranges:
-        raise UsageError(f"--probe {asked}: there is no iteration of an outermost loop")
-    if len(at) != len(seen.loops):
-        raise UsageError(f"--probe {asked}: the outermost loop has the indices {ranges}")
-    if any(not low <= n < high for n, (_, low, high) in zip(at, seen.loops, strict=True)):
-        raise UsageError(f"--probe {asked} is outside the loop, which runs over {ranges}")

@@ -1,4 +1,4 @@
-"""Compares the gradient of a cell's run with differences of the loss."""
+"""Compares the gradient of a run with differences of the loss."""
 
 from __future__ import annotations
 
@@ -36,9 +36,12 @@ class Compared:
 
 
 def compared(
-    kernel: Kernel, args: Sequence[Any], loss: Field, name: str, wrt: Mapping[str, Field]
+    kernel: Kernel, args: Sequence[Any], loss: Field, name: str, wrt: Mapping[str, Field], plotted: str
 ) -> Compared:
-    """Compares the gradient of the loss, which is called `name`, by the fields `wrt`."""
+    """Compares the gradient of the loss, which is called `name`, by the fields `wrt`.
+
+    `plotted` is how the errors are drawn.
+    """
     if not wrt:
         return Compared(None, "compares nothing", "no other field with a gradient is used")
 
@@ -57,7 +60,7 @@ def compared(
         return Compared(check, result, f"along one direction, {both}")
     message = f"the gradient of `{name}` is not what differences of its values give"
     advice = "look for a kink at the present values, for `stop_grad`, and for values that leave the kernel; "
-    advice += f"`%check {kernel.__name__} --plot` draws the errors"
+    advice += f"{plotted} draws the errors"
     place = None if kernel.generic else kernel.primal.kernel.origin.span
     doubt = Diagnostic("wrong-derivative", message, place, both, help=advice)
     return Compared(check, "differs", both, [doubt])

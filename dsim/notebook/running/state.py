@@ -14,7 +14,7 @@ from dsim.runtime.fields.fields import Field, companions_with_memory, foreign
 from dsim.runtime.launching.forms import Form
 from dsim.runtime.recording.write_history import Trial
 from dsim.runtime.state import randomness, turns
-from dsim.runtime.state.stack import set_aside
+from dsim.runtime.state.stack import explain, explanation, set_aside
 
 
 def touched(form: Form, args: Iterable[Any] = ()) -> list[Field | np.ndarray]:
@@ -102,6 +102,19 @@ def gradients_kept(of: Iterable[Field | np.ndarray] = (), *, on_error: bool = Fa
         trial.close()
     else:
         trial.undo(before.changed, put_back)
+
+
+@contextmanager
+def unnoticed() -> Iterator[None]:
+    """As `gradients_kept`, and zeros have the explanations of before. Interrupts are held."""
+    explained = {last: explanation(last) for last in ("bar", "dot")}
+    with held():
+        try:
+            with gradients_kept():
+                yield
+        finally:
+            for last, who in explained.items():
+                explain(last, who)
 
 
 @contextmanager

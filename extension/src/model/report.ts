@@ -94,7 +94,8 @@ const tape = record({
 
 const report = record({
   version: oneOf(2),
-  kind: oneOf('kernel', 'tape', 'check'),
+  /** `function`: of an existing kernel, whose text is that of another cell or a file. */
+  kind: oneOf('kernel', 'tape', 'check', 'function'),
   source: orNull(text),
   origins: listOf(origin),
   kernel: orNull(text),
@@ -157,9 +158,14 @@ export function outdated(stale: string | undefined, whereabouts: Whereabouts = '
   return whereabouts === 'copied' ? 'Copied from another cell. Run this one for a report of its own.' : '';
 }
 
-/** What marks an editor: the last report that has a source. One of a tape alone says nothing about lines. */
+/** Whether a report is about the text of its cell. */
+export function isOfItsCell({ kind, source }: Report): boolean {
+  return kind !== 'tape' && kind !== 'function' && source !== null;
+}
+
+/** What marks an editor: the last report that is about its text. */
 export function markingReport(reports: readonly (Report | null)[]): Report | null {
-  return reports.findLast(each => each !== null && each.kind !== 'tape' && each.source !== null) ?? null;
+  return reports.findLast(each => each !== null && isOfItsCell(each)) ?? null;
 }
 
 /** Seconds; null or empty where nothing was measured. */

@@ -4,7 +4,7 @@ import type { IEditorLanguageRegistry } from '@jupyterlab/codemirror';
 import type { IRenderMime } from '@jupyterlab/rendermime';
 import { Widget } from '@lumino/widgets';
 import { diagnosticView, lastLine, placeLink } from '../diagnostics/diagnosticView.ts';
-import { outdated, plainText, readReport, REPORT_MIME, timings } from '../model/report.ts';
+import { isOfItsCell, outdated, plainText, readReport, REPORT_MIME, timings } from '../model/report.ts';
 import type { Call, Listing, Place, Report, Whereabouts } from '../model/report.ts';
 import { cellNamed, cellOf, cellOfKernel, processNamed, whenPlaced } from '../notebook/cells.ts';
 import { followProcess } from '../notebook/process.ts';
@@ -142,6 +142,10 @@ class ReportWidget extends Widget implements IRenderMime.IRenderer {
   }
 
   private async reveal(line: number): Promise<void> {
+    if (this.report?.kind === 'function') {
+      // Its first origin is the cell or file of its text.
+      return this.revealPlace({ origin: 0, line, end_line: line, end_column: 1 });
+    }
     this.said(await revealInCell(cellOf(this.node), line, line), line);
   }
 
@@ -201,7 +205,7 @@ function headline(report: Report, go: Go): HTMLElement {
     ...(failed(report) ? report.diagnostics.flatMap(each => [' ', placeLink(each, report, go)]) : []),
     // Shown by the style sheet when the editor above is marked as edited; its space is reserved from the beginning,
     // so that the layout below does not shift at the first key.
-    ...(report.source === null ? [] : [' ', html('span', { class: 'dsim-edited' }, 'edited since: run it again')])
+    ...(isOfItsCell(report) ? [' ', html('span', { class: 'dsim-edited' }, 'edited since: run it again')] : [])
   );
 }
 
@@ -212,7 +216,7 @@ function body(report: Report, go: Go): HTMLElement[] {
     diagnostics.length === 0
       ? null
       : html('ul', { class: 'dsim-diagnostics', 'aria-label': 'Diagnostics' }, ...diagnostics),
-    report.diagnostics.length === 0 || report.source === null ? null : html('p', { class: 'dsim-hint' }, KEYS),
+    report.diagnostics.length > 0 && isOfItsCell(report) ? html('p', { class: 'dsim-hint' }, KEYS) : null,
     legend(report)
   ];
   return parts.filter(part => part !== null);

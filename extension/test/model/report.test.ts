@@ -72,12 +72,12 @@ test('what is no report is not drawn', () => {
   assert.equal(readReport({}), null);
 });
 
-test('the last report with a source marks; tapes do not', () => {
+test('the last report of the cell marks; tapes and reports of other texts do not', () => {
   const [first, second] = [read({}), read({})];
   const tape = read({ kind: 'tape' });
   const elsewhere = read({ source: null });
   assert.equal(markingReport([first, second, null, tape, elsewhere]), second);
-  assert.equal(markingReport([tape]), null);
+  assert.equal(markingReport([tape, read({ kind: 'function', first_line: 7 })]), null);
 });
 
 test('times that are missing are not made up', () => {
