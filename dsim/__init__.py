@@ -3,7 +3,7 @@
 from importlib import import_module as _module
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from dsim import ad, algorithms, math, operations, tools, types
+from dsim import ad, algorithms, math, operations, plot, tools, types
 from dsim._version import __version__
 from dsim.api import axes as _axes
 from dsim.api import elementary as _elementary
@@ -295,6 +295,7 @@ __all__ = [
     "one",
     "opengl",
     "operations",
+    "plot",
     "polar_decompose",
     "pyfunc",
     "randn",

@@ -30,12 +30,14 @@ class GradientTrajectory(Sequence[np.ndarray]):
     values : ndarray
         One gradient for each of `calls`, along the first axis. Indexing the object indexes this array, and
         NumPy functions take the object in its place.
+    of : str
+        The field, as messages name it.
     """
 
-    def __init__(self, name: str, calls: np.ndarray, values: np.ndarray, total: int) -> None:
+    def __init__(self, of: str, calls: np.ndarray, values: np.ndarray, total: int) -> None:
         self.calls = calls
         self.values = values
-        self._name = name
+        self.of = of
         self._total = total
 
     def __len__(self) -> int:
@@ -55,7 +57,7 @@ class GradientTrajectory(Sequence[np.ndarray]):
     def __repr__(self) -> str:
         v = self.values
         return (
-            f"gradients with respect to {self._name} after {len(self):,} of {self._total:,} calls: "
+            f"gradients with respect to {self.of} after {len(self):,} of {self._total:,} calls: "
             f"{v.dtype}{list(v.shape)}, {v.nbytes:,} bytes"
         )
 
