@@ -1,0 +1,121 @@
+"""What a person sets in `ds.explore`: parameters of a run, and fields of one number."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from dsim.live.numbers import refused
+from dsim.runtime.fields.fields import Field
+
+_STEPS = 200  # of a slider whose step nobody gave
+
+
+@dataclass
+class Control:
+    """One slider.
+
+    Attributes
+    ----------
+    name : str
+        What it is called.
+    value, low, high, step : float
+        Where it begins, its ends, and the distance between two places.
+    whole : bool
+        Whether it gives integers.
+    field : Field or None
+        What it writes to; None for a parameter of the run.
+    """
+
+    name: str
+    value: float
+    low: float
+    high: float
+    step: float
+    whole: bool = False
+    field: Field | None = None
+
+
+def controls_of(run: Callable[..., Any], given: Any) -> list[Control]:
+    """The controls of a run.
+
+    Parameters
+    ----------
+    run : callable
+        Its parameters with a number as default have a slider each.
+    given : mapping or sequence, optional
+        Ends by a parameter's name or by a field of one number, each ``(low, high)`` or ``(low, high, step)``.
+        A sequence of fields has ends around their numbers.
+
+    Raises
+    ------
+    DsimError
+        When a parameter has no number, or a control belongs to nothing.
+    """
+    ends = dict(given) if isinstance(given, Mapping) else dict.fromkeys(given or ())
+    made = list(_parameters(run, ends))
+    for key, limits in ends.items():
+        if not isinstance(key, Field):
+            raise refused(
+                f"`controls` names {key!r}: {_called(run)} has no such parameter",
+                'controls={"gravity": (0, 20), field: (0, 1)}',
+            )
+        made.append(_of_field(key, limits))
+    return made
+
+
+def _called(run: Any) -> str:
+    return f"`{getattr(run, '__name__', 'run')}`"
+
+
+def _parameters(run: Callable[..., Any], ends: dict[Any, Any]) -> Iterator[Control]:
+    """The controls of the run's own parameters; takes theirs out of `ends`."""
+    if getattr(run, "__dsim_kernel__", False):
+        return
+    for p in inspect.signature(run).parameters.values():
+        if p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD):
+            continue
+        limits = ends.pop(p.name, None)
+        if p.default is p.empty and limits is None:
+            raise refused(
+                f"the parameter `{p.name}` of {_called(run)} has no number to begin with",
+                f"`{p.name}=1.0` in its definition, or controls={{{p.name!r}: (0, 1)}}",
+            )
+        if p.default is p.empty or (isinstance(p.default, int | float) and not isinstance(p.default, bool)):
+            yield _made(p.name, None if p.default is p.empty else p.default, limits)
+        elif limits is not None:
+            raise refused(f"the parameter `{p.name}` of {_called(run)} is no number: it has no slider")
+
+
+def _of_field(field: Field, limits: Any) -> Control:
+    field.require()
+    if math.prod(field.full_shape) != 1:
+        raise refused(
+            f"a control is one number, {field.quoted} has shape {field.full_shape}",
+            "name a field of shape (), or a parameter",
+        )
+    made = _made(field.name, field.to_numpy().reshape(())[()].item(), limits)
+    made.field = field
+    made.whole = made.whole and not field.dtype.is_float
+    return made
+
+
+def _made(name: str, value: Any, limits: Any) -> Control:
+    if limits is None:
+        limits = (min(0, 2 * value), max(0, 2 * value)) if value else (-1, 1)
+    try:
+        low, high, *step = limits
+        finite = math.isfinite(low) and math.isfinite(high)
+    except (TypeError, ValueError):
+        raise refused(
+            f"the ends of {name!r} are two numbers, not {limits!r}", "(low, high) or (low, high, step)"
+        ) from None
+    if len(step) > 1 or not finite or not low < high:
+        raise refused(f"the ends of {name!r} are a lower and a higher number, not {limits!r}")
+    start = low if value is None else value
+    whole = all(isinstance(n, int) for n in (start, *limits))
+    each = step[0] if step else (1 if whole else (high - low) / _STEPS)
+    return Control(name, min(max(start, low), high), low, high, each, whole)

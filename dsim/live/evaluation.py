@@ -1,0 +1,36 @@
+"""What one run of `ds.explore` gave."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass
+class Evaluation:
+    """The loss and its derivatives, or why there are none.
+
+    Attributes
+    ----------
+    name : str
+        What the loss is called.
+    loss : float or None
+        Its value; None without a loss.
+    gradients : dict of str to float
+        Its derivative by each control that has one.
+    problem : str
+        Why the run failed; empty when it did not.
+    note : str
+        What else a person should know of it.
+    """
+
+    name: str = ""
+    loss: float | None = None
+    gradients: dict[str, float] = field(default_factory=dict)
+    problem: str = ""
+    note: str = ""
+
+    def told(self) -> str:
+        """The problem, or else the loss, as text."""
+        if self.problem or self.loss is None:
+            return self.problem
+        return f"{self.name} = {self.loss:.6g}"

@@ -1,0 +1,273 @@
+"""`ds.explore`: a run, its loss and its gradient follow sliders, and what a person drags."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from dsim.diagnostics import DsimError
+from dsim.live.controls import Control, controls_of
+from dsim.live.evaluation import Evaluation
+from dsim.live.latest import Latest
+from dsim.live.numbers import refused
+from dsim.live.view import View, view
+from dsim.runtime.fields.fields import Field, kind_of
+from dsim.runtime.fields.loss import check as check_loss
+from dsim.runtime.tapes.tape import Tape
+
+
+class Explorer:
+    """A run whose controls a person moves.
+
+    Attributes
+    ----------
+    view : View or None
+        The picture.
+    controls : list of Control
+        What a person sets.
+    found : Evaluation
+        What the last run gave.
+    runs : int
+        How often it ran.
+    """
+
+    def __init__(
+        self,
+        run: Callable[..., Any],
+        wrt: list[Field],
+        loss: Field | None,
+        controls: list[Control],
+        reset: Callable[[], Any] | None,
+        picture: View | None,
+    ) -> None:
+        self._run, self._loss, self._reset = run, loss, reset
+        self._start = {field: field.to_numpy() for field in wrt}  # with which each run begins
+        self.view = picture
+        self.controls = controls
+        self.found = Evaluation()
+        self.runs = 0
+        self._panel: Any = None
+        self._lock = threading.RLock()
+        self._latest = Latest(self.update, self._stopped)
+        if picture is not None:
+            picture.on("drag", self._dragged)
+            picture.on("paint", self._painted)
+        self.update()
+
+    def set(self, **values: float) -> None:
+        """Sets controls by their names, and runs.
+
+        Raises
+        ------
+        DsimError
+            When there is no such control.
+        """
+        for name, value in values.items():
+            found = next((c for c in self.controls if c.name == name), None)
+            if found is None:
+                raise refused(
+                    f"there is no control {name!r}", f"there are {', '.join(c.name for c in self.controls)}"
+                )
+            found.value = value
+        self.update()
+
+    def update(self) -> None:
+        """Runs with the present values, and shows the results; an error is shown in their place."""
+        with self._lock:
+            try:
+                self.found = self._evaluated()
+            except DsimError as error:
+                problem = error.diagnostics[0].message if error.diagnostics else str(error)
+                self.found = replace(self.found, problem=problem)
+            self.runs += 1
+        self._show()
+
+    def _show(self) -> None:
+        if self.view is not None:
+            self.view.update(text=self.found.told())
+        if self._panel is not None:
+            self._panel.follow(self.found)
+
+    def _evaluated(self) -> Evaluation:
+        if self._reset is not None:
+            self._reset()
+        for field, numbers in self._start.items():
+            field.from_numpy(numbers)
+        named = {c.name: int(c.value) if c.whole else c.value for c in self.controls if c.field is None}
+        for control in self.controls:
+            if control.field is not None:
+                control.field.fill(int(control.value) if control.whole else control.value)
+        if self._loss is None:
+            self._run(**named)
+            return Evaluation()
+        with Tape(self._loss) as tape:
+            self._run(**named)
+        saved = {s.field for s in tape.snapshots.all} if self._reset is None else set()
+        gradients = {
+            c.name: _number(c.field.grad) for c in self.controls if c.field is not None and c.field.needs_grad
+        }
+        note = _carried(saved, self._start)
+        return Evaluation(self._loss.name, _number(self._loss), gradients, note=note)
+
+    def _stopped(self) -> None:
+        self.found = replace(self.found, problem="stopped: move a slider to continue")
+        self._show()
+
+    # -- what a person does in the picture
+
+    def _dragged(self, message: dict[str, Any]) -> None:
+        self._write(message, int(message["index"]), message["position"])
+
+    def _painted(self, message: dict[str, Any]) -> None:
+        i, j = (int(n) for n in message["cell"])
+        self._write(message, (i, j), message["value"])
+
+    def _write(self, message: dict[str, Any], place: Any, value: Any) -> None:
+        """Writes to the field of a layer, and asks for a run."""
+        assert self.view is not None
+        layer = self.view.scene.layers[int(message["layer"])]
+        field = layer.values if layer.kind == "grid" else getattr(layer, "at", None)
+        numbers = self._start.get(field) if isinstance(field, Field) else None
+        if numbers is None:
+            return
+        with self._lock:
+            rows = numbers if layer.kind == "grid" else numbers.reshape(-1, numbers.shape[-1])
+            rows[place] = value
+        self._latest.ask()
+
+    # -- the page
+
+    @property
+    def widget(self) -> Any:
+        """The sliders and the picture, made when they are first asked for."""
+        if self._panel is None:
+            from dsim.live.panel import Panel  # noqa: PLC0415 (ipywidgets takes long to import)
+
+            picture = None if self.view is None else self.view.widget
+            self._panel = Panel(self.controls, picture, self._latest.ask)
+            self._panel.follow(self.found)
+        return self._panel.widget
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
+        data = self.widget._repr_mimebundle_(**kwargs)
+        if isinstance(data, dict):
+            data["text/plain"] = repr(self)
+        return data
+
+    def __repr__(self) -> str:
+        values = ", ".join(f"{c.name} = {c.value:.6g}" for c in self.controls)
+        told = "; ".join(part for part in (values, self.found.told()) if part)
+        return f"explorer of {getattr(self._run, '__name__', 'a run')}: {told}"
+
+    def close(self) -> None:
+        """Removes it from the page."""
+        self._latest.cancel()
+        if self._panel is not None:
+            self._panel.close()
+            self._panel = None
+        if self.view is not None:
+            self.view.close()
+
+
+def explore(
+    run: Callable[..., Any],
+    wrt: Field | list[Field] | None = None,
+    loss: Field | None = None,
+    controls: Any = None,
+    *,
+    reset: Callable[[], Any] | None = None,
+    picture: View | None = None,
+) -> Explorer:
+    """A run with a slider for each number that it takes; the picture, the loss and its gradient follow.
+
+    Parameters
+    ----------
+    run : callable
+        A kernel or a function that launches kernels. Its parameters with a number as default have sliders.
+    wrt : Field or list of Field, optional
+        Fields whose gradient is drawn: positions with arrows along the negative gradient. A person can drag
+        them. Each run begins with their numbers as they are now, and as they were dragged since.
+    loss : Field, optional
+        A single number; then the run is differentiated.
+    controls : mapping or sequence, optional
+        Ends of sliders by parameter or field of one number: ``{"gravity": (0, 20), stiffness: (0, 1e4)}``.
+    reset : callable, optional
+        Prepares the state before each run; a run that changes what it reads needs it. `wrt` and the controls
+        get their numbers after it.
+    picture : View, optional
+        What `ds.view` made; by default a view of the first field of `wrt`.
+
+    Returns
+    -------
+    Explorer
+        The last line of a cell shows it. ``set(name=value)`` moves a slider from Python.
+
+    Raises
+    ------
+    DsimError
+        When a parameter has no number, or a control belongs to nothing.
+
+    Examples
+    --------
+    >>> import dsim as ds
+    >>> x, y = (ds.field(ds.f64, shape=(), needs_grad=True, name=name) for name in "xy")
+    >>> @ds.kernel
+    ... def parabola():
+    ...     y[None] = (x[None] - 1) ** 2
+    >>> seen = ds.explore(parabola, loss=y, controls={x: (-2, 2)})
+    >>> seen.set(x=2.0)
+    >>> seen
+    explorer of parabola: x = 2; y = 1
+    >>> seen.found.gradients
+    {'x': 2.0}
+    """
+    if not callable(run):
+        raise refused("`run` is a kernel or a function", "pass the function itself: `run`, not `run()`")
+    fields = [wrt] if isinstance(wrt, Field) else list(wrt or ())
+    for field in fields:
+        if not isinstance(field, Field) or (loss is not None and not field.needs_grad):
+            raise refused(
+                f"`wrt` takes fields with a gradient, not {kind_of(field)}",
+                "declare it with `needs_grad=True`",
+            )
+    if loss is not None:
+        check_loss(loss)
+    return Explorer(run, fields, loss, controls_of(run, controls), reset, picture or _picture(fields, loss))
+
+
+def _picture(fields: list[Field], loss: Field | None) -> View | None:
+    """A view of the first field that has positions or a grid, with its gradient."""
+    for field in fields:
+        shape = (*field.shape, *field.entry_shape)
+        if len(shape) >= 2 and shape[-1] in (2, 3) and field.entry_shape:
+            made = view(field, arrows=None if loss is None else _downhill(field))
+            made.scene.layers[0].drag = True
+            return made
+        if len(shape) == 2 and not field.entry_shape:
+            made = view(field)
+            made.scene.layers[0].paint = True
+            return made
+    return None
+
+
+def _carried(saved: set[Field], start: dict[Field, np.ndarray]) -> str:
+    """What to know where a run overwrites what it reads, and nothing resets it."""
+    names = sorted(field.quoted for field in saved if field not in start)
+    if not names:
+        return ""
+    return f"the run overwrites {', '.join(names)}: without `reset=` the next one begins with what it left"
+
+
+def _number(field: Field) -> float:
+    return float(field.to_numpy().reshape(())[()])
+
+
+def _downhill(field: Field) -> Callable[[], np.ndarray]:
+    def minus_gradient() -> np.ndarray:
+        return -field.grad.to_numpy()
+
+    return minus_gradient

@@ -1,0 +1,58 @@
+"""Calls that follow what a person moves: one for all that were asked for in a burst, with newest values."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+PAUSE = 0.03  # seconds in which requests count as one
+
+
+class Latest:
+    """Calls a function some time after it was asked for, once for all that asked until then.
+
+    Parameters
+    ----------
+    function : callable
+        Without parameters; it reads the newest values itself.
+    stopped : callable
+        Called when an interrupt ended `function`: raised further, it would end the session.
+    """
+
+    def __init__(self, function: Callable[[], Any], stopped: Callable[[], Any]) -> None:
+        self._function = function
+        self._stopped = stopped
+        self._timer: asyncio.TimerHandle | None = None
+        self._loop = _running()
+
+    def ask(self, *_: Any) -> None:
+        """Asks for a call, from any thread. The event loop makes it, so it waits for a cell that runs."""
+        if self._loop is None or self._loop.is_closed():
+            self._function()
+        else:
+            self._loop.call_soon_threadsafe(self._soon, self._loop)
+
+    def cancel(self) -> None:
+        """Forgets what was asked for."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _soon(self, loop: asyncio.AbstractEventLoop) -> None:
+        if self._timer is None:
+            self._timer = loop.call_later(PAUSE, self._call)
+
+    def _call(self) -> None:
+        self._timer = None
+        try:
+            self._function()
+        except (KeyboardInterrupt, asyncio.CancelledError):
+            self._stopped()
+
+
+def _running() -> asyncio.AbstractEventLoop | None:
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None

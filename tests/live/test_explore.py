@@ -1,0 +1,164 @@
+"""`ds.explore`: what follows a control, a drag, an error."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import dsim as ti
+from dsim.live.explore import explore
+
+
+@pytest.fixture(autouse=True)
+def _fresh():
+    ti.init(default_fp=ti.f64)
+
+
+def springs(n=4):
+    """Bodies pulled to the origin with a stiffness, in a field of one number."""
+    x = ti.Vector.field(2, ti.f64, shape=n, needs_grad=True, name="x")
+    k = ti.field(ti.f64, shape=(), needs_grad=True, name="k")
+    U = ti.field(ti.f64, shape=(), needs_grad=True, name="U")
+
+    @ti.kernel
+    def energy():
+        for i in x:
+            U[None] += 0.5 * k[None] * x[i].norm_sqr()
+
+    x.from_numpy(np.arange(2.0 * n).reshape(n, 2))
+    k[None] = 2.0
+    return SimpleNamespace(x=x, k=k, U=U, energy=energy)
+
+
+def test_a_control_moves_loss_and_gradients():
+    s = springs()
+    seen = explore(s.energy, wrt=s.x, loss=s.U, controls={s.k: (0, 10)})
+    square = float((s.x.to_numpy() ** 2).sum())
+    for value in (2.0, 3.5):
+        seen.set(k=value)
+        assert seen.found.loss == pytest.approx(0.5 * value * square)
+        assert seen.found.gradients == {"k": pytest.approx(0.5 * square)}
+        assert np.allclose(s.x.grad.to_numpy(), value * s.x.to_numpy())
+    assert seen.runs == 3
+    assert repr(seen) == "explorer of energy: k = 3.5; U = 245"
+
+
+def test_parameters_of_a_function():
+    s = springs()
+    got = []
+
+    def run(scale=1.5, times=2):
+        got.append((scale, times))
+        s.energy()
+
+    seen = explore(run, loss=s.U, controls={"scale": (0, 3)})
+    assert [(c.name, c.value, c.low, c.high, c.whole) for c in seen.controls] == [
+        ("scale", 1.5, 0, 3, False),
+        ("times", 2, 0, 4, True),
+    ]
+    seen.set(scale=2.0, times=3)
+    assert got == [(1.5, 2), (2.0, 3)]
+
+
+def test_a_drag_writes_the_position_with_which_runs_begin():
+    s = springs()
+
+    def run():
+        s.energy()
+        s.x.fill(7.0)
+
+    seen = explore(run, wrt=s.x, loss=s.U)
+    assert seen.view.scene.layers[0].drag
+    seen.view._heard({"type": "drag", "layer": 0, "index": 1, "position": [10.0, 0.0], "phase": "move"})
+    assert seen.found.loss == pytest.approx(0.0 + 1.0 + 100.0 + 16.0 + 25.0 + 36.0 + 49.0)
+    assert np.allclose(s.x.grad.to_numpy()[1], [20.0, 0.0])
+
+
+def test_a_cell_is_painted():
+    g = ti.field(ti.f64, shape=(3, 4), needs_grad=True, name="g")
+    L = ti.field(ti.f64, shape=(), needs_grad=True, name="L")
+
+    @ti.kernel
+    def total():
+        for i, j in g:
+            L[None] += g[i, j]
+
+    seen = explore(total, wrt=g, loss=L)
+    seen.view._heard({"type": "paint", "layer": 0, "cell": [2, 3], "value": 5.0, "phase": "move"})
+    assert seen.found.loss == 5.0
+
+
+def test_what_a_run_leaves_is_told_without_reset():
+    s = springs()
+    v = ti.field(ti.f64, shape=(), needs_grad=True, name="v")
+
+    @ti.kernel
+    def grow():
+        v[None] = v[None] * s.k[None] + 1.0
+
+    @ti.kernel
+    def end():
+        s.U[None] += v[None]
+
+    def run():
+        grow()
+        grow()
+        end()
+
+    assert "overwrites `v`" in explore(run, loss=s.U, controls=[s.k]).found.note
+    seen = explore(run, loss=s.U, controls=[s.k], reset=lambda: v.fill(0.0))
+    assert seen.found.note == ""
+    seen.set(k=3.0)
+    assert (seen.found.loss, seen.found.gradients) == (4.0, {"k": 1.0})
+    seen.set(k=3.0)
+    assert seen.found.loss == 4.0
+
+
+def test_an_error_is_shown_and_the_next_move_goes_on():
+    s = springs()
+
+    def run(fails=0):
+        s.energy()
+        if fails:
+            s.x[17] = 1.0
+
+    seen = explore(run, loss=s.U, controls={"fails": (0, 1)})
+    loss = seen.found.loss
+    with pytest.raises(IndexError):
+        run(1)
+    seen.set(fails=1)
+    assert "17" in seen.found.problem
+    assert seen.found.loss == loss
+    seen.set(fails=0)
+    assert seen.found.problem == ""
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda s: explore(3), "`run` is a kernel or a function"),
+        (lambda s: explore(lambda a: None), "`a` of `<lambda>` has no number"),
+        (lambda s: explore(lambda a="b": None, controls={"a": (0, 1)}), "`a` of `<lambda>` is no number"),
+        (lambda s: explore(s.energy, controls={"stiffness": (0, 1)}), "no such parameter"),
+        (lambda s: explore(s.energy, controls=[s.x]), "a control is one number"),
+        (lambda s: explore(s.energy, controls={s.k: (1, 0)}), "a lower and a higher number"),
+        (lambda s: explore(s.energy, controls={s.k: 3}), "are two numbers, not 3"),
+        (lambda s: explore(s.energy, loss=s.U).set(q=1), "there is no control 'q'"),
+        (lambda s: explore(s.energy, loss=s.U, wrt=ti.field(ti.f64, shape=2)), "fields with a gradient"),
+    ],
+)
+def test_what_it_refuses(make, message):
+    with pytest.raises(ti.DsimError, match=message):
+        make(springs())
+
+
+def test_sliders_and_bars():
+    s = springs()
+    seen = explore(s.energy, loss=s.U, controls={s.k: (0, 10, 0.5)})
+    assert seen.widget is seen.widget
+    (slider,) = seen._panel.sliders.values()
+    assert (slider.min, slider.max, slider.step, slider.value) == (0, 10, 0.5, 2.0)
+    slider.value = 4.0
+    assert seen.found.loss == pytest.approx(2.0 * float((s.x.to_numpy() ** 2).sum()))
+    assert "∂ 70" in next(iter(seen._panel.bars.values())).value
+    seen.close()
