@@ -1,0 +1,62 @@
+"""`ds.explore` in the page: a slider and a drag move the loss, its derivative and the picture."""
+
+import re
+
+from playwright.sync_api import expect
+
+from tests.browser.server import START_SECONDS
+from tests.browser.test_live import cells
+
+SPRINGS = """\
+import dsim as ds
+x = ds.Vector.field(2, ds.f64, shape=3, needs_grad=True, name="x")
+k = ds.field(ds.f64, shape=(), needs_grad=True, name="<b>k</b>")
+U = ds.field(ds.f64, shape=(), needs_grad=True, name="U")
+
+@ds.kernel
+def energy():
+    for i in x:
+        U[None] += 0.5 * k[None] * x[i].norm_sqr()
+
+x.from_numpy([[-1.0, -1.0], [1.0, 1.0], [0.0, 0.0]])
+k[None] = 1.0
+seen = ds.explore(energy, wrt=x, loss=U, controls={k: (0, 10, 1)})
+seen"""
+
+
+def opened(view):
+    view.open(*cells(SPRINGS), kernel=True)
+    view.run_all()
+    here = view.cell(0)
+    expect(here.locator(".dsim-explorer canvas").first).to_be_visible(timeout=START_SECONDS * 1000)
+    return here
+
+
+def said(here):
+    return here.locator(".dsim-explorer [role=status]").filter(has_text=re.compile("U = "))
+
+
+def test_a_slider_moves_the_loss_and_its_derivative(lab):
+    here = opened(lab)
+    expect(said(here).first).to_contain_text("U = 2")
+    expect(here.locator(".widget-label", has_text="<b>k</b>")).to_be_visible()
+    expect(here.locator("b", has_text="k")).to_have_count(0)
+    here.locator(".noUi-handle").first.focus()
+    for _ in range(4):
+        lab.page.keyboard.press("ArrowRight")
+    expect(said(here).last).to_contain_text("U = 10")
+    expect(here.get_by_text("∂ 2")).to_be_visible()
+    expect(here.get_by_role("img", name=re.compile("loss over the last"))).to_be_visible()
+    lab.shoot("explore")
+
+
+def test_a_dragged_point_moves_the_loss(lab):
+    here = opened(lab)
+    box = here.locator(".dsim-explorer canvas").first.bounding_box()
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    lab.page.mouse.move(x, y)
+    lab.page.mouse.down()
+    lab.page.mouse.move(x + 40, y, steps=4)
+    lab.page.mouse.up()
+    expect(said(here).last).not_to_contain_text("U = 2")
+    lab.shoot("explore-dragged")
