@@ -161,6 +161,7 @@ if _TYPE_CHECKING:
     from dsim.gui import GUI as GUI
     from dsim.gui import hex_to_rgb as hex_to_rgb
     from dsim.gui import rgb_to_hex as rgb_to_hex
+    from dsim.live.explore import explore as explore
     from dsim.live.view import view as view
     from dsim.notebook.kernel_report import report as report
 
@@ -248,6 +249,7 @@ __all__ = [
     "dx12",
     "eig",
     "experimental",
+    "explore",
     "f16",
     "f32",
     "f64",
@@ -356,6 +358,7 @@ _LATER = {
     "GUI": "dsim.gui",
     "hex_to_rgb": "dsim.gui",
     "rgb_to_hex": "dsim.gui",
+    "explore": "dsim.live.explore",
     "view": "dsim.live.view",
     "report": "dsim.notebook.kernel_report",
     "load_ipython_extension": "dsim.notebook",

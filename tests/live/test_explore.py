@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import dsim as ti
-from dsim.live.explore import explore
+from dsim import explore
 
 
 @pytest.fixture(autouse=True)
