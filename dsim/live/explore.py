@@ -13,6 +13,7 @@ from dsim.diagnostics import DsimError
 from dsim.live.controls import Control, controls_of
 from dsim.live.evaluation import Evaluation
 from dsim.live.latest import Latest
+from dsim.live.layers import Arrows
 from dsim.live.numbers import refused
 from dsim.live.view import View, view
 from dsim.runtime.fields.fields import Field, kind_of
@@ -244,7 +245,7 @@ def _picture(fields: list[Field], loss: Field | None) -> View | None:
     for field in fields:
         shape = (*field.shape, *field.entry_shape)
         if len(shape) >= 2 and shape[-1] in (2, 3) and field.entry_shape:
-            made = view(field, arrows=None if loss is None else _downhill(field))
+            made = view(field, *([] if loss is None else [_downhill(field, loss)]))
             made.scene.layers[0].drag = True
             return made
         if len(shape) == 2 and not field.entry_shape:
@@ -266,8 +267,6 @@ def _number(field: Field) -> float:
     return float(field.to_numpy().reshape(())[()])
 
 
-def _downhill(field: Field) -> Callable[[], np.ndarray]:
-    def minus_gradient() -> np.ndarray:
-        return -field.grad.to_numpy()
-
-    return minus_gradient
+def _downhill(field: Field, loss: Field) -> Arrows:
+    """Arrows along the negative gradient."""
+    return Arrows(name=f"−∂{loss.name}/∂{field.name}", at=field, vectors=lambda: -field.grad.to_numpy())

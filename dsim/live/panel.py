@@ -81,7 +81,7 @@ class Panel:
 def _slider(control: Control) -> Any:
     kind = widgets.IntSlider if control.whole else widgets.FloatSlider
     made = kind(value=control.value, min=control.low, max=control.high, step=control.step)
-    made.description = escape(control.name)
+    made.description = control.name
     made.layout.width = "24em"
     made.style.description_width = "initial"
     return made
