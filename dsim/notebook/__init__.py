@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dsim.notebook import printing
+from dsim.notebook import displays, printing
 from dsim.notebook.cell import completing
 from dsim.notebook.forms.showing import tape_bundle
 from dsim.notebook.magics import KernelMagics
@@ -14,12 +14,14 @@ from dsim.runtime.tapes.tape import Tape
 def load_ipython_extension(shell: Any) -> None:
     """``%load_ext dsim``: `%%kernel`, `%tape`, `%adjoint` and `%check`, with their completions.
 
-    A tape as the last line of a cell, or passed to `display`, is displayed as by `%tape`.
+    A tape as the last line of a cell, or passed to `display`, is displayed as by `%tape`;
+    fields, kernels and Jacobians as tables (`displays`).
     """
     made = KernelMagics(shell)
     shell.register_magics(made)
     made.living.install()
     shell.display_formatter.mimebundle_formatter.for_type(Tape, tape_bundle)
+    displays.install(shell)
     completing.install(shell)
     printing.install(shell)
 
@@ -27,6 +29,7 @@ def load_ipython_extension(shell: Any) -> None:
 def unload_ipython_extension(shell: Any) -> None:
     """``%unload_ext dsim``: removes the magics."""
     shell.display_formatter.mimebundle_formatter.pop(Tape, None)
+    displays.remove(shell)
     completing.remove(shell)
     printing.remove(shell)
     made = shell.magics_manager.registry.pop(KernelMagics.__name__, None)

@@ -287,6 +287,10 @@ class Kernel(ByName):
             version = self._instance.version()
             yield version.form, version.arguments(args)
 
+    def unsaid(self) -> Form:
+        """The form of a kernel that is not `generic`; its warnings are left to its first launch."""
+        return self._instance.unsaid().form
+
     def captured(self, *args: Any) -> tuple[tuple[Capture, ...], tuple[Capture, ...]]:
         """The captured values of the version for these arguments: objects, and present numbers.
 

@@ -107,6 +107,11 @@ class Form(PrintedForm):
             if self.native == self._compile_and_launch:
                 self.native = self.program.machine.bind(self.buffers())
 
+    @property
+    def compiled(self) -> bool:
+        """Whether its machine code exists."""
+        return self.native != self._compile_and_launch
+
     def buffers(self) -> dict[MemoryKey, Any]:
         """The buffer of each memory; allocates missing companions."""
         return {m.key: self.field(m.key).scratch(m.derivative).buffer for m in self.kernel.memories}
