@@ -164,6 +164,8 @@ if _TYPE_CHECKING:
     from dsim.live.explore import explore as explore
     from dsim.live.view import view as view
     from dsim.notebook.kernel_report import report as report
+    from dsim.optimization import Optimization as Optimization
+    from dsim.optimization import optimize as optimize
 
 TaichiCompilationError = CompilationError
 TaichiSyntaxError = KernelSyntaxError
@@ -203,6 +205,7 @@ __all__ = [
     "MatrixNdarray",
     "Ndarray",
     "NonFiniteError",
+    "Optimization",
     "ScalarField",
     "ScalarNdarray",
     "Struct",
@@ -297,6 +300,7 @@ __all__ = [
     "one",
     "opengl",
     "operations",
+    "optimize",
     "plot",
     "polar_decompose",
     "pyfunc",
@@ -353,7 +357,7 @@ def _jupyter_labextension_paths() -> list[dict[str, str]]:
 
 
 # Lazy imports: `dsim.gui` and `dsim.live` import matplotlib, which takes as long to import as all the rest,
-# and `%load_ext dsim` and `report` import IPython.
+# `%load_ext dsim` and `report` import IPython, and `optimize` SciPy.
 _LATER = {
     "GUI": "dsim.gui",
     "hex_to_rgb": "dsim.gui",
@@ -361,6 +365,8 @@ _LATER = {
     "explore": "dsim.live.explore",
     "view": "dsim.live.view",
     "report": "dsim.notebook.kernel_report",
+    "Optimization": "dsim.optimization",
+    "optimize": "dsim.optimization",
     "load_ipython_extension": "dsim.notebook",
     "unload_ipython_extension": "dsim.notebook",
 }

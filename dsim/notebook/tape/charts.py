@@ -45,7 +45,7 @@ class Chart:
 
     def svg(self, *more: Marker) -> str:
         """The drawing."""
-        return svg.chart(self.title, self.series, self.end, self.log, (*self.marks, *more), self.unit)
+        return svg.chart(self.title, self.series, self.end, self.log, (*self.marks, *more), unit=self.unit)
 
 
 def charts(tape: Tape, lines: Sequence[CallGroup], times: bool = False) -> Iterator[Chart]:

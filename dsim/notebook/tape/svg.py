@@ -83,9 +83,16 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 64.0, 120.0, 36.0, 34.0
 
 
 def chart(
-    title: str, series: Sequence[Series], end: int, log: bool, marks: Sequence[Marker] = (), unit: str = ""
+    title: str,
+    series: Sequence[Series],
+    end: int,
+    log: bool,
+    marks: Sequence[Marker] = (),
+    *,
+    unit: str = "",
+    axis: str = "call",
 ) -> str:
-    """Lines over the calls 0 to `end`, with their names at the right."""
+    """Lines over the calls, or what `axis` names, 0 to `end`, with their names at the right."""
     width, height = 660.0, 190.0
     scale = _Scale([s.y for s in series], log)
     inner_width, inner_height = width - _LEFT - _RIGHT, height - _TOP - _BOTTOM
@@ -106,7 +113,7 @@ def chart(
         if tick == int(tick):
             parts.append(line(across(tick), bottom, across(tick), bottom + 4, stroke_opacity=0.5))
             parts.append(text(across(tick), bottom + 16, f"{tick:,.0f}", text_anchor="middle", font_size=11))
-    parts.append(text(width - _RIGHT, bottom + 30, "call", text_anchor="end", font_size=11))
+    parts.append(text(width - _RIGHT, bottom + 30, axis, text_anchor="end", font_size=11))
     parts += [_mark(m, across(m.x), bottom, across(m.x) > width / 2) for m in marks]
     parts += [_curve(s, across, up, scale) for s in series]
     parts += _names(series, up, scale, width - _RIGHT + 8)

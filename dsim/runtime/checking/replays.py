@@ -21,7 +21,7 @@ from dsim.runtime.launching.contexts import Args, Context, System, dispatch
 from dsim.runtime.launching.forms import Form
 from dsim.runtime.launching.shadow_arrays import Mirror
 from dsim.runtime.recording.write_history import Trial
-from dsim.runtime.state import randomness, turns
+from dsim.runtime.state import interruption, randomness, turns
 from dsim.runtime.state.stack import explain, explanation, opened, set_aside
 
 
@@ -102,6 +102,7 @@ class Recorder(Context):
     def replay(self) -> None:
         """Launches everything again."""
         for event in self.events():
+            interruption.poll()
             if isinstance(event, tuple):
                 dispatch(*event)
             elif opened():
@@ -153,6 +154,9 @@ def undone(recorder: Recorder) -> Iterator[None]:
     final = {field: field.require_memory().copy() for field in recorder.entry}
     here = [f for f in COMPANIONS if not foreign(f)]
     known = {f: (f.require_memory().copy() if f.touched else None, f.wanted) for f in here}
+    others = {
+        f: (f.require_memory().copy(), f.wanted, f.touched, f.cleared) for f in COMPANIONS if foreign(f)
+    }
     changed = {f: f.changed for f in (*final, *known)}
     explained = {last: explanation(last) for last in ("bar", "dot")}
 
@@ -160,6 +164,9 @@ def undone(recorder: Recorder) -> Iterator[None]:
         for field, before in recorder.entry.items():
             field.require_memory()[...] = final.get(field, before)
         for f in COMPANIONS:
+            if f in others and f.root in recorder.seen and not foreign(f):  # it was cleared here
+                f.require_memory()[...], f.wanted, f.touched, f.cleared = others[f]
+                continue
             values, wanted = known.get(f, (None, False))
             if foreign(f) or (values is None and f.root not in recorder.seen):
                 continue  # another thread's, or as it was

@@ -69,6 +69,14 @@ class InputVector:
         """The free numbers of arrays for all inputs."""
         return self._wrt.joined(gradient, np.float64)[self.free]
 
+    def parameters(self, vector: Any) -> Any:
+        """The arrays that have these values, as users get them."""
+        return self._wrt.result(self.arrays(vector))
+
+    def chosen(self) -> list[int]:
+        """Which inputs have free numbers."""
+        return np.unique(np.searchsorted(self._wrt.ends, self.free, side="right")).tolist()
+
     def columns(self, matrix: LinearOperator) -> LinearOperator:
         """The columns of a Jacobian that belong to them."""
         every = len(self.free) == self._wrt.size

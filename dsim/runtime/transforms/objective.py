@@ -58,6 +58,16 @@ class Residuals:
         """Their bounds, as `scipy.optimize.Bounds`; None without."""
         return self._vector.bounds
 
+    @property
+    def free(self) -> np.ndarray:
+        """The places of the free numbers among all."""
+        return self._vector.free
+
+    @outermost
+    def parameters(self, x: Any) -> Any:
+        """What `put` would write: an array for a single field, arrays by field for a list."""
+        return self._vector.parameters(x)
+
     @outermost
     def put(self, x: Any) -> None:
         """Writes the numbers of a vector, such as an optimiser's result, to the fields."""
@@ -101,7 +111,15 @@ class Residuals:
 
 
 class Objective(Residuals):
-    """A single number that a run computes, as a function of a vector; made by `objective`."""
+    """A single number that a run computes, as a function of a vector; made by `objective`.
+
+    Attributes
+    ----------
+    explains_zeros : bool
+        Whether the next evaluation warns of inputs that the number does not depend on.
+    """
+
+    explains_zeros = False
 
     @outermost
     def __call__(self, x: Any) -> tuple[float, np.ndarray]:
@@ -110,6 +128,9 @@ class Objective(Residuals):
         with recording.running(self._run, self._vector.arrays(x), self._reset):
             (value,) = recording.values()
             gradient = recording.sweep([np.ones_like(value)])
+        if self.explains_zeros:
+            recording.explain_zeros(recording.inputs[n] for n in self._vector.chosen())
+            self.explains_zeros = False
         return float(value.item()), self._vector.of(gradient)
 
     @outermost

@@ -19,14 +19,16 @@ from dsim.diagnostics import Diagnostic, GradientError
 from dsim.runtime.checking import runs
 from dsim.runtime.checking.replays import Recorder, undone
 from dsim.runtime.fields.fields import Field
-from dsim.runtime.launching.contexts import Context
+from dsim.runtime.launching.contexts import Args, Context
+from dsim.runtime.launching.forms import Form
 from dsim.runtime.launching.shadow_arrays import Mirror, Mirrors
 from dsim.runtime.recording.claims import claim
 from dsim.runtime.recording.pushforward import Pushforward
 from dsim.runtime.recording.sweep import TapeSweep
 from dsim.runtime.recording.tangent_batch import TangentBatch, chunks
+from dsim.runtime.recording.unreached import Unreached
 from dsim.runtime.saving.entries import Custom
-from dsim.runtime.state import turns
+from dsim.runtime.state import interruption, turns
 from dsim.runtime.state.notices import overheard, warn
 from dsim.runtime.state.stack import opened
 from dsim.runtime.tapes.loops import CheckpointedLoops
@@ -44,6 +46,11 @@ class InputRecorder(CheckpointedLoops):
     block = "run"
     inputs: tuple[Field, ...] = ()
     _keeps_mirrors = True
+
+    def pass_on(self, form: Form, args: Args) -> Args:
+        """The launch, on the way there or back, unless the work of this thread is to end."""
+        interruption.poll()
+        return super().pass_on(form, args)
 
     def element_read(self, field: Field) -> None:
         """Warns that a derivative is cut. Arrays are no news: their derivatives are what is asked for."""
@@ -101,6 +108,11 @@ class RunRecording:
     ----------
     wrt, out : Selection
         What it is differentiated by, and what it computes.
+
+    Attributes
+    ----------
+    unreached : list of Field
+        The inputs to which the last sweep found no path.
     """
 
     def __init__(self, wrt: Selection, out: Selection) -> None:
@@ -109,6 +121,7 @@ class RunRecording:
         self.record = InputRecorder((), clears=False, saves=True, budget=None)
         self.inputs: list[Field] = []
         self.outputs: list[Field] = []
+        self.unreached: list[Field] = []
 
     @contextmanager
     def running(
@@ -212,6 +225,14 @@ class RunRecording:
             for f in {f.root for f in self.touched() if not isinstance(f, Mirror)}:
                 opened()[-1].element_read(f)
 
+    def explain_zeros(self, inputs: Iterable[Field]) -> None:
+        """Warns of those among `inputs` to which the last sweep found no path, and why there is none."""
+        if self.written().isdisjoint(self.outputs):
+            return  # which is said already
+        for f in set(inputs).intersection(self.unreached):
+            forms = (form for form, _ in self.program.launches)
+            Unreached(self.outputs[0], forms, (), "the run").gradient(f)
+
     def values(self) -> list[np.ndarray]:
         """The present values of the outputs."""
         return [f.require_memory().copy() for f in self.outputs]
@@ -223,6 +244,7 @@ class RunRecording:
         with _claimed([f.root for f in bars]), self._functions_undone():
             _clear(bars.values())
             sweep.down()
+            self.unreached = [f for f in self.inputs if f not in bars or not bars[f].touched]
             return [_copied(bars.get(f), f) for f in self.inputs]
 
     @contextmanager

@@ -3,6 +3,7 @@
 import copy
 import functools
 import pickle
+import threading
 from types import SimpleNamespace
 
 import numpy as np
@@ -185,3 +186,26 @@ def test_they_are_not_copied(copied):
             copied(made)
     with pytest.raises(TypeError, match="the Jacobian of a run cannot be copied or pickled"):
         copied(ti.linearize(run, wrt=x, out=y))
+
+
+def test_gradients_of_another_thread_are_put_back():
+    x = ti.field(ti.f64, shape=3, name="x", needs_grad=True)
+    y = ti.field(ti.f64, shape=(), name="y", needs_grad=True)
+
+    @ti.kernel
+    def cube():
+        for i in x:
+            y[None] += x[i] ** 3
+
+    x.fill(2.0)
+    with ti.Tape(y):
+        cube()
+    f = ti.objective(cube, wrt=x, loss=y)
+    thread = threading.Thread(target=f, args=(np.ones(3),))
+    thread.start()
+    thread.join()
+    assert x.grad.to_numpy().tolist() == [12.0, 12.0, 12.0]
+    assert y.grad[None] == 1.0
+    with ti.Tape(y):
+        cube()
+    assert x.grad.to_numpy().tolist() == [12.0, 12.0, 12.0]

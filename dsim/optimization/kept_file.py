@@ -1,0 +1,174 @@
+"""The file from which an optimisation goes on: arrays in NumPy's format, and a description as JSON.
+
+It is written beside and then renamed, so that there is a whole file at all times. It never contains pickled
+objects, and none are loaded.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dsim.diagnostics import Diagnostic, GradientError
+from dsim.optimization.points import HISTORY, Iterate
+
+_VERSION = 1
+_STATE = "state_"
+
+
+@dataclass(frozen=True)
+class KeptState:
+    """What a file holds: where an optimisation is, the best point, and its history."""
+
+    point: Iterate
+    best: Iterate
+    history: np.ndarray
+
+
+class KeptFile:
+    """A file for one optimisation.
+
+    Parameters
+    ----------
+    path : str or Path
+        Where it is.
+    description : mapping
+        What must agree for a file to fit; numbers, texts and lists of these.
+    free : ndarray
+        The places of the free numbers.
+    state : mapping of str to ndarray
+        The state of the method before the first step: its names and shapes.
+
+    Raises
+    ------
+    GradientError
+        When its folder does not exist.
+    """
+
+    def __init__(
+        self, path: Any, description: Mapping[str, Any], free: np.ndarray, state: Mapping[str, np.ndarray]
+    ) -> None:
+        try:
+            self.path = Path(path)
+        except TypeError:
+            raise _wrong(
+                f"`path=` is the name of a file, got {path!r}", 'such as `path="best.npz"`'
+            ) from None
+        self._description = json.loads(json.dumps({"version": _VERSION, **description}))
+        self._free, self._state = free, state
+        if not self.path.parent.is_dir():
+            raise _wrong(f"there is no folder `{self.path.parent}` for `path=`", "make it first")
+
+    def write(self, kept: KeptState) -> None:
+        """Replaces the file."""
+        arrays: dict[str, np.ndarray] = {
+            "description": np.array(json.dumps(self._description)),
+            "free": self._free,
+            "history": kept.history,
+            **{_STATE + name: array for name, array in kept.point.state.items()},
+        }
+        for name, point in (("now", kept.point), ("best", kept.best)):
+            arrays |= {f"{name}_x": point.x, f"{name}_gradient": point.gradient}
+            arrays[f"{name}_loss"] = np.array(point.loss)
+        beside = self.path.with_name(f".{self.path.name}.{os.getpid()}")
+        try:
+            with beside.open("wb") as file:
+                np.savez(file, **arrays)  # type: ignore[arg-type]
+                file.flush()
+                os.fsync(file.fileno())
+            beside.replace(self.path)
+        finally:
+            beside.unlink(missing_ok=True)
+
+    def read(self) -> KeptState | None:
+        """What it holds; None when there is no file yet.
+
+        Raises
+        ------
+        GradientError
+            When it is damaged, or of another problem or method.
+        """
+        if not self.path.exists():
+            return None
+        try:
+            with self.path.open("rb") as opened, np.load(opened, allow_pickle=False) as file:
+                arrays = {name: file[name] for name in file.files}
+            told = json.loads(str(arrays["description"]))
+        except (OSError, ValueError, KeyError, EOFError, AttributeError, TypeError, zipfile.BadZipFile):
+            raise self._unfit("it is damaged, or no file of `ds.optimize`") from None
+        self._compare(told if isinstance(told, dict) else {})
+        if not np.array_equal(arrays.get("free", ()), self._free):
+            raise self._unfit("other numbers were free")
+        try:
+            return self._kept(arrays)
+        except (KeyError, ValueError, TypeError):
+            raise self._unfit("it is damaged") from None
+
+    def _compare(self, told: Mapping[str, Any]) -> None:
+        for name, mine in self._description.items():
+            found = told.get(name)
+            if found != mine:
+                raise self._unfit(f"its {name} is {_listed(found)}, and here it is {_listed(mine)}")
+
+    def _kept(self, arrays: Mapping[str, np.ndarray]) -> KeptState:
+        size = self._free.shape
+        history = arrays["history"]
+        state = {name: arrays[_STATE + name] for name in self._state}
+        alike = all(state[name].shape == array.shape for name, array in self._state.items())
+        points = [
+            Iterate(arrays[f"{n}_x"], float(arrays[f"{n}_loss"]), arrays[f"{n}_gradient"])
+            for n in ("now", "best")
+        ]
+        shaped = all(a.shape == size and a.dtype == float for p in points for a in (p.x, p.gradient))
+        if not alike or not shaped or history.dtype != HISTORY or history.ndim != 1 or not len(history):
+            raise ValueError
+        now, best = points
+        return KeptState(Iterate(now.x, now.loss, now.gradient, state), best, history)
+
+    def _unfit(self, why: str) -> GradientError:
+        message = f"`{self.path}` does not fit this optimisation: {why}"
+        return _wrong(message, "give another `path=`, or remove the file to begin anew")
+
+    def refuse_loss(self, was: float, now: float) -> None:
+        """Refuses a file whose parameters have another loss here.
+
+        Raises
+        ------
+        GradientError
+            When the losses differ by more than rounding.
+        """
+        if not np.isclose(was, now, rtol=1e-3, atol=1e-12):
+            raise self._unfit(f"the loss at its parameters was {was:.6g}, and here it is {now:.6g}")
+
+    def refuse_outside(self, kept: KeptState, bounds: Any) -> None:
+        """Refuses a file whose points are outside the bounds of here.
+
+        Raises
+        ------
+        GradientError
+            When one of them is.
+        """
+        if bounds is None:
+            return
+        for point in (kept.best, kept.point):
+            if (point.x < bounds.lb).any() or (point.x > bounds.ub).any():
+                raise self._unfit("its parameters are outside `bounds=`")
+
+
+def _listed(value: Any) -> str:
+    if isinstance(value, list):
+        return ", ".join(map(_listed, value))
+    if isinstance(value, dict):
+        return " ".join(_listed(v) for v in value.values())
+    return "missing" if value is None else str(value)
+
+
+def _wrong(message: str, advice: str) -> GradientError:
+    return GradientError(Diagnostic("argument", message, help=advice))

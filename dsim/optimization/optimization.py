@@ -1,0 +1,359 @@
+"""An optimisation that can be watched, paused, stopped and resumed."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from dsim.diagnostics import Diagnostic, GradientError
+from dsim.diagnostics.frames import outermost, trimmed
+from dsim.diagnostics.places import caller
+from dsim.optimization.control import EVALUATING, EndedError, RunControl
+from dsim.optimization.error_text import error_lines
+from dsim.optimization.guarded import GuardedObjective
+from dsim.optimization.kept_file import KeptState
+from dsim.optimization.plan import OptimizationPlan, count
+from dsim.optimization.points import HISTORY, Best, Iterate
+from dsim.optimization.progress import NoProgress, OptimizationProgress
+from dsim.runtime.state.notices import warn
+from dsim.runtime.state.references import uncopied
+from dsim.runtime.state.stack import opened
+
+_FILE_EVERY, _VIEW_EVERY = 1.0, 0.1  # seconds
+
+
+class _EnoughError(BaseException):
+    """Leaves a method, since all steps are done."""
+
+
+class Optimization:
+    """An optimisation of the parameters of a run; made by `optimize`.
+
+    After it has ended, and in a pause, the fields in ``wrt=`` hold the best parameters, and all other fields
+    what they held before.
+
+    Attributes
+    ----------
+    status : str
+        ``"ready"``, ``"running"``, ``"paused"``, ``"stopped"``, ``"finished"`` or ``"failed"``.
+    message : str
+        Why it has ended, in words.
+    error : BaseException or None
+        With what it has failed.
+    steps : int
+        How many steps it makes at most.
+    """
+
+    def __init__(
+        self, plan: OptimizationPlan, background: bool, progress: OptimizationProgress | None = None
+    ) -> None:
+        self._plan, self._background = plan, background
+        self._progress = progress or NoProgress()
+        self.steps = plan.steps
+        self.status, self.message = "ready", ""
+        self.error: BaseException | None = None
+        self._control = RunControl()
+        self._guarded = GuardedObjective(plan.objective, self._control, plan.tolerance)
+        self._guarded.accept, self._guarded.paused = self._accept, self._paused
+        self._guarded.running = self._running
+        with EVALUATING:
+            self._x0 = plan.objective.x0
+        self._rows: list[tuple[int, float, float, float, float]] = []
+        self._point: Iterate | None = None
+        self._best: Iterate | None = None
+        self._kept = plan.file.read() if plan.file else None
+        self._thread: threading.Thread | None = None
+        self._ended = threading.Event()
+        self._seconds, self._since = 0.0, 0.0
+        self._written = self._seen = 0.0
+        self._raised_trace: Any = None
+
+    @outermost
+    def __reduce__(self) -> tuple[Any, ...]:
+        uncopied("an optimisation", "keep its file, by `path=`, and make another one")
+
+    # -- what is known of it
+
+    @property
+    def best(self) -> Best | None:
+        """The least loss and its parameters; None before the first evaluation."""
+        best = self._best
+        return None if best is None else Best(best.loss, self._plan.objective.parameters(best.x))
+
+    @property
+    def history(self) -> np.ndarray:
+        """A row for the start and for each step: step, loss, gradient_norm, length, seconds."""
+        return np.array(list(self._rows), HISTORY)
+
+    @property
+    def done(self) -> int:
+        """How many steps it has made."""
+        return max(0, len(self._rows) - 1)
+
+    @property
+    def method(self) -> str:
+        """The method's name."""
+        return self._plan.method.name
+
+    @property
+    def pending(self) -> str:
+        """What it was asked for and has not done yet: ``"stop"``, ``"pause"`` or nothing."""
+        if self.status == "running" and self._control.stopping:
+            return "stop"
+        return "pause" if self.status == "running" and self._control.pausing else ""
+
+    @property
+    def heard(self) -> Mapping[str, Diagnostic]:
+        """Warnings of the run, while nobody has got them by `wait`."""
+        return dict(self._guarded.heard or {})
+
+    def __repr__(self) -> str:
+        text = f"optimization by {self.method}: {self.status}, {self.done:,} of {self.steps:,} steps"
+        if self._point is not None and self._best is not None:
+            text += f", loss {self._point.loss:.6g}, best {self._best.loss:.6g}"
+        return f"{text}; {self.message}" if self.message else text
+
+    def _ipython_display_(self) -> None:
+        if not self._progress.display():
+            print(self)  # noqa: T201 (what a shell does)
+
+    # -- what people do with it
+
+    @outermost
+    def start(self) -> None:
+        """Begins: in a thread of its own in a notebook, else it returns at the end.
+
+        Raises
+        ------
+        GradientError
+            When it has begun before.
+        """
+        if self.status != "ready":
+            raise _wrong("this optimisation has begun already", "`resume()` goes on")
+        self._launch()
+
+    @outermost
+    def pause(self) -> None:
+        """Pauses before the next evaluation; the fields then hold the best parameters."""
+        if self.status != "running":
+            raise _wrong(f"this optimisation is {self.status}, not running", "")
+        if self._control.here() and not self._background:
+            raise _wrong("nobody could end the pause: this is the thread that works", "use `stop()`")
+        self._control.pause()
+        self._progress.changed()
+
+    @outermost
+    def stop(self, wait: bool = True) -> None:
+        """Stops, also inside a launch; the fields then hold the best parameters.
+
+        Parameters
+        ----------
+        wait : bool, default True
+            Whether to return when it has stopped; in a callback it stops after that.
+        """
+        if self.status not in ("running", "paused"):
+            return
+        self._control.stop()
+        self._progress.changed()
+        if wait and not self._control.here():
+            self._ended.wait()
+
+    @outermost
+    def resume(self, steps: int | None = None) -> None:
+        """Goes on: after a pause exactly there, otherwise from the point of the last step.
+
+        SciPy's methods begin anew at that point after a stop; the others go on as if nothing had been.
+
+        Parameters
+        ----------
+        steps : int, optional
+            So many steps more.
+        """
+        if self.status == "running" and not self._control.pausing:
+            raise _wrong("this optimisation is running", "")
+        if steps is not None:
+            self.steps = self.done + count(steps, "steps")
+        elif self._point is not None and self.done >= self.steps:
+            raise _wrong(f"all {self.steps:,} steps are done", "`resume(steps=…)` makes more")
+        if self.status in ("running", "paused"):
+            self._control.go_on()
+            self._progress.changed()
+        else:
+            self._launch()
+
+    @outermost
+    def wait(self, timeout: float | None = None) -> bool:
+        """Waits for the end; raises the error of the run, if there is one.
+
+        Ctrl-C, or the kernel's Interrupt, stops the optimisation.
+
+        Parameters
+        ----------
+        timeout : float, optional
+            Seconds to wait at most.
+
+        Returns
+        -------
+        bool
+            Whether it has ended.
+        """
+        if self.status == "ready":
+            raise _wrong("this optimisation has not begun", "call `start()`")
+        if self._control.here():
+            raise _wrong("this is the thread that works: its end cannot be waited for here", "")
+        try:
+            ended = self._ended.wait(timeout)
+        except KeyboardInterrupt:
+            self.stop()
+            raise
+        if ended:
+            self._tell()
+        return ended
+
+    # -- the work
+
+    def _launch(self) -> None:
+        if opened():
+            message = "an optimisation cannot run inside a tape, a forward mode or `no_grad`"
+            raise _wrong(message, "start it outside the block")
+        self._control.clear()
+        self._ended.clear()
+        self.status, self.message, self.error = "running", "", None
+        self._guarded.place = caller()
+        self._guarded.heard = {} if self._background else None
+        if self._background:
+            self._progress.display()
+            self._thread = threading.Thread(target=self._work, name="dsim optimisation", daemon=True)
+            self._thread.start()
+        else:
+            self._work()
+            self._tell()
+
+    def _tell(self) -> None:
+        heard, self._guarded.heard = self._guarded.heard, None
+        warn((heard or {}).values())
+        if self.error is not None:
+            raise self.error.with_traceback(self._raised_trace)
+
+    def _work(self) -> None:
+        self._control.begin()
+        self._since = time.perf_counter()
+        status, begun = "failed", False
+        try:
+            self._progress.begin(self.done, self.steps)
+            begun = True
+            point = self._present()
+            if self.done >= self.steps:
+                raise _EnoughError
+            self.message = self._plan.method.run(self._guarded, point)
+            status = "finished"
+        except _EnoughError:
+            status, self.message = "finished", f"all {self.steps:,} steps are done"
+        except EndedError:
+            status = "stopped"
+        except BaseException as error:  # noqa: BLE001 (shown by `wait` and below the cell)
+            self._failed(error)
+            if isinstance(error, KeyboardInterrupt):
+                status = "stopped"
+        self._seconds = self._elapsed()
+        try:
+            self._leave()
+        except BaseException as error:  # noqa: BLE001 (also)
+            self._failed(error)
+            status = "failed"
+        self.status = status
+        self._control.end()
+        if begun:
+            self._progress.end()
+        if self._background and self.error is not None and not self._progress.display():
+            sys.stderr.write("".join(error_lines(self.error)))
+        self._ended.set()
+
+    def _failed(self, error: BaseException) -> None:
+        trimmed(error)
+        self.error, self._raised_trace = error, error.__traceback__
+        self.message = f"{type(error).__name__}: {error}".partition("\n")[0]
+
+    def _present(self) -> Iterate:
+        """The point to go on from; at the first time the start, or what the file holds."""
+        if self._point is not None:
+            return self._point
+        objective, file, kept = self._plan.objective, self._plan.file, self._kept
+        self._guarded.step = 0
+        objective.explains_zeros = True
+        x = self._x0 if kept is None else kept.best.x
+        loss, gradient = self._guarded.evaluate(x)
+        if kept is None or file is None:
+            point = Iterate(x, loss, gradient, self._plan.method.start(len(x)))
+            self._rows.append((0, loss, point.gradient_norm, 0.0, self._elapsed()))
+            self._best = point
+        else:
+            file.refuse_loss(kept.best.loss, loss)
+            file.refuse_outside(kept, objective.bounds)
+            point, self._best = kept.point, kept.best
+            self._rows = [tuple(row) for row in kept.history.tolist()]
+            self._seconds += self._rows[-1][4]
+        self._point = point
+        self._guarded.step = self.done + 1
+        self._progress.moved(self.done, point.loss, point.gradient_norm)
+        return point
+
+    def _accept(self, point: Iterate) -> None:
+        before = self._point
+        length = 0.0 if before is None else float(np.linalg.norm(point.x - before.x))
+        self._point = point
+        self._rows.append((len(self._rows), point.loss, point.gradient_norm, length, self._elapsed()))
+        if self._best is None or point.loss < self._best.loss:
+            self._best = point
+        self._guarded.step = self.done + 1
+        now = time.monotonic()
+        if self._plan.view is not None and now - self._seen > _VIEW_EVERY:
+            self._seen = now
+            self._show()
+        if now - self._written > _FILE_EVERY:
+            self._written = now
+            self._write()
+        self._progress.moved(self.done, point.loss, point.gradient_norm)
+        if self._plan.callback is not None:
+            self._plan.callback(self)
+        if self.done >= self.steps:
+            raise _EnoughError
+
+    def _elapsed(self) -> float:
+        return self._seconds + time.perf_counter() - self._since
+
+    def _paused(self) -> None:
+        self._seconds = self._elapsed()
+        self._leave()
+        self.status = "paused"
+        self._progress.changed()
+
+    def _running(self) -> None:
+        self._since = time.perf_counter()
+        self.status = "running"
+        self._progress.changed()
+
+    def _leave(self) -> None:
+        """Puts the best parameters into the fields, the file and the view."""
+        if self._best is not None:
+            self._guarded.put(self._best.x)
+            self._write()
+            self._show()
+
+    def _show(self) -> None:
+        if self._plan.view is not None and self._best is not None:
+            self._guarded.put(self._best.x)
+            self._plan.view.update()
+
+    def _write(self) -> None:
+        if self._plan.file is not None and self._point is not None and self._best is not None:
+            self._plan.file.write(KeptState(self._point, self._best, self.history))
+
+
+def _wrong(message: str, advice: str) -> GradientError:
+    return GradientError(Diagnostic("argument", message, help=advice))

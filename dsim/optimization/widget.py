@@ -1,0 +1,230 @@
+"""The display of an optimisation in a notebook: progress, curves, and buttons that work while it runs.
+
+The thread that works writes into the widgets, at most ten times a second. Clicks arrive in the main thread,
+or in a thread of the kernel where the front end has one for them.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from typing import Any, Protocol
+
+import ipywidgets as widgets
+import numpy as np
+
+from dsim.diagnostics import Diagnostic
+from dsim.diagnostics.render import render
+from dsim.notebook.tape.svg import BLUE, ORANGE, Series, chart, shown
+from dsim.optimization.error_text import error_lines
+
+_EVERY = 0.1  # seconds
+_MOST_POINTS = 400  # of a curve
+
+
+class Steered(Protocol):
+    """What the buttons steer: an `Optimization`."""
+
+    status: str
+    message: str
+    steps: int
+    error: BaseException | None
+
+    @property
+    def done(self) -> int:
+        """How many steps are done."""
+        ...
+
+    @property
+    def pending(self) -> str:
+        """What it was asked for."""
+        ...
+
+    @property
+    def history(self) -> np.ndarray:
+        """A row for each step."""
+        ...
+
+    @property
+    def heard(self) -> Any:
+        """Warnings of the run."""
+        ...
+
+    def pause(self) -> None:
+        """Pauses."""
+
+    def stop(self, wait: bool = True) -> None:
+        """Stops."""
+
+    def resume(self, steps: int | None = None) -> None:
+        """Goes on."""
+
+
+class _Column(widgets.VBox):
+    """Widgets below one another; without a live kernel, a text."""
+
+    said = ""
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
+        data = super()._repr_mimebundle_(**kwargs)
+        if isinstance(data, dict):
+            data["text/plain"] = self.said
+        return data
+
+
+class OptimizationPanel:
+    """The display below a cell; a `OptimizationProgress`.
+
+    Attributes
+    ----------
+    widget : Widget
+        What is displayed.
+    pause, stop, resume : Button
+        The buttons.
+    bar : IntProgress
+        How far it is.
+    said : HTML
+        The status in words.
+    """
+
+    def __init__(self) -> None:
+        self._steered: Steered | None = None
+        self._shown_in: int | None = None
+        self._drawn = 0.0
+        self._later: threading.Timer | None = None
+        self._lock = threading.RLock()
+        self.pause = _button("Pause", "pause", "Pause the optimization before its next evaluation")
+        self.stop = _button("Stop", "stop", "Stop the optimization now, and keep the best parameters")
+        self.resume = _button("Resume", "play", "Resume the optimization")
+        self.bar = widgets.IntProgress(0, 0, 1, description="steps", layout=widgets.Layout(width="300px"))
+        self.said, self.curves, self.notes = widgets.HTML(), widgets.HTML(), widgets.HTML()
+        row = widgets.HBox(
+            [self.bar, self.pause, self.stop, self.resume],
+            layout=widgets.Layout(flex_flow="row wrap", align_items="center"),
+        )
+        self.widget = _Column([row, self.said, self.curves, self.notes])
+        self.pause.on_click(lambda _: self._asked("pause"))
+        self.stop.on_click(lambda _: self._asked("stop"))
+        self.resume.on_click(lambda _: self._asked("resume"))
+
+    def steer(self, steered: Steered) -> None:
+        """Shows this one, and steers it."""
+        self._steered = steered
+        self.draw()
+
+    def _asked(self, wish: str) -> None:
+        steered = self._steered
+        if steered is None:
+            return
+        if wish == "pause" and steered.status == "running":
+            steered.pause()
+        elif wish == "stop":
+            steered.stop(wait=False)
+        elif wish == "resume" and not (steered.status == "running" and not steered.pending):
+            more = steered.steps if steered.done >= steered.steps else None
+            steered.resume(more)
+
+    # -- what the optimisation tells
+
+    def begin(self, done: int, steps: int) -> None:
+        """It begins."""
+        self.draw()
+
+    def moved(self, done: int, loss: float, gradient_norm: float) -> None:
+        """A step has ended."""
+        if time.monotonic() - self._drawn > _EVERY:
+            self.draw()
+        elif self._later is None:  # the next step may take long
+            self._later = threading.Timer(_EVERY, self._draw_later)
+            self._later.daemon = True
+            self._later.start()
+
+    def _draw_later(self) -> None:
+        self._later = None
+        self.draw()
+
+    def changed(self) -> None:
+        """Another status."""
+        self.draw()
+
+    def end(self) -> None:
+        """It has ended."""
+        self.draw()
+
+    def display(self) -> bool:
+        """Displays it below the running cell, unless it is there already."""
+        shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+        if shell is None or threading.current_thread() is not threading.main_thread():
+            return self._shown_in is not None
+        if self._shown_in != shell.execution_count:
+            self._shown_in = shell.execution_count
+            self.widget.said = repr(self._steered)
+            sys.modules["IPython"].display.display(self.widget)
+        return True
+
+    def draw(self) -> None:
+        """Shows what is known now."""
+        steered = self._steered
+        if steered is None:
+            return
+        with self._lock:
+            self._drawn = time.monotonic()
+            history, status = steered.history, steered.status
+            self.bar.max, self.bar.value = steered.steps, steered.done
+            self.bar.bar_style = {"failed": "danger", "finished": "success"}.get(status, "")
+            running = status == "running"
+            self.pause.disabled = not running or bool(steered.pending)
+            self.stop.disabled = not (running or status == "paused") or steered.pending == "stop"
+            self.resume.disabled = (running and steered.pending != "pause") or status == "ready"
+            self.said.value = f'<div role="status">{shown(_status(steered, history))}</div>'
+            self.curves.value = _curves(history)
+            self.notes.value = _notes(steered.error if status == "failed" else None, steered.heard)
+
+
+def _button(name: str, icon: str, tooltip: str) -> widgets.Button:
+    made = widgets.Button(description=name, icon=icon, tooltip=tooltip, layout=widgets.Layout(width="auto"))
+    comm: Any = made.comm
+    if comm is not None and hasattr(comm, "_reply_subshell_for"):
+        # Else ipykernel holds clicks back until the running cell has ended.
+        comm._reply_subshell_for = lambda _, default: default
+    return made
+
+
+def _status(steered: Steered, history: np.ndarray) -> str:
+    pending = {"stop": ", stopping", "pause": ", pausing"}.get(steered.pending, "")
+    text = f"{steered.status}{pending}: {steered.done:,} of {steered.steps:,} steps"
+    if len(history):
+        last = history[-1]
+        text += f", loss {last['loss']:.6g}, best {history['loss'].min():.6g}"
+        text += f", gradient {last['gradient_norm']:.3g}, {last['seconds']:.1f} s"
+    return f"{text}. {steered.message}" if steered.message else text
+
+
+def _curves(history: np.ndarray) -> str:
+    """The loss and the norm of the gradient over the steps."""
+    if len(history) < 2:
+        return ""
+    some = history[np.unique(np.linspace(0, len(history) - 1, _MOST_POINTS).astype(int))]
+    drawn = [
+        Series("loss", some["step"], some["loss"], BLUE),
+        Series("gradient norm", some["step"], some["gradient_norm"], ORANGE),
+    ]
+    end, log = int(history["step"][-1]), bool((some["loss"] > 0).all())
+    if log:
+        return chart("loss and gradient norm of each step", drawn, end, True, axis="step")
+    return "".join(chart(f"{s.name} of each step", [s], end, s.name != "loss", axis="step") for s in drawn)
+
+
+def _notes(error: BaseException | None, heard: Any) -> str:
+    texts: list[str] = [render([d]) for d in heard.values() if isinstance(d, Diagnostic)]
+    if error is not None:
+        texts.append("".join(error_lines(error)))
+    pre = "<pre style='margin: 4px 0; background: none; color: inherit; white-space: pre-wrap'{}>{}</pre>"
+    return "".join(
+        pre.format(" role='alert'" if error is not None and t is texts[-1] else "", _lines(t)) for t in texts
+    )
+
+
+def _lines(text: str) -> str:
+    return "\n".join(shown(line) for line in text.splitlines())

@@ -1,0 +1,86 @@
+"""An optimisation in a real notebook: the buttons work while it runs, and errors are shown below the cell."""
+
+import re
+
+from nbformat import v4
+from playwright.sync_api import expect
+
+PROGRAM = """\
+import dsim as ds
+
+ds.init(default_fp=ds.f64)
+x = ds.field(ds.f64, shape=2)
+y = ds.field(ds.f64, shape=())
+n = ds.field(ds.i32, shape=())
+stuck = []
+
+
+@ds.kernel
+def wait():
+    while n[None] >= 0:
+        n[None] = 1 - n[None]
+
+
+@ds.kernel
+def rosenbrock():
+    y[None] = (1 - x[0]) ** 2 + 100 * (x[1] - x[0] ** 2) ** 2
+
+
+def run():
+    if found.done == 3 and not stuck:
+        stuck.append(True)
+        wait()
+    rosenbrock()
+
+
+found = ds.optimize(run, wrt=x, loss=y, method="Adam", steps=40, start=False)
+found.start()
+found"""
+
+LOSSES = 'print(*(f"{row:.6g}" for row in found.history["loss"][3:5]), len(found.history))'
+
+FAILING = """\
+def broken():
+    rosenbrock()
+    if third.done == 2:
+        raise ValueError("<img src=x onerror='document.title = 1'>")
+
+
+third = ds.optimize(broken, wrt=x, loss=y, method="Adam", start=False)
+third.start()"""
+
+
+def test_a_person_stops_and_resumes(lab):
+    lab.open(v4.new_code_cell(PROGRAM), v4.new_code_cell(LOSSES), kernel=True)
+    lab.run_all()
+    here = lab.cell(0)
+    status = here.get_by_role("status")
+    expect(status).to_contain_text("running: 3 of 40 steps")
+    stop, resume = here.get_by_role("button", name="Stop"), here.get_by_role("button", name="Resume")
+    expect(resume).to_be_disabled()
+    stop.focus()
+    lab.page.keyboard.press("Enter")
+    expect(status).to_contain_text("stopped: 3 of 40 steps")
+    expect(stop).to_be_disabled()
+    loss = re.search(r"loss (\S+),", status.inner_text())[1]
+    lab.shoot("optimize-stopped")
+    resume.focus()
+    lab.page.keyboard.press("Enter")
+    expect(status).to_contain_text("finished: 40 of 40 steps")
+    expect(here.locator("svg title", has_text="loss and gradient norm of each step")).to_have_count(1)
+    expect(here.locator(".jp-OutputArea-output")).to_have_count(1)
+    lab.cell(1).locator(".cm-content").click()
+    lab.page.keyboard.press("Shift+Enter")
+    expect(lab.cell(1).locator(".jp-OutputArea-output")).to_have_text(re.compile(rf"{loss} \S+ 41"))
+    lab.shoot("optimize-finished")
+
+
+def test_an_error_is_shown_below_the_cell(lab):
+    lab.open(v4.new_code_cell(PROGRAM.partition("found = ")[0]), v4.new_code_cell(FAILING), kernel=True)
+    lab.run_all()
+    alert = lab.cell(1).get_by_role("alert")
+    expect(alert).to_contain_text("ValueError: <img src=x")
+    expect(alert).to_contain_text("raised in   cell In[2]:4: raise ValueError(")
+    expect(lab.cell(1).get_by_role("status")).to_contain_text("failed: 2 of 100 steps")
+    assert lab.page.title() != "1"
+    assert lab.cell(1).locator("img").count() == 0
