@@ -23,7 +23,7 @@ Bundle = dict[str, str]
 _MOST = 2**24  # numbers whose range is computed
 _POINTS = 256  # of a line
 _PIXELS = 128  # along an axis of an image
-_LINES = 4  # the most numbers of a vector that are drawn
+_DASHES = ("none", "7 3", "2 3", "7 3 2 3")  # of the numbers of a vector
 _WIDTH, _HEIGHT, _MARGIN = 240.0, 90.0, 6.0
 _GREY = 128  # of what is not finite
 
@@ -108,7 +108,7 @@ def _drawing(values: np.ndarray, entry: tuple[int, ...]) -> str:
     axes = values.ndim - len(entry)
     if not values.size:
         return ""
-    if axes == 1 and values.shape[0] > 1 and (not entry or (len(entry) == 1 and entry[0] <= _LINES)):
+    if axes == 1 and values.shape[0] > 1 and (not entry or (len(entry) == 1 and entry[0] <= len(_DASHES))):
         return _curves(values.reshape(len(values), -1))
     if axes == 2 and not entry and min(values.shape) > 1:
         return _image(values)
@@ -124,13 +124,15 @@ def _curves(values: np.ndarray) -> str:
     low, high = float(found.min()), float(found.max())
     tall, wide = (high - low) or 1.0, max(len(values) - 1, 1)
     parts = []
-    for (x, y), colour in zip(drawn, svg.COLOURS, strict=False):
+    for (x, y), colour, dash in zip(drawn, svg.COLOURS, _DASHES, strict=False):
         across = _MARGIN + (_WIDTH - 2 * _MARGIN) * x / wide
         up = _HEIGHT - _MARGIN - (_HEIGHT - 2 * _MARGIN) * ((y - low) / tall if high > low else 0.5 + 0 * y)
         for run in _runs(np.isfinite(y)):
-            points = " ".join(f"{a:.1f},{b:.1f}" for a, b in zip(across[run], up[run], strict=True))
-            parts.append(svg.element("polyline", points=points, fill="none", stroke=colour, stroke_width=1.5))
-    names = f", {values.shape[1]} numbers of each vector" if values.shape[1] > 1 else ""
+            pairs = [f"{a:.1f},{b:.1f}" for a, b in zip(across[run], up[run], strict=True)]
+            points = " ".join(pairs * 2 if len(pairs) == 1 else pairs)  # one alone is a dot
+            style = {"stroke": colour, "stroke_dasharray": dash, "stroke_linecap": "round"}
+            parts.append(svg.element("polyline", points=points, fill="none", stroke_width=1.5, **style))
+    names = "; of vectors the first number is solid, the others are dashed" if values.shape[1] > 1 else ""
     title = f"values over the index, from {figures.short(low)} to {figures.short(high)}{names}"
     return svg.picture(_WIDTH, _HEIGHT, title, parts)
 

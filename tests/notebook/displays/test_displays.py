@@ -16,12 +16,14 @@ class Shown(HTMLParser):
     def __init__(self, page):
         super().__init__()
         self.tags, self.rows, self.title, self.image = [], {}, "", {}
-        self._in, self._label = "", ""
+        self._in, self._label, self.points = "", "", []
         self.feed(page)
 
     def handle_starttag(self, tag, attrs):
         self.tags.append(tag)
         self._in = tag
+        if tag == "polyline":
+            self.points.append(dict(attrs)["points"])
         if tag == "img":
             self.image = dict(attrs)
 
@@ -87,6 +89,8 @@ def test_what_is_not_finite_is_counted(notebook, shown):
     assert made.rows["not finite"] == "1 NaN, 1 infinite of 8 numbers"
     assert made.rows["range"].endswith("to 1.5, where finite")
     assert made.tags.count("polyline") == 3  # with gaps
+    notebook.good("y[1] = np.nan")
+    assert shown("y").points[0].split() == ["6.0,84.0"] * 2  # a dot
     notebook.good("y.fill(np.nan)\nw = ds.field(ds.f64, shape=(4, 4))\nw.fill(np.inf)")
     assert "range" not in shown("y").rows
     assert shown("w").image == {}
