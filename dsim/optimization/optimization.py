@@ -221,6 +221,8 @@ class Optimization:
         if opened():
             message = "an optimisation cannot run inside a tape, a forward mode or `no_grad`"
             raise _wrong(message, "start it outside the block")
+        if self._thread is not None:
+            self._thread.join()  # it has ended, and may not have said so yet
         self._control.clear()
         self._ended.clear()
         self.status, self.message, self.error = "running", "", None

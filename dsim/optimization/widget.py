@@ -84,12 +84,13 @@ class OptimizationPanel:
         The buttons.
     bar : IntProgress
         How far it is.
-    said : HTML
-        The status in words.
+    state, said : HTML
+        The status, which screen readers read when it changes, and the numbers.
     """
 
     def __init__(self) -> None:
         self._steered: Steered | None = None
+        self._steps = 0
         self._shown_in: int | None = None
         self._drawn = 0.0
         self._later: threading.Timer | None = None
@@ -98,19 +99,20 @@ class OptimizationPanel:
         self.stop = _button("Stop", "stop", "Stop the optimization now, and keep the best parameters")
         self.resume = _button("Resume", "play", "Resume the optimization")
         self.bar = widgets.IntProgress(0, 0, 1, description="steps", layout=widgets.Layout(width="300px"))
-        self.said, self.curves, self.notes = widgets.HTML(), widgets.HTML(), widgets.HTML()
+        self.state, self.said, self.curves, self.notes = (widgets.HTML() for _ in range(4))
         row = widgets.HBox(
             [self.bar, self.pause, self.stop, self.resume],
             layout=widgets.Layout(flex_flow="row wrap", align_items="center"),
         )
-        self.widget = _Column([row, self.said, self.curves, self.notes])
+        words = widgets.HBox([self.state, self.said], layout=widgets.Layout(flex_flow="row wrap"))
+        self.widget = _Column([row, words, self.curves, self.notes])
         self.pause.on_click(lambda _: self._asked("pause"))
         self.stop.on_click(lambda _: self._asked("stop"))
         self.resume.on_click(lambda _: self._asked("resume"))
 
     def steer(self, steered: Steered) -> None:
         """Shows this one, and steers it."""
-        self._steered = steered
+        self._steered, self._steps = steered, steered.steps
         self.draw()
 
     def _asked(self, wish: str) -> None:
@@ -122,7 +124,7 @@ class OptimizationPanel:
         elif wish == "stop":
             steered.stop(wait=False)
         elif wish == "resume" and not (steered.status == "running" and not steered.pending):
-            more = steered.steps if steered.done >= steered.steps else None
+            more = self._steps if steered.done >= steered.steps else None
             steered.resume(more)
 
     # -- what the optimisation tells
@@ -177,7 +179,8 @@ class OptimizationPanel:
             self.pause.disabled = not running or bool(steered.pending)
             self.stop.disabled = not (running or status == "paused") or steered.pending == "stop"
             self.resume.disabled = (running and steered.pending != "pause") or status == "ready"
-            self.said.value = f'<div role="status">{shown(_status(steered, history))}</div>'
+            self.state.value = f'<span role="status">{shown(_state(steered))}</span>'
+            self.said.value = f'<span class="dsim-optimize">{shown(_numbers(steered, history))}</span>'
             self.curves.value = _curves(history)
             self.notes.value = _notes(steered.error if status == "failed" else None, steered.heard)
 
@@ -191,14 +194,18 @@ def _button(name: str, icon: str, tooltip: str) -> widgets.Button:
     return made
 
 
-def _status(steered: Steered, history: np.ndarray) -> str:
+def _state(steered: Steered) -> str:
     pending = {"stop": ", stopping", "pause": ", pausing"}.get(steered.pending, "")
-    text = f"{steered.status}{pending}: {steered.done:,} of {steered.steps:,} steps"
+    return f"{steered.status}{pending}: {steered.message}" if steered.message else steered.status + pending
+
+
+def _numbers(steered: Steered, history: np.ndarray) -> str:
+    text = f"{steered.done:,} of {steered.steps:,} steps"
     if len(history):
         last = history[-1]
         text += f", loss {last['loss']:.6g}, best {history['loss'].min():.6g}"
         text += f", gradient {last['gradient_norm']:.3g}, {last['seconds']:.1f} s"
-    return f"{text}. {steered.message}" if steered.message else text
+    return text
 
 
 def _curves(history: np.ndarray) -> str:

@@ -1,0 +1,114 @@
+"""The display of an optimisation, with a simulated browser."""
+
+import re
+import sys
+
+import numpy as np
+import pytest
+
+import dsim as ds
+from dsim.optimization.methods import method_named
+from dsim.optimization.optimize import _with_panel
+from dsim.optimization.plan import OptimizationPlan
+from tests.optimization.programs import Steps, quadratic, until
+from tests.stopping import watched
+
+
+@pytest.fixture(autouse=True)
+def _fresh():
+    ds.init(default_fp=ds.f64)
+    with watched():
+        yield
+
+
+def displayed(run, x, y, **given):
+    """An optimisation by Adam with its display, not yet begun."""
+    f = ds.objective(run, wrt=x, loss=y)
+    made = _with_panel(OptimizationPlan(f, method_named("Adam", {}, False), 12, **given))
+    return made, made._progress
+
+
+def click(button):
+    button._handle_msg(
+        {"content": {"data": {"method": "custom", "content": {"event": "click"}}}, "buffers": []}
+    )
+
+
+def enabled(panel):
+    return [b.description for b in (panel.pause, panel.stop, panel.resume) if not b.disabled]
+
+
+def test_the_buttons():
+    x, y, run = quadratic()
+    held = Steps(5)
+    made, panel = displayed(run, x, y, callback=held)
+    assert enabled(panel) == []
+    made.start()
+    assert held.there.wait(60)
+    until(lambda: enabled(panel) == ["Pause", "Stop"])
+    click(panel.pause)
+    assert "running, pausing" in panel.state.value
+    held.go_on.set()
+    until(lambda: panel.state.value == '<span role="status">paused</span>')
+    assert enabled(panel) == ["Stop", "Resume"]
+    assert (panel.bar.value, panel.bar.max) == (5, 12)
+    click(panel.stop)
+    made.wait()
+    assert (made.status, enabled(panel)) == ("stopped", ["Resume"])
+    click(panel.resume)
+    made.wait()
+    assert "finished: all 12 steps are done" in panel.state.value
+    assert panel.bar.value == 12
+    click(panel.resume)
+    until(lambda: made.status == "finished" and made.done == 24)
+    loss = made.history["loss"][-1]
+    until(lambda: f"24 of 24 steps, loss {loss:.6g}" in panel.said.value)
+    assert panel.curves.value.count("<path") == 2
+    assert "loss and gradient norm of each step" in panel.curves.value
+
+
+def test_errors_and_warnings_are_shown_and_escaped():
+    x, y, run = quadratic()
+    z = ds.field(ds.f64, shape=2, name="<b>z")
+
+    def failing():
+        run()
+        if made.done == 2:
+            raise ValueError("<img src=x>\x1b[2J")
+
+    made, panel = displayed(failing, [x, z], y)
+    made.start()
+    until(made._ended.is_set)
+    assert "role='alert'>ValueError: &lt;img src=x&gt;" in panel.notes.value
+    assert re.search(r"raised in +\S+test_widget.py:\d+: raise ValueError", panel.notes.value)
+    assert "the gradient of `&lt;b&gt;z` is 0" in panel.notes.value
+    assert "\x1b" not in panel.notes.value + panel.state.value
+    assert "failed: ValueError: &lt;img" in panel.state.value
+    with pytest.warns(ds.GradientWarning, match="is 0"), pytest.raises(ValueError, match="img"):
+        made.wait()
+
+
+def test_a_loss_below_zero_has_an_axis_of_its_own():
+    x, y = ds.field(ds.f64, shape=(), name="x"), ds.field(ds.f64, shape=(), name="y")
+
+    @ds.kernel
+    def run():
+        y[None] = x[None] ** 2 - 3 * x[None]
+
+    made, panel = displayed(run, x, y)
+    made.start()
+    made.wait()
+    assert "<title>loss of each step</title>" in panel.curves.value
+    assert "<title>gradient norm of each step</title>" in panel.curves.value
+
+
+@pytest.mark.parametrize("bars", [True, False])
+def test_progress_in_a_script(bars, capsys, monkeypatch):
+    if not bars:
+        monkeypatch.setitem(sys.modules, "tqdm", None)
+    x, y, run = quadratic(1)
+    found = ds.optimize(run, x, y, method="descent", rate=0.5, steps=3)
+    said = capsys.readouterr().err
+    assert "loss 0.0078125, gradient 0.125" in said
+    assert ("3/3" if bars else "optimize: 3 of 3 steps") in said
+    np.testing.assert_allclose(found.best.loss, 0.0078125)
