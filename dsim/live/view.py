@@ -191,7 +191,7 @@ def view(  # noqa: PLR0913 (all but the first have names)
 
     Parameters
     ----------
-    x : field, array or callable
+    x : field, array, callable or Layer
         Vectors of 2 or 3 numbers are positions, numbers with two axes are a grid. A function is asked anew
         for each picture.
     *layers : Layer
@@ -238,7 +238,7 @@ def view(  # noqa: PLR0913 (all but the first have names)
     view of points of x, 10 frames
     """
     looks = {"colormap": colormap, "limits": limits, "size": size}
-    made = layer_for(x, kind, color, arrows, indices, **looks)
+    made = [x] if isinstance(x, Layer) else layer_for(x, kind, color, arrows, indices, **looks)
     drawn = Scene([*made, *layers], title or made[0].name, bounds)
     drawn.json()
     drawn.frame(0)  # what cannot be drawn is refused here

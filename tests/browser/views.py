@@ -48,11 +48,15 @@ class View:
     def cell(self, index: int) -> Locator:
         return self.page.locator(".jp-Notebook:visible .jp-Cell").nth(index)
 
-    def run_all(self):
-        """Run all cells, and wait until the last one is through."""
+    def start_all(self):
+        """Let all cells run."""
         status = "window.jupyterapp.shell.currentWidget.context.sessionContext.kernelDisplayStatus"
         self.page.wait_for_function(f"{status} === 'idle'", timeout=START_SECONDS * 1000)
         self.page.evaluate("() => void window.jupyterapp.commands.execute('notebook:run-all-cells')")
+
+    def run_all(self):
+        """Run all cells, and wait until the last one is through."""
+        self.start_all()
         last = self.page.locator(".jp-Notebook:visible .jp-Cell .jp-InputPrompt").last
         expect(last).to_have_text(re.compile(r"\[\d+\]:"), timeout=START_SECONDS * 1000)
 

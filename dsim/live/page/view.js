@@ -1,7 +1,14 @@
-/** What anywidget asks for: nothing is drawn yet. */
+/** What anywidget asks for. */
+import { hubOf } from './hub.js';
+import { Picture } from './picture.js';
 
 export default {
+  initialize({ model }) {
+    const hub = hubOf(model);
+    return () => hub.close();
+  },
   render({ model, el }) {
-    el.textContent = model.get('scene').title;
+    const picture = new Picture(hubOf(model), el);
+    return () => picture.close();
   },
 };

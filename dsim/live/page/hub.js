@@ -1,0 +1,146 @@
+/** One for each view: takes its frames, draws the newest in all pictures of it, and answers. */
+import { Latest } from './latest.js';
+import { Player } from './player.js';
+import { looksOf, shapesOf } from './shapes.js';
+
+const hubs = new WeakMap();
+
+/** The hub of a model. What anywidget gives is another object at each call, the scene is the same. */
+export function hubOf(model) {
+  const scene = model.get('scene');
+  let hub = hubs.get(scene);
+  if (hub === undefined) {
+    hub = new Hub(model, scene);
+    hubs.set(scene, hub);
+  }
+  return hub;
+}
+
+export class Hub {
+  constructor(model, scene) {
+    this.model = model;
+    this.scene = scene;
+    this.looks = looksOf(scene);
+    this.player = new Player();
+    this.pictures = new Set();
+    this.newest = null; // the header and the bytes of the frame that is shown
+    this.unanswered = 0; // the number of the last frame that the program sent
+    this.visible = false;
+    this.before = null;
+    this.wants = new Latest(frame => this.send({ type: 'want', frame }));
+    this.pointing = new Latest(message => this.send(message));
+    this.hear = (message, buffers) => this.heard(message, buffers);
+    this.look = () => this.looked();
+    model.on('msg:custom', this.hear);
+    document.addEventListener('visibilitychange', this.look);
+  }
+
+  close() {
+    this.model.off('msg:custom', this.hear);
+    document.removeEventListener('visibilitychange', this.look);
+    hubs.delete(this.scene);
+    cancelAnimationFrame(this.request);
+  }
+
+  send(message) {
+    this.model.send(message);
+  }
+
+  // -- pictures
+
+  add(picture) {
+    this.pictures.add(picture);
+    this.redraw();
+  }
+
+  remove(picture) {
+    this.pictures.delete(picture);
+    this.looked();
+  }
+
+  /** A picture came into sight, or went out of it. */
+  looked() {
+    const visible = document.visibilityState === 'visible' && [...this.pictures].some(picture => picture.inSight);
+    if (visible !== this.visible) {
+      this.visible = visible;
+      this.send({ type: 'visible', visible });
+    }
+    this.redraw();
+  }
+
+  // -- frames
+
+  heard(message, buffers) {
+    if (message.type === 'recorded') {
+      this.player.grow(message.count);
+      this.redraw();
+    } else if (message.type === 'frame') {
+      this.took(message.header, buffers[0]);
+    }
+  }
+
+  took(header, data) {
+    const asked = header.frame !== undefined;
+    if (asked) {
+      this.wants.answered();
+    } else {
+      this.unanswered = header.number;
+      this.pointing.answered();
+      if (header.recorded > 0) {
+        this.player.grow(header.recorded);
+      }
+    }
+    const { following, at } = this.player;
+    if (asked ? !following || header.frame === at : following || this.newest === null) {
+      this.newest = { header, data };
+    }
+    this.redraw();
+  }
+
+  /** Something of the player has changed. */
+  played() {
+    if (this.player.count > 0) {
+      this.wants.offer(this.player.at);
+    }
+    this.redraw();
+  }
+
+  redraw() {
+    this.request ??= requestAnimationFrame(now => {
+      this.request = undefined;
+      this.draw(now);
+    });
+  }
+
+  draw(now) {
+    const { player } = this;
+    if (player.playing && this.visible) {
+      const seconds = this.before === null ? 0 : Math.min((now - this.before) / 1000, 0.25);
+      if (player.tick(seconds)) {
+        this.wants.offer(player.at);
+      }
+      this.before = now;
+      this.redraw();
+    } else {
+      this.before = null;
+    }
+    const seen = [...this.pictures].filter(picture => picture.inSight);
+    if (seen.length > 0) {
+      seen.forEach(picture => picture.draw());
+      if (this.unanswered) {
+        this.send({ type: 'drawn', number: this.unanswered });
+        this.unanswered = 0;
+      }
+    }
+  }
+
+  /** The shapes of the frame that is shown, in a picture whose text has the colour `ink`. */
+  shapes(ink) {
+    const { newest } = this;
+    if (newest.ink !== ink) {
+      newest.shapes = shapesOf(this.scene, this.looks, newest.header, newest.data, ink);
+      newest.ink = ink;
+    }
+    return newest.shapes;
+  }
+}

@@ -1,0 +1,205 @@
+/** Draws shapes by WebGL 2. */
+import { arrowSegments, segmentsOf } from './shapes.js';
+import { program } from './shaders.js';
+
+const IDENTITY = [1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1];
+const CORNERS_OF_A_QUAD = 4;
+
+export class WebGLPainter {
+  /** A painter, or null where the browser has no WebGL 2. */
+  static make() {
+    const canvas = document.createElement('canvas');
+    const gl = canvas.getContext('webgl2', { antialias: true, alpha: true, premultipliedAlpha: true });
+    try {
+      return gl === null || gl.isContextLost() ? null : new WebGLPainter(canvas, gl);
+    } catch (error) {
+      console.warn(error);
+      return null;
+    }
+  }
+
+  constructor(canvas, gl) {
+    this.name = 'webgl';
+    this.canvas = canvas;
+    this.gl = gl;
+    this.begin();
+  }
+
+  /** What a new context needs. */
+  begin() {
+    const { gl } = this;
+    this.loaded = [];
+    this.programs = Object.fromEntries(['points', 'segments', 'mesh', 'grid'].map(name => [name, program(gl, name)]));
+    gl.bindVertexArray(gl.createVertexArray());
+    gl.enable(gl.BLEND);
+    gl.blendFunc(gl.ONE, gl.ONE_MINUS_SRC_ALPHA);
+    gl.pixelStorei(gl.UNPACK_ALIGNMENT, 4);
+  }
+
+  load(shapes) {
+    this.stale = true;
+    this.shapes = shapes;
+  }
+
+  draw(seen) {
+    const { gl } = this;
+    if (gl.isContextLost()) {
+      return;
+    }
+    if (this.stale) {
+      this.upload();
+    }
+    gl.viewport(0, 0, this.canvas.width, this.canvas.height);
+    gl.clearColor(0, 0, 0, 0);
+    gl.clear(gl.COLOR_BUFFER_BIT | gl.DEPTH_BUFFER_BIT);
+    gl[seen.camera.turns ? 'enable' : 'disable'](gl.DEPTH_TEST);
+    gl.depthFunc(gl.LEQUAL);
+    this.loaded.forEach((buffers, index) => this[DRAWN_BY[this.shapes[index].kind]](this.shapes[index], buffers, seen));
+  }
+
+  // -- what lies in the memory of the device
+
+  upload() {
+    const { gl } = this;
+    while (this.loaded.length > this.shapes.length) {
+      this.free(this.loaded.pop());
+    }
+    this.shapes.forEach((shape, index) => {
+      const buffers = (this.loaded[index] ??= {});
+      if (shape.kind === 'grid') {
+        this.texture(buffers, shape);
+      } else if (shape.kind === 'lines') {
+        const { ends, colours } = segmentsOf(shape);
+        this.fill(buffers, 'positions', ends);
+        this.fill(buffers, 'shades', colours);
+      } else if (shape.kind !== 'arrows') {
+        this.fill(buffers, 'positions', shape.positions);
+        this.fill(buffers, 'shades', shape.shades);
+        if (shape.kind === 'mesh') {
+          this.fill(buffers, 'corners', shape.corners, gl.ELEMENT_ARRAY_BUFFER);
+        }
+      }
+    });
+    this.stale = false;
+  }
+
+  fill(buffers, name, data, target = this.gl.ARRAY_BUFFER) {
+    const { gl } = this;
+    buffers[name] ??= gl.createBuffer();
+    gl.bindBuffer(target, buffers[name]);
+    gl.bufferData(target, data, gl.STREAM_DRAW);
+  }
+
+  texture(buffers, { image, cells: [width, height] }) {
+    const { gl } = this;
+    if (buffers.texture === undefined) {
+      buffers.texture = gl.createTexture();
+      gl.bindTexture(gl.TEXTURE_2D, buffers.texture);
+      for (const [name, value] of Object.entries({
+        MIN_FILTER: 'NEAREST', MAG_FILTER: 'NEAREST', WRAP_S: 'CLAMP_TO_EDGE', WRAP_T: 'CLAMP_TO_EDGE',
+      })) {
+        gl.texParameteri(gl.TEXTURE_2D, gl[`TEXTURE_${name}`], gl[value]);
+      }
+    }
+    gl.bindTexture(gl.TEXTURE_2D, buffers.texture);
+    const bytes = new Uint8Array(image.buffer);
+    gl.texImage2D(gl.TEXTURE_2D, 0, gl.RGBA, width, height, 0, gl.RGBA, gl.UNSIGNED_BYTE, bytes);
+  }
+
+  free({ texture, ...buffers }) {
+    if (texture !== undefined) {
+      this.gl.deleteTexture(texture);
+    }
+    Object.values(buffers).forEach(buffer => this.gl.deleteBuffer(buffer));
+  }
+
+  // -- each kind of shape
+
+  /** Takes a program; `numbers` are its uniforms. */
+  run(name, matrix, numbers) {
+    const { gl } = this;
+    const { made, uniforms } = this.programs[name];
+    gl.useProgram(made);
+    gl.uniformMatrix4fv(uniforms.matrix, false, matrix);
+    for (const [uniform, value] of Object.entries(numbers)) {
+      gl[`uniform${value.length}f`](uniforms[uniform], ...value);
+    }
+  }
+
+  /** Attribute number `at` from a buffer; `each` is 1 where it is that of an instance. */
+  attribute(at, buffer, { size = 3, stride = 0, offset = 0, each = 0 } = {}) {
+    const { gl } = this;
+    gl.bindBuffer(gl.ARRAY_BUFFER, buffer);
+    gl.enableVertexAttribArray(at);
+    const bytes = size === 4;
+    gl.vertexAttribPointer(at, size, bytes ? gl.UNSIGNED_BYTE : gl.FLOAT, bytes, stride, offset);
+    gl.vertexAttribDivisor(at, each);
+  }
+
+  only(count) {
+    for (let at = 0; at < 4; at++) {
+      if (at >= count) {
+        this.gl.disableVertexAttribArray(at);
+      }
+    }
+  }
+
+  drawPoints(shape, buffers, seen) {
+    const { turns, reference } = seen.camera;
+    const numbers = { size: [shape.size * seen.ratio], reference: [reference], least: [turns ? 0.5 : 0.05] };
+    this.run('points', seen.matrix, numbers);
+    this.only(2);
+    this.attribute(0, buffers.positions);
+    this.attribute(1, buffers.shades, { size: 4 });
+    this.gl.drawArrays(this.gl.POINTS, 0, shape.count);
+  }
+
+  drawLines(shape, buffers, seen) {
+    this.drawSegments(buffers, shape.corners.length / 2, seen.matrix, shape.size, seen);
+  }
+
+  drawArrows(shape, buffers, seen) {
+    const { ends, colours } = arrowSegments(shape, seen.matrix, seen.width, seen.height);
+    this.fill(buffers, 'positions', ends);
+    this.fill(buffers, 'shades', colours);
+    this.drawSegments(buffers, ends.length / 6, IDENTITY, shape.size, seen);
+  }
+
+  drawSegments({ positions, shades }, count, matrix, size, seen) {
+    const { gl, canvas } = this;
+    this.run('segments', matrix, { pixels: [canvas.width, canvas.height], size: [size * seen.ratio] });
+    this.only(4);
+    this.attribute(0, positions, { stride: 24, each: 1 });
+    this.attribute(1, positions, { stride: 24, offset: 12, each: 1 });
+    this.attribute(2, shades, { size: 4, stride: 8, each: 1 });
+    this.attribute(3, shades, { size: 4, stride: 8, offset: 4, each: 1 });
+    gl.drawArraysInstanced(gl.TRIANGLE_STRIP, 0, CORNERS_OF_A_QUAD, count);
+  }
+
+  drawMesh(shape, buffers, seen) {
+    const { gl } = this;
+    this.run('mesh', seen.matrix, { lit: [seen.camera.turns ? 1 : 0] });
+    this.only(2);
+    this.attribute(0, buffers.positions);
+    this.attribute(1, buffers.shades, { size: 4 });
+    gl.bindBuffer(gl.ELEMENT_ARRAY_BUFFER, buffers.corners);
+    gl.drawElements(gl.TRIANGLES, shape.corners.length, gl.UNSIGNED_INT, 0);
+  }
+
+  drawGrid(shape, buffers, seen) {
+    const [[left, right], [low, high]] = shape.box;
+    this.run('grid', seen.matrix, { box: [left, low, right, high] });
+    this.only(0);
+    this.gl.bindTexture(this.gl.TEXTURE_2D, buffers.texture);
+    this.gl.drawArrays(this.gl.TRIANGLE_STRIP, 0, CORNERS_OF_A_QUAD);
+  }
+
+  close() {
+    this.loaded.forEach(buffers => this.free(buffers));
+    this.loaded = [];
+    // A page has few contexts: this one is given back now.
+    this.gl.getExtension('WEBGL_lose_context')?.loseContext();
+  }
+}
+
+const DRAWN_BY = { points: 'drawPoints', lines: 'drawLines', arrows: 'drawArrows', mesh: 'drawMesh', grid: 'drawGrid' };

@@ -1,0 +1,151 @@
+/** One picture of a view in the page: title, canvas, legend, text and player. */
+import { FlatCamera, OrbitCamera } from './camera.js';
+import { element, say } from './dom.js';
+import { Legend } from './legend.js';
+import { Painting } from './painter.js';
+import { PlayerBar } from './player_bar.js';
+import { Pointer } from './pointer.js';
+import { edgesOf } from './shapes.js';
+
+const TALLEST = 480; // CSS pixels
+const KEY_TURN = Math.PI / 36;
+const KEY_ZOOM = 1.15;
+
+export class Picture {
+  constructor(hub, place) {
+    this.hub = hub;
+    this.place = place;
+    this.inSight = false;
+    this.shapes = [];
+    const { scene } = hub;
+    this.camera = scene.dimensions === 3 ? new OrbitCamera(scene.bounds) : new FlatCamera(scene.bounds);
+    this.build(scene);
+    this.painting = new Painting(this.stage, () => hub.redraw());
+    new Pointer(this.stage, this);
+    this.watch();
+    hub.add(this);
+  }
+
+  build(scene) {
+    const interactive = this.camera.turns || scene.layers.some(layer => layer.drag || layer.paint);
+    this.stage = element('div', { class: 'dsim-view-stage', role: 'img', tabindex: '0', 'aria-label': scene.title });
+    this.stage.classList.toggle('dsim-view-touch', interactive);
+    this.stage.classList.toggle('dsim-view-turns', this.camera.turns);
+    const ratio = aspectOf(scene);
+    this.stage.style.aspectRatio = String(ratio);
+    this.stage.style.maxWidth = `${Math.round(TALLEST * ratio)}px`;
+    this.title = element('div', { class: 'dsim-view-title' }, scene.title);
+    this.legend = new Legend(scene);
+    this.text = element('div', { class: 'dsim-view-text' });
+    this.bar = new PlayerBar(this.hub.player, () => this.hub.played());
+    // JupyterLab's own keys (Home, arrows, letters) are not for a picture that has the focus.
+    this.root = element('div', { class: 'dsim-view', role: 'group', 'aria-label': scene.title, 'data-lm-suppress-shortcuts': 'true' });
+    this.root.append(this.title, this.stage, this.legend.place, this.text, this.bar.place);
+    this.place.append(this.root);
+    this.root.addEventListener('keydown', event => this.key(event));
+  }
+
+  watch() {
+    const redraw = () => this.hub.redraw();
+    this.resizes = new ResizeObserver(redraw);
+    this.resizes.observe(this.stage);
+    this.sights = new IntersectionObserver(([...entries]) => {
+      this.inSight = entries.at(-1).isIntersecting;
+      this.hub.looked();
+    });
+    this.sights.observe(this.stage);
+    this.themes = new MutationObserver(redraw);
+    this.themes.observe(document.body, { attributes: true });
+    this.dark = matchMedia('(prefers-color-scheme: dark)');
+    this.dark.addEventListener('change', redraw);
+    this.redraw = redraw;
+  }
+
+  close() {
+    this.resizes.disconnect();
+    this.sights.disconnect();
+    this.themes.disconnect();
+    this.dark.removeEventListener('change', this.redraw);
+    this.painting.close();
+    this.root.remove();
+    this.inSight = false;
+    this.hub.remove(this);
+  }
+
+  draw() {
+    this.bar.update();
+    this.width = this.stage.clientWidth;
+    this.height = this.stage.clientHeight;
+    if (this.hub.newest === null || this.width === 0 || this.height === 0) {
+      return;
+    }
+    const ink = inkOf(this.root);
+    const shapes = this.hub.shapes(ink);
+    if (shapes !== this.shapes) {
+      this.shapes = shapes;
+      const { bounds } = this.hub.scene;
+      this.painting.load(this.camera.turns ? [...shapes, edgesOf(bounds, '#808080')] : shapes);
+      this.legend.update(shapes);
+      this.describe(this.hub.newest.header);
+    }
+    this.painting.draw(this);
+  }
+
+  describe(header) {
+    const step = header.step === null ? '' : `step ${header.step.toLocaleString('en')}`;
+    say(this.text, [step, header.text].filter(Boolean).join(' · '));
+    const { scene } = this.hub;
+    const names = this.shapes.map(({ count, layer, kind }) => `${count.toLocaleString('en')} ${kind === 'grid' ? 'cells' : kind} of ${layer.label}`);
+    this.stage.setAttribute('aria-label', [scene.title, ...names, this.text.textContent].filter(Boolean).join(', '));
+  }
+
+  key(event) {
+    if (event.target !== this.stage || event.ctrlKey || event.metaKey || event.altKey) {
+      return;
+    }
+    if (this.turned(event)) {
+      this.hub.redraw();
+    } else if (this.hub.player.press(event.key)) {
+      this.hub.played();
+    } else {
+      return;
+    }
+    event.preventDefault();
+    event.stopPropagation();
+  }
+
+  /** Arrows turn a picture of three dimensions; with Shift they go through the recording. */
+  turned({ key, shiftKey }) {
+    const { camera } = this;
+    const act = {
+      ArrowLeft: () => camera.turn(-KEY_TURN, 0),
+      ArrowRight: () => camera.turn(KEY_TURN, 0),
+      ArrowUp: () => camera.turn(0, KEY_TURN),
+      ArrowDown: () => camera.turn(0, -KEY_TURN),
+      '+': () => camera.enlarge(KEY_ZOOM),
+      '=': () => camera.enlarge(KEY_ZOOM),
+      '-': () => camera.enlarge(1 / KEY_ZOOM),
+      0: () => camera.reset(),
+    }[key];
+    if (!camera.turns || act === undefined || (shiftKey && key.startsWith('Arrow'))) {
+      return false;
+    }
+    act();
+    return true;
+  }
+}
+
+function aspectOf({ dimensions, bounds }) {
+  if (dimensions === 3) {
+    return 4 / 3;
+  }
+  const [across, upwards] = bounds.map(([low, high]) => high - low);
+  return Math.min(Math.max(across / upwards || 1, 0.5), 3);
+}
+
+/** The colour of text, as `#rrggbb`. */
+function inkOf(root) {
+  const numbers = getComputedStyle(root).color.match(/[\d.]+/g) ?? [];
+  const bytes = [0, 1, 2].map(index => Math.round(Number(numbers[index] ?? 0)));
+  return `#${bytes.map(each => each.toString(16).padStart(2, '0')).join('')}`;
+}

@@ -1,0 +1,7 @@
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+
+const PAGE = join(import.meta.dirname, '..', '..', '..', 'dsim', 'live', 'page');
+
+/** A module of the page's half of `dsim.live`, which has no types. */
+export const load = (name: string): Promise<any> => import(pathToFileURL(join(PAGE, name)).href);

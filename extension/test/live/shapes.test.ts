@@ -1,0 +1,66 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { load } from './pages.ts';
+
+const { numbersOf } = await load('decode.js');
+const { NOWHERE, arrowSegments, looksOf, shapesOf } = await load('shapes.js');
+const { cellAt, nearest } = await load('pointer.js');
+const { FlatCamera } = await load('camera.js');
+
+const base64 = (bytes: ArrayLike<number>) => Buffer.from(Uint8Array.from(bytes)).toString('base64');
+const GREYS = base64(Array.from({ length: 768 }, (_, index) => Math.floor(index / 3)));
+const layer = (kind: string, more = {}) => ({ kind, label: kind, color: null, map: null, size: null, ...more });
+const scene = (...layers: object[]) => ({ dimensions: 2, bounds: [[0, 1], [0, 1]], layers, maps: { greys: GREYS } });
+const shapes = (drawn: any, arrays: object, data: ArrayBuffer) =>
+  shapesOf(drawn, looksOf(drawn), { layers: [{ arrays }] }, new DataView(data), '#102030')[0];
+
+test('codes are numbers between the limits of their axis, the last one is none', () => {
+  const codes = Uint16Array.of(0, 65534, 32767, 65535);
+  const described = { type: 'u16', offset: 0, shape: [2, 2], low: [0, 1], high: [2, 5] };
+  const found = numbersOf(described, new Uint8Array(codes.buffer));
+  assert.deepEqual([...found], [0, 5, 1, NaN].map(Math.fround));
+});
+
+test('a point that is not finite has no place, lines to it are left out', () => {
+  const codes = Uint16Array.of(0, 0, 65534, 65534, 65535, 7);
+  const indices = { shape: [2, 2], data: base64(new Uint8Array(Uint32Array.of(0, 1, 1, 2).buffer)) };
+  const positions = { type: 'u16', offset: 0, shape: [3, 2], low: [0, 0], high: [1, 1] };
+  const made = shapes(scene(layer('lines', { indices })), { positions }, codes.buffer);
+  assert.deepEqual([...made.positions], [0, 0, 0, 1, 1, 0, ...Array(3).fill(Math.fround(NOWHERE))]);
+  assert.deepEqual([...made.corners], [0, 1]);
+  assert.deepEqual([...made.shades.subarray(0, 4)], [0x10, 0x20, 0x30, 255]);
+});
+
+test('axis 0 of a grid is x, axis 1 is y upwards; missing values are said', () => {
+  const codes = Uint8Array.of(0, 254, 127, 255, 0, 0, 0, 0);
+  const values = { type: 'u8', offset: 0, shape: [2, 2], low: -1, high: 3 };
+  const made = shapes(scene(layer('grid', { map: 'greys' })), { values }, codes.buffer);
+  const reds = [0, 1, 2, 3].map(pixel => made.image[4 * pixel]);
+  assert.deepEqual(reds, [0, 128, 255, 128]); // the lowest row first: (0, 0), (1, 0), (0, 1), (1, 1)
+  assert.deepEqual(made.range, { low: -1, high: 3, missing: true });
+  assert.deepEqual(cellAt(made, [0.6, 0.2]), [1, 0]);
+  assert.equal(cellAt(made, [1.2, 0.2]), null);
+});
+
+test('an arrow is a shaft and two barbs; one that is not finite is left out', () => {
+  const data = new ArrayBuffer(24);
+  new Uint16Array(data, 0, 4).set([0, 0, 65534, 65534]);
+  new Float32Array(data, 8, 4).set([0.5, 0, NaN, 0]);
+  const positions = { type: 'u16', offset: 0, shape: [2, 2], low: [0, 0], high: [1, 1] };
+  const vectors = { type: 'f32', offset: 8, shape: [2, 2] };
+  const made = shapes(scene(layer('arrows', { color: '#ff0000' })), { positions, vectors }, data);
+  const matrix = new FlatCamera([[0, 1], [0, 1]]).matrix(100, 100);
+  const { ends, colours } = arrowSegments(made, matrix, 100, 100);
+  assert.equal(ends.length, 3 * 6);
+  [-1, -1, 0, -1].forEach((each, index) => assert.ok(Math.abs(ends[[0, 1, 3, 4][index]!]! - each) < 1e-5));
+  assert.deepEqual([...colours.subarray(0, 4)], [255, 0, 0, 255]);
+});
+
+test('the nearest point within reach is found, and none beyond', () => {
+  const codes = Uint16Array.of(0, 0, 65534, 65534);
+  const positions = { type: 'u16', offset: 0, shape: [2, 2], low: [0, 0], high: [1, 1] };
+  const made = shapes(scene(layer('points')), { positions }, codes.buffer);
+  const matrix = new FlatCamera([[0, 1], [0, 1]]).matrix(100, 100);
+  assert.equal(nearest(made, matrix, 100, 100, 95, 3).index, 1);
+  assert.equal(nearest(made, matrix, 100, 100, 50, 50), null);
+});
