@@ -54,6 +54,7 @@ CODES: dict[str, Level] = {
     "reruns": Level.WARNING,  # a budget so small that steps run very often
     "unsolved": Level.WARNING,  # the derivative of a solution that is none
     "recompiled": Level.WARNING,  # a kernel recompiled for ever new shapes of arrays
+    "thinned": Level.WARNING,  # a recording with fewer frames than were kept
     "type-change": Level.WARNING,
     "nan": Level.WARNING,  # the origin of a number that is not finite
     "infinite-slope": Level.WARNING,  # an infinite partial derivative

@@ -1,4 +1,4 @@
-"""A view in a file: a picture, or a video of its recording."""
+"""A view in a file: a picture, a video of its recording, or a page that plays it."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from typing import Any
 from dsim.live.drawn import png
 from dsim.live.numbers import refused
 from dsim.live.scene import ViewFrame
+from dsim.live.standalone import page
 from dsim.live.videos import find_ffmpeg, write_gif, write_mp4
 
-_KINDS = ".png", ".gif", ".mp4"
+_KINDS = ".png", ".gif", ".mp4", ".html"
 Frames = Sequence[ViewFrame]
 _NAME = "%06d.png"
 
@@ -24,6 +25,7 @@ def save(
     present: Callable[[], ViewFrame],
     *,
     rate: float,
+    budget: int,
 ) -> None:
     """Writes a view to a file; see `View.save`.
 
@@ -39,12 +41,16 @@ def save(
         Makes a frame of the present numbers.
     rate : float
         Frames of a video per second.
+    budget : int
+        Bytes of the frames of a page.
     """
     kind = path.suffix.lower()
     if kind not in _KINDS:
         raise refused(f"a view is saved as {', '.join(_KINDS)}, not as {path.name!r}", 'save("picture.png")')
     if kind == ".png":
         path.write_bytes(png(scene, present()))
+    elif kind == ".html":
+        path.write_text(page(scene, recorded or [present()], budget), encoding="utf-8")
     else:
         _write_video(path, kind, scene, recorded, rate)
 

@@ -38,7 +38,7 @@ class View:
         self._numbers = 0
         self._widget: ViewWidget | None = None
         self._flow = Flow(self._send)
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # frames go to the page in the order of their numbers
         self._last: tuple[int | None, str] = None, ""  # what the newest picture is called
         self._behind = False  # an update was left out
         self._hearing: dict[str, Callable[[dict[str, Any]], None]] = {
@@ -58,10 +58,9 @@ class View:
             Any other text to be written there.
         """
         self._last = step, text
+        self._behind = True  # before the page's answer can come, which another thread takes
         if self._flow.ready:
             self._renew()
-        else:
-            self._behind = True
 
     def record(self, step: int | None = None, text: str = "") -> None:
         """Shows the present numbers, and keeps them for the player.
@@ -79,9 +78,10 @@ class View:
             When the frames need more than the view's `budget`.
         """
         self._last = len(self.recording) if step is None else step, text
-        frame = self._frame()
-        self.recording.add(frame)
-        self._flow.offer(frame)
+        with self._lock:
+            frame = self._frame()
+            self.recording.add(frame)
+            self._flow.offer(frame)
 
     def on(self, event: str, function: Callable[[dict[str, Any]], None]) -> None:
         """Calls `function` with each message of the page about `event`: ``drag``, ``paint`` or ``pick``."""
@@ -95,8 +95,9 @@ class View:
             return self.scene.frame(self._numbers, *self._last)
 
     def _renew(self) -> None:
-        self._behind = False
-        self._flow.offer(self._frame())
+        with self._lock:
+            self._behind = False
+            self._flow.offer(self._frame())
 
     def _send(self, frame: ViewFrame) -> None:
         if self._widget is not None:
@@ -135,22 +136,27 @@ class View:
             self._widget.heard = self._heard
         return self._widget
 
-    def save(self, path: str | Path, rate: float = 30.0) -> None:
-        """Writes a picture of the present numbers, or a video of the recording.
+    def save(self, path: str | Path, rate: float = 30.0, budget: int = 20_000_000) -> None:
+        """Writes a picture of the present numbers, a video of the recording, or a page that plays it.
 
         Parameters
         ----------
         path : str or Path
-            Ends with ``.png``, ``.gif`` or ``.mp4`` (which needs ffmpeg).
+            Ends with ``.png``, ``.gif``, ``.mp4`` (which needs ffmpeg) or ``.html``. The page is one file,
+            needs no kernel and no network, and shows the present numbers where there is no recording.
         rate : float, default 30
             Frames of the video per second.
+        budget : int, default 20 million
+            How many bytes of frames a page has. Where the recording is larger, the page has every second
+            frame, or fewer; it says so, and a warning does.
 
         Raises
         ------
         DsimError
             When the name ends with something else, or there is no recording for a video.
         """
-        save(Path(path), self.scene.json(), [*self.recording], self._frame, rate=rate)
+        frames = [*self.recording]
+        save(Path(path), self.scene.json(), frames, self._frame, rate=rate, budget=budget)
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
         made = self.widget._repr_mimebundle_(**kwargs)

@@ -10,6 +10,7 @@ import pytest
 from PIL import Image
 
 import dsim as ds
+from dsim.runtime.state.notices import DsimWarning
 
 
 @pytest.fixture
@@ -83,5 +84,15 @@ def test_a_rate_that_is_none(view, tmp_path, rate):
 
 @pytest.mark.parametrize("name", ["run.avi", "run", ".png"])
 def test_names_of_other_kinds(view, tmp_path, name):
-    with pytest.raises(ds.DsimError, match=r"a view is saved as \.png, \.gif, \.mp4"):
+    with pytest.raises(ds.DsimError, match=r"a view is saved as \.png, \.gif, \.mp4, \.html"):
         view.save(tmp_path / name)
+
+
+def test_a_warning_names_the_line_that_saves(tmp_path):
+    at = np.random.default_rng(0).random((100, 2))
+    made = ds.view(at)
+    for _ in range(4):
+        made.record()
+    with pytest.warns(DsimWarning, match="the page has 2 of 4 frames") as heard:
+        made.save(tmp_path / "run.html", budget=2000)
+    assert heard[0].filename == __file__

@@ -9,11 +9,13 @@ import threading
 import numpy as np
 import pytest
 from ipywidgets.widgets.widget import _instances
+from nbformat import v4
 from PIL import Image
 
 import dsim as ds
 from dsim.live.encoding import unpacked
 from dsim.live.layers import Lines
+from dsim.tooling.notebooks import strip_widgets
 from tests.live.front_end import Page
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
@@ -76,6 +78,30 @@ def test_the_last_of_many_updates_is_shown_in_the_end(view, page, x):
         page.says(type="drawn", number=page.frames()[-1][0]["number"])
     assert [header["step"] for header, _ in page.frames()] == [None, 0, 49]
     assert first(page.frames()[-1]) == pytest.approx([0.49, 0.0], abs=1e-4)
+
+
+def test_a_page_that_answers_from_another_thread_sees_the_last_update(x, wired):
+    """Front ends with subshells answer while the cell runs."""
+    view = ds.view(x, bounds=[(0, 1), (0, 1)])
+    page, ended = Page(view), threading.Event()
+    page.shown()
+
+    def answers():
+        while not ended.is_set():
+            page.says(type="drawn", number=page.frames()[-1][0]["number"])
+
+    other = threading.Thread(target=answers)
+    other.start()
+    for step in range(300):
+        view.update(step=step)
+    ended.set()
+    other.join()
+    for _ in range(3):
+        page.says(type="drawn", number=page.frames()[-1][0]["number"])
+    numbers = [header["number"] for header, _ in page.frames()]
+    assert numbers == sorted(numbers)
+    assert page.frames()[-1][0]["step"] == 299
+    view.close()
 
 
 def test_a_page_that_comes_back_keeps_the_name_of_the_step(view, page):
@@ -193,6 +219,13 @@ def test_its_output_is_a_widget_a_picture_and_text(view):
     with Image.open(io.BytesIO(base64.b64decode(data["image/png"]))) as picture:
         assert picture.size == (640, 480)
     json.dumps(data)
+
+
+def test_pages_of_notebooks_have_the_picture(view):
+    data, _ = view._repr_mimebundle_()
+    output = v4.new_output("display_data", dict(data))
+    notebook = v4.new_notebook(cells=[v4.new_code_cell(outputs=[output])])
+    assert set(strip_widgets(notebook).cells[0].outputs[0].data) == {"text/plain", "image/png"}
 
 
 def test_the_page_s_half_knows_the_scene_without_a_kernel(view):

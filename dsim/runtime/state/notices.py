@@ -58,7 +58,7 @@ def warn(diagnostics: Iterable[Diagnostic]) -> None:
             warnings.warn(warning, stacklevel=_depth())
 
 
-_OWN = (str(Path(__file__).parents[1]), "<launch of ")  # launches are code that dsim writes
+_OWN = (str(Path(__file__).parents[2]), "<launch of ")  # launches are code that dsim writes
 
 
 def _depth() -> int:
