@@ -41,6 +41,7 @@ class View:
         self._lock = threading.RLock()  # frames go to the page in the order of their numbers
         self._last: tuple[int | None, str] = None, ""  # what the newest picture is called
         self._behind = False  # an update was left out
+        self._recorded: ViewFrame | None = None  # the last one, until an update
         self._hearing: dict[str, Callable[[dict[str, Any]], None]] = {
             "drawn": self._drawn,
             "visible": self._seen,
@@ -58,6 +59,7 @@ class View:
             Any other text to be written there.
         """
         self._last = step, text
+        self._recorded = None
         self._behind = True  # before the page's answer can come, which another thread takes
         if self._flow.ready:
             self._renew()
@@ -81,6 +83,7 @@ class View:
         with self._lock:
             frame = self._frame()
             self.recording.add(frame)
+            self._recorded = frame
             self._flow.offer(frame)
 
     def on(self, event: str, function: Callable[[dict[str, Any]], None]) -> None:
@@ -97,7 +100,7 @@ class View:
     def _renew(self) -> None:
         with self._lock:
             self._behind = False
-            self._flow.offer(self._frame())
+            self._flow.offer(self._recorded or self._frame())
 
     def _send(self, frame: ViewFrame) -> None:
         if self._widget is not None:
@@ -173,6 +176,7 @@ class View:
     def close(self) -> None:
         """Removes the picture from the page, and forgets the recording."""
         self.recording.clear()
+        self._recorded = None
         self._flow.seen(False)
         if self._widget is not None:
             self._widget.close()

@@ -80,6 +80,7 @@ def test_a_page_seeks_by_slider_and_keys(played):
 
 def test_a_page_plays_to_its_end(played):
     page = played("dot.html")
+    expect(page.locator(".dsim-view-text")).to_contain_text("step 70")
     page.evaluate(
         """() => {
             window.steps = [];

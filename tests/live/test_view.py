@@ -110,6 +110,16 @@ def test_a_page_that_comes_back_keeps_the_name_of_the_step(view, page):
     assert [(header["step"], header["text"]) for header, _ in page.frames()] == [(7, "hidden")]
 
 
+def test_a_page_that_appears_after_a_recording_shows_its_last_frame(view, page, x):
+    view.record()
+    x[0] = 0.5, 0.5
+    page.shown()
+    assert all(first(frame) == pytest.approx([0.0, 0.0], abs=1e-4) for frame in page.frames())
+    view.update()
+    page.says(type="drawn", number=page.frames()[-1][0]["number"])
+    assert first(page.frames()[-1]) == pytest.approx([0.5, 0.5], abs=1e-4)
+
+
 def test_a_recording_is_played_frame_by_frame(view, page, x):
     for step in range(10):
         x[0] = step / 10, 0.0
