@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from dsim.diagnostics import DsimError
-from dsim.live.controls import Control, controls_of
-from dsim.live.evaluation import Evaluation
+from dsim.live.controls import RunControl, controls_of
+from dsim.live.explored_run import ExploredRun
 from dsim.live.latest import Latest
 from dsim.live.layers import Arrows
 from dsim.live.numbers import refused
@@ -28,9 +28,9 @@ class Explorer:
     ----------
     view : View or None
         The picture.
-    controls : list of Control
+    controls : list of RunControl
         What a person sets.
-    found : Evaluation
+    found : ExploredRun
         What the last run gave.
     runs : int
         How often it ran.
@@ -41,7 +41,7 @@ class Explorer:
         run: Callable[..., Any],
         wrt: list[Field],
         loss: Field | None,
-        controls: list[Control],
+        controls: list[RunControl],
         reset: Callable[[], Any] | None,
         picture: View | None,
     ) -> None:
@@ -49,7 +49,7 @@ class Explorer:
         self._start = {field: field.to_numpy() for field in wrt}  # with which each run begins
         self.view = picture
         self.controls = controls
-        self.found = Evaluation()
+        self.found = ExploredRun()
         self.runs = 0
         self._panel: Any = None
         self._lock = threading.RLock()
@@ -93,7 +93,7 @@ class Explorer:
         if self._panel is not None:
             self._panel.follow(self.found)
 
-    def _evaluated(self) -> Evaluation:
+    def _evaluated(self) -> ExploredRun:
         if self._reset is not None:
             self._reset()
         for field, numbers in self._start.items():
@@ -104,7 +104,7 @@ class Explorer:
                 control.field.fill(int(control.value) if control.whole else control.value)
         if self._loss is None:
             self._run(**named)
-            return Evaluation()
+            return ExploredRun()
         with Tape(self._loss) as tape:
             self._run(**named)
         saved = {s.field for s in tape.snapshots.all} if self._reset is None else set()
@@ -112,7 +112,7 @@ class Explorer:
             c.name: _number(c.field.grad) for c in self.controls if c.field is not None and c.field.needs_grad
         }
         note = _carried(saved, self._start)
-        return Evaluation(self._loss.name, _number(self._loss), gradients, note=note)
+        return ExploredRun(self._loss.name, _number(self._loss), gradients, note=note)
 
     def _stopped(self) -> None:
         self.found = replace(self.found, problem="stopped: move a slider to continue")

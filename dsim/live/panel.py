@@ -9,8 +9,8 @@ from typing import Any
 
 import ipywidgets as widgets
 
-from dsim.live.controls import Control
-from dsim.live.evaluation import Evaluation
+from dsim.live.controls import RunControl
+from dsim.live.explored_run import ExploredRun
 
 _MOST = 200  # losses in the curve
 _WIDE, _HIGH = 240, 48
@@ -24,7 +24,7 @@ class Panel:
 
     Parameters
     ----------
-    controls : list of Control
+    controls : list of RunControl
         One slider each.
     picture : Widget or None
         What is above them.
@@ -39,7 +39,7 @@ class Panel:
         By the names of controls.
     """
 
-    def __init__(self, controls: list[Control], picture: Any, ask: Callable[[], None]) -> None:
+    def __init__(self, controls: list[RunControl], picture: Any, ask: Callable[[], None]) -> None:
         self._controls, self._ask = controls, ask
         self._losses: list[float] = []
         self.sliders = {c.name: _slider(c) for c in controls}
@@ -54,12 +54,12 @@ class Panel:
         self.widget = widgets.VBox([*above, *rows, self._told, self._curve])
         self.widget.add_class("dsim-explorer")
 
-    def _moved(self, control: Control, value: float) -> None:
+    def _moved(self, control: RunControl, value: float) -> None:
         if control.value != value:
             control.value = value
             self._ask()
 
-    def follow(self, found: Evaluation) -> None:
+    def follow(self, found: ExploredRun) -> None:
         """Shows what the last run gave."""
         most = max((abs(g) for g in found.gradients.values()), default=0.0)
         for control in self._controls:
@@ -78,7 +78,7 @@ class Panel:
             each.close()
 
 
-def _slider(control: Control) -> Any:
+def _slider(control: RunControl) -> Any:
     kind = widgets.IntSlider if control.whole else widgets.FloatSlider
     made = kind(value=control.value, min=control.low, max=control.high, step=control.step)
     made.description = control.name

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 
 @dataclass
-class Evaluation:
+class ExploredRun:
     """The loss and its derivatives, or why there are none.
 
     Attributes
