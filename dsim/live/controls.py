@@ -15,7 +15,7 @@ _STEPS = 200  # of a slider whose step nobody gave
 
 
 @dataclass
-class RunControl:
+class ExploreControl:
     """One slider.
 
     Attributes
@@ -39,7 +39,7 @@ class RunControl:
     field: Field | None = None
 
 
-def controls_of(run: Callable[..., Any], given: Any) -> list[RunControl]:
+def controls_of(run: Callable[..., Any], given: Any) -> list[ExploreControl]:
     """The controls of a run.
 
     Parameters
@@ -71,7 +71,7 @@ def _called(run: Any) -> str:
     return f"`{getattr(run, '__name__', 'run')}`"
 
 
-def _parameters(run: Callable[..., Any], ends: dict[Any, Any]) -> Iterator[RunControl]:
+def _parameters(run: Callable[..., Any], ends: dict[Any, Any]) -> Iterator[ExploreControl]:
     """The controls of the run's own parameters; takes theirs out of `ends`."""
     if getattr(run, "__dsim_kernel__", False):
         return
@@ -90,7 +90,7 @@ def _parameters(run: Callable[..., Any], ends: dict[Any, Any]) -> Iterator[RunCo
             raise refused(f"the parameter `{p.name}` of {_called(run)} is no number: it has no slider")
 
 
-def _of_field(field: Field, limits: Any) -> RunControl:
+def _of_field(field: Field, limits: Any) -> ExploreControl:
     field.require()
     if math.prod(field.full_shape) != 1:
         raise refused(
@@ -103,7 +103,7 @@ def _of_field(field: Field, limits: Any) -> RunControl:
     return made
 
 
-def _made(name: str, value: Any, limits: Any) -> RunControl:
+def _made(name: str, value: Any, limits: Any) -> ExploreControl:
     if limits is None:
         limits = (min(0, 2 * value), max(0, 2 * value)) if value else (-1, 1)
     try:
@@ -118,4 +118,4 @@ def _made(name: str, value: Any, limits: Any) -> RunControl:
     start = low if value is None else value
     whole = all(isinstance(n, int) for n in (start, *limits))
     each = step[0] if step else (1 if whole else (high - low) / _STEPS)
-    return RunControl(name, min(max(start, low), high), low, high, each, whole)
+    return ExploreControl(name, min(max(start, low), high), low, high, each, whole)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from dsim.diagnostics import DsimError
-from dsim.live.controls import RunControl, controls_of
+from dsim.live.controls import ExploreControl, controls_of
 from dsim.live.explored_run import ExploredRun
 from dsim.live.latest import Latest
 from dsim.live.layers import Arrows
@@ -28,7 +28,7 @@ class Explorer:
     ----------
     view : View or None
         The picture.
-    controls : list of RunControl
+    controls : list of ExploreControl
         What a person sets.
     found : ExploredRun
         What the last run gave.
@@ -41,7 +41,7 @@ class Explorer:
         run: Callable[..., Any],
         wrt: list[Field],
         loss: Field | None,
-        controls: list[RunControl],
+        controls: list[ExploreControl],
         reset: Callable[[], Any] | None,
         picture: View | None,
     ) -> None:

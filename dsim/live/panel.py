@@ -9,7 +9,7 @@ from typing import Any
 
 import ipywidgets as widgets
 
-from dsim.live.controls import RunControl
+from dsim.live.controls import ExploreControl
 from dsim.live.explored_run import ExploredRun
 
 _MOST = 200  # losses in the curve
@@ -24,7 +24,7 @@ class Panel:
 
     Parameters
     ----------
-    controls : list of RunControl
+    controls : list of ExploreControl
         One slider each.
     picture : Widget or None
         What is above them.
@@ -39,7 +39,7 @@ class Panel:
         By the names of controls.
     """
 
-    def __init__(self, controls: list[RunControl], picture: Any, ask: Callable[[], None]) -> None:
+    def __init__(self, controls: list[ExploreControl], picture: Any, ask: Callable[[], None]) -> None:
         self._controls, self._ask = controls, ask
         self._losses: list[float] = []
         self.sliders = {c.name: _slider(c) for c in controls}
@@ -54,7 +54,7 @@ class Panel:
         self.widget = widgets.VBox([*above, *rows, self._told, self._curve])
         self.widget.add_class("dsim-explorer")
 
-    def _moved(self, control: RunControl, value: float) -> None:
+    def _moved(self, control: ExploreControl, value: float) -> None:
         if control.value != value:
             control.value = value
             self._ask()
@@ -78,7 +78,7 @@ class Panel:
             each.close()
 
 
-def _slider(control: RunControl) -> Any:
+def _slider(control: ExploreControl) -> Any:
     kind = widgets.IntSlider if control.whole else widgets.FloatSlider
     made = kind(value=control.value, min=control.low, max=control.high, step=control.step)
     made.description = control.name
