@@ -87,6 +87,7 @@ def test_a_kernel_its_iterations_and_its_return_from_the_file(lab, server):
     expect(lab.page.locator(".dsim-stale")).to_have_count(0)
     expect(here.locator(".dsim-heat")).to_have_count(2)
     expect(r).not_to_have_text(before)
+    expect(here.locator(".jp-InputPrompt")).to_have_text("[3]:")  # the sliders come last
     shown = here.locator(".dsim-eol").all_text_contents()
     lab.command("docmanager:save")
     lab.close()
