@@ -25,7 +25,8 @@ from dsim.runtime.recording.sweep import SweepPlan, TapeSweep
 from dsim.runtime.state.notices import warn
 from dsim.runtime.state.stack import opened, set_aside
 from dsim.runtime.transforms import field_copies
-from dsim.runtime.transforms.recorded_run import InputRecorder, RecordedRun, Run, RunRecording
+from dsim.runtime.transforms.input_recorder import InputRecorder
+from dsim.runtime.transforms.recorded_run import RecordedRun, Run, RunRecording
 from dsim.runtime.transforms.selection import Selection
 
 Solver = Any  # a name, or a callable (operator, right-hand side) -> solution

@@ -19,86 +19,21 @@ from dsim.diagnostics import Diagnostic, GradientError
 from dsim.runtime.checking import runs
 from dsim.runtime.checking.replays import Recorder, undone
 from dsim.runtime.fields.fields import Field
-from dsim.runtime.launching.contexts import Args, Context
-from dsim.runtime.launching.forms import Form
+from dsim.runtime.launching.contexts import Context
 from dsim.runtime.launching.shadow_arrays import Mirror, Mirrors
 from dsim.runtime.recording.claims import claim
 from dsim.runtime.recording.pushforward import Pushforward
-from dsim.runtime.recording.sweep import TapeSweep
 from dsim.runtime.recording.tangent_batch import TangentBatch, chunks
 from dsim.runtime.recording.unreached import Unreached
-from dsim.runtime.saving.entries import Custom
-from dsim.runtime.state import interruption, turns
 from dsim.runtime.state.notices import overheard, warn
 from dsim.runtime.state.stack import opened
-from dsim.runtime.tapes.loops import CheckpointedLoops
+from dsim.runtime.transforms.input_recorder import CotangentSweep, InputRecorder, InputSweep
 from dsim.runtime.transforms.selection import Selection
 
 Run = Callable[[], Any]
 
 # Products put values into fields that others have in common: one thread after the other.
 _PRODUCT = threading.RLock()
-
-
-class InputRecorder(CheckpointedLoops):
-    """A record with respect to chosen fields: all others are constant, whether they have gradients or not."""
-
-    block = "run"
-    inputs: tuple[Field, ...] = ()
-    _keeps_mirrors = True
-
-    def pass_on(self, form: Form, args: Args) -> Args:
-        """The launch, on the way there or back, unless the work of this thread is to end."""
-        interruption.poll()
-        return super().pass_on(form, args)
-
-    def element_read(self, field: Field) -> None:
-        """Warns that a derivative is cut. Arrays are no news: their derivatives are what is asked for."""
-        if not isinstance(field, Mirror):
-            super().element_read(field)
-
-    def differentiate_by(self, inputs: Sequence[Field]) -> None:
-        """Chooses the fields."""
-        self.inputs = tuple(inputs)
-        self._active.update(inputs)
-
-    def end(self, call: Custom, done: bool) -> bool:
-        """Records `call`, if it is `done`: what it computed may vary, also where Python did it."""
-        mine = super().end(call, done)
-        if mine and done:
-            self._active.update(f for f in call.written() if f.dtype.is_float and f.needs_grad)
-            self._watched.clear()
-        return mine
-
-    def varies(self, field: Field) -> bool:
-        """Whether `field` is one of the inputs, or depends on one."""
-        return field in self._active
-
-
-class InputSweep(TapeSweep):
-    """A backward sweep to the inputs of a record."""
-
-    def __init__(self, record: InputRecorder) -> None:
-        super().__init__(record)
-        self._inputs = record.inputs
-
-    def _others(self) -> list[Field]:
-        return [*self._inputs, *super()._others()]
-
-
-class CotangentSweep(InputSweep):
-    """A backward sweep from given adjoints of the outputs."""
-
-    def __init__(self, record: InputRecorder, cotangents: Mapping[Field, np.ndarray]) -> None:
-        super().__init__(record)
-        self._cotangents = cotangents
-
-    def seed(self) -> None:
-        """Sets the adjoints of the outputs."""
-        for output, values in self._cotangents.items():
-            bar = self.plan.bars[output]
-            bar.require_memory()[...] = values
-            bar.touched = turns.current()
 
 
 class RunRecording:
