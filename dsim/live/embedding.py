@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import base64
 import json
-import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
-import numpy as np
-
-from dsim.live.encoding import Packer, codes_of
+from dsim.live.delta_coding import DeltaCoder
 from dsim.live.numbers import refused
 from dsim.live.scene import ViewFrame
+
+_CAUTION = 0.8  # of the frames that seem too many
 
 
 @dataclass(frozen=True)
@@ -23,7 +21,7 @@ class Embedded:
     Attributes
     ----------
     frames : list of str
-        Each frame as JSON: its header, and its buffer deflated and in base64.
+        Each frame as JSON: its header, the order of its differences, and its bytes deflated and in base64.
     left_out : int
         How many frames the budget had no room for.
     stride : int
@@ -54,15 +52,17 @@ def embedded(frames: Sequence[ViewFrame], budget: int) -> Embedded:
     """
     if budget <= 0:
         raise refused(f"`budget` is a number of bytes, not {budget!r}", "budget=20_000_000")
-    texts = [_text(frame) for frame in frames]
-    if len(texts[-1]) > budget:
-        message = f"a frame takes {len(texts[-1]):,} bytes of a page, its budget is {budget:,}"
-        raise refused(message, "pass a larger `budget=`, or view fewer points")
     stride = 1
-    while sum(len(texts[k]) for k in _kept(len(texts), stride)) > budget:
-        stride += 1
-    kept = [texts[k] for k in _kept(len(texts), stride)]
-    return Embedded(kept, len(texts) - len(kept), stride)
+    while True:
+        kept = _kept(len(frames), stride)
+        texts = _texts([frames[k] for k in kept], budget)
+        if len(texts) == len(kept):
+            return Embedded(texts, len(frames) - len(kept), stride)
+        if len(kept) == 1:
+            message = f"a frame takes more bytes of a page than its budget of {budget:,}"
+            raise refused(message, "pass a larger `budget=`, or view fewer points")
+        # What fitted tells how many fit, but later frames may be smaller, and those farther apart are larger.
+        stride = max(stride + 1, int(_CAUTION * stride * len(kept) / (len(texts) + 1)))
 
 
 def _kept(count: int, stride: int) -> list[int]:
@@ -72,20 +72,17 @@ def _kept(count: int, stride: int) -> list[int]:
     return sorted({*range(0, count, stride), count - 1})
 
 
-def _text(frame: ViewFrame) -> str:
-    packer = Packer()
-    layers = [
-        {"arrays": {name: _smaller(packer, each, frame.data) for name, each in layer["arrays"].items()}}
-        for layer in frame.header["layers"]
-    ]
-    data = base64.b64encode(zlib.compress(packer.buffer())).decode()
-    return json.dumps({"header": {**frame.header, "layers": layers}, "data": data}, separators=(",", ":"))
-
-
-def _smaller(packer: Packer, described: dict[str, Any], data: bytes) -> dict[str, Any]:
-    """The array with 16 bits for each `f32`, 0 among the codes."""
-    codes = codes_of(described, data)
-    if described["type"] != "f32":
-        return {**described, **packer.plain(codes)}
-    largest = float(np.abs(codes[np.isfinite(codes)]).max(initial=0.0))
-    return packer.quantised(codes, -largest, largest, 16)
+def _texts(frames: Sequence[ViewFrame], budget: int) -> list[str]:
+    """Frames as JSON, as far as the budget goes."""
+    coder = DeltaCoder()
+    texts: list[str] = []
+    left = budget
+    for frame in frames:
+        header, order, data = coder.encoded(frame)
+        told = {"header": header, "order": order, "data": base64.b64encode(data).decode()}
+        text = json.dumps(told, separators=(",", ":"))
+        left -= len(text)
+        if left < 0:
+            break
+        texts.append(text)
+    return texts

@@ -203,11 +203,12 @@ def slowed(view: Lab, setup: str, first: str = "") -> str:
 
 
 def size_of_a_page() -> tuple[int, int, float]:
-    """Bytes of 300 frames of 20,000 particles: all of them, and the seconds that writing takes."""
-    x = np.random.default_rng(0).random((20_000, 2), dtype=np.float32)
+    """A page of 300 frames of 20,000 random walks: bytes, frames kept, seconds of writing."""
+    random = np.random.default_rng(0)
+    x = random.random((20_000, 2), dtype=np.float32)
     picture: Any = ds.view(lambda: x, bounds=[(0, 1), (0, 1)])
     for _ in range(300):
-        x[:] = (x + 0.002 * np.random.default_rng(1).standard_normal(x.shape)).clip(0, 1)
+        x[:] = (x + 0.002 * random.standard_normal(x.shape)).clip(0, 1)
         picture.record()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "page.html"

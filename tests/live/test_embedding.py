@@ -2,28 +2,28 @@
 
 import base64
 import json
-import zlib
 
 import numpy as np
 import pytest
 
 import dsim as ds
 from dsim.live.embedding import embedded
-from dsim.live.encoding import unpacked
+from dsim.live.encoding import restored, unpacked
 from dsim.live.layers import Arrows, GridLayer, Points
 from dsim.live.scene import Scene
 from dsim.live.standalone import in_script, page
 from dsim.runtime.state.notices import DsimWarning
+from tests.live.test_delta_coding import decoded
 
 RANDOM = np.random.default_rng(0)
 
 
 def frames(count, points=50):
-    at = np.zeros((points, 2))
-    scene = Scene([Points(name="p", at=at, values=np.arange(float(points)))], "t", [(0, 1), (0, 1)])
+    at, values = np.zeros((points, 2)), np.zeros(points)
+    scene = Scene([Points(name="p", at=at, values=values, limits=(0, 1))], "t", [(0, 1), (0, 1)])
     made = []
     for step in range(count):
-        at[...] = RANDOM.random((points, 2))
+        at[...], values[...] = RANDOM.random((points, 2)), RANDOM.random(points)
         made.append(scene.frame(step + 1, step))
     return made
 
@@ -35,11 +35,16 @@ def steps(found):
 def arrays(text):
     """The numbers of the layers of an embedded frame."""
     told = json.loads(text)
-    data = zlib.decompress(base64.b64decode(told["data"]))
+    assert told["order"] == 0
+    codes = iter(decoded(told["header"], 0, base64.b64decode(told["data"]), []))
     return [
-        {name: unpacked(each, data) for name, each in layer["arrays"].items()}
+        {name: numbers(each, next(codes)) for name, each in layer["arrays"].items()}
         for layer in told["header"]["layers"]
     ]
+
+
+def numbers(described, codes):
+    return restored(codes, described["low"], described["high"])
 
 
 def test_frames_come_back_as_they_were():
@@ -69,7 +74,7 @@ def test_vectors_of_length_0_stay():
 
 def test_a_recording_too_large_loses_frames_but_never_the_last():
     made = frames(10)
-    each = max(len(text) for text in embedded(made, 10**9).frames)
+    each = max(len(embedded([frame], 10**9).frames[0]) for frame in made)
     whole = embedded(made, 10 * each)
     assert (steps(whole), whole.stride) == ([*range(10)], 1)
     half = embedded(made, 6 * each)
@@ -83,7 +88,7 @@ def test_a_recording_too_large_loses_frames_but_never_the_last():
 
 def test_a_budget_too_small_for_a_frame():
     with pytest.raises(
-        ds.DsimError, match=r"(?s)a frame takes [\d,]+ bytes of a page, its budget is 100\b.*help:"
+        ds.DsimError, match=r"(?s)a frame takes more bytes of a page than its budget of 100\b.*help:"
     ):
         embedded(frames(1), 100)
     with pytest.raises(ds.DsimError, match="`budget` is a number of bytes, not 0"):

@@ -89,9 +89,11 @@ def test_names_of_other_kinds(view, tmp_path, name):
 
 
 def test_a_warning_names_the_line_that_saves(tmp_path):
-    at = np.random.default_rng(0).random((100, 2))
+    random = np.random.default_rng(0)
+    at = random.random((100, 2))
     made = ds.view(at)
     for _ in range(4):
+        at[...] = random.random((100, 2))
         made.record()
     with pytest.warns(DsimWarning, match="the page has 2 of 4 frames") as heard:
         made.save(tmp_path / "run.html", budget=2000)
