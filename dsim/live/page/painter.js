@@ -6,11 +6,11 @@ const PATIENCE = 1000; // milliseconds until a lost context is given up
 
 /** Keeps a painter in `place`: another one when the browser takes its context away for good. */
 export class Painting {
-  constructor(place, redraw) {
+  constructor(place, redraw, samples) {
     this.place = place;
     this.redraw = redraw;
     this.shapes = [];
-    this.use(WebGLPainter.make() ?? new CanvasPainter());
+    this.use(WebGLPainter.make(samples) ?? new CanvasPainter());
   }
 
   use(painter) {

@@ -6,10 +6,10 @@ const IDENTITY = [1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1];
 const CORNERS_OF_A_QUAD = 4;
 
 export class WebGLPainter {
-  /** A painter, or null where the browser has no WebGL 2. */
-  static make() {
+  /** A painter, or null where the browser has no WebGL 2. Edges of lines and triangles need several `samples` a pixel. */
+  static make(samples) {
     const canvas = document.createElement('canvas');
-    const gl = canvas.getContext('webgl2', { antialias: true, alpha: true, premultipliedAlpha: true });
+    const gl = canvas.getContext('webgl2', { antialias: samples, alpha: true, premultipliedAlpha: true });
     try {
       return gl === null || gl.isContextLost() ? null : new WebGLPainter(canvas, gl);
     } catch (error) {
