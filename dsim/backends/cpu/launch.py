@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import itertools
 import struct
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,9 +21,9 @@ Launch = Callable[..., tuple[Any, ...]]
 
 
 class Launcher:
-    """A kernel bound to its buffers: calling it launches.
+    """A kernel bound to its buffers.
 
-    Several threads may call it at once; each launch has a frame of its own. A launch that is
+    Several threads may launch it at once; each launch has a frame of its own. A launch that is
     interrupted loses its frame and nothing else.
 
     Parameters
@@ -34,7 +34,8 @@ class Launcher:
     Attributes
     ----------
     launch : callable
-        The call as a plain function, which is a little faster.
+        Launches with the arguments that it is given, and returns what the kernel returns, as Python numbers.
+        It raises the first `Fault`; everything else in the launch was executed. It keeps the buffers alive.
     """
 
     def __init__(
@@ -53,18 +54,8 @@ class Launcher:
         self._careful: Launch | None = None
         self.launch = self._fast()
 
-    def __call__(self, *args: object) -> tuple[Any, ...]:
-        """Launches with these arguments; what the kernel returns, as Python numbers.
-
-        Raises
-        ------
-        Fault
-            The first fault; everything else in the launch was executed.
-        """
-        return self.launch(*args)
-
     def _fast(self) -> Launch:
-        plain = _launch(self.compiled.variant(checked=False), self._addresses, self._moving)
+        plain = self._plain(checked=False)
         bounds = self.compiled.bounds
         if bounds is None or not bounds.conditions:
             return plain
@@ -78,8 +69,11 @@ class Launcher:
     def _checked(self, *args: object) -> tuple[Any, ...]:
         """A launch whose arguments break the conditions of the fast variant."""
         if self._careful is None:
-            self._careful = _launch(self.compiled.variant(checked=True), self._addresses, self._moving)
+            self._careful = self._plain(checked=True)
         return self._careful(*args)
+
+    def _plain(self, checked: bool) -> Launch:
+        return _launch(self.compiled.variant(checked=checked), self._addresses, self.buffers, self._moving)
 
 
 def roaming(
@@ -105,7 +99,12 @@ def _address(a: np.ndarray) -> int:
         return a.ctypes.data if a.size else _NOTHING.ctypes.data
 
 
-def _launch(variant: Variant, addresses: Mapping[MemoryKey, int], moving: tuple[MemoryKey, ...]) -> Launch:
+def _launch(
+    variant: Variant,
+    addresses: Mapping[MemoryKey, int],
+    buffers: Sequence[np.ndarray],
+    moving: tuple[MemoryKey, ...],
+) -> Launch:
     """The function that launches one variant on one set of buffers."""
     moving_at = [variant.emitted.layout.memories[key] for key in moving]
     idle: list[LaunchFrame] = []
@@ -117,7 +116,7 @@ def _launch(variant: Variant, addresses: Mapping[MemoryKey, int], moving: tuple[
         try:
             held = take()
         except IndexError:
-            held = variant.frame(addresses)
+            held = variant.frame(addresses, buffers)
         if moving_at:
             for slot, address in zip(moving_at, args, strict=False):
                 held.slots[slot] = address

@@ -2,10 +2,10 @@
 
 ::
 
-    launcher = compile_kernel(kernel).bind({("x", ()): array})
-    launcher(0.5)
+    launch = compile_kernel(kernel).bind({("x", ()): array})
+    launch(0.5)
 
-CpuMachine code is compiled at the first launch that needs it. A kernel has at most two variants: one
+Machine code is compiled at the first launch that needs it. A kernel has at most two variants: one
 that checks only what is unknown, and one, for launches whose arguments break the conditions under
 which the rest is in bounds, that checks that as well.
 """
@@ -28,15 +28,15 @@ from dsim.ir.nodes import Kernel, MemoryKey
 class CpuMachine(CompiledKernel):
     """A kernel as machine code that can be bound to buffers."""
 
-    def bind(self, buffers: Mapping[MemoryKey, np.ndarray]) -> Launcher:
-        """A launcher that runs on these arrays, which it keeps alive.
+    def bind(self, buffers: Mapping[MemoryKey, np.ndarray]) -> Launch:
+        """A function that launches it on these arrays, which it keeps alive; see `Launcher`.
 
         Raises
         ------
         ValueError
             When an array does not fit its memory, or overlaps one that the kernel writes.
         """
-        return Launcher(self, buffers)
+        return Launcher(self, buffers).launch
 
     def roam(self, buffers: Mapping[MemoryKey, np.ndarray], keys: Sequence[MemoryKey]) -> Launch:
         """A function that launches it on these arrays, and for `keys` on arrays passed first at each launch.

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ctypes
 import struct
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
+
+import numpy as np
 
 from dsim.backends.cpu.code import MachineCode
 from dsim.backends.cpu.runtime import decode, runtime
@@ -62,15 +64,15 @@ class Variant:
             raise error
         return status
 
-    def frame(self, addresses: Mapping[MemoryKey, int]) -> LaunchFrame:
-        """A new frame for buffers at these addresses."""
+    def frame(self, addresses: Mapping[MemoryKey, int], buffers: Sequence[np.ndarray]) -> LaunchFrame:
+        """A new frame for buffers at these addresses, which it keeps alive."""
         slots = (ctypes.c_int64 * self.emitted.layout.size)()
         slots[frame.RUNTIME] = runtime().address
         slots[frame.OWNER] = ctypes.addressof(slots)
         at = self.emitted.layout.memories
         for key, address in addresses.items():
             slots[at[key]] = address
-        return LaunchFrame(slots)
+        return LaunchFrame(slots, buffers)
 
     def read(self, held: LaunchFrame) -> tuple[Any, ...]:
         """What the kernel returned."""
@@ -120,12 +122,13 @@ def _reported(kind: FaultKind, s: Any) -> list[ScalarType]:
 
 
 class LaunchFrame:
-    """One frame; frees the memory that its launches kept in it."""
+    """One frame; keeps its buffers alive, and frees the memory that its launches kept in it."""
 
-    __slots__ = ("address", "slots")
+    __slots__ = ("address", "buffers", "slots")
 
-    def __init__(self, slots: ctypes.Array[ctypes.c_int64]) -> None:
+    def __init__(self, slots: ctypes.Array[ctypes.c_int64], buffers: Sequence[np.ndarray]) -> None:
         self.slots = slots
+        self.buffers = buffers
         self.address = ctypes.addressof(slots)
 
     def __del__(self) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import weakref
 from collections.abc import Iterable, Iterator
+from operator import attrgetter
 from typing import Any, Self
 
 import numpy as np
@@ -278,7 +279,10 @@ def youngest(fields: Iterable[Field | Component]) -> Any:
 
     Data about several fields is stored with that one: so no field keeps later ones alive.
     """
-    return max((f.root for f in fields), key=lambda f: f.number)
+    return max([f.root for f in fields], key=_age)
+
+
+_age = attrgetter("number")
 
 
 def companions_with_memory(last: str) -> list[Field]:
@@ -298,7 +302,7 @@ def begin_turn(last: str) -> list[Field]:
     turns.begin(lambda: [n for f in COMPANIONS for n in (f.touched, f.cleared)])
     # Other threads may change a note: it is read once.
     noted = [(f, turn) for f in COMPANIONS if (turn := f.touched) and f.derivative[-1] == last]
-    return [f for f, turn in noted if not turns.several() or turns.own(turn)]
+    return [f for f, turn in noted if turns.own(turn)] if turns.several() else [f for f, _ in noted]
 
 
 def foreign(field: Field) -> bool:

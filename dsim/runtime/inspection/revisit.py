@@ -185,7 +185,7 @@ def _problem(tape: TapeRecord) -> tuple[str, str] | None:
     if opened():
         advice = "leave that block first, or record the calls in it"
         return "an open `with` block would not see what this tape does", advice
-    replaced = (f for call in tape.functions() for f in call.fields())
+    replaced = (f for call in tape.functions for f in call.fields())
     if any(isinstance(f.root, Mirror) for f in replaced):
         message = "a tape with NumPy arrays in a function under `grad_replaced` can run backwards only once"
         return message, "pass an `ndarray`, or run the block again"

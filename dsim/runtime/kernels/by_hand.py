@@ -45,7 +45,7 @@ def backward(form: Form, values: tuple[Any, ...]) -> None:
 
 def _asked(form: Form) -> Keys:
     """The memories with gradients that the user requested."""
-    keys = frozenset(m.key for m, f in form.floats if f.needs_grad)
+    keys = frozenset(key for key, f in form.floats if f.needs_grad)
     if not keys:
         message = f"no field of `{form.kernel.name}` has a gradient"
         advice = "declare fields with `needs_grad=True`"

@@ -325,7 +325,7 @@ class Kernel(ByName):
     def tangent(self) -> Form:
         """The kernel in forward mode, with respect to all its float fields."""
         form = self.primal
-        active = frozenset(m.key for m, _ in form.floats)
+        active = frozenset(key for key, _ in form.floats)
         return form.tangent(active, form.program.label_apart(active, "dot"))
 
     @property
@@ -337,8 +337,8 @@ class Kernel(ByName):
 
 def adjoint_of(form: Form) -> Form:
     """The reverse sweep of `form`, with respect to the fields with a gradient (to all if none has one)."""
-    asked = frozenset(m.key for m, f in form.floats if f.needs_grad)
-    active = form.spread(asked or frozenset(m.key for m, _ in form.floats))
+    asked = frozenset(key for key, f in form.floats if f.needs_grad)
+    active = form.spread(asked or frozenset(key for key, _ in form.floats))
     return form.adjoint(active, form.program.label_apart(active, "bar")).form
 
 

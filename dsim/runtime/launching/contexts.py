@@ -83,13 +83,14 @@ class Context:
         Which derivatives these are: ``bar`` or ``dot``.
     """
 
+    outer: Context | None = None
+    is_open = False
+    claims = ""
+    _mirrors: Mirrors | None = None
+    _thread = 0
+
     def __init__(self) -> None:
-        self.outer: Context | None = None
-        self.is_open = False
         self.claimed: set[Field] = set()
-        self.claims = ""
-        self._mirrors: Mirrors | None = None
-        self._thread = 0
 
     _for_people: frozenset[str] = frozenset()  # the names offered by completion
     _keeps_mirrors = False  # recorded launches stay bound to them after its end

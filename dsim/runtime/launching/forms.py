@@ -13,7 +13,7 @@ from typing import Any
 from dsim.autodiff import has_rules, writes_again
 from dsim.backends.locks import COMPILING
 from dsim.diagnostics.frames import outermost
-from dsim.ir.nodes import Accumulate, Let, Load, Memory, MemoryKey, Store
+from dsim.ir.nodes import Accumulate, Let, Load, MemoryKey, Store
 from dsim.runtime.driver import pipeline
 from dsim.runtime.driver.programs import AdjointProgram, Keys, Program
 from dsim.runtime.fields.fields import Field, youngest
@@ -130,9 +130,9 @@ class Form(PrintedForm):
     # -- facts
 
     @once
-    def floats(self) -> tuple[tuple[Memory, Field], ...]:
+    def floats(self) -> tuple[tuple[MemoryKey, Field], ...]:
         """The memories that can carry derivatives, with their fields."""
-        return tuple((m, self.field(m.key)) for m in self.program.floats)
+        return tuple((m.key, self.field(m.key)) for m in self.program.floats)
 
     @once
     def roots(self) -> tuple[Field, ...]:

@@ -15,7 +15,7 @@ import numpy as np
 
 from dsim.ir import sites
 from dsim.ir.build import Builder, Names, index
-from dsim.ir.nodes import Accumulate, Atom, Block, Const, For, Kernel, Load, Memory, Store, Var
+from dsim.ir.nodes import Accumulate, Atom, Block, Const, For, Kernel, Load, Memory, MemoryKey, Store, Var
 from dsim.ir.types import i32
 from dsim.runtime.driver import pipeline
 from dsim.runtime.driver.programs import Program
@@ -60,9 +60,9 @@ class HostForm(Form):
         self.native = lambda *args: numpy(*args) or ()
 
     @once
-    def floats(self) -> tuple[tuple[Memory, Field], ...]:
+    def floats(self) -> tuple[tuple[MemoryKey, Field], ...]:
         """The memories that can carry derivatives, with their fields."""
-        return tuple((m, f) for f, m in self._memories.items() if m.type.is_float)
+        return tuple((m.key, f) for f, m in self._memories.items() if m.type.is_float)
 
     @once
     def written(self) -> tuple[Field, ...]:

@@ -51,7 +51,8 @@ def clear_foreign(context: Context, roots: Sequence[Field], last: str) -> None:
 
 def needed(bars: Iterable[Field]) -> set[Field]:
     """The gradients among these that belong to an enclosing tape's backward pass."""
-    return {f for f in bars for context in working() if f.root in context.claimed}
+    at_work = working()
+    return {f for f in bars for context in at_work if f.root in context.claimed}
 
 
 def refuse_needed(bars: Iterable[Field], roots: Sequence[Field]) -> None:

@@ -249,7 +249,7 @@ class ForwardMode(Context):
             clear_foreign(self, roots, "dot")
 
     def _keys(self, form: Form) -> frozenset[MemoryKey]:
-        return frozenset(m.key for m, f in form.floats if f in self._active)
+        return frozenset(key for key, f in form.floats if f in self._active)
 
     def _companion(self, field: Field, fresh: bool) -> None:
         path = (*field.derivative, self._label)

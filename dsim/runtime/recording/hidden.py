@@ -49,7 +49,7 @@ class HiddenResults(dict[Field, str]):
             When its results depend on one.
         """
         loaded = set(form.loads.fields)
-        met = [(memory.key, f) for memory, f in form.floats if f in self]
+        met = [(key, f) for key, f in form.floats if f in self]
         read = [(key, f) for key, f in met if f in loaded and form.spread(frozenset([key])) != {key}]
         copied = {target: self[f] for _, f in read for target in form.written}
         if read and form.kernel.origin.span is not None:

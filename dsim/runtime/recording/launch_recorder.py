@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Sequence
+from collections.abc import Set as AbstractSet
 from threading import get_ident
 from typing import Any, Protocol, Self
 
@@ -57,25 +58,25 @@ class LaunchRecorder(TapeRecord):
     """
 
     block = "tape"  # what messages call it
+    _spared: AbstractSet[Field] = frozenset()  # gradients that it does not set to 0: a tape around needs them
+    _failed = False
+    _observers: Sequence[LaunchObserver] = ()
+    _steps: Steps | None = None  # the loop with checkpoints that is open
+    _automatic = False  # each launch is a step of it, because the budget is nearly spent
+    _counted = False  # its steps are the items of a `for` loop
 
     def __init__(self, outputs: tuple[Field, ...], clears: bool, saves: bool, budget: int | None) -> None:
         super().__init__(outputs, clears)
         self._active: set[Field] = set()  # beside those with a gradient
         self._written: set[Field] = set()
-        self._spared: set[Field] = set()  # gradients that it does not set to 0: a tape around it needs them
         self._watched: dict[Form, RecordingPlan] = {}
         self._sums: dict[Field, Accumulate] = {}
         self._policy = self._outside = SavePolicy(self.snapshots, saves, budget)
         self._hidden = HiddenResults()
         self._custom: Custom | None = None  # the user's function that is running
         self._into: list[Any] = self.entries  # where launches are recorded
-        self._failed = False
         self._launches = 0  # that were begun
-        self._observers: Sequence[LaunchObserver] = ()
         self._recorded = LaunchRecorder._record
-        self._steps: Steps | None = None  # the loop with checkpoints that is open
-        self._automatic = False  # each launch is a step of it, because the budget is nearly spent
-        self._counted = False  # its steps are the items of a `for` loop
 
     def observe(self, observers: Sequence[LaunchObserver]) -> None:
         """Tells `observers` of each launch from now on."""
@@ -208,14 +209,14 @@ class LaunchRecorder(TapeRecord):
         plan = known.saving if self._policy.saves else known.adjoint
         if isinstance(plan, AdjointForm):
             plan = self._differentiable(form, plan) if self.outer and self._policy.saves else plan
-        if isinstance(plan, AdjointForm):
+        if isinstance(plan, AdjointForm) and plan.ordered:
             warn(overwrite_messages.in_series(plan.ordered))
         watched = self._watched[form] = self._policy.watch(form, plan)
         return watched
 
     def active_keys(self, form: Form) -> frozenset[MemoryKey]:
         """The memories of `form` that carry adjoints: those with a gradient, and those written from such."""
-        return frozenset(m.key for m, f in form.floats if self.varies(f))
+        return frozenset([key for key, f in form.floats if self.varies(f)])
 
     def varies(self, field: Field) -> bool:
         """Whether `field` is differentiated by, or depends on one that is."""
@@ -227,7 +228,7 @@ class LaunchRecorder(TapeRecord):
             self._custom.looked_at(field)
         depends = field in self._written or self.varies(field)
         if depends and self._custom is None and field not in self.outputs and field not in self.read:
-            self.read.add(field)
+            self.read |= {field}
             warn([cut_messages.read(field, self.block, "gradient")])
         super().element_read(field)
 
@@ -319,6 +320,7 @@ class LaunchRecorder(TapeRecord):
 
     def _add(self, call: Custom) -> None:
         """Adds a call whose backward pass is not made of adjoints of its launches."""
+        self.functions.append(call)
         if self._steps is not None:
             if call.reads_only is not None:
                 self._log_writes().ends(call)
@@ -349,8 +351,9 @@ class LaunchRecorder(TapeRecord):
         shared: bool,
     ) -> Steps:
         """A loop of this tape; see `Steps`."""
-        self.step_logs.append(WriteLog())
-        return Steps(weakref.proxy(self), limit, length, store, progress, self.step_logs[-1], shared)
+        log = WriteLog()
+        self.step_logs += (log,)
+        return Steps(weakref.proxy(self), limit, length, store, progress, log, shared)
 
     def begin_steps(self, steps: Steps, automatic: bool) -> None:
         """Until `end_steps`, launches belong to the steps of a loop: they are logged."""
@@ -360,7 +363,7 @@ class LaunchRecorder(TapeRecord):
                 loop.shrink(self._policy.budget // (2 * len(sharing)))
         self._steps, self._automatic = steps, automatic
         self.entries.append(steps)
-        self.loops.append(steps)
+        self.loops += (steps,)
         self._outside = self._policy
         self._policy = steps.policy
         self._watched.clear()

@@ -32,43 +32,47 @@ class TapeRecord(Context):
         Whether all gradients are set to 0 on entry.
     entries : list of Entry
         The calls, in order.
+    functions : list of Custom
+        Those of functions with gradients that a user gives, and of solutions, also in loops with checkpoints.
     snapshots : SnapshotStore
         The saved values.
-    read : set of Field
+    read : frozenset of Field
         Those that were read into Python, with a warning.
-    inner_results : set of Field
+    inner_results : frozenset of Field
         Gradients that a tape inside this one left.
     left : sequence of (Field, Field)
         Gradients that the block itself wrote, and copies of them.
     ended : int or None
         The end of the block, on the write clock.
-    lost : set of Field
+    lost : frozenset of Field
         Fields restored since to values from before calls of the block.
     profiled : Profile or None
         The measurements of the calls.
     log : WriteLog or None
         The launches since the first call whose backward pass names what it reads.
-    step_logs : list of WriteLog
+    step_logs : tuple of WriteLog
         Of each loop with checkpoints, those of the steps that are recorded.
-    loops : list of Steps
+    loops : tuple of Steps
         The entries that are loops with checkpoints.
     """
+
+    read: frozenset[Field] = frozenset()
+    inner_results: frozenset[Field] = frozenset()
+    left: Sequence[tuple[Field, Field]] = ()
+    ended: int | None = None
+    lost: frozenset[Field] = frozenset()
+    profiled: Profile | None = None
+    log: WriteLog | None = None
+    step_logs: tuple[WriteLog, ...] = ()
+    loops: tuple[Steps, ...] = ()
 
     def __init__(self, outputs: tuple[Field, ...], clears: bool) -> None:
         super().__init__()
         self.outputs = outputs
         self.clears = clears
         self.entries: list[Entry] = []
+        self.functions: list[Custom] = []
         self.snapshots = SnapshotStore(self)
-        self.read: set[Field] = set()
-        self.inner_results: set[Field] = set()
-        self.left: Sequence[tuple[Field, Field]] = ()
-        self.ended: int | None = None
-        self.lost: set[Field] = set()
-        self.profiled: Profile | None = None
-        self.log: WriteLog | None = None
-        self.step_logs: list[WriteLog] = []
-        self.loops: list[Steps] = []
 
     @property
     def loss(self) -> Field:
@@ -96,18 +100,10 @@ class TapeRecord(Context):
             else:
                 yield from (c.adjoint for c in entry.inner if c.adjoint is not None)
 
-    def functions(self) -> Iterator[Custom]:
-        """The calls of functions with gradients that a user gives."""
-        for entry in self.entries:
-            if isinstance(entry, Steps):
-                yield from entry.log.functions
-            elif isinstance(entry, Custom):
-                yield entry
-
     def tell_outer(self, fields: Iterable[Field]) -> None:
         """Lets the tapes around know that the gradients of `fields` are this one's result."""
         context = self.outer
         while context is not None:
             if isinstance(context, TapeRecord):
-                context.inner_results.update(f.companion((*f.derivative, "bar")) for f in fields)
+                context.inner_results |= {f.companion((*f.derivative, "bar")) for f in fields}
             context = context.outer

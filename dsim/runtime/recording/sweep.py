@@ -111,7 +111,7 @@ class TapeSweep:
         self._seed = seed
         self._observers = observers
         self._adjoints = tuple(dict.fromkeys(record.adjoints()))
-        self._custom = next(record.functions(), None) is not None
+        self._custom = bool(record.functions)
         self._plan: SweepPlan | None = None
         self._nonzero: set[Field] = set(record.outputs)
         self._anything = False  # a user's backward pass may have changed any gradient
@@ -119,8 +119,8 @@ class TapeSweep:
     @property
     def reaches(self) -> bool:
         """Whether anything that was recorded writes an output."""
-        outputs = self._record.outputs
-        return self._custom or any(o in a.outputs for a in self._adjoints for o in outputs)
+        outputs = frozenset(self._record.outputs)
+        return self._custom or not all(map(outputs.isdisjoint, [a.outputs for a in self._adjoints]))
 
     def run(self) -> Sequence[tuple[Field, Field]]:
         """Runs the backward pass and stores the gradients.
@@ -147,7 +147,7 @@ class TapeSweep:
             self._publish(plan)
         self._record.tell_outer(plan.bars)
         if not self._custom:  # else a user's function defines the dependences
-            zeros.note_gradients(loss, (a.primal for a in self._adjoints), self._record.read)
+            zeros.note_gradients(loss, [a.primal for a in self._adjoints], self._record.read)
         return aside
 
     def down(self, to: int = 0) -> None:
@@ -163,8 +163,12 @@ class TapeSweep:
             ran.update((form, form.ran) for form in loop.log.native)
         try:
             self.seed()
-            for number in range(len(self._record.entries) - 1, to - 1, -1):
-                self._step(number, self._record.entries[number], plan)
+            entries, observers = self._record.entries, self._observers
+            for number in range(len(entries) - 1, to - 1, -1):
+                if observers:
+                    self._observed(number, entries[number], plan, observers)
+                else:
+                    self._step(number, entries[number], plan)
         finally:
             for region in final:
                 snapshots.restore(*region)
@@ -177,34 +181,26 @@ class TapeSweep:
         for output in self._record.outputs:
             self._record.set_all(bars[output], self._seed)
 
-    def _step(self, number: int, entry: Entry, plan: SweepPlan) -> None:
-        for observer in self._observers:
+    def _observed(self, number: int, entry: Entry, plan: SweepPlan, observers: Sequence[Observer]) -> None:
+        for observer in observers:
             observer.entering(number, entry, plan)
-        if isinstance(entry, Steps):
-            entry.backward(lambda call: self._step_inside(number, call, plan))
-        else:
-            self._call_backward(entry, plan)
-        for observer in self._observers:
+        self._step(number, entry, plan)
+        for observer in observers:
             observer.leaving(number, entry, plan)
 
-    def _step_inside(self, number: int, call: RecordedLaunch | Custom, plan: SweepPlan) -> None:
-        """The backward pass of a call of the loop that is entry number `number`."""
-        looking = [observer for observer in self._observers if observer.looks_inside]
-        for observer in looking:
-            observer.entering(number, call, plan)
-        self._call_backward(call, plan)
-        for observer in looking:
-            observer.leaving(number, call, plan)
-
-    def _call_backward(self, call: RecordedLaunch | Custom, plan: SweepPlan) -> None:
-        if isinstance(call, Solved):
+    def _step(self, number: int, entry: Entry, plan: SweepPlan) -> None:
+        """The backward pass of an entry, or of a call of the loop that is entry number `number`."""
+        if isinstance(entry, RecordedLaunch):
+            self._backward(entry, plan.label)
+        elif isinstance(entry, Steps):
+            looking = [observer for observer in self._observers if observer.looks_inside]
+            entry.backward(lambda call: self._observed(number, call, plan, looking))
+        elif isinstance(entry, Solved):
             self._anything = True
-            call.pull(plan.label, plan.bars)
-        elif isinstance(call, Custom):
-            self._backward_of_a_person(call, plan)
-            self._backward_of_tangents(call, plan)
+            entry.pull(plan.label, plan.bars)
         else:
-            self._backward(call, plan.label)
+            self._backward_of_a_person(entry, plan)
+            self._backward_of_tangents(entry, plan)
 
     @property
     def plan(self) -> SweepPlan:
@@ -217,35 +213,34 @@ class TapeSweep:
         if self._custom:
             return SweepPlan(self._record.outputs, self._adjoints, self._others())
         outputs = self._record.outputs
-        operations = youngest((*outputs, *(a.youngest for a in self._adjoints))).operations
+        operations = youngest((*outputs, *[a.youngest for a in self._adjoints])).operations
         return kept(operations, "plans", Plans).plan(outputs, self._adjoints)
 
     def _others(self) -> list[Field]:
         """The fields whose adjoints calls without adjoints of their own may use."""
         seen = (f for f in companions_with_memory("bar") if f.wanted and not foreign(f))  # a user's: all
         others = [f.companion(f.derivative[:-1]) for f in seen]
-        for call in self._record.functions():
+        for call in self._record.functions:
             others += call.differentiated if isinstance(call, Solved) else ()
         return others
 
     def _backward(self, call: RecordedLaunch, label: str) -> None:
         """The adjoint of `call`, on the values that it needs."""
-        self._restore(call.own)
+        for saved in call.own:
+            self._restore(saved)
         adjoint = call.adjoint
-        if adjoint is not None and self._matters(adjoint):
+        if adjoint is not None and (
+            self._anything or adjoint.watched or not self._nonzero.isdisjoint(adjoint.outputs)
+        ):  # else nothing reacts to what the primal wrote
             if label != adjoint.label:
                 adjoint = adjoint.primal.adjoint(adjoint.active, label, adjoint.entry)
             self._record.pass_on(adjoint.form, call.args)
             self._nonzero.update(adjoint.targets)
-        self._restore(call.before)
+        for saved in call.before:
+            self._restore(saved)
 
-    def _matters(self, adjoint: AdjointForm) -> bool:
-        """Whether it may do anything: something may react to what the primal wrote."""
-        return self._anything or adjoint.watched or not self._nonzero.isdisjoint(adjoint.outputs)
-
-    def _restore(self, saved: Sequence[SavedRegion]) -> None:
-        for s in saved:
-            self._record.snapshots.restore(s.field, s.box, s.values)
+    def _restore(self, saved: SavedRegion) -> None:
+        self._record.snapshots.restore(saved.field, saved.box, saved.values)
 
     def _backward_of_a_person(self, call: Custom, plan: SweepPlan) -> None:
         """Calls what a user wrote, with this sweep's adjoints in the fields' ``.grad``."""

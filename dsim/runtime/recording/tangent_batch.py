@@ -91,7 +91,7 @@ class TangentBatch(Context):
             return self.elsewhere(form, args)
         found = self._carrying.get(form)
         if found is None:
-            keys = frozenset(m.key for m, f in form.floats if f in self._active)
+            keys = frozenset(key for key, f in form.floats if f in self._active)
             parts = form.instead(keys)
             for part in parts:
                 self.launch(part, args)

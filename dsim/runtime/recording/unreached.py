@@ -150,7 +150,7 @@ def _loaded(form: Form) -> set[Field]:
 
 def _activity(form: Form, sources: Iterable[Field]) -> Activity:
     known = set(sources)
-    return of_kernel(form.kernel, [m.key for m, f in form.floats if f in known])
+    return of_kernel(form.kernel, [key for key, f in form.floats if f in known])
 
 
 def _outputs(form: Form, sources: Iterable[Field]) -> Iterator[Field]:

@@ -38,13 +38,10 @@ class StepLog:
     steps : list of tuple
         For each step its launches, and its functions with gradients of their own, each behind its launches.
         Equal steps are one tuple.
-    functions : list of Custom
-        All these functions.
     """
 
     def __init__(self) -> None:
         self.steps: list[tuple[Logged, ...]] = []
-        self.functions: list[Custom] = []
         self._open: list[Logged] = []
         self._plans: dict[RecordingPlan, None] = {}
 
@@ -56,7 +53,6 @@ class StepLog:
     def called(self, call: Custom) -> None:
         """Notes that the last launches were a function with a gradient of its own."""
         self._open.append(call)
-        self.functions.append(call)
 
     def end_step(self) -> None:
         """The step that is open is over."""

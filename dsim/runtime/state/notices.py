@@ -47,8 +47,8 @@ def overheard() -> Iterator[list[Diagnostic]]:
 
 def warn(diagnostics: Iterable[Diagnostic]) -> None:
     """Passes the warnings among `diagnostics` to Python's `warnings`, one by one."""
-    heard = _HEARD.get()
     for d in diagnostics:
+        heard = _HEARD.get()
         if d.level is Level.WARNING and heard is not None:
             heard.append(d)
         elif d.level is Level.WARNING:

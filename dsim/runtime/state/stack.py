@@ -20,8 +20,8 @@ Explanation = Callable[[Any], None]  # of a gradient or tangent
 
 # A context that ended elsewhere may still be in it: it passes everything on.
 STACK: ContextVar[tuple[Any, ...]] = ContextVar("dsim_contexts", default=())
-# Those of this thread or task that see nothing of what happens here, and of these those that run backwards.
-# `set_aside` and `left` take them out again.
+# Those of this thread or task that see nothing of what happens here: set aside while they are open, and at
+# work after their block, running backwards. `set_aside` and `left` take them out again.
 _ASIDE: ContextVar[tuple[Any, ...]] = ContextVar("dsim_contexts_aside", default=())
 _WORKING: ContextVar[tuple[Any, ...]] = ContextVar("dsim_contexts_working", default=())
 # Who explains zero gradients and tangents here: the last tape or forward mode of this thread or task, until
@@ -56,7 +56,7 @@ def set_aside() -> Iterator[bool]:
     """Inside it no context is open; returns whether there were any."""
     before, aside, working = opened(), _ASIDE.get(), _WORKING.get()
     STACK.set(())
-    _ASIDE.set((*aside, *before))
+    _ASIDE.set((*aside, *working, *before))
     _WORKING.set(())
     try:
         yield bool(before)
@@ -82,14 +82,15 @@ def outside(context: Any) -> Iterator[None]:
 
 def leave(context: Any) -> None:
     """Notes that `context`, which is no longer open, is still at work: a tape going backwards."""
-    _ASIDE.set((*_ASIDE.get(), context))
     _WORKING.set((*_WORKING.get(), context))
 
 
 def left(context: Any) -> None:
     """Notes that it has done its work."""
-    for contexts in (_ASIDE, _WORKING):
-        contexts.set(tuple(c for c in contexts.get() if c is not context))
+    for contexts in (_WORKING, _ASIDE):
+        found = contexts.get()
+        if context in found:
+            contexts.set(tuple([c for c in found if c is not context]))
 
 
 def working() -> tuple[Any, ...]:
@@ -99,4 +100,4 @@ def working() -> tuple[Any, ...]:
 
 def is_aside(context: Any) -> bool:
     """Whether `context` is open here and set aside, or at work around what happens here."""
-    return any(context is c for c in _ASIDE.get())
+    return context in _ASIDE.get() or context in _WORKING.get()

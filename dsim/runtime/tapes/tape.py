@@ -189,7 +189,8 @@ class Tape(CheckpointedLoops):
     def _go_back(self) -> None:
         self.refuse_failed()
         self.refuse_hidden(self.outputs)
-        self.end_steps()
+        if self.loops:
+            self.end_steps()
         left = leftover.look(self, self._watched, self._sums) if self._sums else []
         self.ended = write_history.ended(self)
         zeros.forget("bar")  # in the backward pass gradients start at 0

@@ -170,7 +170,7 @@ class EquationSystem:
                 _push_inner(event, label, vary)
                 continue
             form, args = event
-            reached = form.spread(frozenset(m.key for m, f in form.floats if f in vary))
+            reached = form.spread(frozenset(key for key, f in form.floats if f in vary))
             vary.update(map(form.field, reached))
             for key in reached:
                 f = form.field(key)

@@ -31,7 +31,7 @@ def _times(factor: float) -> Kernel:
 def test_code_goes_with_the_last_that_can_launch_it() -> None:
     first, second = compile_kernel(_times(1.25)), compile_kernel(_times(1.25))
     code = weakref.ref(first.variant(checked=False).code)
-    launch = second.bind({}).launch
+    launch = second.bind({})
     compiled._RECENT.clear()
     del first, second
     gc.collect()
@@ -104,3 +104,21 @@ def test_the_listings_of_machine_code_are_made_when_asked_for() -> None:
     assert compiled.bind({})(2.0) == (7.0,)
     assert "define" in compiled.llvm
     assert "ret" in compiled.asm
+
+
+def test_a_launch_keeps_its_buffers_alive() -> None:
+    k = Building()
+    x = k.field("x", 3)
+    k.store(x, 0, 7.0)
+    buffer = np.zeros(3, x.type.numpy)
+    kept = weakref.ref(buffer)
+    launch = compile_kernel(k.kernel()).bind({x.key: buffer})
+    del buffer
+    gc.collect()
+    launch()
+    found = kept()
+    assert found is not None
+    assert found[0] == 7.0
+    del launch, found
+    gc.collect()
+    assert kept() is None
