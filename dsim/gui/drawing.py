@@ -1,4 +1,4 @@
-"""Taichi's drawing calls, over a canvas; independent of frames, windows and events."""
+"""Taichi's drawing calls, as shapes of a display list; independent of frames, windows and events."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dsim.gui import colors
 from dsim.gui.canvas import Canvas
+from dsim.gui.display_list import CircleShapes, DisplayList, ImageShape, LineShapes, TextShape, TriangleShapes
 
 
 class Drawing:
@@ -52,7 +53,7 @@ class Drawing:
         centres = _positions(pos)
         chosen = None if palette_indices is None else _array(palette_indices)
         rgb = colors.of_shapes(len(centres), _array(color), palette, chosen)
-        self._canvas.circles(centres, _sizes(radius, len(centres)), rgb)
+        self._drawn.add(CircleShapes(centres, _sizes(radius, len(centres)), rgb))
 
     def line(self, begin: ArrayLike, end: ArrayLike, radius: float = 1, color: int = 0xFFFFFF) -> None:
         """A straight line with a width of twice `radius` pixels."""
@@ -63,7 +64,8 @@ class Drawing:
         a, b = _positions(begin), _positions(end)
         if a.shape != b.shape:
             raise ValueError(f"lines begin at {len(a)} places and end at {len(b)}")
-        self._canvas.lines(a, b, _sizes(radius, len(a)), colors.of_shapes(len(a), _array(color)))
+        rgb = colors.of_shapes(len(a), _array(color))
+        self._drawn.add(LineShapes(a, b, _sizes(radius, len(a)), rgb))
 
     def triangle(self, a: ArrayLike, b: ArrayLike, c: ArrayLike, color: int = 0xFFFFFF) -> None:
         """A filled triangle with corners `a`, `b`, `c`."""
@@ -72,7 +74,7 @@ class Drawing:
     def triangles(self, a: Any, b: Any, c: Any, color: Any = 0xFFFFFF) -> None:
         """Filled triangles; corners `a`, `b`, `c` of shape (n, 2) each, `color` one or n."""
         corners = np.stack([_positions(a), _positions(b), _positions(c)], axis=1)
-        self._canvas.polygons(corners, colors.of_shapes(len(corners), _array(color)))
+        self._drawn.add(TriangleShapes(corners, colors.of_shapes(len(corners), _array(color))))
 
     def rect(
         self, topleft: Sequence[float], bottomright: Sequence[float], radius: float = 1, color: int = 0xFFFFFF
@@ -166,7 +168,7 @@ class Drawing:
 
     def text(self, content: str, pos: ArrayLike, font_size: float = 15, color: int = 0xFFFFFF) -> None:
         """A line of text whose upper left corner is at `pos`."""
-        self._canvas.text(content, _positions(pos)[0], font_size, colors.hex_to_rgb(color))
+        self._drawn.add(TextShape(content, _positions(pos)[0], font_size, colors.hex_to_rgb(color)))
 
     # images
 
@@ -193,17 +195,18 @@ class Drawing:
         pixels = colors.to_bytes(values.reshape(*self.res, -1)[:, :, :3])
         if pixels.shape[2] == 2:
             pixels = np.concatenate([pixels, np.zeros_like(pixels[:, :, :1])], axis=2)
-        self._canvas.image(np.broadcast_to(pixels.transpose(1, 0, 2)[::-1], (*self.res[::-1], 3)))
+        rows = np.broadcast_to(pixels.transpose(1, 0, 2)[::-1], (*self.res[::-1], 3))
+        self._drawn.add(ImageShape(rows.copy()))
 
     def get_image(self) -> NDArray[np.float32]:
         """The picture so far: shape (width, height, 4), 0 to 1, indexed as in `set_image`."""
-        pixels = self._canvas.pixels()[::-1].transpose(1, 0, 2).astype(np.float32) / 255
+        pixels = self._drawn.pixels(self._canvas)[::-1].transpose(1, 0, 2).astype(np.float32) / 255
         opaque = np.ones((*self.res, 1), np.float32)
         return np.concatenate([pixels, opaque], axis=2, dtype=np.float32)
 
     def clear(self, color: int | None = None) -> None:
         """Clears the picture to `color` (`background_color` by default)."""
-        self._canvas.clear(colors.hex_to_rgb(self.background_color if color is None else color))
+        self._drawn = DisplayList(colors.hex_to_rgb(self.background_color if color is None else color))
 
 
 def _array(values: Any) -> NDArray[Any]:

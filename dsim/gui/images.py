@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from dsim.gui.colors import to_bytes
-from dsim.gui.screen import NoScreen, current
+from dsim.gui.screen import in_notebook
 from dsim.runtime.fields.fields import Field
 
 _MODES = {1: "L", 3: "RGB", 4: "RGBA"}
@@ -95,10 +95,10 @@ def imresize(img: Any, w: int, h: int | None = None) -> NDArray[Any]:
 def imshow(img: Any, title: str = "") -> None:
     """Shows an image below the cell of a notebook; elsewhere in the system's image viewer, if it has one."""
     picture = _image(img)
-    if isinstance(current(), NoScreen):
-        picture.show(title)
-    else:
+    if in_notebook():
         display(picture)
+    else:
+        picture.show(title)
 
 
 imdisplay = imshow

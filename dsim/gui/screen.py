@@ -11,10 +11,18 @@ from typing import Protocol, cast
 import numpy as np
 import PIL.Image
 from IPython.core.getipython import get_ipython
-from IPython.display import DisplayHandle, Image, display
+from IPython.display import display
 from ipywidgets import Button, FloatSlider, FloatText
 from matplotlib import image as pictures
 from numpy.typing import NDArray
+
+from dsim.gui.canvas import Canvas
+from dsim.gui.display_list import DisplayList
+from dsim.gui.window_scene import WindowScene
+from dsim.live.shown import ShownView
+from dsim.live.view import View
+
+RECORDED_BYTES = 1 << 26  # of frames that the player has
 
 
 class Control(Protocol):
@@ -26,12 +34,12 @@ class Control(Protocol):
 class Screen(Protocol):
     """Shows the pictures and the controls of one `GUI`."""
 
-    def show(self, pixels: NDArray[np.uint8], fps_limit: float | None) -> None:
-        """Replaces the shown picture by `pixels` (height, width, 3)."""
+    def show(self, drawn: DisplayList, number: int, fps_limit: float | None) -> None:
+        """Shows frame `number`."""
         ...
 
     def film(self, moving: bytes) -> None:
-        """Replaces the shown picture by an animated PNG."""
+        """Takes an animated PNG of all frames."""
         ...
 
     def slider(self, text: str, low: float, high: float, step: float) -> Control:
@@ -57,7 +65,7 @@ class Number:
 class NoScreen:
     """The screen of scripts and tests: shows nothing and does not wait."""
 
-    def show(self, pixels: NDArray[np.uint8], fps_limit: float | None) -> None:
+    def show(self, drawn: DisplayList, number: int, fps_limit: float | None) -> None:
         """Does nothing."""
 
     def film(self, moving: bytes) -> None:
@@ -76,33 +84,34 @@ class NoScreen:
 
 
 class NotebookScreen:
-    """One picture in the output of a cell, replaced by each `show`, and controls.
+    """A view in the output of a cell, which follows each `show` and plays the frames, and controls.
 
-    A notebook processes the user's input to controls between cells, not while one runs.
+    A notebook processes the user's input to controls between cells, not while one runs. When the cell has
+    ended, its output also gets a PNG, for pages and viewers without a kernel.
     """
 
-    def __init__(self) -> None:
-        self._handle: DisplayHandle | None = None
+    def __init__(self, name: str, res: tuple[int, int]) -> None:
+        self._scene = WindowScene(name, res)
+        self._canvas = Canvas(*res)
+        self._view = View(self._scene, RECORDED_BYTES, thinning=True)
+        self._shown = ShownView(lambda: self._view.bundle(None))
         self._shown_at = 0.0
 
-    def show(self, pixels: NDArray[np.uint8], fps_limit: float | None) -> None:
-        """Replaces the picture; waits to show at most `fps_limit` pictures per second."""
+    def show(self, drawn: DisplayList, number: int, fps_limit: float | None) -> None:
+        """Shows a frame, at most `fps_limit` of them per second."""
         if fps_limit is not None:
             time.sleep(max(0.0, self._shown_at + 1.0 / fps_limit - time.monotonic()))
         self._shown_at = time.monotonic()
-        self._replace(png(pixels))
+        self._scene.drawn = drawn
+        self._view.record(step=number)
+        self._show(lambda: png(drawn.pixels(self._canvas)))
 
     def film(self, moving: bytes) -> None:
-        """Replaces the picture by an animated PNG."""
-        self._replace(moving)
+        """Replaces the PNG by an animated one."""
+        self._show(lambda: moving)
 
-    def _replace(self, data: bytes) -> None:
-        picture = Image(data=data, format="png")
-        if self._handle is None:
-            self._handle = DisplayHandle()
-            self._handle.display(picture)
-        else:
-            self._handle.update(picture)
+    def _show(self, picture: Callable[[], bytes]) -> None:
+        self._shown.renew(lambda: self._view.bundle(picture()))
 
     def slider(self, text: str, low: float, high: float, step: float) -> Control:
         """Adds an ipywidgets slider."""
@@ -144,6 +153,11 @@ def animated_png(frames: Sequence[NDArray[np.uint8]], fps: float, colors: int) -
     return out.getvalue()
 
 
-def current() -> Screen:
-    """The screen of this process: a notebook's in a Jupyter kernel."""
-    return NotebookScreen() if hasattr(get_ipython(), "kernel") else NoScreen()
+def current(name: str, res: tuple[int, int]) -> Screen:
+    """The screen of a window in this process: a notebook's in a Jupyter kernel."""
+    return NotebookScreen(name, res) if in_notebook() else NoScreen()
+
+
+def in_notebook() -> bool:
+    """Whether this process is a Jupyter kernel."""
+    return hasattr(get_ipython(), "kernel")

@@ -11,9 +11,9 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from matplotlib import image as pictures
-from numpy.typing import NDArray
 
 from dsim.gui import screen
+from dsim.gui.display_list import KeptFrames
 from dsim.gui.drawing import Drawing
 
 FRAMES_VARIABLE = "DSIM_GUI_FRAMES"
@@ -41,8 +41,9 @@ class GUI(Drawing):
     """A picture to draw on, frame after frame, with the calls of Taichi's ``ti.GUI``.
 
     No window opens, so the user cannot close it: after a number of frames `running` becomes false, and
-    an Escape event occurs. In a notebook each `show` replaces the picture below the cell; elsewhere
-    the pictures are kept in `frames`, and ``show("name.png")`` saves one.
+    an Escape event occurs. In a notebook a view below the cell follows, as of `ds.view`, and its player goes
+    back to earlier frames; of very many frames it has every second one, or fewer, and says so. The
+    pictures are also kept in `frames`, and ``show("name.png")`` saves one.
 
     Parameters
     ----------
@@ -66,9 +67,9 @@ class GUI(Drawing):
         Whether the program's loop should continue; may be set to False.
     frame : int
         The number of frames shown.
-    frames : list of ndarray, shape (height, width, 3)
-        The frames shown so far as 8-bit red, green, blue; the top row first. Limited to the newest
-        256 MB.
+    frames : sequence of ndarray, shape (height, width, 3)
+        The frames shown so far as 8-bit red, green, blue; the top row first. Each array is made when it is
+        asked for. Limited to the newest 256 MB.
     fps_limit : float or None
         The maximum number of frames per second in a notebook, where `show` waits; elsewhere it does not.
     event : Event or None
@@ -126,14 +127,14 @@ class GUI(Drawing):
         self.name = name
         self.fps_limit: float | None = 60.0
         self.frame = 0
-        self.frames: list[NDArray[np.uint8]] = []
+        self.frames = KeptFrames(self._canvas)
         self._full = False  # whether the user was told
         self.event: Event | None = None
         self.key_pressed: set[str] = set()
         self._coming: list[Event] = []
         self.running = True
         self._allowed = int(os.environ.get(FRAMES_VARIABLE, _FRAMES)) if frames is None else frames
-        self._screen = screen.current() if show_gui else screen.NoScreen()
+        self._screen = screen.current(name, self.res) if show_gui else screen.NoScreen()
 
     def __enter__(self) -> Self:
         return self
@@ -145,29 +146,26 @@ class GUI(Drawing):
 
     def show(self, file: str | Path | None = None) -> None:
         """Ends a frame: shows it, saves it as `file` if given, appends it to `frames`, starts a new one."""
-        pixels = self._canvas.pixels()
         if file is not None:
-            pictures.imsave(file, pixels)
-        self._screen.show(pixels, self.fps_limit)
-        self._keep(pixels)
+            pictures.imsave(file, self._drawn.pixels(self._canvas))
+        self._screen.show(self._drawn, self.frame, self.fps_limit)
+        self._keep()
         self.frame += 1
         if self.frame >= self._allowed and self.running:
             self.running = False
             self._coming.append(Event(self.PRESS, self.ESCAPE))
         self.clear()
 
-    def _keep(self, pixels: NDArray[np.uint8]) -> None:
-        """Appends a frame, within the memory limit for programs that never end."""
-        self.frames.append(pixels)
-        if len(self.frames) > max(1, KEPT_BYTES // pixels.nbytes):
-            del self.frames[0]
+    def _keep(self) -> None:
+        """Appends the frame, within the memory limit for programs that never end."""
+        if self.frames.add(self._drawn, KEPT_BYTES):
             if not self._full:
                 message = f"this window keeps its newest {len(self.frames):,} frames, the older ones are gone"
                 warnings.warn(message, stacklevel=3)
             self._full = True
 
     def film(self, file: str | Path | None = None, *, fps: float = 20, colors: int = 32) -> None:
-        """All frames as one animated picture, which in a notebook replaces the last frame.
+        """All frames as one animated picture, which a notebook keeps for pages and viewers without a kernel.
 
         Parameters
         ----------

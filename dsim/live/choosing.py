@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from dsim.live.layers import Arrows, GridLayer, Layer, Lines, Mesh, Points
+from dsim.live.layers import Arrows, GridLayer, ImageLayer, Layer, Lines, Mesh, Points
 from dsim.live.numbers import name_of, read, refused
 
-KINDS = ("points", "grid", "lines", "mesh")
+KINDS = ("points", "grid", "image", "lines", "mesh")
 
 
 def layer_for(x: Any, kind: str | None, color: Any, arrows: Any, indices: Any, **looks: Any) -> list[Layer]:
@@ -36,24 +38,34 @@ def layer_for(x: Any, kind: str | None, color: Any, arrows: Any, indices: Any, *
         raise refused(f"`kind` is one of {', '.join(KINDS)}, not {kind!r}")
     name = name_of(x) or chosen
     looks = {option: given for option, given in looks.items() if given is not None}
-    made: list[Layer] = (
-        [_grid(name, x, color, indices, looks)]
-        if chosen == "grid"
-        else [_placed(chosen, name, x, color, indices, looks)]
-    )
+    placed = chosen not in _FILLING
+    make = partial(_placed, chosen) if placed else _FILLING[chosen]
+    made = [make(name, x, color, indices, looks)]
     if arrows is not None:
-        at = (lambda: _centres(read(x, name).shape)) if chosen == "grid" else x
+        at = x if placed else (lambda: _centres(read(x, name).shape[:2]))
         made.append(Arrows(name=name_of(arrows) or "arrows", at=at, vectors=arrows))
     return made
 
 
 def _grid(name: str, x: Any, color: Any, indices: Any, looks: dict[str, Any]) -> Layer:
-    for option, given in (("color", color), ("indices", indices), ("size", looks.get("size"))):
-        if given is not None:
-            raise refused(
-                f"`{option}` means nothing for a grid", "`colormap` and `limits` colour its numbers"
-            )
+    meaningless = {"color": color, "indices": indices, "size": looks.get("size")}
+    _without(meaningless, "a grid", "`colormap` and `limits` colour its numbers")
     return GridLayer(name=name, values=x, **looks)
+
+
+def _image(name: str, x: Any, color: Any, indices: Any, looks: dict[str, Any]) -> Layer:
+    meaningless = {"color": color, "indices": indices, **looks}
+    _without(meaningless, "an image", "its pixels have colours of their own")
+    return ImageLayer(name=name, pixels=x)
+
+
+_FILLING: dict[str, Callable[..., Layer]] = {"grid": _grid, "image": _image}
+
+
+def _without(meaningless: dict[str, Any], what: str, advice: str) -> None:
+    for option, given in meaningless.items():
+        if given is not None:
+            raise refused(f"`{option}` means nothing for {what}", advice)
 
 
 def _placed(chosen: str, name: str, x: Any, color: Any, indices: Any, looks: dict[str, Any]) -> Layer:

@@ -83,7 +83,7 @@ def _quantised(frame: ViewFrame) -> tuple[list[dict[str, Any]], list[np.ndarray]
         for name, described in layer["arrays"].items():
             arrays[name] = _smaller(packer, described, frame.data)
             codes.append(codes_of({**arrays[name], "offset": 0}, packer.parts[-1]))
-        layers.append({"arrays": arrays})
+        layers.append({**layer, "arrays": arrays})
     return layers, codes
 
 

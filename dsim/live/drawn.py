@@ -99,6 +99,10 @@ def _grid(axes: Any, layer: Any, arrays: Any, colours: Any, bounds: Any) -> Any:
     return axes.imshow(colours.swapaxes(0, 1), origin="lower", extent=extent, interpolation="nearest")
 
 
+def _image(axes: Any, layer: Any, arrays: Any, colours: Any, bounds: Any) -> Any:
+    return _grid(axes, layer, arrays, arrays["colors"], bounds)
+
+
 def _arrows(axes: Any, layer: Any, arrays: Any, colours: Any, bounds: Any) -> Any:
     at, vectors = arrays["positions"], arrays["vectors"]
     drawn = np.isfinite(at).all(1) & np.isfinite(vectors).all(1) & vectors.any(1)
@@ -142,5 +146,5 @@ def corners(layer: dict[str, Any]) -> np.ndarray:
 
 
 _DRAWN: dict[str, Callable[..., Any]] = {
-    "points": _points, "grid": _grid, "arrows": _arrows, "lines": _lines, "mesh": _mesh,
+    "points": _points, "grid": _grid, "image": _image, "arrows": _arrows, "lines": _lines, "mesh": _mesh,
 }  # fmt: skip

@@ -22,28 +22,41 @@ class Embedded:
     ----------
     frames : list of str
         Each frame as JSON: its header, the order of its differences, and its bytes deflated and in base64.
-    left_out : int
-        How many frames the budget had no room for.
+    total : int
+        How many frames there were.
     stride : int
         Of so many frames one is there, and the last.
     """
 
     frames: list[str]
-    left_out: int
+    total: int
     stride: int
+
+    @property
+    def left_out(self) -> int:
+        """How many frames are not there."""
+        return self.total - len(self.frames)
 
     @property
     def note(self) -> str:
         """What a reader is told of the frames that are not there."""
         if not self.left_out:
             return ""
-        total = len(self.frames) + self.left_out
         which = "the last" if len(self.frames) == 1 else f"one in {self.stride:,}, and the last"
-        return f"{len(self.frames):,} of {total:,} frames: {which}"
+        return f"{len(self.frames):,} of {self.total:,} frames: {which}"
 
 
-def embedded(frames: Sequence[ViewFrame], budget: int) -> Embedded:
+def embedded(frames: Sequence[ViewFrame], budget: int, added: int = 0, every: int = 1) -> Embedded:
     """The frames in at most `budget` bytes.
+
+    Parameters
+    ----------
+    frames : sequence of ViewFrame
+        A recording.
+    budget : int
+        Bytes.
+    added, every : int, optional
+        The number of frames of which the recording itself has one in `every`, if they are not all there.
 
     Raises
     ------
@@ -57,7 +70,7 @@ def embedded(frames: Sequence[ViewFrame], budget: int) -> Embedded:
         kept = _kept(len(frames), stride)
         texts = _texts([frames[k] for k in kept], budget)
         if len(texts) == len(kept):
-            return Embedded(texts, len(frames) - len(kept), stride)
+            return Embedded(texts, max(added, len(frames)), stride * every)
         if len(kept) == 1:
             message = f"a frame takes more bytes of a page than its budget of {budget:,}"
             raise refused(message, "pass a larger `budget=`, or view fewer points")

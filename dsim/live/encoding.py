@@ -91,6 +91,11 @@ def codes_of(described: dict[str, Any], data: bytes) -> np.ndarray:
     return np.frombuffer(data, dtype, count, described["offset"]).reshape(shape)
 
 
+def shade_bytes(shades: np.ndarray) -> np.ndarray:
+    """Intensities from 0 to 1 as bytes; 0 for what is not finite."""
+    return (np.clip(np.nan_to_num(shades, posinf=0.0, neginf=0.0), 0.0, 1.0) * 255 + 0.5).astype(np.uint8)
+
+
 def limits_of(array: np.ndarray) -> tuple[float, float]:
     """The least and the greatest finite number; 0 and 1 when there is none."""
     known = np.isfinite(array)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from dsim.live.encoding import Packer, limits_of
+from dsim.live.encoding import Packer, limits_of, shade_bytes
 from dsim.live.looks import ends_of_map, hex_colour, pixels
 from dsim.live.numbers import read, refused
 
@@ -143,6 +143,39 @@ class GridLayer(Layer):
     def arrays(self, packer: Packer, bounds: Bounds) -> dict[str, Any]:
         """The values."""
         return self._coloured(packer, self._numbers())
+
+
+@dataclass(kw_only=True)
+class ImageLayer(Layer):
+    """A picture of pixels, each with a colour of its own; it fills the bounds.
+
+    Attributes
+    ----------
+    pixels : field, array or callable
+        Red, green and blue of each, of shape (w, h, 3): numbers from 0 to 1, or bytes. Axis 0 is x, axis 1
+        is y upwards. Numbers that are not finite are 0.
+    """
+
+    kind = "image"
+    pixels: Any
+
+    def bounds(self) -> Bounds | None:
+        """A unit for each pixel."""
+        return [[0.0, float(n)] for n in self._bytes().shape[:2]]
+
+    def arrays(self, packer: Packer, bounds: Bounds) -> dict[str, Any]:
+        """The colours."""
+        return {"colors": packer.plain(self._bytes())}
+
+    def _bytes(self) -> np.ndarray:
+        found = read(self.pixels, f"{self.name!r}")
+        if found.ndim != 3 or found.shape[2] != 3 or (found.dtype.kind != "f" and found.dtype != np.uint8):
+            raise refused(
+                f"the image {self.name!r} takes red, green and blue of each pixel, "
+                f"not {found.dtype} of shape {found.shape}",
+                "numbers from 0 to 1, or `uint8`, of shape (w, h, 3)",
+            )
+        return found if found.dtype == np.uint8 else shade_bytes(found)
 
 
 @dataclass(kw_only=True)

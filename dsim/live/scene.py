@@ -74,14 +74,14 @@ class Scene:
 
 def _around(layers: Sequence[Layer]) -> Bounds:
     found = _boxes(layers)
-    grids = _boxes([layer for layer in layers if layer.kind == "grid"])
-    found = grids or found  # a grid fills the picture
+    filling = _boxes([layer for layer in layers if layer.kind in ("grid", "image")])
+    found = filling or found
     if not found:
         raise refused(
             "there is nothing to draw", "`ds.view(x)` takes a field of positions, or one with two axes"
         )
     box = [[min(b[d][0] for b in found), max(b[d][1] for b in found)] for d in range(len(found[0]))]
-    if grids:
+    if filling:
         return box
     widest = max(high - low for low, high in box) or max(1.0, *(abs(high) for _, high in box))
     return [[low - _EMPTY * widest, high + _EMPTY * widest] for low, high in box]

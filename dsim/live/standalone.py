@@ -8,13 +8,27 @@ from html import escape
 from typing import Any
 
 from dsim.diagnostics import Diagnostic
-from dsim.live.embedding import embedded
+from dsim.live.embedding import Embedded, embedded
 from dsim.live.scene import ViewFrame
 from dsim.live.widget import page_module, page_style
 from dsim.runtime.state.notices import warn
 
 # No network: not for pictures, styles, scripts, nor for what a script would fetch.
 _ALLOWED = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:"
+
+_ALONE = """
+:root { color-scheme: light dark; }
+body { margin: 2rem auto; max-width: 60rem; padding: 0 1rem; font: 1rem/1.5 system-ui, sans-serif; }
+#dsim-view .dsim-view-title { display: none; }
+"""
+# Pages of notebooks are light, whatever the system prefers: `data-jp-theme-light` turns the dark colours off.
+_FRAMED = """
+:root { color-scheme: light; }
+body { margin: 0; font: 13px/1.4 system-ui, sans-serif; }
+p { margin: 0 4px; }
+"""
+_TALLEST = 480  # pixels of the picture, as in `page/picture.js`
+_AROUND = 130  # for title, legend, text, player and note
 
 _PAGE = """\
 <!doctype html>
@@ -25,16 +39,11 @@ _PAGE = """\
 <meta http-equiv="Content-Security-Policy" content="{allowed}">
 <title>{title}</title>
 <style>
-:root {{ color-scheme: light dark; }}
-body {{ margin: 2rem auto; max-width: 60rem; padding: 0 1rem; font: 1rem/1.5 system-ui, sans-serif; }}
-{style}
-#dsim-view .dsim-view-title {{ display: none; }}
-</style>
+{style}</style>
 </head>
-<body>
+<body{light}>
 <main>
-<h1>{title}</h1>
-{note}<div id="dsim-view"></div>
+{heading}{note}<div id="dsim-view"></div>
 <noscript>This page plays a recording by JavaScript, which is off.</noscript>
 </main>
 <script type="application/json" id="dsim-recording">{recording}</script>
@@ -62,11 +71,35 @@ def page(scene: dict[str, Any], frames: Sequence[ViewFrame], budget: int) -> str
     if found.left_out:
         message = f"the page has {found.note}: all take more than its budget of {budget:,} bytes"
         warn([Diagnostic("thinned", message, help="pass a larger `budget=` to `save`")])
+    return _document(scene, found, alone=True)
+
+
+def player(scene: dict[str, Any], found: Embedded) -> str:
+    """The same as an element of another page; neither of the two can reach into the other."""
+    height = f"calc(min({_TALLEST}px, 100cqw / {_aspect(scene):.4f}) + {_AROUND}px)"
+    looks = f"border: 0; color-scheme: light; width: 100%; height: {height}"
+    title, document = escape(scene["title"]), escape(_document(scene, found, alone=False))
+    frame = f'<iframe title="{title}" sandbox="allow-scripts" style="{looks}" srcdoc="{document}"></iframe>'
+    return f'<div style="container-type: inline-size">{frame}</div>'
+
+
+def _aspect(scene: dict[str, Any]) -> float:
+    """The width of the picture as a multiple of its height, as in `page/picture.js`."""
+    if scene["dimensions"] == 3:
+        return 4 / 3
+    across, upwards = (high - low for low, high in scene["bounds"])
+    return min(max(across / upwards, 0.5), 3.0)
+
+
+def _document(scene: dict[str, Any], found: Embedded, *, alone: bool) -> str:
+    title = escape(scene["title"])
     recording = f'{{"scene":{json.dumps(scene)},"frames":[{",".join(found.frames)}]}}'
     return _PAGE.format(
         allowed=escape(_ALLOWED),
-        title=escape(scene["title"]),
-        style=page_style(),
+        title=title,
+        light="" if alone else ' data-jp-theme-light="true"',
+        style=page_style() + (_ALONE if alone else _FRAMED),
+        heading=f"<h1>{title}</h1>\n" if alone else "",
         note=f"<p>This page has {escape(found.note)}.</p>\n" if found.note else "",
         recording=in_script(recording),
         module=page_module("standalone.js"),

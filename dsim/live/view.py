@@ -10,12 +10,15 @@ from typing import Any
 
 from dsim.live.choosing import layer_for
 from dsim.live.drawn import png
+from dsim.live.embedding import embedded
 from dsim.live.flow import Flow
 from dsim.live.layers import Layer
 from dsim.live.numbers import refused
 from dsim.live.recording import FrameRecording
 from dsim.live.saving import save
 from dsim.live.scene import Scene, ViewFrame
+from dsim.live.shown import PLAYER, MimeBundle, ShownView, page_budget
+from dsim.live.standalone import player
 from dsim.live.widget import ViewWidget
 
 _ACTS = ("drag", "paint", "pick")
@@ -32,9 +35,9 @@ class View:
         The frames that its player plays.
     """
 
-    def __init__(self, scene: Scene, budget: int) -> None:
+    def __init__(self, scene: Scene, budget: int, thinning: bool = False) -> None:
         self.scene = scene
-        self.recording = FrameRecording(budget)
+        self.recording = FrameRecording(budget, thinning)
         self._numbers = 0
         self._widget: ViewWidget | None = None
         self._flow = Flow(self._send)
@@ -42,6 +45,7 @@ class View:
         self._last: tuple[int | None, str] = None, ""  # what the newest picture is called
         self._behind = False  # an update was left out
         self._recorded: ViewFrame | None = None  # the last one, until an update
+        self._shown: ShownView | None = None  # where it embeds its frames
         self._hearing: dict[str, Callable[[dict[str, Any]], None]] = {
             "drawn": self._drawn,
             "visible": self._seen,
@@ -63,6 +67,7 @@ class View:
         self._behind = True  # before the page's answer can come, which another thread takes
         if self._flow.ready:
             self._renew()
+        self._embed()
 
     def record(self, step: int | None = None, text: str = "") -> None:
         """Shows the present numbers, and keeps them for the player.
@@ -79,12 +84,13 @@ class View:
         DsimError
             When the frames need more than the view's `budget`.
         """
-        self._last = len(self.recording) if step is None else step, text
+        self._last = self.recording.added if step is None else step, text
         with self._lock:
             frame = self._frame()
             self.recording.add(frame)
             self._recorded = frame
             self._flow.offer(frame)
+        self._embed()
 
     def on(self, event: str, function: Callable[[dict[str, Any]], None]) -> None:
         """Calls `function` with each message of the page about `event`: ``drag``, ``paint`` or ``pick``."""
@@ -104,8 +110,12 @@ class View:
 
     def _send(self, frame: ViewFrame) -> None:
         if self._widget is not None:
-            header = {**frame.header, "recorded": len(self.recording)}
-            self._widget.send({"type": "frame", "header": header}, [frame.data])
+            self._say(frame, recorded=len(self.recording))
+
+    def _say(self, sent: ViewFrame, **more: int) -> None:
+        assert self._widget is not None
+        header = {**sent.header, **more, "note": self.recording.note}
+        self._widget.send({"type": "frame", "header": header}, [sent.data])
 
     # -- the page
 
@@ -128,8 +138,7 @@ class View:
     def _wanted(self, message: dict[str, Any]) -> None:
         frame = self.recording.at(int(message["frame"]))
         if frame is not None and self._widget is not None:
-            header = {**frame.header, "frame": int(message["frame"])}
-            self._widget.send({"type": "frame", "header": header}, [frame.data])
+            self._say(frame, frame=int(message["frame"]))
 
     @property
     def widget(self) -> ViewWidget:
@@ -161,17 +170,53 @@ class View:
         frames = [*self.recording]
         save(Path(path), self.scene.json(), frames, self._frame, rate=rate, budget=budget)
 
+    def bundle(self, picture: bytes | None, **kwargs: Any) -> MimeBundle:
+        """What a notebook keeps of it.
+
+        Parameters
+        ----------
+        picture : bytes or None
+            A PNG, for pages and viewers without a kernel; None while it may change.
+        **kwargs
+            As of ``_repr_mimebundle_``.
+        """
+        kept = {} if picture is None else {"image/png": base64.b64encode(picture).decode()}
+        plain, budget = {"text/plain": repr(self)}, page_budget()
+        if budget is None:
+            made = self.widget._repr_mimebundle_(**kwargs)
+            data, metadata = made if isinstance(made, tuple) else (made, {})
+            return {**data, **plain, **kept}, metadata
+        return (
+            (plain, {}) if picture is None else ({**plain, "text/html": self._player(budget), **kept}, PLAYER)
+        )
+
+    def _player(self, budget: int) -> str:
+        frames = [*self.recording] or [self._frame()]
+        return player(
+            self.scene.json(), embedded(frames, budget, self.recording.added, self.recording.stride)
+        )
+
+    def _picture(self) -> bytes:
+        return png(self.scene.json(), self._frame())
+
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
-        made = self.widget._repr_mimebundle_(**kwargs)
-        data, metadata = made if isinstance(made, tuple) else (made, {})
-        picture = base64.b64encode(png(self.scene.json(), self._frame())).decode()
-        return {**data, "image/png": picture}, metadata  # for pages without a kernel
+        return self.bundle(self._picture(), **kwargs)
+
+    def _ipython_display_(self) -> None:
+        if page_budget() is None:
+            raise NotImplementedError  # IPython then asks for the bundle
+        self._shown = ShownView(lambda: self.bundle(None))
+        self._embed()
+
+    def _embed(self) -> None:
+        if self._shown is not None:
+            self._shown.renew(lambda: self.bundle(self._picture()))
 
     def __repr__(self) -> str:
         names = ", ".join(f"{layer.kind} of {layer.name}" for layer in self.scene.layers)
         count = len(self.recording)
         kept = f", {count:,} frame{'s' * (count > 1)}" if count else ""
-        return f"view of {names}{kept}"
+        return f"view of {names or self.scene.title}{kept}"
 
     def close(self) -> None:
         """Removes the picture from the page, and forgets the recording."""

@@ -134,27 +134,6 @@ def test_colours_there_and_back():
         assert rgb_to_hex(several).tolist() == [0xFF0000, 0xFF00]
 
 
-def test_a_notebook_replaces_one_picture(monkeypatch):
-    calls = []
-
-    class Handle:
-        def display(self, picture):
-            calls.append(("display", picture.data[:4]))
-
-        def update(self, picture):
-            calls.append(("update", picture.data[:4]))
-
-    monkeypatch.setattr(screens, "DisplayHandle", Handle)
-    monkeypatch.setattr(screens, "get_ipython", type("Shell", (), {"kernel": None}))
-    gui = GUI(res=8, frames=3)
-    gui.fps_limit = None
-    while gui.running:
-        gui.show()
-    assert calls == [("display", b"\x89PNG"), ("update", b"\x89PNG"), ("update", b"\x89PNG")]
-    gui.film()
-    assert calls[3:] == [("update", b"\x89PNG")]
-
-
 def test_matplotlib_is_imported_only_for_drawing():
     asked = "print('matplotlib' in sys.modules)"
     program = f"import sys, dsim; {asked}; dsim.GUI; {asked}"

@@ -5,7 +5,7 @@ import pytest
 from PIL import Image
 
 import dsim as ti
-from dsim.gui import images, screen
+from dsim.gui import images
 
 
 def test_the_first_axis_goes_right_and_the_second_up(tmp_path):
@@ -61,7 +61,7 @@ def test_what_is_no_image(tmp_path):
 
 def test_a_notebook_shows_it_below_the_cell(monkeypatch):
     shown = []
-    monkeypatch.setattr(images, "current", screen.NotebookScreen)
+    monkeypatch.setattr(images, "in_notebook", lambda: True)
     monkeypatch.setattr(images, "display", shown.append)
     ti.tools.imshow(np.ones((3, 2)), "white")
     assert [(p.size, p.getpixel((0, 0))) for p in shown] == [((3, 2), 255)]

@@ -9,7 +9,7 @@ from matplotlib.colors import to_rgb
 from PIL import Image
 
 from dsim.live.drawn import figure, png
-from dsim.live.layers import Arrows, GridLayer, Lines, Mesh, Points
+from dsim.live.layers import Arrows, GridLayer, ImageLayer, Lines, Mesh, Points
 from dsim.live.scene import Scene
 
 SQUARE = np.array([[0.0, 0.0], [1.0, 0.0], [1.0, 1.0], [0.0, 1.0]])
@@ -70,6 +70,16 @@ def test_axis_0_of_a_grid_is_x_and_axis_1_goes_up():
     assert image.origin == "lower"
     assert tuple(image.get_extent()) == (0, 4, 0, 3)
     assert np.asarray(image.get_array())[2, 3].tolist() != np.asarray(image.get_array())[0, 0].tolist()
+
+
+def test_axis_0_of_an_image_is_x_and_axis_1_goes_up():
+    colours = np.zeros((4, 3, 3), np.uint8)
+    colours[3, 2] = 255, 0, 255  # above right
+    picture = pixels(ImageLayer(name="i", pixels=colours))
+    rows, columns = np.nonzero((picture == [255, 0, 255]).all(-1))
+    assert len(rows) > 500
+    assert rows.max() < picture.shape[0] / 2
+    assert columns.min() > picture.shape[1] / 2
 
 
 def test_layers_go_from_the_back_to_the_front():

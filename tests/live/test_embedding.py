@@ -86,6 +86,11 @@ def test_a_recording_too_large_loses_frames_but_never_the_last():
     assert sum(map(len, half.frames)) <= 6 * each
 
 
+def test_frames_that_the_recording_has_lost_are_told_too():
+    found = embedded(frames(4), 10**9, added=14, every=4)
+    assert found.note == "4 of 14 frames: one in 4, and the last"
+
+
 def test_a_budget_too_small_for_a_frame():
     with pytest.raises(
         ds.DsimError, match=r"(?s)a frame takes more bytes of a page than its budget of 100\b.*help:"

@@ -7,7 +7,7 @@ import pytest
 
 import dsim as ds
 from dsim.live.encoding import unpacked
-from dsim.live.layers import Arrows, GridLayer, Lines, Mesh, Points
+from dsim.live.layers import Arrows, GridLayer, ImageLayer, Lines, Mesh, Points
 from dsim.live.scene import Scene
 
 SQUARE = np.array([[0.0, 0.0], [1.0, 0.0], [1.0, 1.0], [0.0, 1.0]])
@@ -109,6 +109,29 @@ def test_limits_of_the_layer_are_those_of_every_frame():
 
 
 # -- the other kinds
+
+
+def test_an_image_has_a_colour_for_each_pixel():
+    mixed = np.zeros((3, 2, 3))
+    mixed[2, 0] = 1.0, 0.5, -1.0
+    mixed[0, 1] = np.nan, np.inf, 2.0
+    image = ImageLayer(name="i", pixels=lambda: mixed)
+    (found,) = arrays(image)
+    assert found["colors"].dtype == np.uint8
+    assert found["colors"][2, 0].tolist() == [255, 128, 0]
+    assert found["colors"][0, 1].tolist() == [0, 0, 255]
+    assert Scene([image], "i", None).bounds == [[0.0, 3.0], [0.0, 2.0]]
+    same = ds.view(found["colors"], kind="image").scene.layers[0]
+    assert arrays(same)[0]["colors"].tolist() == found["colors"].tolist()
+    white = ds.Vector.field(3, ds.f32, shape=(4, 2))
+    white.fill(1.0)
+    assert (arrays(ds.view(white, kind="image").scene.layers[0])[0]["colors"] == 255).all()
+
+
+@pytest.mark.parametrize("pixels", [np.zeros((3, 2)), np.zeros((3, 2, 4)), np.zeros((3, 2, 3), np.int32)])
+def test_what_is_no_image(pixels):
+    with pytest.raises(ds.DsimError, match=r"(?s)the image 'i' takes red, green and blue.*help:.*uint8"):
+        arrays(ImageLayer(name="i", pixels=pixels))
 
 
 def test_a_grid_has_its_first_axis_first():

@@ -30,3 +30,28 @@ def test_the_budget_ends_it():
     with pytest.raises(ds.DsimError, match=message):
         recording.add(frame(0))
     assert len(recording) == 2
+
+
+def test_thinning_keeps_one_in_two_and_the_last():
+    recording = FrameRecording(5 * 12, thinning=True)
+    made = [frame(10) for _ in range(14)]
+    for each in made[:5]:
+        recording.add(each)
+    assert ([*recording], recording.note) == (made[:5], "")
+    recording.add(made[5])
+    assert [*recording] == [made[0], made[2], made[4], made[5]]
+    assert recording.note == "4 of 6 frames recorded: one in 2, and the last"
+    for each in made[6:]:
+        recording.add(each)
+    assert [*recording] == [made[0], made[4], made[8], made[12], made[13]]
+    assert (len(recording), recording.added, recording.stride) == (5, 14, 4)
+    assert [recording.at(k) for k in (0, 3, 4, 5)] == [made[0], made[12], made[13], None]
+    recording.clear()
+    assert ([*recording], recording.note, recording.added) == ([], "", 0)
+
+
+def test_frames_larger_than_the_budget_are_few():
+    recording = FrameRecording(1, thinning=True)
+    for _ in range(9):
+        recording.add(frame(10))
+    assert len(recording) <= 3

@@ -204,7 +204,9 @@ def test_more_layers_are_in_front(x):
     ("given", "options", "message"),
     [
         (np.zeros(3), {}, r"array of shape \(3,\) needs positions, or two axes"),
-        (np.zeros((3, 2)), {"kind": "cloud"}, "`kind` is one of points, grid, lines, mesh, not 'cloud'"),
+        (np.zeros((3, 2)), {"kind": "cloud"}, "one of points, grid, image, lines, mesh, not 'cloud'"),
+        (np.zeros((3, 4, 3)), {"kind": "image", "size": 3}, "`size` means nothing for an image"),
+        (np.zeros((3, 4, 3)), {"kind": "image", "color": "red"}, "`color` means nothing for an image"),
         (np.zeros((3, 4)), {"color": "red"}, "`color` means nothing for a grid"),
         (np.zeros((3, 4)), {"size": 3}, "`size` means nothing for a grid"),
         (np.zeros((3, 4)), {"indices": [0, 1], "kind": "grid"}, "`indices` means nothing for a grid"),

@@ -13,10 +13,16 @@ export class FlatCamera {
     this.reference = 1;
   }
 
+  /** The pixels of a unit of the world. */
+  scale(width, height) {
+    const [[left, right], [low, high]] = this.bounds;
+    return Math.min(width / (right - left || 1), height / (high - low || 1));
+  }
+
   /** From the world to between -1 and 1. */
   matrix(width, height) {
     const [[left, right], [low, high]] = this.bounds;
-    const scale = Math.min(width / (right - left || 1), height / (high - low || 1));
+    const scale = this.scale(width, height);
     const across = (2 * scale) / width;
     const upwards = (2 * scale) / height;
     const middle = [(left + right) / 2, (low + high) / 2];

@@ -1,5 +1,5 @@
 /** Draws shapes on a canvas of two dimensions, for browsers without WebGL 2. */
-import { arrowSegments, NOWHERE, segmentsOf } from './shapes.js';
+import { arrowSegments, NOWHERE, pixelsAcross, segmentsOf } from './shapes.js';
 import { onScreen } from './camera.js';
 
 const SAME = [1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1];
@@ -76,6 +76,7 @@ function paintPoints(painter, shape, seen) {
   const order = seen.camera.turns ? farthestFirst(places.map(place => place[2])) : null;
   const { context } = painter;
   const { ratio } = seen;
+  const size = pixelsAcross(shape, seen) * ratio;
   context.save();
   context.setTransform(1, 0, 0, 1, 0, 0);
   for (let index = 0; index < places.length; index++) {
@@ -84,7 +85,7 @@ function paintPoints(painter, shape, seen) {
     if (shape.positions[3 * point] === NOWHERE || distance <= 0) {
       continue;
     }
-    const across = shape.size * ratio * (seen.camera.reference / distance);
+    const across = size * (shape.sizes ? shape.sizes[point] : 1) * (seen.camera.reference / distance);
     const disc = painter.disc(shades[point], Math.max(Math.round(4 * across) / 4, 1));
     context.drawImage(disc, left * ratio - disc.width / 2, top * ratio - disc.width / 2);
   }
@@ -93,7 +94,7 @@ function paintPoints(painter, shape, seen) {
 
 function paintLines(painter, shape, seen) {
   const { ends, colours } = segmentsOf(shape);
-  paintSegments(painter, ends, colours, shape.size, seen);
+  paintSegments(painter, ends, colours, pixelsAcross(shape, seen), seen);
 }
 
 function paintArrows(painter, shape, seen) {
@@ -170,7 +171,7 @@ function lightOn(positions, corners) {
   return length > 0 ? 0.55 + 0.45 * Math.abs(facing) : 1;
 }
 
-function paintGrid({ context }, shape, seen) {
+function paintCells({ context }, shape, seen) {
   const [width, height] = shape.cells;
   const cells = document.createElement('canvas');
   cells.width = width;
@@ -187,4 +188,6 @@ function paintGrid({ context }, shape, seen) {
   context.restore();
 }
 
-const PAINTED_BY = { points: paintPoints, lines: paintLines, arrows: paintArrows, mesh: paintMesh, grid: paintGrid };
+const PAINTED_BY = {
+  points: paintPoints, lines: paintLines, arrows: paintArrows, mesh: paintMesh, grid: paintCells, image: paintCells,
+};

@@ -1,5 +1,5 @@
 /** Draws shapes by WebGL 2. */
-import { arrowSegments, segmentsOf } from './shapes.js';
+import { arrowSegments, pixelsAcross, segmentsOf } from './shapes.js';
 import { program } from './shaders.js';
 
 const IDENTITY = [1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1];
@@ -29,7 +29,7 @@ export class WebGLPainter {
   begin() {
     const { gl } = this;
     this.loaded = [];
-    this.programs = Object.fromEntries(['points', 'segments', 'mesh', 'grid'].map(name => [name, program(gl, name)]));
+    this.programs = Object.fromEntries(['points', 'segments', 'mesh', 'cells'].map(name => [name, program(gl, name)]));
     gl.bindVertexArray(gl.createVertexArray());
     gl.enable(gl.BLEND);
     gl.blendFunc(gl.ONE, gl.ONE_MINUS_SRC_ALPHA);
@@ -66,7 +66,7 @@ export class WebGLPainter {
     }
     this.shapes.forEach((shape, index) => {
       const buffers = (this.loaded[index] ??= {});
-      if (shape.kind === 'grid') {
+      if (shape.cells !== undefined) {
         this.texture(buffers, shape);
       } else if (shape.kind === 'lines') {
         const { ends, colours } = segmentsOf(shape);
@@ -75,6 +75,9 @@ export class WebGLPainter {
       } else if (shape.kind !== 'arrows') {
         this.fill(buffers, 'positions', shape.positions);
         this.fill(buffers, 'shades', shape.shades);
+        if (shape.sizes) {
+          this.fill(buffers, 'sizes', shape.sizes);
+        }
         if (shape.kind === 'mesh') {
           this.fill(buffers, 'corners', shape.corners, gl.ELEMENT_ARRAY_BUFFER);
         }
@@ -146,16 +149,21 @@ export class WebGLPainter {
 
   drawPoints(shape, buffers, seen) {
     const { turns, reference } = seen.camera;
-    const numbers = { size: [shape.size * seen.ratio], reference: [reference], least: [turns ? 0.5 : 0.05] };
+    const numbers = { size: [pixelsAcross(shape, seen) * seen.ratio], reference: [reference], least: [turns ? 0.5 : 0.05] };
     this.run('points', seen.matrix, numbers);
     this.only(2);
     this.attribute(0, buffers.positions);
     this.attribute(1, buffers.shades, { size: 4 });
+    if (shape.sizes) {
+      this.attribute(2, buffers.sizes, { size: 1 });
+    } else {
+      this.gl.vertexAttrib1f(2, 1);
+    }
     this.gl.drawArrays(this.gl.POINTS, 0, shape.count);
   }
 
   drawLines(shape, buffers, seen) {
-    this.drawSegments(buffers, shape.corners.length / 2, seen.matrix, shape.size, seen);
+    this.drawSegments(buffers, shape.corners.length / 2, seen.matrix, pixelsAcross(shape, seen), seen);
   }
 
   drawArrows(shape, buffers, seen) {
@@ -186,9 +194,9 @@ export class WebGLPainter {
     gl.drawElements(gl.TRIANGLES, shape.corners.length, gl.UNSIGNED_INT, 0);
   }
 
-  drawGrid(shape, buffers, seen) {
+  drawCells(shape, buffers, seen) {
     const [[left, right], [low, high]] = shape.box;
-    this.run('grid', seen.matrix, { box: [left, low, right, high] });
+    this.run('cells', seen.matrix, { box: [left, low, right, high] });
     this.only(0);
     this.gl.bindTexture(this.gl.TEXTURE_2D, buffers.texture);
     this.gl.drawArrays(this.gl.TRIANGLE_STRIP, 0, CORNERS_OF_A_QUAD);
@@ -202,4 +210,4 @@ export class WebGLPainter {
   }
 }
 
-const DRAWN_BY = { points: 'drawPoints', lines: 'drawLines', arrows: 'drawArrows', mesh: 'drawMesh', grid: 'drawGrid' };
+const DRAWN_BY = { points: 'drawPoints', lines: 'drawLines', arrows: 'drawArrows', mesh: 'drawMesh', grid: 'drawCells', image: 'drawCells' };

@@ -93,9 +93,9 @@ export class Picture {
 
   describe(header) {
     const step = header.step === null ? '' : `step ${header.step.toLocaleString('en')}`;
-    say(this.text, [step, header.text].filter(Boolean).join(' · '));
+    say(this.text, [step, header.text, header.note].filter(Boolean).join(' · '));
     const { scene } = this.hub;
-    const names = this.shapes.map(({ count, layer, kind }) => `${count.toLocaleString('en')} ${kind === 'grid' ? 'cells' : kind} of ${layer.label}`);
+    const names = this.shapes.filter(shape => !shape.layer.inWorld).map(nameOf);
     this.stage.setAttribute('aria-label', [scene.title, ...names, this.text.textContent].filter(Boolean).join(', '));
   }
 
@@ -137,7 +137,13 @@ export class Picture {
 
 /** Whether a scene has more than discs and cells, whose edges are smooth by themselves: sampling takes twice the time of the rest. */
 function hasEdges({ dimensions, layers }) {
-  return dimensions === 3 || layers.some(({ kind }) => kind !== 'points' && kind !== 'grid');
+  const smooth = ['points', 'grid', 'image'];
+  return dimensions === 3 || layers.length === 0 || layers.some(({ kind }) => !smooth.includes(kind));
+}
+
+function nameOf({ count, layer, kind, cells }) {
+  const what = kind === 'image' ? `image of ${cells.join(' × ')} pixels:` : `${count.toLocaleString('en')} ${kind === 'grid' ? 'cells' : kind} of`;
+  return `${what} ${layer.label}`;
 }
 
 function aspectOf({ dimensions, bounds }) {

@@ -9,13 +9,14 @@ const SHADERS = {
   points: [
     `layout(location = 0) in vec3 place;
     layout(location = 1) in vec4 tone;
+    layout(location = 2) in float each; // 1, or the size of each
     uniform mat4 matrix;
     uniform float size, reference;
     out vec4 shade;
     out float across;
     void main() {
       gl_Position = place.x > 1e29 ? vec4(2.0, 2.0, 2.0, 1.0) : matrix * vec4(place, 1.0);
-      across = max(size * reference / gl_Position.w, 1.0);
+      across = max(size * each * reference / gl_Position.w, 1.0);
       gl_PointSize = across + 1.0;
       shade = tone;
     }`,
@@ -79,7 +80,7 @@ const SHADERS = {
       colour = vec4(shade.rgb * light * shade.a, shade.a);
     }`,
   ],
-  grid: [
+  cells: [
     `uniform mat4 matrix;
     uniform vec4 box;
     out vec2 at;

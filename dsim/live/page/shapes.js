@@ -8,6 +8,7 @@ export const NOWHERE = Math.fround(1e30);
 const HEAD = 0.3; // of an arrow's length
 const LONGEST_HEAD = 9; // pixels
 const SPREAD = 0.45; // radians between shaft and barb
+const JOINS = { lines: 2, mesh: 3 }; // so many positions
 
 /** What of a scene is the same in every frame. */
 export function looksOf(scene) {
@@ -18,31 +19,45 @@ export function looksOf(scene) {
   }));
 }
 
+/** A layer that only this frame has: it brings its looks, and has its sizes in units of the bounds. */
+function ownLooks({ kind, color, size }) {
+  return { layer: { kind, color, size, map: null, label: '', inWorld: true }, colours: null, corners: null };
+}
+
 /** The shapes of a frame, one for each layer; `ink` is the colour of text. */
 export function shapesOf(scene, looks, header, data, ink) {
   const buffer = bytesOf(data);
-  return looks.map(({ layer, colours, corners }, index) => {
-    const { arrays } = header.layers[index];
+  return header.layers.map((told, index) => {
+    const { layer, colours, corners } = looks[index] ?? ownLooks(told);
+    const { arrays } = told;
     const plain = plainColour(layer, index, ink);
     const range = rangeOf(layer, arrays, buffer);
     const shape = { kind: layer.kind, layer, range, plain };
-    if (layer.kind === 'grid') {
-      return { ...shape, ...gridOf(scene, arrays, buffer, colours, plain) };
+    if (layer.kind === 'grid' || layer.kind === 'image') {
+      return { ...shape, ...cellsOf(scene, arrays, buffer, colours, plain) };
     }
     const count = arrays.positions.shape[0];
     const positions = placesOf(arrays.positions, buffer);
     const shades = shadesOf(arrays, buffer, count, colours, plain);
     const size = layer.size ?? defaultSize(layer.kind, count);
-    const present = corners && withPlace(corners, positions, layer.kind === 'mesh' ? 3 : 2);
+    const joined = corners ?? (JOINS[layer.kind] && Uint32Array.from({ length: count }, (_, corner) => corner));
+    const present = joined && withPlace(joined, positions, JOINS[layer.kind]);
     const vectors = arrays.vectors && inThree(numbersOf(arrays.vectors, buffer), arrays.vectors.shape[1], 0);
-    return { ...shape, count, positions, shades, size, corners: present, vectors };
+    const sizes = arrays.sizes && numbersOf(arrays.sizes, buffer);
+    return { ...shape, count, positions, shades, size, sizes, corners: present, vectors };
   });
 }
 
-function gridOf(scene, arrays, buffer, colours, plain) {
-  const [width, height] = arrays.values.shape;
+/** The pixels across of a shape's points or lines. */
+export function pixelsAcross({ size, layer }, { camera, width, height }) {
+  return layer?.inWorld ? size * camera.scale(width, height) : size;
+}
+
+/** A grid or an image: its pixels, which fill the picture. */
+function cellsOf(scene, arrays, buffer, colours, plain) {
+  const [width, height] = (arrays.values ?? arrays.colors).shape;
   const image = imageOf(shadesOf(arrays, buffer, width * height, colours, plain), width, height);
-  return { count: width * height, cells: [width, height], image, box: scene.bounds, codes: codesOf(arrays.values, buffer) };
+  return { count: width * height, cells: [width, height], image, box: scene.bounds };
 }
 
 function defaultSize(kind, count) {

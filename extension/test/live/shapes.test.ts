@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { load } from './pages.ts';
 
 const { numbersOf } = await load('decode.js');
-const { NOWHERE, arrowSegments, looksOf, shapesOf } = await load('shapes.js');
+const { NOWHERE, arrowSegments, looksOf, pixelsAcross, shapesOf } = await load('shapes.js');
 const { cellAt, nearest } = await load('pointer.js');
 const { FlatCamera } = await load('camera.js');
 
@@ -40,6 +40,32 @@ test('axis 0 of a grid is x, axis 1 is y upwards; missing values are said', () =
   assert.deepEqual(made.range, { low: -1, high: 3, missing: true });
   assert.deepEqual(cellAt(made, [0.6, 0.2]), [1, 0]);
   assert.equal(cellAt(made, [1.2, 0.2]), null);
+});
+
+test('an image has colours of its own, axis 1 upwards', () => {
+  const colours = Uint8Array.from([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]);
+  const colors = { type: 'u8', offset: 0, shape: [2, 2, 3] };
+  const made = shapes(scene(layer('image')), { colors }, colours.buffer);
+  assert.deepEqual([...made.image], [1, 2, 3, 255, 7, 8, 9, 255, 4, 5, 6, 255, 10, 11, 12, 255]);
+  assert.deepEqual([made.cells, made.box, made.range], [[2, 2], [[0, 1], [0, 1]], null]);
+});
+
+test('layers of a frame alone bring their looks, and have sizes in units of the world', () => {
+  const codes = Uint16Array.of(0, 0, 65534, 65534, 0, 65534);
+  const positions = { type: 'u16', offset: 0, shape: [3, 2], low: [0, 0], high: [1, 1] };
+  const header = {
+    layers: [
+      { kind: 'mesh', color: '#ff0000', size: null, arrays: { positions } },
+      { kind: 'points', color: '#00ff00', size: 0.25, arrays: { positions } },
+    ],
+  };
+  const empty = scene();
+  const [mesh, points] = shapesOf(empty, looksOf(empty), header, codes.buffer, '#000000');
+  assert.deepEqual([...mesh.corners], [0, 1, 2]);
+  assert.deepEqual([...mesh.shades.subarray(0, 4)], [255, 0, 0, 255]);
+  const seen = { camera: new FlatCamera([[0, 1], [0, 1]]), width: 200, height: 100 };
+  assert.equal(pixelsAcross(points, seen), 25);
+  assert.equal(pixelsAcross(shapes(scene(layer('points', { size: 4 })), { positions }, codes.buffer), seen), 4);
 });
 
 test('an arrow is a shaft and two barbs; one that is not finite is left out', () => {
