@@ -205,7 +205,8 @@ def test_a_page_gets_all_frames_when_the_cell_has_ended(cell, monkeypatch):
     monkeypatch.setenv(shown.PAGES_VARIABLE, "100000")
     gui = GUI('</iframe>"', res=(40, 20))
     gui.fps_limit = None
-    for _ in range(3):
+    for k in range(3):
+        gui.circle([0.25 * k, 0.5], radius=1, color=0xFF0000)
         gui.show()
     assert cell.outputs[0][0] == ({"text/plain": 'view of </iframe>", 1 frame'}, {})
     cell.end()
@@ -216,6 +217,9 @@ def test_a_page_gets_all_frames_when_the_cell_has_ended(cell, monkeypatch):
     document = html.unescape(data["text/html"].partition('srcdoc="')[2].partition('"')[0])
     recording = json.loads(document.partition('id="dsim-recording">')[2].partition("</script>")[0])
     assert [frame["header"]["step"] for frame in recording["frames"]] == [0, 1, 2]
+    for frame in recording["frames"]:
+        looks = [(layer["kind"], layer["color"], layer["size"]) for layer in frame["header"]["layers"]]
+        assert looks == [("image", None, None), ("points", "#ff0000", 2.0)]
 
 
 def test_a_window_that_nobody_is_to_see(cell):
