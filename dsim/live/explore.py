@@ -14,6 +14,7 @@ from dsim.live.controls import ExploreControl, controls_of
 from dsim.live.explored_run import ExploredRun
 from dsim.live.latest import Latest
 from dsim.live.layers import Arrows
+from dsim.live.lifetime import outputs
 from dsim.live.numbers import refused
 from dsim.live.view import View, view
 from dsim.runtime.fields.fields import Field, kind_of
@@ -151,6 +152,9 @@ class Explorer:
             picture = None if self.view is None else self.view.widget
             self._panel = Panel(self.controls, picture, self._latest.ask)
             self._panel.follow(self.found)
+            outputs.own(self._panel.widget, self._unshown)
+            if self.view is not None:
+                self.view.contained = True
         return self._panel.widget
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
@@ -164,12 +168,20 @@ class Explorer:
         told = "; ".join(part for part in (values, self.found.told()) if part)
         return f"explorer of {getattr(self._run, '__name__', 'a run')}: {told}"
 
-    def close(self) -> None:
-        """Removes it from the page."""
+    def _unshown(self) -> None:
+        """Gives up the widgets, which no output shows any more."""
         self._latest.cancel()
         if self._panel is not None:
             self._panel.close()
             self._panel = None
+        if self.view is not None:
+            self.view.contained = False
+            if not self.view.shown:
+                self.view.unshown()
+
+    def close(self) -> None:
+        """Removes it from the page."""
+        self._unshown()
         if self.view is not None:
             self.view.close()
 

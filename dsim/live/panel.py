@@ -11,6 +11,7 @@ import ipywidgets as widgets
 
 from dsim.live.controls import ExploreControl
 from dsim.live.explored_run import ExploredRun
+from dsim.live.lifetime import close_tree
 
 _MOST = 200  # losses in the curve
 _WIDE, _HIGH = 240, 48
@@ -50,6 +51,7 @@ class Panel:
                 lambda change, c=control: self._moved(c, change["new"]), "value"
             )
         rows = [widgets.HBox([slider, self.bars[name]]) for name, slider in self.sliders.items()]
+        self._picture = picture
         above = [] if picture is None else [picture]
         self.widget = widgets.VBox([*above, *rows, self._told, self._curve])
         self.widget.add_class("dsim-explorer")
@@ -73,9 +75,9 @@ class Panel:
         self._told.value = f'<span role="status">{escape(found.told())}{note}</span>'
 
     def close(self) -> None:
-        """Removes the widgets."""
-        for each in (*self.sliders.values(), *self.bars.values(), self._told, self._curve, self.widget):
-            each.close()
+        """Removes the widgets, but the picture."""
+        self.widget.children = [child for child in self.widget.children if child is not self._picture]
+        close_tree(self.widget)
 
 
 def _slider(control: ExploreControl) -> Any:

@@ -13,6 +13,7 @@ from dsim.live.drawn import png
 from dsim.live.embedding import embedded
 from dsim.live.flow import Flow
 from dsim.live.layers import Layer
+from dsim.live.lifetime import outputs
 from dsim.live.numbers import refused
 from dsim.live.recording import FrameRecording
 from dsim.live.saving import save
@@ -33,11 +34,14 @@ class View:
         What it draws.
     recording : FrameRecording
         The frames that its player plays.
+    contained : bool
+        Whether another widget contains that of the view, and closes it.
     """
 
     def __init__(self, scene: Scene, budget: int, thinning: bool = False) -> None:
         self.scene = scene
         self.recording = FrameRecording(budget, thinning)
+        self.contained = False
         self._numbers = 0
         self._widget: ViewWidget | None = None
         self._flow = Flow(self._send)
@@ -142,11 +146,26 @@ class View:
 
     @property
     def widget(self) -> ViewWidget:
-        """The widget, made when it is first asked for."""
-        if self._widget is None:
-            self._widget = ViewWidget(self.scene.json(), repr(self))
-            self._widget.heard = self._heard
-        return self._widget
+        """The widget, made when it is first asked for, and again when no output shows the one before."""
+        with self._lock:
+            if self._widget is None:
+                self._widget = ViewWidget(self.scene.json(), repr(self))
+                self._widget.heard = self._heard
+                outputs.own(self._widget, self.unshown)
+            return self._widget
+
+    @property
+    def shown(self) -> bool:
+        """Whether an output has it, be it in sight or not."""
+        return self._widget is not None and (self._widget._view_count or 0) > 0
+
+    def unshown(self) -> None:
+        """Gives up the widget, which no output shows any more."""
+        with self._lock:
+            if self._widget is not None and not self.contained:
+                self._flow.seen(False)
+                self._widget.close()
+                self._widget = None
 
     def save(self, path: str | Path, rate: float = 30.0, budget: int = 20_000_000) -> None:
         """Writes a picture of the present numbers, a video of the recording, or a page that plays it.
@@ -222,10 +241,8 @@ class View:
         """Removes the picture from the page, and forgets the recording."""
         self.recording.clear()
         self._recorded = None
-        self._flow.seen(False)
-        if self._widget is not None:
-            self._widget.close()
-            self._widget = None
+        self.contained = False
+        self.unshown()
 
 
 def view(  # noqa: PLR0913 (all but the first have names)

@@ -9,6 +9,7 @@ from typing import Any
 import anywidget
 import traitlets
 
+from dsim.live.lifetime import outputs
 from dsim.live.modules import module
 
 _PAGE = files("dsim.live") / "page"
@@ -55,6 +56,7 @@ class ViewWidget(anywidget.AnyWidget):
 
     def close(self) -> None:
         """Removes it from the page, with the widget of its layout."""
+        outputs.closed(self)
         if self.layout is not None and self.comm is not None:
             self.layout.close()
         super().close()

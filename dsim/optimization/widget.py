@@ -16,6 +16,7 @@ import numpy as np
 
 from dsim.diagnostics import Diagnostic
 from dsim.diagnostics.render import render
+from dsim.live.lifetime import close_tree, outputs
 from dsim.notebook.tape.svg import BLUE, ORANGE, Series, chart, shown
 from dsim.optimization.error_text import error_lines
 
@@ -95,6 +96,10 @@ class OptimizationPanel:
         self._drawn = 0.0
         self._later: threading.Timer | None = None
         self._lock = threading.RLock()
+        self._abandoned = False  # no output shows it, while it runs
+        self._build()
+
+    def _build(self) -> None:
         self.pause = _button("Pause", "pause", "Pause the optimization before its next evaluation")
         self.stop = _button("Stop", "stop", "Stop the optimization now, and keep the best parameters")
         self.resume = _button("Resume", "play", "Resume the optimization")
@@ -109,6 +114,15 @@ class OptimizationPanel:
         self.pause.on_click(lambda _: self._asked("pause"))
         self.stop.on_click(lambda _: self._asked("stop"))
         self.resume.on_click(lambda _: self._asked("resume"))
+        outputs.own(self.widget, self._unshown)
+
+    def _unshown(self) -> None:
+        """Gives up the widgets, which no output shows any more; not before the end of the work."""
+        with self._lock:
+            self._abandoned = self._steered is not None and self._steered.status in ("running", "paused")
+            if not self._abandoned:
+                close_tree(self.widget)
+                self._shown_in = None
 
     def steer(self, steered: Steered) -> None:
         """Shows this one, and steers it."""
@@ -153,6 +167,8 @@ class OptimizationPanel:
     def end(self) -> None:
         """It has ended."""
         self.draw()
+        if self._abandoned and not self.widget._view_count:
+            self._unshown()
 
     def display(self) -> bool:
         """Displays it below the running cell, unless it is there already."""
@@ -160,10 +176,18 @@ class OptimizationPanel:
         if shell is None or threading.current_thread() is not threading.main_thread():
             return self._shown_in is not None
         if self._shown_in != shell.execution_count:
+            self._show_again()
             self._shown_in = shell.execution_count
             self.widget.said = repr(self._steered)
             sys.modules["IPython"].display.display(self.widget)
         return True
+
+    def _show_again(self) -> None:
+        with self._lock:
+            self._abandoned = False
+            if self.widget.comm is None:
+                self._build()
+                self.draw()
 
     def draw(self) -> None:
         """Shows what is known now."""

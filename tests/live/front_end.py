@@ -19,6 +19,12 @@ class Wire(comm.base_comm.BaseComm):
             self.sent.append((data["content"], [bytes(buffer) for buffer in buffers or []]))
 
 
+def shown_by(widget: Any, outputs: int) -> None:
+    """So many outputs of the notebook have `widget` now, as the page's widget manager counts them."""
+    data = {"method": "update", "state": {"_view_count": outputs}, "buffer_paths": []}
+    widget._handle_msg({"content": {"data": data}, "buffers": []})
+
+
 class Page:
     """The page's half of a view."""
 

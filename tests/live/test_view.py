@@ -1,14 +1,12 @@
 """`ds.view` with a front end that is played."""
 
 import base64
-import gc
 import io
 import json
 import threading
 
 import numpy as np
 import pytest
-from ipywidgets.widgets.widget import _instances
 from nbformat import v4
 from PIL import Image
 
@@ -245,26 +243,3 @@ def test_the_page_s_half_knows_the_scene_without_a_kernel(view):
     state = view.widget.get_state()
     assert state["scene"] == view.scene.json()
     assert "export default" in state["_esm"]
-
-
-# -- closing
-
-
-def test_closing_leaves_nothing(x):
-    def once():
-        made = ds.view(x, bounds=[(0, 1), (0, 1)])
-        played = Page(made)
-        played.shown()
-        made.record()
-        made.close()
-        made.close()
-        made.update()
-
-    once()
-    gc.collect()
-    widgets, threads, objects = len(_instances), threading.active_count(), len(gc.get_objects())
-    for _ in range(200):
-        once()
-    gc.collect()
-    assert (len(_instances), threading.active_count()) == (widgets, threads)
-    assert len(gc.get_objects()) < objects + 200
