@@ -17,6 +17,7 @@ from dsim.tooling.demo import demo_notebooks
 from dsim.tooling.doctor import doctor
 from dsim.tooling.errors import ToolError
 from dsim.tooling.lab import start_lab
+from dsim.tooling.notebooks import VIEW_BYTES
 from dsim.tooling.run import run_all
 
 TIMEOUT = 600
@@ -121,6 +122,13 @@ def add_run_options(command: argparse.ArgumentParser, output: Path) -> None:
     command.add_argument(
         "--kernel", default="python3", metavar="NAME", help="kernel to use (default: this Python)"
     )
+    command.add_argument(
+        "--budget",
+        type=positive,
+        default=VIEW_BYTES,
+        metavar="BYTES",
+        help=f"for the frames of each view in a page, which are thinned to it (default: {VIEW_BYTES})",
+    )
 
 
 def positive(text: str) -> int:
@@ -139,7 +147,13 @@ def lab_command(options: argparse.Namespace) -> int:
 
 def demo_command(options: argparse.Namespace) -> int:
     """`dsim demo`."""
-    run_all(demo_notebooks(options.names), options.output, timeout=options.timeout, kernel=options.kernel)
+    run_all(
+        demo_notebooks(options.names),
+        options.output,
+        timeout=options.timeout,
+        kernel=options.kernel,
+        budget=options.budget,
+    )
     return 0
 
 
@@ -151,6 +165,7 @@ def run_command(options: argparse.Namespace) -> int:
         timeout=options.timeout,
         kernel=options.kernel,
         keep_outputs=options.inplace,
+        budget=options.budget,
     )
     return 0
 

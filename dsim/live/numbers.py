@@ -39,12 +39,13 @@ def _array(found: Any, what: str) -> np.ndarray:
 
 
 def name_of(source: Any) -> str:
-    """What a person calls it: the name of a field or of a function; empty for an array."""
+    """What a person calls it: the name of a field or of a function; empty for what has none."""
     if isinstance(source, Component):
         return f"{source.whole.name}[{', '.join(map(str, source.component))}]"
     if isinstance(source, Field):
         return source.name
-    return getattr(source, "__name__", "") if callable(source) else ""
+    name = getattr(source, "__name__", "") if callable(source) else ""
+    return "" if name == "<lambda>" else name
 
 
 def refused(message: str, advice: str = "") -> DsimError:

@@ -28,7 +28,8 @@ body { margin: 0; font: 13px/1.4 system-ui, sans-serif; }
 p { margin: 0 4px; }
 """
 _TALLEST = 480  # pixels of the picture, as in `page/picture.js`
-_AROUND = 130  # for title, legend, text, player and note
+_AROUND = 100  # for title, text and player
+_ROW = 24  # for a legend, and for a note
 
 _PAGE = """\
 <!doctype html>
@@ -76,11 +77,18 @@ def page(scene: dict[str, Any], frames: Sequence[ViewFrame], budget: int) -> str
 
 def player(scene: dict[str, Any], found: Embedded) -> str:
     """The same as an element of another page; neither of the two can reach into the other."""
-    height = f"calc(min({_TALLEST}px, 100cqw / {_aspect(scene):.4f}) + {_AROUND}px)"
+    rows = bool(found.note) + (len(scene["layers"]) > 1 or any(layer["map"] for layer in scene["layers"]))
+    height = f"calc(min({_TALLEST}px, 100cqw / {_aspect(scene):.4f}) + {_AROUND + rows * _ROW}px)"
     looks = f"border: 0; color-scheme: light; width: 100%; height: {height}"
     title, document = escape(scene["title"]), escape(_document(scene, found, alone=False))
     frame = f'<iframe title="{title}" sandbox="allow-scripts" style="{looks}" srcdoc="{document}"></iframe>'
     return f'<div style="container-type: inline-size">{frame}</div>'
+
+
+def unplayed(title: str, picture: str, why: str) -> str:
+    """A PNG, in base64, in the place of a player."""
+    image = f'<img alt="{escape(title)}" src="data:image/png;base64,{picture}">'
+    return f"<figure>{image}<figcaption>Without its frames: {escape(why)}.</figcaption></figure>"
 
 
 def _aspect(scene: dict[str, Any]) -> float:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from dsim.diagnostics import DsimError
 from dsim.live.choosing import layer_for
 from dsim.live.drawn import png
 from dsim.live.embedding import embedded
@@ -19,7 +20,7 @@ from dsim.live.recording import FrameRecording
 from dsim.live.saving import save
 from dsim.live.scene import Scene, ViewFrame
 from dsim.live.shown import PLAYER, MimeBundle, ShownView, page_budget
-from dsim.live.standalone import player
+from dsim.live.standalone import player, unplayed
 from dsim.live.widget import ViewWidget
 
 _ACTS = ("drag", "paint", "pick")
@@ -205,15 +206,17 @@ class View:
             made = self.widget._repr_mimebundle_(**kwargs)
             data, metadata = made if isinstance(made, tuple) else (made, {})
             return {**data, **plain, **kept}, metadata
-        return (
-            (plain, {}) if picture is None else ({**plain, "text/html": self._player(budget), **kept}, PLAYER)
-        )
+        if picture is None:
+            return plain, {}
+        return {**plain, "text/html": self._player(budget, kept["image/png"]), **kept}, PLAYER
 
-    def _player(self, budget: int) -> str:
+    def _player(self, budget: int, picture: str) -> str:
         frames = [*self.recording] or [self._frame()]
-        return player(
-            self.scene.json(), embedded(frames, budget, self.recording.added, self.recording.stride)
-        )
+        try:
+            found = embedded(frames, budget, self.recording.added, self.recording.stride)
+        except DsimError as error:
+            return unplayed(self.scene.title, picture, error.diagnostics[0].message)
+        return player(self.scene.json(), found)
 
     def _picture(self) -> bytes:
         return png(self.scene.json(), self._frame())

@@ -6,7 +6,9 @@ that fails. `dsim.tooling.pages` writes the pages, `dsim.tooling.demo` chooses t
 
 from __future__ import annotations
 
+import copy
 import json
+import os
 import re
 import sys
 import warnings
@@ -14,6 +16,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TextIO
 
+from dsim.live.shown import PAGES_VARIABLE, PLAYER
 from dsim.tooling.errors import ToolError
 from dsim.tooling.extras import require
 from dsim.tooling.progress import Progress
@@ -25,6 +28,7 @@ KERNEL = "python3"
 ENCRYPTED = {"KernelManager": {"transport_encryption": "auto"}}
 ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 LABEL_WIDTH = 60
+VIEW_BYTES = 5_000_000  # of frames of each view in a page
 
 Notebook = Any  # nbformat's NotebookNode: a dictionary whose keys are attributes too
 
@@ -66,7 +70,14 @@ def not_a_notebook(path: Path, why: str) -> ToolError:
     )
 
 
-def run_notebook(path: Path, *, timeout: int, kernel: str = KERNEL, out: TextIO | None = None) -> Notebook:
+def run_notebook(
+    path: Path,
+    *,
+    timeout: int,
+    kernel: str = KERNEL,
+    budget: int = VIEW_BYTES,
+    out: TextIO | None = None,
+) -> Notebook:
     """Run all cells of a notebook.
 
     Parameters
@@ -77,13 +88,15 @@ def run_notebook(path: Path, *, timeout: int, kernel: str = KERNEL, out: TextIO 
         The time limit of a cell, in seconds.
     kernel : str
         The kernel's name; by default that of the running Python.
+    budget : int
+        How many bytes of frames an output of a view embeds.
     out : TextIO, optional
         The stream for progress; standard output by default.
 
     Returns
     -------
     NotebookNode
-        The notebook with its outputs and without widget state.
+        The notebook with its outputs and without widget state; views play in a page of it.
 
     Raises
     ------
@@ -109,7 +122,7 @@ def run_notebook(path: Path, *, timeout: int, kernel: str = KERNEL, out: TextIO 
             on_cell_executed=running.executed,
         )
         try:
-            client.execute()
+            client.execute(env={**os.environ, PAGES_VARIABLE: str(budget)})
         except no_kernel as error:
             raise ToolError(
                 f"{path}: there is no kernel {kernel!r}",
@@ -206,9 +219,20 @@ def strip_widgets(notebook: Notebook) -> Notebook:
     return notebook
 
 
+def without_players(notebook: Notebook) -> Notebook:
+    """A copy whose views keep their text and picture, and no frames."""
+    copied = copy.deepcopy(notebook)
+    for cell in copied.cells:
+        for output in cell.get("outputs", []):
+            if output.get("metadata") == PLAYER:
+                output.metadata.clear()
+                output.data.pop("text/html", None)
+    return copied
+
+
 def write_notebook(notebook: Notebook, path: Path) -> None:
-    """Write a notebook file."""
-    require("nbformat", extra="lab", purpose="to write notebooks").write(notebook, path)
+    """Write a notebook file, without the frames of its views."""
+    require("nbformat", extra="lab", purpose="to write notebooks").write(without_players(notebook), path)
 
 
 def indent(text: str) -> str:

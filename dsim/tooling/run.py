@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TextIO
 
-from dsim.tooling.notebooks import KERNEL, run_notebook, write_notebook
+from dsim.tooling.notebooks import KERNEL, VIEW_BYTES, run_notebook, write_notebook
 from dsim.tooling.pages import page_path, require_writable, write_page
 
 
@@ -18,6 +18,7 @@ def run_all(
     timeout: int,
     kernel: str = KERNEL,
     keep_outputs: bool = False,
+    budget: int = VIEW_BYTES,
     out: TextIO | None = None,
 ) -> list[Path]:
     """Run notebooks and write a page of each.
@@ -34,6 +35,8 @@ def run_all(
         The kernel's name.
     keep_outputs : bool
         Whether to write the outputs to the notebooks' files too.
+    budget : int
+        How many bytes of frames each view has in a page.
     out : TextIO, optional
         The stream for progress; standard output by default.
 
@@ -55,7 +58,7 @@ def run_all(
             require_writable(path)
     pages: list[Path] = []
     for path in notebooks:
-        notebook = run_notebook(path, timeout=timeout, kernel=kernel, out=out)
+        notebook = run_notebook(path, timeout=timeout, kernel=kernel, budget=budget, out=out)
         if keep_outputs:
             write_notebook(notebook, path)
         pages.append(write_page(notebook, path, folder))

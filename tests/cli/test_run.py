@@ -1,13 +1,20 @@
 """`dsim run` and `dsim demo`: notebooks run without a browser and write pages."""
 
+import html
 import json
+import os
+import re
+import subprocess
+import sys
 
 import nbformat
 import pytest
 from nbformat import v4
 from PIL import Image
 
+import dsim as ds
 from dsim import cli
+from dsim.live.shown import page_budget
 from dsim.tooling import demo
 from dsim.tooling.notebooks import WIDGET_VIEW, cell_label, strip_widgets
 
@@ -225,3 +232,80 @@ def test_strip_widgets_leaves_other_outputs():
     assert "widgets" not in stripped.metadata
     assert stripped.cells[0].outputs[0].data == {"text/plain": "Slider"}
     assert stripped.cells[0].outputs[1].text == "hello"
+
+
+# -- views
+
+
+VIEWS = """\
+import numpy as np
+import dsim as ds
+at = np.zeros((1, 2))
+dot = ds.view(lambda: at, bounds=[(0, 1), (0, 1)], title="dot")
+dot"""
+RECORD = "for k in range(5):\n    at[0] = k / 5, 0.5\n    dot.record()"
+WINDOW = """\
+gui = ds.GUI("window", res=20, frames=4)
+while gui.running:
+    gui.circle([0.2 * gui.frame, 0.5])
+    gui.show()"""
+
+
+def recordings(text):
+    """The recordings that play in a page, by title."""
+    found = {}
+    for document in re.findall(r'srcdoc="([^"]*)"', text):
+        told = html.unescape(document).partition('id="dsim-recording">')[2].partition("</script>")[0]
+        recording = json.loads(told)
+        found[recording["scene"]["title"]] = [frame["header"]["step"] for frame in recording["frames"]]
+    return found
+
+
+def test_views_and_windows_play_in_the_page_and_leave_no_frames_in_the_notebook(folder):
+    notebook = write(folder / "v.ipynb", VIEWS, RECORD, WINDOW)
+    assert cli.main(["run", "v.ipynb", "--inplace", "--output", "."]) == 0
+    page = (folder / "v.html").read_text(encoding="utf-8")
+    assert recordings(page) == {"dot": [0, 1, 2, 3, 4], "window": [0, 1, 2, 3]}
+    outputs = [output for cell in nbformat.read(notebook, 4).cells for output in cell.outputs]
+    assert [output.data["text/plain"] for output in outputs] == [
+        "view of points of points, 5 frames",
+        "view of window, 4 frames",
+    ]
+    assert [sorted(output.data) for output in outputs] == [["image/png", "text/plain"]] * 2
+    assert [dict(output.metadata) for output in outputs] == [{}, {}]
+
+
+def test_frames_are_thinned_to_the_budget_and_the_page_says_so(folder):
+    write(folder / "v.ipynb", VIEWS, RECORD)
+    assert cli.main(["run", "v.ipynb", "--output", ".", "--budget", "900"]) == 0
+    page = (folder / "v.html").read_text(encoding="utf-8")
+    kept = recordings(page)["dot"]
+    assert kept[-1] == 4
+    assert 1 < len(kept) < 5
+    assert f"This page has {len(kept)} of 5 frames: one in " in html.unescape(page)
+
+
+def test_a_budget_for_less_than_a_frame_leaves_the_picture(folder):
+    write(folder / "v.ipynb", VIEWS, RECORD)
+    assert cli.main(["run", "v.ipynb", "--output", ".", "--budget", "10"]) == 0
+    page = (folder / "v.html").read_text(encoding="utf-8")
+    assert recordings(page) == {}
+    assert "Without its frames: a frame takes more bytes of a page than its budget of 10." in page
+    assert page.count('<img alt="dot" src="data:image/png;base64,') == 1
+
+
+def test_nbconvert_exports_players_when_it_is_asked_to(folder, monkeypatch):
+    write(folder / "v.ipynb", VIEWS, RECORD)
+    command = [sys.executable, "-m", "nbconvert", "--to", "html", "--execute", "v.ipynb"]
+    subprocess.run(command, check=True, capture_output=True, env={**os.environ, "DSIM_PAGES": "100000"})
+    assert recordings((folder / "v.html").read_text(encoding="utf-8")) == {"dot": [0, 1, 2, 3, 4]}
+    subprocess.run(command, check=True, capture_output=True)
+    page = (folder / "v.html").read_text(encoding="utf-8")
+    assert recordings(page) == {}
+    assert "data:image/png;base64," in page
+
+
+def test_what_is_no_number_of_bytes(folder, monkeypatch, capsys):
+    monkeypatch.setenv("DSIM_PAGES", "5MB")
+    with pytest.raises(ds.DsimError, match=r"(?s)DSIM_PAGES is a number of bytes, not '5MB'.*help:"):
+        page_budget()
