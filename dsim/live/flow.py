@@ -1,4 +1,4 @@
-"""Which frames go to the page: at most two not yet drawn, the newest first, none while nobody looks."""
+"""Which frames go to the pages: at most two not yet drawn, the newest first, none while nobody looks."""
 
 from __future__ import annotations
 
@@ -10,15 +10,16 @@ from dsim.live.scene import ViewFrame
 
 _MOST = 2  # on their way
 _ANSWER_SECONDS = 1.0  # front ends without subshells answer when the running cell has ended
+_GONE = 200  # frames that other pages have drawn since
 
 
 class Flow:
-    """Sends frames as fast as the page draws them.
+    """Sends frames as fast as the fastest page draws them.
 
     Parameters
     ----------
     send : callable
-        Sends one frame.
+        Sends one frame to all pages.
     clock : callable
         Seconds that pass.
     """
@@ -31,44 +32,64 @@ class Flow:
         self._lock = threading.RLock()
         self._under_way: dict[int, float] = {}  # the numbers of frames, and when each was sent
         self._waiting: ViewFrame | None = None
-        self._visible = False
+        self._pages: dict[str, int] = {}  # that show the view; how many frames others drew since its last
 
     @property
     def visible(self) -> bool:
         """Whether a page shows the view."""
-        return self._visible
+        return bool(self._pages)
 
     @property
     def ready(self) -> bool:
         """Whether a frame would be sent now: making one that would not is work for nothing."""
         with self._lock:
             self._forget_unanswered()
-            return self._visible and len(self._under_way) < _MOST
+            return self.visible and len(self._under_way) < _MOST
 
     def offer(self, frame: ViewFrame) -> None:
-        """Sends a frame, or keeps it as the newest until the page is ready."""
+        """Sends a frame, or keeps it as the newest until a page is ready."""
         with self._lock:
             self._waiting = frame
             self._flush()
 
-    def drawn(self, number: int) -> None:
-        """The page has drawn that frame, and all before it."""
+    def drawn(self, number: int, page: str = "") -> None:
+        """A page has drawn that frame, and all before it."""
         with self._lock:
+            for other in self._pages:
+                self._pages[other] += 1
+            self._pages[page] = 0
+            # A browser that was ended says nothing.
+            self._pages = {name: missed for name, missed in self._pages.items() if missed < _GONE}
             self._under_way = {n: sent for n, sent in self._under_way.items() if n > number}
             self._flush()
 
-    def seen(self, visible: bool) -> None:
-        """The view has come into sight, or gone out of it."""
+    def seen(self, visible: bool, page: str = "") -> None:
+        """The view has come into sight in a page, or gone out of it."""
         with self._lock:
-            self._visible = visible
-            self._under_way.clear()
+            if visible:
+                self._pages[page] = 0
+                self._under_way.clear()
+            else:
+                self._pages.pop(page, None)
             self._flush()
+
+    def closed(self) -> None:
+        """No page has the view any more."""
+        with self._lock:
+            self._pages.clear()
+            self._under_way.clear()
 
     def _flush(self) -> None:
         if self._waiting is not None and self.ready:
             frame, self._waiting = self._waiting, None
-            self._under_way[frame.header["number"]] = self._clock()
-            self._send(frame)
+            number = frame.header["number"]
+            self._under_way[number] = self._clock()
+            try:
+                self._send(frame)
+            except BaseException:  # an interrupt
+                self._under_way.pop(number, None)
+                self._waiting = self._waiting or frame
+                raise
 
     def _forget_unanswered(self) -> None:
         now = self._clock()

@@ -24,7 +24,7 @@ class Latest:
         self._function = function
         self._stopped = stopped
         self._timer: asyncio.TimerHandle | None = None
-        self._loop = _running()
+        self._loop = running_loop()
 
     def ask(self, *_: Any) -> None:
         """Asks for a call, from any thread. The event loop makes it, so it waits for a cell that runs."""
@@ -51,7 +51,8 @@ class Latest:
             self._stopped()
 
 
-def _running() -> asyncio.AbstractEventLoop | None:
+def running_loop() -> asyncio.AbstractEventLoop | None:
+    """The event loop of this thread; None where there is none."""
     try:
         return asyncio.get_running_loop()
     except RuntimeError:

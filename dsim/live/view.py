@@ -15,6 +15,7 @@ from dsim.live.embedding import embedded
 from dsim.live.flow import Flow
 from dsim.live.layers import Layer
 from dsim.live.lifetime import outputs
+from dsim.live.moments import Moments
 from dsim.live.numbers import refused
 from dsim.live.recording import FrameRecording
 from dsim.live.saving import save
@@ -46,10 +47,10 @@ class View:
         self._numbers = 0
         self._widget: ViewWidget | None = None
         self._flow = Flow(self._send)
-        self._lock = threading.RLock()  # frames go to the page in the order of their numbers
+        self._moments = Moments(self._frame, self._flow)
+        self._lock = threading.RLock()
         self._last: tuple[int | None, str] = None, ""  # what the newest picture is called
-        self._behind = False  # an update was left out
-        self._recorded: ViewFrame | None = None  # the last one, until an update
+        self._recorded = False  # since the last update
         self._shown: ShownView | None = None  # where it embeds its frames
         self._hearing: dict[str, Callable[[dict[str, Any]], None]] = {
             "drawn": self._drawn,
@@ -68,10 +69,8 @@ class View:
             Any other text to be written there.
         """
         self._last = step, text
-        self._recorded = None
-        self._behind = True  # before the page's answer can come, which another thread takes
-        if self._flow.ready:
-            self._renew()
+        self._recorded = False
+        self._moments.update()
         self._embed()
 
     def record(self, step: int | None = None, text: str = "") -> None:
@@ -93,8 +92,8 @@ class View:
         with self._lock:
             frame = self._frame()
             self.recording.add(frame)
-            self._recorded = frame
-            self._flow.offer(frame)
+            self._recorded = True
+        self._moments.offer(frame)
         self._embed()
 
     def on(self, event: str, function: Callable[[dict[str, Any]], None]) -> None:
@@ -108,16 +107,11 @@ class View:
             self._numbers += 1
             return self.scene.frame(self._numbers, *self._last)
 
-    def _renew(self) -> None:
-        with self._lock:
-            self._behind = False
-            self._flow.offer(self._recorded or self._frame())
-
     def _send(self, frame: ViewFrame) -> None:
         if self._widget is not None:
             self._say(frame, recorded=len(self.recording))
 
-    def _say(self, sent: ViewFrame, **more: int) -> None:
+    def _say(self, sent: ViewFrame, **more: int | str) -> None:
         assert self._widget is not None
         header = {**sent.header, **more, "note": self.recording.note}
         self._widget.send({"type": "frame", "header": header}, [sent.data])
@@ -130,20 +124,19 @@ class View:
             hear(message)
 
     def _seen(self, message: dict[str, Any]) -> None:
-        self._flow.seen(bool(message.get("visible")))
-        if self._flow.visible and self._widget is not None:
+        visible = bool(message.get("visible"))
+        self._flow.seen(visible, _page(message))
+        if visible and self._widget is not None:
             self._widget.send({"type": "recorded", "count": len(self.recording)})
-            self._renew()
+            self._moments.appeared(present=not self._recorded)
 
     def _drawn(self, message: dict[str, Any]) -> None:
-        self._flow.drawn(int(message["number"]))
-        if self._behind and self._flow.ready:
-            self._renew()
+        self._moments.drawn(int(message["number"]), _page(message))
 
     def _wanted(self, message: dict[str, Any]) -> None:
         frame = self.recording.at(int(message["frame"]))
         if frame is not None and self._widget is not None:
-            self._say(frame, frame=int(message["frame"]))
+            self._say(frame, frame=int(message["frame"]), page=_page(message))
 
     @property
     def widget(self) -> ViewWidget:
@@ -164,7 +157,7 @@ class View:
         """Gives up the widget, which no output shows any more."""
         with self._lock:
             if self._widget is not None and not self.contained:
-                self._flow.seen(False)
+                self._flow.closed()
                 self._widget.close()
                 self._widget = None
 
@@ -219,7 +212,10 @@ class View:
         return player(self.scene.json(), found)
 
     def _picture(self) -> bytes:
-        return png(self.scene.json(), self._frame())
+        frame = self._frame()
+        if not self._recorded:
+            self._moments.captured(frame)
+        return png(self.scene.json(), frame)
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
         return self.bundle(self._picture(), **kwargs)
@@ -243,9 +239,13 @@ class View:
     def close(self) -> None:
         """Removes the picture from the page, and forgets the recording."""
         self.recording.clear()
-        self._recorded = None
-        self.contained = False
+        self._recorded = self.contained = False
         self.unshown()
+
+
+def _page(message: dict[str, Any]) -> str:
+    """Which page says so: one notebook may be open in two."""
+    return str(message.get("page", ""))
 
 
 def view(  # noqa: PLR0913 (all but the first have names)

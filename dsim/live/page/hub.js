@@ -24,6 +24,7 @@ export class Hub {
     this.player = new Player();
     this.pictures = new Set();
     this.newest = null; // the header and the bytes of the frame that is shown
+    this.page = crypto.randomUUID?.() ?? String(Math.random()); // a notebook may be open in two
     this.unanswered = 0; // the number of the last frame that the program sent
     this.visible = false;
     this.before = null;
@@ -43,7 +44,7 @@ export class Hub {
   }
 
   send(message) {
-    this.model.send(message);
+    this.model.send({ ...message, page: this.page });
   }
 
   // -- pictures
@@ -81,6 +82,9 @@ export class Hub {
 
   took(header, data) {
     const asked = header.frame !== undefined;
+    if (asked && header.page !== undefined && header.page !== this.page) {
+      return;
+    }
     if (asked) {
       this.wants.answered();
     } else {

@@ -1,0 +1,125 @@
+"""When the pictures of a view are made: at its updates, by the thread that writes the numbers.
+
+Another thread that read the fields while a cell writes them would see parts of two steps.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+
+from dsim.live.flow import Flow
+from dsim.live.latest import running_loop
+from dsim.live.scene import ViewFrame
+
+_SHARE = 20  # of the time between two frames that wait for the page, one part makes them
+
+
+class Moments:
+    """Makes frames, and gives them to a `Flow`.
+
+    Parameters
+    ----------
+    make : callable
+        Makes a frame of the present numbers.
+    flow : Flow
+        What takes it to the page.
+    clock : callable
+        Seconds that pass.
+
+    Attributes
+    ----------
+    newest : ViewFrame or None
+        The last one that was made.
+    """
+
+    def __init__(
+        self, make: Callable[[], ViewFrame], flow: Flow, clock: Callable[[], float] = time.perf_counter
+    ) -> None:
+        self._make, self._flow, self._clock = make, flow, clock
+        self._lock = threading.RLock()  # frames go to the page in the order of their numbers
+        self._loop = running_loop()
+        self._thread = threading.get_ident()  # in which the view was made; its loop runs between cells
+        self._elsewhere = False  # the last update came from another thread
+        self._behind = False  # an update has no frame
+        self._asked = False  # the loop to catch up
+        self._rested = 0.0  # when another frame may be made for a page that is not ready
+        self.newest: ViewFrame | None = None
+
+    def update(self) -> None:
+        """The numbers are those of a moment that is to be seen."""
+        self._elsewhere = threading.get_ident() != self._thread
+        self._behind = True  # before the page's answer can come, which another thread takes
+        # Nobody can ask another thread for its last numbers later.
+        if self._flow.ready or (self._flow.visible and (self._elsewhere or self._clock() >= self._rested)):
+            self._renew()
+
+    def offer(self, frame: ViewFrame) -> None:
+        """Takes a frame that was made of the present numbers."""
+        with self._lock:
+            self._elsewhere = threading.get_ident() != self._thread
+            self._behind = False
+            self.newest = frame
+            self._flow.offer(frame)
+
+    def captured(self, frame: ViewFrame) -> None:
+        """A frame of the present numbers was made for something else."""
+        if self._here():
+            self.newest = frame
+
+    def appeared(self, present: bool) -> None:
+        """A page shows the view; `present` where it shall see the numbers between two cells as they are."""
+        if present and not self._elsewhere and self._here():
+            self._renew()
+            return
+        with self._lock:
+            if self.newest is not None:
+                self._flow.offer(self.newest)
+        if present and not self._elsewhere:
+            self._behind = True
+            self._later()
+
+    def drawn(self, number: int, page: str) -> None:
+        """The page has drawn that frame, and all before it."""
+        if self._behind and not self._elsewhere:
+            if self._here():
+                self._catch_up()
+            else:
+                self._later()
+        self._flow.drawn(number, page)
+
+    def _here(self) -> bool:
+        """Whether this is the thread of the view, which then is between two updates of it."""
+        return threading.get_ident() == self._thread
+
+    def _later(self) -> None:
+        """Catches up as soon as no cell runs."""
+        if self._loop is not None and not self._loop.is_closed() and not self._asked:
+            self._asked = True
+            self._loop.call_soon_threadsafe(self._between_cells)
+
+    def _between_cells(self) -> None:
+        self._asked = False
+        with suppress(KeyboardInterrupt, asyncio.CancelledError):  # raised further, it would end the session
+            self._catch_up()
+
+    def _catch_up(self) -> None:
+        if self._behind and self._flow.visible:
+            self._renew()
+
+    def _renew(self) -> None:
+        with self._lock:
+            begun = self._clock()
+            self._behind = False
+            try:
+                frame = self._make()
+                self.newest = frame
+                self._flow.offer(frame)
+            except BaseException:
+                self._behind = True  # an interrupt, or a function that fails now
+                raise
+            ended = self._clock()
+            self._rested = ended + _SHARE * (ended - begun)
