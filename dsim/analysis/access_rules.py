@@ -84,7 +84,7 @@ def fed(kernel: Kernel, needed: Collection[int], facts: Effects | None = None) -
 
 class _Question:
     def __init__(self, facts: Effects) -> None:
-        self.meetings = DependenceTest(facts)
+        self.dependence = DependenceTest(facts)
 
     def conflicts(self, accesses: list[Access], needed: Collection[int]) -> Iterable[Overwrite]:
         """The overwrites among `accesses`, all to one memory."""
@@ -97,14 +97,14 @@ class _Question:
 
     def _may_follow(self, r: Access, w: Access) -> bool:
         """Whether `w` may write, after `r`, the element that `r` read."""
-        if _after(r, w) and self.meetings.same_trip(r, w):
+        if _after(r, w) and self.dependence.same_trip(r, w):
             return True
         for level in range(common(r, w)):
-            if self.meetings.later_trip(r, w, level):
+            if self.dependence.later_trip(r, w, level):
                 return True
             s = r.loops[level].statement
             any_order = isinstance(s, For) and s.parallel
-            if any_order and self.meetings.later_trip(w, r, level):
+            if any_order and self.dependence.later_trip(w, r, level):
                 return True
         return False
 
@@ -119,14 +119,14 @@ class _Question:
 
     def _may_precede(self, w: Access, r: Access) -> bool:
         """Whether `w` may write, before `r`, the element that `r` reads."""
-        if w.position < r.position and self.meetings.same_trip(w, r):
+        if w.position < r.position and self.dependence.same_trip(w, r):
             return True
         for level in range(common(r, w)):
-            if self.meetings.later_trip(w, r, level):
+            if self.dependence.later_trip(w, r, level):
                 return True
             s = r.loops[level].statement
             any_order = isinstance(s, For) and s.parallel
-            if any_order and self.meetings.later_trip(r, w, level):
+            if any_order and self.dependence.later_trip(r, w, level):
                 return True
         return False
 
@@ -149,7 +149,7 @@ class _Question:
         )
 
     def _equal(self, x: Affine, y: Affine, shared: int) -> bool:
-        return x == y and all(self.meetings.level_of(v.name) < shared for v, _ in x.terms)
+        return x == y and all(self.dependence.level_of(v.name) < shared for v, _ in x.terms)
 
     def _sweeps(self, x: Affine, y: Affine, own: dict[str, Loop]) -> bool:
         """Whether `y` is a loop index of `own`, used on no other axis, whose range covers every `x`."""
@@ -158,7 +158,7 @@ class _Question:
         loop = own.pop(y.terms[0][0].name, None)
         if loop is None or loop.start is None or loop.stop is None or abs(loop.step) != 1:
             return False
-        low, high = self.meetings.facts.integers.extent(x + -y.constant)
+        low, high = self.dependence.facts.integers.extent(x + -y.constant)
         ends = sorted((loop.start.constant, loop.stop.constant - loop.step))
         return loop.start.is_constant and loop.stop.is_constant and ends[0] <= low and high <= ends[1]
 
@@ -170,7 +170,7 @@ class _Question:
         away: set[int] = set()
         for x, y in zip(r.index, w.index, strict=True):
             steady = all(
-                self.meetings.level_of(v.name) < level or v.name == loop.index.name for v, _ in x.terms
+                self.dependence.level_of(v.name) < level or v.name == loop.index.name for v, _ in x.terms
             )
             trips = _trips_between(x - y, y.coefficient(loop.index) * loop.step)
             if not steady or trips is None:

@@ -67,7 +67,7 @@ def bounds(kernel: Kernel, facts: Effects | None = None) -> Bounds:
 class _Prover:
     def __init__(self, facts: Effects) -> None:
         self.facts = facts
-        self.meetings = DependenceTest(facts)
+        self.dependence = DependenceTest(facts)
         self.places = {p.name: n for n, p in enumerate(facts.kernel.params) if p.type.is_integer}
         self.hulls = Hulls(facts, self.places)
         self._known: dict[tuple[int, tuple[Affine, ...]], tuple[Status, tuple[Affine, ...]]] = {}
@@ -125,7 +125,7 @@ class _Prover:
 
     def _proof(self, outside: Affine, a: Access) -> bool:
         """Whether `outside` is provably negative whenever `a` runs."""
-        positive, zero = self.meetings.bounds(a)
+        positive, zero = self.dependence.bounds(a)
         if not zero:
             bounded = {(v.name, k > 0) for f in positive for v, k in f.terms}
             if any((v.name, k < 0) not in bounded for v, k in outside.terms):

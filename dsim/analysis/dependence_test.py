@@ -169,8 +169,8 @@ class DependenceTest:
 class _Second:
     """Renames the symbols that may differ between the iterations of the first and the second access."""
 
-    def __init__(self, meetings: DependenceTest, access: Access, level: int, moving: Loop | None) -> None:
-        self.symbols = meetings.symbols
+    def __init__(self, dependence: DependenceTest, access: Access, level: int, moving: Loop | None) -> None:
+        self.symbols = dependence.symbols
         self.access = access
         self.level = level
         self.moving = moving

@@ -42,36 +42,36 @@ def flow_dependences(
     A parallel loop carries none, unless its iterations accumulate to one element and use the value before.
     """
     facts = facts if facts is not None else effects(kernel)
-    meetings = DependenceTest(facts)
+    dependence = DependenceTest(facts)
     found: list[FlowDependence] = []
     for accesses in facts.by_memory.values():
         if any(a.site in needed for a in accesses) and any(map(is_write, accesses)):
             for group in apart(accesses):
-                found += _among(meetings, group, needed)
+                found += _among(dependence, group, needed)
     found.sort(key=lambda f: (f.read.position, f.write.position))
     return tuple(found)
 
 
 def _among(
-    meetings: DependenceTest, accesses: list[Access], needed: Collection[int]
+    dependence: DependenceTest, accesses: list[Access], needed: Collection[int]
 ) -> Iterator[FlowDependence]:
     writes = [a for a in accesses if is_write(a)]
     for r in accesses:
         if r.site in needed and r.kind != "store":
             for w in writes:
-                direct = w.position < r.position and meetings.same_trip(w, r)
-                loops = tuple(_through(meetings, w, r))
+                direct = w.position < r.position and dependence.same_trip(w, r)
+                loops = tuple(_through(dependence, w, r))
                 if direct or loops:
                     yield FlowDependence(r, w, direct, loops)
 
 
-def _through(meetings: DependenceTest, w: Access, r: Access) -> Iterator[Loop]:
+def _through(dependence: DependenceTest, w: Access, r: Access) -> Iterator[Loop]:
     """The loops that may carry the dependence of `r` on `w`."""
     for level in range(common(r, w)):
         loop = r.loops[level]
         if isinstance(loop.statement, For) and loop.statement.parallel:
             both = r.kind == w.kind == "accumulate"
-            if both and meetings.other_trip(w, r, level):
+            if both and dependence.other_trip(w, r, level):
                 yield loop
-        elif meetings.later_trip(w, r, level):
+        elif dependence.later_trip(w, r, level):
             yield loop

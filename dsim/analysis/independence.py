@@ -61,7 +61,7 @@ def loop_independence(kernel: Kernel, facts: Effects | None = None) -> dict[Var,
 class _Judge:
     def __init__(self, facts: Effects) -> None:
         self.facts = facts
-        self.meetings = DependenceTest(facts)
+        self.dependence = DependenceTest(facts)
         self.reductions = Reductions(facts.kernel)
         self.watched = any(isinstance(s, Probe) for s in statements(facts.kernel.body))
         self.known: dict[int, Verdict] = {}
@@ -121,7 +121,7 @@ class _Judge:
                 continue
             for group in apart(accesses):
                 for a, b in _pairs(group):
-                    if not self._harmless(a, b, loop) and self.meetings.other_trip(a, b, loop.depth):
+                    if not self._harmless(a, b, loop) and self.dependence.other_trip(a, b, loop.depth):
                         return a, b
         return None
 

@@ -34,18 +34,9 @@ from dsim.ir.nodes import (
     Var,
     While,
 )
+from dsim.ir.primitive import Primitive
+from dsim.ir.primitives import TABLE
 from dsim.ir.walk import binds, operands, statements
-
-_OPS: dict[str, AccumulateOp] = {
-    "add": "add",
-    "sub": "add",
-    "mul": "mul",
-    "min": "min",
-    "max": "max",
-    "band": "band",
-    "bor": "bor",
-    "bxor": "bxor",
-}
 
 
 class Reductions:
@@ -124,15 +115,15 @@ class _Chain:
 
     def _made_of(self, start: Var, end: Var) -> bool:
         match self.made_by.get(end.name):
-            case Let(op=op, args=args) if op in _OPS:
-                return self._combined(start, op, args)
+            case Let(op=op, args=args):
+                return self._combined(start, TABLE[op], args)
             case If(results=results, then=then, orelse=orelse):
                 at = results.index(end)
                 return self.follow(start, then.yields[at]) and self.follow(start, orelse.yields[at])
             case For(results=results, goes_on=None) as s:
                 at = results.index(end)
                 return self.follow(s.carried[at], s.body.yields[at]) and self.follow(start, s.init[at])
-            case Let() | Load() | Store() | Accumulate() | Alloc() | Probe() | Print() | Assert() | For():
+            case Load() | Store() | Accumulate() | Alloc() | Probe() | Print() | Assert() | For():
                 return False
             case While() | UndoLog() | Append() | LogMark() | RollBack() | Compact() | Derive() | Call():
                 return False
@@ -141,8 +132,11 @@ class _Chain:
             case _ as never:
                 assert_never(never)
 
-    def _combined(self, start: Var, op: str, args: tuple[Atom, ...]) -> bool:
-        if any(self.follow(start, a) for a in (args[:1] if op == "sub" else args)):
-            self.ops.add(_OPS[op])
-            return True
-        return False
+    def _combined(self, start: Var, row: Primitive, args: tuple[Atom, ...]) -> bool:
+        if row.reduction is None:
+            return False
+        among = args if row.reduction == row.name else args[:1]  # `s = x - s` is no sum
+        if not any(self.follow(start, a) for a in among):
+            return False
+        self.ops.add(row.reduction)
+        return True

@@ -69,7 +69,7 @@ class _Planner:
     def __init__(self, facts: Effects, loop: For) -> None:
         self.facts = facts
         self.loop: Loop = facts.loop(loop)
-        self.meetings = DependenceTest(facts)
+        self.dependence = DependenceTest(facts)
         around: set[str] = {p.name for p in facts.kernel.params}
         outer = self.loop.parent
         while outer is not None:
@@ -111,11 +111,11 @@ class _Planner:
     def _shared(self, writes: list[Access]) -> list[Access]:
         """The accumulations to elements that another iteration may write too."""
         level = self.loop.depth
-        found = {a: None for a in writes if a.op and self.meetings.other_trip(a, a, level)}
+        found = {a: None for a in writes if a.op and self.dependence.other_trip(a, a, level)}
         for a in writes:
             for b in writes if a not in found else ():
                 stores = a.kind == "store" and b.kind == "store"  # independence excludes it
-                if not stores and a is not b and self.meetings.other_trip(a, b, level):
+                if not stores and a is not b and self.dependence.other_trip(a, b, level):
                     found.update(dict.fromkeys((a, b)))
                     break
         return list(found)
@@ -125,7 +125,7 @@ class _Planner:
         others = {(o.form, o.kind): o for o in accesses if o.kind != "accumulate" or _old(o)}.values()
         if any(a.kind == "store" for a in shared):
             return False
-        return not any(self.meetings.within_trip(a, o, self.loop.depth) for a in shared for o in others)
+        return not any(self.dependence.within_trip(a, o, self.loop.depth) for a in shared for o in others)
 
     def _reduce(self, shared: list[Access], op: str) -> Plan | None:
         if any(v.name not in self.hulls.free for a in shared for form in a.index for v, _ in form.terms):

@@ -73,7 +73,7 @@ class Reversal:
         The undo log in use for each memory whose writes are repeated.
     region : Span
         The part of the primal that is replayed now, for its backward sweep.
-    doing : bool
+    repeats_writes : bool
         Whether a rerun of the primal repeats its writes.
     running : int
         The number of the branch or loop that is rerun as a whole, or -1.
@@ -93,7 +93,7 @@ class Reversal:
     unchosen: frozenset[Var] = frozenset()
     recomputed: RecomputedWrites = field(default_factory=RecomputedWrites)
     region: Span = (0, 0)
-    doing: bool = True
+    repeats_writes: bool = True
     running: int = -1
     reached: Activity = field(default_factory=lambda: Activity(()))
     lost: dict[Var, Accumulate] = field(default_factory=dict[Var, Accumulate])

@@ -145,11 +145,11 @@ def _forward(ctx: Reversal, s: If | For | While) -> Generator[bool, None, None]:
     """
     stays = ctx.recomputed.seen(s, ctx.region)
     stays = stays or (isinstance(s, For | While) and ctx.recomputed.goes_on(s))
-    ctx.doing = stays or ctx.recomputed.number(s) in ctx.recomputed.used
+    ctx.repeats_writes = stays or ctx.recomputed.number(s) in ctx.recomputed.used
     ctx.running = ctx.recomputed.number(s)
     with ctx.builder.block() as made:
         yield stays
-    ctx.doing, ctx.running = True, -1
+    ctx.repeats_writes, ctx.running = True, -1
     for inner in made:
         ctx.builder.add(inner)
     if not stays and ctx.recomputed.inside(s):
@@ -173,7 +173,7 @@ def _if(ctx: Reversal, s: If, env: Env) -> Kept:
 
 def _marks(ctx: Reversal, s: Statement) -> Marks:
     """Appends undo-log marks before a rerun of `s`."""
-    return undo_logs.marks(ctx, ctx.recomputed.inside(s)) if ctx.doing else {}
+    return undo_logs.marks(ctx, ctx.recomputed.inside(s)) if ctx.repeats_writes else {}
 
 
 def _read_buffers(block: Block, buffers: tuple[Memory, ...]) -> tuple[Memory, ...]:
@@ -199,7 +199,7 @@ def _for(ctx: Reversal, s: For, env: Env) -> Trips | Kept | None:
             return Kept({}, marks)
         count = trip_count(ctx.builder, s, swap(s.start, env), swap(s.stop, env))
         kept = Kept(_keep(ctx, buffers), _marks(ctx, s) if stays else {})
-        memories = ctx.recomputed.inside(s) if ctx.doing else ()
+        memories = ctx.recomputed.inside(s) if ctx.repeats_writes else ()
         fields = _Fields(memories, stays, goes_on, alone(ctx, s))
         span = swap(s.start, env), swap(s.stop, env)
         return _counted(ctx, s, env, count, span, kept, fields)

@@ -59,7 +59,7 @@ def _statement(ctx: Reversal, s: Statement, env: Env) -> None:  # noqa: C901 (on
             results = tuple(ctx.copier.variable(r, env) for r in s.results)
             ctx.builder.add(If(swap(s.cond, env), then, orelse, results, s.origin))
         case For():
-            if s.carried or changed_buffers(s.body) or (ctx.doing and ctx.recomputed.inside(s)):
+            if s.carried or changed_buffers(s.body) or (ctx.repeats_writes and ctx.recomputed.inside(s)):
                 _loop(ctx, s, env)
         case While():
             _loop(ctx, s, env)

@@ -80,7 +80,7 @@ def note_load(ctx: Reversal, value: Atom) -> None:
 def log(ctx: Reversal, s: Store | Accumulate, env: Env) -> None:
     """Appends the write `s` to a field, with an undo-log entry, if it is a repeated one."""
     _old(ctx, s, env)
-    if ctx.doing and ctx.recomputed.number(s) in ctx.recomputed.writes:
+    if ctx.repeats_writes and ctx.recomputed.number(s) in ctx.recomputed.writes:
         ctx.builder.add(Append(ctx.logs[s.memory], s.memory, _at(s, env), s.origin))
         _write(ctx, s, env)
 

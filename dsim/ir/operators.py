@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Literal
+
 from dsim.ir.kinks import CORNER, QUOTIENT, TIE, WRAP
 from dsim.ir.nodes import Atom, Const
 from dsim.ir.primitive import Ends, Instruction, Primitive, Spelling
@@ -28,13 +31,25 @@ def _by_zero(args: tuple[Atom, ...]) -> bool:
     return not (isinstance(args[1], Const) and args[1].value != 0)
 
 
-def _compare(name: str, sign: str, over: str = "FI") -> Primitive:
-    return Primitive(name, "TT->b", over, f"{{0}} {sign} {{1}}", (None, None), ends=_COMPARED)
+def _compare(name: str, sign: str) -> Primitive:
+    return Primitive(name, "TT->b", "FI", f"{{0}} {sign} {{1}}", (None, None), ends=_COMPARED)
 
 
-def _bits(name: str, sign: str, instruction: str) -> Primitive:
-    lowering = Instruction(instruction, instruction)
-    return Primitive(name, "TT->T", "IB", f"{{0}} {sign} {{1}}", (None, None), lowering=lowering)
+def _equal(name: str, sign: str) -> Primitive:
+    return replace(_compare(name, sign), over="FIB", commutative=True)
+
+
+def _bits(name: Literal["band", "bor", "bxor"], sign: str, instruction: str) -> Primitive:
+    return Primitive(
+        name,
+        "TT->T",
+        "IB",
+        f"{{0}} {sign} {{1}}",
+        (None, None),
+        lowering=Instruction(instruction, instruction),
+        commutative=True,
+        reduction=name,
+    )
 
 
 ARITHMETIC: tuple[Primitive, ...] = (
@@ -47,6 +62,9 @@ ARITHMETIC: tuple[Primitive, ...] = (
         domain=(ANY, ANY),
         lowering=Instruction("fadd", "add"),
         unit=True,
+        commutative=True,
+        reduction="add",
+        full_width=True,
     ),
     Primitive(
         "sub",
@@ -57,6 +75,8 @@ ARITHMETIC: tuple[Primitive, ...] = (
         domain=(ANY, ANY),
         lowering=Instruction("fsub", "sub"),
         unit=True,
+        reduction="add",
+        full_width=True,
     ),
     Primitive(
         "mul",
@@ -66,6 +86,9 @@ ARITHMETIC: tuple[Primitive, ...] = (
         (lambda x, y, z, t: y * t, lambda x, y, z, t: x * t),
         domain=(ANY, ANY),
         lowering=Instruction("fmul", "mul"),
+        commutative=True,
+        reduction="mul",
+        full_width=True,
     ),
     Primitive(
         "div",
@@ -78,7 +101,7 @@ ARITHMETIC: tuple[Primitive, ...] = (
         cost=4,
         pole=_by_zero,
     ),
-    Primitive("neg", "T->T", "FI", "-{0}", (lambda x, z, t: -t,), domain=(ANY,), unit=True),
+    Primitive("neg", "T->T", "FI", "-{0}", (lambda x, z, t: -t,), domain=(ANY,), unit=True, full_width=True),
     Primitive(
         "floordiv",
         "TT->T",
@@ -122,6 +145,8 @@ ARITHMETIC: tuple[Primitive, ...] = (
         ((-2.0, 0.0), (0.5, 2.0)),
         spelling=Spelling("max", "The greatest argument, entry by entry.", numpy=("maximum",)),
         unit=True,
+        reduction="max",
+        full_width=True,
     ),
     Primitive(
         "min",
@@ -133,6 +158,8 @@ ARITHMETIC: tuple[Primitive, ...] = (
         ((-2.0, 0.0), (0.5, 2.0)),
         spelling=Spelling("min", "The least argument, entry by entry.", numpy=("minimum",)),
         unit=True,
+        reduction="min",
+        full_width=True,
     ),
     Primitive(
         "abs",
@@ -146,6 +173,7 @@ ARITHMETIC: tuple[Primitive, ...] = (
             "abs", "The absolute value of `x`; its derivative at 0 is 0.", ("fabs",), ("abs", "absolute")
         ),
         unit=True,
+        full_width=True,
     ),
     Primitive(
         "select",
@@ -156,6 +184,7 @@ ARITHMETIC: tuple[Primitive, ...] = (
         domain=((0.0, 1.0), ANY, ANY),
         spelling=Spelling("select", "`yes` where `cond` holds, else `no`.", numpy=("where",)),
         unit=True,
+        full_width=True,
     ),
 )
 
@@ -165,8 +194,8 @@ TRUTH: tuple[Primitive, ...] = (
     _compare("le", "<="),
     _compare("gt", ">"),
     _compare("ge", ">="),
-    _compare("eq", "==", "FIB"),
-    _compare("ne", "!=", "FIB"),
+    _equal("eq", "=="),
+    _equal("ne", "!="),
     Primitive(
         "isnan",
         "T->b",
@@ -191,6 +220,7 @@ TRUTH: tuple[Primitive, ...] = (
         (_cast,),
         domain=(ANY,),
         unit=True,
+        full_width=True,
         ends=Ends("an integer from here on", "keep the number a float where its change is to count"),
     ),
     Primitive("bit_cast", "T->*", "FI", 'bit_cast({0}, "{to}")', (None,)),
@@ -202,10 +232,21 @@ TRUTH: tuple[Primitive, ...] = (
         "{0}",
         (None,),
         kept=True,
+        full_width=True,
         ends=Ends("cut off here", "leave out `stop_grad`, `no_grad` or `needs_grad=False` if it is to count"),
     ),
     # identity that stands for one assignment: CSE does not merge it, LICM does not move it
-    Primitive("copy", "T->T", "F", "{0}", (lambda x, z, t: t,), domain=(ANY,), unit=True, kept=True),
+    Primitive(
+        "copy",
+        "T->T",
+        "F",
+        "{0}",
+        (lambda x, z, t: t,),
+        domain=(ANY,),
+        unit=True,
+        kept=True,
+        full_width=True,
+    ),
     # 32 random bits of (launch, iteration, draw)
     Primitive(
         "random_bits",

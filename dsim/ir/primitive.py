@@ -15,7 +15,7 @@ import numpy as np
 
 from dsim.ir import arithmetic
 from dsim.ir.kinks import Kink
-from dsim.ir.nodes import Atom
+from dsim.ir.nodes import AccumulateOp, Atom
 from dsim.ir.term import OfTerms, Term
 from dsim.ir.types import ScalarType, u1, u32
 
@@ -124,6 +124,13 @@ class Primitive:
         The message for a primitive without a derivative where people may expect one.
     kept : bool
         Whether it is never folded, even if its arguments are constants.
+    commutative : bool
+        Whether its two arguments may be exchanged, and the result is the same to the bit.
+    reduction : AccumulateOp or None
+        The accumulation that it repeats if its first argument is its last result, or, where it is itself
+        that accumulation, any argument; None if there is none.
+    full_width : bool
+        Whether LLVM takes an integer result for one of few bits only if it takes an argument for one.
     """
 
     name: str
@@ -140,6 +147,9 @@ class Primitive:
     unit: bool = field(default=False, kw_only=True)
     ends: Ends | None = field(default=None, kw_only=True)
     kept: bool = field(default=False, kw_only=True)
+    commutative: bool = field(default=False, kw_only=True)
+    reduction: AccumulateOp | None = field(default=None, kw_only=True)
+    full_width: bool = field(default=False, kw_only=True)
 
     @property
     def parameters(self) -> str:

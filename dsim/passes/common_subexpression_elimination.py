@@ -45,6 +45,7 @@ from dsim.ir.nodes import (
     Var,
     While,
 )
+from dsim.ir.primitives import TABLE
 from dsim.ir.walk import with_blocks
 from dsim.passes.algebraic_simplification import Definitions
 from dsim.passes.elements import Place, anywhere, apart, place
@@ -53,20 +54,19 @@ from dsim.passes.touched_elements import Touches
 
 _Key = tuple[str, ...]
 _Loop = TypeVar("_Loop", For, While)
-_COMMUTE = ("add", "mul", "eq", "ne", "band", "bor", "bxor")
 
 
 def eliminate_common_subexpressions(kernel: Kernel) -> Kernel:
     """`kernel` with each available expression computed once."""
-    reuser = _Reuser(Renaming())
-    body = reuser.block(kernel.body)
-    while reuser.late:  # a variable with uses before was replaced: run again
-        reuser = _Reuser(reuser.names)
-        body = reuser.block(body)
+    available = _AvailableExpressions(Renaming())
+    body = available.block(kernel.body)
+    while available.late:  # a variable with uses before was replaced: run again
+        available = _AvailableExpressions(available.names)
+        body = available.block(body)
     return replace(kernel, body=body)
 
 
-class _Reuser:
+class _AvailableExpressions:
     def __init__(self, names: Renaming) -> None:
         self.names = names
         self.late = False
@@ -159,7 +159,7 @@ class _Reuser:
         if s.var.type.is_integer:
             self.made[s.var.name] = s
         args = [a.name if isinstance(a, Var) else f"{a.value!r} {a.type.name}" for a in s.args]
-        if s.op in _COMMUTE:
+        if TABLE[s.op].commutative:
             args.sort()
         key = (s.op, s.var.type.name, *args)
         known = None if s.op == "copy" else self.values.get(key)  # each copy stands for its own assignment

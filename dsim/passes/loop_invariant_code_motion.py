@@ -48,11 +48,11 @@ _CHEAP = ("add", "sub", "mul", "neg", "cast", "min", "max", "lt", "le", "gt", "g
 
 def move_loop_invariants(kernel: Kernel) -> Kernel:
     """`kernel` with loop invariants hoisted out of inner loops; itself if there are none."""
-    hoister = _Hoister()
+    motion = _CodeMotion()
     statements: list[Statement] = []
     for s in kernel.body.statements:
-        hoister.statement(s, None, True, statements)
-    if not hoister.moved:
+        motion.statement(s, None, True, statements)
+    if not motion.moved:
         return kernel
     return replace(kernel, body=Block(tuple(statements), kernel.body.yields))
 
@@ -67,7 +67,7 @@ class _Loop:
         self.before: list[Let | Load] = []
 
 
-class _Hoister:
+class _CodeMotion:
     def __init__(self) -> None:
         self.touches = Touches({})
         self.depth: dict[str, int] = {}  # the loop depth at which a variable is bound; 0 for parameters

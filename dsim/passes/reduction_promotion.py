@@ -62,9 +62,9 @@ def promote_reductions(kernel: Kernel) -> Kernel:
     """
     if kernel.exact:
         return kernel
-    maker = _Registers(kernel)
-    statements = maker.statements(kernel.body.statements, 0)
-    return replace(kernel, body=Block(statements, kernel.body.yields)) if maker.changed else kernel
+    promotion = _ReductionPromotion(kernel)
+    statements = promotion.statements(kernel.body.statements, 0)
+    return replace(kernel, body=Block(statements, kernel.body.yields)) if promotion.changed else kernel
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ class _Sum:
 _Sums = dict[_Element, _Sum]
 
 
-class _Registers:
+class _ReductionPromotion:
     def __init__(self, kernel: Kernel) -> None:
         self.builder = Builder(Names(bound_names(kernel)))
         self.made: Definitions = {}

@@ -56,9 +56,9 @@ def promote_scalars(kernel: Kernel, keys: Collection[MemoryKey]) -> Kernel:
 
     Conditions of `While` may read these memories, not write them.
     """
-    carrier = _Carrier(kernel, keys)
-    done = carrier.block(kernel.body, 0)
-    return replace(kernel, body=done) if carrier.changed else kernel
+    promotion = _ScalarPromotion(kernel, keys)
+    done = promotion.block(kernel.body, 0)
+    return replace(kernel, body=done) if promotion.changed else kernel
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class _Carried:
     write: Store | Accumulate
 
 
-class _Carrier:
+class _ScalarPromotion:
     def __init__(self, kernel: Kernel, keys: Collection[MemoryKey]) -> None:
         self.keys = keys
         self.builder = Builder(Names(bound_names(kernel)))

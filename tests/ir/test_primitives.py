@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 
@@ -13,7 +14,7 @@ from dsim.ir import types
 from dsim.ir.build import Builder, const
 from dsim.ir.check import check
 from dsim.ir.nodes import Atom, Block, Const, Kernel, Let, Var
-from dsim.ir.primitive import Primitive
+from dsim.ir.primitive import Primitive, host
 from dsim.ir.primitives import TABLE
 from dsim.ir.types import ALL, ScalarType, f16, f32, f64, i32, i64, u1, u8, u32
 
@@ -225,3 +226,34 @@ def test_promotion_does_not_depend_on_the_order() -> None:
         assert both == types.promote(b, a)
         assert both.is_float == (a.is_float or b.is_float)
         assert both != u1
+
+
+EDGES = {"F": [0.0, -0.0, 1.5, -2.25, np.inf, -np.inf, np.nan], "I": [0, 1, -1, 7, 2**31 - 1], "B": [0, 1]}
+COMMUTATIVE = [(row, kind) for row in ROWS if row.commutative for kind in row.over]
+
+
+@pytest.mark.parametrize(
+    ("row", "kind"), COMMUTATIVE, ids=[f"{row.name}-{kind}" for row, kind in COMMUTATIVE]
+)
+def test_commutative_arguments_may_be_exchanged(row: Primitive, kind: str) -> None:
+    value = host(row.python, 2)
+    with np.errstate(all="ignore"):
+        for a, b in itertools.product(map(of_kind(kind).numpy.type, EDGES[kind]), repeat=2):
+            np.testing.assert_equal(float(value(a, b)), float(value(b, a)))  # tells 0 from -0
+
+
+FIRST = {"add": 0, "mul": 1, "min": 2**31 - 1, "max": -(2**31), "band": -1, "bor": 0, "bxor": 0}
+
+
+@pytest.mark.parametrize("row", [row for row in ROWS if row.reduction is not None], ids=ids)
+def test_parts_of_a_reduction_are_combined_by_its_accumulation(row: Primitive) -> None:
+    assert row.reduction is not None
+    step, combine = host(row.python, 2), host(TABLE[row.reduction].python, 2)
+    start, *values = (np.int32(v) for v in (9, 3, -4, 12, 5, -7))
+    whole = functools.reduce(step, values, start)
+    for cut in range(len(values)):
+        early = functools.reduce(step, values[:cut], start)
+        late = functools.reduce(step, values[cut:], np.int32(FIRST[row.reduction]))
+        assert combine(early, late) == whole
+    if row.reduction == row.name:
+        assert functools.reduce(lambda s, v: step(v, s), values, start) == whole

@@ -178,7 +178,7 @@ class Writer:
             self.handlers[type(s)](self, s)
         yields = self.values(block.yields)
         self.release(held)
-        self._forget(made)
+        self._invalidate(made)
         return yields
 
     def trip(self, block: ir.Block) -> tuple[str, ...]:
@@ -192,10 +192,10 @@ class Writer:
         """Calls `write` for code that may not run, and drops what it cached afterwards."""
         made = len(self._made)
         values = write()
-        self._forget(made)
+        self._invalidate(made)
         return values
 
-    def _forget(self, made: int) -> None:
+    def _invalidate(self, made: int) -> None:
         for key in self._made[made:]:
             del self._known[key]
         del self._made[made:]

@@ -98,13 +98,13 @@ class Living:
         self._shell.events.unregister("pre_run_cell", self._begins)
         self._shell.events.unregister("post_run_cell", self._ended)
         for key in list(self._shown):
-            self._forget(key)
+            self._close(key)
 
     def show(self, run: ReportRun, of: Cell) -> None:
         """Shows the report of a cell, and sliders below it where they can be used."""
         key = self._cell, run.report["kernel"], 0
         if self._cell is None:
-            self._forget(key)
+            self._close(key)
         while key in self._shown:  # a loop in the cell makes several
             key = *key[:2], key[2] + 1
         movable = getattr(self._shell, "kernel", None) is not None
@@ -115,7 +115,7 @@ class Living:
         if info.cell_id is not None:  # not a cell of a notebook that a cell runs
             self._cell = info.cell_id
             for key in [k for k in self._shown if k[0] == info.cell_id]:
-                self._forget(key)  # the outputs go, whatever the cell is by now
+                self._close(key)  # the outputs go, whatever the cell is by now
 
     def _ended(self, result: Any) -> None:
         if result.info.cell_id is None:
@@ -123,9 +123,9 @@ class Living:
         self._cell = None
         for key, shown in list(self._shown.items()):
             if shown.outdated() and shown.replaced:
-                self._forget(key)
+                self._close(key)
 
-    def _forget(self, key: _Key) -> None:
+    def _close(self, key: _Key) -> None:
         shown = self._shown.pop(key, None)
         if shown is not None:
             shown.close()

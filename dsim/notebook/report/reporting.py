@@ -12,7 +12,7 @@ from dsim.notebook.cell.request import CellRequest
 from dsim.notebook.report import kink_notes, unused, watched
 from dsim.notebook.report.listings import listings
 from dsim.notebook.report.locations import Json, Places
-from dsim.notebook.report.nonfinite_origin import NonfiniteOrigins
+from dsim.notebook.report.nonfinite_diagnostics import NonfiniteDiagnostics
 from dsim.notebook.report.report import empty, finished
 from dsim.notebook.report.subject import Subject
 from dsim.notebook.report.summary import Summary
@@ -197,7 +197,7 @@ class ReportRun:
     def _nonfinite_origins(self, seen: watched.Observation, inspector: watched.Inspector) -> list[Diagnostic]:
         """Where numbers that are not finite come from, and where such gradients end."""
         loss = self.asked.options.loss
-        origins = NonfiniteOrigins(self.subject, seen, self._not_finite, loss, inspector.born)
+        origins = NonfiniteDiagnostics(self.subject, seen, self._not_finite, loss, inspector.born)
         return [*origins.told(), *origins.ended()]
 
     def _taped(self, form: Form, loss: Field, what: runs.Touched) -> None:

@@ -99,7 +99,7 @@ class Cut:
         now = dict(zip(f.carried, carried, strict=True))
         more = b.fresh("more", u1) if self.marks else None
         with b.block() as made:
-            self._forget(number)
+            self._compact_logs(number)
             marks = self._begin(number, low, now)
             after = self._segment(number, low, carried, marks)
             end = b.let("add", low, after[-1], hint="low")
@@ -133,7 +133,7 @@ class Cut:
         f = self.ahead
         return TRUE if f.goes_on is None else values[f.carried.index(f.goes_on)]
 
-    def _forget(self, number: Var) -> None:
+    def _compact_logs(self, number: Var) -> None:
         """Appends the compaction of undo logs: entries that only the segment before needed are dropped."""
         if not self.marks:
             return
@@ -218,7 +218,7 @@ class Cut:
         with b.block() as made:
             low = self._load(self.first, number)
             with b.block() as again:
-                self._replay(number, low, high)
+                self._recompute_segment(number, low, high)
             older = b.let("lt", number, newest, hint="older")
             b.add(If(older, Block(tuple(again)), Block(()), (), b.origin))
             below, above = b.let("sub", low, one, hint="below"), b.let("add", high, one, hint="above")
@@ -234,7 +234,7 @@ class Cut:
         outer, init = (*carried, high), (*r.init, last)
         b.add(For(number, newest, const(-1, t), -1, body, outer, init, results, origin=r.origin))
 
-    def _replay(self, number: Var, low: Atom, high: Atom) -> None:
+    def _recompute_segment(self, number: Var, low: Atom, high: Atom) -> None:
         """Appends the recomputation of a segment, which restores the residuals of its trips."""
         b, f, logs = self.b, self.ahead, self.pair.logs
         for j, area in self.marks.items():

@@ -17,7 +17,7 @@ from dsim.diagnostics import Diagnostic, Label, NonFiniteError, Span
 from dsim.diagnostics.places import caller
 from dsim.ir.nodes import Statement
 from dsim.runtime.fields.fields import Field
-from dsim.runtime.inspection import nonfinite_origin
+from dsim.runtime.inspection import probed_reruns
 from dsim.runtime.inspection.calls import Calls
 from dsim.runtime.launching.forms import AdjointForm, Form
 from dsim.runtime.launching.interval_sets import Box, number
@@ -75,7 +75,7 @@ class Finder:
         self._known: set[Field] = set()
         self._before: set[Field] = set()  # fields that had such numbers before they were first touched
         self._source = ""
-        self._start = nonfinite_origin.Before(())
+        self._start = probed_reruns.Before(())
 
     # -- forward
 
@@ -88,7 +88,7 @@ class Finder:
                     self._before.add(field)
         self._source = self._read(call) if self._before else ""
         if call.form.part is None or call.form.part[1] == 0:
-            self._start = nonfinite_origin.of_launch(call)
+            self._start = probed_reruns.of_launch(call)
 
     def _read(self, call: RecordedLaunch) -> str:
         """The first such number that the launch reads, as text."""
@@ -121,15 +121,13 @@ class Finder:
         what = _found(number, call.name, field, at, found)
         text = f"`{what.element}` becomes {what.value} in {_call(what)}{self._source}"
         made = (
-            nonfinite_origin.forward(call, self._start)
-            if self._record.outer is None
-            else nonfinite_origin.Found()
+            probed_reruns.forward(call, self._start) if self._record.outer is None else probed_reruns.Found()
         )
         first = made.first(what.span)
         if first is not None:
-            here = f"not finite here, {nonfinite_origin.often(first.values, first.times)}"
+            here = f"not finite here, {probed_reruns.often(first.values, first.times)}"
             self._raise_at(what, text, first, here, "stored here", _FORWARD)
-        labels = nonfinite_origin.told(made, 0, "not finite")
+        labels = probed_reruns.told(made, 0, "not finite")
         self._raise(what, text, call.form, found, "stored here", _FORWARD, labels)
 
     # -- backward
@@ -139,7 +137,7 @@ class Finder:
         adjoint = _adjoint(entry, plan)
         if adjoint is not None:
             assert isinstance(entry, RecordedLaunch)
-            self._start = nonfinite_origin.of_adjoint(entry, adjoint)
+            self._start = probed_reruns.of_adjoint(entry, adjoint)
 
     def leaving(self, number: int, entry: Entry, plan: SweepPlan) -> None:
         """After it."""
@@ -152,21 +150,21 @@ class Finder:
         self, number: int, entry: Entry, plan: SweepPlan, field: Field, at: tuple[int, ...]
     ) -> None:
         found: list[Statement] = []
-        made = nonfinite_origin.Found()
+        made = probed_reruns.Found()
         adjoint = _adjoint(entry, plan)
         if isinstance(entry, RecordedLaunch):
             found += entry.form.loads.touching(entry.args, field, _box(at))
         if isinstance(entry, RecordedLaunch) and adjoint is not None and self._record.outer is None:
-            made = nonfinite_origin.backward(entry, adjoint, self._start)
+            made = probed_reruns.backward(entry, adjoint, self._start)
         call = Calls(self._record).holding(number)
         what = _found(call, entry.name, plan.bars[field], at, found)
         text = f"`{what.element}` becomes {what.value} in the backward pass of {_call(what)}"
         form = entry.form if isinstance(entry, RecordedLaunch) else None
         first = made.first(what.span)
         if first is not None:
-            here = f"the slope is not finite here, {nonfinite_origin.often(first.derivatives, first.times)}"
+            here = f"the slope is not finite here, {probed_reruns.often(first.derivatives, first.times)}"
             self._raise_at(what, text, first, here, "the gradient of this", _BACKWARD)
-        labels = nonfinite_origin.told(made, 1, "the gradient of this is not finite")
+        labels = probed_reruns.told(made, 1, "the gradient of this is not finite")
         self._raise(what, text, form, found, "the gradient of this", _BACKWARD, labels)
 
     def _raise_at(
@@ -175,7 +173,7 @@ class Finder:
         """Raises the error at the primitive that computed the number."""
         self.found = what
         labels = [Label(call, "called here") for call in reversed(first.slot.calls)]
-        if what.span is not None and not nonfinite_origin.same_line(what.span, first.slot.span):
+        if what.span is not None and not probed_reruns.same_line(what.span, first.slot.span):
             labels.append(Label(what.span, ends))
         span = first.slot.span
         raise NonFiniteError(Diagnostic("not-finite", text, span, here, tuple(labels), advice))

@@ -170,7 +170,7 @@ class Steps:
             self._measure()
             if self._limit.strict and self.stack.bytes > self._limit.for_states:
                 self.shrink(self._limit.for_states)
-        self._forget()
+        self._close_recordings()
 
     def _prepare(self, at: int) -> None:
         """Chooses how the next step of the first run is recorded."""
@@ -210,7 +210,7 @@ class Steps:
         """Goes on as if the length was unknown: states are larger than planned, or steps more."""
         self._length = None
         self.stack.drop_recorded()
-        self._forget()
+        self._close_recordings()
         self._clear_notes()
 
     def _clear_notes(self) -> None:
@@ -300,8 +300,8 @@ class Steps:
         if self._recording is not None:
             self._last_recorded, self._recording = self._recording, None
 
-    def _forget(self) -> None:
-        """What steps have to save for others they have saved: the rest of it is never overwritten."""
+    def _close_recordings(self) -> None:
+        """Ends the recording of steps: they have saved what they must for each other."""
         self._recording = self._last_recorded = None
         self.policy.forget()
 
@@ -321,7 +321,7 @@ class Steps:
         again, self._swept = self._swept, True
         if again:  # the fields are as at the end of the block
             self.stack.start_again()
-            self._forget()
+            self._close_recordings()
         end = len(self.log)
         marks = [0, *(item.position for item in self.stack.items), end]
         self._limit.expect(max(b - a for a, b in pairwise(marks)))
@@ -366,7 +366,7 @@ class Steps:
                 self._record(at)
             self._limit.saw(self.stack.newest.bytes)
             at += max(1, advance)
-        self._forget()
+        self._close_recordings()
 
     def _advance_from(self, top: Checkpoint, left: int) -> int:
         """How many steps to run from the checkpoint `top`; 0 to record the next one and leave `top`."""

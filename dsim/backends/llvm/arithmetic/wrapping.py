@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dsim.ir import nodes as ir
+from dsim.ir.primitives import TABLE
 from dsim.ir.walk import statements
 
-_EVEN = ("add", "sub", "mul", "neg", "abs", "min", "max", "select", "cast", "copy")  # all 32 bits count
 _WIDE = 32  # so many bits do not wrap around before an index is outside its memory
 
 
@@ -80,6 +80,6 @@ def _narrow(s: ir.Let) -> bool:
     if t.bits < _WIDE:
         return True
     if s.op not in ("mod", "floordiv"):
-        return s.op not in _EVEN
+        return not TABLE[s.op].full_width
     divisor = s.args[1]  # `j - j // 16 * 16` becomes a mask, and so may what is divided by -16
     return not isinstance(divisor, ir.Const) or abs(int(divisor.value)).bit_count() == 1

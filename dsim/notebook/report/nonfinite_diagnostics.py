@@ -21,7 +21,7 @@ _STEEP = (
 _VALUE = "look for a division by 0, a root or logarithm of a number that is not positive, or an overflow"
 
 
-class NonfiniteOrigins:
+class NonfiniteDiagnostics:
     """Says where what is not finite comes from.
 
     A number that nothing uses, as that of a branch which is not taken, is no fault.
