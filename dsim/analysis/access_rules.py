@@ -7,7 +7,7 @@ This file considers the writes of one kernel after its own reads; those of later
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from dsim.analysis.affine import Affine
 from dsim.analysis.dependence_test import DependenceTest, apart, common, exclusive
@@ -16,8 +16,7 @@ from dsim.analysis.symbols import Loop
 from dsim.ir.nodes import For, Kernel
 
 
-@dataclass(frozen=True, slots=True)
-class Overwrite:
+class Overwrite(NamedTuple):
     """A read whose value is needed, and a write that may change the element after it.
 
     `certain` if it changes the element in every launch that executes the read.

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from dsim.analysis.affine import Affine, constant, symbol, variables
 from dsim.analysis.dependence_test import DependenceTest
@@ -19,8 +18,7 @@ _WORST: dict[Status, int] = {"proved": 0, "launch": 1, "checked": 2}
 _SMALL = 1 << 28  # parameters up to this are assumed not to wrap in comparisons
 
 
-@dataclass(frozen=True, slots=True)
-class Bounds:
+class Bounds(NamedTuple):
     """The result of the bounds analysis of a kernel.
 
     Attributes

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from dsim.analysis.dependence_test import DependenceTest, apart, common
 from dsim.analysis.effects import Access, Effects, effects, is_write
@@ -14,8 +14,7 @@ from dsim.analysis.symbols import Loop
 from dsim.ir.nodes import For, Kernel
 
 
-@dataclass(frozen=True, slots=True)
-class FlowDependence:
+class FlowDependence(NamedTuple):
     """A flow dependence: a read that may read what a write wrote.
 
     Attributes

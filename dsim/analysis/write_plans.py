@@ -6,9 +6,8 @@ implementation that the kinds after it permit: plain, reduce, window, private, a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import prod
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from dsim.analysis.affine import ZERO, Affine
 from dsim.analysis.dependence_test import DependenceTest, apart
@@ -23,8 +22,7 @@ WIDEST_WINDOW = 16
 PlanKind = Literal["plain", "reduce", "window", "private", "atomic"]
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(NamedTuple):
     """How the iterations of one loop write one memory.
 
     Attributes

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import assert_never
+from typing import NamedTuple, assert_never
 
 from dsim.autodiff import undo_logs
 from dsim.autodiff.adjoint_environment import Env, Reversal
@@ -210,8 +210,7 @@ def alone(ctx: Reversal, s: For | While) -> bool:
     return isinstance(s, For) and s.parallel and ctx.recomputed.outermost(s)
 
 
-@dataclass(frozen=True, slots=True)
-class _Fields:
+class _Fields(NamedTuple):
     """The memories to which a loop repeats writes.
 
     And whether these stay for later reads, also in later trips of the loop, and whether trips are `alone`.

@@ -11,7 +11,8 @@ them (`recomputed_writes`, `undo_logs`).
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 from dsim.analysis.activity import of_kernel
 from dsim.analysis.poles import unchosen
@@ -40,15 +41,13 @@ from dsim.passes.parallelization import in_series
 from dsim.passes.scalar_promotion import promote_scalars
 
 
-@dataclass(frozen=True, slots=True)
-class Lost:
+class Lost(NamedTuple):
     """A value that the adjoint needs and that the primal's own statement `by` overwrites."""
 
     by: Accumulate
 
 
-@dataclass(frozen=True, slots=True)
-class Adjoint:
+class Adjoint(NamedTuple):
     """An adjoint kernel and what it requires of the primal.
 
     Attributes
@@ -123,7 +122,7 @@ def reverse(
             loads = frozenset((site, -1) for site, _ in loads)
             following = found(kernel, entry, loads, used)
         elif following == recomputed:
-            return replace(made.adjoint, ordered=tuple(s for s in made.olds if s.site in met))
+            return made.adjoint._replace(ordered=tuple(s for s in made.olds if s.site in met))
         recomputed = following
 
 
@@ -136,8 +135,7 @@ def _in_order(kernel: Kernel, entry: frozenset[MemoryKey], loops: frozenset[int]
     return promote_scalars(in_series(kernel, loops), entry - seen)
 
 
-@dataclass(frozen=True, slots=True)
-class _Made:
+class _Made(NamedTuple):
     """An adjoint, and the facts that `recomputed_writes.found` needs.
 
     `loads`: the sites that it loads, with the rerun of each; `used`: the reruns whose results it uses;

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from dsim.analysis.activity import spread
 from dsim.autodiff.custom_rules import has_rules
@@ -48,8 +49,7 @@ Keys = frozenset[MemoryKey]
 _NOT_READ = 1 << 30  # the site of a read that the kernel's adjoint does not repeat, whatever it is
 
 
-@dataclass(frozen=True, slots=True)
-class Made:
+class Made(NamedTuple):
     """How an adjoint was made: its kernel, its active memories, and what it required.
 
     See `reverse` and `Adjoint` for the names.
@@ -86,7 +86,7 @@ def by_symmetry(adjoint: Kernel, made: Made, active: Keys, label: str) -> Adjoin
     """
     # The kernel as `reverse` transformed it: the sites that the adjoint reads again refer to this one.
     primal = promote_scalars(prepared(made.kernel, distinct=bool(made.entry)), made.entry)
-    made = replace(made, kernel=primal)
+    made = made._replace(kernel=primal)
     directions = frozenset(k for k in made.active if made.bar(k) in active)
     along = spread(primal, directions)
     # Custom rules need not be the derivative of any function, and then symmetry does not hold.
@@ -114,8 +114,7 @@ def _reads_results(adjoint: Kernel, made: Made, along: Keys) -> bool:
     return any(s.memory.key in left for s in _loads(adjoint.body))
 
 
-@dataclass(frozen=True, slots=True)
-class _Read:
+class _Read(NamedTuple):
     """The memories that the result reads, and the sites of the kernel's own reads that it repeats."""
 
     memories: Keys

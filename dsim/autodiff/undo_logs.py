@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from dsim.autodiff.adjoint_environment import Env, Reversal
 from dsim.ir.nodes import (
@@ -30,8 +30,7 @@ from dsim.ir.walk import swap
 Marks = dict[Memory, Var]  # memories, and marks in their undo logs
 
 
-@dataclass(frozen=True, slots=True)
-class UndoneWrite:
+class UndoneWrite(NamedTuple):
     """A replayed write: the value before, for the adjoint and to be restored."""
 
     before: Var | None

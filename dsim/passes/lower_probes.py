@@ -13,8 +13,9 @@ it at each probe would cost several times the kernel itself; the readable form h
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -39,8 +40,7 @@ from dsim.ir.types import ScalarType, f64, i64, u1
 from dsim.ir.walk import bound_names, statements, with_blocks
 
 
-@dataclass(frozen=True, slots=True)
-class Routine:
+class Routine(NamedTuple):
     """The code that all probes of one kind run.
 
     Attributes

@@ -14,8 +14,8 @@ Top-level loops do not change: the backend implements their reductions.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
-from typing import assert_never
+from dataclasses import replace
+from typing import NamedTuple, assert_never
 
 from dsim.analysis.intervals import Intervals
 from dsim.ir.build import FALSE, TRUE, Builder, Names, const
@@ -67,8 +67,7 @@ def promote_reductions(kernel: Kernel) -> Kernel:
     return replace(kernel, body=Block(statements, kernel.body.yields)) if promotion.changed else kernel
 
 
-@dataclass(frozen=True, slots=True)
-class _Sum:
+class _Sum(NamedTuple):
     """The sum of the additions to one element so far, in the block being built.
 
     `first` is one of the additions, whose index and origin the one after the loop gets. `some` is the
@@ -179,7 +178,7 @@ class _ReductionPromotion:
         """Appends `s` with `sums` carried, then the additions of their totals."""
         totals = {e: self.builder.fresh(_name(x), x.total.type) for e, x in sums.items()}
         flags = {e: self.builder.fresh(_name(x, "made"), u1) for e, x in sums.items() if not x.sure}
-        inside = {e: replace(x, total=totals[e], some=flags.get(e, FALSE)) for e, x in sums.items()}
+        inside = {e: x._replace(total=totals[e], some=flags.get(e, FALSE)) for e, x in sums.items()}
         body, after = self.gathered(s.body, inside)
         carried = (*s.carried, *totals.values(), *flags.values())
         init = (*s.init, *(x.total for x in sums.values()), *(FALSE for _ in flags))
@@ -195,7 +194,7 @@ class _ReductionPromotion:
             )
         )
         for e, total in zip(totals, results, strict=False):
-            self.add_total(replace(after[e], total=total, some=self.made_any(s, e, after[e], flags, results)))
+            self.add_total(after[e]._replace(total=total, some=self.made_any(s, e, after[e], flags, results)))
 
     def bound(self, hint: str, type: ScalarType, depth: int) -> Var:
         v = self.builder.fresh(hint, type)
@@ -237,7 +236,7 @@ class _ReductionPromotion:
     def add(self, s: Accumulate, sums: _Sums, e: _Element) -> None:
         with self.builder.at(s.origin):
             total = self.builder.let("add", sums[e].total, s.value, hint=_name(sums[e]))
-        sums[e] = replace(sums[e], total=total, some=TRUE)
+        sums[e] = sums[e]._replace(total=total, some=TRUE)
 
     def branch(self, s: If, sums: _Sums) -> If:
         """`s` with the sums of its arms as results, if they differ; `sums` is updated to those after it."""
@@ -256,7 +255,7 @@ class _ReductionPromotion:
         for e, x in list(sums.items()):
             total = either(_name(x), yes[e].total, no[e].total)
             some = x.some if x.sure else either(_name(x, "made"), yes[e].some, no[e].some)
-            sums[e] = replace(x, total=total, some=some)
+            sums[e] = x._replace(total=total, some=some)
         if len(results) == len(s.results):
             return s
         then, orelse = Block(then.statements, tuple(ys)), Block(orelse.statements, tuple(ns))

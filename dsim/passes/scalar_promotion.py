@@ -11,8 +11,8 @@ only accumulated to are not promoted, since other iterations may accumulate to t
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass, replace
-from typing import assert_never
+from dataclasses import replace
+from typing import NamedTuple, assert_never
 
 from dsim.analysis.intervals import Intervals, runs
 from dsim.ir.build import Builder, Names
@@ -61,8 +61,7 @@ def promote_scalars(kernel: Kernel, keys: Collection[MemoryKey]) -> Kernel:
     return replace(kernel, body=done) if promotion.changed else kernel
 
 
-@dataclass(frozen=True, slots=True)
-class _Carried:
+class _Carried(NamedTuple):
     """An element to promote: a statement that reads it, and one that writes it."""
 
     read: Load | Accumulate

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import deque
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -93,7 +93,7 @@ class CompiledKernel:
                 return found, _code(found)
 
         code = _code(emitted, self._watched)
-        return Variant(self.kernel, replace(emitted, text="", shared={}), code, search)
+        return Variant(self.kernel, emitted._replace(text="", shared={}), code, search)
 
     @property
     def llvm(self) -> str:

@@ -7,7 +7,8 @@ The emitter is one for all targets; what differs goes through `Target`. Reading 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 from dsim.analysis.effects import Effects, effects
 from dsim.analysis.write_plans import write_plan
@@ -24,8 +25,7 @@ from dsim.ir.nodes import For, Kernel, Var
 from dsim.ir.walk import binds
 
 
-@dataclass(frozen=True, slots=True)
-class Emitted:
+class Emitted(NamedTuple):
     """A kernel as LLVM IR.
 
     Attributes

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from dsim.backends.llvm.arithmetic.integers import cast
 from dsim.backends.llvm.arithmetic.primitives import binary
@@ -14,8 +15,7 @@ from dsim.ir.types import ScalarType
 Length = int | str
 
 
-@dataclass(frozen=True, slots=True)
-class Register:
+class Register(NamedTuple):
     """A sum (or product, least, greatest, …) over many iterations, kept on the stack of one thread.
 
     `type` may be wider than the memory's, for precision.

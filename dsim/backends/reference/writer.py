@@ -9,7 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from dsim.backends.reference.names import FUNCTIONS, PythonNames, filled, literal, typed
 from dsim.ir import nodes as ir
@@ -24,8 +24,7 @@ _OPERATORS = {"add": "+=", "mul": "*=", "band": "&=", "bor": "|=", "bxor": "^="}
 _CHOICES = {"min": "minimum", "max": "maximum"}
 
 
-@dataclass(frozen=True)
-class PythonText:
+class PythonText(NamedTuple):
     """A function's text.
 
     Attributes

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
 from dsim.diagnostics import Span
 from dsim.frontend.frames.memories import Memories
@@ -21,8 +21,7 @@ from dsim.ir.build import FALSE, TRUE, index
 from dsim.ir.nodes import Atom, Origin, Var
 
 
-@dataclass(frozen=True)
-class Language:
+class Language(NamedTuple):
     """The mutually recursive functions of the frontend's packages; `lower.py` sets them.
 
     An expression may be a call, a call inlines statements, and statements contain expressions; their packages
@@ -52,8 +51,7 @@ class Language:
     apply: Callable[[Frame, Value, list[Value], ast.AST], Value]
 
 
-@dataclass(frozen=True)
-class Nest:
+class Nest(NamedTuple):
     """The outermost loops around the current place: their indices, first values and lengths."""
 
     ordinal: int

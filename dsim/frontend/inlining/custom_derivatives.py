@@ -10,7 +10,7 @@ import ast
 import types
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from dsim.diagnostics import Span
 from dsim.frontend.frames.frame import Frame
@@ -55,8 +55,7 @@ class _Method:
     __dsim_rules__: Rules | None = None
 
 
-@dataclass(frozen=True)
-class Called:
+class Called(NamedTuple):
     """A func with rules at a call: `names` and `values` of its arguments in the order of its signature.
 
     `owner` holds the object of a method; `body` lowers the func for other values of the arguments;
@@ -153,8 +152,7 @@ def _floats(f: Frame, values: Sequence[Value]) -> int:
     return sum(is_floating(f, v) for v in values)
 
 
-@dataclass(frozen=True)
-class _Arguments:
+class _Arguments(NamedTuple):
     """The arguments of a call, of which the `floats` become parameters of `types`."""
 
     f: Frame

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from dsim.diagnostics import Diagnostic, Span
 from dsim.frontend.source.struct_types import StructTypeBase
@@ -81,8 +82,7 @@ class StructParam:
         return tuple(v for m in self.members for v in m.vars)
 
 
-@dataclass(frozen=True, slots=True)
-class WatchSlot:
+class WatchSlot(NamedTuple):
     """The probe of one assignment.
 
     Attributes
@@ -120,8 +120,7 @@ class WatchSlot:
         return math.prod(self.shape)
 
 
-@dataclass(frozen=True, slots=True)
-class KinkSlot:
+class KinkSlot(NamedTuple):
     """The probe of one primitive with kinks.
 
     Attributes
@@ -153,8 +152,7 @@ class KinkSlot:
         return TABLE[self.op].kink or BORDER
 
 
-@dataclass(frozen=True, slots=True)
-class BirthSlot:
+class BirthSlot(NamedTuple):
     """The probe of one primitive of floats: whether it is the origin of a non-finite number.
 
     Attributes
@@ -211,8 +209,7 @@ OneReturn = Returns | StructReturns
 AnyReturn = OneReturn | SeveralReturns
 
 
-@dataclass(frozen=True, slots=True)
-class LoopConfig:
+class LoopConfig(NamedTuple):
     """The ``loop_config`` of a loop."""
 
     serialize: bool = False

@@ -8,7 +8,7 @@ branch or loop has a block of its own.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from dsim.ir.nodes import (
     Accumulate,
@@ -38,8 +38,7 @@ from dsim.passes.algebraic_simplification import Definitions, split
 ENTRY = 16  # bytes per entry of an undo log
 
 
-@dataclass(frozen=True, slots=True)
-class LoopPair:
+class LoopPair(NamedTuple):
     """A forward loop and its backward loop, in one block.
 
     Attributes

@@ -6,8 +6,8 @@ Segment number k begins with trip ``first[k]``; its trips save residuals by thei
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Literal
+from dataclasses import replace
+from typing import Literal, NamedTuple
 
 from dsim.ir.build import TRUE, Builder, const
 from dsim.ir.copying import Copier
@@ -34,8 +34,7 @@ from dsim.ir.walk import with_blocks
 from dsim.passes.saving.loop_pairs import ENTRY, LoopPair
 
 
-@dataclass(frozen=True, slots=True)
-class Lengths:
+class Lengths(NamedTuple):
     """The longest length of a segment, the most segments, and how many of them may end early."""
 
     segment: Atom

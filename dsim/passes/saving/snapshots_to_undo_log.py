@@ -13,8 +13,9 @@ keeps its snapshots.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
+from typing import NamedTuple
 
 from dsim.ir.build import Builder, Names
 from dsim.ir.nodes import (
@@ -68,8 +69,7 @@ def _snapshots(kernel: Kernel) -> Iterator[Alloc]:
             yield s
 
 
-@dataclass(frozen=True, slots=True)
-class _Copy:
+class _Copy(NamedTuple):
     """A statement that copies all elements of one memory to another."""
 
     source: Memory

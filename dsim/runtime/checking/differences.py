@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -268,8 +268,7 @@ Evaluate = Callable[[Field, np.ndarray], np.ndarray]
 _SURE = 2  # steps large enough to distinguish a derivative of 0 from rounding
 
 
-@dataclass(frozen=True, slots=True)
-class _Quotient:
+class _Quotient(NamedTuple):
     value: np.ndarray
     size: float  # of what was subtracted
 

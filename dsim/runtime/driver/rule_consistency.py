@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -61,8 +61,7 @@ def refuse_wrong_rules(kernel: Kernel) -> None:
                     _refuse_disagreement(trial, point, seen, TOLERANCE, CompilationError, _SOME)
 
 
-@dataclass(frozen=True)
-class Point:
+class Point(NamedTuple):
     """Where a call is looked at: its float arguments, what else it reads, its seeds, the fields' values."""
 
     args: np.ndarray
@@ -72,8 +71,7 @@ class Point:
     buffers: Buffers
 
 
-@dataclass(frozen=True)
-class Evaluation:
+class Evaluation(NamedTuple):
     """What came out at a point: the float results, their tangents, the arguments' adjoints."""
 
     results: np.ndarray
@@ -274,7 +272,7 @@ def check_at(name: str, lowered: Lowered, args: Sequence[Any], buffers: Buffers,
 
 def _refuse_other_slope(trial: DerivedCall, p: Point, seen: Evaluation, tolerance: float) -> None:
     step = _STEP * max(1.0, float(np.abs(p.args).max()))
-    ahead, behind = (trial.at(replace(p, args=p.args + sign * step * p.tangents)) for sign in (1, -1))
+    ahead, behind = (trial.at(p._replace(args=p.args + sign * step * p.tangents)) for sign in (1, -1))
     if ahead is None or behind is None:
         return
     slope = (ahead.results - behind.results) / (2 * step)

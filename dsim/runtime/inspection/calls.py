@@ -8,7 +8,7 @@ from __future__ import annotations
 import bisect
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -25,8 +25,7 @@ from dsim.runtime.saving.steps import Steps
 _LONGEST = 60  # characters of arguments in short
 
 
-@dataclass(frozen=True, slots=True)
-class Facts:
+class Facts(NamedTuple):
     """The facts that all calls of one kernel share.
 
     Attributes

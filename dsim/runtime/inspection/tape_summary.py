@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import PurePath
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,8 +17,7 @@ from dsim.runtime.recording.record import TapeRecord
 _MOST = 100  # lines of a text
 
 
-@dataclass(frozen=True, slots=True)
-class CallGroup:
+class CallGroup(NamedTuple):
     """Calls of one kernel at one place of the folded sequence.
 
     Attributes

@@ -7,9 +7,8 @@ it works on fields: see `bound.py` and `shadow_arrays.py`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from operator import itemgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -31,8 +30,7 @@ Value = np.ndarray | Field
 _SEARCH = 10_000  # effort to distinguish overlapping arrays from interleaved ones
 
 
-@dataclass(frozen=True)
-class ArrayMemory:
+class ArrayMemory(NamedTuple):
     """One memory that the caller passes, possibly for several parameters.
 
     Attributes

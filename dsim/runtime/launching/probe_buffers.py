@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,8 +19,7 @@ from dsim.runtime.fields.fields import Field
 _BOTH = 3  # what FOUND says of a value with its derivative
 
 
-@dataclass(frozen=True, slots=True)
-class WatchedLine:
+class WatchedLine(NamedTuple):
     """What one line of a watched kernel assigned.
 
     Attributes
@@ -55,8 +54,7 @@ class WatchedLine:
     nonfinite: tuple[int, int]
 
 
-@dataclass(frozen=True, slots=True)
-class Kinked:
+class Kinked(NamedTuple):
     """A primitive of a watched kernel that was at a point where it has no derivative.
 
     Attributes
@@ -84,8 +82,7 @@ class Kinked:
     infinite: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Born:
+class Born(NamedTuple):
     """A primitive of a watched kernel that made of finite numbers others that are not.
 
     Attributes
@@ -274,8 +271,7 @@ def _together(lines: list[WatchedLine]) -> WatchedLine:
     times = sum(w.times for w in lines)
     if times == chosen.times:
         return chosen
-    return replace(
-        chosen,
+    return chosen._replace(
         rms=math.sqrt(sum(w.rms**2 * w.times for w in lines) / times),
         times=times,
         nonfinite=(sum(w.nonfinite[0] for w in lines), sum(w.nonfinite[1] for w in lines)),

@@ -7,8 +7,7 @@ contexts ask it what is read, written, and active.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
 from dsim.diagnostics import Span
 from dsim.ir import sites
@@ -21,8 +20,7 @@ from dsim.runtime.launching.host_kernels import over, spans_of
 from dsim.runtime.state.settings import Settings, current
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(NamedTuple):
     """A part of an operation: what it reads, and then writes; whether the results count as constants."""
 
     reads: tuple[Field, ...]

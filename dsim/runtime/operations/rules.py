@@ -6,8 +6,7 @@ import inspect
 import types
 import weakref
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,8 +22,7 @@ _SPANS: weakref.WeakKeyDictionary[Any, Span | None] = weakref.WeakKeyDictionary(
 _WORDS = {"jvp": ("tangents", "forward mode"), "vjp": ("adjoint", "a tape"), "jacobian": ("", "")}
 
 
-@dataclass(frozen=True, slots=True)
-class HostRule:
+class HostRule(NamedTuple):
     """One rule.
 
     Attributes
@@ -229,8 +227,7 @@ class HostFunction:
         return array
 
 
-@dataclass(frozen=True, slots=True)
-class RuleCall:
+class RuleCall(NamedTuple):
     """One call of a host function: inputs and outputs, as arrays or as traced arrays.
 
     Attributes

@@ -7,7 +7,7 @@ primitive or family here. `EMIT` has them all. `dsim.ir.arithmetic` defines them
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from dsim.backends.llvm.arithmetic import integers, powers, remainders
 from dsim.backends.llvm.target import Target
@@ -20,8 +20,7 @@ from dsim.ir.term import OfTerms, Term
 from dsim.ir.types import ScalarType
 
 
-@dataclass(frozen=True, slots=True)
-class Use:
+class Use(NamedTuple):
     """One use of a primitive: its output function, and its operands.
 
     Attributes

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from dsim.analysis.affine import Affine
 from dsim.analysis.write_plans import Plan
@@ -27,8 +28,7 @@ _ATOMIC_THREADS = 8  # threads from which atomics pay
 _BLOCK = 1 << 15  # simple instructions after which sums are widened
 
 
-@dataclass(frozen=True, slots=True)
-class PrivateCopy:
+class PrivateCopy(NamedTuple):
     """A part of a memory of which each chunk has its own copy: `span` elements from `low` on.
 
     `low` counts elements from the memory's first; `also_used` says that the task loads or stores

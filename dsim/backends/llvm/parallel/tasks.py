@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from dsim.analysis.affine import Affine
 from dsim.backends.llvm import buffers, frame, loops, ranges, stops
@@ -23,8 +24,7 @@ from dsim.ir.ranges import MOST
 from dsim.ir.types import ScalarType
 
 
-@dataclass(frozen=True, slots=True)
-class _Slots:
+class _Slots(NamedTuple):
     """The slots in which the entry passes facts about a task to the chunks."""
 
     trips: int
