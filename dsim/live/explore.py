@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from dsim.diagnostics import DsimError
+from dsim.live import followers
 from dsim.live.controls import ExploreControl, controls_of
 from dsim.live.explored_run import ExploredRun
 from dsim.live.latest import Latest
@@ -93,13 +94,18 @@ class Explorer:
             self.view.update(text=self.found.told())
         if self._panel is not None:
             self._panel.follow(self.found)
+        followers.tell(self._arguments())
+
+    def _arguments(self) -> dict[str, float]:
+        """The numbers that the run gets as arguments."""
+        return {c.name: int(c.value) if c.whole else c.value for c in self.controls if c.field is None}
 
     def _evaluated(self) -> ExploredRun:
         if self._reset is not None:
             self._reset()
         for field, numbers in self._start.items():
             field.from_numpy(numbers)
-        named = {c.name: int(c.value) if c.whole else c.value for c in self.controls if c.field is None}
+        named = self._arguments()
         for control in self.controls:
             if control.field is not None:
                 control.field.fill(int(control.value) if control.whole else control.value)
@@ -280,5 +286,6 @@ def _number(field: Field) -> float:
 
 
 def _downhill(field: Field, loss: Field) -> Arrows:
-    """Arrows along the negative gradient."""
-    return Arrows(name=f"−∂{loss.name}/∂{field.name}", at=field, vectors=lambda: -field.grad.to_numpy())
+    """Arrows along the negative gradient; before the first run it is 0, which needs no warning."""
+    name = f"−∂{loss.name}/∂{field.name}"
+    return Arrows(name=name, at=field, vectors=lambda: -field.grad.require_memory())

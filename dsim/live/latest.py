@@ -18,33 +18,52 @@ class Latest:
         Without parameters; it reads the newest values itself.
     stopped : callable
         Called when an interrupt ended `function`: raised further, it would end the session.
+
+    Attributes
+    ----------
+    pause : float
+        The seconds between a request and the call.
+    asked : bool
+        Whether a call will come.
     """
 
     def __init__(self, function: Callable[[], Any], stopped: Callable[[], Any]) -> None:
         self._function = function
         self._stopped = stopped
+        self.pause = PAUSE
+        self.asked = False
         self._timer: asyncio.TimerHandle | None = None
         self._loop = running_loop()
 
     def ask(self, *_: Any) -> None:
         """Asks for a call, from any thread. The event loop makes it, so it waits for a cell that runs."""
         if self._loop is None or self._loop.is_closed():
-            self._function()
-        else:
+            self._loop = running_loop()
+        if self.asked:
+            return
+        self.asked = True
+        if self._loop is not None:
             self._loop.call_soon_threadsafe(self._soon, self._loop)
+            return
+        try:
+            self._function()
+        finally:
+            self.asked = False
 
     def cancel(self) -> None:
         """Forgets what was asked for."""
+        self.asked = False
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
 
     def _soon(self, loop: asyncio.AbstractEventLoop) -> None:
-        if self._timer is None:
-            self._timer = loop.call_later(PAUSE, self._call)
+        if self.asked and self._timer is None:
+            self._timer = loop.call_later(self.pause, self._call)
 
     def _call(self) -> None:
         self._timer = None
+        self.asked = False  # what asks from here on wants another call
         try:
             self._function()
         except (KeyboardInterrupt, asyncio.CancelledError):

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from dsim.diagnostics import DsimError
+from dsim.live import followers
 from dsim.live.choosing import layer_for
 from dsim.live.drawn import png
 from dsim.live.embedding import embedded
@@ -72,6 +73,7 @@ class View:
         self._recorded = False
         self._moments.update()
         self._embed()
+        followers.tell()
 
     def record(self, step: int | None = None, text: str = "") -> None:
         """Shows the present numbers, and keeps them for the player.
@@ -95,6 +97,7 @@ class View:
             self._recorded = True
         self._moments.offer(frame)
         self._embed()
+        followers.tell()
 
     def on(self, event: str, function: Callable[[dict[str, Any]], None]) -> None:
         """Calls `function` with each message of the page about `event`: ``drag``, ``paint`` or ``pick``."""

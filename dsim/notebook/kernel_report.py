@@ -22,7 +22,7 @@ from dsim.notebook.forms.page import document, page
 from dsim.notebook.forms.plain import text
 from dsim.notebook.forms.showing import Bundle, bundle
 from dsim.notebook.report.locations import Json
-from dsim.notebook.report.reporting import ReportRun, compile_cell
+from dsim.notebook.report.reporting import ReportRun, compile_cell, touched
 from dsim.notebook.report.subject import Definition
 from dsim.notebook.running import state
 from dsim.runtime.checking.differences import GradientCheck
@@ -210,7 +210,7 @@ def report(  # noqa: PLR0913 (the options of `%%kernel`)
     name = None if loss is None else loss.name
     options = replace(options, loss=name, wrt=tuple(by_name), forward=tuple(along_name))
     asked = CellRequest((kernel,), options, loss, by_name, along_name, args)
-    with state.unnoticed():
+    with state.unnoticed(touched(asked, compiled)):
         made = ReportRun(subject, asked, compiled, begin)
     made.timed()
     return KernelReport(made)

@@ -7,12 +7,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from dsim.backends.cpu.stop import stop_launch
+from dsim.runtime.state.evaluations import EVALUATING
 from dsim.runtime.state.interruption import polled
 
 _AGAIN = 0.01  # seconds between two attempts to stop a launch
-
-# Evaluations change fields while they run, and put them back: one at a time in the process.
-EVALUATING = threading.RLock()
 
 
 class EndedError(BaseException):

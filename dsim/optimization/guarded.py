@@ -10,8 +10,10 @@ from scipy.optimize import Bounds
 
 from dsim.diagnostics import Diagnostic, GradientError, NonFiniteError
 from dsim.diagnostics.spans import Span
-from dsim.optimization.control import EVALUATING, RunControl
+from dsim.live import followers
+from dsim.optimization.control import RunControl
 from dsim.optimization.points import Iterate
+from dsim.runtime.state.evaluations import EVALUATING
 from dsim.runtime.state.notices import overheard
 from dsim.runtime.transforms.objective import Objective
 
@@ -77,9 +79,10 @@ class GuardedObjective:
         return product
 
     def put(self, x: np.ndarray) -> None:
-        """Writes the numbers to the fields."""
+        """Writes the numbers to the fields, and tells those who follow them."""
         with EVALUATING:
             self.objective.put(x)
+        followers.tell()
 
     def _evaluated(self, evaluate: Callable[[], T]) -> T:
         self._control.hold(self.paused, self.running)

@@ -13,13 +13,14 @@ import numpy as np
 from dsim.diagnostics import Diagnostic, GradientError
 from dsim.diagnostics.frames import outermost, trimmed
 from dsim.diagnostics.places import caller
-from dsim.optimization.control import EVALUATING, EndedError, RunControl
+from dsim.optimization.control import EndedError, RunControl
 from dsim.optimization.error_text import error_lines
 from dsim.optimization.guarded import GuardedObjective
 from dsim.optimization.kept_file import KeptState
 from dsim.optimization.plan import OptimizationPlan, count
 from dsim.optimization.points import HISTORY, Best, Iterate
 from dsim.optimization.progress import NoProgress, OptimizationProgress
+from dsim.runtime.state.evaluations import EVALUATING
 from dsim.runtime.state.notices import warn
 from dsim.runtime.state.references import uncopied
 from dsim.runtime.state.stack import opened

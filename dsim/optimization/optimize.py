@@ -8,7 +8,6 @@ from typing import Any
 
 from dsim.diagnostics import Diagnostic, GradientError
 from dsim.diagnostics.frames import outermost
-from dsim.optimization.control import EVALUATING
 from dsim.optimization.guarded import refuse_outside
 from dsim.optimization.kept_file import KeptFile
 from dsim.optimization.methods import method_named
@@ -16,6 +15,7 @@ from dsim.optimization.optimization import Optimization
 from dsim.optimization.plan import OptimizationPlan, count
 from dsim.optimization.progress import NoProgress, in_a_script
 from dsim.runtime.fields.fields import Field
+from dsim.runtime.state.evaluations import EVALUATING
 from dsim.runtime.transforms.objective import Objective
 from dsim.runtime.transforms.problems import objective
 

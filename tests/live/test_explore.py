@@ -43,6 +43,14 @@ def test_a_control_moves_loss_and_gradients():
     assert repr(seen) == "explorer of energy: k = 3.5; U = 245"
 
 
+def test_it_begins_quietly_after_a_tape_that_did_not_reach_its_field():
+    s, other = springs(), springs()
+    with ti.ad.Tape(other.U):
+        other.energy()
+    seen = explore(s.energy, wrt=s.x, loss=s.U, controls={s.k: (0, 10)})
+    assert seen.found.gradients == {"k": pytest.approx(0.5 * float((s.x.to_numpy() ** 2).sum()))}
+
+
 def test_parameters_of_a_function():
     s = springs()
     got = []

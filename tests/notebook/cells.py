@@ -84,6 +84,7 @@ def opened() -> Iterator[Notebook]:
     try:
         yield Notebook(shell)
     finally:
+        shell.extension_manager.unload_extension("dsim")  # else it would follow what other tests do
         # At the end of the process it would go through all memory; until then it would keep its fields.
         atexit.unregister(shell.atexit_operations)
         InteractiveShell.clear_instance()

@@ -1,5 +1,6 @@
 """`report`: that of `%%kernel` for existing kernels, in scripts and notebooks."""
 
+import contextvars
 import json
 import linecache
 import subprocess
@@ -309,3 +310,13 @@ def test_a_script_without_ipython_prints_it(tmp_path):
     assert first == "energy: reads x, accumulates into U; U = 12, ‖∂U/∂x‖ = 6.93"
     assert any(line.startswith("10 ") and "U[None] += 4" in line for line in others)
     assert done.stderr == ""
+
+
+def test_a_report_of_another_task_leaves_the_gradients_alone(springs):
+    with ds.Tape(springs.U):
+        springs.energy(2.0)
+    before = springs.x.grad.to_numpy()
+    assert before.any()
+    found = contextvars.Context().run(springs.asked, loss=springs.U)
+    np.testing.assert_allclose(found.gradients["x"], before / 4)
+    np.testing.assert_array_equal(springs.x.grad.to_numpy(), before)

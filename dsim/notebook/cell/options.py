@@ -47,6 +47,7 @@ TABLE = (
         "run it, and inspect this iteration of the outermost loop; by default one that reaches many lines",
     ),
     Option("--check", "", "compare the gradient with differences of the loss"),
+    Option("--live", "", "report again when numbers that it depends on change, as by a slider elsewhere"),
     Option("--show", "WHICH", "open with a listing: adjoint, ir, python or llvm", SHOWN),
 )
 
@@ -62,6 +63,7 @@ class Options:
     probe: tuple[int, ...] | None = None
     check: bool = False
     show: str | None = None
+    live: bool = False
 
     @property
     def runs(self) -> bool:
@@ -162,6 +164,7 @@ def options(text: str, named: bool = True) -> Options:
         _numbers(given.probe),
         given.check,
         given.show,
+        given.live,
     )
     _refuse_lonely(made)
     return made
@@ -195,6 +198,8 @@ def _refuse_lonely(o: Options) -> None:
     if needs_loss and o.loss is None:
         advice = "add `--loss U`, with a field of shape () that it writes"
         raise UsageError(f"{needs_loss[0]} needs a loss: {advice}")
+    if o.live and not o.runs:
+        raise UsageError("--live needs a run to follow: add `--loss U`, `--forward x` or `--run`")
 
 
 def _names(text: str | None, option: str) -> tuple[str, ...]:

@@ -7,14 +7,17 @@ restored.
 from __future__ import annotations
 
 import copy
+import dataclasses
 import difflib
 import inspect
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
 
+import numpy as np
 from IPython.core.error import UsageError
 
 from dsim.api.kernels import kernel as decorator
@@ -28,6 +31,7 @@ from dsim.runtime.fields.struct_fields import StructField
 from dsim.runtime.kernels.kernel import Kernel
 
 T = TypeVar("T")
+_NONE: Mapping[str, float] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +44,8 @@ class CellRequest:
         The fields of the options, by the names that stand there.
     args : tuple
         The arguments of its call.
+    given : mapping of str to float
+        Those of them that an explorer has set.
     """
 
     kernels: tuple[Kernel, ...]
@@ -48,6 +54,7 @@ class CellRequest:
     wrt: Mapping[str, Field]
     forward: Mapping[str, Field]
     args: tuple[Any, ...]
+    given: Mapping[str, float] = dataclasses.field(default_factory=dict)
 
     @property
     def kernel(self) -> Kernel:
@@ -106,8 +113,13 @@ def _restored(namespace: dict[str, Any], names: list[str]) -> Iterator[None]:
         raise
 
 
-def request(kernels: tuple[Kernel, ...], options: Options, namespace: Mapping[str, Any]) -> CellRequest:
-    """The kernels with the names in `options` looked up.
+def request(
+    kernels: tuple[Kernel, ...],
+    options: Options,
+    namespace: Mapping[str, Any],
+    given: Mapping[str, float] = _NONE,
+) -> CellRequest:
+    """The kernels with the names in `options` looked up; `given` are arguments that come before all others.
 
     Raises
     ------
@@ -127,8 +139,8 @@ def request(kernels: tuple[Kernel, ...], options: Options, namespace: Mapping[st
     for name, f in forward.items():
         if not f.dtype.is_float:
             raise UsageError(f"--forward {name}: {name} holds {f.dtype}, and integers have no tangent")
-    args = arguments(kernels[-1], namespace) if options.runs else ()
-    return CellRequest(kernels, options, loss, wrt, forward, args)
+    args = arguments(kernels[-1], namespace, given) if options.runs else ()
+    return CellRequest(kernels, options, loss, wrt, forward, args, given)
 
 
 def _fields(names: Iterable[str], option: str, namespace: Mapping[str, Any]) -> dict[str, Field]:
@@ -215,8 +227,17 @@ def borrowed(kernel: Kernel) -> list[str]:
     return [name for name, p in signature.parameters.items() if p.default is p.empty]
 
 
-def arguments(kernel: Kernel, namespace: Mapping[str, Any]) -> tuple[Any, ...]:
-    """With what to call `kernel`: its parameters' defaults, and else what the notebook has by their names.
+def parameters(asked: CellRequest) -> list[str]:
+    """The parameters whose arguments are single numbers."""
+    names = inspect.signature(asked.kernel.function).parameters
+    given = zip(names, asked.args, strict=False)
+    return [name for name, a in given if isinstance(a, int | float | np.number) and not isinstance(a, bool)]
+
+
+def arguments(
+    kernel: Kernel, namespace: Mapping[str, Any], given: Mapping[str, float] = _NONE
+) -> tuple[Any, ...]:
+    """With what to call `kernel`: `given`, its parameters' defaults, what the notebook has by their names.
 
     Raises
     ------
@@ -225,7 +246,9 @@ def arguments(kernel: Kernel, namespace: Mapping[str, Any]) -> tuple[Any, ...]:
     """
     found = []
     for name, p in inspect.signature(kernel.function).parameters.items():
-        if p.default is not p.empty:
+        if name in given:
+            found.append(given[name])
+        elif p.default is not p.empty:
             found.append(kept(p.default, kernel.records.get(name)))
         elif name in namespace:
             found.append(kept(namespace[name], kernel.records.get(name)))

@@ -47,6 +47,8 @@ class Dependency:
         Returns its present value.
     by_value : bool
         Whether it is compared by equality; otherwise by identity.
+    by_launch : bool
+        Whether each launch reads it anew; otherwise only running the cell does.
     made : tuple or None
         Of a function its code and its defaults then.
     found : callable or None
@@ -57,6 +59,7 @@ class Dependency:
     then: Any
     read: Callable[[], Any]
     by_value: bool = False
+    by_launch: bool = False
     made: tuple[types.CodeType, object] | None = None
     found: Callable[[], Any] | None = None
 
@@ -186,9 +189,14 @@ class Dependencies:
         """Whether the notebook has another kernel by the name of one of these, or none."""
         return any(d.told() for d in self._kernels)
 
-    def told(self) -> str:
-        """What has changed, in words; empty when nothing has."""
-        found = [t for t in (d.told() for d in (*self._kernels, *self._others.values())) if t]
+    def numbers(self) -> list[Any]:
+        """The present values of the numbers that the next launch reads anew, in any form."""
+        return [_safely(d.read) for d in self._others.values() if d.by_launch]
+
+    def told(self, numbers: bool = True) -> str:
+        """What has changed, in words; empty when nothing has; without `numbers` that launches read anew."""
+        others = [d for d in self._others.values() if numbers or not d.by_launch]
+        found = [t for t in (d.told() for d in (*self._kernels, *others)) if t]
         if settings.current() != self._settings:
             found.insert(0, "`init()` has changed the settings")
         more = [f"and {len(found) - _MOST} more"] if len(found) > _MOST else []
@@ -211,7 +219,7 @@ def _captured(asked: CellRequest) -> Iterator[Dependency]:
             continue  # nothing is compiled
         objects, values = k.captured(*asked.args) if ran else k.captured()
         yield from (replace(_object(c.name, c.value, c.read), found=c.found) for c in objects)
-        yield from (Dependency(c.name, c.value, c.read, by_value=True) for c in values)
+        yield from (Dependency(c.name, c.value, c.read, by_value=True, by_launch=True) for c in values)
         functions = [_function(k), *(_function(c.value) for c in objects)]
         yield from (d for f in functions if f is not None for d in _of_the_language(f))
 
@@ -250,7 +258,7 @@ def _named(asked: CellRequest, namespace: Mapping[str, Any]) -> Iterator[Depende
         return
     taken = {name: _reader(name, namespace) for name in borrowed(asked.kernel)}
     yield from (
-        _whole(name, read(), read) for name, read in taken.items() if name not in asked.kernel.records
+        _argument(name, read(), read) for name, read in taken.items() if name not in asked.kernel.records
     )
     for name, record in asked.kernel.records.items():
         read = taken.get(name) or partial(asked.kernel.default, name)
@@ -267,7 +275,7 @@ def _members(record: RecordType, value: Any, read: Callable[[], Any]) -> Iterato
         if isinstance(annotation, RecordType):
             yield from _members(annotation, of(), of)
         else:
-            yield _whole(f"{record.name}.{name}", of(), of)
+            yield _argument(f"{record.name}.{name}", of(), of)
 
 
 def _member(record: RecordType, then: Any, read: Callable[[], Any], name: str) -> Any:
@@ -283,6 +291,12 @@ def _read(cell: Cell, namespace: Mapping[str, Any]) -> Iterator[Dependency]:
         value = _safely(read)
         if value is not MISSING:  # else a name of Python's, or of the cell
             yield _whole(name, value, read)
+
+
+def _argument(name: str, value: Any, read: Callable[[], Any]) -> Dependency:
+    """What a launch takes from the notebook."""
+    found = _whole(name, value, read)
+    return replace(found, by_launch=found.by_value)
 
 
 def _whole(name: str, value: Any, read: Callable[[], Any]) -> Dependency:

@@ -1,78 +1,27 @@
-"""The reports on the page of a live notebook: their sliders, and their updates when they are out of date.
+"""The reports on the page of a live notebook, and what happens there that concerns them.
 
-After each cell the reports of the others compare their dependencies (`dependencies.py`).
+After each cell the reports of the others compare their dependencies. Reports with `--live` are computed again
+when a cell, a callback of a widget or an explorer has changed their numbers.
 """
 
 from __future__ import annotations
 
+import time
+from collections.abc import Mapping
 from typing import Any
 
-from IPython.display import display
-
+from dsim.live.followers import FOLLOWERS
+from dsim.live.latest import PAUSE, Latest
 from dsim.notebook.cell.cells import Cell
-from dsim.notebook.forms.dependencies import Dependencies
-from dsim.notebook.forms.scrubber import Scrubber
-from dsim.notebook.forms.showing import bundle, naming, publish, running_cell
+from dsim.notebook.forms.callbacks import Callbacks
+from dsim.notebook.forms.showing import running_cell
+from dsim.notebook.forms.shown import Shown
 from dsim.notebook.report.reporting import ReportRun
+from dsim.runtime.state.evaluations import EVALUATING
 
-_AGAIN = "run this cell again"
+_LONGEST_PAUSE = 0.5  # seconds between two rounds of reports that take long
 
 _Key = tuple[str | None, str, int]  # a cell, a kernel, and which of its reports in this run of the cell
-
-
-class Shown:
-    """One report on the page.
-
-    Parameters
-    ----------
-    run : ReportRun
-        What it shows.
-    dependencies : Dependencies
-        What it depends on.
-    movable : bool
-        Whether sliders can be used.
-    cell : str or None
-        What the front end calls its cell.
-    """
-
-    def __init__(self, run: ReportRun, dependencies: Dependencies, movable: bool, cell: str | None) -> None:
-        self._run = run
-        self._cell = cell
-        self._dependencies = dependencies
-        made = bundle(run.report, run.tape)
-        run.timed()
-        self._handle = publish(made, cell)
-        self._scrubber: Scrubber | None = None
-        if movable and Scrubber.useful(run.report):
-            self._scrubber = Scrubber(run.report, run.look, lambda _: self._show(), self.outdated)
-            display(self._scrubber.widget)
-
-    @property
-    def replaced(self) -> bool:
-        """Whether its kernel was replaced or deleted."""
-        return self._dependencies.replaced
-
-    def outdated(self) -> str:
-        """Its changed dependencies, as text; empty when none has changed. Updates its display."""
-        told = self._dependencies.told()
-        if told != self._run.report.get("stale", ""):
-            self._run.report.pop("stale", None)
-            if told:
-                self._run.report["stale"] = told
-            if self._scrubber is not None:
-                self._scrubber.stop(f"{told}: {_AGAIN}" if told else "")
-            self._show()
-        return told
-
-    def close(self) -> None:
-        """Removes its sliders, and their snapshot."""
-        if self._scrubber is not None:
-            self._scrubber.close()
-
-    def _show(self) -> None:
-        """Replaces its output."""
-        shown = bundle(self._run.report, self._run.tape)
-        self._handle.update(shown, raw=True, metadata=naming(self._cell))
 
 
 class Living:
@@ -86,17 +35,28 @@ class Living:
         self._shell = shell
         self._cell: str | None = None  # that runs
         self._shown: dict[_Key, Shown] = {}
+        self._callbacks = Callbacks()
+        self._latest = Latest(self._follow, lambda: None)  # stopped reports say so themselves
+        self._events = {
+            "pre_execute": self._callbacks.begins,
+            "post_execute": self._executed,
+            "pre_run_cell": self._begins,
+            "post_run_cell": self._ended,
+        }
 
     def install(self) -> None:
-        """Registers callbacks for the start and end of cells; one runs already."""
+        """Registers what cells and widgets' callbacks call as they begin and end; one cell runs already."""
         self._cell = running_cell(self._shell)
-        self._shell.events.register("pre_run_cell", self._begins)
-        self._shell.events.register("post_run_cell", self._ended)
+        for name, function in self._events.items():
+            self._shell.events.register(name, function)
+        FOLLOWERS.add(self)
 
     def remove(self) -> None:
         """Unregisters the callbacks, and removes all sliders."""
-        self._shell.events.unregister("pre_run_cell", self._begins)
-        self._shell.events.unregister("post_run_cell", self._ended)
+        for name, function in self._events.items():
+            self._shell.events.unregister(name, function)
+        FOLLOWERS.discard(self)
+        self._latest.cancel()
         for key in list(self._shown):
             self._close(key)
 
@@ -108,8 +68,8 @@ class Living:
         while key in self._shown:  # a loop in the cell makes several
             key = *key[:2], key[2] + 1
         movable = getattr(self._shell, "kernel", None) is not None
-        dependencies = Dependencies(of, run.asked, self._shell.user_ns)
-        self._shown[key] = Shown(run, dependencies, movable, self._cell)
+        callbacks = self._callbacks if movable else None
+        self._shown[key] = Shown(run, of, self._shell.user_ns, callbacks, self._cell)
 
     def _begins(self, info: Any) -> None:
         if info.cell_id is not None:  # not a cell of a notebook that a cell runs
@@ -129,3 +89,34 @@ class Living:
         shown = self._shown.pop(key, None)
         if shown is not None:
             shown.close()
+
+    # -- following numbers
+
+    def _executed(self) -> None:
+        """A cell or a widget's callback has ended, in any thread."""
+        self._callbacks.ended()
+        self.told({})
+
+    def told(self, numbers: Mapping[str, float]) -> None:
+        """Something may have changed, in any thread; the reports follow when nothing else runs."""
+        live = [shown for shown in list(self._shown.values()) if shown.live]
+        for shown in live:
+            shown.give(numbers)
+        if live:
+            self._latest.ask()
+
+    def _follow(self) -> None:
+        begin = time.perf_counter()
+        if not EVALUATING.acquire(timeout=PAUSE):
+            self._latest.ask()  # an optimisation in its thread holds the fields
+            return
+        try:
+            with self._callbacks.apart() as free:
+                if not free:
+                    return  # its end asks again
+                for shown in list(self._shown.values()):
+                    shown.follow()
+        finally:
+            EVALUATING.release()
+        # A person who drags sees the explorer at least half of the time.
+        self._latest.pause = min(max(PAUSE, time.perf_counter() - begin), _LONGEST_PAUSE)

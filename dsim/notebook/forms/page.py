@@ -71,7 +71,8 @@ def _parts(report: Report, tape: str) -> Iterator[str]:
     if error_below(report):
         return
     if "stale" in report:
-        yield f'<p class="dsim-outdated">Out of date: {_text(report["stale"])}. Run this cell again.</p>'
+        advice = "It follows the next change" if "retried" in report else "Run this cell again"
+        yield f'<p class="dsim-outdated">Out of date: {_text(report["stale"])}. {advice}.</p>'
     if report["source"] is not None:
         yield _listing(report)
         yield _legend(report)

@@ -6,16 +6,14 @@ Elsewhere: the inspection (`watched.Inspector`), and the content of a report.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from typing import Any
 
 import ipywidgets as widgets
 
 from dsim.diagnostics import DsimError
+from dsim.live.latest import Latest
 from dsim.notebook.report.locations import Json, harmless
-
-_PAUSE = 0.03  # seconds in which moves count as one
 
 Look = Callable[[tuple[int, ...], int | None], Json]
 
@@ -62,10 +60,11 @@ class Scrubber:
         outdated: Callable[[], str] = lambda: "",
     ) -> None:
         self._look, self._show, self._outdated = look, show, outdated
-        self._timer: asyncio.TimerHandle | None = None
+        self._latest = Latest(self._update, self._stopped)
         self._last_trip = True
         self._following = False  # the trip's slider moves, but nobody moves it
         probe = report["probe"]
+        self._names = [i["name"] for i in probe["indices"]]
         self.indices = [
             _slider(i["name"], i["value"], i["low"], i["high"] - 1, "inspect another iteration")
             for i in probe["indices"]
@@ -76,7 +75,7 @@ class Scrubber:
         self.widget.add_class("dsim-scrubber")  # the extension lets its sliders have the arrow keys
         self._follow(probe)
         for s in self.indices:
-            s.observe(self._moved, "value")
+            s.observe(self._latest.ask, "value")
         self.trip.observe(self._trip_moved, "value")
 
     @staticmethod
@@ -89,8 +88,7 @@ class Scrubber:
 
     def close(self) -> None:
         """Removes the sliders."""
-        if self._timer is not None:
-            self._timer.cancel()
+        self._latest.cancel()
         for w in (*self.indices, self.trip, self.said, self.widget):
             w.close()
 
@@ -105,27 +103,12 @@ class Scrubber:
     def _trip_moved(self, change: Any) -> None:
         if not self._following:
             self._last_trip = False
-            self._moved(change)
+            self._latest.ask()
 
-    def _moved(self, _: Any) -> None:
-        """Schedules an inspection: the moves until then count as one."""
-        try:
-            loop = asyncio.get_running_loop()
-        except RuntimeError:  # no event loop: now
-            self._update()
-            return
-        if self._timer is None:
-            self._timer = loop.call_later(_PAUSE, self._update_later)
-
-    def _update_later(self) -> None:
-        """`_update` in a loop of events, which an interrupt would end, and with it the session."""
-        try:
-            self._update()
-        except (KeyboardInterrupt, asyncio.CancelledError):
-            self.said.value = "stopped: move a slider to continue"
+    def _stopped(self) -> None:
+        self.said.value = "stopped: move a slider to continue"
 
     def _update(self) -> None:
-        self._timer = None
         if self._outdated():
             return  # the values would be another program's
         at = tuple(s.value for s in self.indices)
@@ -137,6 +120,19 @@ class Scrubber:
         self.said.value = ""
         self._follow(report["probe"])
         self._show(report)
+
+    def follow(self, report: Json) -> None:
+        """Shows which iterations another report has, of the same kernel."""
+        probe = report["probe"]
+        if probe is None or [i["name"] for i in probe["indices"]] != self._names:
+            self.stop("there are no such iterations: run this cell again")
+            return
+        self.stop("")
+        for slider, i in zip(self.indices, probe["indices"], strict=True):
+            slider.min, slider.max = min(slider.min, i["low"]), max(slider.max, i["high"] - 1)
+            slider.min, slider.max = i["low"], i["high"] - 1  # a value outside becomes one of the ends
+        if not self._latest.asked:  # else a person has moved one meanwhile, and the sliders are right
+            self._follow(probe)
 
     def _follow(self, probe: Json) -> None:
         """Lets the trip's slider show how many there are in this iteration."""

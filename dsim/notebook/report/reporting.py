@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
 from dsim.diagnostics import Diagnostic, GradientError
 from dsim.notebook.cell.request import CellRequest
-from dsim.notebook.report import kink_notes, unused, watched
+from dsim.notebook.report import figures, kink_notes, unused, watched
 from dsim.notebook.report.listings import listings
 from dsim.notebook.report.locations import Json, Places
 from dsim.notebook.report.nonfinite_diagnostics import NonfiniteDiagnostics
@@ -78,6 +79,22 @@ def _compiled(kernel: Kernel, asked: CellRequest | None) -> Form | None:
         return form
 
 
+def touched(asked: CellRequest, compiled: CompiledCell) -> runs.Touched:
+    """The fields and arrays that a run for the report changes, and puts back."""
+    form = compiled.form
+    if form is None or not asked.options.runs:
+        return []
+    return runs.touched(form, asked.loss, asked.kernel.taken_apart(asked.args))
+
+
+class Outlook(NamedTuple):
+    """Where a report looks: an iteration and a trip, and the kernel with probes."""
+
+    at: tuple[int, ...] | None
+    trip: int | None
+    watched: watched.Watched | None
+
+
 class ReportRun:
     """A report, and the run behind it, which can be inspected again.
 
@@ -87,6 +104,8 @@ class ReportRun:
         What the report is about.
     begin : float
         When it began, by `time.perf_counter`.
+    outlook : Outlook, optional
+        Where an earlier report on the same kernel looked: this one looks there, too, if its loops reach it.
 
     Attributes
     ----------
@@ -98,6 +117,8 @@ class ReportRun:
         That tape.
     check : GradientCheck or None
         The comparison of its gradient with differences, if requested.
+    form : Form or None
+        The kernel that ran.
     found : list of Diagnostic
         Its diagnostics.
     seen : Observation or None
@@ -110,13 +131,21 @@ class ReportRun:
         Of what was written in forward mode, by field.
     """
 
-    def __init__(self, subject: Subject, asked: CellRequest, compiled: CompiledCell, begin: float) -> None:
+    def __init__(
+        self,
+        subject: Subject,
+        asked: CellRequest,
+        compiled: CompiledCell,
+        begin: float,
+        outlook: Outlook | None = None,
+    ) -> None:
         self._begin = begin
         self.subject, self.asked = subject, asked
         self.places = Places(subject)
         self.report = empty(subject.kind, subject.source.text, asked.kernel.__name__)
         if subject.source.first_line != 1:
             self.report["first_line"] = subject.source.first_line
+        self._compiled, self.form = compiled, compiled.form
         self.found = list(compiled.found)
         self.seen: watched.Observation | None = None
         self.value: float | None = None
@@ -124,6 +153,7 @@ class ReportRun:
         self.tangents: dict[str, np.ndarray] = {}
         self._summary = Summary(asked.kernel.__name__, tuple(compiled.forms))
         self._inspector: watched.Inspector | None = None
+        self._outlook = outlook
         self._not_finite = runs.NonfiniteCounts({}, {}, {})
         self.tape, self.recorded, self.check = "", None, None
         self._times = self.report["timings"]
@@ -169,22 +199,30 @@ class ReportRun:
 
     def _run(self, form: Form) -> None:
         asked = self.asked
-        what = runs.touched(form, asked.loss, asked.kernel.taken_apart(asked.args))
+        what = touched(asked, self._compiled)
         if asked.loss is not None:
             self._taped(form, asked.loss, what)
+        if asked.given:
+            told = ", ".join(f"{name} = {figures.precise(value)}" for name, value in asked.given.items())
+            self._summary.row("arguments", f"{told}, set by an explorer")
         if asked.forward:
             written = [f for f in form.written if not f.derivative and f.dtype.is_float]
             found, self._not_finite = runs.tangents(asked.kernel, asked.args, asked.forward, what, written)
             self._summary.tangents(", ".join(asked.forward), found)
             self.tangents = found
         self._inspector = watched.Inspector(
-            form, asked.kernel, asked.args, asked.loss, list(asked.forward.values())
+            form,
+            asked.kernel,
+            asked.args,
+            asked.loss,
+            list(asked.forward.values()),
+            None if self._outlook is None else self._outlook.watched,
         )
         if asked.loss is None and not asked.forward:
             self._times["launch_s"], self._not_finite = runs.plain(asked.kernel, asked.args, what)
         begin = time.perf_counter()
         try:
-            seen = self._look(asked.options.probe)
+            seen = self._first_look()
         except (
             GradientError
         ) as error:  # the run succeeded: lines that cannot be looked into are no reason to fail
@@ -229,10 +267,31 @@ class ReportRun:
 
     # -- inspecting an iteration
 
+    @property
+    def outlook(self) -> Outlook:
+        """Where it looks now, for the report that follows it."""
+        inspector = self._inspector
+        at, trip = (None, None) if self.seen is None else (self.seen.probe, self.seen.trip)
+        return Outlook(at, trip, None if inspector is None else inspector.watched)
+
+    def _first_look(self) -> watched.Observation:
+        """Looks where the report before did; without one, or where there is no such iteration, as asked."""
+        assert self._inspector is not None
+        at = None if self._outlook is None else self._outlook.at
+        if self._outlook is not None and at is not None:
+            seen = self._inspector.look(at, self._outlook.trip)
+            if _inside(at, seen):
+                return self._noted(seen)
+        return self._look(self.asked.options.probe)
+
     def _look(self, at: tuple[int, ...] | None, trip: int | None = None) -> watched.Observation:
         assert self._inspector is not None
         seen = self._inspector.look(at, trip)
         self._refuse_outside(at, seen)
+        return self._noted(seen)
+
+    def _noted(self, seen: watched.Observation) -> watched.Observation:
+        """Writes into the report what was seen."""
         self.seen = seen
         name = self.asked.options.loss
         if name is not None:
@@ -249,7 +308,7 @@ class ReportRun:
             raise self.subject.refusal(f"{asked}: there is no iteration of an outermost loop")
         if len(at) != len(seen.loops):
             raise self.subject.refusal(f"{asked}: the outermost loop has the indices {ranges}")
-        if any(not low <= n < high for n, (_, low, high) in zip(at, seen.loops, strict=True)):
+        if not _inside(at, seen):
             raise self.subject.refusal(f"{asked} is outside the loop, which runs over {ranges}")
 
     def look(self, at: tuple[int, ...], trip: int | None) -> Json:
@@ -257,6 +316,13 @@ class ReportRun:
         with state.alone():
             self.subject.launched(lambda: self._look(at, trip))
         return self.report
+
+
+def _inside(at: tuple[int, ...], seen: watched.Observation) -> bool:
+    """Whether there is such an iteration of the outermost loop."""
+    return len(at) == len(seen.loops) and all(
+        low <= n < high for n, (_, low, high) in zip(at, seen.loops, strict=True)
+    )
 
 
 def _with_gradient(form: Form, loss: Field) -> dict[str, Field]:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -47,6 +48,23 @@ class Observation:
         return max((w.hits for w in self.results), default=0)
 
 
+class Watched:
+    """A kernel with probes: of its lines, and where it is needed of each primitive."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self._kernel = kernel
+
+    @cached_property
+    def lines(self) -> Watching:
+        """With probes of what lines assign."""
+        return watch(self._kernel)
+
+    @cached_property
+    def primitives(self) -> Watching:
+        """With probes of where numbers begin that are not finite, too."""
+        return watch(self._kernel, births=True)
+
+
 class Inspector:
     """Inspects iterations of a kernel, in the state of the fields at its creation.
 
@@ -58,13 +76,26 @@ class Inspector:
         Of the tape that it is launched under.
     params : sequence of Field
         Without a loss, what forward mode differentiates by; if nothing, there are no derivatives.
+    watched : Watched, optional
+        The kernel with probes, compiled for another inspector that is no longer used.
+
+    Attributes
+    ----------
+    watched : Watched
+        The same, for the next inspector.
     """
 
     def __init__(
-        self, form: Form, kernel: Kernel, args: Sequence[Any], loss: Field | None, params: Sequence[Field]
+        self,
+        form: Form,
+        kernel: Kernel,
+        args: Sequence[Any],
+        loss: Field | None,
+        params: Sequence[Field],
+        watched: Watched | None = None,
     ) -> None:
-        self._kernel = kernel
-        self._watching: Watching = watch(kernel)
+        self.watched = Watched(kernel) if watched is None else watched
+        self._watching = self.watched.lines
         self._args, self._loss, self._params = args, loss, params
         self._what = touched(form, loss, kernel.taken_apart(tuple(args)))
         self._then = state.Snapshot(self._what)
@@ -102,7 +133,8 @@ class Inspector:
 
     def born(self) -> list[Born]:
         """The primitives that make numbers which are not finite."""
-        watching = watch(self._kernel, births=True)
+        watching = self.watched.primitives
+        watching.clear()
         self._launch(watching)
         return watching.born()
 

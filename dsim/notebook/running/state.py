@@ -20,10 +20,11 @@ from dsim.runtime.state.stack import explain, explanation, set_aside
 def touched(form: Form, args: Iterable[Any] = ()) -> list[Field | np.ndarray]:
     """The primal fields of `form`, and the memory of arrays and tensors among the arguments of a launch."""
     fields = dict.fromkeys(f.root for f in form.fields.values() if f.root.buffer is not None)
-    return [*fields, *_arrays(args)]
+    return [*fields, *arrays(args)]
 
 
-def _arrays(args: Iterable[Any]) -> Iterator[np.ndarray]:
+def arrays(args: Iterable[Any]) -> Iterator[np.ndarray]:
+    """The memory of arrays and tensors among arguments."""
     for a in args:
         try:
             yield as_numpy(a)
@@ -105,12 +106,12 @@ def gradients_kept(of: Iterable[Field | np.ndarray] = (), *, on_error: bool = Fa
 
 
 @contextmanager
-def unnoticed() -> Iterator[None]:
-    """As `gradients_kept`, and zeros have the explanations of before. Interrupts are held."""
+def unnoticed(of: Iterable[Field | np.ndarray]) -> Iterator[None]:
+    """As `gradients_kept` of these, and zeros have the explanations of before. Interrupts are held."""
     explained = {last: explanation(last) for last in ("bar", "dot")}
     with held():
         try:
-            with gradients_kept():
+            with gradients_kept(of):
                 yield
         finally:
             for last, who in explained.items():

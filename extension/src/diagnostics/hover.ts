@@ -30,7 +30,7 @@ function content(view: EditorView, found: Place[]): HTMLElement {
     'div',
     { class: 'dsim-hover' },
     fresh ? null : html('p', { class: 'dsim-edited' }, 'From before the cell was edited.'),
-    report?.stale === undefined ? null : html('p', { class: 'dsim-outdated' }, outdated(report.stale)),
+    report?.stale === undefined ? null : html('p', { class: 'dsim-outdated' }, outdated(report)),
     ...found.map(({ diagnostic }) =>
       diagnosticView(diagnostic, report ?? NOTHING, place => {
         if (report !== null) {

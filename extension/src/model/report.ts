@@ -102,6 +102,8 @@ const report = record({
   status: oneOf('ok', 'failed'),
   /** The dependencies that have changed since. */
   stale: optional(text),
+  /** Beside it: the run with the present numbers failed, and the next change is tried again. */
+  retried: optional(oneOf(true)),
   open: text,
   summary: record({ text, rows: listOf(record({ kernel: text, label: text, value: text })) }),
   heat: orNull(heat),
@@ -147,13 +149,14 @@ export function readReport(data: Readonly<Record<string, unknown>>): Report | nu
 export type Whereabouts = 'own' | 'copied' | 'ended';
 
 /** What a report says that is out of date, or that nobody keeps up to date any more. */
-export function outdated(stale: string | undefined, whereabouts: Whereabouts = 'own'): string {
+export function outdated(report: Pick<Report, 'stale' | 'retried'> | null, whereabouts: Whereabouts = 'own'): string {
   const changes = [
-    ...(stale === undefined ? [] : [stale]),
+    ...(report?.stale === undefined ? [] : [report.stale]),
     ...(whereabouts === 'ended' ? ['its kernel was restarted or shut down'] : [])
   ];
   if (changes.length > 0) {
-    return `Out of date: ${changes.join(', and ')}. Run this cell again.`;
+    const next = report?.retried && whereabouts === 'own' ? 'It follows the next change.' : 'Run this cell again.';
+    return `Out of date: ${changes.join(', and ')}. ${next}`;
   }
   return whereabouts === 'copied' ? 'Copied from another cell. Run this one for a report of its own.' : '';
 }

@@ -30,7 +30,7 @@ export function optional<T>(shape: Shape<T>): Shape<T | undefined> {
   return (value): value is T | undefined => value === undefined || shape(value);
 }
 
-export function oneOf<const T extends string | number>(...allowed: T[]): Shape<T> {
+export function oneOf<const T extends string | number | boolean>(...allowed: T[]): Shape<T> {
   return (value): value is T => allowed.includes(value as T);
 }
 

@@ -1,6 +1,6 @@
-/** Keyboard handling of the focused element in a report, or in the sliders below it. */
+/** Keyboard handling of the focused element in a report, in the sliders below it, or in an explorer. */
 
-const PLACES = '.dsim-report, .dsim-hover, .dsim-scrubber';
+const PLACES = '.dsim-report, .dsim-hover, .dsim-scrubber, .dsim-explorer';
 const TAKEN = new Set([
   'Enter',
   ' ',

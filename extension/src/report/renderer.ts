@@ -93,7 +93,7 @@ class ReportWidget extends Widget implements IRenderMime.IRenderer {
   }
 
   private sayOutdated(whereabouts: Whereabouts): void {
-    const said = outdated(this.report?.stale, whereabouts);
+    const said = outdated(this.report, whereabouts);
     this.node.classList.toggle('dsim-gone', whereabouts !== 'own');
     if (this.outdated.textContent !== visible(said)) {
       this.outdated.replaceChildren(html('span', {}, said));

@@ -106,11 +106,14 @@ test('the plain form is one text or a list of lines', () => {
 });
 
 test('what is out of date is said with all its reasons, and comes before being a copy', () => {
-  assert.equal(outdated(undefined, 'own'), '');
-  assert.equal(outdated('`a` was redefined', 'copied'), 'Out of date: `a` was redefined. Run this cell again.');
+  assert.equal(outdated({}, 'own'), '');
+  assert.equal(outdated({ stale: '`a` was redefined' }, 'copied'), 'Out of date: `a` was redefined. Run this cell again.');
   assert.equal(
-    outdated('`a` was redefined', 'ended'),
+    outdated({ stale: '`a` was redefined' }, 'ended'),
     'Out of date: `a` was redefined, and its kernel was restarted or shut down. Run this cell again.'
   );
-  assert.equal(outdated(undefined, 'copied'), 'Copied from another cell. Run this one for a report of its own.');
+  const failed = { stale: 'the run fails', retried: true } as const;
+  assert.equal(outdated(failed), 'Out of date: the run fails. It follows the next change.');
+  assert.equal(outdated(failed, 'copied'), 'Out of date: the run fails. Run this cell again.');
+  assert.equal(outdated({}, 'copied'), 'Copied from another cell. Run this one for a report of its own.');
 });
