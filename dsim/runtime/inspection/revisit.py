@@ -113,10 +113,13 @@ def first_active(tape: TapeRecord, field: Field) -> int:
 
 
 @contextmanager
-def swept(tape: TapeRecord, observers: Sequence[Observer] = (), to: int = 0) -> Iterator[SweepPlan | None]:
+def swept(
+    tape: TapeRecord, observers: Sequence[Observer] = (), to: int = 0, again: bool = False
+) -> Iterator[SweepPlan | None]:
     """The adjoints when the sweep has reached call number `to`; None if all are zero.
 
-    After the block everything is restored, gradients too.
+    After the block everything is restored, gradients too; with `again`, the tape keeps the memory that
+    they were put aside in: new memory takes the time of several copies.
     """
     _check(tape)
     sweep = TapeSweep(tape, 1.0, observers)
@@ -124,7 +127,8 @@ def swept(tape: TapeRecord, observers: Sequence[Observer] = (), to: int = 0) -> 
         yield None
         return
     plan = sweep.plan
-    kept = [(f, _values(f), turns.whose(f.touched)) for f in _gradients(plan)]
+    spare = tape.spare if again else {}
+    kept = [(f, _values(f, spare), turns.whose(f.touched)) for f in _gradients(plan)]
     try:
         _zero(plan)
         sweep.down(to)
@@ -135,6 +139,7 @@ def swept(tape: TapeRecord, observers: Sequence[Observer] = (), to: int = 0) -> 
                 continue
             f.require_memory()[...] = 0 if values is None else values
             f.touched = turns.again(touched)
+        spare.update((f, values) for f, values, _ in kept if values is not None)
 
 
 def _gradients(plan: SweepPlan) -> Iterator[Field]:
@@ -145,8 +150,15 @@ def _gradients(plan: SweepPlan) -> Iterator[Field]:
                 yield f
 
 
-def _values(field: Field) -> np.ndarray | None:
-    return field.require_memory().copy() if field.touched else None
+def _values(field: Field, spare: dict[Field, np.ndarray]) -> np.ndarray | None:
+    if not field.touched:
+        return None
+    memory = field.require_memory()
+    kept = spare.pop(field, None)  # not to be shared with a sweep of another thread
+    if kept is None:
+        return memory.copy()
+    np.copyto(kept, memory)
+    return kept
 
 
 def _zero(plan: SweepPlan) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from dsim.backends.cpu.streaming import LARGE, stream
 from dsim.diagnostics import Diagnostic, GradientError
 from dsim.runtime.fields.fields import Field, kind_of
 from dsim.runtime.fields.holders import holder
@@ -18,6 +19,7 @@ from dsim.runtime.recording.record import Entry, TapeRecord
 from dsim.runtime.recording.sweep import SweepPlan
 
 _MEMINFO = Path("/proc/meminfo")
+_MANY = 1 << 16  # bytes of a gradient that is worth a call of machine code
 
 
 class GradientTrajectory(Sequence[np.ndarray]):
@@ -77,7 +79,7 @@ def gradients(
     _refuse_inactive(tape, calls, field, places)
     values = _room(field, len(places)) if out is None else _checked(field, len(places), out)
     collector = _Collector(field, places, values)
-    with swept(tape, (collector,), min(places)) as plan:
+    with swept(tape, (collector,), min(places), again=out is not None) as plan:
         if plan is None:
             values[...] = 0
         else:
@@ -93,6 +95,7 @@ class _Collector:
     def __init__(self, field: Field, places: Iterable[int], values: np.ndarray) -> None:
         self._field = field
         self._rows: dict[int, list[np.ndarray]] = {}
+        self._copy = stream if values.nbytes > LARGE and values[:1].nbytes > _MANY else np.copyto
         for row, place in enumerate(places):
             self._rows.setdefault(place - 1, []).append(values[row, ...])
 
@@ -108,7 +111,10 @@ class _Collector:
         """Copies the adjoint with respect to the values after the entry `number`."""
         bar = plan.bars.get(self._field)
         for row in self._rows[number]:
-            row[...] = 0 if bar is None else bar.require_memory()
+            if bar is None:
+                row[...] = 0
+            else:
+                self._copy(row, bar.require_memory())
 
 
 def _every(calls: int, every: int | None) -> Sequence[int]:

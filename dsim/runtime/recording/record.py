@@ -8,6 +8,8 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
+import numpy as np
+
 from dsim.runtime.fields.fields import Field
 from dsim.runtime.launching.contexts import Context
 from dsim.runtime.launching.forms import AdjointForm
@@ -54,6 +56,8 @@ class TapeRecord(Context):
         Of each loop with checkpoints, those of the steps that are recorded.
     loops : tuple of Steps
         The entries that are loops with checkpoints.
+    spare : dict of Field to ndarray
+        Memory in which sweeps into an array of the user's put gradients aside.
     """
 
     read: frozenset[Field] = frozenset()
@@ -73,6 +77,7 @@ class TapeRecord(Context):
         self.entries: list[Entry] = []
         self.functions: list[Custom] = []
         self.snapshots = SnapshotStore(self)
+        self.spare: dict[Field, np.ndarray] = {}
 
     @property
     def loss(self) -> Field:

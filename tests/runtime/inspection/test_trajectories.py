@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import dsim as ti
+from dsim.backends.cpu.streaming import stream
 from dsim.runtime.inspection import trajectories
 from tests.runtime.taping import cubed, same, single, state, swings
 
@@ -267,3 +268,29 @@ def test_more_than_the_memory_holds(monkeypatch, tmp_path):
 
 def _none(shape, dtype):
     raise MemoryError
+
+
+@pytest.mark.parametrize("size", [9_000, 40_001])
+def test_a_result_larger_than_the_caches(monkeypatch, size):
+    tape, x, *_ = steps(size)
+    expected = tape.gradients(x)
+    monkeypatch.setattr(trajectories, "LARGE", 1000)
+    copies = []
+    monkeypatch.setattr(trajectories, "stream", lambda *a: (copies.append(a), stream(*a)))
+    assert same(tape.gradients(x), expected)
+    assert len(copies) == 19
+    wide = np.full((19, 2 * size + 1), np.nan)
+    tape.gradients(x, out=wide[:, 1::2])
+    assert same(wide[:, 1::2], expected)
+    assert np.isnan(wide[:, ::2]).all()
+
+
+def test_gradients_put_aside_come_back_each_time():
+    tape, x, v, _f, loss = steps()
+    out = np.empty((6, 4))
+    for scale in (1.0, 2.0):
+        x.grad.from_numpy(scale * np.arange(4.0))
+        before = state(x, v, loss)
+        for _ in range(2):
+            tape.gradients(x, every=3, out=out)
+            assert same(state(x, v, loss), before)
