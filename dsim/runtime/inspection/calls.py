@@ -201,10 +201,15 @@ def _starts(entries: Sequence[Entry]) -> list[int]:
     last: tuple[Form, int] | None = None
     for n, entry in enumerate(entries):
         part = entry.form.part if isinstance(entry, RecordedLaunch) else None
-        if part is None or last is None or part[0] is not last[0] or part[1] <= last[1]:
+        if begins_call(last, part):
             starts.append(n)
         last = part
     return [*starts, len(entries)]
+
+
+def begins_call(last: tuple[Form, int] | None, part: tuple[Form, int] | None) -> bool:
+    """Whether an entry that is this part of a launch, or a whole one, begins a call after the `last` one."""
+    return part is None or last is None or part[0] is not last[0] or part[1] <= last[1]
 
 
 def whole(form: Form) -> Form:

@@ -29,10 +29,11 @@ from dsim.runtime.recording.sweep import Observer, TapeSweep
 from dsim.runtime.saving import overwrite_messages
 from dsim.runtime.saving.snapshots import Report
 from dsim.runtime.state.stack import opened
-from dsim.runtime.tapes.loops import CheckpointedLoops, bytes_of
+from dsim.runtime.tapes.loops import bytes_of
+from dsim.runtime.tapes.recorded_states import RecordedStates
 
 
-class Tape(CheckpointedLoops):
+class Tape(RecordedStates):
     """Records launches, and at its end computes the gradient of `loss` into the fields' `.grad`.
 
     Parameters
@@ -107,7 +108,7 @@ class Tape(CheckpointedLoops):
     _for_people = frozenset(
         [
             *("backward", "calls", "check", "gradient", "gradients", "loss"),
-            *("not_finite", "profile", "saved", "saved_bytes", "step", "steps"),
+            *("not_finite", "profile", "saved", "saved_bytes", "step", "steps", "trajectory"),
         ]
     )
 
@@ -200,6 +201,7 @@ class Tape(CheckpointedLoops):
             observers.append(Profiler(self.profiled, self.calls))
         if self._finder is not None:
             observers.append(self._finder)
+        observers += self.begin_trajectories()
         sweep = TapeSweep(self, 1.0, observers)
         self.left = sweep.run()
         if self.profiled is not None and not sweep.reaches:
@@ -208,6 +210,7 @@ class Tape(CheckpointedLoops):
             self.check = check_tape(self, self._recorder, self._checked)
         if self._sums:
             leftover.note(self, self._sums, left)
+        self.finish_trajectories()
 
     # -- queries after the block
 
