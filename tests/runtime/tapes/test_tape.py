@@ -369,5 +369,6 @@ def test_completion_offers_what_is_for_people():
         "saved_bytes",
         "step",
         "steps",
+        "trajectory",
     ]
     assert [n for n in dir(ti.ad.FwdMode(y, x)) if not n.startswith("_")] == ["losses", "params"]
