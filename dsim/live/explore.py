@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import threading
 from collections.abc import Callable
 from dataclasses import replace
@@ -91,7 +92,7 @@ class Explorer:
 
     def _show(self) -> None:
         if self.view is not None:
-            self.view.update(text=self.found.told())
+            self.view.hold(self.found.told())
         if self._panel is not None:
             self._panel.follow(self.found)
         followers.tell(self._arguments())
@@ -167,6 +168,8 @@ class Explorer:
         data = self.widget._repr_mimebundle_(**kwargs)
         if isinstance(data, dict):
             data["text/plain"] = repr(self)
+            if self.view is not None:
+                data["image/png"] = base64.b64encode(self.view.png()).decode()  # for pages without a kernel
         return data
 
     def __repr__(self) -> str:

@@ -51,7 +51,7 @@ class View:
         self._moments = Moments(self._frame, self._flow)
         self._lock = threading.RLock()
         self._last: tuple[int | None, str] = None, ""  # what the newest picture is called
-        self._recorded = False  # since the last update
+        self._holding = False  # its newest frame, whatever the fields become
         self._shown: ShownView | None = None  # where it embeds its frames
         self._hearing: dict[str, Callable[[dict[str, Any]], None]] = {
             "drawn": self._drawn,
@@ -70,7 +70,7 @@ class View:
             Any other text to be written there.
         """
         self._last = step, text
-        self._recorded = False
+        self._holding = False
         self._moments.update()
         self._embed()
         followers.tell()
@@ -94,10 +94,22 @@ class View:
         with self._lock:
             frame = self._frame()
             self.recording.add(frame)
-            self._recorded = True
+            self._holding = True
         self._moments.offer(frame)
         self._embed()
         followers.tell()
+
+    def hold(self, text: str = "") -> None:
+        """Shows the present numbers until the next call, whatever the fields hold then.
+
+        Parameters
+        ----------
+        text : str, default ""
+            Any text to be written below the picture.
+        """
+        self._last = None, text
+        self._holding = True
+        self._moments.offer(self._frame())
 
     def on(self, event: str, function: Callable[[dict[str, Any]], None]) -> None:
         """Calls `function` with each message of the page about `event`: ``drag``, ``paint`` or ``pick``."""
@@ -131,7 +143,7 @@ class View:
         self._flow.seen(visible, _page(message))
         if visible and self._widget is not None:
             self._widget.send({"type": "recorded", "count": len(self.recording)})
-            self._moments.appeared(present=not self._recorded)
+            self._moments.appeared(present=not self._holding)
 
     def _drawn(self, message: dict[str, Any]) -> None:
         self._moments.drawn(int(message["number"]), _page(message))
@@ -197,7 +209,7 @@ class View:
             As of ``_repr_mimebundle_``.
         """
         kept = {} if picture is None else {"image/png": base64.b64encode(picture).decode()}
-        plain, budget = {"text/plain": repr(self)}, page_budget()
+        plain, budget = {"text/plain": self._name}, page_budget()
         if budget is None:
             made = self.widget._repr_mimebundle_(**kwargs)
             data, metadata = made if isinstance(made, tuple) else (made, {})
@@ -214,14 +226,16 @@ class View:
             return unplayed(self.scene.title, picture, error.diagnostics[0].message)
         return player(self.scene.json(), found)
 
-    def _picture(self) -> bytes:
-        frame = self._frame()
-        if not self._recorded:
+    def png(self) -> bytes:
+        """A PNG of what it shows."""
+        newest = self._moments.newest
+        frame = newest if self._holding and newest is not None else self._frame()
+        if not self._holding:
             self._moments.captured(frame)
         return png(self.scene.json(), frame)
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
-        return self.bundle(self._picture(), **kwargs)
+        return self.bundle(self.png(), **kwargs)
 
     def _ipython_display_(self) -> None:
         if page_budget() is None:
@@ -231,18 +245,22 @@ class View:
 
     def _embed(self) -> None:
         if self._shown is not None:
-            self._shown.renew(lambda: self.bundle(self._picture()))
+            self._shown.renew(lambda: self.bundle(self.png()))
+
+    @property
+    def _name(self) -> str:
+        names = ", ".join(f"{layer.kind} of {layer.name}" for layer in self.scene.layers)
+        return f"view of {names or self.scene.title}"
 
     def __repr__(self) -> str:
-        names = ", ".join(f"{layer.kind} of {layer.name}" for layer in self.scene.layers)
         count = len(self.recording)
         kept = f", {count:,} frame{'s' * (count > 1)}" if count else ""
-        return f"view of {names or self.scene.title}{kept}"
+        return f"{self._name}{kept}"
 
     def close(self) -> None:
         """Removes the picture from the page, and forgets the recording."""
         self.recording.clear()
-        self._recorded = self.contained = False
+        self._holding = self.contained = False
         self.unshown()
 
 

@@ -224,7 +224,7 @@ def test_what_a_view_refuses_at_once(given, options, message):
 def test_its_output_is_a_widget_a_picture_and_text(view):
     view.record()
     data, _ = view._repr_mimebundle_()
-    assert data["text/plain"] == "view of points of x, 1 frame"
+    assert data["text/plain"] == "view of points of x"
     assert data[WIDGET]["model_id"] == view.widget.model_id
     with Image.open(io.BytesIO(base64.b64decode(data["image/png"]))) as picture:
         assert picture.size == (640, 480)
@@ -243,3 +243,18 @@ def test_the_page_s_half_knows_the_scene_without_a_kernel(view):
     state = view.widget.get_state()
     assert state["scene"] == view.scene.json()
     assert "export default" in state["_esm"]
+
+
+def test_what_is_held_is_shown_again_whatever_the_field_has_become(view, page, x):
+    x[0] = 0.25, 0.0
+    view.hold("held")
+    x[0] = 0.75, 0.0
+    page.shown()
+    for header, data in page.frames():
+        at = unpacked(header["layers"][0]["arrays"]["positions"], data)[0]
+        assert (header["text"], round(float(at[0]), 3)) == ("held", 0.25)
+    view.update()
+    page.hidden()
+    page.shown()
+    header, data = page.frames()[-1]
+    assert unpacked(header["layers"][0]["arrays"]["positions"], data)[0][0] == pytest.approx(0.75, abs=1e-3)
