@@ -82,7 +82,7 @@ def test_a_page_that_appears_in_the_middle_of_a_cell_sees_the_last_update(wired)
         view = viewed(source)
         page = Page(view)
         source.step(1)
-        view.bundle(view._picture())  # displayed
+        view.bundle(view.png())  # displayed
         source.step(2, lambda: elsewhere(page.shown))
         assert halves(page.frames()[-1]) == pytest.approx((1, 1), abs=0.1)
         elsewhere(lambda: answers(page))
