@@ -22,7 +22,7 @@ from dsim.notebook.forms.page import document, page
 from dsim.notebook.forms.plain import text
 from dsim.notebook.forms.showing import Bundle, bundle
 from dsim.notebook.report.locations import Json
-from dsim.notebook.report.reporting import ReportRun, compile_cell, touched
+from dsim.notebook.report.reporting import CompiledCell, ReportRun, compile_cell, touched
 from dsim.notebook.report.subject import Definition
 from dsim.notebook.running import state
 from dsim.runtime.checking.differences import GradientCheck
@@ -202,10 +202,10 @@ def report(  # noqa: PLR0913 (the options of `%%kernel`)
     name = None if loss is None else loss.name
     options = Options(name, run=run, probe=_indices(probe), check=check, show=show)
     _refuse_lonely(options, by)
-    subject = Definition.of(kernel)
     runs = options.runs or bool(along)
     asked = CellRequest((kernel,), replace(options, run=runs), loss, {}, {}, args)
     compiled = compile_cell(asked)
+    subject = Definition.of(kernel, _captured(kernel, args, compiled))
     by_name, along_name = _named(by), _named(along)  # kernels name the fields that they use
     name = None if loss is None else loss.name
     options = replace(options, loss=name, wrt=tuple(by_name), forward=tuple(along_name))
@@ -214,6 +214,14 @@ def report(  # noqa: PLR0913 (the options of `%%kernel`)
         made = ReportRun(subject, asked, compiled, begin)
     made.timed()
     return KernelReport(made)
+
+
+def _captured(kernel: Kernel, args: tuple[Any, ...], compiled: CompiledCell) -> list[Any]:
+    """The objects that are compiled into it: funcs, fields, classes."""
+    if compiled.form is None:
+        return []
+    objects, _ = kernel.captured(*args) if kernel.generic else kernel.captured()
+    return [each.value for each in objects]
 
 
 def _fields(given: Fields, option: str) -> list[Field]:

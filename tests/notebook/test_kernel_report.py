@@ -83,14 +83,51 @@ def test_values_and_gradients_are_data(springs):
 def test_its_lines_are_those_of_the_file(springs):
     found = ds.report(springs.energy, 3.0, loss=springs.U)
     report = validated(found.json)
-    assert (report["kind"], report["first_line"]) == ("function", springs.first)
-    assert report["source"].startswith("        @ds.kernel\n        def energy(k: float):")
+    kernel = [springs.first, springs.first + 4]
+    assert (report["kind"], report["parts"][-1]) == ("function", kernel)
+    at = springs.first - report["first_line"]
+    assert report["source"].split("\n")[at : at + 2] == [
+        "        @ds.kernel",
+        "        def energy(k: float):",
+    ]
     assert report["origins"][0]["name"] == HERE
     assert {o["here"] for o in report["origins"]} == {False}
     shown = str(found).split("\n")
     line = springs.first + 3
     assert any(s.startswith(f"{line} ") and "a = k * x[i]" in s and "a = 3" in s for s in shown)
     assert f">{line}</td>" in found._repr_mimebundle_()["text/html"]
+
+
+def test_funcs_of_the_same_file_have_values_and_heat_too(springs):
+    """The adjoint of what `square` returns is 1; code between the definitions is not in the report."""
+
+    @ds.kernel
+    def energy():
+        for i in springs.x:
+            springs.U[None] += behind(springs.x[i])
+
+    @ds.func
+    def behind(a):
+        twice = 2.0 * a
+        return square(twice)
+
+    found = ds.report(energy, loss=springs.U, probe=1)
+    report, x = validated(found.json), springs.x.to_numpy()
+    first = behind.__dsim_func__.__code__.co_firstlineno
+    (twice,) = (v for v in found.values if v.name == "twice")
+    assert (twice.line, twice.value, twice.gradient) == (first + 2, 2 * x[1], 4 * x[1])
+    assert found.heat[first + 2] == pytest.approx(np.sqrt(((4 * x) ** 2).mean()), rel=1e-5)
+    top = square.__dsim_func__.__code__.co_firstlineno
+    assert report["parts"][0] == [top, top + 2]
+    assert report["parts"][-1][1] == first + 3
+    assert "class Springs" not in report["source"]
+    shown = str(found).split("\n")
+    gap = next(n for n, line in enumerate(shown) if "⋮" in line)
+    assert shown[gap - 1].endswith("return a * a")
+    assert "def test_" not in str(found)
+    html = found._repr_mimebundle_()["text/html"]
+    assert "⋮" in html
+    assert "class Springs" not in html
 
 
 def test_it_is_the_report_of_the_cell(notebook):

@@ -74,6 +74,11 @@ class Cell:
         return "cell"
 
     @property
+    def parts(self) -> tuple[tuple[int, int], ...]:
+        """Its lines."""
+        return ((1, len(self.source.lines)),)
+
+    @property
     def place(self) -> Span:
         """The `%%kernel` line."""
         return self.whole_line(self.first)

@@ -23,9 +23,9 @@ from dsim.frontend.values.types import ArrayType, MatrixType, Template
 from dsim.notebook.cell.cells import Cell, read_at_once
 from dsim.notebook.cell.request import CellRequest, borrowed, kept, leads_to
 from dsim.notebook.report.locations import harmless
+from dsim.notebook.report.subject import python_function
 from dsim.runtime.fields.fields import Field
 from dsim.runtime.fields.struct_fields import StructField
-from dsim.runtime.kernels.kernel import Kernel
 from dsim.runtime.state import settings
 
 _LONGEST = 24  # the most characters of a value in a message
@@ -95,7 +95,7 @@ class Dependency:
         """Whether `now` is a function that the same text made, because its cell ran again."""
         if isinstance(now, MatrixType | StructTypeBase) and now == self.then:
             return True
-        then, found = _function(self.then), _function(now)
+        then, found = python_function(self.then), python_function(now)
         if then is None or found is None or _owner(now) is not _owner(self.then):
             return False
         return (
@@ -130,15 +130,6 @@ def _safely(read: Callable[[], Any]) -> Any:
         return MISSING
 
 
-def _function(value: Any) -> types.FunctionType | None:
-    """The Python function of a kernel or func, or of what is one itself; None with rules of its own."""
-    if getattr(value, "__dsim_rules__", None) is not None:
-        return None
-    found = value.function if isinstance(value, Kernel) else getattr(value, "__dsim_func__", value)
-    found = getattr(found, "__func__", found)
-    return found if isinstance(found, types.FunctionType) else None
-
-
 def _owner(value: Any) -> Any:
     """The object that a method belongs to."""
     return getattr(getattr(value, "__dsim_func__", value), "__self__", None)
@@ -146,7 +137,7 @@ def _owner(value: Any) -> Any:
 
 def _made(value: Any) -> tuple[types.CodeType, object] | None:
     """Of a function what may be set in place, as reloading does: its code and its defaults."""
-    function = _function(value)
+    function = python_function(value)
     if function is None:
         return None
     return function.__code__, plain([*(function.__defaults__ or ()), dict(function.__kwdefaults__ or {})])
@@ -220,7 +211,7 @@ def _captured(asked: CellRequest) -> Iterator[Dependency]:
         objects, values = k.captured(*asked.args) if ran else k.captured()
         yield from (replace(_object(c.name, c.value, c.read), found=c.found) for c in objects)
         yield from (Dependency(c.name, c.value, c.read, by_value=True, by_launch=True) for c in values)
-        functions = [_function(k), *(_function(c.value) for c in objects)]
+        functions = [python_function(k), *(python_function(c.value) for c in objects)]
         yield from (d for f in functions if f is not None for d in _of_the_language(f))
 
 

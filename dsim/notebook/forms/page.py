@@ -16,6 +16,7 @@ from dsim.notebook.forms.colours import Pieces, pieces
 from dsim.notebook.report.locations import harmless
 from dsim.notebook.report.report_view import (
     Report,
+    about,
     by_line,
     ends,
     error_below,
@@ -29,7 +30,6 @@ from dsim.notebook.report.report_view import (
     place_name,
     rows_by_kernel,
     scale,
-    source_lines,
     underline,
 )
 
@@ -109,12 +109,12 @@ def _listing(report: Report) -> str:
     briefs, texts = ends(report, "brief"), ends(report, "text")
     below = by_line(report["diagnostics"])
     heat = {h["line"]: h for h in (report["heat"] or {"lines": ()})["lines"]}
-    lines = dict(zip(source_lines(report), pieces(report["source"]), strict=True))
+    lines = about(report, pieces(report["source"]))
     whole = heat or any(texts.values())
     told = list(lines) if whole else _concerned(report, lines)
     rows = []
     for n in told:
-        if n - 1 not in told and n - 1 in lines:
+        if n - 1 not in told and n != min(lines):
             rows.append("<tr><td class=dsim-number>⋮</td><td></td><td></td></tr>")
         found = below.get(n, [])
         code = _underlined(lines[n], found)

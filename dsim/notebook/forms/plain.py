@@ -68,6 +68,8 @@ def _listing(report: Report) -> Iterator[str]:
     gutter = len(str(max(source)))
     widest = min(max((len(source[n]) for n in texts if n in source), default=0), _WIDEST)
     for n, code in source.items():
+        if n - 1 not in source and n != min(source):
+            yield f"{'⋮':>{gutter}}  │"
         bar = _BARS[round(levels[n] * (len(_BARS) - 1))] if n in levels else " "
         shown = f"{_straight(code):<{widest}}   {texts[n]}" if n in texts else _straight(code)
         yield f"{n:>{gutter}} {bar}│ {shown}"

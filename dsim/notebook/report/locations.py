@@ -54,13 +54,15 @@ class Places:
         self._main = source if subject is None else subject.source
         self._origins = [] if self._main is None else [_Origin(self._main)]
         if subject is not None and not self._here(subject.source):
-            first, lines = subject.source.first_line, subject.source.lines
-            self._origins[0].lines.update(enumerate(lines, first))
+            named = (n for first, last in subject.parts for n in range(first, last + 1))
+            self._origins[0].lines.update((n, subject.source.line(n)) for n in named)
 
     def inside(self, span: Span | None) -> bool:
         """Whether `span` is in the text that the report is about."""
         if self._main is None or span is None or span.source.file != self._main.file:
             return False
+        if self._subject is not None:
+            return any(first <= span.line <= last for first, last in self._subject.parts)
         first = self._main.first_line
         return first <= span.line < first + len(self._main.lines)
 

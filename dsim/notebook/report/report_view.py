@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 Report = Mapping[str, Any]
 Row = Mapping[str, str]
@@ -60,8 +62,16 @@ def by_line(diagnostics: Sequence[Mapping[str, Any]]) -> dict[int, list[Mapping[
 
 
 def source_lines(report: Report) -> dict[int, str]:
-    """The lines of the report's text, by their numbers in its cell or file."""
-    return dict(enumerate(report["source"].split("\n"), report.get("first_line", 1)))
+    """The lines of the report's text that it is about, by their numbers in its cell or file."""
+    return about(report, report["source"].split("\n"))
+
+
+def about(report: Report, lines: Sequence[T]) -> dict[int, T]:
+    """Those of the lines of the text, in some form, that the report is about, by their numbers."""
+    found = dict(enumerate(lines, report.get("first_line", 1)))
+    if "parts" not in report:
+        return found
+    return {n: found[n] for first, last in report["parts"] for n in range(first, last + 1)}
 
 
 # ------------------------------------------------------------------ places

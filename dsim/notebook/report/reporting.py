@@ -145,6 +145,8 @@ class ReportRun:
         self.report = empty(subject.kind, subject.source.text, asked.kernel.__name__)
         if subject.source.first_line != 1:
             self.report["first_line"] = subject.source.first_line
+        if len(subject.parts) > 1:
+            self.report["parts"] = [list(part) for part in subject.parts]
         self._compiled, self.form = compiled, compiled.form
         self.found = list(compiled.found)
         self.seen: watched.Observation | None = None

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+import types
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -11,6 +12,8 @@ from dsim.diagnostics import Source, Span
 from dsim.diagnostics.places import caller
 from dsim.frontend.source.source import FunctionText, read
 from dsim.runtime.kernels.kernel import Kernel
+
+Lines = tuple[int, int]  # from the first to the last one
 
 
 class Subject(Protocol):
@@ -29,6 +32,11 @@ class Subject(Protocol):
     @property
     def source(self) -> Source:
         """Its text."""
+        ...
+
+    @property
+    def parts(self) -> tuple[Lines, ...]:
+        """Which of its lines it is about, from the first to the last of each part; others are empty."""
         ...
 
     @property
@@ -68,29 +76,36 @@ class Subject(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """The definition of an existing kernel, as the subject of `dsim.report`.
+    """The definition of an existing kernel, with its funcs of the same file: the subject of `dsim.report`.
 
     Attributes
     ----------
     text : FunctionText
-        With the lines and columns of its file or cell.
+        The kernel's, with the lines and columns of its file or cell.
+    others : tuple of FunctionText
+        Those of its funcs.
     called : Span or None
         The line that asks for the report.
     """
 
     text: FunctionText
+    others: tuple[FunctionText, ...]
     called: Span | None
 
     @classmethod
-    def of(cls, kernel: Kernel) -> Definition:
-        """That of `kernel`.
+    def of(cls, kernel: Kernel, captured: Iterable[Any]) -> Definition:
+        """That of `kernel`; `captured` are the objects compiled into it.
 
         Raises
         ------
         KernelSyntaxError
             When its source cannot be found.
         """
-        return cls(read(getattr(kernel.function, "__func__", kernel.function)), caller())
+        text = read(getattr(kernel.function, "__func__", kernel.function))
+        functions = dict.fromkeys(f for f in map(python_function, captured) if f is not None)
+        file = text.source.file
+        others = (read(f) for f in functions if f.__code__.co_filename == file)
+        return cls(text, tuple(t for t in others if t.source.file == file), caller())
 
     @property
     def kind(self) -> str:
@@ -104,8 +119,29 @@ class Definition:
 
     @property
     def source(self) -> Source:
-        """The file's or cell's lines with the definition."""
-        return self.text.source
+        """The file's or cell's lines with the definitions; those between them are empty."""
+        whole = self.text.source
+        if not self.others:
+            return whole
+        parts = self.parts
+        lines = {n: t.source.line(n) for t in self._texts for n in range(*_ends(t.source))}
+        text = "\n".join(lines.get(n, "") for n in range(parts[0][0], parts[-1][1] + 1))
+        return Source(whole.name, text, parts[0][0], whole.file)
+
+    @property
+    def parts(self) -> tuple[Lines, ...]:
+        """The lines of the definitions; those that touch are one part."""
+        found: list[Lines] = []
+        for first, end in sorted(_ends(t.source) for t in self._texts):
+            if found and first <= found[-1][1] + 1:
+                found[-1] = found[-1][0], max(found[-1][1], end - 1)
+            else:
+                found.append((first, end - 1))
+        return tuple(found)
+
+    @property
+    def _texts(self) -> tuple[FunctionText, ...]:
+        return (self.text, *self.others)
 
     @property
     def place(self) -> Span:
@@ -115,11 +151,12 @@ class Definition:
     @property
     def tree(self) -> ast.AST:
         """Its syntax tree."""
-        return self.text.node
+        return ast.Module([t.node for t in self._texts], [])
 
     def span(self, node: ast.AST) -> Span:
         """The span of a node of `tree`."""
-        return self.text.span(node)
+        own = next(t for t in self._texts if any(n is node for n in ast.walk(t.node)))
+        return own.span(node)
 
     def spelt(self, option: str, value: str = "") -> str:
         """An option as it is written: a named argument."""
@@ -140,3 +177,17 @@ class Definition:
     def plotted(self, kernel: str) -> str:
         """How to draw the comparison with differences."""
         return "`report.check.plot()`"
+
+
+def _ends(source: Source) -> Lines:
+    """The first line of a text, and the line behind it."""
+    return source.first_line, source.first_line + len(source.lines)
+
+
+def python_function(value: Any) -> types.FunctionType | None:
+    """The Python function of a kernel or func, or of what is one itself; None with rules of its own."""
+    if getattr(value, "__dsim_rules__", None) is not None:
+        return None
+    found = value.function if isinstance(value, Kernel) else getattr(value, "__dsim_func__", value)
+    found = getattr(found, "__func__", found)
+    return found if isinstance(found, types.FunctionType) else None
