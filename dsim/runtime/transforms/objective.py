@@ -34,6 +34,8 @@ class Residuals:
         The free numbers of the inputs.
     """
 
+    _clears = False  # whether the outputs are 0 when a run begins
+
     def __init__(
         self, run: Run, wrt: Selection, out: Selection, reset: Run | None, vector: InputVector
     ) -> None:
@@ -105,7 +107,7 @@ class Residuals:
             at, captured, known = self._known[kind]
             if at == key and captured == self._captured.now() and known.begins_here():
                 return known
-        made = RecordedRun(kind(self.wrt, self.out), self._run, arrays, self._reset)
+        made = RecordedRun(kind(self.wrt, self.out, self._clears), self._run, arrays, self._reset)
         self._known[kind] = (key, self._captured.now(), made)
         return made
 
@@ -120,11 +122,12 @@ class Objective(Residuals):
     """
 
     explains_zeros = False
+    _clears = True
 
     @outermost
     def __call__(self, x: Any) -> tuple[float, np.ndarray]:
         """The value and the gradient: pass ``jac=True`` to `scipy.optimize.minimize`."""
-        recording = RunRecording(self.wrt, self.out)
+        recording = RunRecording(self.wrt, self.out, self._clears)
         with recording.running(self._run, self._vector.arrays(x), self._reset):
             (value,) = recording.values()
             gradient = recording.sweep([np.ones_like(value)])

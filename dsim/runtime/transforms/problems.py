@@ -28,7 +28,7 @@ def objective(
     wrt : Field, ndarray, or list of them
         What is optimised.
     loss : Field
-        A single number that the run computes.
+        A single number that the run computes. It is 0 when a run begins, as on a tape.
     reset : callable, optional
         Called before each run to prepare the state; `wrt` gets its values after it. Without it, each run
         begins with what fields hold when it is asked for.

@@ -43,19 +43,24 @@ class RunRecording:
     ----------
     wrt, out : Selection
         What it is differentiated by, and what it computes.
+    clears : bool, default False
+        Whether the outputs are 0 when the run begins, as the loss of a tape is.
 
     Attributes
     ----------
+    cleared : list of Field
+        What was 0 when the run began.
     unreached : list of Field
         The inputs to which the last sweep found no path.
     """
 
-    def __init__(self, wrt: Selection, out: Selection) -> None:
-        self.wrt, self.out = wrt, out
+    def __init__(self, wrt: Selection, out: Selection, clears: bool = False) -> None:
+        self.wrt, self.out, self.clears = wrt, out, clears
         self.program = Recorder()
         self.record = InputRecorder((), clears=False, saves=True, budget=None)
         self.inputs: list[Field] = []
         self.outputs: list[Field] = []
+        self.cleared: list[Field] = []
         self.unreached: list[Field] = []
 
     @contextmanager
@@ -64,7 +69,8 @@ class RunRecording:
     ) -> Iterator[None]:
         """Calls `run`; in the block fields are as it left them, and afterwards as they were before it.
 
-        Before that it calls `reset`, which is not recorded, and gives the inputs the values `start`.
+        Before that it calls `reset`, which is not recorded, clears the outputs where it shall, and gives the
+        inputs the values `start`.
 
         Raises
         ------
@@ -76,6 +82,7 @@ class RunRecording:
                 self.inputs = [self.field(leaf) for leaf in self.wrt.leaves]
                 self.record.differentiate_by(self.inputs)
                 self.outputs = self.compute(run)
+                self.cleared = [self.field(leaf) for leaf in self.out.leaves] if self.clears else []
                 self.record.end_steps()
             self.record.outputs = tuple(self.outputs)
             self.record.refuse_failed()
@@ -121,7 +128,8 @@ class RunRecording:
                         runs.call(reset)
                     finally:
                         arrays += _written_arrays(before.mirrors, before)
-            for leaf, given in zip(self.wrt.leaves, start or (), strict=False):
+            cleared = [(leaf, 0.0) for leaf in self.out.leaves] if self.clears else []
+            for leaf, given in [*cleared, *zip(self.wrt.leaves, start or (), strict=False)]:
                 if isinstance(leaf, Field):
                     before.keep(leaf)
                     leaf.require_memory()[...] = given
@@ -259,7 +267,7 @@ class RecordedRun:
 
     def begins_here(self) -> bool:
         """Whether another run would begin with the numbers of this one, beside those of the inputs."""
-        inputs = set(self._recording.inputs)
+        inputs = {*self._recording.inputs, *self._recording.cleared}
         arrays = dict(self._recording.record.mirrors.arrays())
         roots = (f for f in self._program.entry if f.root is f and f not in inputs)
         return all(

@@ -61,6 +61,33 @@ def test_products_at_one_point_share_a_run():
     assert len(runs) == 2
 
 
+@pytest.mark.parametrize("kind", ["field", "array"])
+@pytest.mark.parametrize("left", [5.0, np.nan])
+def test_what_the_loss_held_before_is_no_part_of_it(kind, left):
+    x, y, array = ti.field(ti.f64, shape=2), ti.field(ti.f64, shape=()), np.zeros(())
+
+    @ti.kernel
+    def into_field():
+        for i in x:
+            y[None] += (x[i] - 1.0) ** 2
+
+    @ti.kernel
+    def into_array(a: ti.types.ndarray()):
+        for i in x:
+            a[()] += (x[i] - 1.0) ** 2
+
+    runs = []
+    loss, add = (y, into_field) if kind == "field" else (array, lambda: into_array(array))
+    loss.fill(left)
+    f = ti.objective(lambda: [runs.append(0), add()], wrt=x, loss=loss)
+    for _ in range(2):
+        value, gradient = f(np.zeros(2))
+        assert (value, gradient.tolist()) == (2.0, [-2.0, -2.0])
+        assert f.hessp(np.zeros(2), [1.0, 0.0]).tolist() == [2.0, 0.0]
+    assert len(runs) == 3  # both products share one
+    np.testing.assert_array_equal(loss if kind == "array" else loss.to_numpy(), left)
+
+
 @pytest.mark.parametrize("fails", [False, True])
 def test_arrays_that_reset_writes_are_put_back(fails):
     x, y, _, array, run, count = weighted()
