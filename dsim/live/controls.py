@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import inspect
 import math
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 from dsim.live.numbers import refused
 from dsim.runtime.fields.fields import Field
 
 _STEPS = 200  # of a slider whose step nobody gave
+_ROUNDED = 1e-6  # of a step: how far the page's arithmetic is off
 
 
 @dataclass
@@ -28,6 +32,8 @@ class ExploreControl:
         Whether it gives integers.
     field : Field or None
         What it writes to; None for a parameter of the run.
+    fitting : bool
+        Whether its step may change, since nobody gave it.
     """
 
     name: str
@@ -37,6 +43,50 @@ class ExploreControl:
     step: float
     whole: bool = False
     field: Field | None = None
+    fitting: bool = False
+
+    def put(self, value: float) -> None:
+        """Takes an accepted value, and a step that has a place for it: a page shows places only."""
+        self.value = value
+        if self.fitting and not self._on_a_place(value):
+            above = value - self.low
+            self.step = above / max(1, round(above / self.step))
+
+    def accept(self, value: Any) -> float:
+        """`value` as a number that the slider can show.
+
+        Raises
+        ------
+        DsimError
+            When it is no number, no integer where it shall be one, or outside the ends.
+        """
+        if not _is_number(value):
+            raise refused(f"the control {self.name!r} takes a number, not {value!r}", f"set({self.name}=1.0)")
+        number = float(value)
+        if not self.low <= number <= self.high:
+            ends = f"{self.low:g} to {self.high:g}"
+            raise refused(
+                f"the control {self.name!r} goes from {ends}, and {number:g} is outside",
+                "give other ends in `controls=`",
+            )
+        if self.whole and number != int(number):
+            raise refused(f"the control {self.name!r} takes integers, not {value!r}")
+        return int(number) if self.whole else number
+
+    def between_places(self, place: float) -> bool:
+        """Whether its value is between two places of the slider, and `place` is the nearest one.
+
+        A page shows the value there, and reports it as if a person had moved the slider.
+        """
+        return (
+            not self._on_a_place(self.value)
+            and self._on_a_place(place)
+            and abs(place - self.value) <= 0.5001 * self.step
+        )
+
+    def _on_a_place(self, value: float) -> bool:
+        steps = (value - self.low) / self.step
+        return abs(steps - round(steps)) < _ROUNDED or value == self.high
 
 
 def controls_of(run: Callable[..., Any], given: Any) -> list[ExploreControl]:
@@ -64,11 +114,18 @@ def controls_of(run: Callable[..., Any], given: Any) -> list[ExploreControl]:
                 'controls={"gravity": (0, 20), field: (0, 1)}',
             )
         made.append(_of_field(key, limits))
+    for name, count in Counter(c.name for c in made).items():
+        if count > 1:
+            raise refused(f"{count} controls are called {name!r}", 'ds.field(…, name="another")')
     return made
 
 
 def _called(run: Any) -> str:
     return f"`{getattr(run, '__name__', 'run')}`"
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
 
 
 def _parameters(run: Callable[..., Any], ends: dict[Any, Any]) -> Iterator[ExploreControl]:
@@ -115,7 +172,11 @@ def _made(name: str, value: Any, limits: Any) -> ExploreControl:
         ) from None
     if len(step) > 1 or not finite or not low < high:
         raise refused(f"the ends of {name!r} are a lower and a higher number, not {limits!r}")
+    if step and not (_is_number(step[0]) and 0 < float(step[0]) < math.inf):
+        raise refused(f"the step of {name!r} is a number above 0, not {step[0]!r}")
     start = low if value is None else value
     whole = all(isinstance(n, int) for n in (start, *limits))
     each = step[0] if step else (1 if whole else (high - low) / _STEPS)
-    return ExploreControl(name, min(max(start, low), high), low, high, each, whole)
+    made = ExploreControl(name, start, low, high, each, whole, fitting=not (step or whole))
+    made.put(made.accept(start))
+    return made

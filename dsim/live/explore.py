@@ -17,7 +17,7 @@ from dsim.live.explored_run import ExploredRun
 from dsim.live.latest import Latest
 from dsim.live.layers import Arrows
 from dsim.live.lifetime import outputs
-from dsim.live.numbers import refused
+from dsim.live.numbers import name_by_variables, refused
 from dsim.live.view import View, view
 from dsim.runtime.fields.fields import Field, kind_of
 from dsim.runtime.fields.loss import check as check_loss
@@ -68,15 +68,13 @@ class Explorer:
         Raises
         ------
         DsimError
-            When there is no such control.
+            When there is no such control, or its slider cannot show the value; then none is set.
         """
-        for name, value in values.items():
-            found = next((c for c in self.controls if c.name == name), None)
-            if found is None:
-                raise refused(
-                    f"there is no control {name!r}", f"there are {', '.join(c.name for c in self.controls)}"
-                )
-            found.value = value
+        known = {c.name: c for c in self.controls}
+        for name in values.keys() - known.keys():
+            raise refused(f"there is no control {name!r}", f"there are {', '.join(known)}")
+        for control, value in [(known[name], known[name].accept(v)) for name, v in values.items()]:
+            control.put(value)
         self.update()
 
     def update(self) -> None:
@@ -249,15 +247,18 @@ def explore(
     """
     if not callable(run):
         raise refused("`run` is a kernel or a function", "pass the function itself: `run`, not `run()`")
-    fields = [wrt] if isinstance(wrt, Field) else list(wrt or ())
+    fields = list(wrt) if isinstance(wrt, list | tuple) else [] if wrt is None else [wrt]
     for field in fields:
-        if not isinstance(field, Field) or (loss is not None and not field.needs_grad):
+        if not isinstance(field, Field):
+            raise refused(f"`wrt` takes fields, not {kind_of(field)}", "a field, or a list of fields")
+        if loss is not None and not field.needs_grad:
             raise refused(
-                f"`wrt` takes fields with a gradient, not {kind_of(field)}",
+                f"`wrt` takes fields with a gradient, and {field.quoted} has none",
                 "declare it with `needs_grad=True`",
             )
     if loss is not None:
         check_loss(loss)
+    name_by_variables(run, [f for f in (*fields, loss, *(controls or ())) if isinstance(f, Field)])
     return Explorer(run, fields, loss, controls_of(run, controls), reset, picture or _picture(fields, loss))
 
 

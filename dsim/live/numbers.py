@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import inspect
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -46,6 +47,16 @@ def name_of(source: Any) -> str:
         return source.name
     name = getattr(source, "__name__", "") if callable(source) else ""
     return "" if name == "<lambda>" else name
+
+
+def name_by_variables(function: Any, fields: Iterable[Field]) -> None:
+    """Gives fields without a name those of the variables that a function or kernel can see."""
+    code = getattr(function, "function", function)
+    inner = inspect.getclosurevars(code).nonlocals if inspect.isfunction(code) else {}
+    seen = {**getattr(code, "__globals__", {}), **inner}
+    called = {id(value): name for name, value in seen.items() if isinstance(value, Field)}
+    for field in fields:
+        field.root.given_name = field.root.given_name or called.get(id(field), "")
 
 
 def refused(message: str, advice: str = "") -> DsimError:

@@ -14,6 +14,7 @@ from dsim.live.explored_run import ExploredRun
 from dsim.live.lifetime import close_tree
 
 _MOST = 200  # losses in the curve
+_DECIMALS = 8  # with more a number is written with an exponent
 _WIDE, _HIGH = 240, 48
 _UP, _DOWN = "#c0504d", "#4472c4"
 _PLACE = "display: inline-block; position: relative; width: 8em; height: 0.8em"
@@ -57,7 +58,7 @@ class Panel:
         self.widget.add_class("dsim-explorer")
 
     def _moved(self, control: ExploreControl, value: float) -> None:
-        if control.value != value:
+        if control.value != value and not control.between_places(value):
             control.value = value
             self._ask()
 
@@ -65,7 +66,8 @@ class Panel:
         """Shows what the last run gave."""
         most = max((abs(g) for g in found.gradients.values()), default=0.0)
         for control in self._controls:
-            self.sliders[control.name].value = control.value
+            slider = self.sliders[control.name]
+            slider.step, slider.value = control.step, control.value
             gradient = found.gradients.get(control.name)
             self.bars[control.name].value = "" if gradient is None else _bar(gradient, most)
         if found.loss is not None and not found.problem:
@@ -84,9 +86,17 @@ def _slider(control: ExploreControl) -> Any:
     kind = widgets.IntSlider if control.whole else widgets.FloatSlider
     made = kind(value=control.value, min=control.low, max=control.high, step=control.step)
     made.description = control.name
+    if not control.whole:
+        made.readout_format = _format(control.step)
     made.layout.width = "24em"
     made.style.description_width = "initial"
     return made
+
+
+def _format(step: float) -> str:
+    """Shows neighbouring places of a slider as different numbers."""
+    decimals = max(0, math.ceil(-math.log10(step))) + 1
+    return f".{decimals}f" if decimals < _DECIMALS else ".4e"
 
 
 def _bar(gradient: float, most: float) -> str:

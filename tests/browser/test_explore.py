@@ -60,3 +60,16 @@ def test_a_dragged_point_moves_the_loss(lab):
     lab.page.mouse.up()
     expect(said(here).last).to_have_text(re.compile(r"U = 2\.0\d+"))
     lab.shoot("explore-dragged")
+
+
+def test_a_slider_between_two_places_leaves_its_control_alone(lab):
+    source = SPRINGS.replace("(0, 10, 1)", "(0.5, 2)")
+    lab.open(*cells(source, "print(f'k is {k[None]}')"), kernel=True)
+    lab.run_all()
+    expect(said(lab.cell(0)).first).to_contain_text("U = 2")
+    expect(lab.cell(0).locator(".widget-readout")).to_have_text("1.0000")
+    lab.cell(1).click()
+    lab.page.keyboard.press("Control+Enter")
+    expect(lab.cell(1).locator(".jp-InputPrompt")).to_have_text("[3]:")
+    expect(lab.cell(1).locator(".jp-OutputArea-output")).to_have_text("k is 1.0")
+    expect(said(lab.cell(0)).first).to_contain_text("U = 2")

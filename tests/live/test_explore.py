@@ -153,11 +153,82 @@ def test_an_error_is_shown_and_the_next_move_goes_on():
         (lambda s: explore(s.energy, controls={s.k: 3}), "are two numbers, not 3"),
         (lambda s: explore(s.energy, loss=s.U).set(q=1), "there is no control 'q'"),
         (lambda s: explore(s.energy, loss=s.U, wrt=ti.field(ti.f64, shape=2)), "fields with a gradient"),
+        (lambda s: explore(s.energy, loss=s.U, wrt=3), "`wrt` takes fields, not int"),
+        (lambda s: explore(s.energy, controls={s.k: (0, 10, 0)}), "step of 'k' is a number above 0"),
+        (lambda s: explore(s.energy, controls={s.k: (3, 10)}), "from 3 to 10, and 2 is outside"),
+        (lambda s: explore(lambda k=1.0: None, controls=[s.k]), "2 controls are called 'k'"),
     ],
 )
 def test_what_it_refuses(make, message):
     with pytest.raises(ti.DsimError, match=message):
         make(springs())
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (10.5, "from 0 to 10, and 10.5 is outside"),
+        (float("nan"), "nan is outside"),
+        ("3", "takes a number, not '3'"),
+        (True, "takes a number, not True"),
+    ],
+)
+def test_a_value_that_the_slider_cannot_show_changes_nothing(value, message):
+    s = springs()
+    seen = explore(lambda times=2: s.energy(), loss=s.U, controls={s.k: (0, 10)})
+    with pytest.raises(ti.DsimError, match=message):
+        seen.set(times=3, k=value)
+    with pytest.raises(ti.DsimError, match=r"takes integers, not 3\.7"):
+        seen.set(times=3.7)
+    assert (seen.runs, s.k[None], [c.value for c in seen.controls]) == (1, 2.0, [2, 2.0])
+    seen.set(times=np.int64(4), k=np.float32(0.5))
+    assert (seen.controls[0].value, s.k[None]) == (4, 0.5)
+
+
+def test_fields_without_names_are_called_as_their_variables():
+    soft = ti.field(ti.f64, shape=(), needs_grad=True)
+    stiff = ti.field(ti.f64, shape=(), needs_grad=True)
+    E = ti.field(ti.f64, shape=(), needs_grad=True)
+
+    @ti.kernel
+    def run():
+        E[None] = 2.0 * soft[None] + 3.0 * stiff[None]
+
+    seen = explore(run, loss=E, controls={soft: (0, 1), stiff: (0, 1)})
+    assert seen.found.gradients == {"soft": 2.0, "stiff": 3.0}
+    seen.set(stiff=1.0)
+    assert (soft[None], stiff[None]) == (0.0, 1.0)
+
+
+@pytest.mark.parametrize("step", [(), (0.1,)])
+def test_a_slider_that_a_page_moves_to_the_nearest_place_moves_nothing(step):
+    s = springs()
+    seen = explore(s.energy, loss=s.U, controls={s.k: (0.5, 2.03, *step)})
+    assert seen.widget
+    (slider,) = seen._panel.sliders.values()
+    seen.set(k=1.04)
+    assert slider.value == 1.04
+    places = (1.04 - 0.5) / slider.step
+    assert (abs(places - round(places)) < 1e-9) == (not step)  # a step that nobody gave fits
+    runs, nearest = seen.runs, 0.5 + round(places) * slider.step
+    slider.value = nearest  # what a page reports of a slider that it has just drawn
+    if step:
+        assert (seen.runs, s.k[None]) == (runs, 1.04)
+    slider.value = nearest + slider.step
+    assert (seen.runs, s.k[None]) == (runs + 1, nearest + slider.step)
+    slider.value = nearest
+    assert (seen.runs, s.k[None]) == (runs + 2, nearest)
+    seen.close()
+
+
+@pytest.mark.parametrize(("ends", "shown"), [((0, 100), ".2f"), ((0, 3), ".3f"), ((0, 2e-9), ".4e")])
+def test_a_slider_tells_its_places_apart(ends, shown):
+    s = springs()
+    s.k[None] = ends[1]
+    seen = explore(s.energy, loss=s.U, controls={s.k: ends})
+    assert seen.widget
+    assert next(iter(seen._panel.sliders.values())).readout_format == shown
+    seen.close()
 
 
 def test_sliders_and_bars():
