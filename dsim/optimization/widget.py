@@ -17,6 +17,7 @@ import numpy as np
 from dsim.diagnostics import Diagnostic
 from dsim.diagnostics.render import render
 from dsim.live.lifetime import close_tree, outputs
+from dsim.notebook.column import Column
 from dsim.notebook.tape.svg import BLUE, ORANGE, Series, chart, shown
 from dsim.optimization.error_text import error_lines
 
@@ -62,18 +63,6 @@ class Steered(Protocol):
         """Goes on."""
 
 
-class _Column(widgets.VBox):
-    """Widgets below one another; without a live kernel, a text."""
-
-    said = ""
-
-    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
-        data = super()._repr_mimebundle_(**kwargs)
-        if isinstance(data, dict):
-            data["text/plain"] = self.said
-        return data
-
-
 class OptimizationPanel:
     """The display below a cell; a `OptimizationProgress`.
 
@@ -110,7 +99,7 @@ class OptimizationPanel:
             layout=widgets.Layout(flex_flow="row wrap", align_items="center"),
         )
         words = widgets.HBox([self.state, self.said], layout=widgets.Layout(flex_flow="row wrap"))
-        self.widget = _Column([row, words, self.curves, self.notes])
+        self.widget = Column([row, words, self.curves, self.notes])
         self.pause.on_click(lambda _: self._asked("pause"))
         self.stop.on_click(lambda _: self._asked("stop"))
         self.resume.on_click(lambda _: self._asked("resume"))
@@ -178,7 +167,7 @@ class OptimizationPanel:
         if self._shown_in != shell.execution_count:
             self._show_again()
             self._shown_in = shell.execution_count
-            self.widget.said = repr(self._steered)
+            self.widget.told = repr(self._steered)
             sys.modules["IPython"].display.display(self.widget)
         return True
 

@@ -7,6 +7,7 @@ from typing import Any
 import ipywidgets as widgets
 
 from dsim.diagnostics import GradientError, LaunchError
+from dsim.notebook.column import Column
 from dsim.notebook.tape.charts import Chart, charts
 from dsim.notebook.tape.data import fields_of
 from dsim.notebook.tape.html import STYLE
@@ -17,18 +18,6 @@ from dsim.runtime.inspection.calls import RecordedCall
 from dsim.runtime.tapes.tape import Tape
 
 _MOST_LINES = 40  # of a kernel's text
-
-
-class _Column(widgets.VBox):
-    """Widgets below one another; without a live kernel, the tape's text."""
-
-    said = ""
-
-    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
-        data = super()._repr_mimebundle_(**kwargs)
-        if isinstance(data, dict):
-            data["text/plain"] = self.said
-        return data
 
 
 class TapeView:
@@ -64,8 +53,8 @@ class TapeView:
         row = widgets.HBox(
             [self.chart, self.measure, self._said], layout=widgets.Layout(flex_flow="row wrap")
         )
-        self.widget = _Column([self._drawing, row, self._picture, self.call, self._details])
-        self.widget.said = repr(tape)
+        self.widget = Column([self._drawing, row, self._picture, self.call, self._details])
+        self.widget.told = repr(tape)
         self.call.observe(self._moved, "value")
         self.chart.observe(self._moved, "value")
         self.measure.on_click(self._measured)

@@ -65,8 +65,7 @@ def linearize(run: Run, wrt: Any, out: Any) -> Linearization:
     """
     from dsim.runtime.transforms.linear_operator import Linearization  # noqa: PLC0415 (SciPy takes long)
 
-    inputs, outputs = Selection(wrt, "wrt"), Selection(out, "out")
-    return Linearization(RecordedRun(RunRecording(inputs, outputs), run), inputs, outputs)
+    return Linearization(*_recorded(run, wrt, out))
 
 
 @outermost
@@ -99,8 +98,7 @@ def vjp(run: Run, wrt: Any, out: Any) -> tuple[Any, Callable[[Any], Any]]:
     >>> pull([1.0, 0.0, 10.0])
     array([ 2.,  0., 60.])
     """
-    inputs, outputs = Selection(wrt, "wrt"), Selection(out, "out")
-    recorded = RecordedRun(RunRecording(inputs, outputs), run)
+    recorded, inputs, outputs = _recorded(run, wrt, out)
 
     @outermost
     def pull(cotangents: Any) -> Any:
@@ -138,8 +136,7 @@ def jvp(run: Run, wrt: Any, out: Any, tangents: Any) -> tuple[Any, Any]:
     >>> float(value), float(tangent)
     (8.0, 12.0)
     """
-    inputs, outputs = Selection(wrt, "wrt"), Selection(out, "out")
-    recorded = RecordedRun(RunRecording(inputs, outputs), run)
+    recorded, inputs, outputs = _recorded(run, wrt, out)
     pushed = recorded.push(inputs.given(tangents, "the tangent"))
     return outputs.result(recorded.values), outputs.result(pushed)
 
@@ -284,8 +281,8 @@ def linearized_gradient(run: Run, wrt: Any, out: Any) -> Linearization:
     """The Hessian as a linear operator."""
     from dsim.runtime.transforms.linear_operator import Linearization  # noqa: PLC0415 (SciPy takes long)
 
-    inputs = Selection(wrt, "wrt")
-    return Linearization(RecordedRun(GradientRecording(inputs, one_number(out, "out")), run), inputs, inputs)
+    recorded, inputs = _recorded_gradient(run, wrt, out)
+    return Linearization(recorded, inputs, inputs)
 
 
 @outermost
@@ -316,9 +313,18 @@ def hvp(run: Run, wrt: Any, out: Any, tangents: Any) -> Any:
     >>> ti.hvp(run, wrt=x, out=y, tangents=[1.0, 0.0])
     array([6., 4.])
     """
-    inputs = Selection(wrt, "wrt")
-    recorded = RecordedRun(GradientRecording(inputs, one_number(out, "out")), run)
+    recorded, inputs = _recorded_gradient(run, wrt, out)
     return inputs.result(recorded.push(inputs.given(tangents, "the tangent")))
+
+
+def _recorded(run: Run, wrt: Any, out: Any) -> tuple[RecordedRun, Selection, Selection]:
+    inputs, outputs = Selection(wrt, "wrt"), Selection(out, "out")
+    return RecordedRun(RunRecording(inputs, outputs), run), inputs, outputs
+
+
+def _recorded_gradient(run: Run, wrt: Any, out: Any) -> tuple[RecordedRun, Selection]:
+    inputs = Selection(wrt, "wrt")
+    return RecordedRun(GradientRecording(inputs, one_number(out, "out")), run), inputs
 
 
 def _blocks(matrix: Linearization) -> Any:
