@@ -17,8 +17,8 @@ import numpy as np
 from dsim.diagnostics import Diagnostic
 from dsim.diagnostics.render import render
 from dsim.live.lifetime import close_tree, outputs
-from dsim.notebook.column import Column
 from dsim.notebook.tape.svg import BLUE, ORANGE, Series, chart, shown
+from dsim.notebook.widget_column import WidgetColumn
 from dsim.optimization.error_text import error_lines
 
 _EVERY = 0.1  # seconds
@@ -99,7 +99,7 @@ class OptimizationPanel:
             layout=widgets.Layout(flex_flow="row wrap", align_items="center"),
         )
         words = widgets.HBox([self.state, self.said], layout=widgets.Layout(flex_flow="row wrap"))
-        self.widget = Column([row, words, self.curves, self.notes])
+        self.widget = WidgetColumn([row, words, self.curves, self.notes])
         self.pause.on_click(lambda _: self._asked("pause"))
         self.stop.on_click(lambda _: self._asked("stop"))
         self.resume.on_click(lambda _: self._asked("resume"))

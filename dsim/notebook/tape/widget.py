@@ -7,12 +7,12 @@ from typing import Any
 import ipywidgets as widgets
 
 from dsim.diagnostics import GradientError, LaunchError
-from dsim.notebook.column import Column
 from dsim.notebook.tape.charts import Chart, charts
 from dsim.notebook.tape.data import fields_of
 from dsim.notebook.tape.html import STYLE
 from dsim.notebook.tape.score import score
 from dsim.notebook.tape.svg import BLUE, Marker, shown
+from dsim.notebook.widget_column import WidgetColumn
 from dsim.runtime.inspection import tape_summary
 from dsim.runtime.inspection.calls import RecordedCall
 from dsim.runtime.tapes.tape import Tape
@@ -53,7 +53,7 @@ class TapeView:
         row = widgets.HBox(
             [self.chart, self.measure, self._said], layout=widgets.Layout(flex_flow="row wrap")
         )
-        self.widget = Column([self._drawing, row, self._picture, self.call, self._details])
+        self.widget = WidgetColumn([self._drawing, row, self._picture, self.call, self._details])
         self.widget.told = repr(tape)
         self.call.observe(self._moved, "value")
         self.chart.observe(self._moved, "value")

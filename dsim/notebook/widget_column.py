@@ -7,7 +7,7 @@ from typing import Any
 import ipywidgets as widgets
 
 
-class Column(widgets.VBox):
+class WidgetColumn(widgets.VBox):
     """Widgets below one another; without a live kernel, `told`.
 
     Attributes

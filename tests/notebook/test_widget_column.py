@@ -2,11 +2,11 @@
 
 import ipywidgets as widgets
 
-from dsim.notebook.column import Column
+from dsim.notebook.widget_column import WidgetColumn
 
 
 def test_a_column_is_saved_with_its_text() -> None:
-    column = Column([widgets.Label("one"), widgets.Label("two")])
+    column = WidgetColumn([widgets.Label("one"), widgets.Label("two")])
     column.told = "two labels <below> one another"
     data = column._repr_mimebundle_()
     assert data["text/plain"] == "two labels <below> one another"
