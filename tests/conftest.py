@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import signal
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,9 +12,12 @@ from pathlib import Path
 import pytest
 from hypothesis import settings as examples
 
+from dsim.runtime.launching.forms import FORMS
 from dsim.runtime.state import settings
 
 pytest_plugins = ["tests.corpus.summary", "tests.sharing"]
+
+MORE_FORMS = 100  # kernels and their derivatives that tests may leave before garbage is collected
 
 examples.register_profile("steady", derandomize=True, database=None)
 examples.load_profile("steady")
@@ -35,6 +39,17 @@ def pytest_collection_finish() -> None:
     """Modules and collected tests stay: each full collection would look at half a million objects of them."""
     gc.collect()
     gc.freeze()
+
+
+_ALIVE = Counter(forms=0)  # after the last collection of `pytest_runtest_teardown`
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown() -> None:
+    """Kernels of earlier tests, with their fields, stay in reference cycles, and would slow what looks at all."""
+    if sum(1 for _ in FORMS) > _ALIVE["forms"] + MORE_FORMS:
+        gc.collect()
+        _ALIVE["forms"] = sum(1 for _ in FORMS)
 
 
 @pytest.fixture
