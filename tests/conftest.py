@@ -15,9 +15,9 @@ from hypothesis import settings as examples
 from dsim.runtime.launching.forms import FORMS
 from dsim.runtime.state import settings
 
-pytest_plugins = ["tests.corpus.summary", "tests.sharing"]
+pytest_plugins = ["tests.corpus.summary", "tests.quick_code", "tests.sharing"]
 
-MORE_FORMS = 100  # kernels and their derivatives that tests may leave before garbage is collected
+MORE_FORMS = 200  # kernels and their derivatives that tests may leave before garbage is collected
 
 examples.register_profile("steady", derandomize=True, database=None)
 examples.load_profile("steady")
@@ -35,10 +35,16 @@ def pytest_sessionstart() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def pytest_collection_finish() -> None:
+def pytest_collection() -> None:
     """Modules and collected tests stay: each full collection would look at half a million objects of them."""
+    gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    """From here on what tests leave is collected, and only that."""
     gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 _ALIVE = Counter(forms=0)  # after the last collection of `pytest_runtest_teardown`

@@ -11,9 +11,11 @@ import dsim as ds
 from tests.corpus.matrix import flat, in_f64, parts, weighing
 from tests.corpus.program import PROGRAMS, Cell
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore:warning.serial:dsim.DsimWarning", "ignore:warning.unreached:dsim.GradientWarning"
-)
+pytestmark = [
+    pytest.mark.usefixtures("quick_code"),
+    pytest.mark.filterwarnings("ignore:warning.serial:dsim.DsimWarning"),
+    pytest.mark.filterwarnings("ignore:warning.unreached:dsim.GradientWarning"),
+]
 
 # What is stopped counts as a number in every derivative, but it changes in differences of a gradient.
 NAMES = [name for name in PROGRAMS if name != "stopped_gradients"]

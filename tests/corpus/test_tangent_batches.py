@@ -31,6 +31,7 @@ def test_first_derivatives(name):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", list(PROGRAMS)[::8])
+@pytest.mark.usefixtures("quick_code")
 def test_second_derivatives(name):
     trial = Trial(name, "f64")
     inputs = [cell.field for cell in trial.make.inputs]

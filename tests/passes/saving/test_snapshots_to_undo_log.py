@@ -10,6 +10,7 @@ from dsim.ir.check import check
 from dsim.ir.nodes import Kernel, UndoLog
 from dsim.ir.walk import statements
 from dsim.passes.saving import placement
+from dsim.passes.saving import snapshots_to_undo_log as undo_logs
 from dsim.passes.saving.snapshots_to_undo_log import snapshots_to_undo_log
 from dsim.runtime.state.settings import LOOP_MEMORY
 from tests.limits import memory
@@ -21,7 +22,14 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:warning.unreached:dsim.DsimWarning"),
 ]
 
-M = 70
+M = 28
+
+
+@pytest.fixture(autouse=True)
+def _large(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Vectors of M entries count as large: the code that fills those of 64 one by one compiles long."""
+    monkeypatch.setattr(undo_logs, "_LARGE", M)
+    monkeypatch.setattr(undo_logs, "_FEW", 1)
 
 
 def changed_by_a_loop(w: World):
@@ -230,6 +238,7 @@ def test_undo_logs_give_what_copies_give(build, backend, logs, monkeypatch) -> N
     ],
     ids=lambda f: f if isinstance(f, str) else f.__name__,
 )
+@pytest.mark.usefixtures("quick_code")
 def test_so_do_second_derivatives(build, what, logs, monkeypatch) -> None:
     wanted = by_copies(monkeypatch, build, "cpu", what)
     assert any(np.any(g != 0) for g in wanted)
@@ -252,6 +261,7 @@ def test_that_is_the_gradient(build) -> None:
 
 
 def test_a_long_loop_over_a_large_buffer_needs_little_memory(monkeypatch) -> None:
+    monkeypatch.undo()  # this one is large anyway
     size, trips = 1024, 20_000
 
     def local(w: World):
