@@ -120,13 +120,15 @@ class _Checked:
 
     def __init__(self, array: np.ndarray) -> None:
         self._array = array
+        self._shape = array.shape
 
     def _inside(self, index: Any) -> tuple[Any, ...]:
         at = index if isinstance(index, tuple) else (index,)
-        if len(at) != self._array.ndim:
-            raise IndexError(f"{len(at)} indices for {self._array.ndim} axes")
-        if not all(0 <= i < n for i, n in zip(at, self._array.shape, strict=True)):
-            raise _Outside(*(int(i) for i in at))
+        if len(at) != len(self._shape):
+            raise IndexError(f"{len(at)} indices for {len(self._shape)} axes")
+        for i, n in zip(at, self._shape, strict=True):
+            if not 0 <= i < n:
+                raise _Outside(*map(int, at))
         return at
 
     def __getitem__(self, index: object) -> Any:
