@@ -52,7 +52,7 @@ _ALIVE = Counter(forms=0)  # after the last collection of `pytest_runtest_teardo
 
 @pytest.hookimpl(trylast=True)
 def pytest_runtest_teardown() -> None:
-    """Kernels of earlier tests, with their fields, stay in reference cycles, and would slow what looks at all."""
+    """Kernels of earlier tests, with their fields, stay in reference cycles: what looks at all slows down."""
     if sum(1 for _ in FORMS) > _ALIVE["forms"] + MORE_FORMS:
         gc.collect()
         _ALIVE["forms"] = sum(1 for _ in FORMS)

@@ -15,7 +15,16 @@ from typing import Any
 import pytest
 
 _BROWSER, _CORPUS = "tests/browser/", "tests/corpus/"
-_LONG = (_BROWSER, _CORPUS, "tests/fuzz/")
+# Folders whose tests take long, each or together: a file of few of them that began last would run alone.
+_LONG = (
+    _BROWSER,
+    _CORPUS,
+    "tests/fuzz/",
+    "tests/passes/saving/",
+    "tests/programs/",
+    "tests/docs/",
+    "notebooks/",
+)
 
 
 def _unit(nodeid: str) -> str:
