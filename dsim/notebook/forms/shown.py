@@ -17,7 +17,7 @@ from dsim.notebook.forms.callbacks import Callbacks
 from dsim.notebook.forms.dependencies import Dependencies
 from dsim.notebook.forms.scrubber import Scrubber
 from dsim.notebook.forms.showing import bundle, naming, publish
-from dsim.notebook.report.locations import Json, in_order
+from dsim.notebook.report.locations import Json, harmless, in_order
 from dsim.notebook.report.reporting import ReportRun, compile_cell, touched
 from dsim.notebook.running import state
 from dsim.notebook.running.numbers import NumbersRead
@@ -157,7 +157,7 @@ class Shown:
 
     def _failed(self, problem: str, errors: Iterable[Diagnostic] = ()) -> None:
         """Keeps the last report, out of date, with the errors at their lines."""
-        self._problem = problem
+        self._problem = harmless(problem)
         self._run.report["diagnostics"] = in_order(self._run.places.diagnostic(d) for d in errors)
         self._run.report["origins"] = self._run.places.origins()
         self._note()

@@ -10,6 +10,7 @@ import pytest
 from IPython.utils.capture import capture_output
 
 from dsim.live.followers import FOLLOWERS
+from dsim.notebook.forms.shown import Shown
 from dsim.notebook.report.report import MIME
 from dsim.runtime.kernels.watching import Watching
 from dsim.runtime.state import randomness
@@ -276,6 +277,19 @@ def test_an_error_is_told_and_the_old_marks_are_out_of_date(springs):
     assert report["diagnostics"] == []
     agrees(report, 2.0, y)
     assert not found["i"].disabled
+
+
+def test_what_an_error_says_is_text(springs, monkeypatch):
+    def fails(shown):
+        raise ValueError("\x1b[31m<img src=x>")
+
+    monkeypatch.setattr(Shown, "_computed", fails)
+    ran = springs.good("k[None] = 3.0", "elsewhere")
+    (report,) = reports(ran)
+    assert report["stale"] == "with the present numbers, the run fails: ValueError: \ufffd[31m<img src=x>"
+    assert report["diagnostics"] == []
+    assert "&lt;img src=x&gt;" in ran.form("html")
+    assert "<img src=x>" not in ran.form("html")
 
 
 def test_a_number_that_the_kernel_refuses(springs):
