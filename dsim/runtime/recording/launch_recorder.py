@@ -24,7 +24,7 @@ from dsim.runtime.recording.hidden import HiddenResults
 from dsim.runtime.recording.record import TapeRecord
 from dsim.runtime.saving import overwrite_messages
 from dsim.runtime.saving.checkpoint_store import CheckpointStore
-from dsim.runtime.saving.entries import Custom, RecordedLaunch, Solved
+from dsim.runtime.saving.entries import Custom, RecordedLaunch, Solved, Told
 from dsim.runtime.saving.memory_limits import MemoryLimit
 from dsim.runtime.saving.save_policy import RecordingPlan, SavePolicy
 from dsim.runtime.saving.step_progress import StepProgress
@@ -61,7 +61,7 @@ class LaunchRecorder(TapeRecord):
     _spared: AbstractSet[Field] = frozenset()  # gradients that it does not set to 0: a tape around needs them
     _failed = False
     _observers: Sequence[LaunchObserver] = ()
-    _steps: Steps | None = None  # the loop with checkpoints that is open
+    open_loop: Steps | None = None  # the loop with checkpoints that is open
     _automatic = False  # each launch is a step of it, because the budget is nearly spent
     _counted = False  # its steps are the items of a `for` loop
 
@@ -84,7 +84,7 @@ class LaunchRecorder(TapeRecord):
         self._recorded = self._way()
 
     def _way(self) -> Callable[[Self, RecordingPlan, RecordedLaunch, int], Args]:
-        if self._steps is not None:
+        if self.open_loop is not None:
             return LaunchRecorder._log_observed if self._observers else LaunchRecorder._log
         return LaunchRecorder._record_observed if self._observers else LaunchRecorder._record
 
@@ -163,9 +163,9 @@ class LaunchRecorder(TapeRecord):
         return result
 
     def _log(self, watched: RecordingPlan, call: RecordedLaunch, number: int) -> Args:
-        assert self._steps is not None
+        assert self.open_loop is not None
         try:
-            result = self._steps.launch(watched, call.args)
+            result = self.open_loop.launch(watched, call.args)
         except BaseException:
             self._failed = True
             raise
@@ -173,7 +173,7 @@ class LaunchRecorder(TapeRecord):
             self._failed = True
             raise overwrite_messages.interleaved(call.form)
         if self._automatic and self._custom is None:
-            self._steps.end_step()
+            self.open_loop.end_step()
         return result
 
     def _log_observed(self, watched: RecordingPlan, call: RecordedLaunch, number: int) -> Args:
@@ -246,6 +246,8 @@ class LaunchRecorder(TapeRecord):
 
     def solved(self, system: System) -> None:
         """Records that fields hold a solution, if what it depends on varies."""
+        if self.open_loop is not None and self.outer is not None:
+            self.open_loop.log.called(Told(system))
         varies = any(map(self.varies, system.wrt))
         if varies and self._custom is not None and self._custom.tangents:
             raise _refused(f"`{system.name}` solves equations in `{self._custom.name}`", "solve them")
@@ -260,8 +262,7 @@ class LaunchRecorder(TapeRecord):
             self._hidden.add(system.beside.difference(active), system.name)
             self._active.update(system.unknown)
             self._watched.clear()
-            entry = Solved(system.name, system.launches(), active, system.pull)
-            self._add(entry)
+            self._add(Solved(system.name, system.launches(), active, system.pull))
         super().solved(system)
 
     def refuse_failed(self) -> None:
@@ -296,7 +297,7 @@ class LaunchRecorder(TapeRecord):
         if self._custom is None:
             if call.tangents and self._automatic:
                 self.end_steps()
-            if call.tangents and self._steps is not None:
+            if call.tangents and self.open_loop is not None:
                 raise _refused(f"`{call.name}` is called in steps with checkpoints", "call it")
             self._custom = call
             if call.tangents:
@@ -321,12 +322,12 @@ class LaunchRecorder(TapeRecord):
     def _add(self, call: Custom) -> None:
         """Adds a call whose backward pass is not made of adjoints of its launches."""
         self.functions.append(call)
-        if self._steps is not None:
+        if self.open_loop is not None:
             if call.reads_only is not None:
                 self._log_writes().ends(call)
-            self._steps.function(call)
+            self.open_loop.function(call)
             if self._automatic:
-                self._steps.end_step()
+                self.open_loop.end_step()
             return
         self.entries.append(call)
         self._policy.need(call)
@@ -351,9 +352,8 @@ class LaunchRecorder(TapeRecord):
         shared: bool,
     ) -> Steps:
         """A loop of this tape; see `Steps`."""
-        log = WriteLog()
-        self.step_logs += (log,)
-        return Steps(weakref.proxy(self), limit, length, store, progress, log, shared)
+        self.step_logs += (WriteLog(),)
+        return Steps(weakref.proxy(self), limit, length, store, progress, self.step_logs[-1], shared)
 
     def begin_steps(self, steps: Steps, automatic: bool) -> None:
         """Until `end_steps`, launches belong to the steps of a loop: they are logged."""
@@ -361,7 +361,7 @@ class LaunchRecorder(TapeRecord):
         if steps.shared and self._policy.budget is not None:
             for loop in sharing:  # a loop takes all that is left
                 loop.shrink(self._policy.budget // (2 * len(sharing)))
-        self._steps, self._automatic = steps, automatic
+        self.open_loop, self._automatic = steps, automatic
         self.entries.append(steps)
         self.loops += (steps,)
         self._outside = self._policy
@@ -380,7 +380,7 @@ class LaunchRecorder(TapeRecord):
 
     def end_steps(self) -> None:
         """The loop is over."""
-        steps, self._steps, self._automatic = self._steps, None, False
+        steps, self.open_loop, self._automatic = self.open_loop, None, False
         if steps is None:
             return
         self._policy = self._outside
@@ -392,7 +392,7 @@ class LaunchRecorder(TapeRecord):
     @property
     def launches_again(self) -> bool:
         """Whether what is launched now may be launched once more: inside steps."""
-        return self._steps is not None or super().launches_again
+        return self.open_loop is not None or super().launches_again
 
 
 def _refused(what: str, advice: str) -> GradientError:

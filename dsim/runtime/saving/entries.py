@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dsim.runtime.fields.fields import Field
+from dsim.runtime.launching.contexts import Context, System
 from dsim.runtime.launching.forms import AdjointForm, Form
 from dsim.runtime.launching.interval_sets import Box
 from dsim.runtime.launching.shadow_arrays import Mirror
@@ -172,3 +173,24 @@ class Solved(Custom):
         """What the residual reads: it writes its results anew."""
         for form, args in self._used:
             yield from form.loads.of(args)
+
+
+class Told(Custom):
+    """In a log of steps: contexts around the tape were told of a solution, and are told again when it runs.
+
+    The solver ran as a constant, so without it what runs again would have no derivatives there.
+
+    Parameters
+    ----------
+    system : System
+        The equations that were solved.
+    """
+
+    def __init__(self, system: System) -> None:
+        super().__init__(lambda: None, system.name)
+        self._system = system
+
+    def tell(self, context: Context) -> None:
+        """Tells the contexts around `context`."""
+        if context.outer is not None:
+            context.outer.solved(self._system)

@@ -18,7 +18,7 @@ from dsim.runtime.saving import rerun_messages
 from dsim.runtime.saving.checkpoint_stack import CheckpointStack, RecordedStep
 from dsim.runtime.saving.checkpoint_store import CheckpointStore
 from dsim.runtime.saving.checkpoints import Checkpoint
-from dsim.runtime.saving.entries import Args, Custom, RecordedLaunch
+from dsim.runtime.saving.entries import Args, Custom, RecordedLaunch, Told
 from dsim.runtime.saving.memory_limits import MemoryLimit
 from dsim.runtime.saving.residual_sizes import residual_bytes
 from dsim.runtime.saving.save_policy import RecordingPlan, SavePolicy
@@ -309,7 +309,9 @@ class Steps:
         self.runs += 1
         with silent():  # what kernels print was printed the first time
             for item in self.log.steps[number]:
-                if isinstance(item, Custom):
+                if isinstance(item, Told):
+                    item.tell(self._context)
+                elif isinstance(item, Custom):
                     self._note(item)
                 else:
                     self._run(*item)

@@ -11,6 +11,7 @@ import numpy as np
 
 from dsim.diagnostics import Diagnostic, GradientError
 from dsim.diagnostics.frames import outermost
+from dsim.diagnostics.places import caller
 from dsim.runtime.checking import runs
 from dsim.runtime.fields.fields import Field, kind_of
 from dsim.runtime.fields.struct_fields import StructField
@@ -44,6 +45,7 @@ class Replaced(ByName):
         if not tapes:
             return self.function(*args, **named)
         self._refuse_without()
+        self._refuse_in_steps(tapes)
         reads = self._fields(self._reads(*args, **named) if callable(self._reads) else self._reads)
         back = functools.partial(self.grad, *args, **named)
         calls = [(tape, Custom(back, self.__name__, reads, _tangents(tape))) for tape in tapes]
@@ -75,6 +77,16 @@ class Replaced(ByName):
             message = f"`{self.__name__}` is under `grad_replaced`, but has no gradient function"
             advice = f"define one under `@ad.grad_for({self.__name__})`"
             raise GradientError(Diagnostic("not-differentiable", message, help=advice))
+
+    def _refuse_in_steps(self, tapes: list[LaunchRecorder]) -> None:
+        """Refuses steps of a tape inside another one, which sees launches that run again, and not Python."""
+        if any(tape.open_loop is not None for tape in tapes[1:]):
+            message = (
+                f"`{self.__name__}`, under `grad_replaced`, is called in steps with checkpoints, inside of "
+                "another tape or transform, which cannot see it when they run again"
+            )
+            advice = "take the loop out of `steps` and `checkpoint`, or differentiate once"
+            raise GradientError(Diagnostic("not-differentiable", message, caller(), help=advice))
 
     def _refuse_relabelled(self, calls: Calls) -> None:
         """Refuses a function that works with tangents as values, and that a forward mode inside a tape sees.

@@ -123,31 +123,31 @@ class CheckpointedLoops(LaunchRecorder):
             raise GradientError(Diagnostic("argument", message, caller(), help="`tape.steps(range(n))`"))
         self._check_steps()
         given = itertools.count() if items is None else items
-        if self._steps is not None and not self._automatic:
-            return self._inner_items(given, self._steps)
+        if self.open_loop is not None and not self._automatic:
+            return self._inner_items(given, self.open_loop)
         length = len(items) if isinstance(items, Sized) else None
         self._begin_loop(length, slots, budget, directory, progress)
-        assert self._steps is not None
-        return self._items(given, self._steps)
+        assert self.open_loop is not None
+        return self._items(given, self.open_loop)
 
     def _items(self, items: Iterable[T], loop: Steps) -> Iterator[T]:
         self._counted = True
         try:
             for item in items:
                 yield item
-                if self._steps is loop:
+                if self.open_loop is loop:
                     loop.end_step()
         finally:
-            if self._steps is loop:
+            if self.open_loop is loop:
                 self.end_steps()
 
     def _inner_items(self, items: Iterable[T], loop: Steps) -> Iterator[T]:
         """Those of a loop in a step of another one."""
-        if self._steps is loop:
+        if self.open_loop is loop:
             loop.split()
         for item in items:
             yield item
-            if self._steps is loop:
+            if self.open_loop is loop:
                 loop.end_step()
 
     @outermost
@@ -191,13 +191,13 @@ class CheckpointedLoops(LaunchRecorder):
         True
         """
         self._check_steps()
-        if self._steps is None or self._automatic:
+        if self.open_loop is None or self._automatic:
             self._begin_loop(None, slots, budget, directory, False)
         elif self._counted:
             message = "`step()` inside a loop over `steps`, which begins its steps itself"
             raise GradientError(Diagnostic("argument", message, caller(), help="leave one of them out"))
         else:
-            self._steps.end_step()
+            self.open_loop.end_step()
 
     def _begin_loop(
         self,

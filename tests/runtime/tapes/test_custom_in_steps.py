@@ -140,3 +140,41 @@ def test_a_field_that_is_overwritten_behind_the_loop(loop):
 def test_what_nothing_overwrites_need_not_be_named(loop):
     for program in (Pushed("x"), Pushed("", scaled=True)):
         np.testing.assert_array_equal(program.gradients(loop, ""), program.gradients("no steps", ""))
+
+
+@pytest.mark.parametrize("further", ["tape", "rmatvec"])
+def test_further_derivatives_around_steps_are_refused(further):
+    """What Python computes in the function would be a constant to the tape around, when steps run again."""
+    x, y, loss, outer = (single(name) for name in ["x", "y", "loss", "outer"])
+
+    @ti.ad.grad_replaced
+    def cube():
+        y[None] = float(x.to_numpy()) ** 3
+
+    @ti.ad.grad_for(cube)
+    def back():
+        x.grad[None] += 3 * x[None] ** 2 * y.grad[None]
+
+    @ti.kernel
+    def add():
+        loss[None] += y[None] ** 2
+
+    @ti.kernel
+    def along():
+        outer[None] = x.grad[None]
+
+    def run():
+        with ti.Tape(loss) as tape:
+            for _ in tape.steps(range(3), slots=1):
+                cube()
+                add()
+
+    def taped():
+        with ti.Tape(outer):
+            run()
+            along()
+
+    x[None] = 1.2
+    message = r"(?s)`cube`, under `grad_replaced`, is called in steps with checkpoints, inside of another"
+    with pytest.raises(ti.GradientError, match=message + r".*cube\(\)\n.*help: take the loop out of `steps`"):
+        taped() if further == "tape" else ti.linearize(run, wrt=x, out=x.grad)
