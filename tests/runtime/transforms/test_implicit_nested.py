@@ -132,6 +132,39 @@ def test_third_derivatives(kinds, by_kernels):
     assert modes(nested(by_kernels), kinds) == pytest.approx(DERIVATIVES[2], rel=1e-8)
 
 
+def copied(p, backwards):
+    """The derivative by the innermost context as a field of its own, for a tape around it."""
+    k, loss = p.k, p.loss
+    (first,) = numbers(["first"])
+    slope = k.grad if backwards else loss.scratch((*loss.derivative, "dot"))
+
+    @ti.kernel
+    def copy():
+        first[None] = slope[None]
+
+    def run():
+        with ti.Tape(first):
+            with ti.Tape(loss) if backwards else ti.FwdMode(loss=loss, param=k, seed=1.0):
+                p.run()
+            copy()
+
+    return run
+
+
+@pytest.mark.parametrize("product", ["matvec", "rmatvec"])
+def test_third_derivatives_with_a_tape_around_a_forward_mode(product):
+    p = nested()
+    J = ti.linearize(copied(p, backwards=False), wrt=p.k, out=p.k.grad)
+    assert getattr(J, product)([1.0])[0] == pytest.approx(DERIVATIVES[2], rel=1e-8)
+
+
+def test_third_derivatives_with_a_tape_around_a_tape_are_refused():
+    """The values that the tapes restore of what a solver computed beside its unknowns have no derivative."""
+    p = nested()
+    with pytest.raises(GradientError, match="reads `u`, which `outer` computed beside its unknowns"):
+        ti.linearize(copied(p, backwards=True), wrt=p.k, out=p.k.grad)
+
+
 @pytest.mark.parametrize("kinds", ["".join(k) for k in itertools.product("fr", repeat=2)])
 def test_one_after_the_other(kinds):
     """``u³ = k``, then ``v² = u k``: the loss ``v² + u`` is ``k^(4/3) + k^(1/3)``."""
