@@ -13,7 +13,9 @@ import numpy as np
 from dsim.diagnostics import DsimError
 from dsim.live import followers
 from dsim.live.controls import ExploreControl, controls_of
+from dsim.live.encoding import limits_of
 from dsim.live.explored_run import ExploredRun
+from dsim.live.initial_state import InitialState
 from dsim.live.latest import Latest
 from dsim.live.layers import Arrows
 from dsim.live.lifetime import outputs
@@ -50,13 +52,15 @@ class Explorer:
     ) -> None:
         self._run, self._loss, self._reset = run, loss, reset
         self._start = {field: field.to_numpy() for field in wrt}  # with which each run begins
+        self._left: dict[Field, np.ndarray] = {}  # by the last run in the same fields
+        self._state = InitialState()
         self.view = picture
         self.controls = controls
         self.found = ExploredRun()
         self.runs = 0
         self._panel: Any = None
         self._lock = threading.RLock()
-        self._latest = Latest(self.update, self._stopped)
+        self._latest = Latest(self._moved, self._stopped)
         if picture is not None:
             picture.on("drag", self._dragged)
             picture.on("paint", self._painted)
@@ -88,6 +92,14 @@ class Explorer:
             self.runs += 1
         self._show()
 
+    def _moved(self) -> None:
+        """Runs after a move in the page, where nobody would see an error that is raised."""
+        try:
+            self.update()
+        except Exception as error:  # noqa: BLE001 (any of the run's)
+            self.found = replace(self.found, problem=f"{type(error).__name__}: {error}")
+            self._show()
+
     def _show(self) -> None:
         if self.view is not None:
             self.view.hold(self.found.told())
@@ -100,25 +112,38 @@ class Explorer:
         return {c.name: int(c.value) if c.whole else c.value for c in self.controls if c.field is None}
 
     def _evaluated(self) -> ExploredRun:
+        for field, left in self._left.items():
+            now = field.to_numpy()
+            if not _same(now, left):
+                self._start[field][...] = now  # a cell has written to it
+        self._state.put_back()
         if self._reset is not None:
             self._reset()
+        self._begin()
+        try:
+            return self._run_with(self._arguments())
+        finally:
+            self._left = {field: field.to_numpy() for field in self._start}
+
+    def _begin(self) -> None:
+        """Gives `wrt` and the controls their numbers."""
         for field, numbers in self._start.items():
             field.from_numpy(numbers)
-        named = self._arguments()
         for control in self.controls:
             if control.field is not None:
                 control.field.fill(int(control.value) if control.whole else control.value)
+
+    def _run_with(self, named: dict[str, float]) -> ExploredRun:
         if self._loss is None:
-            self._run(**named)
+            with self._state.watched():
+                self._run(**named)
             return ExploredRun()
-        with Tape(self._loss) as tape:
+        with Tape(self._loss), self._state.watched():
             self._run(**named)
-        saved = {s.field for s in tape.snapshots.all} if self._reset is None else set()
         gradients = {
             c.name: _number(c.field.grad) for c in self.controls if c.field is not None and c.field.needs_grad
         }
-        note = _carried(saved, self._start)
-        return ExploredRun(self._loss.name, _number(self._loss), gradients, note=note)
+        return ExploredRun(self._loss.name, _number(self._loss), gradients)
 
     def _stopped(self) -> None:
         self.found = replace(self.found, problem="stopped: move a slider to continue")
@@ -131,7 +156,7 @@ class Explorer:
 
     def _painted(self, message: dict[str, Any]) -> None:
         i, j = (int(n) for n in message["cell"])
-        self._write(message, (i, j), message["value"])
+        self._write(message, (i, j), None)
 
     def _write(self, message: dict[str, Any], place: Any, value: Any) -> None:
         """Writes to the field of a layer, and asks for a run."""
@@ -142,6 +167,9 @@ class Explorer:
         if numbers is None:
             return
         with self._lock:
+            if value is None:  # painted: the highest number of the colour map, with Shift the lowest
+                low, high = layer.limits or limits_of(numbers)
+                value = low if message.get("erase") else max(high, low + 1) if high <= low else high
             rows = numbers if layer.kind == "grid" else numbers.reshape(-1, numbers.shape[-1])
             rows[place] = value
         self._latest.ask()
@@ -216,8 +244,8 @@ def explore(
     controls : mapping or sequence, optional
         Ends of sliders by parameter or field of one number: ``{"gravity": (0, 20), stiffness: (0, 1e4)}``.
     reset : callable, optional
-        Prepares the state before each run; a run that changes what it reads needs it. `wrt` and the controls
-        get their numbers after it.
+        Prepares the state before each run; `wrt` and the controls get their numbers after it. Without it,
+        too, what a run has written is put back before the next one, with the random numbers that it drew.
     picture : View, optional
         What `ds.view` made; by default a view of the first field of `wrt`.
 
@@ -277,12 +305,8 @@ def _picture(fields: list[Field], loss: Field | None) -> View | None:
     return None
 
 
-def _carried(saved: set[Field], start: dict[Field, np.ndarray]) -> str:
-    """What to know where a run overwrites what it reads, and nothing resets it."""
-    names = sorted(field.quoted for field in saved if field not in start)
-    if not names:
-        return ""
-    return f"the run overwrites {', '.join(names)}: without `reset=` the next one begins with what it left"
+def _same(a: np.ndarray, b: np.ndarray) -> bool:
+    return np.array_equal(a, b, a.dtype.kind == "f")
 
 
 def _number(field: Field) -> float:

@@ -19,15 +19,12 @@ class ExploredRun:
         Its derivative by each control that has one.
     problem : str
         Why the run failed; empty when it did not.
-    note : str
-        What else a person should know of it.
     """
 
     name: str = ""
     loss: float | None = None
     gradients: dict[str, float] = field(default_factory=dict)
     problem: str = ""
-    note: str = ""
 
     def told(self) -> str:
         """The problem, or else the loss, as text."""

@@ -73,8 +73,7 @@ class Panel:
         if found.loss is not None and not found.problem:
             self._losses = [*self._losses, found.loss][-_MOST:]
             self._curve.value = _curve(self._losses)
-        note = f"<br>{escape(found.note)}" if found.note else ""
-        self._told.value = f'<span role="status">{escape(found.told())}{note}</span>'
+        self._told.value = f'<span role="status">{escape(found.told())}</span>'
 
     def close(self) -> None:
         """Removes the widgets, but the picture."""

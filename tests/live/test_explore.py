@@ -92,12 +92,20 @@ def test_a_cell_is_painted():
             L[None] += g[i, j]
 
     seen = explore(total, wrt=g, loss=L)
-    seen.view._heard({"type": "paint", "layer": 0, "cell": [2, 3], "value": 5.0, "phase": "move"})
-    assert seen.found.loss == 5.0
+    seen.view._heard({"type": "paint", "layer": 0, "cell": [2, 3], "phase": "move"})
+    assert (g[2, 3], seen.found.loss) == (1.0, 1.0)
+    g[0, 0] = 4.0
+    seen.update()
+    seen.view._heard({"type": "paint", "layer": 0, "cell": [1, 1], "phase": "move"})
+    seen.view._heard({"type": "paint", "layer": 0, "cell": [2, 3], "phase": "move", "erase": True})
+    assert (g[1, 1], g[2, 3]) == (4.0, 0.0)
+    seen.view.scene.layers[0].limits = (-1.0, 3.0)
+    seen.view._heard({"type": "paint", "layer": 0, "cell": [1, 1], "phase": "move"})
+    assert seen.found.loss == 7.0
 
 
-def test_what_a_run_leaves_is_told_without_reset():
-    s = springs()
+def growing(s):
+    """A run that overwrites what it reads."""
     v = ti.field(ti.f64, shape=(), needs_grad=True, name="v")
 
     @ti.kernel
@@ -113,13 +121,101 @@ def test_what_a_run_leaves_is_told_without_reset():
         grow()
         end()
 
-    assert "overwrites `v`" in explore(run, loss=s.U, controls=[s.k]).found.note
-    seen = explore(run, loss=s.U, controls=[s.k], reset=lambda: v.fill(0.0))
-    assert seen.found.note == ""
-    seen.set(k=3.0)
-    assert (seen.found.loss, seen.found.gradients) == (4.0, {"k": 1.0})
-    seen.set(k=3.0)
-    assert seen.found.loss == 4.0
+    return v, run
+
+
+@pytest.mark.parametrize("reset", [False, True])
+def test_the_same_control_gives_the_same_loss_always(reset):
+    s = springs()
+    v, run = growing(s)
+    v[None] = 0.0
+    seen = explore(run, loss=s.U, controls=[s.k], reset=(lambda: v.fill(0.0)) if reset else None)
+    for _ in range(3):
+        seen.set(k=3.0)
+        assert (seen.found.loss, seen.found.gradients) == (4.0, {"k": 1.0})
+        assert v[None] == 4.0  # as the run left it
+        seen.set(k=2.0)
+        assert seen.found.loss == 3.0
+
+
+def test_without_a_loss_too_a_run_begins_as_the_first_one_did():
+    x = ti.field(ti.f64, shape=3, name="x")
+    numbers = np.zeros(3)
+
+    @ti.kernel
+    def step(a: ti.types.ndarray(), by: float):
+        for i in x:
+            x[i] += by
+            a[i] += by
+
+    def run(by=1.0):
+        x[0] = x[0] + 1.0
+        step(numbers, by)
+
+    seen = explore(run)
+    for by in (1.0, 2.0, 1.0):  # the first run was another one
+        seen.set(by=by)
+        assert x.to_numpy().tolist() == [by + 1, by, by]
+        assert numbers.tolist() == [by, by, by]
+
+
+def test_random_numbers_are_the_same_in_each_run():
+    x = ti.field(ti.f64, shape=3, name="x")
+
+    @ti.kernel
+    def draw(scale: float):
+        for i in x:
+            x[i] = scale * ti.random()
+
+    seen = explore(lambda scale=1.0: draw(scale))
+    first = x.to_numpy()
+    seen.set(scale=2.0)
+    seen.set(scale=1.0)
+    assert np.array_equal(x.to_numpy(), first)
+
+
+def test_what_a_cell_writes_is_what_the_next_run_begins_with():
+    s = springs()
+    v, run = growing(s)
+    seen = explore(run, wrt=s.x, loss=s.U, controls=[s.k])
+    v[None] = 10.0
+    seen.set(k=1.0)
+    assert seen.found.loss == 12.0
+    seen.set(k=1.0)
+    assert seen.found.loss == 12.0
+    s.x.fill(3.0)
+    seen.set(k=1.0)
+    assert np.all(s.x.to_numpy() == 3.0)
+
+
+def test_a_run_that_failed_half_way_is_put_back():
+    s = springs()
+    _, run = growing(s)
+
+    def fails(now=0):
+        run()
+        if now:
+            raise ValueError("half way")
+
+    seen = explore(fails, loss=s.U)
+    loss = seen.found.loss
+    with pytest.raises(ValueError, match="half way"):
+        seen.set(now=1)
+    seen.set(now=0)
+    assert seen.found.loss == loss
+
+
+def test_an_error_after_a_move_in_the_page_is_shown():
+    def run(wrong=0):
+        return 1 // (1 - wrong)
+
+    seen = explore(run, controls={"wrong": (0, 1)})
+    slider = next(iter((seen.widget and seen._panel.sliders).values()))
+    slider.value = 1
+    assert "ZeroDivisionError" in seen._panel._told.value
+    slider.value = 0
+    assert seen.found.problem == ""
+    seen.close()
 
 
 def test_an_error_is_shown_and_the_next_move_goes_on():

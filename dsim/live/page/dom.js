@@ -21,3 +21,18 @@ export function say(place, text) {
 export function shortNumber(number) {
   return Number.isFinite(number) ? String(Number(number.toPrecision(4))).replace('-', '−') : '';
 }
+
+/** Calls `changed` when a pixel of the page has another number of the screen's; what it gives ends that. */
+export function onZoom(changed) {
+  let now;
+  const zoomed = () => {
+    now?.removeEventListener('change', zoomed);
+    if (now !== undefined) {
+      changed();
+    }
+    now = matchMedia(`(resolution: ${devicePixelRatio}dppx)`);
+    now.addEventListener('change', zoomed);
+  };
+  zoomed();
+  return () => now.removeEventListener('change', zoomed);
+}

@@ -1,4 +1,5 @@
 /** One for each view: takes its frames, draws the newest in all pictures of it, and answers. */
+import { KeptFrames } from './kept_frames.js';
 import { Latest } from './latest.js';
 import { Player } from './player.js';
 import { looksOf, shapesOf } from './shapes.js';
@@ -25,26 +26,54 @@ export class Hub {
     this.pictures = new Set();
     this.newest = null; // the header and the bytes of the frame that is shown
     this.page = crypto.randomUUID?.() ?? String(Math.random()); // a notebook may be open in two
+    this.kept = new KeptFrames(); // those that were played
+    this.failed = false; // the last message
     this.unanswered = 0; // the number of the last frame that the program sent
     this.visible = false;
     this.before = null;
-    this.wants = new Latest(frame => this.send({ type: 'want', frame }));
+    this.wants = new Latest(frame => this.want(frame));
     this.pointing = new Latest(message => this.send(message));
     this.hear = (message, buffers) => this.heard(message, buffers);
     this.look = () => this.looked();
+    this.check = () => this.redraw();
     model.on('msg:custom', this.hear);
+    model.on('comm_live_update', this.check);
     document.addEventListener('visibilitychange', this.look);
   }
 
   close() {
     this.model.off('msg:custom', this.hear);
+    this.model.off('comm_live_update', this.check);
     document.removeEventListener('visibilitychange', this.look);
     hubs.delete(this.scene);
     cancelAnimationFrame(this.request);
   }
 
+  /** Whether there is a kernel: one that was restarted knows no view of before. */
+  get live() {
+    return !this.failed && ![...this.pictures].some(({ place }) => place.closest('.jupyter-widgets-disconnected'));
+  }
+
   send(message) {
-    this.model.send({ ...message, page: this.page });
+    try {
+      this.model.send({ ...message, page: this.page });
+      this.failed = false;
+    } catch {
+      this.failed = true; // the front end has closed the way to the kernel
+      this.redraw();
+    }
+  }
+
+  /** Asks for a frame of the recording; without a kernel, what the page was given is played. */
+  want(frame) {
+    if (this.live) {
+      this.send({ type: 'want', frame });
+    }
+    if (!this.live) {
+      this.newest = this.kept.near(frame) ?? this.newest;
+      this.wants.answered();
+      this.redraw();
+    }
   }
 
   // -- pictures
@@ -93,6 +122,9 @@ export class Hub {
       if (header.recorded > 0) {
         this.player.grow(header.recorded);
       }
+    }
+    if (asked) {
+      this.kept.add(header.frame, { header, data });
     }
     const { following, at } = this.player;
     if (asked ? !following || header.frame === at : following || this.newest === null) {

@@ -1,6 +1,7 @@
 /** One picture of a view in the page: title, canvas, legend, text and player. */
 import { FlatCamera, OrbitCamera } from './camera.js';
-import { element, say } from './dom.js';
+import { element, onZoom, say } from './dom.js';
+import { KEYS, KeyPointer } from './key_pointer.js';
 import { Legend } from './legend.js';
 import { Painting } from './painter.js';
 import { PlayerBar } from './player_bar.js';
@@ -10,6 +11,7 @@ import { edgesOf } from './shapes.js';
 const TALLEST = 480; // CSS pixels
 const KEY_TURN = Math.PI / 36;
 const KEY_ZOOM = 1.15;
+const LOST = 'This view has no kernel any more: it shows what it has. Execute its cell again.';
 
 export class Picture {
   constructor(hub, place) {
@@ -22,6 +24,8 @@ export class Picture {
     this.build(scene);
     this.painting = new Painting(this.stage, () => hub.redraw(), hasEdges(scene));
     new Pointer(this.stage, this);
+    this.keys = new KeyPointer(this.stage, this);
+    this.root.append(this.keys.said);
     this.watch();
     hub.add(this);
   }
@@ -30,6 +34,10 @@ export class Picture {
     const interactive = this.camera.turns || scene.layers.some(layer => layer.drag || layer.paint);
     this.stage = element('div', { class: 'dsim-view-stage', role: 'img', tabindex: '0', 'aria-label': scene.title });
     this.stage.classList.toggle('dsim-view-touch', interactive);
+    if (scene.layers.some(layer => layer.drag || layer.paint)) {
+      this.stage.setAttribute('role', 'application'); // screen readers pass its keys on
+      this.stage.setAttribute('aria-description', KEYS);
+    }
     this.stage.classList.toggle('dsim-view-turns', this.camera.turns);
     const ratio = aspectOf(scene);
     this.stage.style.aspectRatio = String(ratio);
@@ -37,10 +45,11 @@ export class Picture {
     this.title = element('div', { class: 'dsim-view-title' }, scene.title);
     this.legend = new Legend(scene);
     this.text = element('div', { class: 'dsim-view-text' });
+    this.lost = element('div', { class: 'dsim-view-lost', role: 'status' });
     this.bar = new PlayerBar(this.hub.player, () => this.hub.played());
     // JupyterLab's own keys (Home, arrows, letters) are not for a picture that has the focus.
     this.root = element('div', { class: 'dsim-view', role: 'group', 'aria-label': scene.title, 'data-lm-suppress-shortcuts': 'true' });
-    this.root.append(this.title, this.stage, this.legend.place, this.text, this.bar.place);
+    this.root.append(this.title, this.stage, this.legend.place, this.text, this.bar.place, this.lost);
     this.place.append(this.root);
     this.root.addEventListener('keydown', event => this.key(event));
   }
@@ -49,6 +58,7 @@ export class Picture {
     const redraw = () => this.hub.redraw();
     this.resizes = new ResizeObserver(redraw);
     this.resizes.observe(this.stage);
+    this.unzoom = onZoom(redraw);
     this.sights = new IntersectionObserver(([...entries]) => {
       this.inSight = entries.at(-1).isIntersecting;
       this.hub.looked();
@@ -63,6 +73,7 @@ export class Picture {
 
   close() {
     this.resizes.disconnect();
+    this.unzoom();
     this.sights.disconnect();
     this.themes.disconnect();
     this.dark.removeEventListener('change', this.redraw);
@@ -74,6 +85,7 @@ export class Picture {
 
   draw() {
     this.bar.update();
+    say(this.lost, this.hub.live ? '' : LOST);
     this.width = this.stage.clientWidth;
     this.height = this.stage.clientHeight;
     if (this.hub.newest === null || this.width === 0 || this.height === 0) {
@@ -89,6 +101,7 @@ export class Picture {
       this.describe(this.hub.newest.header);
     }
     this.painting.draw(this);
+    this.keys.draw();
   }
 
   describe(header) {
@@ -103,7 +116,9 @@ export class Picture {
     if (event.target !== this.stage || event.ctrlKey || event.metaKey || event.altKey) {
       return;
     }
-    if (this.turned(event)) {
+    if (this.keys.press(event)) {
+      // it has asked for a picture
+    } else if (this.turned(event)) {
       this.hub.redraw();
     } else if (this.hub.player.press(event.key)) {
       this.hub.played();

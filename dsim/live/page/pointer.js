@@ -67,6 +67,7 @@ export class Pointer {
     }
     const at = this.at(event);
     this.begin = this.before = at;
+    this.erase = event.shiftKey;
     this.clicked = true;
     this.doing = this.dragging(at) ?? this.painting(at) ?? (this.picture.camera.turns ? { kind: 'turn' } : { kind: 'none' });
     if (this.doing.kind !== 'none') {
@@ -133,7 +134,7 @@ export class Pointer {
       kind === 'drag'
         ? { type: 'drag', layer, index, position: this.world(at, depth), phase }
         : kind === 'paint'
-          ? { type: 'paint', layer, cell: cellAt(shapes[layer], this.world(at, 0)) ?? this.cell, phase }
+          ? { type: 'paint', layer, erase: this.erase, cell: cellAt(shapes[layer], this.world(at, 0)) ?? this.cell, phase }
           : null;
     if (message === null) {
       return;

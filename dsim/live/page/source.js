@@ -17,8 +17,10 @@ export class EmbeddedSource {
     return this[name];
   }
 
-  on(_event, listener) {
-    this.listeners.add(listener);
+  on(event, listener) {
+    if (event === 'msg:custom') {
+      this.listeners.add(listener);
+    }
   }
 
   off(_event, listener) {

@@ -90,3 +90,32 @@ test('the nearest point within reach is found, and none beyond', () => {
   assert.equal(nearest(made, matrix, 100, 100, 95, 3).index, 1);
   assert.equal(nearest(made, matrix, 100, 100, 50, 50), null);
 });
+
+test('of the frames that were played the newest are kept, and the nearest is shown', async () => {
+  const { KeptFrames } = await load('kept_frames.js');
+  const kept = new KeptFrames(30);
+  assert.equal(kept.near(0), undefined);
+  const frame = (number: number) => ({ number, data: new DataView(new ArrayBuffer(10)) });
+  [0, 5, 9, 5].forEach(number => kept.add(number, frame(number)));
+  assert.deepEqual([0, 4, 100].map(number => kept.near(number).number), [0, 5, 9]);
+  kept.add(20, frame(20));
+  assert.deepEqual([0, 21].map(number => kept.near(number).number), [5, 20]);
+});
+
+test('Enter goes through points with a place and grids that are painted', async () => {
+  const { nextPlace } = await load('key_pointer.js');
+  const positions = Float32Array.of(0, 0, 0, NOWHERE, NOWHERE, NOWHERE, 1, 1, 0);
+  const shapes = [
+    { layer: { paint: true }, cells: [5, 4] },
+    { layer: { drag: true }, positions, count: 3 },
+    { layer: { drag: false }, positions, count: 3 },
+  ];
+  const cell = { layer: 0, cell: [2, 2] };
+  const points = [{ layer: 1, index: 0 }, { layer: 1, index: 2 }];
+  assert.deepEqual(nextPlace(shapes, null, 1), cell);
+  assert.deepEqual(nextPlace(shapes, { layer: 0, cell: [1, 1] }, 1), points[0]);
+  assert.deepEqual(nextPlace(shapes, points[0], 1), points[1]);
+  assert.deepEqual(nextPlace(shapes, points[1], 1), cell);
+  assert.deepEqual(nextPlace(shapes, null, -1), points[1]);
+  assert.equal(nextPlace([], null, 1), null);
+});
