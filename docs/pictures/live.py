@@ -1,4 +1,4 @@
-"""Records `explore.gif`, `explore.png` and `view.png` in JupyterLab: what a person does in its pictures.
+"""Records `explore.gif` and `view.png` in JupyterLab: what a person does in its pictures.
 
 Run it from the repository's root, in the environment of `make setup`: ``python -m docs.pictures.live``.
 """
@@ -119,8 +119,6 @@ def record_explorer(lab: Lab) -> None:
         at = middle + (1 - near) * (begin - middle) + near * orbit
         page.mouse.move(*place_in(stage, at))
         recording.take()
-        if k == 16:
-            page.screenshot(path=FOLDER / "explore.png")
     page.mouse.up()
     slider = output.get_by_role("slider").first
     slider.focus()
