@@ -60,6 +60,7 @@ class TapeRecord(Context):
         Memory in which sweeps into an array of the user's put gradients aside.
     """
 
+    # Defaults stand in the class: Python makes an object with more than 30 attributes of its own slowly.
     read: frozenset[Field] = frozenset()
     inner_results: frozenset[Field] = frozenset()
     left: Sequence[tuple[Field, Field]] = ()

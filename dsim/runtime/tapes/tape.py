@@ -112,6 +112,11 @@ class Tape(RecordedStates):
         ]
     )
 
+    _timer: CallTimer | None = None
+    _finder: Finder | None = None
+    _recorder: Recorder | None = None
+    check: GradientCheck | None = None
+
     @outermost
     def __init__(  # noqa: PLR0913 (the first four are Taichi's)
         self,
@@ -130,13 +135,15 @@ class Tape(RecordedStates):
             raise ValueError(f'on_overwrite must be "save" or "error", not {on_overwrite!r}')
         size = None if budget is None else bytes_of(budget)
         super().__init__((loss,), clear_gradients, on_overwrite == "save" and not validation, size)
-        self._timer = CallTimer(self.entries) if profile else None
-        self._finder = Finder(self) if find_nan else None
+        if profile:
+            self._timer = CallTimer(self.entries)
+        if find_nan:
+            self._finder = Finder(self)
         if profile or find_nan:
             self.observe([o for o in (self._timer, self._finder) if o is not None])
         self._checked = (grad_check,) if isinstance(grad_check, Field) else tuple(grad_check or ())
-        self._recorder = Recorder() if self._checked else None
-        self.check: GradientCheck | None = None
+        if self._checked:
+            self._recorder = Recorder()
 
     # -- entering and leaving
 
@@ -177,7 +184,8 @@ class Tape(RecordedStates):
         except KeyboardInterrupt as stop:
             raise left(stop) from None
         finally:
-            self._recorder = None  # it refers to this tape as the enclosing one
+            if self._recorder is not None:
+                self._recorder = None  # it refers to this tape as the enclosing one
             self.closed()
 
     def closed(self) -> None:
@@ -201,7 +209,8 @@ class Tape(RecordedStates):
             observers.append(Profiler(self.profiled, self.calls))
         if self._finder is not None:
             observers.append(self._finder)
-        observers += self.begin_trajectories()
+        if self._trajectories:
+            observers += self.begin_trajectories()
         sweep = TapeSweep(self, 1.0, observers)
         self.left = sweep.run()
         if self.profiled is not None and not sweep.reaches:
@@ -210,7 +219,8 @@ class Tape(RecordedStates):
             self.check = check_tape(self, self._recorder, self._checked)
         if self._sums:
             leftover.note(self, self._sums, left)
-        self.finish_trajectories()
+        if self._trajectories:
+            self.finish_trajectories()
 
     # -- queries after the block
 

@@ -372,3 +372,17 @@ def test_completion_offers_what_is_for_people():
         "trajectory",
     ]
     assert [n for n in dir(ti.ad.FwdMode(y, x)) if not n.startswith("_")] == ["losses", "params"]
+
+
+def test_a_plain_tape_has_few_attributes_of_its_own():
+    """More than 30 make each tape slower: Python keeps the names of so many with the class."""
+    x = ti.field(ti.f64, shape=(), needs_grad=True)
+    y = ti.field(ti.f64, shape=(), needs_grad=True)
+
+    @ti.kernel
+    def square():
+        y[None] = x[None] ** 2
+
+    with ti.ad.Tape(y) as tape:
+        square()
+    assert len(vars(tape)) <= 30
