@@ -10,20 +10,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from fractions import Fraction
 
 from dsim.ir.nodes import Const
 from dsim.ir.term import Term, select
 from dsim.ir.types import f64
 
-# B₂, B₄ … B₂₀
-_BERNOULLI = [
-    Fraction(a, b)
-    for a, b in (
-        (1, 6), (-1, 30), (1, 42), (-1, 30), (5, 66), (-691, 2730), (7, 6), (-3617, 510), (43867, 798),
-        (-174611, 330),
-    )
-]  # fmt: skip
+# B₂, B₄ … B₂₀, as numerators and denominators
+_BERNOULLI = (
+    (1, 6), (-1, 30), (1, 42), (-1, 30), (5, 66), (-691, 2730), (7, 6), (-3617, 510), (43867, 798),
+    (-174611, 330),
+)  # fmt: skip
 _FAR = 10  # from here on the series has full precision for the first derivative; higher ones need more
 
 
@@ -50,7 +46,7 @@ def _above(n: int, x: Term) -> Term:
     square = w * w
     terms = enumerate(_BERNOULLI, 1)
     series = _polynomial(
-        [float(b * math.factorial(2 * k + n - 1) / math.factorial(2 * k)) for k, b in terms], square
+        [a * math.factorial(2 * k + n - 1) / (b * math.factorial(2 * k)) for k, (a, b) in terms], square
     )
     if n == 0:
         return (x + steps).op("log") - (w * 0.5 + series * square) - total

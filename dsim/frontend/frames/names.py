@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import ast
-import difflib
 import enum
 from collections.abc import Mapping
 from typing import Any, NoReturn
 
 import numpy as np
 
+from dsim.diagnostics.similar import similar
 from dsim.frontend.frames.builtins import PYTHON
 from dsim.frontend.frames.frame import Frame
 from dsim.frontend.source import methods
@@ -102,8 +102,8 @@ def _all_names(f: Frame) -> list[str]:
 
 def suggestion(wrong: str, known: list[str]) -> str:
     """A help line that suggests a similar name."""
-    near = difflib.get_close_matches(wrong, known, 1)
-    return f"did you mean `{near[0]}`?" if near else ""
+    near = similar(wrong, known)
+    return "" if near is None else f"did you mean `{near}`?"
 
 
 def imported(f: Frame, value: Any, path: Path | None, node: ast.AST) -> Value:

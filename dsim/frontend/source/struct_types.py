@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
+
+from dsim.diagnostics.similar import similar
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +44,9 @@ class StructTypeBase:
 def unknown_member(what: str, name: str, known: Iterable[str]) -> tuple[str, str]:
     """The message about a member that `what` lacks, and its help."""
     known = tuple(known)
-    near = difflib.get_close_matches(name, known, 1)
+    near = similar(name, known)
     members = f"members are {', '.join(f'`{k}`' for k in known)}"
-    help = f"did you mean `{near[0]}`? Its {members}" if near else f"its {members}"
+    help = f"its {members}" if near is None else f"did you mean `{near}`? Its {members}"
     return f"{what} has no member `{name}`", help
 
 

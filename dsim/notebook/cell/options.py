@@ -6,7 +6,6 @@ elsewhere (`request.py`).
 
 from __future__ import annotations
 
-import difflib
 import keyword
 import re
 import shlex
@@ -16,6 +15,7 @@ from dataclasses import dataclass
 from IPython.core.error import UsageError
 from IPython.core.magic_arguments import MagicArgumentParser
 
+from dsim.diagnostics.similar import similar
 from dsim.ir.probe_buffer import AXES
 
 SHOWN = ("adjoint", "ir", "python", "llvm")
@@ -184,9 +184,9 @@ def _unknown(word: str, named: bool) -> str:
             return f"`{word}` cannot be the name of a kernel"
         return f"the name of the kernel comes first: %%kernel {word} --loss …"
     names = [o.name for o in TABLE]
-    near = difflib.get_close_matches(word.partition("=")[0], names, 1)
+    near = similar(word.partition("=")[0], names)
     return (
-        f"there is no option {word}, did you mean {near[0]}?"
+        f"there is no option {word}, did you mean {near}?"
         if near
         else (f"there is no option {word}; there are {', '.join(names)}")
     )

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-import difflib
 import inspect
 import math
 from collections.abc import Iterable, Iterator, Mapping
@@ -22,6 +21,7 @@ from IPython.core.error import UsageError
 
 from dsim.api.kernels import kernel as decorator
 from dsim.diagnostics import Diagnostic, KernelSyntaxError
+from dsim.diagnostics.similar import similar
 from dsim.frontend.expressions.records import RecordType
 from dsim.frontend.source.captures import is_function, is_host_matrix, is_host_struct
 from dsim.notebook.cell.cells import Cell, body_function, definitions, run
@@ -184,8 +184,8 @@ def looked_up(
     """What `text`, a name or a path of attributes, leads to in the notebook: something of type `kind`."""
     first, *rest = text.split(".")
     if first not in namespace:
-        near = difflib.get_close_matches(first, [n for n, v in namespace.items() if isinstance(v, kind)], 1)
-        advice = f", did you mean {near[0]}?" if near else ""
+        near = similar(first, [n for n, v in namespace.items() if isinstance(v, kind)])
+        advice = "" if near is None else f", did you mean {near}?"
         raise UsageError(f"{option} {text}: there is no {first} in this notebook{advice}".lstrip())
     found = namespace[first]
     for name in rest:
