@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import signal
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -35,16 +35,20 @@ def pytest_sessionstart() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def pytest_collection() -> None:
-    """Modules and collected tests stay: each full collection would look at half a million objects of them."""
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Modules and collected tests stay: no collection in between looks at half a million objects of them."""
     gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
 
 
 def pytest_collection_finish() -> None:
-    """From here on what tests leave is collected, and only that."""
+    """Nor does any collection later look at them."""
     gc.collect()
     gc.freeze()
-    gc.enable()
 
 
 _ALIVE = Counter(forms=0)  # after the last collection of `pytest_runtest_teardown`
