@@ -21,6 +21,7 @@ from dsim.runtime.fields.fields import Field, zeros_like
 from dsim.runtime.launching import host_kernels
 from dsim.runtime.launching.contexts import Args, System, dispatch
 from dsim.runtime.launching.forms import Form
+from dsim.runtime.operations.array_forms import FormSequence
 from dsim.runtime.recording.sweep import SweepPlan, TapeSweep
 from dsim.runtime.state.notices import warn
 from dsim.runtime.state.stack import opened, set_aside
@@ -127,11 +128,10 @@ class EquationSystem:
         Those launches that only put back what was in fields do not belong to it.
         """
         needed, found = set(self.result), list[tuple[Collection[Field], Collection[Field]]]()
-        for event in reversed(list(self._recorded().events())):
+        events = [part for event in self._recorded().events() for part in _parts(event)]
+        for event in reversed(events):
             read, written = (
-                (event[0].loads.fields, event[0].written)
-                if isinstance(event, tuple)
-                else (event.wrt, event.unknown)
+                (event.loads.fields, event.written) if isinstance(event, Form) else (event.wrt, event.unknown)
             )
             if not needed.isdisjoint(written):
                 needed.update(read)
@@ -263,6 +263,14 @@ class EquationSystem:
             )
             advice = "iterate longer: the derivative is that of a solution"
             warn([Diagnostic("unsolved", message, help=advice)])
+
+
+def _parts(event: tuple[Form, Args] | Form | System) -> list[Form | System]:
+    """A launch as those that run one after the other: what one of them computes, later ones may read."""
+    form = event[0] if isinstance(event, tuple) else event
+    if isinstance(form, FormSequence):
+        return [inner for part in form.instead(frozenset()) for inner in _parts(part)]
+    return [form]
 
 
 def _push_inner(system: System, label: str, vary: set[Field]) -> None:
