@@ -6,6 +6,7 @@ all numbers in order.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -14,6 +15,7 @@ import numpy as np
 
 from dsim.diagnostics import Diagnostic, GradientError
 from dsim.ir.types import from_numpy
+from dsim.runtime.fields.aliases import apart
 from dsim.runtime.fields.brought import has_mask
 from dsim.runtime.fields.components import Component
 from dsim.runtime.fields.fields import Field, kind_of
@@ -73,7 +75,7 @@ class Selection:
     Raises
     ------
     GradientError
-        When there is none, one that has no floats, or the same twice.
+        When there is none, one that has no floats, or the same twice; when two of `wrt` share memory.
     """
 
     def __init__(self, given: Any, what: str) -> None:
@@ -86,12 +88,22 @@ class Selection:
             self._check(leaf)
         if len({id(leaf) for leaf in self.leaves}) < len(self.leaves):
             raise self._wrong(f"`{what}=` contains the same field twice", "name it once")
+        if what == "wrt":
+            self._refuse_shared()
         self.shapes = tuple(
             leaf.full_shape if isinstance(leaf, Field) else leaf.shape for leaf in self.leaves
         )
         self.types = tuple(_type(leaf) for leaf in self.leaves)
         self.dtype = np.result_type(*self.types)
         self.ends = tuple(np.cumsum([math.prod(s) for s in self.shapes]).tolist())
+
+    def _refuse_shared(self) -> None:
+        """Refuses two views of one memory: what varies in one of them varies in the other, too."""
+        arrays = [leaf for leaf in self.leaves if isinstance(leaf, np.ndarray)]
+        for a, b in itertools.combinations(arrays, 2):
+            if not apart(a, b):
+                what = f"arrays of shape {a.shape} and {b.shape} in `wrt=` share memory"
+                raise self._wrong(what, "name the array that contains both")
 
     @property
     def size(self) -> int:
