@@ -138,6 +138,8 @@ class GridLayer(Layer):
         found = read(self.values, f"{self.name!r}")
         if found.ndim != 2:
             raise refused(f"{self.name!r} takes an array with two axes, not one of shape {found.shape}")
+        if not found.size:
+            raise refused(f"{self.name!r} has no cells: its shape is {found.shape}")
         return found
 
     def arrays(self, packer: Packer, bounds: Bounds) -> dict[str, Any]:

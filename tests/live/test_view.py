@@ -214,11 +214,32 @@ def test_more_layers_are_in_front(x):
         (np.zeros((3, 2)), {"indices": [[0, 7]]}, "name the position 7"),
         (np.zeros((3, 2)), {"color": np.zeros(3), "colormap": "none"}, "there is no colour map 'none'"),
         ("x", {}, "a view takes real numbers"),
+        (np.zeros((0, 5)), {}, r"'grid' has no cells: its shape is \(0, 5\)"),
     ],
 )
 def test_what_a_view_refuses_at_once(given, options, message):
     with pytest.raises(ds.DsimError, match=message):
         ds.view(given, **options)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        np.zeros((0, 2)),
+        np.zeros((1, 3)),
+        np.zeros((1, 1)),
+        np.full((3, 2), np.nan),
+        np.array([[np.inf, 1.0]]),
+    ],
+    ids=["empty", "one point", "one cell", "nan", "infinite"],
+)
+def test_what_has_no_extent_is_drawn_too(wired, given):
+    view = ds.view(given)
+    page = Page(view)
+    page.shown()
+    assert len(page.frames()) == 1
+    assert "image/png" in view._repr_mimebundle_()[0]
+    view.close()
 
 
 def test_its_output_is_a_widget_a_picture_and_text(view):
