@@ -161,6 +161,7 @@ if _TYPE_CHECKING:
     from dsim.gui import GUI as GUI
     from dsim.gui import hex_to_rgb as hex_to_rgb
     from dsim.gui import rgb_to_hex as rgb_to_hex
+    from dsim.live.adjoint.view import adjoint_view as adjoint_view
     from dsim.live.explore import explore as explore
     from dsim.live.view import view as view
     from dsim.notebook.kernel_report import report as report
@@ -223,6 +224,7 @@ __all__ = [
     "VectorNdarray",
     "__version__",
     "ad",
+    "adjoint_view",
     "algorithms",
     "amdgpu",
     "arm64",
@@ -362,6 +364,7 @@ _LATER = {
     "GUI": "dsim.gui",
     "hex_to_rgb": "dsim.gui",
     "rgb_to_hex": "dsim.gui",
+    "adjoint_view": "dsim.live.adjoint.view",
     "explore": "dsim.live.explore",
     "view": "dsim.live.view",
     "report": "dsim.notebook.kernel_report",

@@ -40,19 +40,25 @@ def figure(scene: dict[str, Any], frame: ViewFrame) -> Figure:
     made = Figure(figsize=(6.4, 4.8), dpi=_DOTS, layout="constrained")
     flat = scene["dimensions"] == 2
     axes: Any = made.add_subplot(projection=None if flat else "3d")
+    paint(axes, made, scene, frame)
+    axes.set_title(_caption(scene["title"], frame.header), parse_math=False)
+    return made
+
+
+def paint(axes: Any, made: Any, scene: dict[str, Any], frame: ViewFrame, colorbars: bool = True) -> None:
+    """Draws a frame into the axes of a figure, with the bars of its colours beside them."""
     for number, (layer, told) in enumerate(zip(scene["layers"], frame.header["layers"], strict=True)):
         arrays = {name: unpacked(each, frame.data) for name, each in told["arrays"].items()}
         shades = _shades(layer, told["arrays"])
         colours = layer["color"] or (_INK if layer["kind"] in _THIN else _COLOURS[number % len(_COLOURS)])
         if shades is not None:
-            made.colorbar(shades, ax=axes, shrink=0.8).set_label(layer["label"], parse_math=False)
+            if colorbars:
+                made.colorbar(shades, ax=axes, shrink=0.8).set_label(layer["label"], parse_math=False)
             colours = shades.to_rgba(np.ma.masked_invalid(arrays["values"]))
         artist = _DRAWN[layer["kind"]](axes, layer, arrays, colours, scene["bounds"])
         if artist is not None:
             artist.set_zorder(number + 1)  # layers go from the back to the front
     _framed(axes, scene["bounds"])
-    axes.set_title(_caption(scene["title"], frame.header), parse_math=False)
-    return made
 
 
 def png(scene: dict[str, Any], frame: ViewFrame) -> bytes:
@@ -95,7 +101,7 @@ def _points(axes: Any, layer: Any, arrays: Any, colours: Any, bounds: Any) -> An
 
 
 def _grid(axes: Any, layer: Any, arrays: Any, colours: Any, bounds: Any) -> Any:
-    extent = tuple(end for limits in bounds for end in limits)
+    extent = tuple(end for limits in layer.get("box", bounds) for end in limits)
     return axes.imshow(colours.swapaxes(0, 1), origin="lower", extent=extent, interpolation="nearest")
 
 

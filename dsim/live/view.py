@@ -158,10 +158,13 @@ class View:
         """The widget, made when it is first asked for, and again when no output shows the one before."""
         with self._lock:
             if self._widget is None:
-                self._widget = ViewWidget(self.scene.json(), repr(self))
+                self._widget = self._new_widget()
                 self._widget.heard = self._heard
                 outputs.own(self._widget, self.unshown)
             return self._widget
+
+    def _new_widget(self) -> ViewWidget:
+        return ViewWidget(self.scene.json(), repr(self))
 
     @property
     def shown(self) -> bool:

@@ -2,6 +2,7 @@
 import { KeptFrames } from './kept_frames.js';
 import { Latest } from './latest.js';
 import { Player } from './player.js';
+import { RoundTrip } from './round_trip.js';
 import { looksOf, shapesOf } from './shapes.js';
 
 const hubs = new WeakMap();
@@ -22,7 +23,7 @@ export class Hub {
     this.model = model;
     this.scene = scene;
     this.looks = looksOf(scene);
-    this.player = new Player();
+    this.player = scene.chart === undefined ? new Player() : new RoundTrip();
     this.pictures = new Set();
     this.newest = null; // the header and the bytes of the frame that is shown
     this.page = crypto.randomUUID?.() ?? String(Math.random()); // a notebook may be open in two
@@ -38,12 +39,15 @@ export class Hub {
     this.check = () => this.redraw();
     model.on('msg:custom', this.hear);
     model.on('comm_live_update', this.check);
+    this.follow = () => this.played();
+    model.on('change:followed', this.follow);
     document.addEventListener('visibilitychange', this.look);
   }
 
   close() {
     this.model.off('msg:custom', this.hear);
     this.model.off('comm_live_update', this.check);
+    this.model.off('change:followed', this.follow);
     document.removeEventListener('visibilitychange', this.look);
     hubs.delete(this.scene);
     cancelAnimationFrame(this.request);
@@ -76,6 +80,12 @@ export class Hub {
     }
   }
 
+  /** The element of a trajectory that is followed; null without one. */
+  get followed() {
+    const given = this.model.get('followed');
+    return given?.norms === undefined ? null : given;
+  }
+
   // -- pictures
 
   add(picture) {
@@ -103,6 +113,9 @@ export class Hub {
   heard(message, buffers) {
     if (message.type === 'recorded') {
       this.player.grow(message.count);
+      if (this.player instanceof RoundTrip) {
+        this.wants.offer(this.player.at);
+      }
       this.redraw();
     } else if (message.type === 'frame') {
       this.took(message.header, buffers[0]);

@@ -3,6 +3,7 @@ import { FlatCamera, OrbitCamera } from './camera.js';
 import { element, onZoom, say } from './dom.js';
 import { KEYS, KeyPointer } from './key_pointer.js';
 import { Legend } from './legend.js';
+import { NormChart } from './norm_chart.js';
 import { Painting } from './painter.js';
 import { PlayerBar } from './player_bar.js';
 import { Pointer } from './pointer.js';
@@ -50,8 +51,21 @@ export class Picture {
     // JupyterLab's own keys (Home, arrows, letters) are not for a picture that has the focus.
     this.root = element('div', { class: 'dsim-view', role: 'group', 'aria-label': scene.title, 'data-lm-suppress-shortcuts': 'true' });
     this.root.append(this.title, this.stage, this.legend.place, this.text, this.bar.place, this.lost);
+    if (scene.chart !== undefined) {
+      this.addChart(scene.chart);
+    }
     this.place.append(this.root);
     this.root.addEventListener('keydown', event => this.key(event));
+  }
+
+  addChart(chart) {
+    const { player } = this.hub;
+    this.chart = new NormChart(chart, at => {
+      player.playing = false;
+      player.seek(at);
+      this.hub.played();
+    });
+    this.root.append(this.chart.place);
   }
 
   watch() {
@@ -86,6 +100,7 @@ export class Picture {
   draw() {
     this.bar.update();
     say(this.lost, this.hub.live ? '' : LOST);
+    this.chart?.update(this.hub.player.at, this.hub.followed);
     this.width = this.stage.clientWidth;
     this.height = this.stage.clientHeight;
     if (this.hub.newest === null || this.width === 0 || this.height === 0) {
@@ -93,10 +108,13 @@ export class Picture {
     }
     const ink = inkOf(this.root);
     const shapes = this.hub.shapes(ink);
-    if (shapes !== this.shapes) {
+    const { statesOnly } = this.hub.player;
+    if (shapes !== this.shapes || statesOnly !== this.statesOnly) {
       this.shapes = shapes;
+      this.statesOnly = statesOnly;
+      const drawn = statesOnly ? shapes.filter(({ layer }) => !layer.backward) : shapes;
       const { bounds } = this.hub.scene;
-      this.painting.load(this.camera.turns ? [...shapes, edgesOf(bounds, '#808080')] : shapes);
+      this.painting.load(this.camera.turns ? [...drawn, edgesOf(bounds, '#808080')] : drawn);
       this.legend.update(shapes);
       this.describe(this.hub.newest.header);
     }

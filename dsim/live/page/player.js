@@ -41,9 +41,7 @@ export class Player {
     if (!this.playing) {
       return false;
     }
-    this.part += seconds * RATE * this.speed;
-    const steps = Math.floor(this.part);
-    this.part -= steps;
+    const steps = this.due(seconds);
     const next = this.at + steps;
     if (next < this.count) {
       this.at = next;
@@ -55,6 +53,14 @@ export class Player {
       this.following = true;
     }
     return steps > 0;
+  }
+
+  /** How many frames have become due. */
+  due(seconds) {
+    this.part += seconds * RATE * this.speed;
+    const steps = Math.floor(this.part);
+    this.part -= steps;
+    return steps;
   }
 
   /** What a key does; whether it does anything. */

@@ -147,6 +147,9 @@ export class Pointer {
     const { shapes, width, height, hub } = this.picture;
     for (let layer = shapes.length - 1; layer >= 0; layer--) {
       const shape = shapes[layer];
+      if (shape.layer?.unpicked) {
+        continue;
+      }
       if (shape.cells !== undefined) {
         const cell = cellAt(shape, this.world([left, top], 0));
         if (cell !== null) {

@@ -34,7 +34,7 @@ export function shapesOf(scene, looks, header, data, ink) {
     const range = rangeOf(layer, arrays, buffer);
     const shape = { kind: layer.kind, layer, range, plain };
     if (layer.kind === 'grid' || layer.kind === 'image') {
-      return { ...shape, ...cellsOf(scene, arrays, buffer, colours, plain) };
+      return { ...shape, ...cellsOf(scene, layer, arrays, buffer, colours, plain) };
     }
     const count = arrays.positions.shape[0];
     const positions = placesOf(arrays.positions, buffer);
@@ -54,10 +54,10 @@ export function pixelsAcross({ size, layer }, { camera, width, height }) {
 }
 
 /** A grid or an image: its pixels, which fill the picture. */
-function cellsOf(scene, arrays, buffer, colours, plain) {
+function cellsOf(scene, layer, arrays, buffer, colours, plain) {
   const [width, height] = (arrays.values ?? arrays.colors).shape;
   const image = imageOf(shadesOf(arrays, buffer, width * height, colours, plain), width, height);
-  return { count: width * height, cells: [width, height], image, box: scene.bounds };
+  return { count: width * height, cells: [width, height], image, box: layer.box ?? scene.bounds };
 }
 
 function defaultSize(kind, count) {

@@ -1,6 +1,6 @@
-"""Fields, kernels and Jacobians as the last line of a cell; `repr` and terminals are unchanged.
+"""Fields, kernels, Jacobians and trajectories as the last line of a cell; `repr` is unchanged.
 
-Each has a table, fields also a drawing. The markup of all is in `tables.py`.
+Each but a trajectory has a table, fields also a drawing. The markup of all is in `tables.py`.
 """
 
 from __future__ import annotations
@@ -10,9 +10,11 @@ from typing import Any
 from dsim.notebook.displays.fields import component_bundle, field_bundle, struct_bundle
 from dsim.notebook.displays.kernels import kernel_bundle
 from dsim.notebook.displays.operators import operator_bundle
+from dsim.notebook.displays.trajectories import trajectory_bundle
 from dsim.runtime.fields.components import Component
 from dsim.runtime.fields.fields import Field
 from dsim.runtime.fields.struct_fields import StructField
+from dsim.runtime.inspection.adjoint_trajectory import AdjointTrajectory
 from dsim.runtime.kernels.kernel import Kernel
 from dsim.runtime.transforms.linear_operator import Linearization
 
@@ -22,6 +24,7 @@ _BUNDLES: dict[type, Any] = {
     StructField: struct_bundle,
     Kernel: kernel_bundle,
     Linearization: operator_bundle,
+    AdjointTrajectory: trajectory_bundle,
 }
 
 

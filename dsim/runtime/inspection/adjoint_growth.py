@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 LARGE = 1e3  # the change of a norm that is called exploding, or in the other direction vanishing
+NOTED = 1.05  # the change from one step to the next that is told
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +82,7 @@ def sentences(steps: np.ndarray, norms: np.ndarray, bad: np.ndarray, unit: str) 
         yield f"grows {rise.factor:.2g}-fold {_way(rise, steps, unit)}: exploding"
     if fall is not None and fall.factor <= 1 / LARGE:
         yield f"shrinks {1 / fall.factor:.2g}-fold {_way(fall, steps, unit)}: vanishing"
-    if once is not None and once.factor > 1:
+    if once is not None and once.factor >= NOTED:
         yield f"largest growth at once: {once.factor:.3g}-fold {_way(once, steps, unit)}"
     if bad.any():
         first = int(np.flatnonzero(bad)[-1])

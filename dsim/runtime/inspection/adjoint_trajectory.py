@@ -27,6 +27,8 @@ class AdjointTrajectory:
         The shape of one element of the field: ``()`` for a number, ``(2,)`` for a vector of two.
     note : str
         What a reader has to know of steps that are not there.
+    problem : str
+        Why there are no arrays; empty once there are.
     """
 
     def __init__(self, name: str, loss: str, entry_shape: tuple[int, ...]) -> None:
@@ -41,6 +43,7 @@ class AdjointTrajectory:
 
     def fill(self, steps: np.ndarray, states: np.ndarray, adjoints: np.ndarray) -> None:
         """Sets the arrays, when the backward pass is over."""
+        self.problem = ""
         self._arrays = steps, states, adjoints
         self._norms = np.array([norm(a) for a in adjoints], np.float64)
         flat = adjoints.reshape(len(adjoints), -1)
