@@ -27,7 +27,7 @@ def end():
 x.from_numpy((np.random.default_rng(0).random((n, 2)) - 0.5).astype(np.float32))
 with ds.Tape(L) as tape:
     found = tape.trajectory(x)
-    for t in tape.steps(range(80)):
+    for t in tape.steps(range(120)):
         step()
     end()
 found"""
@@ -76,7 +76,7 @@ def test_the_slider_the_chart_and_a_click_go_through_the_steps(lab, theme):
     here = opened(lab, SETUP)
     text, slider = here.locator(".dsim-view-text"), here.get_by_role("slider", name="recorded frame")
     expect(text).to_have_text(re.compile(r"^step 0 · ‖∂<b>L</b>/∂x‖ = "))
-    expect(slider).to_have_attribute("aria-valuetext", "1 of 82")
+    expect(slider).to_have_attribute("aria-valuetext", "1 of 122")
     expect(here.locator(".dsim-view-chart-told")).to_contain_text("exploding")
     slider.focus()
     lab.page.keyboard.press("ArrowRight")
@@ -84,9 +84,9 @@ def test_the_slider_the_chart_and_a_click_go_through_the_steps(lab, theme):
     marker = here.locator(".dsim-view-chart-marker")
     chart = here.locator(".dsim-view-chart-lines")
     box = chart.bounding_box()
-    at = 62 + (640 - 62 - 8) * 41 / 81  # the middle, in units of the drawing
+    at = 62 + (640 - 62 - 8) * 61 / 121  # the middle, in units of the drawing
     lab.page.mouse.click(box["x"] + box["width"] * at / 640, box["y"] + box["height"] * 0.5)
-    expect(text).to_have_text(re.compile("^step 41 · "))
+    expect(text).to_have_text(re.compile("^step 61 · "))
     assert float(marker.get_attribute("x1")) == pytest.approx(at, abs=1)
     expect(here.locator(".dsim-view-chart-name")).to_have_count(1)
     stage = here.locator(".dsim-view-stage")
@@ -114,6 +114,7 @@ def test_play_goes_forwards_and_comes_back_with_the_adjoints(lab):
                 .observe(text, { childList: true, characterData: true, subtree: true });
         }"""
     )
+    here.get_by_label("speed").select_option("4")
     stage.focus()
     lab.page.keyboard.press("Space")
     expect(here.get_by_role("button", name="pause")).to_be_visible()
@@ -121,7 +122,7 @@ def test_play_goes_forwards_and_comes_back_with_the_adjoints(lab):
     expect(text).to_have_text(re.compile("^step 0 · "))
     steps = lab.page.evaluate("window.steps")
     top = steps.index(max(steps))
-    assert max(steps) > 60
+    assert max(steps) > 90
     assert steps[: top + 1] == sorted(steps[: top + 1])
     assert steps[top:] == sorted(steps[top:], reverse=True)
 
@@ -149,4 +150,4 @@ def test_in_notebook_7(notebook7):
     expect(text).to_have_text(re.compile("^step 0 · "))
     here.get_by_role("slider", name="recorded frame").focus()
     notebook7.page.keyboard.press("End")
-    expect(text).to_have_text(re.compile(r"^step 81 · .* = 0$"))
+    expect(text).to_have_text(re.compile(r"^step 121 · .* = 0$"))

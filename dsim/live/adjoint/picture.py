@@ -142,7 +142,7 @@ class AdjointScene:
         of = self._of
         name, norms = f"‖{self.gradient}‖", self.as_json(of.norms)
         summary = "; ".join([f"{name} over {len(of.steps):,} {of.unit}s", *of.summary])
-        told = "; ".join([*of.summary[:1], *([of.note] if of.note else [])])
+        told = " · ".join([*of.summary, *([of.note] if of.note else [])])
         return {
             "name": name, "unit": of.unit, "steps": of.steps.tolist(), "norms": norms,
             "summary": summary, "told": told,

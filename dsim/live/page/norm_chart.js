@@ -98,7 +98,7 @@ export class NormChart {
       const value = norms[at];
       const point = `${this.across(steps[at]).toFixed(1)} ${height(value).toFixed(1)}`;
       if (value === null || value === 0) {
-        yield dot(point, value === null ? BAD : colour);
+        yield spot(point, value === null ? BAD : colour);
         before = null;
       } else {
         path += `${before === null ? 'M' : 'L'}${point}`;
@@ -160,7 +160,7 @@ function shortPower(power) {
   return Math.abs(power) < 4 ? String(Number((10 ** power).toPrecision(1))) : `1e${power}`.replace('-', '−');
 }
 
-function dot(point, fill) {
+function spot(point, fill) {
   const [cx, cy] = point.split(' ');
   return drawing('circle', { cx, cy, r: 2, fill });
 }

@@ -131,7 +131,13 @@ export class Picture {
   }
 
   key(event) {
-    if (event.target !== this.stage || event.ctrlKey || event.metaKey || event.altKey) {
+    if (event.ctrlKey || event.metaKey || event.altKey) {
+      return;
+    }
+    if (event.target !== this.stage) {
+      if (!event.shiftKey) {
+        event.stopPropagation(); // JupyterLab would take arrow keys from the slider
+      }
       return;
     }
     if (this.keys.press(event)) {
