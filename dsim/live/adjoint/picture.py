@@ -17,6 +17,7 @@ from dsim.runtime.inspection.adjoint_trajectory import AdjointTrajectory
 _SIGNED = "RdBu_r"
 FOLLOWED = "followed"
 _MARK = "#d64545"
+_HALO, _SPOT = 16.0, 8.0  # pixels of the mark behind a point, and in a cell
 _GAP = 0.06  # of the width of a grid, between state and adjoint
 _GRAPH = 0.5  # the height of a graph over its width
 
@@ -169,14 +170,14 @@ class AdjointScene:
         layers.append(Arrows(name=f"−{self.gradient}", at=self._positions, vectors=downhill))
         return layers
 
-    def _followed(self, positions: Any) -> Layer:
+    def _followed(self, positions: Any, size: float = _HALO) -> Layer:
         def at() -> np.ndarray:
             every = positions()
             if self.element is None:
                 return np.full((1, every.shape[1]), np.nan)
             return every[self.element :: max(1, self._count())]  # in each of two grids
 
-        return Points(name=FOLLOWED, at=at, color=_MARK, size=11)
+        return Points(name=FOLLOWED, at=at, color=_MARK, size=size)
 
     def _count(self) -> int:
         return int(np.prod(self._of.shape, dtype=np.int64))
@@ -229,7 +230,7 @@ class AdjointScene:
         return [
             PartGrid(name=self._name, values=self._state, colormap=colormap, limits=fixed, box=left),
             Heat(name=self.gradient, values=self._adjoint, colormap=_SIGNED, box=right),
-            self._followed(centres),
+            self._followed(centres, _SPOT),
         ]
 
     # -- words

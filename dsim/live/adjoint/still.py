@@ -32,7 +32,8 @@ def still(trajectory: AdjointTrajectory, scene: dict[str, Any], frames: FrameRec
     last = int(known[-1]) if len(known) else len(frames) - 1  # behind it all adjoints are 0
     moments = sorted({0, last // 2, last})[:_MOMENTS]
     made = Figure(figsize=(10.0, 6.0), dpi=_DOTS, layout="constrained")
-    above, below = made.subfigures(2, 1, height_ratios=[3, 2])
+    parts: Any = made.subfigures(2, 1, height_ratios=[3, 2])
+    above, below = parts
     flat = None if scene["dimensions"] == 2 else "3d"
     for number, moment in enumerate(moments):
         axes: Any = above.add_subplot(1, len(moments), number + 1, projection=flat)
