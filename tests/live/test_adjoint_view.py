@@ -185,7 +185,8 @@ def test_the_chart_has_norms_and_what_they_say_as_plain_json(wired):
     assert chart["steps"] == [0, 1, 2, 3, 4]
     assert chart["norms"] == pytest.approx(found.norms.tolist())
     assert chart["norms"][4] == 0.0
-    assert chart["told"].endswith("exploding")
+    assert chart["told"] == " · ".join(found.summary)
+    assert "exploding" in chart["told"]
     bad = numbers((3,), weight=float("inf"))
     chart = ds.adjoint_view(bad).scene.json()["chart"]
     assert chart["norms"][:2] == [None, None]
