@@ -138,11 +138,16 @@ class AdjointView(View):
         """Refused: the frames are those of the trajectory."""
         raise refused("a view of a trajectory has its frames", "`ds.view(x)` records others")
 
-    def _picture(self) -> bytes:
+    def png(self) -> bytes:
+        """A PNG of some steps and the norms."""
         return still(self.trajectory, self.scene.json(), self.recording)
 
-    def __repr__(self) -> str:
+    @property
+    def _name(self) -> str:
         return f"view of the {self.trajectory!r}"
+
+    def __repr__(self) -> str:
+        return self._name
 
 
 @outermost

@@ -9,7 +9,7 @@ const RIGHT = 8;
 const TOP = 30;
 const BOTTOM = 136;
 const EDGE = 12; // pixels between the axis and the lines for 0 and for what is not finite
-const MOST = 2000; // points of a curve that are all drawn
+const MOST_POINTS = 2000; // points of a curve that are all drawn
 const COLOURS = ['#3d84c6', '#d9772b'];
 const BAD = '#d64545';
 
@@ -128,11 +128,11 @@ function scaleOf(norms) {
 
 /** The places that are drawn: all, or of each part of many those of the least and the greatest value. */
 export function thinned(norms) {
-  if (norms.length <= MOST) {
+  if (norms.length <= MOST_POINTS) {
     return norms.map((_, index) => index);
   }
   const kept = new Set([0, norms.length - 1]);
-  const part = (2 * norms.length) / MOST;
+  const part = (2 * norms.length) / MOST_POINTS;
   for (let from = 0; from < norms.length; from += part) {
     const [begin, end] = [Math.floor(from), Math.min(Math.floor(from + part), norms.length)];
     let [least, most] = [begin, begin];
