@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import types
 from collections.abc import Callable
@@ -82,7 +83,8 @@ def _foreign(error: BaseException | None) -> BaseException | None:
 def _without_own(trace: types.TracebackType | None) -> types.TracebackType | None:
     kept: list[types.TracebackType] = []
     while trace is not None:
-        if not own_frame(trace.tb_frame):
+        # dsim's context managers are between its frames and the person's, or the other way round.
+        if not own_frame(trace.tb_frame) and trace.tb_frame.f_code.co_filename != contextlib.__file__:
             kept.append(trace)
         trace = trace.tb_next
     made: types.TracebackType | None = None

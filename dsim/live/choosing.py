@@ -10,6 +10,8 @@ import numpy as np
 
 from dsim.live.layers import Arrows, GridLayer, ImageLayer, Layer, Lines, Mesh, Points
 from dsim.live.numbers import name_of, read, refused
+from dsim.runtime.fields.components import Component
+from dsim.runtime.fields.fields import Field
 
 KINDS = ("points", "grid", "image", "lines", "mesh")
 
@@ -33,7 +35,8 @@ def layer_for(x: Any, kind: str | None, color: Any, arrows: Any, indices: Any, *
         Fields of `Layer`.
     """
     shape = read(x, "a view").shape
-    chosen = kind or _kind(shape, indices)
+    entry = _entry_shape(x)
+    chosen = kind or _kind(shape, indices, entry)
     if chosen not in KINDS:
         raise refused(f"`kind` is one of {', '.join(KINDS)}, not {kind!r}")
     name = name_of(x) or chosen
@@ -83,13 +86,25 @@ def _centres(shape: tuple[int, ...]) -> np.ndarray:
     return np.stack(np.meshgrid(*(np.arange(n) + 0.5 for n in shape), indexing="ij"), axis=-1)
 
 
-def _kind(shape: tuple[int, ...], indices: Any) -> str:
+def _entry_shape(x: Any) -> tuple[int, ...] | None:
+    """The shape of one entry of a field; None where only the shape of an array is known."""
+    if isinstance(x, Component):
+        return ()
+    return x.entry_shape if isinstance(x, Field) else None
+
+
+def _kind(shape: tuple[int, ...], indices: Any, entry: tuple[int, ...] | None) -> str:
     if indices is not None:
         corners = read(indices, "`indices`").shape
         return "lines" if corners[-1] == 2 else "mesh"
-    if len(shape) >= 2 and shape[-1] in (2, 3):
+    if entry not in (None, (), (2,), (3,)):
+        raise refused(
+            f"a view of entries of shape {entry} needs positions, or numbers with two axes",
+            "one component, `x.get_scalar_field(…)`, or a function that gives an array",
+        )
+    if entry != () and len(shape) >= 2 and shape[-1] in (2, 3):
         return "points"
-    if len(shape) == 2:
+    if not entry and len(shape) == 2:
         return "grid"
     raise refused(
         f"a view of an array of shape {shape} needs positions, or two axes",

@@ -108,6 +108,11 @@ def controls_of(run: Callable[..., Any], given: Any) -> list[ExploreControl]:
     ends = dict(given) if isinstance(given, Mapping) else dict.fromkeys(given or ())
     made = list(_parameters(run, ends))
     for key, limits in ends.items():
+        if getattr(run, "__dsim_kernel__", False) and isinstance(key, str):
+            raise refused(
+                f"`controls` names {key!r}, and the parameters of a kernel have no sliders",
+                f"explore a function: `def run({key}=1.0): …`, which launches {_called(run)}",
+            )
         if not isinstance(key, Field):
             raise refused(
                 f"`controls` names {key!r}: {_called(run)} has no such parameter",

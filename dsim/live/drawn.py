@@ -53,7 +53,7 @@ def paint(axes: Any, made: Any, scene: dict[str, Any], frame: ViewFrame, colorba
         colours = layer["color"] or (_INK if layer["kind"] in _THIN else _COLOURS[number % len(_COLOURS)])
         if shades is not None:
             if colorbars:
-                made.colorbar(shades, ax=axes, shrink=0.8).set_label(layer["label"], parse_math=False)
+                made.colorbar(shades, ax=axes, shrink=0.8).set_label(layer["shows"], parse_math=False)
             colours = shades.to_rgba(np.ma.masked_invalid(arrays["values"]))
         artist = _DRAWN[layer["kind"]](axes, layer, arrays, colours, scene["bounds"])
         if artist is not None:

@@ -17,12 +17,13 @@ from dsim.live.encoding import limits_of
 from dsim.live.explored_run import ExploredRun
 from dsim.live.initial_state import InitialState
 from dsim.live.latest import Latest
-from dsim.live.layers import Arrows
+from dsim.live.layers import Arrows, Layer, Points
 from dsim.live.lifetime import outputs
 from dsim.live.numbers import name_by_variables, refused
 from dsim.live.view import View, view
 from dsim.runtime.fields.fields import Field, kind_of
 from dsim.runtime.fields.loss import check as check_loss
+from dsim.runtime.state import turns
 from dsim.runtime.tapes.tape import Tape
 
 
@@ -48,23 +49,29 @@ class Explorer:
         loss: Field | None,
         controls: list[ExploreControl],
         reset: Callable[[], Any] | None,
-        picture: View | None,
     ) -> None:
         self._run, self._loss, self._reset = run, loss, reset
         self._start = {field: field.to_numpy() for field in wrt}  # with which each run begins
         self._left: dict[Field, np.ndarray] = {}  # by the last run in the same fields
         self._state = InitialState()
-        self.view = picture
+        self.view: View | None = None
         self.controls = controls
         self.found = ExploredRun()
         self.runs = 0
         self._panel: Any = None
         self._lock = threading.RLock()
         self._latest = Latest(self._moved, self._stopped)
+        self.update()
+
+    def show(self, picture: View | None) -> None:
+        """Takes a picture, or makes one: of the first field that a run begins with and that can be drawn."""
+        if picture is None:
+            picture = _picture(self._start, self._loss)
         if picture is not None:
+            self.view = picture
             picture.on("drag", self._dragged)
             picture.on("paint", self._painted)
-        self.update()
+            self._show()
 
     def set(self, **values: float) -> None:
         """Sets controls by their names, and runs.
@@ -85,7 +92,8 @@ class Explorer:
         """Runs with the present values, and shows the results; an error is shown in their place."""
         with self._lock:
             try:
-                self.found = self._evaluated()
+                with turns.of_everybody():  # cells read the gradients, and did not ask for them
+                    self.found = self._evaluated()
             except DsimError as error:
                 problem = error.diagnostics[0].message if error.diagnostics else str(error)
                 self.found = replace(self.found, problem=problem)
@@ -163,6 +171,7 @@ class Explorer:
         assert self.view is not None
         layer = self.view.scene.layers[int(message["layer"])]
         field = layer.values if layer.kind == "grid" else getattr(layer, "at", None)
+        field = field.field if isinstance(field, _Beginning) else field
         numbers = self._start.get(field) if isinstance(field, Field) else None
         if numbers is None:
             return
@@ -287,17 +296,37 @@ def explore(
     if loss is not None:
         check_loss(loss)
     name_by_variables(run, [f for f in (*fields, loss, *(controls or ())) if isinstance(f, Field)])
-    return Explorer(run, fields, loss, controls_of(run, controls), reset, picture or _picture(fields, loss))
+    made = Explorer(run, fields, loss, controls_of(run, controls), reset)
+    made.show(picture)
+    return made
 
 
-def _picture(fields: list[Field], loss: Field | None) -> View | None:
-    """A view of the first field that has positions or a grid, with its gradient."""
-    for field in fields:
+class _Beginning:
+    """The numbers of a field with which runs begin, as a layer draws them."""
+
+    def __init__(self, start: dict[Field, np.ndarray], field: Field) -> None:
+        self.field = field
+        self._start = start
+
+    def __call__(self) -> np.ndarray:
+        return self._start[self.field]
+
+
+def _picture(start: dict[Field, np.ndarray], loss: Field | None) -> View | None:
+    """A view of the first field that has positions or a grid, with its gradient.
+
+    The gradient belongs to the numbers that runs begin with. What they end with is drawn, too, if it differs.
+    """
+    for field, numbers in start.items():
         shape = (*field.shape, *field.entry_shape)
         if len(shape) >= 2 and shape[-1] in (2, 3) and field.entry_shape:
-            made = view(field, *([] if loss is None else [_downhill(field, loss)]))
-            made.scene.layers[0].drag = True
-            return made
+            begin = _Beginning(start, field)
+            layers: list[Layer] = [] if loss is None else [_downhill(begin, loss)]
+            moved = not np.array_equal(field.to_numpy(), numbers)
+            if moved:
+                layers.append(Points(name=f"{field.name} at the end", at=field, color="gray"))
+            name = f"{field.name} at the beginning" if moved else field.name
+            return view(Points(name=name, at=begin, drag=True), *layers, title=field.name)
         if len(shape) == 2 and not field.entry_shape:
             made = view(field)
             made.scene.layers[0].paint = True
@@ -313,7 +342,7 @@ def _number(field: Field) -> float:
     return float(field.to_numpy().reshape(())[()])
 
 
-def _downhill(field: Field, loss: Field) -> Arrows:
-    """Arrows along the negative gradient; before the first run it is 0, which needs no warning."""
-    name = f"−∂{loss.name}/∂{field.name}"
-    return Arrows(name=name, at=field, vectors=lambda: -field.grad.require_memory())
+def _downhill(begin: _Beginning, loss: Field) -> Arrows:
+    """Arrows along the negative gradient; where the first run has failed it is 0, which needs no warning."""
+    name = f"−∂{loss.name}/∂{begin.field.name}"
+    return Arrows(name=name, at=begin, vectors=lambda: -begin.field.grad.require_memory())

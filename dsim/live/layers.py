@@ -11,7 +11,7 @@ import numpy as np
 
 from dsim.live.encoding import Packer, limits_of, shade_bytes
 from dsim.live.looks import ends_of_map, hex_colour, pixels
-from dsim.live.numbers import read, refused
+from dsim.live.numbers import name_of, read, refused
 
 Bounds = list[list[float]]
 _PLACES, _SHADES = 16, 8  # bits
@@ -58,6 +58,7 @@ class Layer:
         """What never changes of it, as JSON."""
         return {
             "kind": self.kind, "name": self.name, "label": self.name, "color": self.color,
+            "shows": name_of(self.values) or self.name,
             "map": None if self.values is None else self.colormap, "limits": self.limits,
             "size": self.size, "drag": self.drag, "paint": self.paint,
         }  # fmt: skip

@@ -336,6 +336,8 @@ def view(  # noqa: PLR0913 (all but the first have names)
     >>> picture
     view of points of x, 10 frames
     """
+    if not isinstance(budget, int | float) or not budget >= 0:
+        raise refused(f"`budget` is a number of bytes, not {budget!r}", "budget=100_000_000")
     looks = {"colormap": colormap, "limits": limits, "size": size}
     made = [x] if isinstance(x, Layer) else layer_for(x, kind, color, arrows, indices, **looks)
     drawn = Scene([*made, *layers], title or made[0].name, bounds)

@@ -98,8 +98,7 @@ class OptimizationPanel:
             [self.bar, self.pause, self.stop, self.resume],
             layout=widgets.Layout(flex_flow="row wrap", align_items="center"),
         )
-        words = widgets.HBox([self.state, self.said], layout=widgets.Layout(flex_flow="row wrap"))
-        self.widget = WidgetColumn([row, words, self.curves, self.notes])
+        self.widget = WidgetColumn([row, self.state, self.said, self.curves, self.notes])
         self.pause.on_click(lambda _: self._asked("pause"))
         self.stop.on_click(lambda _: self._asked("stop"))
         self.resume.on_click(lambda _: self._asked("resume"))

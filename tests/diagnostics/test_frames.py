@@ -107,6 +107,18 @@ def test_the_lines_of_a_person_between_stay():
     assert traceback.extract_tb(raised.value.__traceback__)[-1].name == "own"
 
 
+def test_context_managers_of_dsim_are_no_frames_of_a_person():
+    p = Program()
+
+    def own():
+        raise KeyError("mine")
+
+    with pytest.raises(KeyError) as raised:
+        ti.objective(own, wrt=p.x, loss=p.y)(np.zeros(p.x.shape))
+    names = [frame.name for frame in traceback.extract_tb(raised.value.__traceback__)]
+    assert names == ["test_context_managers_of_dsim_are_no_frames_of_a_person", "own"]
+
+
 def test_what_a_person_caught_stays_the_context():
     p = Program()
 

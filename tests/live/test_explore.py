@@ -1,5 +1,6 @@
 """`ds.explore`: what follows a control, a drag, an error."""
 
+import asyncio
 from types import SimpleNamespace
 
 import numpy as np
@@ -80,6 +81,52 @@ def test_a_drag_writes_the_position_with_which_runs_begin():
     seen.view._heard({"type": "drag", "layer": 0, "index": 1, "position": [10.0, 0.0], "phase": "move"})
     assert seen.found.loss == pytest.approx(0.0 + 1.0 + 100.0 + 16.0 + 25.0 + 36.0 + 49.0)
     assert np.allclose(s.x.grad.to_numpy()[1], [20.0, 0.0])
+
+
+def test_bodies_that_a_run_moves_are_drawn_where_they_begin_and_where_they_end():
+    s = springs()
+
+    @ti.kernel
+    def move():
+        for i in s.x:
+            s.x[i] += ti.Vector([100.0, 0.0])
+
+    def run():
+        move()
+        s.energy()
+
+    begin = s.x.to_numpy()
+    seen = explore(run, wrt=s.x, loss=s.U)
+    first, arrows, last = seen.view.scene.layers
+    assert [layer.name for layer in (first, last)] == ["x at the beginning", "x at the end"]
+    np.testing.assert_array_equal(first.at(), begin)
+    np.testing.assert_array_equal(arrows.at(), begin)
+    np.testing.assert_allclose(arrows.vectors(), -2.0 * (begin + np.array([100.0, 0.0])))
+    assert last.at is s.x
+    (left, right), _ = seen.view.scene.bounds
+    assert left < 0.0
+    assert right > 106.0
+    seen.view._heard({"type": "drag", "layer": 0, "index": 1, "position": [3.0, 3.0], "phase": "move"})
+    assert s.x[1].to_list() == [103.0, 3.0]
+    np.testing.assert_array_equal(first.at()[1], [3.0, 3.0])
+
+
+def test_cells_read_the_gradients_of_a_move_without_a_warning(recwarn):
+    s = springs()
+
+    async def notebook():
+        seen = explore(s.energy, wrt=s.x, loss=s.U, controls=[s.k])
+        seen.controls[0].put(3.0)
+        seen._latest.ask()
+        while seen.runs == 1:
+            await asyncio.sleep(0.01)
+        return s.x.grad.to_numpy()
+
+    np.testing.assert_allclose(asyncio.run(notebook()), 3.0 * s.x.to_numpy())
+    with ti.Tape(s.U):
+        s.energy()
+    np.testing.assert_allclose(s.x.grad.to_numpy(), 3.0 * s.x.to_numpy())
+    assert not recwarn.list
 
 
 def test_a_cell_is_painted():
@@ -243,7 +290,11 @@ def test_an_error_is_shown_and_the_next_move_goes_on():
         (lambda s: explore(3), "`run` is a kernel or a function"),
         (lambda s: explore(lambda a: None), "`a` of `<lambda>` has no number"),
         (lambda s: explore(lambda a="b": None, controls={"a": (0, 1)}), "`a` of `<lambda>` is no number"),
-        (lambda s: explore(s.energy, controls={"stiffness": (0, 1)}), "no such parameter"),
+        (
+            lambda s: explore(s.energy, controls={"stiffness": (0, 1)}),
+            "parameters of a kernel have no sliders",
+        ),
+        (lambda s: explore(lambda: 0, controls={"stiffness": (0, 1)}), "no such parameter"),
         (lambda s: explore(s.energy, controls=[s.x]), "a control is one number"),
         (lambda s: explore(s.energy, controls={s.k: (1, 0)}), "a lower and a higher number"),
         (lambda s: explore(s.energy, controls={s.k: 3}), "are two numbers, not 3"),

@@ -187,6 +187,28 @@ def test_what_is_drawn_follows_from_the_shape(x):
         assert [layer.kind for layer in ds.view(given, **options).scene.layers] == kinds
 
 
+def test_two_axes_of_a_field_of_numbers_are_a_grid_however_long_they_are():
+    numbers = ds.field(ds.f32, shape=(5, 3))
+    spins = ds.Vector.field(2, ds.f32, shape=(4, 2))
+    for given, kind in (
+        (numbers, "grid"),
+        (spins, "points"),
+        (spins.get_scalar_field(0), "grid"),
+        (np.zeros((5, 3)), "points"),
+    ):
+        assert ds.view(given).scene.layers[0].kind == kind
+    for entry in (ds.Matrix.field(2, 2, ds.f32, shape=5), ds.Vector.field(4, ds.f32, shape=5)):
+        with pytest.raises(ds.DsimError, match="needs positions, or numbers with two axes"):
+            ds.view(entry)
+
+
+def test_the_legend_names_what_the_colours_show(x):
+    height = ds.field(ds.f32, shape=x.shape, name="height")
+    looks = [layer["shows"] for layer in ds.view(x, color=height).scene.json()["layers"]]
+    assert looks == ["height"]
+    assert ds.view(x, color=height.to_numpy()).scene.json()["layers"][0]["shows"] == "x"
+
+
 def test_arrows_of_a_grid_begin_in_the_middle_of_its_cells():
     made = ds.view(np.zeros((3, 2)), kind="grid", arrows=np.ones((3, 2, 2)))
     frame = made.scene.frame(1)
@@ -215,6 +237,8 @@ def test_more_layers_are_in_front(x):
         (np.zeros((3, 2)), {"color": np.zeros(3), "colormap": "none"}, "there is no colour map 'none'"),
         ("x", {}, "a view takes real numbers"),
         (np.zeros((0, 5)), {}, r"'grid' has no cells: its shape is \(0, 5\)"),
+        (np.zeros((3, 2)), {"budget": -1}, "`budget` is a number of bytes, not -1"),
+        (np.zeros((3, 2)), {"budget": "1 MB"}, "`budget` is a number of bytes, not '1 MB'"),
     ],
 )
 def test_what_a_view_refuses_at_once(given, options, message):

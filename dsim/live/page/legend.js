@@ -29,7 +29,7 @@ function barRow(scene, layer) {
   });
   bar.style.background = `linear-gradient(to right, ${stops.join(', ')})`;
   const [low, high, note] = [0, 1, 2].map(() => element('span'));
-  const place = element('div', { class: 'dsim-view-row' }, element('span', {}, layer.label), low, bar, high, note);
+  const place = element('div', { class: 'dsim-view-row' }, element('span', {}, layer.shows ?? layer.label), low, bar, high, note);
   return {
     place,
     update({ range }) {

@@ -8,7 +8,8 @@ written until then is its own, and what other tasks write from then on is not.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from threading import get_ident
 
@@ -24,6 +25,8 @@ _Turn = tuple[int, int, frozenset[int], int]
 
 
 _OWN = -1
+_EVERYBODY = -1  # before all turns
+_ENDLESS = 1 << 62  # after all turns
 
 
 # The last turn of the process, and whether turns form one chain: then the common question, whether a turn is
@@ -77,9 +80,24 @@ def again(kept: int) -> int:
     return current() if kept == _OWN else kept
 
 
+@contextmanager
+def of_everybody() -> Iterator[None]:
+    """What the block writes belongs to all threads and tasks, and all is its own.
+
+    For what runs between cells, in a task of the event loop, on behalf of whoever reads its results.
+    """
+    kept = _TURN.set((_EVERYBODY, _ENDLESS, frozenset(), get_ident()))
+    try:
+        yield
+    finally:
+        _TURN.reset(kept)
+
+
 def begin(noted: Callable[[], Iterable[int]]) -> None:
     """Begins a new turn; `noted` gives the numbers that fields have."""
     number, base, before, _ = _current()
+    if number == _EVERYBODY:
+        return
     if number != _State.last:
         _State.several = True
     if _State.several:
