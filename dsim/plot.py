@@ -203,8 +203,8 @@ def _drawn(x: Any, title: str, ax: Axes | None, signed: bool) -> Axes:
     values, entry = _numbers(x)
     axes = values.ndim - len(entry)
     if axes not in (1, 2):
-        advice = "draw a part of it: `ds.plot.field(x.to_numpy()[:, :, 0])`"
-        raise ValueError(f"{title or 'the array'} has {axes} axes, and 1 or 2 can be drawn: {advice}")
+        advice = ": draw a part of it, `ds.plot.field(x.to_numpy()[:, :, 0])`" if axes else ""
+        raise ValueError(f"{title or 'the array'} has {axes} axes, and 1 or 2 can be drawn{advice}")
     if axes == 1 and len(entry) <= 1 and values.shape[-1 if entry else 0] <= (_LINES if entry else np.inf):
         return _lines(values, title, _axes(ax), signed)
     if axes == 2 and not entry:

@@ -15,14 +15,17 @@ def hex_to_rgb(color: ArrayLike) -> NDArray[np.float64]:
     Raises
     ------
     ValueError
-        When a colour is negative or over ``0xFFFFFF``.
+        When a colour is no number, negative, or over ``0xFFFFFF``.
 
     Examples
     --------
     >>> hex_to_rgb(0xFF0000).tolist()
     [1.0, 0.0, 0.0]
     """
-    number = np.asarray(color).astype(np.int64)
+    given = np.asarray(color)
+    if given.dtype.kind not in "biuf":
+        raise ValueError(f"a colour is a number such as 0xED553B, not {given.tolist()!r}")
+    number = given.astype(np.int64)
     if np.any((number < 0) | (number > 0xFFFFFF)):
         raise ValueError("a colour is a number from 0x000000 to 0xFFFFFF")
     return np.stack([number >> 16, (number >> 8) & 255, number & 255], axis=-1) / 255.0
@@ -93,12 +96,15 @@ def of_shapes(
     Raises
     ------
     ValueError
-        When the number of colours is not the number of shapes.
+        When the number of colours is not the number of shapes, or an index is outside the palette.
     """
     if palette is not None:
         if chosen is None:
             raise ValueError("a palette needs palette_indices: the index of each shape's colour")
-        color = np.asarray(palette)[np.asarray(chosen).astype(np.int64).ravel()]
+        places = np.asarray(chosen).astype(np.int64).ravel()
+        if np.any((places < 0) | (places >= len(palette))):
+            raise ValueError(f"palette_indices go from 0 to {len(palette) - 1}, the palette's last colour")
+        color = np.asarray(palette)[places]
     rgb = np.atleast_2d(hex_to_rgb(color))
     if len(rgb) not in (1, count):
         raise ValueError(f"{len(rgb)} colours for {count} shapes; give one, or one for each")

@@ -217,7 +217,7 @@ def _array(values: Any) -> NDArray[Any]:
 def _positions(values: Any) -> NDArray[np.float64]:
     """`values` as positions (n, 2); drops the third coordinate."""
     points = np.atleast_2d(_array(values).astype(np.float64))
-    if points.ndim != 2 or points.shape[1] < 2:
+    if points.ndim != 2 or points.shape[1] not in (2, 3):
         raise ValueError(f"positions have the shape (n, 2), not {points.shape}")
     return points[:, :2]
 

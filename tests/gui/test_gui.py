@@ -122,6 +122,13 @@ def test_wrong_shapes_are_refused():
         gui.circles([[0.1, 0.1], [0.2, 0.2]], color=[1, 2, 3])
     with pytest.raises(ValueError, match="3 radii for 2 shapes"):
         gui.circles([[0.1, 0.1], [0.2, 0.2]], radius=[1, 2, 3])
+    with pytest.raises(ValueError, match=r"\(n, 2\), not \(1, 4\)"):
+        gui.circles(np.zeros(4))
+    with pytest.raises(ValueError, match="a number such as 0xED553B, not 'red'"):
+        gui.circles(np.zeros((2, 2)), color="red")
+    for index in (-1, 2):
+        with pytest.raises(ValueError, match="palette_indices go from 0 to 1"):
+            gui.circles(np.zeros((2, 2)), palette=[0xFF, 0xFF00], palette_indices=[0, index])
     with pytest.raises(ValueError, match="0xFFFFFF"):
         gui.circle([0.5, 0.5], color=0x1000000)
 
