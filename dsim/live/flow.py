@@ -32,6 +32,7 @@ class Flow:
         self._lock = threading.RLock()
         self._under_way: dict[int, float] = {}  # the numbers of frames, and when each was sent
         self._waiting: ViewFrame | None = None
+        self._told: dict[str, int] = {}  # the number of the last word of each page about its sight
         self._pages: dict[str, int] = {}  # that show the view; how many frames others drew since its last
 
     @property
@@ -63,15 +64,36 @@ class Flow:
             self._under_way = {n: sent for n, sent in self._under_way.items() if n > number}
             self._flush()
 
-    def seen(self, visible: bool, page: str = "") -> None:
-        """The view has come into sight in a page, or gone out of it."""
+    def seen(self, visible: bool, page: str = "", number: int | None = None) -> bool:
+        """The view has come into sight in a page, or gone out of it.
+
+        Parameters
+        ----------
+        visible : bool
+            Whether it is in sight.
+        page : str
+            The name of the page.
+        number : int, optional
+            Counts the changes in this page. The page repeats a word that may wait for a running cell, so one
+            that has waited can come after newer ones.
+
+        Returns
+        -------
+        bool
+            Whether that is news.
+        """
         with self._lock:
+            if number is not None:
+                if number <= self._told.get(page, 0):
+                    return False
+                self._told[page] = number
             if visible:
                 self._pages[page] = 0
                 self._under_way.clear()
             else:
                 self._pages.pop(page, None)
             self._flush()
+            return True
 
     def closed(self) -> None:
         """No page has the view any more."""

@@ -140,8 +140,8 @@ class View:
 
     def _seen(self, message: dict[str, Any]) -> None:
         visible = bool(message.get("visible"))
-        self._flow.seen(visible, _page(message))
-        if visible and self._widget is not None:
+        news = self._flow.seen(visible, _page(message), message.get("number"))
+        if news and visible and self._widget is not None:
             self._widget.send({"type": "recorded", "count": len(self.recording)})
             self._moments.appeared(present=not self._holding)
 

@@ -114,3 +114,21 @@ def test_what_is_sent_while_it_is_sent_waits_for_its_turn(clock):
     for number in (1, 2, 3):
         flow.offer(frame(number))
     assert sent == [1, 2, 3]
+
+
+def test_a_word_that_has_waited_does_not_count_after_newer_ones(flow, sent):
+    assert flow.seen(True, "p", 1)
+    assert flow.seen(False, "p", 2)
+    assert not flow.seen(True, "p", 1)
+    flow.seen(False)
+    assert not flow.visible
+    assert flow.seen(True, "other", 1)
+    assert flow.visible
+
+
+def test_a_repeated_word_sends_nothing_again(flow, sent):
+    flow.seen(True, "p", 1)
+    for number in range(1, 6):
+        flow.offer(frame(number))
+    assert not flow.seen(True, "p", 1)
+    assert sent == [1, 2]

@@ -3,6 +3,7 @@ import { KeptFrames } from './kept_frames.js';
 import { Latest } from './latest.js';
 import { Player } from './player.js';
 import { RoundTrip } from './round_trip.js';
+import { Sight } from './sight.js';
 import { looksOf, shapesOf } from './shapes.js';
 
 const hubs = new WeakMap();
@@ -30,7 +31,7 @@ export class Hub {
     this.kept = new KeptFrames(); // those that were played
     this.failed = false; // the last message
     this.unanswered = 0; // the number of the last frame that the program sent
-    this.visible = false;
+    this.sight = new Sight(message => this.send(message));
     this.before = null;
     this.wants = new Latest(frame => this.want(frame));
     this.pointing = new Latest(message => this.send(message));
@@ -49,6 +50,7 @@ export class Hub {
     this.model.off('comm_live_update', this.check);
     this.model.off('change:followed', this.follow);
     document.removeEventListener('visibilitychange', this.look);
+    this.sight.heard();
     hubs.delete(this.scene);
     cancelAnimationFrame(this.request);
   }
@@ -100,17 +102,14 @@ export class Hub {
 
   /** A picture came into sight, or went out of it. */
   looked() {
-    const visible = document.visibilityState === 'visible' && [...this.pictures].some(picture => picture.inSight);
-    if (visible !== this.visible) {
-      this.visible = visible;
-      this.send({ type: 'visible', visible });
-    }
+    this.sight.tell(document.visibilityState === 'visible' && [...this.pictures].some(picture => picture.inSight));
     this.redraw();
   }
 
   // -- frames
 
   heard(message, buffers) {
+    this.sight.heard();
     if (message.type === 'recorded') {
       this.player.grow(message.count);
       if (this.player instanceof RoundTrip) {
@@ -163,7 +162,7 @@ export class Hub {
 
   draw(now) {
     const { player } = this;
-    if (player.playing && this.visible) {
+    if (player.playing && this.sight.visible) {
       const seconds = this.before === null ? 0 : Math.min((now - this.before) / 1000, 0.25);
       if (player.tick(seconds)) {
         this.wants.offer(player.at);
