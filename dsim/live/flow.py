@@ -10,6 +10,7 @@ from dsim.live.scene import ViewFrame
 
 _MOST = 2  # on their way
 _ANSWER_SECONDS = 1.0  # front ends without subshells answer when the running cell has ended
+_NEWEST = 0.3  # the weight of the newest time in the mean
 _GONE = 200  # frames that other pages have drawn since
 
 
@@ -31,6 +32,8 @@ class Flow:
         self._clock = clock
         self._lock = threading.RLock()
         self._under_way: dict[int, float] = {}  # the numbers of frames, and when each was sent
+        self._sent = 0.0  # when the last one was
+        self._round_trip = 0.0  # seconds from sending a frame to the answer, a running mean
         self._waiting: ViewFrame | None = None
         self._told: dict[str, int] = {}  # the number of the last word of each page about its sight
         self._pages: dict[str, int] = {}  # that show the view; how many frames others drew since its last
@@ -45,7 +48,10 @@ class Flow:
         """Whether a frame would be sent now: making one that would not is work for nothing."""
         with self._lock:
             self._forget_unanswered()
-            return self.visible and len(self._under_way) < _MOST
+            if not self.visible or len(self._under_way) >= _MOST:
+                return False
+            # Two that arrive together are drawn as one: the second one follows half way.
+            return not self._under_way or self._clock() - self._sent >= self._round_trip / _MOST
 
     def offer(self, frame: ViewFrame) -> None:
         """Sends a frame, or keeps it as the newest until a page is ready."""
@@ -61,6 +67,9 @@ class Flow:
             self._pages[page] = 0
             # A browser that was ended says nothing.
             self._pages = {name: missed for name, missed in self._pages.items() if missed < _GONE}
+            if number in self._under_way:
+                took = self._clock() - self._under_way[number]
+                self._round_trip += _NEWEST * (took - self._round_trip)
             self._under_way = {n: sent for n, sent in self._under_way.items() if n > number}
             self._flush()
 
@@ -105,7 +114,7 @@ class Flow:
         if self._waiting is not None and self.ready:
             frame, self._waiting = self._waiting, None
             number = frame.header["number"]
-            self._under_way[number] = self._clock()
+            self._under_way[number] = self._sent = self._clock()
             try:
                 self._send(frame)
             except BaseException:  # an interrupt

@@ -132,3 +132,21 @@ def test_a_repeated_word_sends_nothing_again(flow, sent):
         flow.offer(frame(number))
     assert not flow.seen(True, "p", 1)
     assert sent == [1, 2]
+
+
+def test_two_frames_are_spread_over_a_round_trip(flow, sent, clock):
+    flow.offer(frame(1))
+    clock.now = 0.1
+    flow.drawn(1)  # a mean of 0.03 seconds so far
+    flow.offer(frame(2))
+    clock.now = 0.11
+    assert not flow.ready
+    flow.offer(frame(3))
+    assert sent == [1, 2]
+    clock.now = 0.12
+    assert flow.ready
+    flow.offer(frame(4))
+    assert sent == [1, 2, 4]
+    flow.offer(frame(5))
+    flow.drawn(4)  # nothing is under way: the newest waits no longer
+    assert sent == [1, 2, 4, 5]
