@@ -162,7 +162,7 @@ if _TYPE_CHECKING:
     from dsim.gui import hex_to_rgb as hex_to_rgb
     from dsim.gui import rgb_to_hex as rgb_to_hex
     from dsim.live.adjoint.view import adjoint_view as adjoint_view
-    from dsim.live.explore import explore as explore
+    from dsim.live.exploring.explore import explore as explore
     from dsim.live.view import view as view
     from dsim.notebook.kernel_report import report as report
     from dsim.optimization import Optimization as Optimization
@@ -365,7 +365,7 @@ _LATER = {
     "hex_to_rgb": "dsim.gui",
     "rgb_to_hex": "dsim.gui",
     "adjoint_view": "dsim.live.adjoint.view",
-    "explore": "dsim.live.explore",
+    "explore": "dsim.live.exploring.explore",
     "view": "dsim.live.view",
     "report": "dsim.notebook.kernel_report",
     "Optimization": "dsim.optimization",

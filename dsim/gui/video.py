@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsim.gui.images import imwrite
-from dsim.live.videos import find_ffmpeg, write_gif, write_mp4
+from dsim.live.files.videos import find_ffmpeg, write_gif, write_mp4
 from dsim.runtime.fields.fields import Field
 from dsim.runtime.state.notices import DsimWarning
 

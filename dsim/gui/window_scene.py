@@ -21,8 +21,8 @@ from dsim.gui.display_list import (
     TextShape,
     TriangleShapes,
 )
-from dsim.live.encoding import Packer, shade_bytes
-from dsim.live.scene import Scene, ViewFrame
+from dsim.live.scene.encoding import Packer, shade_bytes
+from dsim.live.scene.scene import Scene, ViewFrame
 
 _MOST_LAYERS = 64  # each is a call of the graphics device
 _LARGE = 1 / 8  # of the picture: not all devices have points as large

@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable
 
-from dsim.live.scene import ViewFrame
+from dsim.live.scene.scene import ViewFrame
 
 _MOST = 2  # on their way
 _ANSWER_SECONDS = 1.0  # front ends without subshells answer when the running cell has ended

@@ -13,7 +13,7 @@ from contextlib import suppress
 
 from dsim.live.flow import Flow
 from dsim.live.latest import running_loop
-from dsim.live.scene import ViewFrame
+from dsim.live.scene.scene import ViewFrame
 
 _SHARE = 20  # of the time between two frames that wait for the page, one part makes them
 

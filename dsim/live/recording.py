@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dsim.live.numbers import refused
-from dsim.live.scene import ViewFrame
+from dsim.live.scene.numbers import refused
+from dsim.live.scene.scene import ViewFrame
 
 
 class FrameRecording:

@@ -9,7 +9,7 @@ from typing import Any
 from IPython.core.getipython import get_ipython
 from IPython.display import DisplayHandle
 
-from dsim.live.numbers import refused
+from dsim.live.scene.numbers import refused
 
 PAGES_VARIABLE = "DSIM_PAGES"
 PLAYER = {"dsim": "player"}  # metadata of an output that embeds frames

@@ -10,19 +10,19 @@ from typing import Any
 
 from dsim.diagnostics import DsimError
 from dsim.live import followers
-from dsim.live.choosing import layer_for
-from dsim.live.drawn import png
-from dsim.live.embedding import embedded
+from dsim.live.files.drawn import png
+from dsim.live.files.embedding import embedded
+from dsim.live.files.saving import save
+from dsim.live.files.standalone import player, unplayed
 from dsim.live.flow import Flow
-from dsim.live.layers import Layer
 from dsim.live.lifetime import outputs
 from dsim.live.moments import Moments
-from dsim.live.numbers import refused
 from dsim.live.recording import FrameRecording
-from dsim.live.saving import save
-from dsim.live.scene import Scene, ViewFrame
+from dsim.live.scene.choosing import layer_for
+from dsim.live.scene.layers import Layer
+from dsim.live.scene.numbers import refused
+from dsim.live.scene.scene import Scene, ViewFrame
 from dsim.live.shown import PLAYER, MimeBundle, ShownView, page_budget
-from dsim.live.standalone import player, unplayed
 from dsim.live.widget import ViewWidget
 
 _ACTS = ("drag", "paint", "pick")

@@ -8,7 +8,7 @@ from PIL import Image
 from playwright.sync_api import Browser, Page, expect
 
 import dsim as ds
-from dsim.live.layers import Arrows
+from dsim.live.scene.layers import Arrows
 from tests.browser.conftest import SCREENSHOTS, Watch
 
 TITLE = '</script><b>{0}</b> & "a dot"'

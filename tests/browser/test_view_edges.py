@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import expect
 
 import dsim as ds
-from dsim.live.layers import Lines
+from dsim.live.scene.layers import Lines
 from tests.browser.server import START_SECONDS, TOKEN
 from tests.browser.test_views import (
     LOSE,
@@ -176,7 +176,7 @@ def test_a_view_outlives_the_restart_of_its_kernel(lab):
 HOSTILE = """\
 import dsim as ds
 import numpy as np
-from dsim.live.layers import GridLayer, Points
+from dsim.live.scene.layers import GridLayer, Points
 BAD = "<img src=x onerror='document.title = 1'>&amp;"
 bad = ds.field(ds.f64, shape=(), needs_grad=True, name=BAD)
 loss = ds.field(ds.f64, shape=(), needs_grad=True, name=BAD + "2")

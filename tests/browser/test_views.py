@@ -176,7 +176,7 @@ def test_a_grid_its_axes_and_its_legend(lab, painter):
 SOLID = """\
 import dsim as ds
 import numpy as np
-from dsim.live.layers import Mesh
+from dsim.live.scene.layers import Mesh
 n = 24
 u, v = np.meshgrid(np.linspace(0, 2 * np.pi, n), np.linspace(0, np.pi, n), indexing="ij")
 ball = np.stack([np.cos(u) * np.sin(v), np.cos(v), np.sin(u) * np.sin(v)], axis=-1).reshape(-1, 3)
@@ -278,7 +278,7 @@ def test_in_notebook_7(notebook7):
 DRAG = """\
 import dsim as ds
 import numpy as np
-from dsim.live.layers import GridLayer, Points
+from dsim.live.scene.layers import GridLayer, Points
 cells = np.zeros((8, 8))
 at = np.array([[2.5, 2.5]])
 def drag(message):

@@ -11,7 +11,7 @@ from IPython.core.events import EventManager, available_events
 
 from dsim.gui import GUI, screen
 from dsim.live import shown
-from dsim.live.encoding import unpacked
+from dsim.live.scene.encoding import unpacked
 from tests.live.conftest import wired
 from tests.live.front_end import Page
 

@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 import dsim as ds
-from dsim.live.encoding import unpacked
+from dsim.live.scene.encoding import unpacked
 from dsim.notebook.displays.trajectories import trajectory_bundle
 from tests.live.front_end import Page
 

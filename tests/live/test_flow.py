@@ -3,7 +3,7 @@
 import pytest
 
 from dsim.live.flow import Flow
-from dsim.live.scene import ViewFrame
+from dsim.live.scene.scene import ViewFrame
 
 
 class Seconds:

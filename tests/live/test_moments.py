@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 import dsim as ds
-from dsim.live.encoding import unpacked
 from dsim.live.flow import Flow
 from dsim.live.moments import Moments
-from dsim.live.scene import ViewFrame
+from dsim.live.scene.encoding import unpacked
+from dsim.live.scene.scene import ViewFrame
 from tests.live.front_end import Page
 
 

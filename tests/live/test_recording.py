@@ -4,7 +4,7 @@ import pytest
 
 import dsim as ds
 from dsim.live.recording import FrameRecording
-from dsim.live.scene import ViewFrame
+from dsim.live.scene.scene import ViewFrame
 
 
 def frame(size):

@@ -11,8 +11,8 @@ from nbformat import v4
 from PIL import Image
 
 import dsim as ds
-from dsim.live.encoding import unpacked
-from dsim.live.layers import Lines
+from dsim.live.scene.encoding import unpacked
+from dsim.live.scene.layers import Lines
 from dsim.tooling.notebooks import strip_widgets
 from tests.live.front_end import Page
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from dsim.live.encoding import Packer, limits_of
-from dsim.live.layers import Arrows, Bounds, GridLayer, Layer, Lines, Mesh, Points
-from dsim.live.numbers import refused
-from dsim.live.scene import Scene
+from dsim.live.scene.encoding import Packer, limits_of
+from dsim.live.scene.layers import Arrows, Bounds, GridLayer, Layer, Lines, Mesh, Points
+from dsim.live.scene.numbers import refused
+from dsim.live.scene.scene import Scene
 from dsim.runtime.inspection.adjoint_trajectory import AdjointTrajectory
 
 _SIGNED = "RdBu_r"

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from dsim.live.drawn import paint
+from dsim.live.files.drawn import paint
 from dsim.live.recording import FrameRecording
 from dsim.runtime.inspection.adjoint_trajectory import AdjointTrajectory
 

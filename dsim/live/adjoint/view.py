@@ -12,9 +12,9 @@ import traitlets
 from dsim.diagnostics.frames import outermost
 from dsim.live.adjoint.picture import AdjointScene
 from dsim.live.adjoint.still import still
-from dsim.live.numbers import refused
 from dsim.live.recording import FrameRecording
-from dsim.live.scene import ViewFrame
+from dsim.live.scene.numbers import refused
+from dsim.live.scene.scene import ViewFrame
 from dsim.live.view import View
 from dsim.live.widget import ViewWidget
 from dsim.runtime.fields.fields import kind_of

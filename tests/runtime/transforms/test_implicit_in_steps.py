@@ -56,10 +56,8 @@ def test_the_four_compositions_of_springs():
     assert_second_orders(q.run, p.k, p.loss, rng)
 
 
-def test_what_only_the_outer_derivative_varies():
-    """The inner tape is by `x` alone; the equations depend on `k`: d²/dx dk of 3 x u with u³ = k."""
-    x, u, r, loss = numbers(["x", "u", "r", "loss"])
-    k = ti.field(ti.f64, shape=(), name="k")
+def cube_root(k, u, r):
+    """The function that solves ``u³ = k``; `r` is its residual."""
 
     @ti.kernel
     def equation():
@@ -68,6 +66,16 @@ def test_what_only_the_outer_derivative_varies():
     @ti.implicit(residual=(equation, r), unknown=u, wrt=k)
     def root():
         u[None] = k[None] ** (1 / 3)
+
+    return root
+
+
+def test_what_only_the_outer_derivative_varies():
+    """The inner tape is by `x` alone; the equations depend on `k`: d²/dx dk of 3 x u with u³ = k."""
+    x, u, r, loss = numbers(["x", "u", "r", "loss"])
+    k = ti.field(ti.f64, shape=(), name="k")
+
+    root = cube_root(k, u, r)
 
     @ti.kernel
     def add():
@@ -94,13 +102,7 @@ def test_calls_as_steps_of_a_tape_with_a_budget(product):
     k, u, r, loss, total = numbers(["k", "u", "r", "loss", "total"])
     texts = []
 
-    @ti.kernel
-    def equation():
-        r[None] = u[None] ** 3 - k[None]
-
-    @ti.implicit(residual=(equation, r), unknown=u, wrt=k)
-    def root():
-        u[None] = k[None] ** (1 / 3)
+    root = cube_root(k, u, r)
 
     @ti.kernel
     def square():

@@ -8,7 +8,7 @@ from typing import Any
 
 from matplotlib.colors import to_hex
 
-from dsim.live.numbers import refused
+from dsim.live.scene.numbers import refused
 
 
 def hex_colour(color: Any) -> str:

@@ -8,8 +8,8 @@ from html import escape
 from typing import Any
 
 from dsim.diagnostics import Diagnostic
-from dsim.live.embedding import Embedded, embedded
-from dsim.live.scene import ViewFrame
+from dsim.live.files.embedding import Embedded, embedded
+from dsim.live.scene.scene import ViewFrame
 from dsim.live.widget import page_module, page_style
 from dsim.runtime.state.notices import warn
 

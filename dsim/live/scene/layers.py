@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from dsim.live.encoding import Packer, limits_of, shade_bytes
-from dsim.live.looks import ends_of_map, hex_colour, pixels
-from dsim.live.numbers import name_of, read, refused
+from dsim.live.scene.encoding import Packer, limits_of, shade_bytes
+from dsim.live.scene.looks import ends_of_map, hex_colour, pixels
+from dsim.live.scene.numbers import name_of, read, refused
 
 Bounds = list[list[float]]
 _PLACES, _SHADES = 16, 8  # bits

@@ -7,9 +7,9 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dsim.live.delta_coding import DeltaCoder
-from dsim.live.numbers import refused
-from dsim.live.scene import ViewFrame
+from dsim.live.files.delta_coding import DeltaCoder
+from dsim.live.scene.numbers import refused
+from dsim.live.scene.scene import ViewFrame
 
 _CAUTION = 0.8  # of the frames that seem too many
 

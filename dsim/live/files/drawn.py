@@ -15,8 +15,8 @@ from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 from mpl_toolkits.mplot3d.art3d import Line3DCollection, Poly3DCollection
 
-from dsim.live.encoding import unpacked
-from dsim.live.scene import ViewFrame
+from dsim.live.scene.encoding import unpacked
+from dsim.live.scene.scene import ViewFrame
 
 _COLOURS = "#3d7fc4", "#c2621b", "#3f8f4f", "#9a62c0", "#b8505a"  # of layers, in turn, as in `page/shades.js`
 _INK = "#1b1b1b"  # of lines and arrows

@@ -6,10 +6,10 @@ import zlib
 import numpy as np
 import pytest
 
-from dsim.live.delta_coding import KEY, DeltaCoder
-from dsim.live.encoding import codes_of
-from dsim.live.layers import Arrows, GridLayer, Points
-from dsim.live.scene import Scene
+from dsim.live.files.delta_coding import KEY, DeltaCoder
+from dsim.live.scene.encoding import codes_of
+from dsim.live.scene.layers import Arrows, GridLayer, Points
+from dsim.live.scene.scene import Scene
 
 RANDOM = np.random.default_rng(0)
 TYPES = {"u8": np.uint8, "u16": np.uint16}

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 import dsim as ds
-from dsim.live.embedding import embedded
-from dsim.live.encoding import restored, unpacked
-from dsim.live.layers import Arrows, GridLayer, Points
-from dsim.live.scene import Scene
-from dsim.live.standalone import in_script, page
+from dsim.live.files.embedding import embedded
+from dsim.live.files.standalone import in_script, page
+from dsim.live.scene.encoding import restored, unpacked
+from dsim.live.scene.layers import Arrows, GridLayer, Points
+from dsim.live.scene.scene import Scene
 from dsim.runtime.state.notices import DsimWarning
-from tests.live.test_delta_coding import decoded
+from tests.live.files.test_delta_coding import decoded
 
 RANDOM = np.random.default_rng(0)
 

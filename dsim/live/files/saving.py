@@ -7,11 +7,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from dsim.live.drawn import png
-from dsim.live.numbers import refused
-from dsim.live.scene import ViewFrame
-from dsim.live.standalone import page
-from dsim.live.videos import find_ffmpeg, write_gif, write_mp4
+from dsim.live.files.drawn import png
+from dsim.live.files.standalone import page
+from dsim.live.files.videos import find_ffmpeg, write_gif, write_mp4
+from dsim.live.scene.numbers import refused
+from dsim.live.scene.scene import ViewFrame
 
 _KINDS = ".png", ".gif", ".mp4", ".html"
 Frames = Sequence[ViewFrame]

@@ -12,14 +12,14 @@ import numpy as np
 
 from dsim.diagnostics import DsimError
 from dsim.live import followers
-from dsim.live.controls import ExploreControl, controls_of
-from dsim.live.encoding import limits_of
-from dsim.live.explored_run import ExploredRun
-from dsim.live.initial_state import InitialState
+from dsim.live.exploring.controls import ExploreControl, controls_of
+from dsim.live.exploring.explored_run import ExploredRun
+from dsim.live.exploring.initial_state import InitialState
 from dsim.live.latest import Latest
-from dsim.live.layers import Arrows, Layer, Points
 from dsim.live.lifetime import outputs
-from dsim.live.numbers import name_by_variables, refused
+from dsim.live.scene.encoding import limits_of
+from dsim.live.scene.layers import Arrows, Layer, Points
+from dsim.live.scene.numbers import name_by_variables, refused
 from dsim.live.view import View, view
 from dsim.runtime.fields.fields import Field, kind_of
 from dsim.runtime.fields.loss import check as check_loss
@@ -189,7 +189,7 @@ class Explorer:
     def widget(self) -> Any:
         """The sliders and the picture, made when they are first asked for."""
         if self._panel is None:
-            from dsim.live.panel import Panel  # noqa: PLC0415 (ipywidgets takes long to import)
+            from dsim.live.exploring.panel import Panel  # noqa: PLC0415 (ipywidgets takes long to import)
 
             picture = None if self.view is None else self.view.widget
             self._panel = Panel(self.controls, picture, self._latest.ask)

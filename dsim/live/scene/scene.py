@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dsim.live.colour_maps import colour_map
-from dsim.live.encoding import Packer
-from dsim.live.layers import Bounds, Layer
-from dsim.live.looks import pairs
-from dsim.live.numbers import refused
+from dsim.live.scene.colour_maps import colour_map
+from dsim.live.scene.encoding import Packer
+from dsim.live.scene.layers import Bounds, Layer
+from dsim.live.scene.looks import pairs
+from dsim.live.scene.numbers import refused
 
 VERSION = 1
 _EMPTY = 0.05  # of the width, around what is drawn

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from dsim.live.encoding import Packer, limits_of, quantise, restored, unpacked
+from dsim.live.scene.encoding import Packer, limits_of, quantise, restored, unpacked
 
 FLOATS = arrays.arrays(np.float64, st.integers(0, 30), elements=st.floats(width=64))
 

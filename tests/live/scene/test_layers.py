@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import dsim as ds
-from dsim.live.encoding import unpacked
-from dsim.live.layers import Arrows, GridLayer, ImageLayer, Lines, Mesh, Points
-from dsim.live.scene import Scene
+from dsim.live.scene.encoding import unpacked
+from dsim.live.scene.layers import Arrows, GridLayer, ImageLayer, Lines, Mesh, Points
+from dsim.live.scene.scene import Scene
 
 SQUARE = np.array([[0.0, 0.0], [1.0, 0.0], [1.0, 1.0], [0.0, 1.0]])
 BOX = [(0, 1), (0, 1)]

@@ -9,8 +9,8 @@ from typing import Any
 
 import ipywidgets as widgets
 
-from dsim.live.controls import ExploreControl
-from dsim.live.explored_run import ExploredRun
+from dsim.live.exploring.controls import ExploreControl
+from dsim.live.exploring.explored_run import ExploredRun
 from dsim.live.lifetime import close_tree
 
 _MOST = 200  # losses in the curve

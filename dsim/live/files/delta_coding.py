@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from dsim.live.encoding import Packer, codes_of
-from dsim.live.scene import ViewFrame
+from dsim.live.scene.encoding import Packer, codes_of
+from dsim.live.scene.scene import ViewFrame
 
 KEY = 16  # so many frames at most are decoded when a person seeks
 

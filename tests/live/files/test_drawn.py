@@ -8,9 +8,9 @@ import pytest
 from matplotlib.colors import to_rgb
 from PIL import Image
 
-from dsim.live.drawn import figure, png
-from dsim.live.layers import Arrows, GridLayer, ImageLayer, Lines, Mesh, Points
-from dsim.live.scene import Scene
+from dsim.live.files.drawn import figure, png
+from dsim.live.scene.layers import Arrows, GridLayer, ImageLayer, Lines, Mesh, Points
+from dsim.live.scene.scene import Scene
 
 SQUARE = np.array([[0.0, 0.0], [1.0, 0.0], [1.0, 1.0], [0.0, 1.0]])
 CUBE = np.concatenate([np.c_[SQUARE, np.zeros(4)], np.c_[SQUARE, np.ones(4)]])

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from dsim.live.numbers import refused
+from dsim.live.scene.numbers import refused
 from dsim.runtime.fields.fields import Field
 
 _STEPS = 200  # of a slider whose step nobody gave

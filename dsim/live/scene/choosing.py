@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from dsim.live.layers import Arrows, GridLayer, ImageLayer, Layer, Lines, Mesh, Points
-from dsim.live.numbers import name_of, read, refused
+from dsim.live.scene.layers import Arrows, GridLayer, ImageLayer, Layer, Lines, Mesh, Points
+from dsim.live.scene.numbers import name_of, read, refused
 from dsim.runtime.fields.components import Component
 from dsim.runtime.fields.fields import Field
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import dsim as ds
-from dsim.live.layers import GridLayer, Points
-from dsim.live.scene import Scene
+from dsim.live.scene.layers import GridLayer, Points
+from dsim.live.scene.scene import Scene
 
 CLOUD = np.array([[0.0, 10.0], [4.0, 12.0], [np.nan, 99.0], [np.inf, 11.0]])
 
