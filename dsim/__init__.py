@@ -125,6 +125,7 @@ from dsim.api.types import ref
 from dsim.backends.cpu.stop import stop_launch
 from dsim.diagnostics import (
     AccessRuleError,
+    ArgumentError,
     BoundsError,
     CompilationError,
     DsimError,
@@ -186,6 +187,7 @@ __all__ = [
     "TRACE",
     "WARN",
     "AccessRuleError",
+    "ArgumentError",
     "BoundsError",
     "CompilationError",
     "DsimError",

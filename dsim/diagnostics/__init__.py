@@ -2,6 +2,7 @@
 
 from dsim.diagnostics.errors import (
     AccessRuleError,
+    ArgumentError,
     BoundsError,
     CompilationError,
     DsimError,
@@ -22,6 +23,7 @@ from dsim.diagnostics.spans import Source, Span
 __all__ = [
     "CODES",
     "AccessRuleError",
+    "ArgumentError",
     "BoundsError",
     "CompilationError",
     "Diagnostic",

@@ -116,6 +116,10 @@ class LaunchTypeError(LaunchError, TypeError):
     """Arguments of a launch that do not fit the kernel's parameters."""
 
 
+class ArgumentError(_CallError, ValueError):
+    """An argument of a call from Python that does not fit."""
+
+
 class BoundsError(LaunchError, IndexError):
     """An index outside its field."""
 

@@ -13,14 +13,13 @@ from dsim.diagnostics.spans import Source, Span
 
 _OWN = __name__.split(".", 1)[0]
 _FOLDER = str(Path(__file__).parents[1])
-_CALLING = ("asyncio.", "concurrent.futures.", "contextlib.", "scipy.", "threading.")
 LIBRARIES = tuple({sysconfig.get_path(kind) for kind in ("stdlib", "platstdlib", "purelib", "platlib")})
 
 
 def caller() -> Span | None:
-    """The running line of the user's Python, or None when its source is not available."""
+    """The running line of the user's Python, or None: libraries alone run, or its source is not available."""
     frame = sys._getframe(1)
-    while frame is not None and (own_frame(frame) or _only_calls(frame)):
+    while frame is not None and (own_frame(frame) or frame.f_code.co_filename.startswith(LIBRARIES)):
         frame = frame.f_back
     if frame is None:
         return None
@@ -43,11 +42,6 @@ def calls(trace: types.TracebackType | None) -> list[Span]:
                 found.append(line)
         trace = trace.tb_next
     return found
-
-
-def _only_calls(frame: types.FrameType) -> bool:
-    """Whether the frame belongs to a library that only forwards calls."""
-    return f"{frame.f_globals.get('__name__', '')}.".startswith(_CALLING)
 
 
 def _line(frame: types.FrameType, line: int) -> Span | None:

@@ -6,6 +6,8 @@ Pillow, a dependency of matplotlib, reads and writes the files.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,7 @@ from PIL import Image
 
 from dsim.gui.colors import to_bytes
 from dsim.gui.screen import in_notebook
+from dsim.live.scene.numbers import refused
 from dsim.runtime.fields.fields import Field
 
 _MODES = {1: "L", 3: "RGB", 4: "RGBA"}
@@ -54,7 +57,25 @@ def imwrite(img: Any, filename: str | Path) -> None:
     ValueError, TypeError
         For a shape that is not an image's, or values of another kind.
     """
-    _image(img).save(filename)
+    made = _image(img)
+    with known_format(filename):
+        made.save(filename)
+
+
+@contextmanager
+def known_format(filename: str | Path) -> Iterator[None]:
+    """The block writes that file, whose name says its format.
+
+    Raises
+    ------
+    ArgumentError
+        When it names none in which a picture can be written.
+    """
+    try:
+        yield
+    except (KeyError, ValueError):
+        name = Path(filename).name
+        raise refused(f"no format of pictures has names such as {name!r}", "such as `picture.png`") from None
 
 
 def imread(filename: str | Path, channels: int = 0) -> NDArray[np.uint8]:

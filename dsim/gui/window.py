@@ -12,9 +12,12 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from matplotlib import image as pictures
 
+from dsim.diagnostics.frames import outermost
 from dsim.gui import screen
 from dsim.gui.display_list import KeptFrames
 from dsim.gui.drawing import Drawing
+from dsim.gui.images import known_format
+from dsim.live.scene.numbers import refused
 
 FRAMES_VARIABLE = "DSIM_GUI_FRAMES"
 _FRAMES = 50
@@ -122,8 +125,7 @@ class GUI(Drawing):
         *,
         frames: int | None = None,
     ) -> None:
-        width, height = np.broadcast_to(np.asarray(res), 2)
-        super().__init__((int(width), int(height)), background_color)
+        super().__init__(_resolution(res), background_color)
         self.name = name
         self.fps_limit: float | None = 60.0
         self.frame = 0
@@ -133,7 +135,7 @@ class GUI(Drawing):
         self.key_pressed: set[str] = set()
         self._coming: list[Event] = []
         self.running = True
-        self._allowed = int(os.environ.get(FRAMES_VARIABLE, _FRAMES)) if frames is None else frames
+        self._allowed = _frames() if frames is None else frames
         self._screen = screen.current(name, self.res) if show_gui else screen.NoScreen()
 
     def __enter__(self) -> Self:
@@ -144,10 +146,12 @@ class GUI(Drawing):
 
     # frames
 
+    @outermost
     def show(self, file: str | Path | None = None) -> None:
         """Ends a frame: shows it, saves it as `file` if given, appends it to `frames`, starts a new one."""
         if file is not None:
-            pictures.imsave(file, self._drawn.pixels(self._canvas))
+            with known_format(file):
+                pictures.imsave(file, self._drawn.pixels(self._canvas))
         self._screen.show(self._drawn, self.frame, self.fps_limit)
         self._keep()
         self.frame += 1
@@ -256,3 +260,22 @@ class GUI(Drawing):
         if name in ("core", "canvas"):
             why = ": there is no Taichi window; draw with the methods of `GUI`"
         raise AttributeError(f"'GUI' object has no attribute '{name}'{why}")
+
+
+def _resolution(res: Any) -> tuple[int, int]:
+    """Width and height of a window in pixels."""
+    given = np.asarray(res)
+    if given.dtype.kind not in "iuf" or given.shape not in ((), (1,), (2,)) or not np.all(given >= 1):
+        raise refused(
+            f"`res` is a width and a height in pixels, or one number for both, not {res!r}", "res=(640, 480)"
+        )
+    width, height = np.broadcast_to(given, 2)
+    return int(width), int(height)
+
+
+def _frames() -> int:
+    """After how many frames a window that nobody can close ends."""
+    given = os.environ.get(FRAMES_VARIABLE, str(_FRAMES))
+    if not given.isdecimal():
+        raise refused(f"{FRAMES_VARIABLE} is a number of frames, not {given!r}", f"{FRAMES_VARIABLE}=100")
+    return int(given)

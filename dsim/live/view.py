@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from dsim.diagnostics import DsimError
+from dsim.diagnostics.frames import outermost
 from dsim.live import followers
 from dsim.live.files.drawn import png
 from dsim.live.files.embedding import embedded
@@ -51,6 +52,7 @@ class View:
         self._moments = Moments(self._frame, self._flow)
         self._lock = threading.RLock()
         self._last: tuple[int | None, str] = None, ""  # what the newest picture is called
+        self._closed = False
         self._holding = False  # its newest frame, whatever the fields become
         self._shown: ShownView | None = None  # where it embeds its frames
         self._hearing: dict[str, Callable[[dict[str, Any]], None]] = {
@@ -75,6 +77,7 @@ class View:
         self._embed()
         followers.tell()
 
+    @outermost
     def record(self, step: int | None = None, text: str = "") -> None:
         """Shows the present numbers, and keeps them for the player.
 
@@ -88,8 +91,9 @@ class View:
         Raises
         ------
         DsimError
-            When the frames need more than the view's `budget`.
+            When the frames need more than the view's `budget`, or the view was closed.
         """
+        self._refuse_closed()
         self._last = self.recording.added if step is None else step, text
         with self._lock:
             frame = self._frame()
@@ -114,7 +118,7 @@ class View:
     def on(self, event: str, function: Callable[[dict[str, Any]], None]) -> None:
         """Calls `function` with each message of the page about `event`: ``drag``, ``paint`` or ``pick``."""
         if event not in _ACTS:
-            raise refused(f"a view hears of {', '.join(_ACTS)}, not of {event!r}")
+            raise refused(f"a view hears of {', '.join(_ACTS)}, not of {event!r}", "name one of these")
         self._hearing[event] = function
 
     def _frame(self) -> ViewFrame:
@@ -179,6 +183,7 @@ class View:
                 self._widget.close()
                 self._widget = None
 
+    @outermost
     def save(self, path: str | Path, rate: float = 30.0, budget: int = 20_000_000) -> None:
         """Writes a picture of the present numbers, a video of the recording, or a page that plays it.
 
@@ -196,8 +201,9 @@ class View:
         Raises
         ------
         DsimError
-            When the name ends with something else, or there is no recording for a video.
+            When the name ends with something else, there is no recording for a video, or the view was closed.
         """
+        self._refuse_closed()
         frames = [*self.recording]
         save(Path(path), self.scene.json(), frames, self._frame, rate=rate, budget=budget)
 
@@ -262,9 +268,17 @@ class View:
 
     def close(self) -> None:
         """Removes the picture from the page, and forgets the recording."""
+        self._closed = True
         self.recording.clear()
         self._holding = self.contained = False
         self.unshown()
+
+    def _refuse_closed(self) -> None:
+        if self._closed:
+            raise refused(
+                "this view was closed: its recording is gone",
+                "`ds.view(…)` makes another one; `save` a recording before `close()`",
+            )
 
 
 def _page(message: dict[str, Any]) -> str:
@@ -272,6 +286,7 @@ def _page(message: dict[str, Any]) -> str:
     return str(message.get("page", ""))
 
 
+@outermost
 def view(  # noqa: PLR0913 (all but the first have names)
     x: Any,
     *layers: Layer,

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from dsim.diagnostics import Diagnostic, GradientError, LaunchTypeError
+from dsim.diagnostics import ArgumentError, Diagnostic, GradientError, LaunchTypeError
 from dsim.diagnostics.frames import outermost
 from dsim.ir.probe_buffer import AXES
 from dsim.notebook.cell.options import SHOWN, Options
@@ -116,7 +116,9 @@ class KernelReport:
         }
         form = forms.get(Path(path).suffix.lower())
         if form is None:
-            raise ValueError(f"a report is saved as {', '.join(forms)}, not as {str(path)!r}")
+            raise _wrong(
+                f"a report is saved as {', '.join(forms)}, not as {str(path)!r}", 'save("report.html")'
+            )
         Path(path).write_text(form(), "utf-8")
 
 
@@ -172,7 +174,7 @@ def report(  # noqa: PLR0913 (the options of `%%kernel`)
         When a gradient cannot be had.
     LaunchTypeError
         When the arguments do not fit.
-    ValueError
+    ArgumentError
         When an option lacks another one, or does not fit the kernel's loops.
 
     Examples
@@ -229,13 +231,14 @@ def _fields(given: Fields, option: str) -> list[Field]:
     found: list[Field] = []
     for whole in [given] if isinstance(given, Field | StructField) else given:
         if not isinstance(whole, Field | StructField):
-            raise LaunchTypeError(Diagnostic("argument", f"`{option}` takes fields, not {kind_of(whole)}"))
+            message = f"`{option}` takes fields, not {kind_of(whole)}"
+            raise LaunchTypeError(Diagnostic("argument", message, help=f"`{option}=x`, or several in a list"))
         found += float_members("", whole).values() if isinstance(whole, StructField) else [whole]
     for f in found:
         f.require()
         if not f.dtype.is_float:
             message = f"`{option}` takes fields of floats, {f.quoted} holds {f.dtype}"
-            raise GradientError(Diagnostic("argument", message))
+            raise GradientError(Diagnostic("argument", message, help="integers have no derivatives"))
     return found
 
 
@@ -258,21 +261,27 @@ def _named(fields: Iterable[Field]) -> dict[str, Field]:
 def _indices(probe: int | Iterable[int] | None) -> tuple[int, ...] | None:
     if probe is None:
         return None
-    found = tuple(map(operator.index, probe if isinstance(probe, Iterable) else [probe]))
+    advice = "such as `probe=3`, or `probe=(3, 4)` for two indices"
+    try:
+        found = tuple(map(operator.index, probe if isinstance(probe, Iterable) else [probe]))
+    except TypeError:
+        raise _wrong(f"`probe` takes whole numbers, not {probe!r}", advice) from None
     if not 0 < len(found) <= AXES:
-        raise ValueError(f"probe takes 1 to {AXES} numbers, one for each index of the outermost loop")
+        raise _wrong(f"`probe` takes 1 to {AXES} numbers, one for each index of the outermost loop", advice)
     return found
+
+
+def _wrong(message: str, advice: str) -> ArgumentError:
+    return ArgumentError(Diagnostic("argument", message, help=advice))
 
 
 def _refuse_lonely(options: Options, wrt: Sequence[Field]) -> None:
     """Refuses options that require another one, and listings that there are none of."""
     for name, given in (("wrt", wrt), ("check", options.check)):
         if given and options.loss is None:
-            raise ValueError(
-                f"{name} needs a loss: give `loss=U`, a field of shape () that the kernel writes"
-            )
+            raise _wrong(f"`{name}` needs a loss", "`loss=U`, a field of shape () that the kernel writes")
     if options.show is not None and options.show not in SHOWN:
-        raise ValueError(f"show is one of {', '.join(SHOWN)}, not {options.show!r}")
+        raise _wrong(f"`show` is one of {', '.join(SHOWN)}, not {options.show!r}", 'such as `show="adjoint"`')
 
 
 def _values(run: ReportRun) -> Iterable[LineValue]:

@@ -8,11 +8,12 @@ from typing import TypeVar
 import numpy as np
 from scipy.optimize import Bounds
 
-from dsim.diagnostics import Diagnostic, GradientError, NonFiniteError
+from dsim.diagnostics import Diagnostic, NonFiniteError
 from dsim.diagnostics.spans import Span
 from dsim.live import followers
 from dsim.optimization.control import RunControl
 from dsim.optimization.points import Iterate
+from dsim.optimization.refusal import wrong
 from dsim.runtime.state.evaluations import EVALUATING
 from dsim.runtime.state.notices import overheard
 from dsim.runtime.transforms.objective import Objective
@@ -113,20 +114,16 @@ def refuse_outside(objective: Objective) -> None:
     """
     x, bounds = objective.x0, objective.bounds
     if not x.size:
-        raise _wrong("`free=` leaves no number to optimise", "let some be True")
+        raise wrong("`free=` leaves no number to optimise", "let some be True")
     if not np.isfinite(x).all():
-        raise _wrong("some of `wrt=` is not finite at the start", "set finite values first")
+        raise wrong("some of `wrt=` is not finite at the start", "set finite values first")
     if bounds is None:
         return
     low, high = np.asarray(bounds.lb), np.asarray(bounds.ub)
     if not (low <= high).all():
-        raise _wrong("`bounds=` has a lower bound that is not below the upper one", "exchange the two")
+        raise wrong("`bounds=` has a lower bound that is not below the upper one", "exchange the two")
     outside = (x < low) | (x > high)
     if outside.any():
         n = int(np.flatnonzero(outside)[0])
         message = f"`wrt=` begins outside its bounds: {x[n]:g} is not in [{low[n]:g}, {high[n]:g}]"
-        raise _wrong(message, "set the fields to values within the bounds first")
-
-
-def _wrong(message: str, advice: str) -> GradientError:
-    return GradientError(Diagnostic("argument", message, help=advice))
+        raise wrong(message, "set the fields to values within the bounds first")

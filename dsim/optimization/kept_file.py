@@ -16,8 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from dsim.diagnostics import Diagnostic, GradientError
+from dsim.diagnostics import GradientError
+from dsim.diagnostics.spans import Span
 from dsim.optimization.points import HISTORY, Iterate
+from dsim.optimization.refusal import wrong
 
 _VERSION = 1
 _STATE = "state_"
@@ -58,13 +60,12 @@ class KeptFile:
         try:
             self.path = Path(path)
         except TypeError:
-            raise _wrong(
-                f"`path=` is the name of a file, got {path!r}", 'such as `path="best.npz"`'
-            ) from None
+            raise wrong(f"`path=` is the name of a file, got {path!r}", 'such as `path="best.npz"`') from None
         self._description = json.loads(json.dumps({"version": _VERSION, **description}))
         self._free, self._state = free, state
+        self.place: Span | None = None
         if not self.path.parent.is_dir():
-            raise _wrong(f"there is no folder `{self.path.parent}` for `path=`", "make it first")
+            raise wrong(f"there is no folder `{self.path.parent}` for `path=`", "make it first")
 
     def write(self, kept: KeptState) -> None:
         """Replaces the file."""
@@ -134,7 +135,7 @@ class KeptFile:
 
     def _unfit(self, why: str) -> GradientError:
         message = f"`{self.path}` does not fit this optimisation: {why}"
-        return _wrong(message, "give another `path=`, or remove the file to begin anew")
+        return wrong(message, "give another `path=`, or remove the file to begin anew", self.place)
 
     def refuse_loss(self, was: float, now: float) -> None:
         """Refuses a file whose parameters have another loss here.
@@ -168,7 +169,3 @@ def _listed(value: Any) -> str:
     if isinstance(value, dict):
         return " ".join(_listed(v) for v in value.values())
     return "missing" if value is None else str(value)
-
-
-def _wrong(message: str, advice: str) -> GradientError:
-    return GradientError(Diagnostic("argument", message, help=advice))

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from dsim.diagnostics import Diagnostic, GradientError
 from dsim.optimization.first_order import RULES, StepRule
 from dsim.optimization.points import Iterate
+from dsim.optimization.refusal import wrong
 from dsim.optimization.scipy_methods import BOUNDED, NAMES, Problem, ScipyMethod
 from dsim.runtime.fields.fields import kind_of
 
@@ -73,15 +73,15 @@ def method_named(name: Any, options: Mapping[str, Any], bounded: bool) -> AnyMet
     known = every.get(name.lower()) if isinstance(name, str) else None
     if known is None:
         given = f"`{name}`" if isinstance(name, str) else kind_of(name)
-        raise _wrong(f"`method=` names no method: {given}", f"one of {', '.join(every.values())}")
+        raise wrong(f"`method=` names no method: {given}", f"one of {', '.join(every.values())}")
     if known in RULES:
         return FirstOrderMethod(known, _rule(known, options))
     if bounded and known not in BOUNDED:
         advice = f"use {', '.join(BOUNDED)}, or one of {', '.join(RULES)}"
-        raise _wrong(f"the method {known} takes no bounds", advice)
+        raise wrong(f"the method {known} takes no bounds", advice)
     for option in ("maxiter", "callback"):
         if option in options:
-            raise _wrong(f"`{option}` is not an option of {known} here", "`steps=` and `callback=` do that")
+            raise wrong(f"`{option}` is not an option of {known} here", "`steps=` and `callback=` do that")
     return ScipyMethod(known, options)
 
 
@@ -91,15 +91,13 @@ def _rule(name: str, options: Mapping[str, Any]) -> StepRule:
     for option, value in options.items():
         if option not in known:
             listed = ", ".join(f"`{k}=`" for k in known)
-            raise _wrong(f"the method {name} has no option `{option}`", f"it has {listed}")
+            raise wrong(f"the method {name} has no option `{option}`", f"it has {listed}")
         least_excluded = option in ("rate", "epsilon")
         number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
         fits = number and (0 < value < np.inf if least_excluded else 0 <= value < 1)
         if not fits:
             what = "a number above 0" if least_excluded else "a number from 0 to below 1"
-            raise _wrong(f"`{option}=` is {what}, got {value!r}", "")
+            raise wrong(
+                f"`{option}=` is {what}, got {value!r}", f"such as `{option}={getattr(rule, option):g}`"
+            )
     return replace(rule, **options)
-
-
-def _wrong(message: str, advice: str) -> GradientError:
-    return GradientError(Diagnostic("argument", message, help=advice))

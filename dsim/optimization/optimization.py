@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from dsim.diagnostics import Diagnostic, GradientError
+from dsim.diagnostics import Diagnostic
 from dsim.diagnostics.frames import outermost, trimmed
 from dsim.diagnostics.places import caller
 from dsim.optimization.control import EndedError, RunControl
@@ -20,6 +20,7 @@ from dsim.optimization.kept_file import KeptState
 from dsim.optimization.plan import OptimizationPlan, count
 from dsim.optimization.points import HISTORY, Best, Iterate
 from dsim.optimization.progress import NoProgress, OptimizationProgress
+from dsim.optimization.refusal import wrong
 from dsim.runtime.state.evaluations import EVALUATING
 from dsim.runtime.state.notices import warn
 from dsim.runtime.state.references import uncopied
@@ -135,16 +136,17 @@ class Optimization:
             When it has begun before.
         """
         if self.status != "ready":
-            raise _wrong("this optimisation has begun already", "`resume()` goes on")
+            raise wrong("this optimisation has begun already", "`resume()` goes on")
         self._launch()
 
     @outermost
     def pause(self) -> None:
         """Pauses before the next evaluation; the fields then hold the best parameters."""
         if self.status != "running":
-            raise _wrong(f"this optimisation is {self.status}, not running", "")
+            advice = "call `start()`" if self.status == "ready" else "`resume()` goes on"
+            raise wrong(f"this optimisation is {self.status}, not running", advice)
         if self._control.here() and not self._background:
-            raise _wrong("nobody could end the pause: this is the thread that works", "use `stop()`")
+            raise wrong("nobody could end the pause: this is the thread that works", "use `stop()`")
         self._control.pause()
         self._progress.changed()
 
@@ -176,11 +178,11 @@ class Optimization:
             So many steps more.
         """
         if self.status == "running" and not self._control.pausing:
-            raise _wrong("this optimisation is running", "")
+            raise wrong("this optimisation is running", "`wait()` waits for its end, `stop()` ends it")
         if steps is not None:
             self.steps = self.done + count(steps, "steps")
         elif self._point is not None and self.done >= self.steps:
-            raise _wrong(f"all {self.steps:,} steps are done", "`resume(steps=…)` makes more")
+            raise wrong(f"all {self.steps:,} steps are done", "`resume(steps=…)` makes more")
         if self.status in ("running", "paused"):
             self._control.go_on()
             self._progress.changed()
@@ -204,9 +206,11 @@ class Optimization:
             Whether it has ended.
         """
         if self.status == "ready":
-            raise _wrong("this optimisation has not begun", "call `start()`")
+            raise wrong("this optimisation has not begun", "call `start()`")
         if self._control.here():
-            raise _wrong("this is the thread that works: its end cannot be waited for here", "")
+            raise wrong(
+                "this is the thread that works: its end cannot be waited for here", "use `stop()`, or return"
+            )
         try:
             ended = self._ended.wait(timeout)
         except KeyboardInterrupt:
@@ -221,13 +225,15 @@ class Optimization:
     def _launch(self) -> None:
         if opened():
             message = "an optimisation cannot run inside a tape, a forward mode or `no_grad`"
-            raise _wrong(message, "start it outside the block")
+            raise wrong(message, "start it outside the block")
         if self._thread is not None:
             self._thread.join()  # it has ended, and may not have said so yet
         self._control.clear()
         self._ended.clear()
         self.status, self.message, self.error = "running", "", None
         self._guarded.place = caller()
+        if self._plan.file is not None:
+            self._plan.file.place = self._guarded.place
         self._guarded.heard = {} if self._background else None
         if self._background:
             self._progress.display()
@@ -356,7 +362,3 @@ class Optimization:
     def _write(self) -> None:
         if self._plan.file is not None and self._point is not None and self._best is not None:
             self._plan.file.write(KeptState(self._point, self._best, self.history))
-
-
-def _wrong(message: str, advice: str) -> GradientError:
-    return GradientError(Diagnostic("argument", message, help=advice))

@@ -6,7 +6,6 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from dsim.diagnostics import Diagnostic, GradientError
 from dsim.diagnostics.frames import outermost
 from dsim.optimization.guarded import refuse_outside
 from dsim.optimization.kept_file import KeptFile
@@ -14,6 +13,7 @@ from dsim.optimization.methods import method_named
 from dsim.optimization.optimization import Optimization
 from dsim.optimization.plan import OptimizationPlan, count
 from dsim.optimization.progress import NoProgress, in_a_script
+from dsim.optimization.refusal import wrong
 from dsim.runtime.fields.fields import Field
 from dsim.runtime.state.evaluations import EVALUATING
 from dsim.runtime.transforms.objective import Objective
@@ -97,11 +97,13 @@ def optimize(  # noqa: PLR0913 (most have names)
     f = objective(run, wrt, loss, reset=reset, bounds=bounds, free=free)
     chosen = method_named(method, options, f.bounds is not None)
     if tolerance is not None and not _is_number(tolerance):
-        raise _wrong(f"`tolerance=` is a number from 0, got {tolerance!r}", "")
+        raise wrong(f"`tolerance=` is a number from 0, got {tolerance!r}", "such as `tolerance=1e-6`")
     if callback is not None and not callable(callback):
-        raise _wrong("`callback=` is a function of the optimisation", "")
+        raise wrong(
+            "`callback=` is a function of the optimisation", "`callback=lambda o: print(o.best.loss)`"
+        )
     if view is not None and not callable(getattr(view, "update", None)):
-        raise _wrong("`view=` has an `update()`, as what `ds.view` gives", "")
+        raise wrong("`view=` has an `update()`, as what `ds.view` gives", "`view=ds.view(x)`")
     with EVALUATING:
         refuse_outside(f)
     file = None
@@ -151,7 +153,3 @@ def _fields(f: Objective) -> list[dict[str, Any]]:
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < float("inf")
-
-
-def _wrong(message: str, advice: str) -> GradientError:
-    return GradientError(Diagnostic("argument", message, help=advice))

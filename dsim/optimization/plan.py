@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from dsim.diagnostics import Diagnostic, GradientError
 from dsim.optimization.kept_file import KeptFile
 from dsim.optimization.methods import AnyMethod
+from dsim.optimization.refusal import wrong
 from dsim.runtime.transforms.objective import Objective
 
 
@@ -54,6 +54,5 @@ def count(value: Any, what: str) -> int:
         When it is no whole number above 0.
     """
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-        message = f"`{what}=` is a whole number above 0, got {value!r}"
-        raise GradientError(Diagnostic("argument", message))
+        raise wrong(f"`{what}=` is a whole number above 0, got {value!r}", f"`{what}=100`")
     return int(value)

@@ -9,6 +9,7 @@ import pytest
 import dsim
 from dsim.gui import GUI, hex_to_rgb, rgb_to_hex
 from dsim.gui import screen as screens
+from tests.refused import refused
 
 
 def at(gui, x, y):
@@ -314,3 +315,22 @@ def test_there_is_no_window_of_taichis():
         _ = GUI(res=8).core
     with pytest.raises(AttributeError, match=r"'GUI' object has no attribute 'circl'$"):
         _ = GUI(res=8).circl
+
+
+@pytest.mark.parametrize("res", [-1, 0, (640, -2), "640", (1, 2, 3), float("nan"), None])
+def test_a_window_without_pixels_is_refused(res):
+    refused(lambda: GUI(res=res), "`res` is a width and a height in pixels", __file__)
+
+
+@pytest.mark.parametrize("name", ["a.xyz", "a"])
+def test_a_format_that_no_picture_has_is_refused(tmp_path, name):
+    gui = GUI(res=8)
+    refused(lambda: gui.show(tmp_path / name), f"no format of pictures has names such as '{name}'", __file__)
+    refused(lambda: dsim.tools.imwrite(np.zeros((2, 2)), tmp_path / name), "no format of pictures", __file__)
+    assert gui.frame == 0
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_number_of_frames_that_is_none_is_refused(monkeypatch):
+    monkeypatch.setenv("DSIM_GUI_FRAMES", "many")
+    refused(lambda: GUI(res=8), "DSIM_GUI_FRAMES is a number of frames, not 'many'", __file__)

@@ -14,6 +14,7 @@ import dsim as ds
 from dsim.notebook.report.report import MIME
 from tests.notebook.cells import GRAVITY, closed_form
 from tests.notebook.report.test_reports import validated
+from tests.refused import refused
 
 HERE = "test_kernel_report.py"
 
@@ -244,12 +245,14 @@ WRONG = {
     "integers": (lambda s: s.asked(loss=s.U, wrt=s.n), ds.GradientError, "`wrt` takes fields of floats"),
     "no gradient": (lambda s: s.asked(loss=s.U, wrt=s.w), ds.GradientError, "has no gradient"),
     "no field": (lambda s: s.asked(loss=s.U, wrt=[3]), ds.LaunchTypeError, "`wrt` takes fields"),
-    "no loss": (lambda s: s.asked(wrt=s.x), ValueError, "wrt needs a loss"),
-    "a check of nothing": (lambda s: s.asked(check=True), ValueError, "check needs a loss"),
-    "no listing": (lambda s: s.asked(show="c"), ValueError, "show is one of adjoint, ir, python, llvm"),
+    "no loss": (lambda s: s.asked(wrt=s.x), ValueError, "`wrt` needs a loss"),
+    "a check of nothing": (lambda s: s.asked(check=True), ValueError, "`check` needs a loss"),
+    "no listing": (lambda s: s.asked(show="c"), ValueError, "`show` is one of adjoint, ir, python, llvm"),
     "outside": (lambda s: s.asked(probe=9), ValueError, "`probe=9` is outside the loop, .* i from 0 to 4"),
     "indices": (lambda s: s.asked(probe=(1, 2)), ValueError, "the outermost loop has the indices i"),
-    "no indices": (lambda s: s.asked(probe=()), ValueError, "probe takes 1 to 8 numbers"),
+    "no indices": (lambda s: s.asked(probe=()), ValueError, "`probe` takes 1 to 8 numbers"),
+    "a text": (lambda s: s.asked(probe="a"), ValueError, "`probe` takes whole numbers, not 'a'"),
+    "a fraction": (lambda s: s.asked(probe=0.5), ValueError, r"`probe` takes whole numbers, not 0\.5"),
     "arguments": (
         lambda s: ds.report(s.energy, loss=s.U),
         ds.LaunchTypeError,
@@ -267,6 +270,7 @@ def test_mistakes_are_told_without_frames_of_dsim(springs, what):
         act(springs)
     assert {entry.path.name for entry in caught.traceback} == {HERE}
     assert state(springs) == before
+    refused(lambda: act(springs), said, HERE)
 
 
 def test_an_error_of_the_run_restores_everything(springs):

@@ -122,7 +122,9 @@ class AdjointScene:
                 "`plot()` draws the norms of any; `states` and `adjoints` are the numbers",
             )
         if indices is not None and entry not in ((2,), (3,)):
-            raise refused("`indices` join positions, and these are no vectors of 2 or 3 numbers")
+            raise refused(
+                "`indices` join positions, and these are no vectors of 2 or 3 numbers", "leave `indices=` out"
+            )
         title = title or f"{self._name} and its adjoint"
         self.scene = ChartedScene(layers, title, bounds or found, self._chart())
         self.scene.json()

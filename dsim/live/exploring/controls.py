@@ -15,6 +15,7 @@ from dsim.live.scene.numbers import refused
 from dsim.runtime.fields.fields import Field
 
 _STEPS = 200  # of a slider whose step nobody gave
+_ENDS = "(low, high) or (low, high, step)"
 _ROUNDED = 1e-6  # of a step: how far the page's arithmetic is off
 
 
@@ -70,7 +71,8 @@ class ExploreControl:
                 "give other ends in `controls=`",
             )
         if self.whole and number != int(number):
-            raise refused(f"the control {self.name!r} takes integers, not {value!r}")
+            message = f"the control {self.name!r} takes integers, not {value!r}"
+            raise refused(message, f"set({self.name}={round(number)})")
         return int(number) if self.whole else number
 
     def between_places(self, place: float) -> bool:
@@ -149,7 +151,10 @@ def _parameters(run: Callable[..., Any], ends: dict[Any, Any]) -> Iterator[Explo
         if p.default is p.empty or (isinstance(p.default, int | float) and not isinstance(p.default, bool)):
             yield _made(p.name, None if p.default is p.empty else p.default, limits)
         elif limits is not None:
-            raise refused(f"the parameter `{p.name}` of {_called(run)} is no number: it has no slider")
+            raise refused(
+                f"the parameter `{p.name}` of {_called(run)} is no number: it has no slider",
+                f"leave {p.name!r} out of `controls=`",
+            )
 
 
 def _of_field(field: Field, limits: Any) -> ExploreControl:
@@ -172,13 +177,11 @@ def _made(name: str, value: Any, limits: Any) -> ExploreControl:
         low, high, *step = limits
         finite = math.isfinite(low) and math.isfinite(high)
     except (TypeError, ValueError):
-        raise refused(
-            f"the ends of {name!r} are two numbers, not {limits!r}", "(low, high) or (low, high, step)"
-        ) from None
+        raise refused(f"the ends of {name!r} are two numbers, not {limits!r}", _ENDS) from None
     if len(step) > 1 or not finite or not low < high:
-        raise refused(f"the ends of {name!r} are a lower and a higher number, not {limits!r}")
+        raise refused(f"the ends of {name!r} are a lower and a higher number, not {limits!r}", _ENDS)
     if step and not (_is_number(step[0]) and 0 < float(step[0]) < math.inf):
-        raise refused(f"the step of {name!r} is a number above 0, not {step[0]!r}")
+        raise refused(f"the step of {name!r} is a number above 0, not {step[0]!r}", _ENDS)
     start = low if value is None else value
     whole = all(isinstance(n, int) for n in (start, *limits))
     each = step[0] if step else (1 if whole else (high - low) / _STEPS)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import base64
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from dsim.diagnostics import DsimError
+from dsim.diagnostics.frames import outermost
 from dsim.live import followers
 from dsim.live.exploring.controls import ExploreControl, controls_of
 from dsim.live.exploring.explored_run import ExploredRun
@@ -73,6 +74,7 @@ class Explorer:
             picture.on("paint", self._painted)
             self._show()
 
+    @outermost
     def set(self, **values: float) -> None:
         """Sets controls by their names, and runs.
 
@@ -230,6 +232,7 @@ class Explorer:
             self.view.close()
 
 
+@outermost
 def explore(
     run: Callable[..., Any],
     wrt: Field | list[Field] | None = None,
@@ -266,7 +269,7 @@ def explore(
     Raises
     ------
     DsimError
-        When a parameter has no number, or a control belongs to nothing.
+        When a parameter has no number, a control belongs to nothing, or the loss is in `wrt` or `controls`.
 
     Examples
     --------
@@ -284,6 +287,10 @@ def explore(
     """
     if not callable(run):
         raise refused("`run` is a kernel or a function", "pass the function itself: `run`, not `run()`")
+    if controls is not None and not isinstance(controls, Mapping | list | tuple | set):
+        raise refused(
+            f"`controls` takes ends by parameter or field, not {kind_of(controls)}", "controls={k: (0, 1)}"
+        )
     fields = list(wrt) if isinstance(wrt, list | tuple) else [] if wrt is None else [wrt]
     for field in fields:
         if not isinstance(field, Field):
@@ -295,10 +302,21 @@ def explore(
             )
     if loss is not None:
         check_loss(loss)
+        _refuse_loss(loss, fields, controls or ())
     name_by_variables(run, [f for f in (*fields, loss, *(controls or ())) if isinstance(f, Field)])
     made = Explorer(run, fields, loss, controls_of(run, controls), reset)
     made.show(picture)
     return made
+
+
+def _refuse_loss(loss: Field, wrt: list[Field], controls: Iterable[Any]) -> None:
+    """Refuses the loss where a person names what it depends on."""
+    for option, named in (("wrt", wrt), ("controls", controls)):
+        if any(each is loss for each in named):
+            raise refused(
+                f"{loss.quoted} is the loss, with 0 in it when a run begins: it cannot be in `{option}=`",
+                f"name in `{option}=` what the loss depends on",
+            )
 
 
 class _Beginning:

@@ -38,7 +38,7 @@ def layer_for(x: Any, kind: str | None, color: Any, arrows: Any, indices: Any, *
     entry = _entry_shape(x)
     chosen = kind or _kind(shape, indices, entry)
     if chosen not in KINDS:
-        raise refused(f"`kind` is one of {', '.join(KINDS)}, not {kind!r}")
+        raise refused(f"`kind` is one of {', '.join(KINDS)}, not {kind!r}", 'such as `kind="points"`')
     name = name_of(x) or chosen
     looks = {option: given for option, given in looks.items() if given is not None}
     placed = chosen not in _FILLING

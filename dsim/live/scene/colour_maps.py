@@ -9,7 +9,7 @@ from functools import cache
 import matplotlib as mpl
 import numpy as np
 
-from dsim.diagnostics import Diagnostic, DsimError
+from dsim.live.scene.numbers import refused
 
 COLOURS = 256
 
@@ -26,7 +26,6 @@ def colour_map(name: str) -> str:
     if name not in mpl.colormaps:
         close = difflib.get_close_matches(name, mpl.colormaps, 1)
         advice = f"did you mean {close[0]!r}?" if close else "matplotlib lists them in `matplotlib.colormaps`"
-        message = f"there is no colour map {name!r}"
-        raise DsimError(Diagnostic("argument", message, help=advice))
+        raise refused(f"there is no colour map {name!r}", advice)
     colours = mpl.colormaps[name](np.linspace(0.0, 1.0, COLOURS), bytes=True)
     return base64.b64encode(colours[:, :3].tobytes()).decode()

@@ -138,9 +138,14 @@ class GridLayer(Layer):
     def _numbers(self) -> np.ndarray:
         found = read(self.values, f"{self.name!r}")
         if found.ndim != 2:
-            raise refused(f"{self.name!r} takes an array with two axes, not one of shape {found.shape}")
+            raise refused(
+                f"{self.name!r} takes an array with two axes, not one of shape {found.shape}",
+                "give one plane of it, as by `lambda: x.to_numpy()[0]`",
+            )
         if not found.size:
-            raise refused(f"{self.name!r} has no cells: its shape is {found.shape}")
+            raise refused(
+                f"{self.name!r} has no cells: its shape is {found.shape}", "give it one along each axis"
+            )
         return found
 
     def arrays(self, packer: Packer, bounds: Bounds) -> dict[str, Any]:
@@ -223,7 +228,10 @@ class Joined(Placed):
         placed = super().arrays(packer, bounds)
         count = placed["positions"]["shape"][0]
         if count < self._least:
-            raise refused(f"{self.name!r} joins {self._least:,} positions, and has only {count:,} now")
+            raise refused(
+                f"{self.name!r} joins {self._least:,} positions, and has only {count:,} now",
+                "make another view when their number changes",
+            )
         return placed
 
     def _corners(self, shape: tuple[int, ...]) -> np.ndarray:
@@ -275,12 +283,16 @@ def corners(name: str, source: Any, count: int, each: int) -> np.ndarray:
     wrong = found.size % each if found.ndim == 1 else found.ndim == 0 or found.shape[-1] != each
     if found.dtype.kind not in "iu" or wrong:
         raise refused(
-            f"{what} are {each} whole numbers each, not an array of {found.dtype} of shape {found.shape}"
+            f"{what} are {each} whole numbers each, not an array of {found.dtype} of shape {found.shape}",
+            f"an array of integers of shape (n, {each})",
         )
     found = found.reshape(-1, each)
     if found.size and not 0 <= found.min() <= found.max() < count:
         wrong = found.max() if found.max() >= count else found.min()
-        raise refused(f"{what} name the position {wrong}: there are {count:,}, and the first is 0")
+        raise refused(
+            f"{what} name the position {wrong}: there are {count:,}, and the first is 0",
+            f"name positions from 0 to {count - 1:,}" if count else "give positions first",
+        )
     return found.astype(np.uint32)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dsim.diagnostics import Diagnostic, DsimError
+from dsim.diagnostics import ArgumentError, Diagnostic
 from dsim.runtime.fields.components import Component
 from dsim.runtime.fields.fields import Field, kind_of
 
@@ -28,7 +28,7 @@ def read(source: Any, what: str) -> np.ndarray:
     if isinstance(array, np.ma.MaskedArray):
         return np.ma.filled(array.astype(np.float64), np.nan)
     if array.dtype.kind not in "biuf":
-        raise refused(f"{what} takes real numbers, not {array.dtype}")
+        raise refused(f"{what} takes real numbers, not {array.dtype}", "give a field or an array of such")
     return array
 
 
@@ -36,7 +36,9 @@ def _array(found: Any, what: str) -> np.ndarray:
     try:
         return np.asanyarray(found)
     except ValueError:
-        raise refused(f"{what} takes a field or an array, not {kind_of(found)}") from None
+        raise refused(
+            f"{what} takes a field or an array, not {kind_of(found)}", "an array has rows of one length"
+        ) from None
 
 
 def name_of(source: Any) -> str:
@@ -59,6 +61,6 @@ def name_by_variables(function: Any, fields: Iterable[Field]) -> None:
         field.root.given_name = field.root.given_name or called.get(id(field), "")
 
 
-def refused(message: str, advice: str = "") -> DsimError:
-    """The error of a view that cannot be drawn."""
-    return DsimError(Diagnostic("argument", message, help=advice))
+def refused(message: str, advice: str) -> ArgumentError:
+    """The error of a view, an explorer or a window that cannot do what it is asked for."""
+    return ArgumentError(Diagnostic("argument", message, help=advice))

@@ -8,10 +8,12 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from dsim.diagnostics import Source, Span
+from dsim.diagnostics import ArgumentError, Diagnostic, Source, Span
 from dsim.diagnostics.places import caller
 from dsim.frontend.source.source import FunctionText, read
 from dsim.runtime.kernels.kernel import Kernel
+
+_WITHIN = "without `probe=`, an iteration that reaches many lines is inspected"
 
 Lines = tuple[int, int]  # from the first to the last one
 
@@ -168,7 +170,7 @@ class Definition:
 
     def refusal(self, told: str) -> Exception:
         """The error about an option."""
-        return ValueError(told)
+        return ArgumentError(Diagnostic("argument", told, self.called, help=_WITHIN))
 
     def launched(self, act: Callable[[], Any]) -> Any:
         """What `act` gives: errors of launches point to the line of the call."""

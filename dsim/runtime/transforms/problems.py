@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from dsim.diagnostics import Diagnostic, GradientError
 from dsim.diagnostics.frames import outermost
+from dsim.runtime.fields.fields import Field
 from dsim.runtime.transforms.recorded_run import Run
 from dsim.runtime.transforms.selection import Selection, one_number
 
@@ -48,7 +50,7 @@ def objective(
     Raises
     ------
     GradientError
-        When `loss` has several numbers, or bounds do not go with their field.
+        When `loss` has several numbers, `wrt` names it, too, or bounds do not go with their field.
 
     Examples
     --------
@@ -68,8 +70,12 @@ def objective(
     from dsim.runtime.transforms.numbers_of_inputs import InputVector  # noqa: PLC0415
     from dsim.runtime.transforms.objective import Objective  # noqa: PLC0415
 
-    inputs = Selection(wrt, "wrt")
-    return Objective(run, inputs, one_number(loss, "loss"), reset, InputVector(inputs, free, bounds))
+    inputs, least = Selection(wrt, "wrt"), one_number(loss, "loss")
+    named = least.leaves[0]
+    if isinstance(named, Field) and any(leaf is named for leaf in inputs.leaves):
+        message = f"{named.quoted} is the loss, with 0 in it when a run begins: it cannot be in `wrt=`"
+        raise GradientError(Diagnostic("argument", message, help="name in `wrt=` what the loss depends on"))
+    return Objective(run, inputs, least, reset, InputVector(inputs, free, bounds))
 
 
 @outermost
