@@ -74,3 +74,9 @@ def _taken(root: Field, what: str) -> GradientError:
     message = f"{root.quoted} has a {what} in a block that is open in another thread or task"
     advice = "use separate fields (without needs_grad if only read), or let one block end first"
     return GradientError(Diagnostic("not-differentiable", message, caller(), help=advice))
+
+
+def refused_in_forward_mode(what: str, advice: str) -> GradientError:
+    """The error of what a user's function does inside a forward mode inside a tape."""
+    message = f"{what}, under `grad_replaced`, inside a forward mode inside a tape"
+    return GradientError(Diagnostic("not-differentiable", message, caller(), help=f"{advice} outside of it"))

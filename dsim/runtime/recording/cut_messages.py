@@ -8,6 +8,7 @@ from dsim.ir.nodes import Let
 from dsim.runtime.fields.fields import Field
 from dsim.runtime.launching.forms import Form, Recording
 from dsim.runtime.launching.shadow_arrays import Mirror
+from dsim.runtime.recording.returned_values import result_used
 
 
 def read(field: Field, block: str, what: str) -> Diagnostic:
@@ -22,9 +23,9 @@ def read(field: Field, block: str, what: str) -> Diagnostic:
     return Diagnostic("cut", message, caller(), "read here", help="use the field inside a kernel instead")
 
 
-def inside(form: Form, known: Recording, what: str) -> list[Diagnostic]:
-    """The places of `form` where a `what` ends."""
-    found = [_returned(form, what)] if known.returns else []
+def inside(form: Form, known: Recording, what: str, unused: set[Form]) -> list[Diagnostic]:
+    """The places of `form` where a `what` ends; `unused` are forms whose results nobody has used yet."""
+    found = returned(form, what, unused) if known.returns else []
     return found if known.bits is None else [*found, _bits(known.bits, what)]
 
 
@@ -32,6 +33,15 @@ def _bits(s: Let, what: str) -> Diagnostic:
     message = f"`bit_cast` of a number that has a {what}: the bits have none"
     advice = "compute with the number itself, or write `stop_grad` around it"
     return Diagnostic("cut", message, s.origin.span, "its derivative ends here", help=advice)
+
+
+def returned(form: Form, what: str, unused: set[Form]) -> list[Diagnostic]:
+    """That the `what` of a result ends in Python, if Python uses it; else the form is one of `unused`."""
+    if not result_used():
+        unused.add(form)
+        return []
+    unused.discard(form)
+    return [_returned(form, what)]
 
 
 def _returned(form: Form, what: str) -> Diagnostic:

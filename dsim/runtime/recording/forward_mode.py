@@ -86,6 +86,7 @@ class ForwardMode(Context):
         self._forms: dict[Form, None] = {}  # all that was launched
         self._hidden = HiddenResults()
         self._cut: set[Field | Form] = set()  # reads into Python, and returned values, that gave a warning
+        self._unused: set[Form] = set()  # nobody has used what they returned
 
     @outermost
     def __enter__(self) -> Self:
@@ -219,6 +220,8 @@ class ForwardMode(Context):
                     self.launch(part, args)
                 return ()
             found = self._tangents[form] = self._tangent(form)
+        if form in self._unused:
+            warn(cut_messages.returned(form, "tangent", self._unused))
         return self.pass_on(found, args)
 
     def _tangent(self, form: Form) -> Form:
@@ -236,7 +239,7 @@ class ForwardMode(Context):
             return form
         if opened()[-1] is self and form not in self._cut:
             self._cut.add(form)
-            warn(cut_messages.inside(form, form.recording(keys), "tangent"))
+            warn(cut_messages.inside(form, form.recording(keys), "tangent", self._unused))
         for f in (form.field(k) for k in reached):
             self._companion(f, f in fresh)
         return form.tangent(reached, self._label)

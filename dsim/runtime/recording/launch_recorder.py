@@ -12,13 +12,12 @@ from threading import get_ident
 from typing import Any, Protocol, Self
 
 from dsim.diagnostics import Diagnostic, GradientError
-from dsim.diagnostics.places import caller
 from dsim.ir.nodes import Accumulate, MemoryKey
 from dsim.runtime.fields.fields import Field
 from dsim.runtime.launching.contexts import Args, System
 from dsim.runtime.launching.forms import AdjointForm, Form
 from dsim.runtime.recording import cut_messages
-from dsim.runtime.recording.claims import claim, clear_foreign, refuse_needed
+from dsim.runtime.recording.claims import claim, clear_foreign, refuse_needed, refused_in_forward_mode
 from dsim.runtime.recording.declared_reads import WriteLog
 from dsim.runtime.recording.hidden import HiddenResults
 from dsim.runtime.recording.record import TapeRecord
@@ -70,6 +69,7 @@ class LaunchRecorder(TapeRecord):
         self._active: set[Field] = set()  # beside those with a gradient
         self._written: set[Field] = set()
         self._watched: dict[Form, RecordingPlan] = {}
+        self._unused: set[Form] = set()  # nobody has used what they returned
         self._sums: dict[Field, Accumulate] = {}
         self._policy = self._outside = SavePolicy(self.snapshots, saves, budget)
         self._hidden = HiddenResults()
@@ -98,6 +98,8 @@ class LaunchRecorder(TapeRecord):
             watched = self._watched[form]
         except KeyError:
             watched = self._watch(form)
+        if form in self._unused:
+            warn(cut_messages.returned(form, "gradient", self._unused))
         if self._custom is not None:
             self._custom.used(form, args)
             if not self._custom.tangents:
@@ -205,7 +207,7 @@ class LaunchRecorder(TapeRecord):
             self._watched.clear()  # what was inactive in other kernels may be active now
         if self._custom is not None and not self._custom.tangents:
             return self._policy.watch(form, None)
-        warn(cut_messages.inside(form, known, "gradient"))
+        warn(cut_messages.inside(form, known, "gradient", self._unused))
         plan = known.saving if self._policy.saves else known.adjoint
         if isinstance(plan, AdjointForm):
             plan = self._differentiable(form, plan) if self.outer and self._policy.saves else plan
@@ -250,7 +252,9 @@ class LaunchRecorder(TapeRecord):
             self.open_loop.log.called(Told(system))
         varies = any(map(self.varies, system.wrt))
         if varies and self._custom is not None and self._custom.tangents:
-            raise _refused(f"`{system.name}` solves equations in `{self._custom.name}`", "solve them")
+            raise refused_in_forward_mode(
+                f"`{system.name}` solves equations in `{self._custom.name}`", "solve them"
+            )
         if self._custom is None:
             system.refuse_missing(self.varies)
             self._hidden.discard(system.unknown)
@@ -298,7 +302,7 @@ class LaunchRecorder(TapeRecord):
             if call.tangents and self._automatic:
                 self.end_steps()
             if call.tangents and self.open_loop is not None:
-                raise _refused(f"`{call.name}` is called in steps with checkpoints", "call it")
+                raise refused_in_forward_mode(f"`{call.name}` is called in steps with checkpoints", "call it")
             self._custom = call
             if call.tangents:
                 self._into = call.inner
@@ -393,8 +397,3 @@ class LaunchRecorder(TapeRecord):
     def launches_again(self) -> bool:
         """Whether what is launched now may be launched once more: inside steps."""
         return self.open_loop is not None or super().launches_again
-
-
-def _refused(what: str, advice: str) -> GradientError:
-    message = f"{what}, under `grad_replaced`, inside a forward mode inside a tape"
-    return GradientError(Diagnostic("not-differentiable", message, caller(), help=f"{advice} outside of it"))
