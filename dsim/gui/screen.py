@@ -18,10 +18,13 @@ from numpy.typing import NDArray
 
 from dsim.gui.canvas import Canvas
 from dsim.gui.display_list import DisplayList
+from dsim.gui.events import Event
 from dsim.gui.window_scene import WindowScene
-from dsim.live.shown import ShownView
-from dsim.live.view import View
+from dsim.gui.window_view import WindowView
+from dsim.live.shown import MimeBundle, ShownView, page_budget
+from dsim.live.subshells import hear_while_running
 
+_PATIENCE = 5.0  # seconds that a page takes to appear
 RECORDED_BYTES = 1 << 26  # of frames that the player has
 
 
@@ -32,7 +35,24 @@ class Control(Protocol):
 
 
 class Screen(Protocol):
-    """Shows the pictures and the controls of one `GUI`."""
+    """Shows the pictures and the controls of one `GUI`.
+
+    Attributes
+    ----------
+    patience : float
+        The seconds in which a user may appear who can close the window.
+    """
+
+    patience: float
+
+    @property
+    def answers(self) -> bool:
+        """Whether events arrive while a program runs."""
+        ...
+
+    def listen(self, hear: Callable[[Event], None]) -> None:
+        """From now on each event of the user goes to `hear`, from any thread."""
+        ...
 
     def show(self, drawn: DisplayList, number: int, fps_limit: float | None) -> None:
         """Shows frame `number`."""
@@ -65,6 +85,12 @@ class Number:
 class NoScreen:
     """The screen of scripts and tests: shows nothing and does not wait."""
 
+    answers = False
+    patience = 0.0
+
+    def listen(self, hear: Callable[[Event], None]) -> None:
+        """Does nothing: nobody is there."""
+
     def show(self, drawn: DisplayList, number: int, fps_limit: float | None) -> None:
         """Does nothing."""
 
@@ -86,16 +112,26 @@ class NoScreen:
 class NotebookScreen:
     """A view in the output of a cell, which follows each `show` and plays the frames, and controls.
 
-    A notebook processes the user's input to controls between cells, not while one runs. When the cell has
-    ended, its output also gets a PNG, for pages and viewers without a kernel.
+    Input to the picture and to controls arrives while a cell runs where the front end has subshells, else
+    between cells. When the cell has ended, its output gets a PNG, for pages and viewers without a kernel.
     """
 
     def __init__(self, name: str, res: tuple[int, int]) -> None:
         self._scene = WindowScene(name, res)
         self._canvas = Canvas(*res)
-        self._view = View(self._scene, RECORDED_BYTES, thinning=True)
+        self._view = WindowView(self._scene, RECORDED_BYTES)
         self._shown = ShownView(lambda: self._view.bundle(None))
         self._shown_at = 0.0
+        self.patience = _PATIENCE if page_budget() is None else 0.0
+
+    @property
+    def answers(self) -> bool:
+        """Whether events arrive while a cell runs."""
+        return self._view.answers
+
+    def listen(self, hear: Callable[[Event], None]) -> None:
+        """From now on each event in the picture goes to `hear`."""
+        self._view.hear = hear
 
     def show(self, drawn: DisplayList, number: int, fps_limit: float | None) -> None:
         """Shows a frame, at most `fps_limit` of them per second."""
@@ -103,6 +139,7 @@ class NotebookScreen:
             time.sleep(max(0.0, self._shown_at + 1.0 / fps_limit - time.monotonic()))
         self._shown_at = time.monotonic()
         self._scene.drawn = drawn
+        self._view.listen(True)
         self._view.record(step=number)
         self._show(lambda: png(drawn.pixels(self._canvas)))
 
@@ -111,7 +148,11 @@ class NotebookScreen:
         self._show(lambda: moving)
 
     def _show(self, picture: Callable[[], bytes]) -> None:
-        self._shown.renew(lambda: self._view.bundle(picture()))
+        def ended() -> MimeBundle:
+            self._view.listen(False)  # the player gets the keys
+            return self._view.bundle(picture())
+
+        self._shown.renew(ended)
 
     def slider(self, text: str, low: float, high: float, step: float) -> Control:
         """Adds an ipywidgets slider."""
@@ -125,10 +166,12 @@ class NotebookScreen:
         """Adds an ipywidgets button."""
         made = Button(description=text)
         made.on_click(lambda _: pressed())
+        hear_while_running(made)
         display(made)
 
 
 def _displayed(made: FloatSlider | FloatText) -> Control:
+    hear_while_running(made)
     display(made)
     return cast("Control", made)
 

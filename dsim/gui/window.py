@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import os
+import time
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -13,40 +14,28 @@ import numpy as np
 from matplotlib import image as pictures
 
 from dsim.diagnostics.frames import outermost
-from dsim.gui import screen
+from dsim.gui import events, screen
 from dsim.gui.display_list import KeptFrames
 from dsim.gui.drawing import Drawing
+from dsim.gui.events import Event, EventQueue, Filter
 from dsim.gui.images import known_format
 from dsim.live.scene.numbers import refused
 
 FRAMES_VARIABLE = "DSIM_GUI_FRAMES"
 _FRAMES = 50
 KEPT_BYTES = 2**28  # limit on the frames kept
-_MODIFIERS = ("Shift", "Alt", "Control")
-
-
-@dataclass(frozen=True)
-class Event:
-    """An input event of the window."""
-
-    type: str
-    key: str
-    modifier: tuple[str, ...] = ()
-    pos: tuple[float, float] = (0.0, 0.0)
-    delta: tuple[float, float] = (0.0, 0.0)
-
-    def fits(self, wanted: str | tuple[str, str]) -> bool:
-        """Whether `wanted` is its type, its key, or both."""
-        return wanted in (self.type, self.key, (self.type, self.key))
+_WAIT = 0.05  # seconds between looks at whether the page is still there
 
 
 class GUI(Drawing):
     """A picture to draw on, frame after frame, with the calls of Taichi's ``ti.GUI``.
 
-    No window opens, so the user cannot close it: after a number of frames `running` becomes false, and
-    an Escape event occurs. In a notebook a view below the cell follows, as of `ds.view`, and its player goes
-    back to earlier frames; of very many frames it has every second one, or fewer, and says so. The
+    No window opens. In a notebook a view below the cell follows, as of `ds.view`, and its player goes
+    back to earlier frames; of very many frames it has every second one, or fewer, and says so. While the
+    picture has the focus, keys and the pointer go to the program that asks for events. The
     pictures are also kept in `frames`, and ``show("name.png")`` saves one.
+
+    After a number of frames `running` becomes false, and an Escape event occurs.
 
     Parameters
     ----------
@@ -60,9 +49,10 @@ class GUI(Drawing):
         False shows nothing in a notebook either.
     fullscreen, fast_gui : bool
         Accepted for compatibility with Taichi; without effect.
-    frames : int, optional
+    frames : int or float, optional
         The number of frames until `running` is false; default: the environment variable ``DSIM_GUI_FRAMES``,
-        or 50 when it is not set.
+        or 50 when it is not set. With ``float("inf")`` the program runs until the user closes the window in
+        the page of a notebook; where no page can do that, the default holds.
 
     Attributes
     ----------
@@ -90,11 +80,11 @@ class GUI(Drawing):
     (50, (64, 64, 3))
     """
 
-    PRESS: ClassVar[str] = "Press"
-    RELEASE: ClassVar[str] = "Release"
-    MOTION: ClassVar[str] = "Motion"
-    EXIT: ClassVar[str] = "WMClose"
-    ESCAPE: ClassVar[str] = "Escape"
+    PRESS: ClassVar[str] = events.PRESS
+    RELEASE: ClassVar[str] = events.RELEASE
+    MOTION: ClassVar[str] = events.MOTION
+    EXIT: ClassVar[str] = events.EXIT
+    ESCAPE: ClassVar[str] = events.ESCAPE
     RETURN: ClassVar[str] = "Return"
     SPACE: ClassVar[str] = " "
     BACKSPACE: ClassVar[str] = "BackSpace"
@@ -110,8 +100,8 @@ class GUI(Drawing):
     LMB: ClassVar[str] = "LMB"
     MMB: ClassVar[str] = "MMB"
     RMB: ClassVar[str] = "RMB"
-    MOVE: ClassVar[str] = "Motion"
-    WHEEL: ClassVar[str] = "Wheel"
+    MOVE: ClassVar[str] = events.MOVE
+    WHEEL: ClassVar[str] = events.WHEEL
     Event: ClassVar[type[Event]] = Event
 
     def __init__(
@@ -123,7 +113,7 @@ class GUI(Drawing):
         fullscreen: bool = False,
         fast_gui: bool = False,
         *,
-        frames: int | None = None,
+        frames: float | None = None,
     ) -> None:
         super().__init__(_resolution(res), background_color)
         self.name = name
@@ -132,11 +122,14 @@ class GUI(Drawing):
         self.frames = KeptFrames(self._canvas)
         self._full = False  # whether the user was told
         self.event: Event | None = None
-        self.key_pressed: set[str] = set()
-        self._coming: list[Event] = []
+        self._input = EventQueue()
         self.running = True
-        self._allowed = _frames() if frames is None else frames
+        self._usual = _frames()
+        self._allowed = self._usual if frames is None else frames
+        self._begun: float | None = None  # when the first frame was shown
         self._screen = screen.current(name, self.res) if show_gui else screen.NoScreen()
+        if self._allowed == math.inf:
+            self._listen()  # to who closes it
 
     def __enter__(self) -> Self:
         return self
@@ -154,11 +147,21 @@ class GUI(Drawing):
                 pictures.imsave(file, self._drawn.pixels(self._canvas))
         self._screen.show(self._drawn, self.frame, self.fps_limit)
         self._keep()
+        self._input.end_frame()
         self.frame += 1
-        if self.frame >= self._allowed and self.running:
+        if self._at_end():
             self.running = False
-            self._coming.append(Event(self.PRESS, self.ESCAPE))
+            self._input.add(Event(self.PRESS, self.ESCAPE, pos=self._input.cursor))
         self.clear()
+
+    def _at_end(self) -> bool:
+        """Whether this was the last frame, or comes after it in a loop that waits for Escape."""
+        now = time.monotonic()
+        self._begun = now if self._begun is None else self._begun
+        most = self._allowed
+        if most == math.inf and not self._screen.answers and now - self._begun > self._screen.patience:
+            most = self._usual  # nobody is there to close it
+        return self.frame >= most and (self.running or not self._input.pending)
 
     def _keep(self) -> None:
         """Appends the frame, within the memory limit for programs that never end."""
@@ -196,45 +199,64 @@ class GUI(Drawing):
         """Sets `running` to False."""
         self.running = False
 
-    # events: without a window the only one is Escape, after the last frame
+    # events
+
+    @property
+    def key_pressed(self) -> set[str]:
+        """The keys held down according to the events fetched so far; may be set."""
+        return self._input.key_pressed
+
+    @key_pressed.setter
+    def key_pressed(self, keys: set[str]) -> None:
+        self._input.key_pressed = set(keys)
+
+    def _listen(self) -> None:
+        """Keys and the pointer go to the program from the next frame on."""
+        self._screen.listen(self._heard)
+
+    def _heard(self, event: Event) -> None:
+        self._input.add(event)
+        if (event.type, event.key) == (self.PRESS, self.EXIT):
+            self.running = False
 
     def has_key_event(self) -> bool:
         """Whether an event is pending."""
-        return bool(self._coming)
+        self._listen()
+        return self._input.pending
 
     def get_key_event(self) -> Event:
-        """The next event; if none is pending, Escape, since without a window no other can occur."""
-        event = self._coming.pop(0) if self._coming else Event(self.PRESS, self.ESCAPE)
-        return self._taken(event)
+        """The next event; waits for one where a page shows the window, and is Escape where none does."""
+        self._listen()
+        while not self._input.pending and self._screen.answers and self.running:
+            self._input.wait(_WAIT)
+        return self._input.fetch() or Event(self.PRESS, self.ESCAPE)
 
-    def get_event(self, *event_filter: str | tuple[str, str]) -> bool:
-        """Whether a matching event is pending; it is then stored in `event`."""
-        for event in self._coming:
-            if not event_filter or any(event.fits(wanted) for wanted in event_filter):
-                self._coming.remove(event)
-                self.event = self._taken(event)
-                return True
-        return False
+    def get_event(self, *event_filter: Filter) -> bool:
+        """Whether a matching event is pending; it is then stored in `event`.
 
-    def get_events(self, *event_filter: str | tuple[str, str]) -> Iterator[Event]:
+        What does not match stays for other filters until the next `show`.
+        """
+        self._listen()
+        found = self._input.fetch(*event_filter)
+        if found is not None:
+            self.event = found
+        return found is not None
+
+    def get_events(self, *event_filter: Filter) -> Iterator[Event]:
         """The matching events, one after another."""
         while self.get_event(*event_filter):
             assert self.event is not None
             yield self.event
 
-    def _taken(self, event: Event) -> Event:
-        change = self.key_pressed.add if event.type == self.PRESS else self.key_pressed.discard
-        change(event.key)
-        return event
-
     def is_pressed(self, *keys: str) -> bool:
         """Whether one of `keys` is held down according to the events fetched so far."""
-        sides = (f"{key}_{side}" for key in keys if key in _MODIFIERS for side in "LR")
-        return any(key in self.key_pressed for key in (*keys, *sides))
+        self._listen()
+        return self._input.is_pressed(*keys)
 
     def get_cursor_pos(self) -> tuple[float, float]:
-        """The mouse position in the unit square: without a window, the lower left corner."""
-        return 0.0, 0.0
+        """Where the mouse is, from (0, 0) at the lower left to (1, 1); (0, 0) without a notebook."""
+        self._listen()
+        return self._input.cursor
 
     # controls
 
@@ -252,7 +274,7 @@ class GUI(Drawing):
     def button(self, text: str, event_name: str | None = None) -> str:
         """Adds a button in a notebook; returns the `key` of its events."""
         key = event_name or f"WidgetButton_{text}"
-        self._screen.button(text, lambda: self._coming.append(Event(self.PRESS, key)))
+        self._screen.button(text, lambda: self._input.add(Event(self.PRESS, key, pos=self._input.cursor)))
         return key
 
     def __getattr__(self, name: str) -> Any:

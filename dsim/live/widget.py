@@ -11,6 +11,7 @@ import traitlets
 
 from dsim.live.lifetime import outputs
 from dsim.live.modules import module
+from dsim.live.subshells import hear_while_running
 
 _PAGE = files("dsim.live") / "page"
 
@@ -45,10 +46,7 @@ class ViewWidget(anywidget.AnyWidget):
         self.heard: Callable[[dict[str, Any]], None] | None = None
         self._plain = plain
         self.on_msg(self._hear)
-        comm: Any = self.comm
-        if hasattr(comm, "_reply_subshell_for"):
-            # Else ipykernel holds the page's answers back until the running cell has ended.
-            comm._reply_subshell_for = lambda _, default: default
+        hear_while_running(self)
 
     def _hear(self, _: Any, content: Any, buffers: Any) -> None:
         if self.heard is not None and isinstance(content, dict):

@@ -17,6 +17,7 @@ import numpy as np
 from dsim.diagnostics import Diagnostic
 from dsim.diagnostics.render import render
 from dsim.live.lifetime import close_tree, outputs
+from dsim.live.subshells import hear_while_running
 from dsim.notebook.tape.svg import BLUE, ORANGE, Series, chart, shown
 from dsim.notebook.widget_column import WidgetColumn
 from dsim.optimization.error_text import error_lines
@@ -199,10 +200,7 @@ class OptimizationPanel:
 
 def _button(name: str, icon: str, tooltip: str) -> widgets.Button:
     made = widgets.Button(description=name, icon=icon, tooltip=tooltip, layout=widgets.Layout(width="auto"))
-    comm: Any = made.comm
-    if comm is not None and hasattr(comm, "_reply_subshell_for"):
-        # Else ipykernel holds clicks back until the running cell has ended.
-        comm._reply_subshell_for = lambda _, default: default
+    hear_while_running(made)
     return made
 
 

@@ -31,6 +31,7 @@ export class Hub {
     this.kept = new KeptFrames(); // those that were played
     this.failed = false; // the last message
     this.unanswered = 0; // the number of the last frame that the program sent
+    this.listening = false; // whether a program that runs wants keys and the pointer
     this.sight = new Sight(message => this.send(message));
     this.before = null;
     this.wants = new Latest(frame => this.want(frame));
@@ -118,6 +119,9 @@ export class Hub {
       this.redraw();
     } else if (message.type === 'frame') {
       this.took(message.header, buffers[0]);
+    } else if (message.type === 'listening') {
+      this.listening = message.listening;
+      this.redraw();
     }
   }
 
@@ -126,6 +130,7 @@ export class Hub {
     if (asked && header.page !== undefined && header.page !== this.page) {
       return;
     }
+    this.listening = header.listening ?? false;
     if (asked) {
       this.wants.answered();
     } else {

@@ -8,10 +8,12 @@ import { Painting } from './painter.js';
 import { PlayerBar } from './player_bar.js';
 import { Pointer } from './pointer.js';
 import { edgesOf } from './shapes.js';
+import { WindowInput } from './window_input.js';
 
 const TALLEST = 480; // CSS pixels
 const KEY_TURN = Math.PI / 36;
 const KEY_ZOOM = 1.15;
+const PROGRAM = 'Keys and the pointer go to the program; Tab leaves the picture';
 const LOST = 'This view has no kernel any more: it shows what it has. Execute its cell again.';
 
 export class Picture {
@@ -26,19 +28,16 @@ export class Picture {
     this.painting = new Painting(this.stage, () => hub.redraw(), hasEdges(scene));
     new Pointer(this.stage, this);
     this.keys = new KeyPointer(this.stage, this);
+    this.input = new WindowInput(this.stage, this);
+    this.text.after(this.input.place);
     this.root.append(this.keys.said);
     this.watch();
     hub.add(this);
   }
 
   build(scene) {
-    const interactive = this.camera.turns || scene.layers.some(layer => layer.drag || layer.paint);
     this.stage = element('div', { class: 'dsim-view-stage', role: 'img', tabindex: '0', 'aria-label': scene.title });
-    this.stage.classList.toggle('dsim-view-touch', interactive);
-    if (scene.layers.some(layer => layer.drag || layer.paint)) {
-      this.stage.setAttribute('role', 'application'); // screen readers pass its keys on
-      this.stage.setAttribute('aria-description', KEYS);
-    }
+    this.takeHands(scene.layers.some(layer => layer.drag || layer.paint) ? KEYS : '');
     this.stage.classList.toggle('dsim-view-turns', this.camera.turns);
     const ratio = aspectOf(scene);
     this.stage.style.aspectRatio = String(ratio);
@@ -56,6 +55,27 @@ export class Picture {
     }
     this.place.append(this.root);
     this.root.addEventListener('keydown', event => this.key(event));
+  }
+
+  /** Keys and the pointer mean what `described` says; nothing where it is empty. */
+  takeHands(described) {
+    this.stage.classList.toggle('dsim-view-touch', this.camera.turns || described !== '');
+    if (described !== '') {
+      this.stage.setAttribute('role', 'application'); // screen readers pass its keys on
+      this.stage.setAttribute('aria-description', described);
+    } else {
+      this.stage.setAttribute('role', 'img');
+      this.stage.removeAttribute('aria-description');
+    }
+  }
+
+  /** The program that runs begins to want keys and the pointer, or wants them no more. */
+  updateInput() {
+    const listening = this.hub.listening && this.hub.live;
+    if (listening !== this.input.listening) {
+      this.input.update(listening);
+      this.takeHands(listening ? PROGRAM : '');
+    }
   }
 
   addChart(chart) {
@@ -92,6 +112,7 @@ export class Picture {
     this.themes.disconnect();
     this.dark.removeEventListener('change', this.redraw);
     this.painting.close();
+    this.input.update(false);
     this.root.remove();
     this.inSight = false;
     this.hub.remove(this);
@@ -120,6 +141,7 @@ export class Picture {
     }
     this.painting.draw(this);
     this.keys.draw();
+    this.updateInput();
   }
 
   describe(header) {
