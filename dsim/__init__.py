@@ -164,7 +164,7 @@ if _TYPE_CHECKING:
     from dsim.gui import rgb_to_hex as rgb_to_hex
     from dsim.live.adjoint.view import adjoint_view as adjoint_view
     from dsim.live.exploring.explore import explore as explore
-    from dsim.live.view import view as view
+    from dsim.live.viewing import view as view
     from dsim.notebook.kernel_report import report as report
     from dsim.optimization import Optimization as Optimization
     from dsim.optimization import optimize as optimize
@@ -368,7 +368,7 @@ _LATER = {
     "rgb_to_hex": "dsim.gui",
     "adjoint_view": "dsim.live.adjoint.view",
     "explore": "dsim.live.exploring.explore",
-    "view": "dsim.live.view",
+    "view": "dsim.live.viewing",
     "report": "dsim.notebook.kernel_report",
     "Optimization": "dsim.optimization",
     "optimize": "dsim.optimization",

@@ -29,6 +29,8 @@ class Moments:
         What takes it to the page.
     clock : callable
         Seconds that pass.
+    costly : bool, default False
+        Whether frames take no more than their share of the time for a page that is ready, too.
 
     Attributes
     ----------
@@ -37,9 +39,15 @@ class Moments:
     """
 
     def __init__(
-        self, make: Callable[[], ViewFrame], flow: Flow, clock: Callable[[], float] = time.perf_counter
+        self,
+        make: Callable[[], ViewFrame],
+        flow: Flow,
+        clock: Callable[[], float] = time.perf_counter,
+        *,
+        costly: bool = False,
     ) -> None:
         self._make, self._flow, self._clock = make, flow, clock
+        self._costly = costly
         self._lock = threading.RLock()  # frames go to the page in the order of their numbers
         self._loop = running_loop()
         self._thread = threading.get_ident()  # in which the view was made; its loop runs between cells
@@ -54,7 +62,8 @@ class Moments:
         self._elsewhere = threading.get_ident() != self._thread
         self._behind = True  # before the page's answer can come, which another thread takes
         # Nobody can ask another thread for its last numbers later.
-        if self._flow.ready or (self._flow.visible and (self._elsewhere or self._clock() >= self._rested)):
+        ready = self._flow.ready and not self._costly
+        if ready or (self._flow.visible and (self._elsewhere or self._clock() >= self._rested)):
             self._renew()
 
     def offer(self, frame: ViewFrame) -> None:

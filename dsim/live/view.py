@@ -1,10 +1,10 @@
-"""`ds.view`: a picture of fields below a cell, which follows them."""
+"""A picture of fields below a cell, which follows them; `viewing.py` makes one."""
 
 from __future__ import annotations
 
 import base64
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +19,6 @@ from dsim.live.flow import Flow
 from dsim.live.lifetime import outputs
 from dsim.live.moments import Moments
 from dsim.live.recording import FrameRecording
-from dsim.live.scene.choosing import layer_for
-from dsim.live.scene.layers import Layer
 from dsim.live.scene.numbers import refused
 from dsim.live.scene.scene import Scene, ViewFrame
 from dsim.live.shown import PLAYER, MimeBundle, ShownView, page_budget
@@ -284,78 +282,3 @@ class View:
 def _page(message: dict[str, Any]) -> str:
     """Which page says so: one notebook may be open in two."""
     return str(message.get("page", ""))
-
-
-@outermost
-def view(  # noqa: PLR0913 (all but the first have names)
-    x: Any,
-    *layers: Layer,
-    kind: str | None = None,
-    color: Any = None,
-    arrows: Any = None,
-    indices: Any = None,
-    colormap: str | None = None,
-    limits: tuple[float, float] | None = None,
-    size: float | None = None,
-    bounds: Sequence[Sequence[float]] | None = None,
-    title: str | None = None,
-    budget: int = 1 << 28,
-) -> View:
-    """A picture of a field below the cell, which `update` and `record` renew.
-
-    Parameters
-    ----------
-    x : field, array, callable or Layer
-        Vectors of 2 or 3 numbers are positions, numbers with two axes are a grid. A function is asked anew
-        for each picture.
-    *layers : Layer
-        More to be drawn, in front of `x`.
-    kind : {"points", "grid", "lines", "mesh"}, optional
-        What it is drawn as; by default what suits its shape.
-    color : str, field, array or callable, optional
-        One colour, such as ``"tomato"`` or ``"#3070b0"``; or a number for each position.
-    arrows : field, array or callable, optional
-        A vector at each position.
-    indices : field or array, optional
-        Pairs or triples of positions, joined by lines or triangles.
-    colormap : str, optional
-        A colour map of matplotlib.
-    limits : (float, float), optional
-        The numbers at both ends of the colour map; by default those of each picture.
-    size : float, optional
-        The diameter of a point, or the width of a line, in pixels.
-    bounds : sequence of (float, float), optional
-        What the picture shows, for each dimension; by default what `x` needs now, with a margin.
-    title : str, optional
-        Its name for people, and for screen readers.
-    budget : int, default 256 MiB
-        How many bytes of recorded frames are kept.
-
-    Returns
-    -------
-    View
-        The picture; the last line of a cell shows it.
-
-    Raises
-    ------
-    DsimError
-        When there is nothing in `x` that can be drawn.
-
-    Examples
-    --------
-    >>> import dsim as ds
-    >>> x = ds.Vector.field(2, ds.f32, shape=100, name="x")
-    >>> picture = ds.view(x, bounds=[(0, 1), (0, 1)])
-    >>> for step in range(10):
-    ...     picture.record()
-    >>> picture
-    view of points of x, 10 frames
-    """
-    if not isinstance(budget, int | float) or not budget >= 0:
-        raise refused(f"`budget` is a number of bytes, not {budget!r}", "budget=100_000_000")
-    looks = {"colormap": colormap, "limits": limits, "size": size}
-    made = [x] if isinstance(x, Layer) else layer_for(x, kind, color, arrows, indices, **looks)
-    drawn = Scene([*made, *layers], title or made[0].name, bounds)
-    drawn.json()
-    drawn.frame(0)  # what cannot be drawn is refused here
-    return View(drawn, budget)

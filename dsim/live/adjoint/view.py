@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,9 +12,9 @@ import traitlets
 from dsim.diagnostics.frames import outermost
 from dsim.live.adjoint.picture import AdjointScene
 from dsim.live.adjoint.still import still
-from dsim.live.recording import FrameRecording
 from dsim.live.scene.numbers import refused
 from dsim.live.scene.scene import ViewFrame
+from dsim.live.steps import StepFrames
 from dsim.live.view import View
 from dsim.live.widget import ViewWidget
 from dsim.runtime.fields.fields import kind_of
@@ -33,37 +33,6 @@ class AdjointWidget(ViewWidget):
     followed = traitlets.Dict().tag(sync=True)
 
 
-class StepFrames(FrameRecording):
-    """The frames of all steps, each made when it is asked for.
-
-    Parameters
-    ----------
-    picture : AdjointScene
-        What makes them.
-    count : int
-        How many steps there are.
-    """
-
-    def __init__(self, picture: AdjointScene, count: int) -> None:
-        super().__init__(0)
-        self._picture = picture
-        self.added = count
-
-    def __len__(self) -> int:
-        return self.added
-
-    def __iter__(self) -> Iterator[ViewFrame]:
-        return (self._made(number) for number in range(self.added))
-
-    def at(self, number: int) -> ViewFrame | None:
-        """The frame of that step, if there is one."""
-        return self._made(number) if 0 <= number < self.added else None
-
-    def _made(self, number: int) -> ViewFrame:
-        self._picture.at = number
-        return self._picture.scene.frame(number, None, self._picture.text())
-
-
 class AdjointView(View):
     """The states of a trajectory and their adjoints, step by step, and the norm at each step.
 
@@ -76,7 +45,7 @@ class AdjointView(View):
     def __init__(self, trajectory: AdjointTrajectory, picture: AdjointScene) -> None:
         super().__init__(picture.scene, 0)
         self.trajectory = trajectory
-        self.recording = StepFrames(picture, len(trajectory.steps))
+        self.recording = StepFrames(self._made, len(trajectory.steps))
         self._drawn_steps = picture
         self.on("pick", self._picked)
 
@@ -130,9 +99,13 @@ class AdjointView(View):
     def _frame(self) -> ViewFrame:
         with self._lock:
             self._numbers += 1
-            found = self.recording.at(0)
-            assert found is not None
+            found = self._made(0)
             return ViewFrame({**found.header, "number": self._numbers}, found.data)
+
+    def _made(self, number: int) -> ViewFrame:
+        with self._lock:  # a page may ask for another in a thread of its own
+            self._drawn_steps.at = number
+            return self.scene.frame(number, None, self._drawn_steps.text())
 
     def record(self, step: int | None = None, text: str = "") -> None:
         """Refused: the frames are those of the trajectory."""

@@ -21,7 +21,8 @@ from dsim.live.lifetime import outputs
 from dsim.live.scene.encoding import limits_of
 from dsim.live.scene.layers import Arrows, Layer, Points
 from dsim.live.scene.numbers import name_by_variables, refused
-from dsim.live.view import View, view
+from dsim.live.view import View
+from dsim.live.viewing import view
 from dsim.runtime.fields.fields import Field, kind_of
 from dsim.runtime.fields.loss import check as check_loss
 from dsim.runtime.state import turns

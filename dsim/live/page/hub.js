@@ -139,6 +139,9 @@ export class Hub {
       if (header.recorded > 0) {
         this.player.grow(header.recorded);
       }
+      if (header.renewed) {
+        this.renewed();
+      }
     }
     if (asked) {
       this.kept.add(header.frame, { header, data });
@@ -148,6 +151,14 @@ export class Hub {
       this.newest = { header, data };
     }
     this.redraw();
+  }
+
+  /** All frames of the recording have other numbers now. */
+  renewed() {
+    this.kept = new KeptFrames();
+    if (!this.player.following) {
+      this.wants.offer(this.player.at);
+    }
   }
 
   /** Something of the player has changed. */

@@ -10,6 +10,7 @@ import numpy as np
 
 from dsim.live.scene.layers import Arrows, GridLayer, ImageLayer, Layer, Lines, Mesh, Points
 from dsim.live.scene.numbers import name_of, read, refused
+from dsim.live.scene.over_time import OverTime
 from dsim.runtime.fields.components import Component
 from dsim.runtime.fields.fields import Field
 
@@ -90,6 +91,8 @@ def _entry_shape(x: Any) -> tuple[int, ...] | None:
     """The shape of one entry of a field; None where only the shape of an array is known."""
     if isinstance(x, Component):
         return ()
+    if isinstance(x, OverTime):
+        return _entry_shape(x.source)
     return x.entry_shape if isinstance(x, Field) else None
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from dsim.live.scene.encoding import Packer, limits_of, shade_bytes
 from dsim.live.scene.looks import ends_of_map, hex_colour, pixels
 from dsim.live.scene.numbers import name_of, read, refused
+from dsim.live.scene.over_time import OverTime, everything
 
 Bounds = list[list[float]]
 _PLACES, _SHADES = 16, 8  # bits
@@ -84,8 +85,12 @@ class Layer:
         return self._coloured(packer, values.ravel())
 
     def _coloured(self, packer: Packer, values: np.ndarray) -> dict[str, Any]:
-        low, high = self.limits or limits_of(values)
+        low, high = self.limits or self._range(values)
         return {"values": packer.quantised(values, low, high, _SHADES)}
+
+    def _range(self, values: np.ndarray) -> tuple[float, float]:
+        """The ends of the map where nobody gave them: those of all steps, or of `values`."""
+        return self.values.limits if isinstance(self.values, OverTime) else limits_of(values)
 
     def _vectors(self, source: Any, axes: int = 0) -> np.ndarray:
         """Vectors of `axes` numbers, which are along the last axis; 0 for 2 or 3."""
@@ -106,8 +111,8 @@ class Placed(Layer):
     at: Any
 
     def bounds(self) -> Bounds | None:
-        """The box around the positions."""
-        return box(self._vectors(self.at))
+        """The box around the positions, of all steps where there are such."""
+        return box(self._vectors(everything(self.at)))
 
     def arrays(self, packer: Packer, bounds: Bounds) -> dict[str, Any]:
         """Positions, and values by which they are coloured."""
