@@ -130,7 +130,8 @@ class View:
 
     def _say(self, sent: ViewFrame, **more: int | str) -> None:
         assert self._widget is not None
-        header = {**sent.header, **more, "note": self.recording.note}
+        notes = sent.header.get("note", ""), self.recording.note
+        header = {**sent.header, **more, "note": " · ".join(note for note in notes if note)}
         self._widget.send({"type": "frame", "header": header}, [sent.data])
 
     # -- the page
@@ -138,6 +139,11 @@ class View:
     def _heard(self, message: dict[str, Any]) -> None:
         hear = self._hearing.get(str(message.get("type")))
         if hear is not None:
+            if "index" in message:
+                message = {
+                    **message,
+                    "index": self.scene.index_of(int(message["layer"]), int(message["index"])),
+                }
             hear(message)
 
     def _seen(self, message: dict[str, Any]) -> None:

@@ -30,6 +30,7 @@ def view(  # noqa: PLR0913 (all but the first have names)
     bounds: Sequence[Sequence[float]] | None = None,
     title: str | None = None,
     time: int | None = None,
+    most: int | None = None,
     budget: int = 1 << 28,
 ) -> View:
     """A picture of a field below the cell, which `update` and `record` renew.
@@ -62,6 +63,8 @@ def view(  # noqa: PLR0913 (all but the first have names)
     time : int, optional
         The axis of time, where `x` holds all steps: 0 for ``x[t, i]``. The player goes along it. So do
         `color` and `arrows` that have it, and fields of `layers` with the indices of `x`.
+    most : int, default 250,000
+        Of more points or arrows so many are drawn, chosen at random; the picture says so.
     budget : int, default 256 MiB
         How many bytes of recorded frames are kept.
 
@@ -87,7 +90,7 @@ def view(  # noqa: PLR0913 (all but the first have names)
     """
     if not isinstance(budget, int | float) or not budget >= 0:
         raise refused(f"`budget` is a number of bytes, not {budget!r}", "budget=100_000_000")
-    looks = {"colormap": colormap, "limits": limits, "size": size}
+    looks = {"colormap": colormap, "limits": limits, "size": size, "most": most}
     history = None if time is None else _history(x, time, kind)
     if history is not None:
         x, color, arrows = history.x, history.follow(color, 0), history.follow(arrows, 1)

@@ -70,7 +70,7 @@ def png(scene: dict[str, Any], frame: ViewFrame) -> bytes:
 
 def _caption(title: str, header: dict[str, Any]) -> str:
     step = "" if header["step"] is None else f"step {header['step']}"
-    return "   ".join(part for part in (title, step, header["text"]) if part)
+    return "   ".join(part for part in (title, step, header["text"], header.get("note")) if part)
 
 
 def _shades(layer: dict[str, Any], arrays: dict[str, Any]) -> ScalarMappable | None:

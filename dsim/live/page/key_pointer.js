@@ -117,9 +117,10 @@ export class KeyPointer {
     if (this.at === null) {
       return false;
     }
-    const { layer } = this.picture.shapes[this.at.layer];
+    const { layer, of } = this.picture.shapes[this.at.layer];
+    const which = of === undefined ? `point ${this.at.index}` : 'a point'; // of those that are drawn
     const numbers = (this.position ?? this.place()).slice(0, this.picture.camera.turns ? 3 : 2).map(shortNumber);
-    const name = this.at.cell === undefined ? `point ${this.at.index} of ${layer.label} at ${numbers.join(', ')}` : `cell ${this.at.cell.join(', ')} of ${layer.label}`;
+    const name = this.at.cell === undefined ? `${which} of ${layer.label} at ${numbers.join(', ')}` : `cell ${this.at.cell.join(', ')} of ${layer.label}`;
     say(this.said, [name, how].filter(Boolean).join(' '));
     this.picture.hub.redraw();
     return true;

@@ -32,7 +32,7 @@ export function shapesOf(scene, looks, header, data, ink) {
     const { arrays } = told;
     const plain = plainColour(layer, index, ink);
     const range = rangeOf(layer, arrays, buffer);
-    const shape = { kind: layer.kind, layer, range, plain };
+    const shape = { kind: layer.kind, layer, range, plain, of: told.of };
     if (layer.kind === 'grid' || layer.kind === 'image') {
       return { ...shape, ...cellsOf(scene, layer, arrays, buffer, colours, plain) };
     }

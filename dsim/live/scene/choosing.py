@@ -47,12 +47,13 @@ def layer_for(x: Any, kind: str | None, color: Any, arrows: Any, indices: Any, *
     made = [make(name, x, color, indices, looks)]
     if arrows is not None:
         at = x if placed else (lambda: _centres(read(x, name).shape[:2]))
-        made.append(Arrows(name=name_of(arrows) or "arrows", at=at, vectors=arrows))
+        some = {"most": looks["most"]} if "most" in looks else {}
+        made.append(Arrows(name=name_of(arrows) or "arrows", at=at, vectors=arrows, **some))
     return made
 
 
 def _grid(name: str, x: Any, color: Any, indices: Any, looks: dict[str, Any]) -> Layer:
-    meaningless = {"color": color, "indices": indices, "size": looks.get("size")}
+    meaningless = {"color": color, "indices": indices, **{name: looks.get(name) for name in ("size", "most")}}
     _without(meaningless, "a grid", "`colormap` and `limits` colour its numbers")
     return GridLayer(name=name, values=x, **looks)
 
@@ -79,6 +80,7 @@ def _placed(chosen: str, name: str, x: Any, color: Any, indices: Any, looks: dic
         if indices is not None:
             raise refused("`indices` means nothing for points", 'kind="lines", or "mesh"')
         return Points(**looks)
+    _without({"most": looks.get("most")}, chosen, "all of its positions are joined")
     return (Lines if chosen == "lines" else Mesh)(indices=indices, **looks)
 
 
@@ -89,10 +91,10 @@ def _centres(shape: tuple[int, ...]) -> np.ndarray:
 
 def _entry_shape(x: Any) -> tuple[int, ...] | None:
     """The shape of one entry of a field; None where only the shape of an array is known."""
-    if isinstance(x, Component):
-        return ()
     if isinstance(x, OverTime):
         return _entry_shape(x.source)
+    if isinstance(x, Component):
+        return ()
     return x.entry_shape if isinstance(x, Field) else None
 
 

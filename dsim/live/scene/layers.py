@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from dsim.live.scene.encoding import Packer, limits_of, shade_bytes
 from dsim.live.scene.looks import ends_of_map, hex_colour, pixels
 from dsim.live.scene.numbers import name_of, read, refused
 from dsim.live.scene.over_time import OverTime, everything
+from dsim.live.scene.thinning import MOST, checked_most, sample
 
 Bounds = list[list[float]]
 _PLACES, _SHADES = 16, 8  # bits
@@ -38,6 +39,10 @@ class Layer:
         Pixels across.
     drag, paint : bool
         Whether a person can move its points, or set its cells.
+    sample : ndarray or None
+        The numbers of the positions that the last frame has, where those are not all.
+    count : int
+        How many positions there were then.
     """
 
     kind = ""
@@ -49,6 +54,8 @@ class Layer:
     size: float | None = None
     drag: bool = False
     paint: bool = False
+    sample: np.ndarray | None = field(default=None, init=False)
+    count: int = field(default=0, init=False)
 
     def __post_init__(self) -> None:
         self.color = None if self.color is None else hex_colour(self.color)
@@ -82,7 +89,11 @@ class Layer:
                 f"the colour of {self.name!r} has the shape {values.shape}, not {shape}",
                 "one number for each: `color=` a field of the same shape, or a function that gives one",
             )
-        return self._coloured(packer, values.ravel())
+        return self._coloured(packer, self._sampled(values.ravel()))
+
+    def _sampled(self, rows: np.ndarray) -> np.ndarray:
+        """Those that are drawn."""
+        return rows if self.sample is None else rows[self.sample]
 
     def _coloured(self, packer: Packer, values: np.ndarray) -> dict[str, Any]:
         low, high = self.limits or self._range(values)
@@ -119,12 +130,37 @@ class Placed(Layer):
         at = self._vectors(self.at, len(bounds))
         low, high = np.array(bounds, np.float64).T
         margin = high - low  # what is dragged or flies out is still placed, outside of the picture
-        placed = packer.quantised(_rows(at), low - margin, high + margin, _PLACES)
+        self._choose(math.prod(at.shape[:-1]))
+        placed = packer.quantised(self._sampled(_rows(at)), low - margin, high + margin, _PLACES)
         return {"positions": placed, **self._shades(packer, at.shape[:-1])}
+
+    def _choose(self, count: int) -> None:
+        """All of `count` positions are drawn."""
+        self.count = count
 
 
 @dataclass(kw_only=True)
-class Points(Placed):
+class Sampled(Placed):
+    """What stands for itself, so that some of very many can be drawn.
+
+    Attributes
+    ----------
+    most : int
+        How many are drawn.
+    """
+
+    most: int = MOST
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.most = checked_most(self.most)
+
+    def _choose(self, count: int) -> None:
+        self.count, self.sample = count, sample(count, self.most)
+
+
+@dataclass(kw_only=True)
+class Points(Sampled):
     """A disc at each position."""
 
     kind = "points"
@@ -192,7 +228,7 @@ class ImageLayer(Layer):
 
 
 @dataclass(kw_only=True)
-class Arrows(Placed):
+class Arrows(Sampled):
     """An arrow from each position; its length in the picture is `scale` times that of the vector."""
 
     kind = "arrows"
@@ -203,11 +239,11 @@ class Arrows(Placed):
         """Beginnings, and the vectors between beginnings and tips."""
         placed = super().arrays(packer, bounds)
         vectors = _rows(self._vectors(self.vectors, len(bounds)))
-        count = placed["positions"]["shape"][0]
-        if len(vectors) != count:
+        if len(vectors) != self.count:
             raise refused(
-                f"{self.name!r} has {len(vectors):,} arrows for {count:,} positions", "one for each"
+                f"{self.name!r} has {len(vectors):,} arrows for {self.count:,} positions", "one for each"
             )
+        vectors = self._sampled(vectors)
         with np.errstate(all="ignore"):  # what is too long for `f32` is not drawn
             scaled = (vectors * self._scale(vectors, bounds)).astype(np.float32)
         return {**placed, "vectors": packer.plain(scaled)}

@@ -69,7 +69,19 @@ class Scene:
         """The present numbers of all layers."""
         packer = Packer()
         layers = [{"arrays": layer.arrays(packer, self.bounds)} for layer in self.layers]
-        return ViewFrame({"number": number, "step": step, "text": text, "layers": layers}, packer.buffer())
+        header = {"number": number, "step": step, "text": text, "layers": layers}
+        notes = []
+        for layer, told in zip(self.layers, layers, strict=True):
+            if layer.sample is not None:
+                told["of"] = layer.count
+                drawn = f"{len(layer.sample):,} of {layer.count:,} {layer.kind} of {layer.name}"
+                notes.append(f"{drawn}, chosen at random")
+        return ViewFrame({**header, "note": " · ".join(notes)} if notes else header, packer.buffer())
+
+    def index_of(self, layer: int, drawn: int) -> int:
+        """The number of the element that a page calls `drawn`, since it knows only those that are drawn."""
+        sample = self.layers[layer].sample if 0 <= layer < len(self.layers) else None
+        return drawn if sample is None or not 0 <= drawn < len(sample) else int(sample[drawn])
 
 
 def _around(layers: Sequence[Layer]) -> Bounds:
