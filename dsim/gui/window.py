@@ -124,8 +124,7 @@ class GUI(Drawing):
         self.event: Event | None = None
         self._input = EventQueue()
         self.running = True
-        self._usual = _frames()
-        self._allowed = self._usual if frames is None else frames
+        self._allowed = _frames() if frames is None else frames
         self._begun: float | None = None  # when the first frame was shown
         self._screen = screen.current(name, self.res) if show_gui else screen.NoScreen()
         if self._allowed == math.inf:
@@ -160,7 +159,7 @@ class GUI(Drawing):
         self._begun = now if self._begun is None else self._begun
         most = self._allowed
         if most == math.inf and not self._screen.answers and now - self._begun > self._screen.patience:
-            most = self._usual  # nobody is there to close it
+            most = _frames()  # nobody is there to close it
         return self.frame >= most and (self.running or not self._input.pending)
 
     def _keep(self) -> None:

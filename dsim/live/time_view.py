@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from dsim.diagnostics.frames import outermost
 from dsim.live.moments import Moments
 from dsim.live.scene.numbers import refused
 from dsim.live.scene.over_time import History
@@ -29,6 +30,7 @@ class TimeView(View):
         self._moments = Moments(self._frame, self._flow, costly=True)
         self.recording = StepFrames(self._made, history.count)
 
+    @outermost
     def update(self, step: int | None = None, text: str = "") -> None:
         """Shows the present numbers.
 
@@ -45,15 +47,19 @@ class TimeView(View):
             When there is no such step.
         """
         if step is not None and not 0 <= step < self._history.count:
-            raise refused(f"there are {self._history.count:,} steps, none with the number {step}")
+            message = f"there are {self._history.count:,} steps, none with the number {step}"
+            raise refused(message, "name the last step that is there; the first one is 0")
         super().update(step, text)
 
+    @outermost
     def record(self, step: int | None = None, text: str = "") -> None:
         """Refused: the frames are the steps."""
         raise refused("a view over time has its frames", "`update()` shows the present numbers")
 
+    @outermost
     def save(self, path: str | Path, rate: float = 30.0, budget: int = 20_000_000) -> None:
         """Writes a picture of the last step, or all steps as a video or a page; see `View.save`."""
+        self._refuse_closed()
         self._frame()  # with the present numbers
         super().save(path, rate, budget)
 

@@ -96,7 +96,7 @@ class History:
         self.x = self._of(x)
         self._all = [self.x]
         if not self.count:
-            raise refused(f"the axis {self._axis} of time has no steps")
+            raise refused(f"the axis {self._axis} of time has no steps", "give it one at least")
 
     def _checked(self, time: Any) -> int:
         try:
@@ -151,7 +151,8 @@ class History:
 
     def _compare(self, each: OverTime) -> None:
         if each.count != self.count:
-            raise refused(f"{each.__name__ or 'a layer'!r} has {each.count:,} steps, not {self.count:,}")
+            message = f"{each.__name__ or 'a layer'!r} has {each.count:,} steps, not {self.count:,}"
+            raise refused(message, "what has the axis of time has as many steps as what is drawn")
 
     def _of(self, source: Any) -> OverTime:
         return OverTime(source, lambda: self.at, self._axis)
