@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import types
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -11,6 +10,7 @@ from typing import Any, Protocol
 from dsim.diagnostics import ArgumentError, Diagnostic, Source, Span
 from dsim.diagnostics.places import caller
 from dsim.frontend.source.source import FunctionText, read
+from dsim.live.dependency import python_function
 from dsim.runtime.kernels.kernel import Kernel
 
 _WITHIN = "without `probe=`, an iteration that reaches many lines is inspected"
@@ -184,12 +184,3 @@ class Definition:
 def _ends(source: Source) -> Lines:
     """The first line of a text, and the line behind it."""
     return source.first_line, source.first_line + len(source.lines)
-
-
-def python_function(value: Any) -> types.FunctionType | None:
-    """The Python function of a kernel or func, or of what is one itself; None with rules of its own."""
-    if getattr(value, "__dsim_rules__", None) is not None:
-        return None
-    found = value.function if isinstance(value, Kernel) else getattr(value, "__dsim_func__", value)
-    found = getattr(found, "__func__", found)
-    return found if isinstance(found, types.FunctionType) else None
