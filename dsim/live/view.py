@@ -113,6 +113,17 @@ class View:
         self._holding = True
         self._moments.offer(self._frame())
 
+    def say(self, text: str) -> None:
+        """Writes another text below the picture that it holds, whatever the fields hold by now."""
+        with self._lock:
+            newest = self._moments.newest
+            if newest is None:
+                return
+            self._last = None, text
+            self._numbers += 1
+            frame = ViewFrame({**newest.header, "number": self._numbers, "text": text}, newest.data)
+        self._moments.offer(frame)
+
     def on(self, event: str, function: Callable[[dict[str, Any]], None]) -> None:
         """Calls `function` with each message of the page about `event`: ``drag``, ``paint`` or ``pick``."""
         if event not in _ACTS:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 @dataclass
 class ExploredRun:
-    """The loss and its derivatives, or why there are none.
+    """The loss and its derivatives, or why there are none: of a run that failed nothing is kept.
 
     Attributes
     ----------

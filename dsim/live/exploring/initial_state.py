@@ -2,35 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from threading import get_ident
 
 import numpy as np
 
+from dsim.runtime.checking.overwritten import OverwrittenValues
 from dsim.runtime.fields.fields import Field
-from dsim.runtime.launching.contexts import Args, Context
-from dsim.runtime.launching.forms import Form
 from dsim.runtime.launching.shadow_arrays import Mirror
 from dsim.runtime.state import randomness
 from dsim.runtime.state.stack import opened
-
-
-class _WriteWatch(Context):
-    """Keeps what launches are about to overwrite."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.before: dict[Field, np.ndarray] = {}
-
-    def launch(self, form: Form, args: Args) -> Args:
-        """Keeps what it writes, and passes it on."""
-        if get_ident() != self._thread:
-            return self.elsewhere(form, args)
-        for field in form.written:
-            if field not in self.before:
-                self.before[field] = field.require_memory().copy()
-        return self.pass_on(form, args)
 
 
 class _Kept:
@@ -67,20 +48,35 @@ class InitialState:
     """What a run writes to, with the values from before its first time.
 
     What a cell writes there between two runs is what the next one begins with.
+
+    Parameters
+    ----------
+    fields : iterable of Field
+        Those that begin with their numbers as they are now, also if the run does not write to them.
     """
 
-    def __init__(self) -> None:
-        self._kept: dict[Field | int, _Kept] = {}
+    def __init__(self, fields: Iterable[Field] = ()) -> None:
+        self._kept: dict[Field | int, _Kept] = {f: _Kept(f, f.require().copy()) for f in fields}
 
-    def put_back(self) -> None:
-        """Restores all of it."""
+    def start(self, field: Field) -> np.ndarray:
+        """The numbers with which a run begins, to be read and to be changed."""
+        return self._kept[field].start
+
+    @contextmanager
+    def again(self) -> Iterator[None]:
+        """The block is a run and what prepares it: all is put back before it."""
         for kept in self._kept.values():
             kept.put_back()
+        try:
+            yield
+        finally:
+            for kept in self._kept.values():
+                kept.note()
 
     @contextmanager
     def watched(self) -> Iterator[None]:
         """Notes what launches in the block write; random numbers in it are the same each time."""
-        watch = _WriteWatch()
+        watch = OverwrittenValues()
         arrays: list[tuple[Field, np.ndarray]] = []
         try:
             with randomness.apart(), watch:
@@ -89,7 +85,7 @@ class InitialState:
                 finally:
                     arrays += opened()[0].mirrors.arrays()
         finally:
-            self._add(watch.before, arrays)
+            self._add(watch.entry, arrays)
 
     def _add(self, before: dict[Field, np.ndarray], arrays: list[tuple[Field, np.ndarray]]) -> None:
         for field, start in before.items():
@@ -98,5 +94,3 @@ class InitialState:
         for mirror, array in arrays:
             if mirror in before and array.flags.writeable:
                 self._kept.setdefault(id(array), _Kept(array, before[mirror]))
-        for kept in self._kept.values():
-            kept.note()

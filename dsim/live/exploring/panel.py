@@ -62,12 +62,13 @@ class Panel:
             control.value = value
             self._ask()
 
-    def follow(self, found: ExploredRun) -> None:
-        """Shows what the last run gave."""
+    def follow(self, found: ExploredRun, stopped: bool = False) -> None:
+        """Shows what the last run gave; sliders that are `stopped` do not move."""
         most = max((abs(g) for g in found.gradients.values()), default=0.0)
         for control in self._controls:
             slider = self.sliders[control.name]
             slider.step, slider.value = control.step, control.value
+            slider.disabled = stopped
             gradient = found.gradients.get(control.name)
             self.bars[control.name].value = "" if gradient is None else _bar(gradient, most)
         if found.loss is not None and not found.problem:

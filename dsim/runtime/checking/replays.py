@@ -11,13 +11,12 @@ from contextlib import contextmanager
 from threading import get_ident
 from typing import Any
 
-import numpy as np
-
 from dsim.diagnostics import Diagnostic, GradientError
 from dsim.runtime.checking import runs
+from dsim.runtime.checking.overwritten import OverwrittenValues
 from dsim.runtime.fields.fields import Field, foreign
 from dsim.runtime.fields.storage import COMPANIONS
-from dsim.runtime.launching.contexts import Args, Context, System, dispatch
+from dsim.runtime.launching.contexts import Args, System, dispatch
 from dsim.runtime.launching.forms import Form
 from dsim.runtime.launching.shadow_arrays import Mirror
 from dsim.runtime.recording.write_history import Trial
@@ -25,7 +24,7 @@ from dsim.runtime.state import interruption, randomness, turns
 from dsim.runtime.state.stack import explain, explanation, opened, set_aside
 
 
-class Recorder(Context):
+class Recorder(OverwrittenValues):
     """Passes launches on, and stores them, and the values that they overwrite.
 
     Attributes
@@ -34,10 +33,6 @@ class Recorder(Context):
         What was launched, in order.
     systems : list of (int, System)
         The equations that were solved, each with how many launches were before.
-    entry : dict of Field to ndarray
-        What was written, with its values before.
-    changed : dict of Field to int
-        When Python had last written to them before, on the clock of write_history.py.
     seen : set of Field
         The roots of all that was launched on.
     functions : list of str
@@ -49,20 +44,15 @@ class Recorder(Context):
         super().__init__()
         self.launches: list[tuple[Form, Args]] = []
         self.systems: list[tuple[int, System]] = []
-        self.entry: dict[Field, np.ndarray] = {}
-        self.changed: dict[Field, int] = {}
         self.seen: set[Field] = set()
         self.functions: list[str] = []
 
     def launch(self, form: Form, args: Args) -> Args:
         """Notes the launch and passes it on."""
-        if get_ident() != self._thread:
-            return self.elsewhere(form, args)
-        for field in form.written:
-            self.keep(field)
-        self.seen.update(f.root for f in form.fields.values())
-        self.launches.append((form, args))
-        return self.pass_on(form, args)
+        if get_ident() == self._thread:
+            self.seen.update(f.root for f in form.fields.values())
+            self.launches.append((form, args))
+        return super().launch(form, args)
 
     def solved(self, system: System) -> None:
         """Notes the solution and passes it on."""
@@ -81,10 +71,8 @@ class Recorder(Context):
 
     def keep(self, field: Field) -> None:
         """Saves the values of `field`, which is about to change, if they are not saved already."""
-        if field not in self.entry:
-            self.entry[field] = field.scratch(field.derivative).require_memory().copy()
-            self.changed[field] = field.changed
-            self.seen.add(field.root)
+        super().keep(field)
+        self.seen.add(field.root)
 
     def adopt(self, later: Recorder) -> None:
         """Takes over what another recorder saved, of what this one has not saved."""

@@ -1,34 +1,18 @@
 """`ds.explore`: what follows a control, a drag, an error."""
 
 import asyncio
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import dsim as ti
 from dsim import explore
+from tests.live.exploring.springs import springs
 
 
 @pytest.fixture(autouse=True)
 def _fresh():
     ti.init(default_fp=ti.f64)
-
-
-def springs(n=4):
-    """Bodies pulled to the origin with a stiffness, in a field of one number."""
-    x = ti.Vector.field(2, ti.f64, shape=n, needs_grad=True, name="x")
-    k = ti.field(ti.f64, shape=(), needs_grad=True, name="k")
-    U = ti.field(ti.f64, shape=(), needs_grad=True, name="U")
-
-    @ti.kernel
-    def energy():
-        for i in x:
-            U[None] += 0.5 * k[None] * x[i].norm_sqr()
-
-    x.from_numpy(np.arange(2.0 * n).reshape(n, 2))
-    k[None] = 2.0
-    return SimpleNamespace(x=x, k=k, U=U, energy=energy)
 
 
 def test_a_control_moves_loss_and_gradients():
@@ -250,38 +234,6 @@ def test_a_run_that_failed_half_way_is_put_back():
         seen.set(now=1)
     seen.set(now=0)
     assert seen.found.loss == loss
-
-
-def test_an_error_after_a_move_in_the_page_is_shown():
-    def run(wrong=0):
-        return 1 // (1 - wrong)
-
-    seen = explore(run, controls={"wrong": (0, 1)})
-    slider = next(iter((seen.widget and seen._panel.sliders).values()))
-    slider.value = 1
-    assert "ZeroDivisionError" in seen._panel._told.value
-    slider.value = 0
-    assert seen.found.problem == ""
-    seen.close()
-
-
-def test_an_error_is_shown_and_the_next_move_goes_on():
-    s = springs()
-
-    def run(fails=0):
-        s.energy()
-        if fails:
-            s.x[17] = 1.0
-
-    seen = explore(run, loss=s.U, controls={"fails": (0, 1)})
-    loss = seen.found.loss
-    with pytest.raises(IndexError):
-        run(1)
-    seen.set(fails=1)
-    assert "17" in seen.found.problem
-    assert seen.found.loss == loss
-    seen.set(fails=0)
-    assert seen.found.problem == ""
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,322 @@
+"""An explorer: runs again where a control has moved, and shows what that gave."""
+
+from __future__ import annotations
+
+import base64
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+
+from dsim.diagnostics import DsimError
+from dsim.diagnostics.frames import outermost
+from dsim.live import followers
+from dsim.live.exploring.controls import ExploreControl
+from dsim.live.exploring.explored_run import ExploredRun
+from dsim.live.exploring.initial_state import InitialState
+from dsim.live.exploring.meanings import MeaningsOfNames, compare_after_cells
+from dsim.live.latest import Latest
+from dsim.live.lifetime import outputs
+from dsim.live.scene.encoding import limits_of
+from dsim.live.scene.layers import Arrows, Layer, Points
+from dsim.live.scene.numbers import refused
+from dsim.live.view import View
+from dsim.live.viewing import view
+from dsim.runtime.fields.fields import Field
+from dsim.runtime.state import turns
+from dsim.runtime.tapes.tape import Tape
+
+_STOPPED = "stopped: move a slider to continue"
+
+
+class Explorer:
+    """A run whose controls a person moves.
+
+    Attributes
+    ----------
+    view : View or None
+        The picture.
+    controls : list of ExploreControl
+        What a person sets.
+    found : ExploredRun
+        What the last run gave.
+    runs : int
+        How often it ran.
+    """
+
+    def __init__(
+        self,
+        run: Callable[..., Any],
+        wrt: list[Field],
+        loss: Field | None,
+        controls: list[ExploreControl],
+        reset: Callable[[], Any] | None,
+    ) -> None:
+        self._run, self._loss, self._reset = run, loss, reset
+        self._wrt = tuple(wrt)
+        self._state = InitialState(wrt)
+        self.view: View | None = None
+        self.controls = controls
+        self.found = ExploredRun()
+        self._names = MeaningsOfNames(run, self._fields())
+        self._outdated = ""
+        self.runs = 0
+        self._panel: Any = None
+        self._lock = threading.RLock()
+        self._latest = Latest(self._moved, self._stopped)
+        self.update()
+        compare_after_cells(self)
+
+    def show(self, picture: View | None) -> None:
+        """Takes a picture, or makes one: of the first field that a run begins with and that can be drawn."""
+        if picture is None:
+            picture = self._picture()
+        if picture is not None:
+            self.view = picture
+            picture.on("drag", self._dragged)
+            picture.on("paint", self._painted)
+            self._show()
+
+    @outermost
+    def set(self, **values: float) -> None:
+        """Sets controls by their names, and runs.
+
+        Raises
+        ------
+        DsimError
+            When there is no such control, its slider cannot show the value, or the person's program has
+            another run by now; then none is set.
+        """
+        self._refuse_outdated()
+        known = {c.name: c for c in self.controls}
+        for name in values.keys() - known.keys():
+            raise refused(f"there is no control {name!r}", f"there are {', '.join(known)}")
+        for control, value in [(known[name], known[name].accept(v)) for name, v in values.items()]:
+            control.put(value)
+        self.update()
+
+    def update(self) -> None:
+        """Runs with the present values, and shows the results; an error is shown in their place.
+
+        An error that is not dsim's own is raised, too.
+
+        Raises
+        ------
+        DsimError
+            When the person's program has another run by now, or other fields: it does not run then.
+        """
+        self._refuse_outdated()
+        try:
+            with self._lock, turns.of_everybody():  # cells read the gradients, and did not ask for them
+                self.runs += 1
+                self.found = self._evaluated()
+        except BaseException as error:
+            self.found = ExploredRun(problem=_problem(error))
+            if not isinstance(error, DsimError):
+                raise
+        finally:
+            self._names.ran()
+            self._outdated = ""
+            self._show()
+
+    def _refuse_outdated(self) -> None:
+        self.compare()
+        if replaced := self._names.replaced:
+            advice = "execute the cell with `ds.explore(…)` again"
+            raise refused(f"this explorer is out of date: {replaced}", advice)
+
+    def compare(self) -> None:
+        """Shows whether it is out of date; sliders stop where the run is another one, or fields are."""
+        told = self._names.told()
+        if told == self._outdated:
+            return
+        self._outdated = told
+        if self.view is not None:
+            self.view.say(self._told().told())
+        if self._panel is not None:
+            self._panel.follow(self._told(), stopped=bool(self._names.replaced))
+
+    def _told(self) -> ExploredRun:
+        """What is shown: nothing of a run that is out of date."""
+        return ExploredRun(problem=self._outdated) if self._outdated else self.found
+
+    def _fields(self) -> list[Field]:
+        """Those that it was given."""
+        controlled = [c.field for c in self.controls]
+        return [f for f in (*self._wrt, self._loss, *controlled) if f is not None]
+
+    def _moved(self) -> None:
+        """Runs after a move in the page, where nobody would see an error that is raised."""
+        with suppress(Exception):  # of the run: `update` shows it
+            self.update()
+
+    def _show(self) -> None:
+        if self.view is not None:
+            self.view.hold(self.found.told())
+        if self._panel is not None:
+            self._panel.follow(self.found)
+        followers.tell(self._arguments())
+
+    def _arguments(self) -> dict[str, float]:
+        """The numbers that the run gets as arguments."""
+        return {c.name: int(c.value) if c.whole else c.value for c in self.controls if c.field is None}
+
+    def _evaluated(self) -> ExploredRun:
+        with self._state.again():
+            if self._reset is not None:
+                self._reset()
+            self._begin()
+            return self._run_with(self._arguments())
+
+    def _begin(self) -> None:
+        """Gives `wrt` and the controls their numbers."""
+        for field in self._wrt:
+            field.from_numpy(self._state.start(field))
+        for control in self.controls:
+            if control.field is not None:
+                control.field.fill(int(control.value) if control.whole else control.value)
+
+    def _run_with(self, named: dict[str, float]) -> ExploredRun:
+        if self._loss is None:
+            with self._state.watched():
+                self._run(**named)
+            return ExploredRun()
+        with Tape(self._loss), self._state.watched():
+            self._run(**named)
+        gradients = {
+            c.name: _number(c.field.grad) for c in self.controls if c.field is not None and c.field.needs_grad
+        }
+        return ExploredRun(self._loss.name, _number(self._loss), gradients)
+
+    def _stopped(self) -> None:
+        self.found = ExploredRun(problem=_STOPPED)
+        self._show()
+
+    # -- the picture, and what a person does in it
+
+    def _picture(self) -> View | None:
+        """A view of the first field that has positions or a grid, with its gradient.
+
+        The gradient belongs to the numbers that runs begin with. What they end with is drawn, too, if it
+        differs.
+        """
+        for field in self._wrt:
+            shape = (*field.shape, *field.entry_shape)
+            if len(shape) >= 2 and shape[-1] in (2, 3) and field.entry_shape:
+                begin = _Beginning(self._state, field)
+                layers: list[Layer] = [] if self._loss is None else [self._downhill(begin, self._loss)]
+                moved = not np.array_equal(field.to_numpy(), begin())
+                if moved:
+                    layers.append(Points(name=f"{field.name} at the end", at=field, color="gray"))
+                name = f"{field.name} at the beginning" if moved else field.name
+                return view(Points(name=name, at=begin, drag=True), *layers, title=field.name)
+            if len(shape) == 2 and not field.entry_shape:
+                made = view(field)
+                made.scene.layers[0].paint = True
+                return made
+        return None
+
+    def _downhill(self, begin: _Beginning, loss: Field) -> Arrows:
+        """Arrows along the negative gradient, which a run that failed has not: they have no length then."""
+
+        def vectors() -> np.ndarray:
+            gradient = begin.field.grad.require_memory()  # read so, it warns of nothing
+            return np.zeros_like(gradient) if self.found.problem else -gradient
+
+        return Arrows(name=f"−∂{loss.name}/∂{begin.field.name}", at=begin, vectors=vectors)
+
+    def _dragged(self, message: dict[str, Any]) -> None:
+        self._write(message, int(message["index"]), message["position"])
+
+    def _painted(self, message: dict[str, Any]) -> None:
+        i, j = (int(n) for n in message["cell"])
+        self._write(message, (i, j), None)
+
+    def _write(self, message: dict[str, Any], place: Any, value: Any) -> None:
+        """Writes to the field of a layer, and asks for a run."""
+        assert self.view is not None
+        layer = self.view.scene.layers[int(message["layer"])]
+        field = layer.values if layer.kind == "grid" else getattr(layer, "at", None)
+        field = field.field if isinstance(field, _Beginning) else field
+        if not isinstance(field, Field) or field not in self._wrt:
+            return
+        with self._lock:
+            numbers = self._state.start(field)
+            if value is None:  # painted: the highest number of the colour map, with Shift the lowest
+                low, high = layer.limits or limits_of(numbers)
+                value = low if message.get("erase") else max(high, low + 1) if high <= low else high
+            rows = numbers if layer.kind == "grid" else numbers.reshape(-1, numbers.shape[-1])
+            rows[place] = value
+        self._latest.ask()
+
+    # -- the page
+
+    @property
+    def widget(self) -> Any:
+        """The sliders and the picture, made when they are first asked for."""
+        if self._panel is None:
+            from dsim.live.exploring.panel import Panel  # noqa: PLC0415 (ipywidgets takes long to import)
+
+            picture = None if self.view is None else self.view.widget
+            self._panel = Panel(self.controls, picture, self._latest.ask)
+            self._panel.follow(self._told(), stopped=bool(self._names.replaced))
+            outputs.own(self._panel.widget, self._unshown)
+            if self.view is not None:
+                self.view.contained = True
+        return self._panel.widget
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
+        data = self.widget._repr_mimebundle_(**kwargs)
+        if isinstance(data, dict):
+            data["text/plain"] = repr(self)
+            if self.view is not None:
+                data["image/png"] = base64.b64encode(self.view.png()).decode()  # for pages without a kernel
+        return data
+
+    def __repr__(self) -> str:
+        values = ", ".join(f"{c.name} = {c.value:.6g}" for c in self.controls)
+        told = "; ".join(part for part in (values, self._told().told()) if part)
+        return f"explorer of {getattr(self._run, '__name__', 'a run')}: {told}"
+
+    def _unshown(self) -> None:
+        """Gives up the widgets, which no output shows any more."""
+        self._latest.cancel()
+        if self._panel is not None:
+            self._panel.close()
+            self._panel = None
+        if self.view is not None:
+            self.view.contained = False
+            if not self.view.shown:
+                self.view.unshown()
+
+    def close(self) -> None:
+        """Removes it from the page."""
+        self._unshown()
+        if self.view is not None:
+            self.view.close()
+
+
+class _Beginning:
+    """The numbers of a field with which runs begin, as a layer draws them."""
+
+    def __init__(self, state: InitialState, field: Field) -> None:
+        self.field = field
+        self._state = state
+
+    def __call__(self) -> np.ndarray:
+        return self._state.start(self.field)
+
+
+def _problem(error: BaseException) -> str:
+    """What is shown of an error of a run."""
+    if isinstance(error, KeyboardInterrupt):
+        return _STOPPED
+    if isinstance(error, DsimError) and error.diagnostics:
+        return error.diagnostics[0].message
+    return f"{type(error).__name__}: {error}"
+
+
+def _number(field: Field) -> float:
+    return float(field.to_numpy().reshape(())[()])

@@ -1,0 +1,112 @@
+"""What the names of an explorer mean: its run, its fields, what the run reads; later cells may change it."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Protocol
+
+import numpy as np
+from IPython.core.getipython import get_ipython
+
+from dsim.frontend.source.captures import MISSING, plain
+from dsim.live.dependency import Dependency, global_names, of_object, python_function
+from dsim.runtime.fields.fields import Field
+from dsim.runtime.fields.struct_fields import StructField
+from dsim.runtime.state.registry import Registry
+
+_NUMBERS = int | float | str | np.generic
+
+
+class MeaningsOfNames:
+    """The names by which a person's program has a run and its fields, as they were when an explorer was made.
+
+    Parameters
+    ----------
+    run : callable
+        Its module has the names; what is not found there by a name never changes.
+    fields : iterable of Field
+        Those that the explorer was given.
+    """
+
+    def __init__(self, run: Callable[..., Any], fields: Iterable[Field]) -> None:
+        self._function = python_function(run)
+        module = {} if self._function is None else self._function.__globals__
+        named = ((name, each) for each in (run, *fields) if (name := _name(each, module)))
+        self._own = {name: of_object(name, each, _reader(module, name)) for name, each in named}
+        self._read: list[Dependency] = []
+
+    def ran(self) -> None:
+        """The run has ended: it has used what the names that it reads mean now."""
+        if self._function is not None:
+            self._read = [d for d in _reached(self._function) if d.name not in self._own]
+
+    @property
+    def replaced(self) -> str:
+        """Which of its own are others now, in words."""
+        return _words(self._own.values())
+
+    def told(self) -> str:
+        """Why what is shown is out of date, and what to do; empty when it is not."""
+        if replaced := self.replaced:
+            return f"out of date: {replaced}; execute this cell again"
+        changes = _words(self._read)
+        return f"out of date: {changes}; move a slider to run with that" if changes else ""
+
+
+def _words(dependencies: Iterable[Dependency]) -> str:
+    return ", ".join(dict.fromkeys(told for d in dependencies if (told := d.told())))
+
+
+def _name(value: Any, module: Mapping[str, Any]) -> str:
+    """By which a module has `value`: its own, or another one that is not IPython's; empty without."""
+    own = value.name if isinstance(value, Field) else getattr(value, "__name__", "")
+    if module.get(own) is value:
+        return own
+    return next((n for n, found in list(module.items()) if found is value and not n.startswith("_")), "")
+
+
+def _reader(module: Mapping[str, Any], name: str) -> Callable[[], Any]:
+    return lambda: module.get(name, MISSING)
+
+
+def _reached(function: types.FunctionType) -> Iterator[Dependency]:
+    """The functions, fields and numbers that a function and those that it calls read from its module."""
+    module, known, left = function.__globals__, set[str](), [function]
+    while left:
+        for name in global_names(left.pop().__code__):
+            value = module.get(name, MISSING)
+            if name in known:
+                continue
+            known.add(name)
+            inner = python_function(value) if callable(value) else None
+            if inner is not None and inner.__globals__ is module:
+                left.append(inner)
+            if inner is not None or isinstance(value, Field | StructField):
+                yield of_object(name, value, _reader(module, name))
+            elif isinstance(value, _NUMBERS):
+                yield Dependency(name, plain(value), lambda name=name: plain(module.get(name, MISSING)), True)
+
+
+class Outdated(Protocol):
+    """What may be out of date when a cell has ended."""
+
+    def compare(self) -> None:
+        """Says so in the page."""
+        ...
+
+
+_WATCHED: Registry[Outdated] = Registry()
+
+
+def compare_after_cells(outdated: Outdated) -> None:
+    """Calls `compare` of it after each cell of a notebook, as long as it lives."""
+    shell: Any = get_ipython()
+    if shell is not None:
+        _WATCHED.add(outdated)
+        shell.events.register("post_run_cell", _ended)
+
+
+def _ended(*_: object) -> None:
+    for each in _WATCHED:
+        each.compare()
