@@ -148,6 +148,7 @@ class _Attempt:
     kind: str
     bound: Mapping[str, Any]
     buffered: set[tuple[str, str]] = field(default_factory=set)
+    pins: bool = False  # truth values of numbers that launches pass are known at compile time
     printed: bool = False  # the output of `static_print` was printed
 
     def lowered(self, promoted: frozenset[str]) -> Lowered:
@@ -187,7 +188,8 @@ class _Lowering:
     def __init__(self, attempt: _Attempt, promoted: frozenset[str]) -> None:
         self.python, self.text, self.kind = attempt.python, attempt.text, attempt.kind
         self.bound = attempt.bound
-        emit = Emitter(attempt.settings)
+        self.attempt = attempt
+        emit = Emitter(attempt.settings, attempt.pins)
         self.emit = emit
         self.printed = attempt.printed
         self.c = Compilation(emit, Captures(promoted), Memories(emit), LANGUAGE, attempt.buffered)
@@ -210,6 +212,10 @@ class _Lowering:
             problems.note(
                 Diagnostic("limit", message, self.text.name_span(), help="split its longest expressions")
             )
+        numbers = self.emit.launch_numbers
+        if numbers.branched and (numbers.mixed or problems.failed):
+            self.attempt.pins = True
+            raise RestartError
         if self.c.printed and not self.printed:
             sys.stdout.write("".join(self.c.printed))
         problems.check()
@@ -320,7 +326,7 @@ class _Lowering:
     def _lowered(self, yields: tuple[Atom, ...]) -> Lowered:
         c = self.c
         params = [v for p in self.params for v in p.vars]
-        params += c.hidden.values()
+        params += self.emit.launch_numbers.params
         if c.launch is not None:
             params.append(c.launch)
         body, memories = self.emit.builder.close(yields), tuple(c.memories.used)
@@ -347,6 +353,7 @@ class _Lowering:
             tuple(self.params),
             tuple(c.captures.constants.values()),
             tuple(c.captures.hidden.values()),
+            self.emit.launch_numbers,
             self.frame.returns,
             c.launch is not None,
             self.emit.problems.sorted(),

@@ -139,14 +139,15 @@ def const(value: float, type: ScalarType) -> Const:
         if type.kind == "bool":
             return Const(bool(value), type)
         if type.is_float:
-            return Const(float(type.numpy.type(_float(value))), type)
+            return Const(float(type.numpy.type(nearest(value))), type)
         return Const(int(arithmetic.cast(np.float64(value), type.name)), type)
 
 
-def _float(value: float) -> float:
+def nearest(value: float) -> float:
+    """The f64 nearest to `value`; infinity for an integer that exceeds every f64."""
     try:
         return float(value)
-    except OverflowError:  # an integer that exceeds every f64
+    except OverflowError:
         return math.copysign(math.inf, value > 0 or -1)
 
 

@@ -259,7 +259,8 @@ def run(
         assert isinstance(root, FakeField)
         buffers[m.key] = root.at(m.derivative).values
     flat = [x for a in args for x in np.ravel(a)]
-    hidden = [c.read() for c in result.hidden]
+    hidden = result.launch_numbers.now()
+    assert hidden is not None
     returned = source.run(result.kernel, buffers, [*flat, *hidden, *([launch] if result.random else [])])
     if result.returns is None:
         return None

@@ -22,7 +22,7 @@ from dsim.frontend.values.values import (
     StructValue,
     Value,
     describe,
-    is_number,
+    is_open,
     listed,
 )
 
@@ -45,7 +45,9 @@ def _bit_cast(f: Frame, hint: str, value: Value, dtype: Value) -> Value:
 
 def _to(kind: type) -> Callable[..., Value]:
     def convert(f: Frame, hint: str, value: Value = 0) -> Value:
-        if is_number(value) or (isinstance(value, str) and kind is float):  # float("inf")
+        if is_open(value):
+            return f.emit.computed(kind, value)
+        if isinstance(value, str) and kind is float:  # float("inf")
             return kind(value)
         to = scalar_type(kind, f.emit.settings)
         assert to is not None

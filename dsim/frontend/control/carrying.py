@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from dsim.frontend.expressions.branches import zeros
-from dsim.frontend.expressions.local_values import fixed
+from dsim.frontend.expressions.local_values import fixed, holds_open
 from dsim.frontend.frames.frame import Frame
 from dsim.frontend.frames.scope import DRAWS, LIVE, RESULT, RETURNED, hidden, readable
 from dsim.frontend.source.problems import RefusedError
@@ -82,7 +82,7 @@ def _begin(f: Frame, names: list[str], go: str, draws: Atom | None) -> Carry:
     c = Carry(values, names, go)
     for name in names:
         value = values[name]
-        if any(isinstance(s, int | float) for s in scalars(value)):
+        if holds_open(value):
             value = fixed(f, name, value, f.text.node)
         _carry(f, c, name, value)
     values.pop(RESULT, None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -24,6 +25,7 @@ from dsim.frontend.values.values import (
     Weak,
     describe,
     is_number,
+    is_open,
     is_scalar,
 )
 from dsim.ir.build import const
@@ -97,20 +99,15 @@ def strides(e: Emitter, r: Range) -> Strides:
 def index_type(e: Emitter, ends: Sequence[Scalar]) -> ScalarType:
     """The type in which a range counts: one that holds its ends with their signs, where there is one."""
     t = e.common(ends)
-    signed = [s for s in ends if (s < 0 if isinstance(s, int) else e.type_of(s).kind == "int")]
+    signed = [
+        s for s in ends if (e.is_known(s, operator.lt, 0) if is_open(s) else e.type_of(s).kind == "int")
+    ]
     if t.kind != "uint" or not signed:
         return t
     if t.bits < 64:
         return i64
-    if not all(isinstance(s, Weak) for s in signed):
-        message = f"this range has ends with and without a sign, and {t} holds no negative number"
-        e.refuse("type", message, help="cast what has no sign: `ds.cast(n, ds.i64)`")
-    for s in signed:  # captured numbers, which every launch compares
-        fits = e.let("ge", e.atom(s), const(0, e.type_of(s)))
-        e.builder.add(
-            Assert(fits, (f"a range that counts with {t} cannot have a negative end",), e.builder.origin)
-        )
-    return t
+    message = f"this range has ends with and without a sign, and {t} holds no negative number"
+    e.refuse("type", message, help="cast what has no sign: `ds.cast(n, ds.i64)`")
 
 
 def grid(f: Frame, hint: str, *args: Value) -> Grid:

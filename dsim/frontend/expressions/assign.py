@@ -6,7 +6,7 @@ import ast
 
 from dsim.frontend.expressions import local_parts, subscripts
 from dsim.frontend.expressions.elements import store
-from dsim.frontend.expressions.local_values import buffered, converted, fixed, is_open, shown
+from dsim.frontend.expressions.local_values import buffered, converted, fixed, holds_open, shown
 from dsim.frontend.frames import names
 from dsim.frontend.frames.frame import Frame
 from dsim.frontend.frames.items import items
@@ -21,7 +21,7 @@ from dsim.frontend.values.values import (
     StructFieldValue,
     Value,
     describe,
-    is_number,
+    is_open,
 )
 from dsim.ir.types import ScalarType
 
@@ -72,9 +72,9 @@ def assign_name(
         with f.at(target):
             store(f, old, value)
         return
-    if old is not None and scalars(old) and not is_open(old):
+    if old is not None and scalars(old) and not holds_open(old):
         value = shown(f, name, converted(f, name, value, old), target)
-    elif not (f.plain and is_number(value) and type is None):  # to Python, a name has no type
+    elif not (f.plain and is_open(value) and type is None):  # to Python, a name has no type
         value = shown(f, name, fixed(f, name, value, target, type), target)
         if isinstance(value, Mat) and (f.name, name) in f.c.buffered:
             value = buffered(f, name, value)

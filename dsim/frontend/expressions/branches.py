@@ -17,8 +17,9 @@ from dsim.frontend.values.values import (
     Value,
     describe,
     filled,
-    is_number,
+    is_open,
     is_scalar,
+    kind_of,
 )
 from dsim.ir.build import FALSE, TRUE, const
 from dsim.ir.nodes import Atom, Block, Const, If, Let, Statement, Var
@@ -136,6 +137,7 @@ def join(e: Emitter, name: str, va: Value, vb: Value, sides: tuple[Side, Side], 
         if same(sa, sb):
             atoms.append(e.atom(sa))
             continue
+        e.joins(sa, sb)
         t = _type(e, sa, sb)
         for side, s in zip(sides, (sa, sb), strict=True):
             with e.builder.block(side.statements):
@@ -148,20 +150,18 @@ def join(e: Emitter, name: str, va: Value, vb: Value, sides: tuple[Side, Side], 
 def _type(e: Emitter, a: Scalar, b: Scalar) -> ScalarType:
     """The common type of `a` and `b`: an untyped number takes that of the other."""
     for open_, other in ((a, b), (b, a)):
-        if is_number(open_) and not is_number(other):
-            fits = e.type_of(other).is_float or not isinstance(open_, float)
+        if is_open(open_) and not is_open(other):
+            fits = e.type_of(other).is_float or kind_of(open_) is not float
             return e.type_of(other) if fits else e.common((a, b))
     return e.common((a, b))
 
 
 def zeros(value: Value) -> Value:
     """Zeros in the structure of `value`, as a placeholder that nothing reads."""
-    if is_number(value):
-        return type(value)(0)
+    if is_open(value):
+        return kind_of(value)(0)
     if isinstance(value, Var | Const):
         return const(0, value.type)
-    if is_scalar(value):
-        return 0.0
     return rebuilt(value, map(zeros, scalars(value)))
 
 

@@ -18,10 +18,10 @@ from dsim.frontend.values.values import (
     StructElement,
     StructValue,
     Value,
-    Weak,
     describe,
-    is_number,
+    is_open,
     is_scalar,
+    kind_of,
 )
 
 _EXAMPLES = {"bool": False, "int": 0, "uint": 0, "float": 0.0}
@@ -63,9 +63,10 @@ def is_instance(f: Frame, value: Value, kinds: list[object]) -> bool:
     classes = tuple(kind for kind in kinds if isinstance(kind, type))
     if isinstance(value, RecordValue):
         return issubclass(value.kind, classes)
-    if is_scalar(value) and not is_number(value):
-        held: object = value.kind(0) if isinstance(value, Weak) else _EXAMPLES[value.type.kind]
-        return isinstance(held, classes)
+    if is_open(value):
+        return issubclass(kind_of(value), classes)
+    if is_scalar(value):
+        return isinstance(_EXAMPLES[value.type.kind], classes)
     if isinstance(value, Opaque) and value.path is not None:
         f.c.captures.function(value.path, value.value)  # another object may be of another class
     return isinstance(compile_time(f, value, ast.Constant(None)), classes)

@@ -24,7 +24,9 @@ from dsim.frontend.values.values import (
     StructValue,
     Value,
     describe,
+    is_open,
     is_scalar,
+    kind_of,
 )
 from dsim.ir.nodes import Const
 
@@ -97,6 +99,7 @@ def operate(f: Frame, sign: str, a: Value, b: Value, hint: str = "t") -> Value:
     if made is not None:
         return made
     if sign in ("+", "*") and _is_sequence_arithmetic(sign, a, b):
+        a, b = f.emit.known(a), f.emit.known(b)
         return exact(f.emit, sign, a, b)
     if sign == "@":
         return matmul(f.emit, a, b, hint)
@@ -110,7 +113,7 @@ def _is_sequence_arithmetic(sign: str, a: Value, b: Value) -> bool:
     if sign == "+":
         return isinstance(a, tuple | list) and type(a) is type(b)
     pairs = ((a, b), (b, a))
-    return any(isinstance(x, tuple | list) and isinstance(n, int) for x, n in pairs)
+    return any(isinstance(x, tuple | list) and is_open(n) and kind_of(n) is not float for x, n in pairs)
 
 
 _NUMBER = "use numbers for the cases, or choose outside the kernel"
@@ -239,6 +242,9 @@ def _member(f: Frame, op: ast.cmpop, a: Value, b: Value, node: ast.AST) -> Value
 
 
 def _both(f: Frame, a: Value, b: Value, hint: str) -> Value:
+    if is_open(a) and is_open(b):
+        return f.emit.computed(_and, a, b)
+    f.emit.joins(a, b)
     x, y = condition(f.emit, a), condition(f.emit, b)
     if isinstance(x, bool):
         return y if x else False
@@ -246,10 +252,21 @@ def _both(f: Frame, a: Value, b: Value, hint: str) -> Value:
 
 
 def _either(f: Frame, a: Value, b: Value) -> Value:
+    if is_open(a) and is_open(b):
+        return f.emit.computed(_or, a, b)
+    f.emit.joins(a, b)
     x, y = condition(f.emit, a), condition(f.emit, b)
     if isinstance(x, bool):
         return True if x else y
     return f.emit.let("bor", x, f.emit.atom(y))
+
+
+def _and(a: float, b: float) -> bool:
+    return bool(a) and bool(b)
+
+
+def _or(a: float, b: float) -> bool:
+    return bool(a) or bool(b)
 
 
 def _boolean(f: Frame, node: ast.expr, hint: str) -> Value:

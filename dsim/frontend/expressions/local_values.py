@@ -28,6 +28,7 @@ from dsim.frontend.values.values import (
     component_names,
     describe,
     filled,
+    is_open,
     is_scalar,
     listed,
 )
@@ -57,9 +58,9 @@ def buffered(f: Frame, name: str, value: Mat) -> Element:
     return buffer
 
 
-def is_open(value: Value) -> bool:
-    """Whether a name holds only Python numbers (a static loop's index), which have no type yet."""
-    return any(isinstance(s, int | float) for s in scalars(value))
+def holds_open(value: Value) -> bool:
+    """Whether a name holds numbers that have no type yet (a static loop's index)."""
+    return any(map(is_open, scalars(value)))
 
 
 def fixed(f: Frame, name: str, value: Value, node: ast.AST, type: ScalarType | None = None) -> Value:

@@ -8,9 +8,10 @@ from collections.abc import Callable, Sequence
 from dsim.frontend.expressions.branches import choose
 from dsim.frontend.frames.frame import Frame
 from dsim.frontend.frames.static import compile_time, is_static_call
+from dsim.frontend.values import operators
 from dsim.frontend.values.emit import Emitter
 from dsim.frontend.values.operators import condition, elementwise, operand
-from dsim.frontend.values.values import Mat, Scalar, Value, describe, is_number, is_scalar
+from dsim.frontend.values.values import Mat, Scalar, Value, describe, is_open, is_scalar
 from dsim.ir.nodes import Atom
 from dsim.ir.types import u1
 
@@ -88,7 +89,7 @@ def _value_of_several(f: Frame, nodes: Sequence[ast.expr], conjunction: bool, hi
     if isinstance(first, Mat):
         return _of_vectors(f.emit, first, operand(f.emit, rest()), conjunction, hint)
     holds = condition(f.emit, first)
-    alone = f.emit.type_of(first) == u1 and not is_number(first)
+    alone = f.emit.type_of(first) == u1 and not is_open(first)
     return _decided(f, holds, rest, lambda: not conjunction if alone else first, conjunction, hint)
 
 
@@ -96,6 +97,7 @@ def _of_vectors(e: Emitter, a: Mat, b: Value, conjunction: bool, hint: str) -> V
     """Entry by entry, without short-circuit."""
 
     def one(x: Scalar, y: Scalar, name: str) -> Scalar:
+        e.joins(x, y)
         holds = e.truth(x)
         if isinstance(holds, bool):
             return y if holds == conjunction else x
@@ -114,8 +116,8 @@ def negation(f: Frame, node: ast.UnaryOp) -> Value:
         return _opposite(f.emit, truth(f, node.operand))
     value = f.value(node.operand)
     if isinstance(value, Mat):
-        return elementwise(f.emit, lambda x, _: _opposite(f.emit, f.emit.truth(x)), value)
-    return _opposite(f.emit, condition(f.emit, value))
+        return elementwise(f.emit, lambda x, _: operators.negation(f.emit, x), value)
+    return operators.negation(f.emit, value)
 
 
 def _opposite(e: Emitter, holds: Atom | bool) -> Atom | bool:

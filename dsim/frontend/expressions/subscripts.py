@@ -31,6 +31,7 @@ from dsim.frontend.values.values import (
     Value,
     describe,
     describe_shape,
+    is_open,
     is_scalar,
     listed,
     size,
@@ -172,6 +173,8 @@ def of_element(f: Frame, x: Element, keys: Sequence[Value], node: ast.AST) -> Va
 
 def of_matrix(f: Frame, m: Mat, keys: Sequence[Value], node: ast.Subscript, hint: str) -> Value:
     """Entries of a local vector or matrix."""
+    if any(map(is_open, m.entries)):  # the entry stays of open type
+        keys = [f.emit.known(k) for k in keys]
     p = part(f.emit, m.shape, keys, "this")
     if p.dynamic:
         if size(m.shape) > SMALL:
@@ -229,7 +232,7 @@ def _static_key(f: Frame, owner: Opaque, keys: list[Value], node: ast.Subscript)
 def _of_sequence(
     f: Frame, items: Sequence[Value], keys: list[Value], node: ast.Subscript, hint: str
 ) -> Value:
-    first = keys[0].value if isinstance(keys[0], Const) else keys[0]
+    first = keys[0].value if isinstance(keys[0], Const) else f.emit.known(keys[0])
     if isinstance(first, slice):
         return items[first]
     if isinstance(first, int) and not isinstance(first, bool):

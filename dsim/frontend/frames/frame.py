@@ -73,7 +73,6 @@ class Compilation:
     buffered: set[tuple[str, str]]  # (function, local) stored in private memories
     texts: dict[object, FunctionText] = field(default_factory=dict)
     loops: dict[Var, LoopConfig] = field(default_factory=dict)
-    hidden: dict[str, Var] = field(default_factory=dict)
     printed: list[str] = field(default_factory=list)  # the output of `static_print`
     launch: Var | None = None
     nest: Nest | None = None

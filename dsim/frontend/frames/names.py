@@ -36,9 +36,8 @@ from dsim.frontend.values.values import (
     StructFieldValue,
     StructValue,
     Value,
-    Weak,
 )
-from dsim.ir.types import ScalarType, f64, i64
+from dsim.ir.types import ScalarType
 
 
 def name(f: Frame, node: ast.Name) -> Value:
@@ -152,14 +151,11 @@ def _number(f: Frame, value: bool | float, path: Path | None) -> Value:
     captures = f.c.captures
     if path is None:
         return value
-    if f.static or not captures.promote(path, value):
+    held = None if f.static or isinstance(value, bool) else captures.promoted_to(path, value)
+    if held is None:
         captures.constant(path, value)
         return value
-    if path.text not in f.c.hidden:
-        type_ = f64 if isinstance(value, float) else i64
-        f.c.hidden[path.text] = f.emit.builder.fresh(path.text.split(".")[-1], type_)
-    weak = Weak(f.c.hidden[path.text], float if isinstance(value, float) else int)
-    return f.emit.truth(weak) if isinstance(value, bool) else weak
+    return f.emit.launch_numbers.captured(path.text, value, held.read)
 
 
 def _field(f: Frame, value: Any, path: Path | None, node: ast.AST) -> FieldValue:

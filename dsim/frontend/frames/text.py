@@ -134,7 +134,7 @@ def shown(f: Frame, value: Value, given: str = "") -> list[Part]:
     if isinstance(value, str | Opaque) or is_number(value) or value is None:
         return [_in_format(f, value.value if isinstance(value, Opaque) else value, given)]
     if is_scalar(value):
-        return [_scalar(f, f.emit.atom(value), given)]
+        return [_scalar(f, f.emit.whole(value), given)]
     if isinstance(value, Mat):
         return _listed(f, value.rows() if len(value.shape) == 2 else value.entries, "[]", given)
     if isinstance(value, tuple | list):

@@ -17,7 +17,7 @@ from dsim.frontend.frames.frame import Frame
 from dsim.frontend.frames.scope import DRAWS
 from dsim.frontend.source.problems import RefusedError
 from dsim.frontend.values.structure import fits, labels, rebuilt, same, scalars
-from dsim.frontend.values.values import Value, Weak, describe
+from dsim.frontend.values.values import Value, describe, is_open, kind_of
 from dsim.ir.nodes import Accumulate, Atom, Block, Call, Print, Rule, Statement, Store, Var
 from dsim.ir.walk import statements
 
@@ -143,7 +143,7 @@ def _promoted(f: Frame, called: Called, node: ast.AST) -> list[Value]:
 def _opened(f: Frame, value: Value) -> Value:
     """`value` as floats, where its numbers have no type yet."""
     found = scalars(value)
-    if not all(isinstance(s, int | float | Weak) and not isinstance(s, bool) for s in found):
+    if not all(is_open(s) and kind_of(s) is not bool for s in found):
         return value
     return rebuilt(value, iter([f.emit.atom(s, f.emit.settings.default_fp) for s in found]))
 

@@ -15,8 +15,16 @@ from dsim.frontend.inlining.custom_derivatives import is_floating
 from dsim.frontend.source.problems import RefusedError
 from dsim.frontend.values.operators import operand
 from dsim.frontend.values.structure import fits, labels, rebuilt, same, scalars
-from dsim.frontend.values.values import LocalFunc, Partial, StructValue, Value, describe, is_scalar
-from dsim.ir.build import const
+from dsim.frontend.values.values import (
+    LocalFunc,
+    Partial,
+    StructValue,
+    Value,
+    describe,
+    is_open,
+    is_scalar,
+    kind_of,
+)
 from dsim.ir.nodes import Accumulate, Atom, Block, Const, Derive, Print, Statement, Store, Var
 from dsim.ir.walk import statements
 
@@ -44,8 +52,8 @@ def _floating(f: Frame, value: Value, alone: bool) -> Value:
     """`value` as a derivative takes it: an untyped number that is the only argument is a float."""
     if isinstance(value, list):
         return operand(f.emit, value)
-    if isinstance(value, float) or (alone and isinstance(value, int)):
-        return const(float(value), f.emit.settings.default_fp)
+    if is_open(value) and (alone or kind_of(value) is float):
+        return f.emit.atom(value, f.emit.settings.default_fp)
     return value
 
 

@@ -1,6 +1,7 @@
 """The source of Python functions, what they capture, and the frontend's result.
 
-It depends on Python alone. Begin with `source.py`; `lowered.py` has what goes in and what comes out.
+It depends on Python alone. Begin with `source.py`; `lowered.py` has what goes in and what comes out,
+`launch_numbers.py` the numbers that launches compute.
 
 The frontend imports nothing of the layers above. It knows their objects by attributes:
 

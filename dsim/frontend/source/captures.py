@@ -294,13 +294,12 @@ class Captures:
         text, read = f"list({path.text})", path.read
         self.constants.setdefault(text, Capture(text, plain(value), lambda: _items(read())))
 
-    def promote(self, path: Path, value: object) -> bool:
-        """Whether the number at `path` becomes a parameter; notes it if so."""
+    def promoted_to(self, path: Path, value: object) -> Capture | None:
+        """The number at `path` as one that each launch passes; None when it stays a constant."""
         if path.text not in self.promoted:
-            return False
+            return None
         read = path.read
-        self.hidden.setdefault(path.text, Capture(path.text, plain(value), lambda: plain(read())))
-        return True
+        return self.hidden.setdefault(path.text, Capture(path.text, plain(value), lambda: plain(read())))
 
     def object(self, path: Path, value: object) -> None:
         """The field or function `value` is compiled in."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from dsim.diagnostics import Diagnostic, Span
+from dsim.frontend.source.launch_numbers import LaunchNumbers
 from dsim.frontend.source.struct_types import StructTypeBase
 from dsim.ir.kinks import BORDER, Kink
 from dsim.ir.nodes import AccumulateOp, Kernel, Memory, Var
@@ -223,7 +224,7 @@ class Lowered:
     Attributes
     ----------
     kernel : Kernel
-        Its parameters are those of `params`, then of `hidden`, then ``launch`` when `random`.
+        Its parameters are those of `params`, then of `launch_numbers`, then ``launch`` when `random`.
     fields : mapping of str to object
         The field behind each memory's name.
     called : mapping of str to str
@@ -233,8 +234,9 @@ class Lowered:
     captures : tuple of Capture
         Python numbers (and matrices, and sequences used statically) compiled in as constants.
     hidden : tuple of Capture
-        Numbers that are parameters because they were in `promoted`; their types are those of the
-        kernel's parameters.
+        Those that each launch passes, because they were in `promoted`.
+    launch_numbers : LaunchNumbers
+        What it passes of them: the numbers themselves, and what is computed from them.
     returns : Returns, StructReturns, SeveralReturns or None
         Its result type.
     random : bool
@@ -261,6 +263,7 @@ class Lowered:
     params: tuple[Param | StructParam, ...]
     captures: tuple[Capture, ...]
     hidden: tuple[Capture, ...]
+    launch_numbers: LaunchNumbers
     returns: AnyReturn | None
     random: bool
     diagnostics: tuple[Diagnostic, ...]

@@ -57,6 +57,11 @@ class Problems:
         """All of them in the order of the source."""
         return tuple(sorted(self.found, key=_place))
 
+    @property
+    def failed(self) -> bool:
+        """Whether there is an error among them."""
+        return any(d.level is Level.ERROR for d in self.found)
+
     def check(self) -> None:
         """Raises all of them when there is an error among them.
 

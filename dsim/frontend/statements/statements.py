@@ -22,7 +22,7 @@ from dsim.frontend.statements.messages import report_assert
 from dsim.frontend.values.operators import operand
 from dsim.frontend.values.structure import scalars
 from dsim.frontend.values.types import MatrixType, matrix_type, scalar_type, struct_type
-from dsim.frontend.values.values import POISON, Mat, Value, describe
+from dsim.frontend.values.values import POISON, Mat, Value, describe, is_open
 from dsim.ir.build import FALSE, TRUE
 from dsim.ir.nodes import Const, Var
 from dsim.ir.types import ScalarType
@@ -141,7 +141,7 @@ def _check_annotated_before(f: Frame, target: ast.Name, type_: ScalarType) -> No
     """Refuses a second, different annotation of a local."""
     old = f.scope.values.get(target.id)
     entries = scalars(old) if old is not None else []
-    if not entries or isinstance(entries[0], int | float) or f.emit.type_of(entries[0]) == type_:
+    if not entries or is_open(entries[0]) or f.emit.type_of(entries[0]) == type_:
         return
     first = f.scope.first.get(target.id)
     labels = () if first is None else (Label(first, "its type comes from here"),)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable
 
 from dsim.frontend.values.emit import Emitter
 from dsim.frontend.values.operators import elementwise, operand, scalar
-from dsim.frontend.values.values import Mat, Scalar, Value, describe, is_number
+from dsim.frontend.values.values import Mat, Scalar, Value, describe, is_open
 from dsim.ir.nodes import Atom
 from dsim.ir.types import ScalarType, f16, f32, from_numpy, i32
 
@@ -81,7 +82,7 @@ def _differs(e: Emitter, a: Atom, b: Atom, rest: Atom) -> Atom:
 
 
 def _quotient(e: Emitter, x: Scalar, y: Scalar, hint: str) -> Scalar:
-    if e.common((x, y)).is_float or (is_number(x) and is_number(y) and y == 0):
+    if e.common((x, y)).is_float or (is_open(x) and e.is_known(y, operator.eq, 0)):
         return scalar(e, "/", x, y, hint)
     a, b = _pair(e, x, y)
     down = e.let("floordiv", a, b)

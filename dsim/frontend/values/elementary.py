@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable
+from functools import cache
 
 from dsim.frontend.values import bits, linear
 from dsim.frontend.values.emit import Emitter
 from dsim.frontend.values.operators import binary, elementwise, operand
-from dsim.frontend.values.values import Mat, Scalar, Value, describe, is_number, is_scalar
+from dsim.frontend.values.values import Mat, Scalar, Value, describe, is_number, is_open, is_scalar, kind_of
 from dsim.ir.build import evaluate
 from dsim.ir.nodes import Atom, Const
 from dsim.ir.primitive import Primitive
@@ -35,16 +37,17 @@ def _of_floats(name: str, row: Primitive) -> Function:
 
 def _smooth(op: str) -> Function:
     def one(e: Emitter, x: Scalar, hint: str) -> Scalar:
-        if is_number(x):
-            return _exactly(op, float(x))  # type: ignore[arg-type]
+        if is_open(x):
+            return e.computed(_exactly(op), x)
         return e.let(op, *e.floating(x), hint=hint)
 
     return _by_entry(one)
 
 
-def _exactly(op: str, x: float) -> float:
-    """Primitive `op` of a Python number, in double precision whatever the default is."""
-    return float(evaluate(op, (Const(x, f64),), f64).value)
+@cache
+def _exactly(op: str, *first: Const) -> Callable[[float], float]:
+    """Primitive `op` of `first` and a Python number, in double precision whatever the default is."""
+    return lambda x: float(evaluate(op, (*first, Const(float(x), f64)), f64).value)
 
 
 def _of_order(op: str) -> Function:
@@ -56,8 +59,8 @@ def _of_order(op: str) -> Function:
         n = Const(order, i32)
 
         def one(e: Emitter, x: Scalar, hint: str) -> Scalar:
-            if is_number(x):
-                return float(evaluate(op, (n, Const(float(x), f64)), f64).value)  # type: ignore[arg-type]
+            if is_open(x):
+                return e.computed(_exactly(op, n), x)
             return e.let(op, n, *e.floating(x), hint=hint)
 
         return _by_entry(one)(e, x, hint=hint)
@@ -76,21 +79,21 @@ def _by_entry(one: Callable[..., Scalar]) -> Function:
 
 def _step(op: str) -> Function:
     def one(e: Emitter, x: Scalar, hint: str) -> Scalar:
-        if is_number(x):
-            return _exactly(op, float(x)) if isinstance(x, float) else x
+        if is_open(x):
+            return e.computed(_exactly(op), x) if kind_of(x) is float else x
         return x if not e.type_of(x).is_float else e.let(op, *e.floating(x), hint=hint)
 
     return _by_entry(one)
 
 
 def _abs(e: Emitter, x: Scalar, hint: str) -> Scalar:
-    return abs(x) if is_number(x) else e.let("abs", e.number(x), hint=hint)  # type: ignore[arg-type]
+    return e.computed(abs, x) if is_open(x) else e.let("abs", e.number(x), hint=hint)
 
 
 def _extreme(op: str) -> Function:
     def one(e: Emitter, x: Scalar, y: Scalar, hint: str) -> Scalar:
-        if is_number(x) and is_number(y):
-            return max(x, y) if op == "max" else min(x, y)  # type: ignore[type-var]
+        if is_open(x) and is_open(y):
+            return e.computed(max if op == "max" else min, x, y)
         t = e.common((x, y))
         a, b = (e.number(x), e.number(y)) if t == u1 else (e.atom(x, t), e.atom(y, t))
         return e.let(op, a, b, hint=hint)
@@ -148,21 +151,26 @@ def _filled(number: int) -> Function:
     """`zero` and `one`: a value like another one, of its types."""
 
     def one(e: Emitter, x: Scalar, hint: str) -> Scalar:
-        return (
-            (float(number) if isinstance(x, float) else number)
-            if is_number(x)
-            else e.atom(number, e.type_of(x))
-        )
+        if is_open(x):
+            return float(number) if kind_of(x) is float else number
+        return e.atom(number, e.type_of(x))
 
     return _by_entry(one)
 
 
 def _select(e: Emitter, cond: Scalar, yes: Scalar, no: Scalar, hint: str) -> Scalar:
+    if is_open(cond) and is_open(yes) and is_open(no):
+        return e.computed(_chosen, cond, yes, no)
+    e.joins(yes, no)
     truth = e.truth(cond)
     if isinstance(truth, bool):
         return yes if truth else no
     t = e.common((yes, no))
     return e.let("select", truth, e.atom(yes, t), e.atom(no, t), hint=hint)
+
+
+def _chosen(cond: float, yes: float, no: float) -> float:
+    return yes if cond else no
 
 
 def _sign(e: Emitter, x: Scalar, hint: str) -> Scalar:
@@ -182,7 +190,7 @@ def _isinf(e: Emitter, x: Scalar, hint: str) -> Scalar:
 
 
 def _stop(e: Emitter, x: Scalar, hint: str) -> Scalar:
-    return x if is_number(x) else e.let("stop", e.atom(x), hint=hint)
+    return x if is_open(x) else e.let("stop", e.atom(x), hint=hint)
 
 
 def _fract(e: Emitter, x: Scalar, hint: str) -> Scalar:
@@ -248,7 +256,7 @@ def _reflect(e: Emitter, x: Value, n: Value, hint: str = "t") -> Value:
 
 def _sum(e: Emitter, value: Value, start: Value = 0, hint: str = "t") -> Value:
     terms = _items(e, value, "sum")
-    result = terms[0] if is_number(start) and start == 0 else start
+    result = terms[0] if is_scalar(start) and e.is_known(start, operator.eq, 0) else start
     for term in terms[1:] if result is terms[0] else terms:
         result = binary(e, "+", result, term, hint)
     return result

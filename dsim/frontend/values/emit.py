@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from dsim.diagnostics import Diagnostic, Label, Span
 from dsim.diagnostics.places import outside
+from dsim.frontend.source.launch_numbers import LaunchNumbers, Weak
 from dsim.frontend.source.lowered import LoweringSettings
 from dsim.frontend.source.problems import Problems
-from dsim.frontend.values.values import Scalar, Weak, is_number
-from dsim.ir.build import Builder, const
+from dsim.frontend.values.values import Scalar, is_number, is_open
+from dsim.ir.build import Builder, const, nearest
 from dsim.ir.nodes import Atom, Const, MemoryKey, Statement, Var
-from dsim.ir.types import ScalarType, i32, i64, promote, u1, u64
+from dsim.ir.types import ScalarType, f64, i32, i64, promote, u1, u64
 
 DEEPEST = 200  # nesting: derivatives and machine code walk through it by recursion
 _SHALLOWER = "halve a long chain, `if n < 100: … else: …`, or look the values up in a field"
@@ -31,12 +32,15 @@ class Emitter:
         The default types.
     problems : Problems
         Where refusals go.
+    launch_numbers : LaunchNumbers
+        The captured numbers that launches pass, and what is computed from them.
     stopped : frozenset of MemoryKey
         The memories whose values are constants to derivatives where they are read now.
     """
 
-    def __init__(self, settings: LoweringSettings) -> None:
+    def __init__(self, settings: LoweringSettings, pins: bool = False) -> None:
         self.builder = Builder()
+        self.launch_numbers = LaunchNumbers(pins)
         self.settings = settings
         self.problems = Problems()
         self.stopped: frozenset[MemoryKey] = frozenset()
@@ -89,15 +93,19 @@ class Emitter:
                 return u1
             case int():
                 return self._integer_type(s)
-            case Weak(kind=kind):
-                return self.settings.default_ip if kind is int else self.settings.default_fp
+            case Weak() if s.kind is not int:
+                return self.settings.default_fp if s.kind is float else u1
+            case Weak():
+                t = self._integer_type(s.value)
+                self.launch_numbers.limit(s, *_limits(t))
+                return t
             case _:
                 return self.settings.default_fp
 
     def _integer_type(self, value: int) -> ScalarType:
         for t in (self.settings.default_ip, i64, u64):
-            low, high = (-(1 << t.bits - 1), 1 << t.bits - 1) if t.kind == "int" else (0, 1 << t.bits)
-            if low <= value < high:
+            low, high = _limits(t)
+            if low <= value <= high:
                 return t
         self.refuse(
             "type", f"{shortly(value)} is too large for an integer of 64 bits", help="write it as a float"
@@ -122,7 +130,7 @@ class Emitter:
     def atom(self, s: Scalar, type: ScalarType | None = None, hint: str = "t") -> Atom:
         """`s` in the IR, as a `type` when given."""
         if isinstance(s, Weak):
-            return self.let("cast", s.var, type=type or self.type_of(s), hint=hint)
+            return self._passed(s, type or self.type_of(s), hint)
         if is_number(s):
             return self._constant(s, type or self.type_of(s))  # type: ignore[arg-type]
         assert isinstance(s, Var | Const)
@@ -131,6 +139,13 @@ class Emitter:
         if type == u1:
             return self.let("ne", s, const(0, s.type), hint=hint)
         return self.let("cast", s, type=type, hint=hint)
+
+    def _passed(self, s: Weak, to: ScalarType, hint: str) -> Atom:
+        """A number that each launch passes, rounded and wrapped as `const` does with the same number."""
+        if to == u1 or (to.is_float and s.kind is not float):
+            s = self.computed(bool if to == u1 else nearest, s)
+        self.type_of(s)  # an integer of another type is for another compilation
+        return self.let("cast", self.launch_numbers.var(s, self.builder.names), type=to, hint=hint)
 
     def _constant(self, value: float, to: ScalarType) -> Const:
         """The Python number `value` as a `to`; warns where it becomes infinite."""
@@ -141,6 +156,12 @@ class Emitter:
                 "type-change", message, help="take a wider type, or write `math.inf` if infinity is intended"
             )
         return made
+
+    def whole(self, s: Scalar) -> Atom:
+        """`s` in the IR with all its digits; Python's numbers are not rounded to a default type."""
+        if isinstance(s, Weak) and s.kind is float:
+            return self.atom(s, f64)
+        return self.atom(s)
 
     def number(self, s: Scalar, type: ScalarType | None = None) -> Atom:
         """`s` in the IR as a number: truth values become i32."""
@@ -154,13 +175,34 @@ class Emitter:
 
     def truth(self, s: Scalar) -> Atom | bool:
         """Whether `s` is not 0."""
-        return (
-            bool(s)
-            if is_number(s)
-            else self.atom(s, u1)
-            if not isinstance(s, Weak)
-            else self.truth(self.atom(s))
-        )
+        if not is_open(s):
+            return self.atom(s, u1)
+        holds = s if isinstance(s, Weak) and s.kind is bool else self.computed(bool, s)
+        if not isinstance(holds, Weak):
+            return holds
+        if self.launch_numbers.pins:
+            return self.known(holds)
+        self.launch_numbers.branched = True
+        return self.atom(holds)
+
+    # numbers of open type
+
+    def computed(self, function: Callable[..., Any], *args: Any, sign: str = "") -> Any:
+        """``function(*args)`` of numbers of open type, as Python computes it; see `LaunchNumbers`."""
+        return self.launch_numbers.computed(function, *args, sign=sign)
+
+    def known(self, s: Any) -> Any:
+        """`s`; the value of a number that each launch passes, and another value needs another compilation."""
+        return self.launch_numbers.pin(s) if isinstance(s, Weak) else s
+
+    def is_known(self, s: Scalar, sign: Callable[..., bool], other: float) -> bool:
+        """Whether `s` is of open type and ``sign(s, other)``, which is decided at compile time."""
+        return is_open(s) and bool(self.known(self.computed(sign, s, other)))
+
+    def joins(self, a: Scalar, b: Scalar) -> None:
+        """Notes that a branch at run time chooses between `a` and `b`."""
+        if is_open(a) or is_open(b) or self.type_of(a) != self.type_of(b):
+            self.launch_numbers.mixed = True
 
     def let(self, op: str, *args: Atom, type: ScalarType | None = None, hint: str = "t") -> Atom:
         """Primitive `op` of `args`."""
@@ -176,11 +218,14 @@ class Emitter:
 
     def unfit(self, s: Scalar, to: ScalarType) -> int | None:
         """`s` as an integer, where it is a Python number that the integer type `to` does not hold."""
+        if isinstance(s, Weak) and s.kind is int:
+            self.launch_numbers.limit(s, *_limits(to))
+            s = s.value
         if not is_number(s) or not to.is_integer or to == u1 or not math.isfinite(s):  # type: ignore[arg-type]
             return None
-        low, high = (-(1 << to.bits - 1), 1 << to.bits - 1) if to.kind == "int" else (0, 1 << to.bits)
+        low, high = _limits(to)
         whole = int(s)  # type: ignore[arg-type]
-        return None if low <= whole < high else whole
+        return None if low <= whole <= high else whole
 
     def warn_unfit(self, s: Scalar, to: ScalarType, name: str) -> None:
         """Warns where converting the Python number `s` to `to` changes its value."""
@@ -193,10 +238,15 @@ class Emitter:
 
     def narrows(self, s: Scalar, to: ScalarType) -> bool:
         """Whether `s` is of a wider type than the default one `to`, which literals have, and loses digits."""
-        if is_number(s) or to not in (self.settings.default_fp, self.settings.default_ip):
+        if is_open(s) or to not in (self.settings.default_fp, self.settings.default_ip):
             return False
         of = self.type_of(s)
         return of.is_float == to.is_float and of.bits > to.bits
+
+
+def _limits(t: ScalarType) -> tuple[int, int]:
+    """The least and the greatest number of an integer type."""
+    return (-(1 << t.bits - 1), (1 << t.bits - 1) - 1) if t.kind == "int" else (0, (1 << t.bits) - 1)
 
 
 def shortly(value: float) -> str:

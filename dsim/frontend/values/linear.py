@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from functools import reduce
 
@@ -166,7 +167,7 @@ def trace(e: Emitter, m: Mat, hint: str = "t") -> Scalar:
 def norm(e: Emitter, m: Mat, eps: Scalar = 0, hint: str = "t") -> Scalar:
     """``sqrt(sum of squares + eps)``; without `eps` its derivative at 0 is 0."""
     squares = dot(e, m, m)
-    if isinstance(eps, int | float) and eps == 0:
+    if e.is_known(eps, operator.eq, 0):
         return e.let("sqrt0", *e.floating(squares), hint=hint)
     return e.let("sqrt", *e.floating(scalar(e, "+", squares, eps)), hint=hint)
 
@@ -174,7 +175,7 @@ def norm(e: Emitter, m: Mat, eps: Scalar = 0, hint: str = "t") -> Scalar:
 def normalized(e: Emitter, m: Mat, eps: Scalar = 0, hint: str = "t") -> Value:
     """`m` divided by its norm; 0 where that is 0 and there is no `eps`."""
     length = norm(e, m)
-    if not (isinstance(eps, int | float) and eps == 0):
+    if not e.is_known(eps, operator.eq, 0):
         bottom = scalar(e, "+", length, eps)
         return elementwise(e, lambda x, s, name: scalar(e, "/", x, s, name), m, bottom, hint=hint)
     t = e.type_of(length)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from dsim.frontend.source.launch_numbers import Weak
 from dsim.frontend.values.emit import Emitter
 from dsim.frontend.values.values import (
     FieldValue,
@@ -22,8 +23,9 @@ from dsim.frontend.values.values import (
     component_names,
     describe,
     describe_shape,
-    is_number,
+    is_open,
     is_scalar,
+    kind_of,
     listed,
 )
 from dsim.ir.nodes import Const
@@ -73,9 +75,9 @@ def matrix(e: Emitter, items: Sequence[Value]) -> Mat:
 
 def unified(e: Emitter, scalars: Sequence[Scalar]) -> tuple[Scalar, ...]:
     """`scalars` in one type; numbers alone stay open, floats if one is."""
-    if all(is_number(s) for s in scalars):
-        if any(isinstance(s, float) for s in scalars):
-            return tuple(float(s) for s in scalars)  # type: ignore[arg-type]
+    if all(is_open(s) for s in scalars):
+        if any(kind_of(s) is float for s in scalars):
+            return tuple(e.computed(float, s) for s in scalars)
         return tuple(scalars)
     t = e.common(scalars)
     return tuple(e.atom(s, t) for s in scalars)
@@ -141,7 +143,7 @@ def binary(e: Emitter, sign: str, a: Value, b: Value, hint: str = "t") -> Value:
 
 def scalar(e: Emitter, sign: str, a: Scalar, b: Scalar, hint: str = "t") -> Scalar:
     """``a sign b`` of two scalars."""
-    if is_number(a) and is_number(b):
+    if is_open(a) and is_open(b):
         return _fold(e, sign, a, b)
     if sign in COMPARISONS:
         return compare(e, COMPARISONS[sign], a, b, hint)
@@ -162,13 +164,7 @@ MOST_ITEMS = 100_000  # of a repeated list or text
 
 def exact(e: Emitter, sign: str, a: Any, b: Any) -> Any:
     """``a sign b`` of Python objects, at compile time; refused when the result would fill the memory."""
-    bits = 0
-    if isinstance(a, int) and isinstance(b, int) and b > 0 and a != 0:
-        if sign == "**" and abs(a) > 1:
-            bits = (a.bit_length() - 1) * b
-        elif sign == "<<":
-            bits = a.bit_length() + b
-    if bits > MOST_BITS:
+    if _bits(sign, a, b) > MOST_BITS:
         message = f"this number would have more than {MOST_BITS} bits"
         e.refuse("limit", message, help="compute it in floats: `2.0 ** 100`, or drop the upper bits")
     for items, times in ((a, b), (b, a)) if sign == "*" else ():
@@ -179,16 +175,42 @@ def exact(e: Emitter, sign: str, a: Any, b: Any) -> Any:
     return EXACT[sign](a, b)
 
 
+def _bits(sign: str, a: Any, b: Any) -> int:
+    """At least how many bits the integer ``a sign b`` has, where these may be many; else 0."""
+    if isinstance(a, int) and isinstance(b, int) and b > 0 and a != 0:
+        if sign == "**" and abs(a) > 1:
+            return (a.bit_length() - 1) * b
+        if sign == "<<":
+            return a.bit_length() + b
+    return 0
+
+
+def _limited(sign: str) -> Callable[..., Any]:
+    """``a sign b`` as a launch computes it, where the result may become long."""
+
+    def operate(a: Any, b: Any) -> Any:
+        if _bits(sign, a, b) > MOST_BITS:
+            raise OverflowError
+        return EXACT[sign](a, b)
+
+    return operate
+
+
+_LIMITED = {sign: _limited(sign) for sign in ("**", "<<")}
+
+
 def _fold(e: Emitter, sign: str, a: Any, b: Any) -> Scalar:
     try:
-        result = exact(e, sign, a, b)
+        result = exact(e, sign, *(s.value if isinstance(s, Weak) else s for s in (a, b)))
     except ZeroDivisionError:
         e.refuse("type", "this divides by zero", help="guard it with an `if` on the divisor")
     except (TypeError, OverflowError, ValueError) as error:
         e.refuse("type", f"this cannot be computed: {error}")
     if isinstance(result, complex):
         e.refuse("type", "a negative number to a fractional power is not real", help="take a positive base")
-    return result
+    if sign in _LIMITED:
+        return e.computed(_LIMITED[sign], a, b)
+    return e.computed(EXACT[sign], a, b, sign=sign)
 
 
 def compare(e: Emitter, op: str, a: Scalar, b: Scalar, hint: str = "t") -> Scalar:
@@ -202,12 +224,12 @@ def compare(e: Emitter, op: str, a: Scalar, b: Scalar, hint: str = "t") -> Scala
 def power(e: Emitter, a: Scalar, b: Scalar, hint: str = "t") -> Scalar:
     """``a ** b``: by multiplications when `b` is an integer, else `pow`."""
     ta, tb = e.type_of(a), e.type_of(b)
-    if isinstance(b, float) and b == int(b) and abs(b) <= 64 and ta.is_float:
-        return e.let("powi", e.atom(a), e.atom(int(b)), hint=hint)
+    if ta.is_float and tb.is_float and is_open(b) and e.known(e.computed(_is_small_and_whole, b)):
+        return e.let("powi", e.atom(a), e.atom(e.computed(int, b)), hint=hint)
     if tb.is_float:
         x, y = e.floating(a, b)
         return e.let("pow", x, y, hint=hint)
-    if not ta.is_float and (is_number(b) or isinstance(b, Const)) and _known(b) < 0:
+    if not ta.is_float and (e.is_known(b, operator.lt, 0) or (isinstance(b, Const) and b.value < 0)):
         e.refuse(
             "type", "an integer to a negative power is a fraction", help="make the base a float: `2.0 ** -1`"
         )
@@ -215,8 +237,8 @@ def power(e: Emitter, a: Scalar, b: Scalar, hint: str = "t") -> Scalar:
     return e.let("powi", base, e.number(b), hint=hint)
 
 
-def _known(s: Scalar) -> float:
-    return s.value if isinstance(s, Const) else s  # type: ignore[return-value]
+def _is_small_and_whole(exponent: float) -> bool:
+    return exponent.is_integer() and abs(exponent) <= 64
 
 
 def _bitwise(e: Emitter, sign: str, a: Scalar, b: Scalar, hint: str) -> Scalar:
@@ -238,12 +260,10 @@ def unary(e: Emitter, sign: str, a: Value, hint: str = "t") -> Value:
 
 
 def _unary(e: Emitter, sign: str, x: Scalar, hint: str) -> Scalar:
-    if is_number(x):
-        return (
-            {"-": operator.neg, "+": operator.pos, "~": operator.invert}[sign](x)
-            if sign != "~" or isinstance(x, int)
-            else e.refuse("type", "`~` works on integers, got a float")
-        )
+    if is_open(x):
+        if sign == "~" and kind_of(x) is float:
+            e.refuse("type", "`~` works on integers, got a float")
+        return e.computed({"-": operator.neg, "+": operator.pos, "~": operator.invert}[sign], x)
     if sign == "+":
         return e.atom(x)
     if sign == "-":
@@ -255,6 +275,8 @@ def _unary(e: Emitter, sign: str, x: Scalar, hint: str) -> Scalar:
 
 def negation(e: Emitter, a: Value, hint: str = "t") -> Scalar:
     """``not a``."""
+    if is_open(a):
+        return e.computed(operator.not_, a)
     t = condition(e, a)
     return not t if isinstance(t, bool) else e.let("bnot", t, hint=hint)
 

@@ -1,9 +1,10 @@
 """What an expression stands for while a kernel is lowered.
 
 A value is one of: a *scalar* (an atom of the IR, a Python number whose type is still open, or a
-`Weak` parameter), a `Mat` of scalars, a `StructValue` of named values, an `Element` or `StructElement` (a
-place in memories, not loaded yet), a Python tuple or list of values, or something known at compile time: a
-`FieldValue`, a `StructFieldValue`, an `Opaque` Python object, a string, None, a range.
+`Weak` number, which each launch passes), a `Mat` of scalars, a `StructValue` of named values, an
+`Element` or `StructElement` (a place in memories, not loaded yet), a Python tuple or list of values, or
+something known at compile time: a `FieldValue`, a `StructFieldValue`, an `Opaque` Python object, a string,
+None, a range.
 """
 
 from __future__ import annotations
@@ -16,17 +17,9 @@ from itertools import product
 from typing import Any
 
 from dsim.frontend.source.captures import FieldLike, Path, StructFieldLike
+from dsim.frontend.source.launch_numbers import Weak
 from dsim.frontend.source.struct_types import StructTypeBase
 from dsim.ir.nodes import Atom, Const, Memory, Var
-
-
-@dataclass(frozen=True, slots=True)
-class Weak:
-    """A captured number that is a parameter: it takes the type of what it meets, as a literal does."""
-
-    var: Var
-    kind: type  # int or float
-
 
 Scalar = Var | Const | int | float | bool | Weak
 Shape = tuple[int, ...]
@@ -233,6 +226,16 @@ def is_number(value: Value) -> bool:
     return isinstance(value, int | float)
 
 
+def is_open(value: Value) -> bool:
+    """Whether `value` is a number of open type: a Python number, or one that each launch passes."""
+    return isinstance(value, int | float | Weak)
+
+
+def kind_of(value: Any) -> type:
+    """The Python type of a number of open type."""
+    return value.kind if isinstance(value, Weak) else type(value)
+
+
 def positions(shape: Shape) -> Iterator[tuple[int, ...]]:
     """All index tuples of `shape`, in row order."""
     return product(*(range(n) for n in shape))
@@ -299,8 +302,7 @@ def _describe_scalar(value: Scalar) -> str:
     if isinstance(value, Var | Const):
         t = value.type
         return "a truth value" if t.kind == "bool" else f"{'a' if t.kind == 'uint' else 'an'} {t}"
-    kind = value.kind if isinstance(value, Weak) else type(value)
-    return {bool: "a truth value", int: "an integer"}.get(kind, "a float")
+    return {bool: "a truth value", int: "an integer"}.get(kind_of(value), "a float")
 
 
 def _describe_object(value: Value) -> str:

@@ -159,9 +159,8 @@ def launcher(
     }  # fmt: skip
     body, values = _taking(parameters, scope, arrays is not None)
     body += _comparing(lowered, scope)
-    hidden = _hidden(lowered, scope)
-    body += hidden
-    values += [f"h{n}" for n in range(len(lowered.hidden))]
+    body += lowered.launch_numbers.lines(scope, "return stale(*args)")
+    values += lowered.launch_numbers.passed
     if lowered.random:
         body += ["number = next_launch()", "remember(number)"]
         values.append("number")
@@ -218,16 +217,6 @@ def _comparing(lowered: Lowered, scope: dict[str, Any]) -> list[str]:
     return lines
 
 
-def _hidden(lowered: Lowered, scope: dict[str, Any]) -> list[str]:
-    """Lines that read the captured numbers which have become parameters."""
-    lines: list[str] = []
-    for n, c in enumerate(lowered.hidden):
-        scope[f"read_hidden{n}"], scope[f"kind{n}"] = c.read, type(c.value)
-        lines.append(f"h{n} = read_hidden{n}()")
-        lines.append(f"if type(h{n}) is not kind{n}: return stale(*args)")
-    return lines
-
-
 def _launching(form: Form, values: str, scope: dict[str, Any]) -> list[str]:
     scope["marks"], scope["clock"] = form.marks, CLOCK
     marking = ["    for f in marks: f.touched = turn()"] if form.marks else []
@@ -276,13 +265,8 @@ def up_to_date(lowered: Lowered) -> bool:
     return (
         all(c.read() is c.value for c in lowered.objects)
         and not any(changed(c.read(), c.value) for c in lowered.captures)
-        and all(type(c.read()) is type(c.value) for c in lowered.hidden)
+        and lowered.launch_numbers.now() is not None
     )
-
-
-def own_values(lowered: Lowered) -> tuple[Any, ...]:
-    """The hidden parameters' values now."""
-    return tuple(c.read() for c in lowered.hidden)
 
 
 def promotable(capture: Capture) -> bool:

@@ -53,7 +53,9 @@ class Version:
             one = isinstance(p, Param) and not p.shape
             values += [self.parameters.number(n)(a)] if one else self.parameters.entries(n)(a)
         random = (getattr(self._drawn, "number", 0),) if self.lowered.random else ()
-        return (*values, *arguments.own_values(self.lowered), *random)
+        own = self.lowered.launch_numbers.now()
+        assert own is not None  # of the current version
+        return (*values, *own, *random)
 
 
 class Instance:
@@ -143,10 +145,12 @@ class Instance:
             self._versions.append(made)
             return made
 
-    def watched_by(self, looking: Looking) -> Form:
-        """The compilation with probes for `looking`, with the same parameters."""
+    def _watched_by(self, looking: Looking, lowered: Lowered, promoted: frozenset[str]) -> Form | None:
+        """The compilation `lowered` with probes for `looking`; None if it does not fit the present values."""
+        if not arguments.up_to_date(lowered):
+            return None
         made = Instance(self._function, self.bound, self.places, self.elsewhere, looking)
-        made._promoted = self._promoted
+        made._promoted = promoted
         return made.unsaid().form
 
     def _compile(self) -> Version:
@@ -177,7 +181,8 @@ class Instance:
             form = Form(Program(in_series(kernel), chosen, serial=True), fields)
             return Version(self, lowered, form, ())
         form = Form(Program(kernel, chosen), fields)
-        form.watched_by = self.watched_by
+        promoted = self._promoted
+        form.watched_by = lambda looking: self._watched_by(looking, lowered, promoted)
         return Version(self, lowered, form, (*lowered.diagnostics, *diagnostics))
 
 

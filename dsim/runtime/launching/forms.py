@@ -50,7 +50,7 @@ class Form(PrintedForm):
     ran : int
         Time of its last run on the write clock; -1 before the first.
     watched_by : callable or None
-        For a user's kernel, returns the form with probes of what its lines assign.
+        For a user's kernel, returns the form with probes of what its lines assign, if it has one.
     native : callable
         Launches it with its arguments.
     """
@@ -67,7 +67,7 @@ class Form(PrintedForm):
         self.part: tuple[Form, int] | None = None
         self.copies = False
         self.ran = -1
-        self.watched_by: Callable[[Looking], Form] | None = None
+        self.watched_by: Callable[[Looking], Form | None] | None = None
         self._derived: dict[Any, Any] = {}
         self.native: Callable[..., tuple[Any, ...]] = self._compile_and_launch
         FORMS.add(self)
@@ -196,7 +196,7 @@ class Form(PrintedForm):
         made = Form(self.program, {**self.fields, **arrays}, frozenset(arrays))
         watched_by = self.watched_by
         if watched_by is not None:
-            made.watched_by = lambda looking: watched_by(looking).on(arrays)
+            made.watched_by = lambda looking: (found := watched_by(looking)) and found.on(arrays)
         return made
 
     def tangent(self, active: Keys, label: str) -> Form:
@@ -261,7 +261,7 @@ class Form(PrintedForm):
         return self.over(self.program.stopped())
 
     def watched(self, looking: Looking) -> Form | None:
-        """The form with probes of what its lines assign; None if none of its lines are the user's."""
+        """The form with probes of what its lines assign; None if it has none."""
         return None if self.watched_by is None else self.watched_by(looking)
 
     def guarded(self) -> Form:
