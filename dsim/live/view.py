@@ -13,7 +13,7 @@ from dsim.diagnostics.frames import outermost
 from dsim.live import followers
 from dsim.live.files.drawn import png
 from dsim.live.files.embedding import embedded
-from dsim.live.files.saving import save
+from dsim.live.files.saving import PageParts, save
 from dsim.live.files.standalone import player, unplayed
 from dsim.live.flow import Flow
 from dsim.live.lifetime import outputs
@@ -219,8 +219,12 @@ class View:
             When the name ends with something else, there is no recording for a video, or the view was closed.
         """
         self._refuse_closed()
-        frames = [*self.recording]
-        save(Path(path), self.scene.json(), frames, self._frame, rate=rate, budget=budget)
+        scene, parts = self.scene.json(), self._page_parts
+        save(Path(path), scene, self.recording, self._frame, parts, rate=rate, budget=budget)
+
+    def _page_parts(self, budget: int) -> PageParts:
+        """What a page without a kernel has, of which frames may take at most `budget` bytes."""
+        return self.scene.json(), [*self.recording] or [self._frame()], budget
 
     def bundle(self, picture: bytes | None, **kwargs: Any) -> MimeBundle:
         """What a notebook keeps of it.
@@ -243,12 +247,12 @@ class View:
         return {**plain, "text/html": self._player(budget, kept["image/png"]), **kept}, PLAYER
 
     def _player(self, budget: int, picture: str) -> str:
-        frames = [*self.recording] or [self._frame()]
+        scene, frames, left = self._page_parts(budget)
         try:
-            found = embedded(frames, budget, self.recording.added, self.recording.stride)
+            found = embedded(frames, left, self.recording.added, self.recording.stride)
         except DsimError as error:
             return unplayed(self.scene.title, picture, error.diagnostics[0].message)
-        return player(self.scene.json(), found)
+        return player(scene, found)
 
     def png(self) -> bytes:
         """A PNG of what it shows."""

@@ -253,6 +253,10 @@ class AdjointScene:
         numbers = ", ".join(f"{value:.3g}" for value in values)
         return f"{self.gradient} = {numbers if len(values) == 1 else f'({numbers})'}"
 
+    def names(self) -> dict[str, str]:
+        """What the field and its adjoint are called."""
+        return {"name": self._name, "gradient": self.gradient}
+
     def index(self, element: int) -> tuple[int, ...]:
         """The index of an element in the field."""
         return tuple(int(i) for i in np.unravel_index(element, self._of.shape))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Sequence
 from typing import Any
@@ -10,15 +11,20 @@ import numpy as np
 import traitlets
 
 from dsim.diagnostics.frames import outermost
+from dsim.live.adjoint.element_norms import element_norms
 from dsim.live.adjoint.picture import AdjointScene
 from dsim.live.adjoint.still import still
+from dsim.live.files.saving import PageParts
 from dsim.live.scene.numbers import refused
 from dsim.live.scene.scene import ViewFrame
+from dsim.live.scene.thinning import MOST
 from dsim.live.steps import StepFrames
 from dsim.live.view import View
 from dsim.live.widget import ViewWidget
 from dsim.runtime.fields.fields import kind_of
 from dsim.runtime.inspection.adjoint_trajectory import AdjointTrajectory
+
+_SHARE = 0.25  # of a page's budget, for the norms of elements
 
 
 class AdjointWidget(ViewWidget):
@@ -114,6 +120,25 @@ class AdjointView(View):
     def png(self) -> bytes:
         """A PNG of some steps and the norms."""
         return still(self.trajectory, self.scene.json(), self.recording)
+
+    def _page_parts(self, budget: int) -> PageParts:
+        """The page follows elements itself: frames have no mark, and the norms of all elements come along."""
+        picture = self._drawn_steps
+        with self._lock:
+            followed, picture.element = picture.element, None
+            try:
+                frames = [*self.recording]
+            finally:
+                picture.element = followed
+        scene, count = self.scene.json(), math.prod(self.trajectory.shape)
+        told = element_norms(self.trajectory) if count <= MOST else None
+        if told is None or len(told["data"]) > budget * _SHARE:
+            size = "very many" if told is None else f"{len(told['data']):,} bytes of"
+            chart = scene["chart"]
+            left_out = f"{chart['told']} · elements cannot be followed here: there are {size} norms"
+            return {**scene, "chart": {**chart, "told": left_out}}, frames, budget
+        elements = {**told, **picture.names(), "followed": followed}
+        return {**scene, "elements": elements}, frames, budget - len(told["data"])
 
     @property
     def _name(self) -> str:

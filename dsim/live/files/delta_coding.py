@@ -42,15 +42,15 @@ class DeltaCoder:
         order, residuals = self._best(codes)
         self._since_key = self._since_key + 1 if order else 1
         self._before = [codes, *self._before[: 1 if order else 0]]
-        planes = [_planes(each if order == 0 else _zigzag(each)) for each in residuals]
-        return {**frame.header, "layers": layers}, order, zlib.compress(b"".join(planes))
+        told = [planes(each if order == 0 else zigzag(each)) for each in residuals]
+        return {**frame.header, "layers": layers}, order, zlib.compress(b"".join(told))
 
     def _best(self, codes: list[np.ndarray]) -> tuple[int, list[np.ndarray]]:
         """The order that needs the fewest bits, and what is left to be written."""
         found, least = (0, codes), float(sum(8 * array.nbytes for array in codes))
         for order in range(1, min(len(self._before), 2) + 1):
             residuals = [_residual(order, *arrays) for arrays in zip(codes, *self._before[:2], strict=True)]
-            bits = sum(float(np.log2(_zigzag(each) + 1.0).sum()) for each in residuals)
+            bits = sum(float(np.log2(zigzag(each) + 1.0).sum()) for each in residuals)
             if bits < least:
                 found, least = (order, residuals), bits
         return found
@@ -62,13 +62,13 @@ def _residual(order: int, codes: np.ndarray, before: np.ndarray, *earlier: np.nd
     return codes - before - (before - earlier[0])
 
 
-def _zigzag(residual: np.ndarray) -> np.ndarray:
+def zigzag(residual: np.ndarray) -> np.ndarray:
     """Differences 0, -1, 1, -2 and so on as 0, 1, 2, 3 and so on."""
     sign = residual >> (8 * residual.itemsize - 1)
     return (residual << 1) ^ (np.zeros_like(sign) - sign)
 
 
-def _planes(array: np.ndarray) -> bytes:
+def planes(array: np.ndarray) -> bytes:
     """The lowest bytes of all numbers, then the next ones."""
     flat = np.ascontiguousarray(array).reshape(-1)
     return flat.view(np.uint8).reshape(flat.size, array.itemsize).T.tobytes()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -14,15 +14,18 @@ from dsim.live.scene.numbers import refused
 from dsim.live.scene.scene import ViewFrame
 
 _KINDS = ".png", ".gif", ".mp4", ".html"
-Frames = Sequence[ViewFrame]
+PageParts = tuple[
+    dict[str, Any], Sequence[ViewFrame], int
+]  # scene, frames, and the bytes that these may take
 _NAME = "%06d.png"
 
 
 def save(
     path: Path,
     scene: dict[str, Any],
-    recorded: Frames,
+    recorded: Iterable[ViewFrame],
     present: Callable[[], ViewFrame],
+    page_parts: Callable[[int], PageParts],
     *,
     rate: float,
     budget: int,
@@ -35,10 +38,12 @@ def save(
         The file.
     scene : dict
         What the page is told once.
-    recorded : sequence of ViewFrame
+    recorded : iterable of ViewFrame
         The recording.
     present : callable
         Makes a frame of the present numbers.
+    page_parts : callable
+        Takes a number of bytes, and gives what a page has.
     rate : float
         Frames of a video per second.
     budget : int
@@ -50,9 +55,9 @@ def save(
     if kind == ".png":
         path.write_bytes(png(scene, present()))
     elif kind == ".html":
-        path.write_text(page(scene, recorded or [present()], budget), encoding="utf-8")
+        path.write_text(page(*page_parts(budget)), encoding="utf-8")
     else:
-        _write_video(path, kind, scene, recorded, rate)
+        _write_video(path, kind, scene, [*recorded], rate)
 
 
 def _write_video(

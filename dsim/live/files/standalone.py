@@ -70,7 +70,7 @@ def page(scene: dict[str, Any], frames: Sequence[ViewFrame], budget: int) -> str
     """
     found = embedded(frames, budget)
     if found.left_out:
-        message = f"the page has {found.note}: all take more than its budget of {budget:,} bytes"
+        message = f"the page has {found.note}: all take more than the {budget:,} bytes that it has for them"
         warn([Diagnostic("thinned", message, help="pass a larger `budget=` to `save`")])
     return _document(scene, found, alone=True)
 

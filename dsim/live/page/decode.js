@@ -42,3 +42,9 @@ export function bytesOf(buffer) {
 export function fromBase64(text) {
   return Uint8Array.from(atob(text), character => character.charCodeAt(0));
 }
+
+/** The bytes that zlib has deflated. */
+export async function inflated(bytes) {
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('deflate'));
+  return new Uint8Array(await new Response(stream).arrayBuffer());
+}

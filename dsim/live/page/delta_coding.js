@@ -27,8 +27,13 @@ function sizeOf(described) {
 
 const BYTES = { u8: 1, u16: 2, u32: 4 };
 
+/** A difference whose sign is in the lowest bit. */
+export function signed(code) {
+  return (code >>> 1) ^ -(code & 1);
+}
+
 /** All low bytes, then all of the next ones, as numbers. */
-function join(codes, planes) {
+export function join(codes, planes) {
   const { length } = codes;
   for (let plane = 0; plane < codes.BYTES_PER_ELEMENT; plane++) {
     const start = plane * length;
@@ -41,7 +46,7 @@ function join(codes, planes) {
 /** Adds to differences what the frames before predict; a typed array counts modulo the size of its numbers. */
 function predict(codes, [before, earlier]) {
   for (let index = 0; index < codes.length; index++) {
-    const difference = (codes[index] >>> 1) ^ -(codes[index] & 1);
+    const difference = signed(codes[index]);
     const moved = earlier === undefined ? 0 : before[index] - earlier[index];
     codes[index] = before[index] + moved + difference;
   }

@@ -3,7 +3,7 @@ import { FlatCamera, OrbitCamera } from './camera.js';
 import { element, onZoom, say } from './dom.js';
 import { KEYS, KeyPointer } from './key_pointer.js';
 import { Legend } from './legend.js';
-import { NormChart } from './norm_chart.js';
+import { NormChart, nearestTo } from './norm_chart.js';
 import { Painting } from './painter.js';
 import { PlayerBar } from './player_bar.js';
 import { Pointer } from './pointer.js';
@@ -80,9 +80,11 @@ export class Picture {
 
   addChart(chart) {
     const { player } = this.hub;
+    const places = this.hub.model.get('places') ?? chart.steps.map((_, place) => place); // of frames among the steps
+    this.frameSteps = places;
     this.chart = new NormChart(chart, at => {
       player.playing = false;
-      player.seek(at);
+      player.seek(nearestTo(places, at));
       this.hub.played();
     });
     this.root.append(this.chart.place);
@@ -121,7 +123,7 @@ export class Picture {
   draw() {
     this.bar.update();
     say(this.lost, this.hub.live ? '' : LOST);
-    this.chart?.update(this.hub.player.at, this.hub.followed);
+    this.chart?.update(this.frameSteps[this.hub.player.at], this.hub.followed);
     this.width = this.stage.clientWidth;
     this.height = this.stage.clientHeight;
     if (this.hub.newest === null || this.width === 0 || this.height === 0) {

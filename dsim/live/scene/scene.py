@@ -68,7 +68,9 @@ class Scene:
     def frame(self, number: int, step: int | None = None, text: str = "") -> ViewFrame:
         """The present numbers of all layers."""
         packer = Packer()
-        layers = [{"arrays": layer.arrays(packer, self.bounds)} for layer in self.layers]
+        layers: list[dict[str, Any]] = [
+            {"arrays": layer.arrays(packer, self.bounds)} for layer in self.layers
+        ]
         header = {"number": number, "step": step, "text": text, "layers": layers}
         notes = []
         for layer, told in zip(self.layers, layers, strict=True):
