@@ -34,10 +34,28 @@ while gui.running:
     gui.show()"""
 
 
+TITLE = "the adjoints of nine numbers, each of which is smaller after each of the calls, " * 3
+TRAJECTORY = f"""\
+x = ds.field(ds.f64, shape=9, needs_grad=True)
+y = ds.field(ds.f64, shape=(), needs_grad=True)
+x.fill(1.0)
+@ds.kernel
+def smaller():
+    for i in x: x[i] *= 0.9
+@ds.kernel
+def total():
+    for i in x: y[None] += x[i]
+with ds.Tape(y) as tape:
+    found = tape.trajectory(x)
+    for _ in range(5): smaller()
+    total()
+ds.adjoint_view(found, title={TITLE!r})"""
+
+
 @pytest.fixture(scope="module")
 def file(tmp_path_factory):
     folder = tmp_path_factory.mktemp("run")
-    cells = [v4.new_code_cell(source) for source in (VIEW, RECORD, WINDOW)]
+    cells = [v4.new_code_cell(source) for source in (VIEW, RECORD, WINDOW, TRAJECTORY)]
     nbformat.write(v4.new_notebook(cells=cells), folder / "played.ipynb")
     command = [sys.executable, "-m", "dsim", "run", "played.ipynb", "--output", "."]
     environment = {**os.environ, "PYTHONPATH": str(CHECKOUT)}
@@ -97,3 +115,21 @@ def test_all_of_a_player_is_in_sight_and_light_as_the_page_is(page):
     expect(page.frame_locator("iframe").first.locator(".dsim-view-title")).to_have_text("<b>dot</b>")
     SCREENSHOTS.mkdir(parents=True, exist_ok=True)
     page.screenshot(path=SCREENSHOTS / "run-page.png", full_page=True)
+
+
+@pytest.mark.parametrize("width", [1000, 500, 420])
+def test_nothing_of_a_player_is_cut_off(page, width):
+    """Neither a long title nor the chart of a trajectory: the frame is as high as what it has."""
+    page.set_viewport_size({"width": width, "height": 1000})
+    for index in (0, 1, 2):
+        page.locator("iframe").nth(index).scroll_into_view_if_needed()
+        frame = page.frame_locator("iframe").nth(index)
+        expect(frame.locator(".dsim-view-text")).not_to_be_empty()
+        high, seen = frame.locator("html").evaluate("e => [e.scrollHeight, e.clientHeight]")
+        assert high <= seen
+    title = frame.locator(".dsim-view-title")
+    assert title.get_attribute("title") == TITLE
+    assert title.evaluate("e => getComputedStyle(e).textOverflow") == "ellipsis"
+    assert title.bounding_box()["height"] < 30
+    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+    page.screenshot(path=SCREENSHOTS / f"run-page-{width}.png", full_page=True)

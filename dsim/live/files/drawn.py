@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
+import textwrap
 from collections.abc import Callable
 from typing import Any
 
@@ -24,6 +25,7 @@ _THIN = "lines", "arrows"
 _MISSING = "#808080"
 _POINT, _LINE = 4.0, 1.5  # pixels
 _DOTS = 100  # an inch
+_MOST_LINES = 3  # of a title
 _PER_PIXEL = 72 / 96  # points of a printer in a pixel of a page
 
 
@@ -41,7 +43,7 @@ def figure(scene: dict[str, Any], frame: ViewFrame) -> Figure:
     flat = scene["dimensions"] == 2
     axes: Any = made.add_subplot(projection=None if flat else "3d")
     paint(axes, made, scene, frame)
-    axes.set_title(_caption(scene["title"], frame.header), parse_math=False)
+    head(made, _caption(scene["title"], frame.header))
     return made
 
 
@@ -66,6 +68,15 @@ def png(scene: dict[str, Any], frame: ViewFrame) -> bytes:
     file = io.BytesIO()
     figure(scene, frame).savefig(file, format="png")
     return file.getvalue()
+
+
+def head(made: Figure, text: str, **looks: Any) -> None:
+    """Writes a title over a figure, in as many lines as it needs, at most three."""
+    title = made.suptitle(text, parse_math=False, **looks)
+    letters = len(text)
+    while letters > 1 and (across := title.get_window_extent().width) > made.bbox.width:
+        letters = min(letters - 1, int(letters * made.bbox.width / across))
+        title.set_text(textwrap.fill(text, letters, max_lines=_MOST_LINES, placeholder=" …"))
 
 
 def _caption(title: str, header: dict[str, Any]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 from html import escape
 from typing import Any
@@ -26,10 +27,15 @@ _FRAMED = """
 :root { color-scheme: light; }
 body { margin: 0; font: 13px/1.4 system-ui, sans-serif; }
 p { margin: 0 4px; }
+.dsim-view-title { overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
 """
-_TALLEST = 480  # pixels of the picture, as in `page/picture.js`
+# Pixels. No script of the page around it can ask the frame for its height, so it is computed.
+_TALLEST = 480  # the picture, as in `page/picture.js`
 _AROUND = 100  # for title, text and player
-_ROW = 24  # for a legend, and for a note
+_ROW, _LETTER = 24, 7  # a line of text, and what is in it
+_BAR, _SWATCH = 220, 40  # what an entry of the legend has beside its name
+_WIDE, _NARROW = 640, 320  # of the frame
+_CHART = 176 / 640  # the height of a chart as a multiple of its width, as in `page/norm_chart.js`
 
 _PAGE = """\
 <!doctype html>
@@ -77,9 +83,7 @@ def page(scene: dict[str, Any], frames: Sequence[ViewFrame], budget: int) -> str
 
 def player(scene: dict[str, Any], found: Embedded) -> str:
     """The same as an element of another page; neither of the two can reach into the other."""
-    rows = bool(found.note) + (len(scene["layers"]) > 1 or any(layer["map"] for layer in scene["layers"]))
-    height = f"calc(min({_TALLEST}px, 100cqw / {_aspect(scene):.4f}) + {_AROUND + rows * _ROW}px)"
-    looks = f"border: 0; color-scheme: light; width: 100%; height: {height}"
+    looks = f"border: 0; color-scheme: light; width: 100%; height: calc({_height(scene, found)})"
     title, document = escape(scene["title"]), escape(_document(scene, found, alone=False))
     frame = f'<iframe title="{title}" sandbox="allow-scripts" style="{looks}" srcdoc="{document}"></iframe>'
     return f'<div style="container-type: inline-size">{frame}</div>'
@@ -97,6 +101,24 @@ def _aspect(scene: dict[str, Any]) -> float:
         return 4 / 3
     across, upwards = (high - low for low, high in scene["bounds"])
     return min(max(across / upwards, 0.5), 3.0)
+
+
+def _height(scene: dict[str, Any], found: Embedded) -> str:
+    """The height of a frame, in CSS: picture, chart and lines, of which a narrow frame has more."""
+    layers, chart = scene["layers"], scene.get("chart")
+    legend = layers if len(layers) > 1 else [layer for layer in layers if layer["map"]]
+    named = sum(_LETTER * len(layer["label"]) + (_BAR if layer["map"] else _SWATCH) for layer in legend)
+    lengths = [named, _LETTER * len(found.note), _LETTER * len(chart["told"]) if chart else 0]
+    lines = _AROUND + _ROW * sum(math.ceil(length / _WIDE) for length in lengths)
+    # The number of lines is convex in the width: a straight line from wide to narrow is above it.
+    more = _ROW * (sum(lengths) + _WIDE / 2) / _WIDE / (_WIDE - _NARROW)
+    parts = [
+        f"min({_TALLEST}px, 100cqw / {_aspect(scene):.4f})",
+        f"{lines}px",
+        f"max(0px, {_WIDE}px - 100cqw) * {more:.4f}",
+        *([f"min({_WIDE}px, 100cqw) * {_CHART:.4f}"] if chart else []),
+    ]
+    return " + ".join(parts)
 
 
 def _document(scene: dict[str, Any], found: Embedded, *, alone: bool) -> str:

@@ -42,7 +42,7 @@ export class Picture {
     const ratio = aspectOf(scene);
     this.stage.style.aspectRatio = String(ratio);
     this.stage.style.maxWidth = `${Math.round(TALLEST * ratio)}px`;
-    this.title = element('div', { class: 'dsim-view-title' }, scene.title);
+    this.title = element('div', { class: 'dsim-view-title', title: scene.title }, scene.title);
     this.legend = new Legend(scene);
     this.text = element('div', { class: 'dsim-view-text' });
     this.lost = element('div', { class: 'dsim-view-lost', role: 'status' });

@@ -5,6 +5,7 @@ import io
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_rgb
 from PIL import Image
 
@@ -95,7 +96,7 @@ def test_text_of_people_is_text():
     layer = Points(name=name, at=SQUARE, values=SQUARE[:, 0])
     made = Scene([layer], title, None)
     drawn = figure(made.json(), made.frame(1, step=3, text="$$"))
-    assert drawn.axes[0].get_title() == rf"{title}   step 3   $$"
+    assert drawn.get_suptitle() == rf"{title}   step 3   $$"
     assert drawn.axes[1].get_ylabel() == name
     png(made.json(), made.frame(1, step=3, text="$$"))
 
@@ -104,3 +105,20 @@ def test_no_figure_is_left_open():
     before = plt.get_fignums()
     pixels(Points(name="p", at=SQUARE))
     assert plt.get_fignums() == before
+
+
+LONG = ["a title of many words " * 6, "W" * 300, "one " + "ﬁeld/" * 60]
+
+
+@pytest.mark.parametrize("title", LONG, ids=["words", "letters", "a path"])
+@pytest.mark.parametrize("shape", [(4, 40), (40, 4)], ids=["tall", "wide"])
+def test_a_long_title_is_in_the_picture(title, shape):
+    made = Scene([GridLayer(name="g", values=np.zeros(shape))], title, None)
+    drawn = figure(made.json(), made.frame(1))
+    canvas = FigureCanvasAgg(drawn)
+    canvas.draw()
+    told = drawn.texts[0].get_window_extent(canvas.get_renderer())
+    assert told.x0 >= 0
+    assert told.x1 <= drawn.bbox.width
+    assert told.y1 <= drawn.bbox.height
+    assert told.y0 >= drawn.axes[0].get_window_extent().y1

@@ -51,7 +51,7 @@ def test_some_of_more_are_drawn_with_their_colours_and_arrows(points):
     assert vectors[:, 0] * points[chosen, 0] == pytest.approx(vectors[:, 1] * points[chosen, 1], abs=1e-6)
     note = "100 of 1,000 points of points, chosen at random · 100 of 1,000 arrows of arrows, chosen at random"
     assert frames[0].header["note"] == note
-    assert note in figure(view.scene.json(), frames[0]).axes[0].get_title()
+    assert note in figure(view.scene.json(), frames[0]).get_suptitle().replace("\n", " ")
 
 
 def test_layers_have_a_limit_of_their_own(points):
