@@ -104,6 +104,11 @@ class LaunchNumbers:
             self._numbers.append(number)
         return Weak(place, self._numbers[place].value)
 
+    def made(self, number: Weak) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        """What computes `number`, and of what."""
+        held = self._numbers[number.place]
+        return held.function, held.args
+
     def pin(self, number: Weak) -> Any:
         """The value of `number`, compiled in."""
         self._numbers[number.place].pinned = True

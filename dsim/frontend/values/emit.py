@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, NoReturn
@@ -145,6 +146,9 @@ class Emitter:
         if to == u1 or (to.is_float and s.kind is not float):
             s = self.computed(bool if to == u1 else nearest, s)
         self.type_of(s)  # an integer of another type is for another compilation
+        function, args = self.launch_numbers.made(s)
+        if to.is_integer and function in _WRAPPING and all(map(_is_integer, args)):
+            return self.let(_WRAPPING[function], *(self.atom(a, to) for a in args), hint=hint)
         return self.let("cast", self.launch_numbers.var(s, self.builder.names), type=to, hint=hint)
 
     def _constant(self, value: float, to: ScalarType) -> Const:
@@ -242,6 +246,16 @@ class Emitter:
             return False
         of = self.type_of(s)
         return of.is_float == to.is_float and of.bits > to.bits
+
+
+# What gives the same when its operands are wrapped before. Left to the kernel, analyses see it in indices.
+_WRAPPING = {operator.add: "add", operator.sub: "sub", operator.mul: "mul", operator.neg: "neg"}
+
+
+def _is_integer(s: Scalar) -> bool:
+    """Whether `s`, of open type, is an integer that some type holds."""
+    value = s.value if isinstance(s, Weak) else s
+    return isinstance(value, int) and not isinstance(value, bool) and -(1 << 63) <= value < 1 << 64
 
 
 def _limits(t: ScalarType) -> tuple[int, int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 import dsim as ds
@@ -116,6 +117,21 @@ def test_a_condition_needs_no_further_compilation():
         run()
         assert run.primal is form
     assert x[None] == -1.0 - 1.0 - 1.0 + 0.7 * 0.1 - 1.0
+
+
+def test_indices_that_are_proved_to_differ():
+    """Sums of integers are left to the kernel: `2 * n` is known to exceed `n - 1`, or the loop would warn."""
+    n, x = 4, ds.field(ds.f64, shape=32)
+
+    @ds.kernel
+    def run():
+        for i in range(n):
+            x[i + 2 * n] = x[i] + x[i + (n - 1)] - x[i - -n]
+
+    for n in (4, 6, 7):
+        x.from_numpy(np.arange(32.0))
+        run()
+        assert x.to_numpy()[2 * n : 3 * n].tolist() == [i - 1.0 for i in range(n)]
 
 
 def test_printed_numbers(capsys):

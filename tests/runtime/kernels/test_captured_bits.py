@@ -1,4 +1,8 @@
-"""Captured numbers that have changed, and so are passed by each launch: bit for bit what constants give."""
+"""Captured numbers that have changed, and so are passed by each launch: bit for bit what constants give.
+
+No two factors of a kernel are equal: of equal constants one is left, which changes the order of sums in
+gradients.
+"""
 
 from __future__ import annotations
 
@@ -163,7 +167,7 @@ def branches(g, f):
         for i in f.x:
             f.b[i] = f.a[i] * (0.1 if g.q < 0.5 else 0.3)
             f.b[i] += (f.a[i] if g.n == 1 else f.x[i]) * (g.n or 7) / 3
-            f.b[i] += (g.n and 2) / 3 * f.a[i] + (0 < g.q < 0.5) * 0.1 * f.a[i] + (not g.n) * 0.3
+            f.b[i] += (g.n and 2) / 7 * f.a[i] + (0 < g.q < 0.5) * 0.17 * f.a[i] + (not g.n) * 0.3
             c = f.a[i]
             if g.n in (1, 2):
                 c = f.x[i] * 0.1
@@ -173,6 +177,7 @@ def branches(g, f):
                     f.m[i] = 5
                 case 2:
                     f.m[i] = 7
+            f.loss[None] += f.b[i] * f.x[i] * (0.3 if g.q < 0.2 else 1.0)
 
     return run
 
@@ -192,6 +197,7 @@ def plain_branches(g, f):
                 c += 0.1
                 j += 1
             f.b[i] = c
+            f.loss[None] += c * f.x[i]
 
     return run
 
