@@ -11,6 +11,7 @@ import traitlets
 
 from dsim.live.lifetime import outputs
 from dsim.live.modules import module
+from dsim.live.statuses import quiet_statuses
 from dsim.live.subshells import hear_while_running
 
 _PAGE = files("dsim.live") / "page"
@@ -47,6 +48,7 @@ class ViewWidget(anywidget.AnyWidget):
         self._plain = plain
         self.on_msg(self._hear)
         hear_while_running(self)
+        quiet_statuses()
 
     def _hear(self, _: Any, content: Any, buffers: Any) -> None:
         if self.heard is not None and isinstance(content, dict):

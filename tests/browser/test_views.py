@@ -92,6 +92,30 @@ def test_points_appear_whoever_paints_them_and_text_is_text(lab, painter):
     lab.shoot(f"view-points-{painter}")
 
 
+NAMELESS = """() => {
+    const { getExtension } = WebGL2RenderingContext.prototype;
+    window.named = () => { WebGL2RenderingContext.prototype.getExtension = getExtension; };
+    WebGL2RenderingContext.prototype.getExtension = function (name) {
+        return name === 'WEBGL_debug_renderer_info' ? null : getExtension.call(this, name);
+    };
+}"""
+
+
+def test_discs_that_the_page_draws_look_as_those_of_the_device(lab):
+    pictures = []
+    for nameless in (False, True):
+        if nameless:
+            lab.page.evaluate(NAMELESS)
+        lab.open(*cells(SETUP, "view"), kernel=True)
+        lab.run_all()
+        pictures.append(wait_for(stage(lab), on_the_circle, "a circle"))
+    lab.page.evaluate("window.named()")
+    page, device = pictures
+    assert page.shape == device.shape
+    assert (abs(page - device).max(axis=2) > 60).mean() < 0.01
+    assert abs(red(page).sum() / red(device).sum() - 1) < 0.1
+
+
 LOOP = """\
 for step in range(400):
     x.from_numpy(circle * np.float32(0.4))
@@ -108,6 +132,29 @@ def test_a_picture_moves_while_its_loop_runs(lab):
     expect(text).to_have_text(re.compile(r"step \d\d+ · shrunk"), timeout=START_SECONDS * 1000)
     wait_for(drawn, lambda p: red(p).any() and not on_the_circle(p), "a smaller circle")
     expect(lab.cell(2).locator(".jp-OutputArea-output")).to_have_count(0)
+    lab.command("notebook:interrupt-kernel")
+
+
+STATUSES = """() => {
+    window.statuses = [];
+    const { kernel } = window.jupyterapp.shell.currentWidget.context.sessionContext.session;
+    kernel.statusChanged.connect((_, status) => window.statuses.push(status));
+}"""
+
+
+LATER = """first => [...document.querySelectorAll('.dsim-view-text')].some(
+    text => Number(text.textContent.match(/step (\\d+) /)?.[1]) > first)"""
+
+
+def test_a_kernel_is_busy_while_its_loop_runs(lab):
+    lab.open(*cells(SETUP, "view", LOOP), kernel=True)
+    lab.start_all()
+    text = lab.cell(1).locator(".dsim-view-text")
+    expect(text).to_have_text(re.compile(r"step \d\d+ · shrunk"), timeout=START_SECONDS * 1000)
+    lab.page.evaluate(STATUSES)
+    at = int(re.search(r"\d+", text.inner_text())[0])
+    lab.page.wait_for_function(LATER, arg=at + 20)
+    assert lab.page.evaluate("() => window.statuses") == []
     lab.command("notebook:interrupt-kernel")
 
 

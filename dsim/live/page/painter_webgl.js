@@ -1,9 +1,12 @@
 /** Draws shapes by WebGL 2. */
-import { arrowSegments, pixelsAcross, segmentsOf } from './shapes.js';
+import { arrowSegments, NOWHERE, pixelsAcross, segmentsOf } from './shapes.js';
 import { program } from './shaders.js';
+import { Splats, WIDEST } from './splats.js';
 
 const IDENTITY = [1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1];
 const CORNERS_OF_A_QUAD = 4;
+const MANY = 1000; // points
+const BY_PROGRAM = /swiftshader|llvmpipe|softpipe|software|basic render/i; // names of devices that are programs
 
 export class WebGLPainter {
   /** A painter, or null where the browser has no WebGL 2. Edges of lines and triangles need several `samples` a pixel. */
@@ -29,6 +32,8 @@ export class WebGLPainter {
   begin() {
     const { gl } = this;
     this.loaded = [];
+    const said = gl.getExtension('WEBGL_debug_renderer_info');
+    this.byProgram = said !== null && BY_PROGRAM.test(gl.getParameter(said.UNMASKED_RENDERER_WEBGL));
     this.programs = Object.fromEntries(['points', 'segments', 'mesh', 'cells'].map(name => [name, program(gl, name)]));
     gl.bindVertexArray(gl.createVertexArray());
     gl.enable(gl.BLEND);
@@ -94,6 +99,10 @@ export class WebGLPainter {
   }
 
   texture(buffers, { image, cells: [width, height] }) {
+    this.image(buffers, new Uint8Array(image.buffer), width, height);
+  }
+
+  image(buffers, bytes, width, height) {
     const { gl } = this;
     if (buffers.texture === undefined) {
       buffers.texture = gl.createTexture();
@@ -105,11 +114,10 @@ export class WebGLPainter {
       }
     }
     gl.bindTexture(gl.TEXTURE_2D, buffers.texture);
-    const bytes = new Uint8Array(image.buffer);
     gl.texImage2D(gl.TEXTURE_2D, 0, gl.RGBA, width, height, 0, gl.RGBA, gl.UNSIGNED_BYTE, bytes);
   }
 
-  free({ texture, ...buffers }) {
+  free({ texture, splats: _, ...buffers }) {
     if (texture !== undefined) {
       this.gl.deleteTexture(texture);
     }
@@ -149,7 +157,12 @@ export class WebGLPainter {
 
   drawPoints(shape, buffers, seen) {
     const { turns, reference } = seen.camera;
-    const numbers = { size: [pixelsAcross(shape, seen) * seen.ratio], reference: [reference], least: [turns ? 0.5 : 0.05] };
+    const across = pixelsAcross(shape, seen) * seen.ratio;
+    if (this.byProgram && !turns && !shape.sizes && across <= WIDEST && shape.count > MANY) {
+      this.drawSplats(shape, buffers, seen, across);
+      return;
+    }
+    const numbers = { size: [across], reference: [reference], least: [turns ? 0.5 : 0.05] };
     this.run('points', seen.matrix, numbers);
     this.only(2);
     this.attribute(0, buffers.positions);
@@ -160,6 +173,28 @@ export class WebGLPainter {
       this.gl.vertexAttrib1f(2, 1);
     }
     this.gl.drawArrays(this.gl.POINTS, 0, shape.count);
+  }
+
+  drawSplats({ count, positions, shades }, buffers, { matrix }, across) {
+    const { width, height } = this.canvas;
+    if (buffers.splats?.width !== width || buffers.splats.height !== height) {
+      buffers.splats = new Splats(width, height);
+    }
+    const { splats } = buffers;
+    const colours = new Uint32Array(shades.buffer, shades.byteOffset, count);
+    splats.clear();
+    for (let point = 0; point < count; point++) {
+      const x = positions[3 * point];
+      if (x !== NOWHERE) {
+        const right = ((matrix[0] * x + matrix[12] + 1) / 2) * width;
+        const up = ((matrix[5] * positions[3 * point + 1] + matrix[13] + 1) / 2) * height;
+        splats.add(right, up, across, colours[point]);
+      }
+    }
+    this.image(buffers, new Uint8Array(splats.pixels.buffer), width, height);
+    this.run('cells', IDENTITY, { box: [-1, -1, 1, 1] });
+    this.only(0);
+    this.gl.drawArrays(this.gl.TRIANGLE_STRIP, 0, CORNERS_OF_A_QUAD);
   }
 
   drawLines(shape, buffers, seen) {
