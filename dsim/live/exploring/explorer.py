@@ -60,7 +60,7 @@ class Explorer:
         self.view: View | None = None
         self.controls = controls
         self.found = ExploredRun()
-        self._names = MeaningsOfNames(run, self._fields())
+        self._names = MeaningsOfNames([f for f in (run, reset) if f is not None], self._fields())
         self._outdated = ""
         self.runs = 0
         self._panel: Any = None

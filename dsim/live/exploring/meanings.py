@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import types
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -21,30 +22,40 @@ _NUMBERS = int | float | str | np.generic
 class MeaningsOfNames:
     """The names by which a person's program has a run and its fields, as they were when an explorer was made.
 
+    They are those of the notebook, and of the modules of the functions; what neither has never changes.
+
     Parameters
     ----------
-    run : callable
-        Its module has the names; what is not found there by a name never changes.
+    functions : iterable of callable
+        The run, and what prepares it; of methods also what they belong to.
     fields : iterable of Field
         Those that the explorer was given.
     """
 
-    def __init__(self, run: Callable[..., Any], fields: Iterable[Field]) -> None:
-        self._function = python_function(run)
-        module = {} if self._function is None else self._function.__globals__
-        named = ((name, each) for each in (run, *fields) if (name := _name(each, module)))
-        self._own = {name: of_object(name, each, _reader(module, name)) for name, each in named}
+    def __init__(self, functions: Iterable[Callable[..., Any]], fields: Iterable[Field]) -> None:
+        called = [_inner(each) for each in functions]
+        self._functions = [f for f in map(python_function, called) if f is not None]
+        owners = [owner for each in called if (owner := _owner(each)) is not None]
+        shell: Any = get_ipython()
+        notebook: list[dict[str, Any]] = [] if shell is None else [shell.user_ns]
+        modules = {id(m): m for m in (*notebook, *(f.__globals__ for f in self._functions))}
+        self._own = [
+            of_object(name, each, _reader(module, name))
+            for module in modules.values()
+            for each in (*called, *owners, *fields)
+            if (name := _name(each, module))
+        ]
         self._read: list[Dependency] = []
 
     def ran(self) -> None:
         """The run has ended: it has used what the names that it reads mean now."""
-        if self._function is not None:
-            self._read = [d for d in _reached(self._function) if d.name not in self._own]
+        own = {d.name for d in self._own}
+        self._read = [d for f in self._functions for d in _reached(f) if d.name not in own]
 
     @property
     def replaced(self) -> str:
         """Which of its own are others now, in words."""
-        return _words(self._own.values())
+        return _words(self._own)
 
     def told(self) -> str:
         """Why what is shown is out of date, and what to do; empty when it is not."""
@@ -52,6 +63,18 @@ class MeaningsOfNames:
             return f"out of date: {replaced}; execute this cell again"
         changes = _words(self._read)
         return f"out of date: {changes}; move a slider to run with that" if changes else ""
+
+
+def _inner(function: Any) -> Any:
+    """What a `functools.partial` calls."""
+    while isinstance(function, partial):
+        function = function.func
+    return function
+
+
+def _owner(function: Any) -> Any:
+    """The object that a method belongs to, also one that is a kernel."""
+    return getattr(getattr(function, "function", function), "__self__", None)
 
 
 def _words(dependencies: Iterable[Dependency]) -> str:

@@ -143,6 +143,49 @@ def test_the_picture_stays_with_the_words_that_it_is_out_of_date(notebook):
     assert view._moments.newest.header["number"] > held.header["number"]
 
 
+def test_what_prepares_the_runs(notebook):
+    notebook.good("def prepare(): k.fill(2.0)")
+    notebook.good("seen = ds.explore(energy, loss=U, reset=prepare)")
+    notebook.good("def prepare(): k.fill(3.0)")
+    assert "`prepare` was redefined; execute this cell again" in repr(notebook.names["seen"])
+
+
+def test_what_a_method_belongs_to(notebook):
+    notebook.good(
+        "class Springs:\n    @ds.kernel\n    def energy(self):\n        U[None] += self.scale * k[None]\n"
+        "    def run(self, times=1):\n        for _ in range(times): self.energy()\n"
+    )
+    notebook.good("springs = Springs()\nsprings.scale = 2.0")
+    notebook.good("kernel = ds.explore(springs.energy, loss=U)\nfunction = ds.explore(springs.run, loss=U)")
+    shown = [notebook.names[name] for name in ("kernel", "function")]
+    assert [seen.found.loss for seen in shown] == [4.0, 4.0]
+    notebook.good("1")
+    assert not [seen for seen in shown if "out of date" in repr(seen)]
+    notebook.good("springs = Springs()\nsprings.scale = 3.0")
+    assert ["`springs` was redefined" in repr(seen) for seen in shown] == [True, True]
+
+
+def test_a_run_with_arguments_given_before(notebook):
+    notebook.good("from functools import partial\ndef run(n, times=1):\n    for _ in range(times): energy()")
+    notebook.good("seen = ds.explore(partial(run, 3), loss=U)")
+    notebook.good("def run(n, times=1): pass")
+    assert "`run` was redefined" in repr(notebook.names["seen"])
+
+
+def test_a_run_of_a_module_that_the_notebook_replaces(notebook, tmp_path, monkeypatch):
+    text = "import dsim as ds\nV = ds.field(ds.f64, shape=(), needs_grad=True)\n"
+    (tmp_path / "dsim_springs_of_a_test.py").write_text(
+        text + "@ds.kernel\ndef pull():\n    V[None] += 3.0\ndef run(times=1): pull()\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    notebook.good("from dsim_springs_of_a_test import V, run")
+    notebook.good("seen = ds.explore(run, loss=V)")
+    seen = notebook.names["seen"]
+    assert "V = 3" in repr(seen)
+    notebook.good("def run(times=1): pass")
+    assert "`run` was redefined" in repr(seen)
+
+
 def test_a_function_of_a_function_never_changes():
     """Its names are not those of a module."""
     ds.init(default_fp=ds.f64)
