@@ -54,7 +54,7 @@ class QuietStatuses:
 def quiet_statuses() -> None:
     """Makes the statuses of this process's kernel quiet, where it is a kernel of ipykernel."""
     kernels: Any = sys.modules.get("ipykernel.kernelbase")  # else no page's messages come from it
-    kernel = kernels.Kernel.instance() if kernels is not None and kernels.Kernel.initialized() else None
+    kernel: Any = kernels.Kernel.instance() if kernels is not None and kernels.Kernel.initialized() else None
     publish = getattr(kernel, "_publish_status", None)
     if publish is not None and not isinstance(publish, QuietStatuses):
         kernel._publish_status = QuietStatuses(kernel)
