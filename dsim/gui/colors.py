@@ -8,13 +8,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dsim.live.scene.numbers import refused
+
 
 def hex_to_rgb(color: ArrayLike) -> NDArray[np.float64]:
     """Red, green and blue between 0 and 1 of a colour ``0xRRGGBB``; one more axis than `color` has.
 
     Raises
     ------
-    ValueError
+    ArgumentError
         When a colour is no number, negative, or over ``0xFFFFFF``.
 
     Examples
@@ -24,10 +26,12 @@ def hex_to_rgb(color: ArrayLike) -> NDArray[np.float64]:
     """
     given = np.asarray(color)
     if given.dtype.kind not in "biuf":
-        raise ValueError(f"a colour is a number such as 0xED553B, not {given.tolist()!r}")
+        raise refused(
+            f"a colour is a number such as 0xED553B, not {given.tolist()!r}", "write it as 0xRRGGBB"
+        )
     number = given.astype(np.int64)
     if np.any((number < 0) | (number > 0xFFFFFF)):
-        raise ValueError("a colour is a number from 0x000000 to 0xFFFFFF")
+        raise refused("a colour is a number from 0x000000 to 0xFFFFFF", "write it as 0xRRGGBB")
     return np.stack([number >> 16, (number >> 8) & 255, number & 255], axis=-1) / 255.0
 
 
@@ -95,17 +99,22 @@ def of_shapes(
 
     Raises
     ------
-    ValueError
+    ArgumentError
         When the number of colours is not the number of shapes, or an index is outside the palette.
     """
     if palette is not None:
         if chosen is None:
-            raise ValueError("a palette needs palette_indices: the index of each shape's colour")
+            raise refused(
+                "a palette needs palette_indices", "`palette_indices=`, the index of each shape's colour"
+            )
         places = np.asarray(chosen).astype(np.int64).ravel()
         if np.any((places < 0) | (places >= len(palette))):
-            raise ValueError(f"palette_indices go from 0 to {len(palette) - 1}, the palette's last colour")
+            last = len(palette) - 1
+            raise refused(
+                f"palette_indices go from 0 to {last}, the palette's last colour", "give a longer `palette=`"
+            )
         color = np.asarray(palette)[places]
     rgb = np.atleast_2d(hex_to_rgb(color))
     if len(rgb) not in (1, count):
-        raise ValueError(f"{len(rgb)} colours for {count} shapes; give one, or one for each")
+        raise refused(f"{len(rgb)} colours for {count} shapes", "give one, or one for each")
     return rgb

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from dsim.gui import colors
 from dsim.gui.canvas import Canvas
 from dsim.gui.display_list import CircleShapes, DisplayList, ImageShape, LineShapes, TextShape, TriangleShapes
+from dsim.live.scene.numbers import refused
 
 
 class Drawing:
@@ -63,7 +64,9 @@ class Drawing:
         """Straight lines from `begin` to `end`, both of shape (n, 2); `radius` and `color` one or n."""
         a, b = _positions(begin), _positions(end)
         if a.shape != b.shape:
-            raise ValueError(f"lines begin at {len(a)} places and end at {len(b)}")
+            raise refused(
+                f"lines begin at {len(a)} places and end at {len(b)}", "give as many ends as beginnings"
+            )
         rgb = colors.of_shapes(len(a), _array(color))
         self._drawn.add(LineShapes(a, b, _sizes(radius, len(a)), rgb))
 
@@ -128,7 +131,10 @@ class Drawing:
         """
         sizes = _array(radius)
         if sizes.ndim != 2:
-            raise ValueError(f"a field of points has two axes, not the shape {sizes.shape}")
+            raise refused(
+                f"a field of points has two axes, not the shape {sizes.shape}",
+                "as (columns, rows)",
+            )
         self.circles(_grid(sizes.shape, bound), sizes.ravel(), color)
 
     def arrow_field(
@@ -159,7 +165,10 @@ class Drawing:
         """
         values = _array(scalar_field).astype(np.float64)
         if values.ndim != 2 or values.size == 0:
-            raise ValueError(f"a contour plot has two axes, not the shape {values.shape}")
+            raise refused(
+                f"a contour plot has two axes, not the shape {values.shape}",
+                "as (columns, rows)",
+            )
         values = _resized(values, self.res)
         if normalize:
             low, high = values.min(), values.max()
@@ -184,14 +193,17 @@ class Drawing:
 
         Raises
         ------
-        ValueError
+        ArgumentError
             When its size differs from that of the picture.
         TypeError
             When its values are signed integers.
         """
         values = _array(img)
         if values.shape[:2] != self.res or values.shape[2:] not in ((), (1,), (2,), (3,), (4,)):
-            raise ValueError(f"an image of shape {values.shape} does not fit a picture of {self.res} pixels")
+            raise refused(
+                f"an image of shape {values.shape} does not fit a picture of {self.res} pixels",
+                "`ds.tools.imresize` resizes it, and `GUI(res=…)` the picture",
+            )
         pixels = colors.to_bytes(values.reshape(*self.res, -1)[:, :, :3])
         if pixels.shape[2] == 2:
             pixels = np.concatenate([pixels, np.zeros_like(pixels[:, :, :1])], axis=2)
@@ -218,7 +230,7 @@ def _positions(values: Any) -> NDArray[np.float64]:
     """`values` as positions (n, 2); drops the third coordinate."""
     points = np.atleast_2d(_array(values).astype(np.float64))
     if points.ndim != 2 or points.shape[1] not in (2, 3):
-        raise ValueError(f"positions have the shape (n, 2), not {points.shape}")
+        raise refused(f"positions have the shape (n, 2), not {points.shape}", "`a.reshape(-1, 2)`")
     return points[:, :2]
 
 
@@ -226,7 +238,7 @@ def _sizes(radius: Any, count: int) -> NDArray[np.float64]:
     """`radius` as an array of one or `count` numbers."""
     sizes = np.atleast_1d(_array(radius).astype(np.float64)).ravel()
     if len(sizes) not in (1, count):
-        raise ValueError(f"{len(sizes)} radii for {count} shapes; give one, or one for each")
+        raise refused(f"{len(sizes)} radii for {count} shapes", "give one, or one for each")
     return sizes
 
 
@@ -234,8 +246,9 @@ def _vectors(values: Any) -> NDArray[np.float64]:
     """`values` as vectors in the plane, on a grid."""
     found = _array(values).astype(np.float64)
     if found.ndim != 3 or found.shape[2] != 2:
-        raise ValueError(
-            f"a field of vectors in the plane has the shape (columns, rows, 2), not {found.shape}"
+        raise refused(
+            f"a field of vectors in the plane has the shape (columns, rows, 2), not {found.shape}",
+            "give two numbers for each place",
         )
     return found
 

@@ -30,7 +30,10 @@ def _pixels(img: Any) -> NDArray[np.uint8]:
     if values.ndim == 2:
         values = values[:, :, None]
     if values.ndim != 3 or not 1 <= values.shape[2] <= 4 or values.size == 0:
-        raise ValueError(f"an image has two axes, and 1 to 4 channels; this has shape {values.shape}")
+        raise refused(
+            f"an image has two axes, and 1 to 4 channels; this has shape {values.shape}",
+            "give it as (width, height), or (width, height, channels)",
+        )
     values = to_bytes(values, 0.5)
     if values.shape[2] == 2:
         values = np.concatenate([values, np.zeros_like(values[:, :, :1])], axis=2)
@@ -89,7 +92,7 @@ def imread(filename: str | Path, channels: int = 0) -> NDArray[np.uint8]:
         1, 3 or 4; 0 for as many as the file has.
     """
     if channels not in (0, *_MODES):
-        raise ValueError(f"an image has 1, 3 or 4 channels, not {channels}")
+        raise refused(f"an image has 1, 3 or 4 channels, not {channels}", "0 for as many as the file has")
     with Image.open(filename) as found:
         mode = _MODES.get(channels) or (found.mode if found.mode in _MODES.values() else "RGB")
         pixels = np.asarray(found.convert(mode))
@@ -108,7 +111,7 @@ def imresize(img: Any, w: int, h: int | None = None) -> NDArray[Any]:
     values = img.to_numpy() if isinstance(img, Field) else np.asarray(img)
     size = (int(w), int(w if h is None else h))
     if min(size) < 1:
-        raise ValueError(f"an image has at least one pixel along each axis, not {size}")
+        raise refused(f"an image has at least one pixel along each axis, not {size}", "as 640 and 480")
     at = [np.arange(n) * length // n for n, length in zip(size, values.shape, strict=False)]
     return values[np.ix_(*at)]
 

@@ -184,11 +184,11 @@ class GUI(Drawing):
 
         Raises
         ------
-        ValueError
+        ArgumentError
             When no frame was shown.
         """
         if not self.frames:
-            raise ValueError("there are no frames for a film: call `show` first")
+            raise refused("there are no frames for a film", "call `show` first")
         moving = screen.animated_png(self.frames, fps, colors)
         if file is not None:
             Path(file).write_bytes(moving)

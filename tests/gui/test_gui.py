@@ -334,3 +334,27 @@ def test_a_format_that_no_picture_has_is_refused(tmp_path, name):
 def test_a_number_of_frames_that_is_none_is_refused(monkeypatch):
     monkeypatch.setenv("DSIM_GUI_FRAMES", "many")
     refused(lambda: GUI(res=8), "DSIM_GUI_FRAMES is a number of frames, not 'many'", __file__)
+
+
+DRAWN = {
+    "colours": (lambda g: g.circles([[0, 0]] * 2, color=[0, 1, 2]), "3 colours for 2 shapes"),
+    "a colour": (lambda g: g.circle([0, 0], color="red"), "a number such as 0xED553B, not 'red'"),
+    "too bright": (lambda g: g.circle([0, 0], color=0x1000000), "from 0x000000 to 0xFFFFFF"),
+    "a palette": (lambda g: g.circles([[0, 0]], palette=[0]), "a palette needs palette_indices"),
+    "an index": (lambda g: g.circles([[0, 0]], palette=[0], palette_indices=[1]), "go from 0 to 0"),
+    "radii": (lambda g: g.circles([[0, 0]], radius=[1, 2]), "2 radii for 1 shapes"),
+    "positions": (lambda g: g.circles([1.0]), "positions have the shape"),
+    "ends": (lambda g: g.lines([[0, 0]], [[0, 0], [1, 1]]), "begin at 1 places and end at 2"),
+    "an image": (lambda g: g.set_image(np.zeros((2, 3))), "does not fit a picture of"),
+    "contours": (lambda g: g.contour(np.zeros(3)), "a contour plot has two axes"),
+    "no film": (lambda g: g.film(), "there are no frames for a film"),
+    "no channels": (lambda g: dsim.tools.imwrite(np.zeros(3), "a.png"), "an image has two axes"),
+    "no pixels": (lambda g: dsim.tools.imresize(np.zeros((2, 2)), 0), "at least one pixel"),
+}
+
+
+@pytest.mark.parametrize("what", DRAWN)
+def test_what_cannot_be_drawn_quotes_the_line(what):
+    act, message = DRAWN[what]
+    gui = GUI(res=8)
+    refused(lambda: act(gui), message, __file__)
