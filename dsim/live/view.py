@@ -224,7 +224,7 @@ class View:
 
     def _page_parts(self, budget: int) -> PageParts:
         """What a page without a kernel has, of which frames may take at most `budget` bytes."""
-        return self.scene.json(), [*self.recording] or [self._frame()], budget
+        return self.scene.json(), [*self.recording], budget
 
     def bundle(self, picture: bytes | None, **kwargs: Any) -> MimeBundle:
         """What a notebook keeps of it.
@@ -249,18 +249,22 @@ class View:
     def _player(self, budget: int, picture: str) -> str:
         scene, frames, left = self._page_parts(budget)
         try:
-            found = embedded(frames, left, self.recording.added, self.recording.stride)
+            found = embedded(frames or [self._now()], left, self.recording.added, self.recording.stride)
         except DsimError as error:
             return unplayed(self.scene.title, picture, error.diagnostics[0].message)
         return player(scene, found)
 
     def png(self) -> bytes:
         """A PNG of what it shows."""
-        newest = self._moments.newest
-        frame = newest if self._holding and newest is not None else self._frame()
+        frame = self._now()
         if not self._holding:
             self._moments.captured(frame)
         return png(self.scene.json(), frame)
+
+    def _now(self) -> ViewFrame:
+        """What it shows: a frame that is held, or the present numbers."""
+        newest = self._moments.newest
+        return newest if self._holding and newest is not None else self._frame()
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
         return self.bundle(self.png(), **kwargs)

@@ -88,6 +88,16 @@ class Optimization:
         return None if best is None else Best(best.loss, self._plan.objective.parameters(best.x))
 
     @property
+    def parameters(self) -> list[tuple[str, np.ndarray]]:
+        """The names of what it optimises, and the best values so far."""
+        best, wrt = self.best, self._plan.objective.wrt
+        if best is None:
+            return []
+        names = [getattr(leaf, "name", "") or f"array {number}" for number, leaf in enumerate(wrt.leaves)]
+        found = [best.parameters] if wrt.single else [best.parameters[leaf] for leaf in wrt.leaves]
+        return list(zip(names, found, strict=True))
+
+    @property
     def history(self) -> np.ndarray:
         """A row for the start and for each step: step, loss, gradient_norm, length, seconds."""
         return np.array(list(self._rows), HISTORY)

@@ -124,9 +124,11 @@ def optimize(  # noqa: PLR0913 (most have names)
 
 def _with_panel(plan: OptimizationPlan) -> Optimization:
     """One in a notebook, with its display."""
+    from dsim.live.shown import page_budget  # noqa: PLC0415 (imports IPython)
+    from dsim.optimization.still_page import OptimizationPage  # noqa: PLC0415
     from dsim.optimization.widget import OptimizationPanel  # noqa: PLC0415 (imports ipywidgets)
 
-    panel = OptimizationPanel()
+    panel = OptimizationPanel() if page_budget() is None else OptimizationPage()
     made = Optimization(plan, True, panel)
     panel.steer(made)
     return made

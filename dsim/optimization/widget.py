@@ -9,59 +9,16 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from typing import Any, Protocol
 
 import ipywidgets as widgets
-import numpy as np
 
-from dsim.diagnostics import Diagnostic
-from dsim.diagnostics.render import render
 from dsim.live.lifetime import close_tree, outputs
 from dsim.live.subshells import hear_while_running
-from dsim.notebook.tape.svg import BLUE, ORANGE, Series, chart, shown
+from dsim.notebook.tape.svg import shown
 from dsim.notebook.widget_column import WidgetColumn
-from dsim.optimization.error_text import error_lines
+from dsim.optimization.told import Steered, curves, notes, numbers, state
 
 _EVERY = 0.1  # seconds
-_MOST_POINTS = 400  # of a curve
-
-
-class Steered(Protocol):
-    """What the buttons steer: an `Optimization`."""
-
-    status: str
-    message: str
-    steps: int
-    error: BaseException | None
-
-    @property
-    def done(self) -> int:
-        """How many steps are done."""
-        ...
-
-    @property
-    def pending(self) -> str:
-        """What it was asked for."""
-        ...
-
-    @property
-    def history(self) -> np.ndarray:
-        """A row for each step."""
-        ...
-
-    @property
-    def heard(self) -> Any:
-        """Warnings of the run."""
-        ...
-
-    def pause(self) -> None:
-        """Pauses."""
-
-    def stop(self, wait: bool = True) -> None:
-        """Stops."""
-
-    def resume(self, steps: int | None = None) -> None:
-        """Goes on."""
 
 
 class OptimizationPanel:
@@ -192,56 +149,13 @@ class OptimizationPanel:
             self.pause.disabled = not running or bool(steered.pending)
             self.stop.disabled = not (running or status == "paused") or steered.pending == "stop"
             self.resume.disabled = (running and steered.pending != "pause") or status == "ready"
-            self.state.value = f'<span role="status">{shown(_state(steered))}</span>'
-            self.said.value = f'<span class="dsim-optimize">{shown(_numbers(steered, history))}</span>'
-            self.curves.value = _curves(history)
-            self.notes.value = _notes(steered.error if status == "failed" else None, steered.heard)
+            self.state.value = f'<span role="status">{shown(state(steered))}</span>'
+            self.said.value = f'<span class="dsim-optimize">{shown(numbers(steered, history))}</span>'
+            self.curves.value = curves(history)
+            self.notes.value = notes(steered.error if status == "failed" else None, steered.heard)
 
 
 def _button(name: str, icon: str, tooltip: str) -> widgets.Button:
     made = widgets.Button(description=name, icon=icon, tooltip=tooltip, layout=widgets.Layout(width="auto"))
     hear_while_running(made)
     return made
-
-
-def _state(steered: Steered) -> str:
-    pending = {"stop": ", stopping", "pause": ", pausing"}.get(steered.pending, "")
-    return f"{steered.status}{pending}: {steered.message}" if steered.message else steered.status + pending
-
-
-def _numbers(steered: Steered, history: np.ndarray) -> str:
-    text = f"{steered.done:,} of {steered.steps:,} steps"
-    if len(history):
-        last = history[-1]
-        text += f", loss {last['loss']:.6g}, best {history['loss'].min():.6g}"
-        text += f", gradient {last['gradient_norm']:.3g}, {last['seconds']:.1f} s"
-    return text
-
-
-def _curves(history: np.ndarray) -> str:
-    """The loss and the norm of the gradient over the steps."""
-    if len(history) < 2:
-        return ""
-    some = history[np.unique(np.linspace(0, len(history) - 1, _MOST_POINTS).astype(int))]
-    drawn = [
-        Series("loss", some["step"], some["loss"], BLUE),
-        Series("gradient norm", some["step"], some["gradient_norm"], ORANGE),
-    ]
-    end, log = int(history["step"][-1]), bool((some["loss"] > 0).all())
-    if log:
-        return chart("loss and gradient norm of each step", drawn, end, True, axis="step")
-    return "".join(chart(f"{s.name} of each step", [s], end, s.name != "loss", axis="step") for s in drawn)
-
-
-def _notes(error: BaseException | None, heard: Any) -> str:
-    texts: list[str] = [render([d]) for d in heard.values() if isinstance(d, Diagnostic)]
-    if error is not None:
-        texts.append("".join(error_lines(error)))
-    pre = "<pre style='margin: 4px 0; background: none; color: inherit; white-space: pre-wrap'{}>{}</pre>"
-    return "".join(
-        pre.format(" role='alert'" if error is not None and t is texts[-1] else "", _lines(t)) for t in texts
-    )
-
-
-def _lines(text: str) -> str:
-    return "\n".join(shown(line) for line in text.splitlines())

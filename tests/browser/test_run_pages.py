@@ -2,6 +2,7 @@
 
 import io
 import os
+import re
 import subprocess
 import sys
 
@@ -33,7 +34,21 @@ while gui.running:
     gui.text("score", [0.1, 0.9], font_size=4) if gui.frame == 4 else None
     gui.show()"""
 
-
+EXPLORER = """\
+x = ds.Vector.field(2, ds.f64, shape=3, needs_grad=True, name="x")
+k, U = (ds.field(ds.f64, shape=(), needs_grad=True, name=name) for name in "kU")
+@ds.kernel
+def energy():
+    for i in x:
+        U[None] += 0.5 * k[None] * x[i].norm_sqr()
+x.from_numpy(np.array([[-1.0, -1.0], [1.0, 1.0], [0.0, 0.0]]))
+k[None] = 1.0
+seen = ds.explore(energy, wrt=x, loss=U, controls={k: (0, 10, 1)})
+seen"""
+SET = "seen.set(k=3)"
+OPTIMIZE = """\
+found = ds.optimize(energy, wrt=x, loss=U, steps=9)
+found.wait()"""
 TITLE = "the adjoints of nine numbers, each of which is smaller after each of the calls, " * 3
 TRAJECTORY = f"""\
 x = ds.field(ds.f64, shape=9, needs_grad=True)
@@ -55,7 +70,8 @@ ds.adjoint_view(found, title={TITLE!r})"""
 @pytest.fixture(scope="module")
 def file(tmp_path_factory):
     folder = tmp_path_factory.mktemp("run")
-    cells = [v4.new_code_cell(source) for source in (VIEW, RECORD, WINDOW, TRAJECTORY)]
+    sources = VIEW, RECORD, WINDOW, TRAJECTORY, EXPLORER, SET, OPTIMIZE
+    cells = [v4.new_code_cell(source) for source in sources]
     nbformat.write(v4.new_notebook(cells=cells), folder / "played.ipynb")
     command = [sys.executable, "-m", "dsim", "run", "played.ipynb", "--output", "."]
     environment = {**os.environ, "PYTHONPATH": str(CHECKOUT)}
@@ -133,3 +149,24 @@ def test_nothing_of_a_player_is_cut_off(page, width):
     assert title.bounding_box()["height"] < 30
     SCREENSHOTS.mkdir(parents=True, exist_ok=True)
     page.screenshot(path=SCREENSHOTS / f"run-page-{width}.png", full_page=True)
+
+
+def test_an_explorer_has_its_last_run_its_controls_and_its_losses(page):
+    explorer = page.locator(".dsim-explorer")
+    row = explorer.get_by_role("row", name="k").last
+    expect(row).to_have_text(re.compile(r"^k\s*3\s*0\s*10\s*∂ 2$"))
+    expect(explorer.get_by_role("img", name="loss over the last 2 runs: from 2 to 6")).to_be_visible()
+    stage = explorer.frame_locator("iframe").locator(".dsim-view-stage")
+    explorer.scroll_into_view_if_needed()
+    expect(stage).to_be_visible()
+    expect(explorer.frame_locator("iframe").locator(".dsim-view-text")).to_contain_text("U = 6")
+    page.screenshot(path=SCREENSHOTS / "page-explorer.png")
+
+
+def test_an_optimisation_has_its_curves_and_the_best_parameters(page):
+    optimized = page.locator(".dsim-optimize")
+    optimized.scroll_into_view_if_needed()
+    expect(optimized).to_contain_text("finished")
+    expect(optimized.get_by_role("row", name="x").last).to_contain_text("(3, 2)")
+    expect(optimized.get_by_role("img").first).to_be_visible()
+    page.screenshot(path=SCREENSHOTS / "page-optimize.png")

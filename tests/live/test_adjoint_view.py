@@ -101,6 +101,7 @@ def test_a_grid_is_beside_its_heat(wired):
     most = abs(found.adjoints[2]).max()
     assert (header["low"], header["high"]) == (-most, most), "white is 0"
     assert drawn["∂loss/∂x"]["values"] == pytest.approx(found.adjoints[2], abs=most / 100)
+    assert [layer["shows"] for layer in view.scene.json()["layers"][:2]] == ["x", "∂loss/∂x"], "the legend"
     boxes = [layer["box"] for layer in view.scene.json()["layers"][:2]]
     assert boxes[0] == [[0.0, 4.0], [0.0, 3.0]]
     assert boxes[1][0][0] > 4.0

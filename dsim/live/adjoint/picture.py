@@ -36,7 +36,7 @@ class PartGrid(GridLayer):
 
     def scene(self) -> dict[str, Any]:
         """What never changes of it, as JSON."""
-        return {**super().scene(), "box": self.box}
+        return {**super().scene(), "box": self.box, "shows": self.name}
 
     def bounds(self) -> Bounds | None:
         """The part."""

@@ -16,18 +16,21 @@ from dsim.live import followers
 from dsim.live.exploring.controls import ExploreControl
 from dsim.live.exploring.explored_run import ExploredRun
 from dsim.live.exploring.initial_state import InitialState
+from dsim.live.exploring.marks import still_explorer
 from dsim.live.exploring.meanings import MeaningsOfNames, compare_after_cells
 from dsim.live.latest import Latest
 from dsim.live.lifetime import outputs
 from dsim.live.scene.encoding import limits_of
 from dsim.live.scene.layers import Arrows, Layer, Points
 from dsim.live.scene.numbers import refused
+from dsim.live.shown import PLAYER, MimeBundle, ShownView, page_budget
 from dsim.live.view import View
 from dsim.live.viewing import view
 from dsim.runtime.fields.fields import Field
 from dsim.runtime.state import turns
 from dsim.runtime.tapes.tape import Tape
 
+_MOST = 200  # losses in the curve
 _STOPPED = "stopped: move a slider to continue"
 
 
@@ -44,6 +47,8 @@ class Explorer:
         What the last run gave.
     runs : int
         How often it ran.
+    losses : list of float
+        Those of the newest runs that had one.
     """
 
     def __init__(
@@ -63,7 +68,9 @@ class Explorer:
         self._names = MeaningsOfNames([f for f in (run, reset) if f is not None], self._fields())
         self._outdated = ""
         self.runs = 0
+        self.losses: list[float] = []
         self._panel: Any = None
+        self._shown: ShownView | None = None  # where a page without a kernel has it
         self._lock = threading.RLock()
         self._latest = Latest(self._moved, self._stopped)
         self.update()
@@ -112,6 +119,8 @@ class Explorer:
             with self._lock, turns.of_everybody():  # cells read the gradients, and did not ask for them
                 self.runs += 1
                 self.found = self._evaluated()
+                if self.found.loss is not None:
+                    self.losses = [*self.losses, self.found.loss][-_MOST:]
         except BaseException as error:
             self.found = ExploredRun(problem=_problem(error))
             if not isinstance(error, DsimError):
@@ -136,7 +145,8 @@ class Explorer:
         if self.view is not None:
             self.view.say(self._told().told())
         if self._panel is not None:
-            self._panel.follow(self._told(), stopped=bool(self._names.replaced))
+            self._panel.follow(self._told(), self.losses, stopped=bool(self._names.replaced))
+        self._embed()
 
     def _told(self) -> ExploredRun:
         """What is shown: nothing of a run that is out of date."""
@@ -156,7 +166,8 @@ class Explorer:
         if self.view is not None:
             self.view.hold(self.found.told())
         if self._panel is not None:
-            self._panel.follow(self.found)
+            self._panel.follow(self.found, self.losses)
+        self._embed()
         followers.tell(self._arguments())
 
     def _arguments(self) -> dict[str, float]:
@@ -261,7 +272,7 @@ class Explorer:
 
             picture = None if self.view is None else self.view.widget
             self._panel = Panel(self.controls, picture, self._latest.ask)
-            self._panel.follow(self._told(), stopped=bool(self._names.replaced))
+            self._panel.follow(self._told(), self.losses, stopped=bool(self._names.replaced))
             outputs.own(self._panel.widget, self._unshown)
             if self.view is not None:
                 self.view.contained = True
@@ -274,6 +285,22 @@ class Explorer:
             if self.view is not None:
                 data["image/png"] = base64.b64encode(self.view.png()).decode()  # for pages without a kernel
         return data
+
+    def _ipython_display_(self) -> None:
+        if page_budget() is None:
+            raise NotImplementedError  # IPython then asks for the bundle
+        self._shown = ShownView(lambda: ({"text/plain": repr(self)}, {}))
+        self._embed()
+
+    def _embed(self) -> None:
+        if self._shown is not None:
+            self._shown.renew(self._still)
+
+    def _still(self) -> MimeBundle:
+        """What a page without a kernel has, after the last run of the cell."""
+        kept = {} if self.view is None else self.view.bundle(self.view.png())[0]
+        page = still_explorer(kept.get("text/html", ""), self.controls, self._told(), self.losses)
+        return {**kept, "text/plain": repr(self), "text/html": page}, PLAYER
 
     def __repr__(self) -> str:
         values = ", ".join(f"{c.name} = {c.value:.6g}" for c in self.controls)

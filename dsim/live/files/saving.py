@@ -55,7 +55,8 @@ def save(
     if kind == ".png":
         path.write_bytes(png(scene, present()))
     elif kind == ".html":
-        path.write_text(page(*page_parts(budget)), encoding="utf-8")
+        told, frames, left = page_parts(budget)
+        path.write_text(page(told, frames or [present()], left), encoding="utf-8")
     else:
         _write_video(path, kind, scene, [*recorded], rate)
 
