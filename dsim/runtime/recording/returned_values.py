@@ -7,12 +7,16 @@ from __future__ import annotations
 
 import sys
 import types
-from functools import lru_cache
 from opcode import opmap
 
 from dsim.diagnostics.places import own_frame
 
 _CACHE, _DROPS, _RETURNS = opmap.get("CACHE", 0), opmap["POP_TOP"], opmap["RETURN_VALUE"]
+_GONE_ON, _DROPPED, _USED = range(3)
+_MOST = 4096  # calls in a program that are remembered
+
+_Call = tuple[int, int]  # a code object, which is kept alive, and the place of an instruction in it
+_CALLS: dict[_Call, tuple[types.CodeType, int]] = {}
 
 
 def result_used() -> bool:
@@ -22,19 +26,28 @@ def result_used() -> bool:
     """
     frame: types.FrameType | None = sys._getframe(1)
     while frame is not None:
-        after = _after(frame.f_code, frame.f_lasti)
-        if after == _DROPS:
-            return False
-        if after != _RETURNS and not own_frame(frame):
-            return True
+        known = _CALLS.get((id(frame.f_code), frame.f_lasti))
+        fate = _fate(frame) if known is None else known[1]
+        if fate != _GONE_ON:
+            return fate == _USED
         frame = frame.f_back
     return False
 
 
-@lru_cache(maxsize=256)
-def _after(code: types.CodeType, at: int) -> int:
+def _fate(frame: types.FrameType) -> int:
+    """What becomes of the result of the call that `frame` makes."""
+    code, at = frame.f_code, frame.f_lasti
+    after = _after(code.co_code, at)
+    fate = _GONE_ON if after == _RETURNS or own_frame(frame) else _USED
+    fate = _DROPPED if after == _DROPS else fate
+    if len(_CALLS) >= _MOST:
+        _CALLS.clear()
+    _CALLS[id(code), at] = code, fate
+    return fate
+
+
+def _after(instructions: bytes, at: int) -> int:
     """What a function does after the instruction at `at`."""
-    instructions = code.co_code
     at += 2
     while instructions[at] == _CACHE:
         at += 2
