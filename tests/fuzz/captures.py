@@ -43,11 +43,15 @@ class Captured(Feature):
 
     def atoms(self, writing: Expressions, scope: Scope) -> list[str]:
         """Numbers as they are now."""
-        return ["gain", "shift", "(gain * shift)", "ti.static(gain + 0.1)", f"pair[{writing.pick(0, 1)}]"]
+        chosen = writing.pick(
+            "(gain if turns > 1 else shift)", "(turns - gain * 0.1)", "(shift / 3.0 + turns)"
+        )
+        known = ("ti.static(gain + 0.1)", f"pair[{writing.pick(0, 1)}]")
+        return ["gain", "shift", "(gain * shift)", chosen, *known]
 
     def integers(self, writing: Expressions, scope: Scope) -> list[str]:
         """The number of turns."""
-        return ["turns", "ti.static(turns + 1)"]
+        return ["turns", "(turns * 2 - 1)", "ti.static(turns + 1)"]
 
     def statements(self, writing: Statements, scope: Scope) -> list[Callable[[Scope, int], Lines]]:
         """A loop of as many turns, and a choice that is made when the kernel is compiled."""
