@@ -45,9 +45,9 @@ def _smooth(op: str) -> Function:
 
 
 @cache
-def _exactly(op: str, *first: Const) -> Callable[[float], float]:
-    """Primitive `op` of `first` and a Python number, in double precision whatever the default is."""
-    return lambda x: float(evaluate(op, (*first, Const(float(x), f64)), f64).value)
+def _exactly(op: str, *first: Const) -> Callable[..., float]:
+    """Primitive `op` of `first` and Python numbers, in double precision whatever the default is."""
+    return lambda *xs: float(evaluate(op, (*first, *(Const(float(x), f64) for x in xs)), f64).value)
 
 
 def _of_order(op: str) -> Function:
@@ -125,6 +125,8 @@ def _power(e: Emitter, a: Value, b: Value, hint: str = "t") -> Value:
 
 def _of_two(op: str) -> Function:
     def one(e: Emitter, x: Scalar, y: Scalar, hint: str) -> Scalar:
+        if is_open(x) and is_open(y):
+            return e.computed(_exactly(op), x, y)
         return e.let(op, *e.floating(x, y), hint=hint)
 
     return _by_entry(one)

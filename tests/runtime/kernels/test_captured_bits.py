@@ -142,6 +142,7 @@ def functions(g, f):
             f.b[i] += max(g.p, g.q) * min(g.p, 0.2) + abs(g.p) + ds.floor(g.p * 10) + math.floor(g.q * 10)
             f.b[i] += ds.select(g.p > 0.3, g.p, g.q) * f.a[i] + round(g.q * 10) + ds.math.clamp(g.p, 0.0, 0.3)
             f.y[i] = ds.math.mix(g.p, g.q, 0.3) * f.x[i] + ds.lgamma(g.q) + ds.math.sign(g.p)
+            f.b[i] += f.a[i] * ds.atan2(g.p, g.q) + math.hypot(g.p, 3.0)
 
     return run
 
