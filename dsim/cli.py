@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from dsim._version import __version__
+from dsim.tooling.code_cache import manage_cache
 from dsim.tooling.demo import demo_notebooks
 from dsim.tooling.doctor import doctor
 from dsim.tooling.errors import ToolError
@@ -104,6 +105,14 @@ def parser() -> argparse.ArgumentParser:
         description="Say what dsim finds on this machine, and how to mend what is missing.",
     )
     check.set_defaults(command=doctor_command)
+
+    cache = commands.add_parser(
+        "cache",
+        help="say where machine code is kept and how much, or remove it",
+        description="Say where machine code is kept for later processes, and how much of it.",
+    )
+    cache.add_argument("--clear", action="store_true", help="remove it; programs compile again")
+    cache.set_defaults(command=cache_command)
     return top
 
 
@@ -173,3 +182,9 @@ def run_command(options: argparse.Namespace) -> int:
 def doctor_command(_: argparse.Namespace) -> int:
     """`dsim doctor`."""
     return doctor()
+
+
+def cache_command(options: argparse.Namespace) -> int:
+    """`dsim cache`."""
+    manage_cache(clear=options.clear)
+    return 0

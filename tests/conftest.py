@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gc
+import os
 import signal
+import tempfile
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
@@ -12,12 +14,16 @@ from pathlib import Path
 import pytest
 from hypothesis import settings as examples
 
+from dsim.backends.cpu import disk_cache
 from dsim.runtime.launching.forms import FORMS
 from dsim.runtime.state import settings
 
 pytest_plugins = ["tests.corpus.summary", "tests.quick_code", "tests.sharing"]
 
 MORE_FORMS = 200  # kernels and their derivatives that tests may leave before garbage is collected
+
+# Machine code is kept for the processes of a run of the tests, and for no other run.
+_CODE = pytest.StashKey[tempfile.TemporaryDirectory[str]]()
 
 examples.register_profile("steady", derandomize=True, database=None)
 examples.load_profile("steady")
@@ -27,6 +33,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--update-golden", action="store_true", help="write the golden texts instead of comparing"
     )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Tests neither read the user's machine code nor add to it."""
+    if not hasattr(config, "workerinput"):  # a process of pytest-xdist, which has its parent's environment
+        config.stash[_CODE] = folder = tempfile.TemporaryDirectory(prefix="dsim-code-")
+        os.environ[disk_cache.VARIABLE] = folder.name
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    if _CODE in config.stash:
+        config.stash[_CODE].cleanup()
 
 
 def pytest_sessionstart() -> None:
@@ -84,8 +102,9 @@ def golden(request: pytest.FixtureRequest) -> Callable[..., None]:
 
 @contextmanager
 def _settings_put_back() -> Iterator[None]:
-    before = settings.current()
+    before, kept = settings.current(), disk_cache.choice()
     yield
+    disk_cache.choose(kept)
     if settings.current() != before:
         settings.change(before)
 

@@ -8,16 +8,15 @@ from __future__ import annotations
 
 from collections import deque
 from functools import cache
-from types import SimpleNamespace
 from weakref import WeakValueDictionary
 
 import llvmlite.binding as llvm
 import pytest
 
 from dsim.backends.cpu import code, compiled
-from dsim.backends.cpu.code import MachineCode
+from dsim.backends.cpu.code import CodeTarget, MachineCode
 
-_codegen, _linked, _code = code._codegen, code._linked, compiled._code
+_linked, _code = code._linked, compiled._code
 # Their code is not that of other tests, which compile equal modules for speed.
 _CODE: WeakValueDictionary[bytes, MachineCode] = WeakValueDictionary()
 _RECENT: deque[MachineCode] = deque(maxlen=compiled._RECENT.maxlen)
@@ -30,7 +29,7 @@ def quick_code(monkeypatch: pytest.MonkeyPatch) -> None:
     def linked(name, text, exported, speed):
         with monkeypatch.context() as patch:
             if speed == code._QUICK:  # functions that modules share are not
-                patch.setattr(code, "_codegen", _plain_codegen)
+                patch.setattr(code, "_target", _plain_target)
             return _linked(name, text, exported, speed)
 
     monkeypatch.setattr(code, "_linked", linked)
@@ -40,9 +39,8 @@ def quick_code(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @cache
-def _plain_codegen() -> SimpleNamespace:
-    options: dict[str, object] = {}
-    _codegen()._customize_tm_options(options)
+def _plain_target() -> CodeTarget:
+    options = {**code.target_options(), "opt": 0}
     target = llvm.Target.from_triple(llvm.get_process_triple())
-    machine = target.create_target_machine(**{**options, "opt": 0})
-    return SimpleNamespace(_tm=machine, _data_layout=_codegen()._data_layout)
+    machine = target.create_target_machine(**options)
+    return CodeTarget(machine, code._target().data_layout, code.described(options))

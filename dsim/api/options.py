@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
+from dsim.backends.cpu import disk_cache
+from dsim.backends.cpu.disk_cache import CacheChoice
 from dsim.diagnostics.frames import outermost
 from dsim.ir.types import ScalarType
 from dsim.runtime.fields import layout
@@ -45,9 +49,8 @@ _OPTIONS = """
     verbose_kernel_launches verbose demote_dense_struct_fors kernel_profiler timeline default_up
     device_memory_GB device_memory_fraction advanced_optimization ad_stack_size
     flatten_if make_thread_local make_block_local detect_read_only real_matrix_scalarize
-    half2_vectorization make_cpu_multithreading_loop offline_cache offline_cache_file_path
-    offline_cache_cleaning_policy offline_cache_max_size_of_files offline_cache_cleaning_factor
-    num_compile_threads vk_api_version cuda_stack_limit quant_opt_store_fusion
+    half2_vectorization make_cpu_multithreading_loop offline_cache_cleaning_policy
+    offline_cache_cleaning_factor num_compile_threads vk_api_version cuda_stack_limit quant_opt_store_fusion
     quant_opt_atomic_demotion make_mesh_block_local mesh_localize_to_end_mapping
     mesh_localize_from_end_mapping optimize_mesh_reordered_mapping
     mesh_localize_all_attr_mappings demote_no_access_mesh_fors experimental_auto_mesh_local
@@ -75,6 +78,9 @@ def init(
     fast_math: bool = True,
     log_level: str = INFO,
     loop_memory: int = LOOP_MEMORY,
+    offline_cache: bool = True,
+    offline_cache_file_path: str | os.PathLike[str] = "",
+    offline_cache_max_size_of_files: int = disk_cache.LIMIT,
     **options: Any,
 ) -> None:
     """Sets the options of kernels and fields created from now on. Without a call the defaults apply.
@@ -108,6 +114,12 @@ def init(
     loop_memory : int
         The approximate limit in bytes on the residuals of one kernel's loops. A loop that needs more
         saves one checkpoint segment at a time, and runs most trips twice.
+    offline_cache : bool
+        Whether machine code is kept on disk for later processes.
+    offline_cache_file_path : str or path
+        The folder for it, instead of that of ``DSIM_CACHE_DIR`` or of the user's own for caches.
+    offline_cache_max_size_of_files : int
+        The bytes that its files may take, approximately; those not used for longest go first.
     **options
         Taichi's other options are accepted and have no effect.
 
@@ -123,6 +135,7 @@ def init(
     if loop_memory < 1:
         raise TypeError(f"loop_memory must be a positive number of bytes, got {loop_memory!r}")
     _choose_arch(arch)
+    _choose_cache(offline_cache, offline_cache_file_path, offline_cache_max_size_of_files)
     before = settings.current()
     chosen = replace(
         Settings(),
@@ -141,6 +154,15 @@ def init(
     layout.root.forget()
     randomness.restart(chosen.random_seed)
     settings.change(chosen)
+
+
+def _choose_cache(used: bool, folder: Any, limit: Any) -> None:
+    if not isinstance(folder, str | os.PathLike):
+        raise TypeError(f"offline_cache_file_path must be a path, got {folder!r}")
+    if not isinstance(limit, int) or limit < 1:
+        raise TypeError(f"offline_cache_max_size_of_files must be a positive number of bytes, got {limit!r}")
+    path = Path(folder).expanduser().absolute() if os.fspath(folder) else None
+    disk_cache.choose(CacheChoice(bool(used), path, limit))
 
 
 def is_arch_supported(arch: Arch, use_gles: bool = False) -> bool:
@@ -169,6 +191,9 @@ class _Config:
             "cpu_max_num_threads": now.threads,
             "fast_math": now.fast_math,
             "loop_memory": now.loop_memory,
+            "offline_cache": disk_cache.choice().used,
+            "offline_cache_file_path": str(disk_cache.disk_cache().folder or ""),
+            "offline_cache_max_size_of_files": disk_cache.choice().limit,
         }
         if name not in known:
             raise AttributeError(f"no option {name!r} has an effect here: there are {', '.join(known)}")
@@ -245,6 +270,7 @@ def reset() -> None:
     layout.root.forget()
     drop_all()
     randomness.restart(0)
+    disk_cache.choose(CacheChoice())
     settings.change(replace(Settings(), backend=settings.current().backend))
 
 

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from dsim._version import __version__
+from dsim.backends.cpu.disk_cache import VARIABLE, CacheStatus, disk_cache
 
 REQUIRED = ("numba", "llvmlite", "numpy", "scipy", "ipywidgets", "anywidget", "matplotlib")
 FOR_LAB = ("jupyterlab", "notebook", "ipykernel", "nbclient", "nbconvert", "tqdm")
@@ -100,6 +101,30 @@ def check_vector_math(library: str = "libmvec.so.1") -> Iterable[Finding]:
         yield Finding("ok", "vector math", f"{library} (glibc)")
 
 
+def check_code_cache() -> Iterable[Finding]:
+    """Whether machine code is kept on disk, and how much of it."""
+    found = disk_cache().status()
+    if found.folder is None:
+        yield Finding("note", "code cache", f"off: {VARIABLE} is empty", f"unset {VARIABLE}")
+    elif found.fault:
+        detail = f"{found.folder} is of no use: {found.fault}"
+        yield Finding("note", "code cache", detail, f"{VARIABLE} names another folder, or is empty for none")
+    else:
+        yield Finding("ok", "code cache", shown_cache(found))
+
+
+def shown_cache(found: CacheStatus) -> str:
+    """How much a cache holds, in words.
+
+    Examples
+    --------
+    >>> shown_cache(CacheStatus(Path("/home/ada/.cache/dsim"), 12, 300_000, 512 << 20, ""))
+    '/home/ada/.cache/dsim: 12 modules, 0.3 of 512 MiB'
+    """
+    size, limit = found.size / 2**20, found.limit / 2**20
+    return f"{found.folder}: {found.files} module{'s' * (found.files != 1)}, {size:.1f} of {limit:.0f} MiB"
+
+
 def check_cuda() -> Iterable[Finding]:
     """The CUDA devices, or the reason why there are none."""
     if importlib.util.find_spec("numba_cuda") is None:
@@ -168,6 +193,7 @@ CHECKS: tuple[Callable[[], Iterable[Finding]], ...] = (
     check_packages,
     check_threads,
     check_vector_math,
+    check_code_cache,
     check_cuda,
     check_lab_extension,
 )

@@ -37,8 +37,8 @@ OPTIONS = """
 
 
 @pytest.mark.parametrize("name", OPTIONS.split())
-def test_every_option_of_taichi_is_accepted(name):
-    ti.init(**{name: 1})
+def test_every_option_of_taichi_is_accepted(name, tmp_path):
+    ti.init(**{name: tmp_path if name.endswith("_path") else 1})
 
 
 def test_fields_and_kernels_outlive_what_was_chosen():
@@ -71,6 +71,9 @@ def test_an_option_that_nobody_knows():
         ({"default_ip": ti.f32}, "default_ip must be an integer type"),
         ({"default_fp": "f32"}, "default_fp must be a float type"),
         ({"arch": "cpu"}, "arch must be cpu, cuda or gpu"),
+        ({"offline_cache_file_path": 1}, "offline_cache_file_path must be a path"),
+        ({"offline_cache_max_size_of_files": 0}, "must be a positive number of bytes, got 0"),
+        ({"offline_cache_max_size_of_files": "1 GB"}, "must be a positive number of bytes, got '1 GB'"),
     ],
 )
 def test_values_of_the_wrong_kind(options, message):
@@ -92,6 +95,21 @@ def test_without_a_device_the_cpu_takes_over(arch, capsys):
 def test_modules_can_be_imported_and_reached(name):
     module = importlib.import_module(f"dsim.{name}")
     assert getattr(ti, name) is module
+
+
+def test_where_machine_code_is_kept(tmp_path, monkeypatch):
+    monkeypatch.setenv("DSIM_CACHE_DIR", str(tmp_path / "by default"))
+    ti.init()
+    assert ti.cfg.offline_cache
+    assert ti.cfg.offline_cache_file_path == str(tmp_path / "by default")
+    ti.init(offline_cache_file_path=tmp_path / "chosen", offline_cache_max_size_of_files=1000)
+    assert ti.cfg.offline_cache_file_path == str(tmp_path / "chosen")
+    assert ti.cfg.offline_cache_max_size_of_files == 1000
+    ti.init(offline_cache=False)
+    assert not ti.cfg.offline_cache
+    assert not ti.cfg.offline_cache_file_path
+    ti.reset()
+    assert ti.cfg.offline_cache_file_path == str(tmp_path / "by default")
 
 
 def test_sync_waits_for_nothing():

@@ -41,7 +41,15 @@ def test_this_machine(capsys):
     assert cli.main(["doctor"]) == 0
     out = capsys.readouterr().out
     assert out.startswith(f"dsim {__version__} in {sys.prefix}\n")
-    for subject in (*doctor.REQUIRED, "Python", "threads", "vector math", "CUDA", "Lab extension"):
+    for subject in (
+        *doctor.REQUIRED,
+        "Python",
+        "threads",
+        "vector math",
+        "code cache",
+        "CUDA",
+        "Lab extension",
+    ):
         assert f"  {subject} " in out
     assert out.endswith("\ndsim is ready\n")
 
