@@ -24,7 +24,7 @@ from dsim.gui.window_view import WindowView
 from dsim.live.shown import MimeBundle, ShownView, page_budget
 from dsim.live.subshells import hear_while_running
 
-_PATIENCE = 5.0  # seconds that a page takes to appear
+_PATIENCE = 20.0  # seconds that a page takes to appear, on a machine that does much else
 RECORDED_BYTES = 1 << 26  # of frames that the player has
 
 

@@ -36,7 +36,7 @@ export class WindowInput {
     this.cursor = [0, 0];
     this.said = element('span');
     this.close = element('button', { type: 'button', class: 'dsim-view-close' }, 'close window');
-    this.place = element('div', { class: 'dsim-view-input' }, this.said, this.close);
+    this.place = element('div', { class: 'dsim-view-input' }, this.close, this.said); // a text that changes moves no button
     this.place.hidden = true;
     this.close.addEventListener('click', event => this.add('Press', 'WMClose', event));
     this.listen();
