@@ -108,7 +108,7 @@ def init(
     fast_math : bool
         Whether floating point may be reordered and contracted. ``(a + b) - b`` may then be `a`, which
         breaks compensated summation: it needs ``fast_math=False``. NaN and infinity keep their
-        meaning either way.
+        meaning either way. Subnormal floats are zeros in launches.
     log_level : str
         The lowest level that `init` prints: a note about a missing device is a warning.
     loop_memory : int

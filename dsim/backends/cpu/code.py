@@ -31,9 +31,11 @@ from numba.core.registry import cpu_target
 
 from dsim._version import __version__
 from dsim.backends.cpu.disk_cache import disk_cache
+from dsim.backends.cpu.target import FLOAT_MODE
 from dsim.backends.llvm.parallel.dispatch import OUTSIDE
 
 _config: Any = numba.config  # type: ignore[attr-defined]
+_MODE = FLOAT_MODE.declarations.values() if FLOAT_MODE is not None else ()
 _SPEED = 2  # optimisation level
 _QUICK = 1  # of code that runs a few times only
 _numbers = itertools.count()
@@ -88,7 +90,7 @@ class MachineCode:
 
 def _compile_shared(new: Mapping[str, str]) -> None:
     if new:
-        text = "\n".join([OUTSIDE, *new.values()])
+        text = "\n".join([OUTSIDE, *_MODE, *new.values()])
         library = _linked(f"dsim_shared_{next(_numbers)}", text, tuple(new), _SPEED)
         _KEPT.append(library)
         _SHARED.update((n, library[n]) for n in new)

@@ -11,12 +11,18 @@ from functools import cache
 
 import llvmlite.binding as llvm
 
+from dsim.backends.llvm.float_mode import AARCH64, X86
 from dsim.backends.llvm.text import TYPE, Function, Module
 from dsim.ir.nodes import AccumulateOp
 from dsim.ir.primitive import Intrinsic, Libm
 from dsim.ir.types import ScalarType, f32
 
 _SUFFIX = {16: "f16", 32: "f32", 64: "f64"}
+
+
+# The register with the mode of floating point, on the processors whose instructions for it are known here.
+_MODES = {"x86_64": X86, "aarch64": AARCH64, "arm64": AARCH64}
+FLOAT_MODE = _MODES.get(llvm.get_process_triple().partition("-")[0])
 
 
 @cache
@@ -59,11 +65,18 @@ def vector_variants(name: str, t: ScalarType, arity: int) -> tuple[tuple[str, in
     return tuple(found)
 
 
+def _canonical(f: Function, t: ScalarType, a: str) -> str:
+    name = f"llvm.canonicalize.{_SUFFIX[t.bits]}"
+    f.module.declare(name, f"declare {TYPE[t]} @{name}({TYPE[t]})")
+    return f.call(TYPE[t], name, f"{TYPE[t]} {a}")
+
+
 class CpuTarget:
     """See `Target`."""
 
     name = "cpu"
     recent = True
+    float_mode = FLOAT_MODE
 
     def header(self) -> str:
         """Nothing: the compiler sets data layout and triple to its own."""
@@ -80,6 +93,8 @@ class CpuTarget:
             wide = tuple(f.let(f"fpext half {a} to float") for a in args)
             return f.let(f"fptrunc float {self.math(f, lowering, f32, wide)} to half")
         name = lowering.name + ("f" if t.bits == 32 else "")
+        if not f.module.exact:  # glibc looks at the bits of a subnormal number that arithmetic takes for zero
+            args = tuple(_canonical(f, t, a) for a in args)
         self._declare(f.module, name, t, len(args))
         return f.call(TYPE[t], name, *(f"{TYPE[t]} {a}" for a in args))
 

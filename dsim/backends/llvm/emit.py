@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from dsim.analysis.effects import Effects, effects
 from dsim.analysis.write_plans import write_plan
-from dsim.backends.llvm import checks, frame, stops
+from dsim.backends.llvm import checks, float_mode, frame, stops
 from dsim.backends.llvm.frame import FrameLayout
 from dsim.backends.llvm.kernel import KernelWriter, Task, Wishes, write_buffer, write_returns, write_serial
 from dsim.backends.llvm.parallel.plans import Schedule, schedule
@@ -65,6 +65,7 @@ def emit(kernel: Kernel, target: Target, wishes: Wishes, facts: Effects | None =
     entry.release(0)
     entry.f.jump("leave")
     entry.f.open("leave")
+    float_mode.restore(entry.f, target.float_mode)
     write_returns(k, entry.f)
     return _finish(k, bool(plans.found) and wishes.threads > 1)
 
@@ -81,6 +82,7 @@ def emit_search(
     write_serial(k, entry, Task("search", "serial", (kernel.body.statements[statement],)))
     entry.f.jump("leave")
     entry.f.open("leave")
+    float_mode.restore(entry.f, target.float_mode)
     entry.f.do(f"ret i64 {frame.read(entry.f, frame.STATUS, 'i64')}")
     return _finish(k, False)
 
@@ -100,6 +102,7 @@ def _start(
     entry = Writer(f, target, HANDLERS, wishes.unchecked, k.messages)
     entry.leave = "leave"
     frame.write(f, frame.STATUS, "i64", "0")
+    float_mode.begin(f, target.float_mode)
     stops.start(f)
     return plans, k, entry
 

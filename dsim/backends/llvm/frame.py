@@ -22,7 +22,8 @@ SCRATCH, SCRATCH_SIZE = RUNTIME + 5, RUNTIME + 6  # memory for private copies, k
 OWNER = RUNTIME + 7  # whose prints these are
 STOP, INTERRUPTS = RUNTIME + 8, RUNTIME + 9  # whether the launch is to stop; how often Ctrl-C came meanwhile
 BEGAN = RUNTIME + 10  # when it began: seconds of the wall clock, and nanoseconds
-FIXED = RUNTIME + 12
+CALLERS_MODE, MODE = RUNTIME + 12, RUNTIME + 13  # of floating point: the caller's, and the launch's
+FIXED = RUNTIME + 14
 
 # the runtime block, in slots as well
 PARALLEL_FOR, THREADS, BUSY, PRINTER, MEMORY_LEFT, CLOCK = range(6)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from dsim.backends.llvm import access, buffers, frame, loops, probes, undo_logs
+from dsim.backends.llvm import access, buffers, float_mode, frame, loops, probes, undo_logs
 from dsim.backends.llvm.arithmetic.primitives import EMIT, Use
 from dsim.backends.llvm.writer import Handler, Writer
 from dsim.ir import nodes as ir
@@ -36,7 +36,9 @@ def _print(w: Writer, s: ir.Print) -> None:
     runtime = frame.read(f, frame.RUNTIME, "ptr")
     printer = frame.read(f, frame.PRINTER, "ptr", runtime)
     owner = frame.read(f, frame.OWNER, "i64")
+    float_mode.restore(f, w.target.float_mode)
     f.do(f"call void {printer}(i64 {owner}, i64 {len(w.messages.prints) - 1}, ptr {values})")
+    float_mode.resume(f, w.target.float_mode)
 
 
 HANDLERS: Mapping[type, Handler] = {

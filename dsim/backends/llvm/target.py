@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from dsim.backends.llvm.float_mode import FloatMode
 from dsim.backends.llvm.text import Function, Module
 from dsim.ir.nodes import AccumulateOp
 from dsim.ir.primitive import Intrinsic, Libm
@@ -23,10 +24,13 @@ class Target(Protocol):
         For messages.
     recent : bool
         Whether it knows the flags of `trunc` and `zext` that LLVM has had since version 19.
+    float_mode : FloatMode, optional
+        The register with its mode of floating point, where threads have one.
     """
 
     name: str
     recent: bool
+    float_mode: FloatMode | None
 
     def header(self) -> str:
         """The first lines of a module: data layout and triple."""

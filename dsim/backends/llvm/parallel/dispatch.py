@@ -9,6 +9,7 @@ busy machine) it runs alone for a while, and tries again at growing intervals.
 from __future__ import annotations
 
 from dsim.backends.llvm import frame
+from dsim.backends.llvm.float_mode import FloatMode
 from dsim.backends.llvm.text import PLAIN, Module
 
 
@@ -16,12 +17,68 @@ def _slot(name: str, slot: int, base: str = "%frame") -> str:
     return f"  %{name} = getelementptr inbounds i8, ptr {base}, i64 {slot * 8}\n"
 
 
-_WORKER = f"""define void @dsim_worker(ptr %args, ptr %dims, ptr %steps, ptr %frame) {PLAIN} {{
+# The state of a dispatch between launches, in slots: cycles that an iteration takes alone (a
+# double, 0 before the first time), how many launches to go alone still, how many the next time.
+MEMORY = 3
+_FIRST_WAIT = 4  # the longest is about half a second, or 4096 launches
+
+_DISPATCHED = "ptr %frame, ptr %task, i64 %first, i64 %count, ptr %own, i64 %trips, i64 %most"
+_CHUNKS = f"""define i64 @dsim_chunks(i64 %trips, i64 %cost, i64 %grain, i64 %limit, i64 %each) {PLAIN} {{
+entry:
+  %small = icmp slt i64 %trips, 1099511627776
+  %t = select i1 %small, i64 %trips, i64 1099511627776
+  %work = mul i64 %t, %cost
+  %worth = udiv i64 %work, %grain
+  %fit = udiv i64 %trips, %each
+  %a = icmp ult i64 %worth, %fit
+  %b = select i1 %a, i64 %worth, i64 %fit
+  %c = icmp ult i64 %b, %limit
+  %d = select i1 %c, i64 %b, i64 %limit
+  br label %test
+test:
+  %n = phi i64 [ 1, %entry ], [ %twice, %test ]
+  %twice = shl i64 %n, 1
+  %more = icmp ule i64 %twice, %d
+  br i1 %more, label %test, label %end
+end:
+  ret i64 %n
+}}"""
+
+_SCRATCH = f"""define ptr @dsim_scratch(ptr %frame, i64 %size) {PLAIN} {{
+entry:
+{_slot("at", frame.SCRATCH)}{_slot("size_at", frame.SCRATCH_SIZE)}  %now = load ptr, ptr %at, align 8
+  %has = load i64, ptr %size_at, align 8
+  %enough = icmp sge i64 %has, %size
+  br i1 %enough, label %keep, label %grow
+keep:
+  ret ptr %now
+grow:
+  call void @free(ptr %now)
+  %new = call ptr @malloc(i64 %size)
+  store ptr %new, ptr %at, align 8
+  %got = icmp ne ptr %new, null
+  %holds = select i1 %got, i64 %size, i64 0
+  store i64 %holds, ptr %size_at, align 8
+  ret ptr %new
+}}"""
+
+
+def _set(mode: FloatMode | None, at: str) -> str:
+    """Sets the mode of floating point to that stored at `at`."""
+    return mode.write.format(at=at, value=f"{at}_value") + "\n" if mode is not None else ""
+
+
+def _worker(mode: FloatMode | None) -> str:
+    """The function that takes chunks, in the launch's mode of floating point, on any thread."""
+    keep = mode.read.format(at="%own", value="%before") + "\n" if mode is not None else ""
+    return f"""define void @dsim_worker(ptr %args, ptr %dims, ptr %steps, ptr %frame) {PLAIN} {{
 entry:
 {_slot("task_at", frame.TASK)}  %task = load ptr, ptr %task_at, align 8
 {_slot("count_at", frame.COUNT)}  %count = load i64, ptr %count_at, align 8
 {_slot("first_at", frame.FIRST)}  %first = load i64, ptr %first_at, align 8
-{_slot("next", frame.NEXT)}  br label %take
+{_slot("next", frame.NEXT)}{_slot("mode_at", frame.MODE)}  %own = alloca i64
+{keep}{_set(mode, "%mode_at")}\
+  br label %take
 take:
   %n = atomicrmw add ptr %next, i64 1 monotonic
   %some = icmp slt i64 %n, %count
@@ -31,16 +88,14 @@ run:
   call void %task(ptr %frame, i64 %chunk)
   br label %take
 end:
+{_set(mode, "%own")}\
   ret void
 }}"""
 
-# The state of a dispatch between launches, in slots: cycles that an iteration takes alone (a
-# double, 0 before the first time), how many launches to go alone still, how many the next time.
-MEMORY = 3
-_FIRST_WAIT = 4  # the longest is about half a second, or 4096 launches
 
-_DISPATCHED = "ptr %frame, ptr %task, i64 %first, i64 %count, ptr %own, i64 %trips, i64 %most"
-_DISPATCH = f"""define void @dsim_dispatch({_DISPATCHED}) {PLAIN} {{
+def _dispatch(mode: FloatMode | None) -> str:
+    """The function that `dispatch` describes. The threads that it may start inherit the caller's mode."""
+    return f"""define void @dsim_dispatch({_DISPATCHED}) {PLAIN} {{
 entry:
   %dims = alloca i64
   %none = alloca [2 x i64]
@@ -75,7 +130,9 @@ share:
   store i64 %threads, ptr %dims, align 8
 {_slot("for_at", frame.PARALLEL_FOR, "%runtime")}  %for = load ptr, ptr %for_at, align 8
   %narrow = trunc i64 %threads to i32
+{_slot("callers_mode", frame.CALLERS_MODE)}{_slot("mode", frame.MODE)}{_set(mode, "%callers_mode")}\
   call void %for(ptr @dsim_worker, ptr %none, ptr %dims, ptr %none, ptr %frame, i64 0, i64 0, i32 %narrow)
+{_set(mode, "%mode")}\
   store atomic i64 0, ptr %busy release, align 8
   %joined = call i64 @llvm.readcyclecounter()
   %took = sub i64 %joined, %began
@@ -137,51 +194,12 @@ leave:
   ret void
 }}"""
 
-_CHUNKS = f"""define i64 @dsim_chunks(i64 %trips, i64 %cost, i64 %grain, i64 %limit, i64 %each) {PLAIN} {{
-entry:
-  %small = icmp slt i64 %trips, 1099511627776
-  %t = select i1 %small, i64 %trips, i64 1099511627776
-  %work = mul i64 %t, %cost
-  %worth = udiv i64 %work, %grain
-  %fit = udiv i64 %trips, %each
-  %a = icmp ult i64 %worth, %fit
-  %b = select i1 %a, i64 %worth, i64 %fit
-  %c = icmp ult i64 %b, %limit
-  %d = select i1 %c, i64 %b, i64 %limit
-  br label %test
-test:
-  %n = phi i64 [ 1, %entry ], [ %twice, %test ]
-  %twice = shl i64 %n, 1
-  %more = icmp ule i64 %twice, %d
-  br i1 %more, label %test, label %end
-end:
-  ret i64 %n
-}}"""
 
-_SCRATCH = f"""define ptr @dsim_scratch(ptr %frame, i64 %size) {PLAIN} {{
-entry:
-{_slot("at", frame.SCRATCH)}{_slot("size_at", frame.SCRATCH_SIZE)}  %now = load ptr, ptr %at, align 8
-  %has = load i64, ptr %size_at, align 8
-  %enough = icmp sge i64 %has, %size
-  br i1 %enough, label %keep, label %grow
-keep:
-  ret ptr %now
-grow:
-  call void @free(ptr %now)
-  %new = call ptr @malloc(i64 %size)
-  store ptr %new, ptr %at, align 8
-  %got = icmp ne ptr %new, null
-  %holds = select i1 %got, i64 %size, i64 0
-  store i64 %holds, ptr %size_at, align 8
-  ret ptr %new
-}}"""
-
-
-def dispatch(module: Module) -> str:
+def dispatch(module: Module, mode: FloatMode | None) -> str:
     """The function ``(frame, task, first chunk, number of chunks, its slots, iterations, most threads)``."""
     module.declare("llvm.readcyclecounter", "declare i64 @llvm.readcyclecounter()")
-    module.share("dsim_worker", _WORKER)
-    return module.share("dsim_dispatch", _DISPATCH)
+    module.share("dsim_worker", _worker(mode))
+    return module.share("dsim_dispatch", _dispatch(mode))
 
 
 def chunks(module: Module) -> str:

@@ -234,7 +234,7 @@ def _write_run(k: KernelWriter, entry: Writer, task: Task, s: Schedule, slots: _
     if s.private:
         chunks = _with_scratch(f, s, chunks)
     frame.write(f, slots.chunks, "i64", str(chunks))
-    run = dispatch.dispatch(f.module)
+    run = dispatch.dispatch(f.module, k.target.float_mode)
     for phase, first in enumerate(("0", chunks) if s.held else ("0",)):
         own = frame.address(f, slots.runs + phase * dispatch.MEMORY)
         numbers = f"i64 {first}, i64 {chunks}, ptr {own}, i64 {trips}, i64 {k.wishes.threads}"
