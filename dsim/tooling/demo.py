@@ -19,6 +19,7 @@ DEMO = (
     "custom_gradients",
     "implicit_fem",
     "mpm_checkpoints",
+    "mass_spring",
     "wrong_gradients",
 )
 
