@@ -38,18 +38,22 @@ def left() -> SimpleNamespace:
     found = gc.get_objects()
     comms = sum(type(each) is Wire and not each._closed for each in found)
     return SimpleNamespace(
-        widgets=len(_instances), threads=threading.active_count(), comms=comms, objects=len(found)
+        widgets=len(_instances), threads={*threading.enumerate()}, comms=comms, objects=len(found)
     )
 
 
 def grows(once, cycles=CYCLES) -> SimpleNamespace:
-    """By how much each number has grown after these cycles; the first ones fill caches."""
+    """By how much each number has grown after these cycles; the first ones fill caches.
+
+    Threads of other tests may end meanwhile: only those that began count.
+    """
     for _ in range(2 * KEPT):
         once()
     before = left()
     for _ in range(cycles):
         once()
     now = left()
+    now.threads, before.threads = len(now.threads - before.threads), 0
     return SimpleNamespace(**{name: n - getattr(before, name) for name, n in vars(now).items()})
 
 
