@@ -20,6 +20,12 @@ class Intervals:
     def __init__(self) -> None:
         self._known: dict[str, Interval] = {}
 
+    def copy(self) -> Intervals:
+        """The same, to be extended apart."""
+        other = Intervals()
+        other._known = dict(self._known)
+        return other
+
     def of(self, a: Atom) -> Interval | None:
         """The interval of `a`; None if unknown."""
         if isinstance(a, Const):

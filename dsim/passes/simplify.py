@@ -10,6 +10,7 @@ from dsim.ir.nodes import Kernel
 from dsim.passes.common_subexpression_elimination import eliminate_common_subexpressions
 from dsim.passes.constant_folding import fold_constants
 from dsim.passes.dead_code_elimination import eliminate_dead_code
+from dsim.passes.index_set_splitting import split_index_sets
 from dsim.passes.inline import inline
 from dsim.passes.loop_invariant_code_motion import move_loop_invariants
 from dsim.passes.lower_probes import lower_probes
@@ -31,8 +32,9 @@ def simplify(kernel: Kernel) -> Kernel:
 
 
 def finish(kernel: Kernel) -> Kernel:
-    """A simplified kernel lowered for machine code: calls inlined, reductions promoted."""
+    """A simplified kernel lowered for machine code: calls inlined, index sets split, reductions promoted."""
     kernel = without_calls(kernel)
+    kernel = _cleaned(kernel, split_index_sets(kernel))
     return _cleaned(kernel, promote_reductions(kernel)) if has_inner_loops(kernel) else kernel
 
 

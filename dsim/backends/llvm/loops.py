@@ -8,6 +8,7 @@ from dataclasses import replace
 from dsim.backends.llvm import ranges, stops, windows
 from dsim.backends.llvm.arithmetic.wrapping import wraps
 from dsim.backends.llvm.cost import known_trips
+from dsim.backends.llvm.early_loads import with_early_loads
 from dsim.backends.llvm.places import Length
 from dsim.backends.llvm.text import TYPE, Function
 from dsim.backends.llvm.windows import Windows
@@ -98,6 +99,7 @@ def _trips(
     w: Writer, s: For, start: Length, stop: Length, init: tuple[str, ...], every: int = 0
 ) -> tuple[str, ...]:
     f = w.f
+    s = replace(s, body=with_early_loads(w, s))
     found = windows.find(w, s)
     if found is not None:
         return _windowed(w, s, found, start, stop, init)

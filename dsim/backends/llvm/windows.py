@@ -14,7 +14,7 @@ from dsim.backends.llvm.arithmetic.primitives import binary
 from dsim.backends.llvm.memory import element, fetch, put
 from dsim.backends.llvm.text import STORED, TYPE, number
 from dsim.backends.llvm.writer import Deferred, Writer
-from dsim.ir.nodes import Accumulate, Atom, Block, Const, For, Let, Statement, Var
+from dsim.ir.nodes import Accumulate, Atom, Block, Const, For, Let, Load, Statement, Var
 from dsim.ir.walk import binds, blocks, statements
 
 _WIDEST = 8
@@ -119,7 +119,7 @@ def find(w: Writer, loop: For) -> Windows | None:
     if any(blocks(s) for s in loop.body.statements):
         return None
     groups: dict[object, dict[int, list[Accumulate]]] = {}
-    forms = _Forms(w, loop)
+    forms = Forms(w, loop)
     for s in loop.body.statements:
         if isinstance(s, Accumulate) and _movable(w, s):
             found = forms.window(s)
@@ -141,7 +141,7 @@ def _worthwhile(members: dict[int, list[Accumulate]]) -> bool:
 
 
 def _window(
-    members: dict[int, list[Accumulate]], index: Var, forms: _Forms
+    members: dict[int, list[Accumulate]], index: Var, forms: Forms
 ) -> tuple[Window, dict[int, list[Accumulate]]]:
     lowest = min(members)
     first = members[lowest][0]
@@ -150,7 +150,7 @@ def _window(
     return window, {offset - lowest: accumulations for offset, accumulations in members.items()}
 
 
-class _Forms:
+class Forms:
     """Indices as an atom plus a number, as far as the loop's own text shows it."""
 
     def __init__(self, w: Writer, loop: For) -> None:
@@ -170,7 +170,7 @@ class _Forms:
             return base, constant + (step if s.op == "add" else -step)
         return a, 0
 
-    def window(self, s: Accumulate) -> tuple[object, int] | None:
+    def window(self, s: Load | Accumulate) -> tuple[object, int] | None:
         """A key that neighbours have in common, and where on its axis `s` lies."""
         forms = [self.form(a) for a in s.index]
         axes = [n for n, (base, _) in enumerate(forms) if base == self.index]
