@@ -20,6 +20,7 @@ DEMO = (
     "implicit_fem",
     "mpm_checkpoints",
     "mass_spring",
+    "billiards",
     "wrong_gradients",
 )
 
