@@ -16,7 +16,7 @@ import pytest
 from dsim.backends.cpu import code, compiled
 from dsim.backends.cpu.code import CodeTarget, MachineCode
 
-_linked, _code = code._linked, compiled._code
+_linked, _code, _target = code._linked, compiled._code, code._target
 # Their code is not that of other tests, which compile equal modules for speed.
 _CODE: WeakValueDictionary[bytes, MachineCode] = WeakValueDictionary()
 _RECENT: deque[MachineCode] = deque(maxlen=compiled._RECENT.maxlen)
@@ -43,4 +43,4 @@ def _plain_target() -> CodeTarget:
     options = {**code.target_options(), "opt": 0}
     target = llvm.Target.from_triple(llvm.get_process_triple())
     machine = target.create_target_machine(**options)
-    return CodeTarget(machine, code._target().data_layout, code.described(options))
+    return CodeTarget(machine, _target().data_layout, code.described(options))
