@@ -14,6 +14,7 @@ import numpy as np
 
 from dsim.diagnostics import Diagnostic, GradientError
 from dsim.runtime.fields.fields import Field, foreign, kind_of
+from dsim.runtime.fields.zeroing import zero
 from dsim.runtime.inspection.calls import Calls, RecordedCall
 from dsim.runtime.inspection.profiling import Profiler
 from dsim.runtime.launching.forms import AdjointForm, Form
@@ -164,7 +165,7 @@ def _values(field: Field, spare: dict[Field, np.ndarray]) -> np.ndarray | None:
 def _zero(plan: SweepPlan) -> None:
     for bar in plan.bars.values():
         if bar.touched and not foreign(bar):
-            bar.require_memory().fill(0)
+            zero(bar.require_memory())
             bar.touched = 0
 
 

@@ -14,6 +14,7 @@ from dsim.diagnostics import Diagnostic, GradientError
 from dsim.diagnostics.frames import outermost
 from dsim.diagnostics.places import caller
 from dsim.runtime.fields.fields import Field, zeros_like
+from dsim.runtime.fields.zeroing import zero
 from dsim.runtime.launching import host_kernels
 from dsim.runtime.launching.forms import Form
 from dsim.runtime.launching.host_kernels import HostForm, Operand
@@ -226,7 +227,10 @@ class Context:
     def set_all(self, field: Field, value: float) -> None:
         """Sets every number of `field` to `value`, as an action of this context that the outer one sees."""
         if self.outer is None:
-            field.require_memory().fill(value)
+            if value:
+                field.require_memory().fill(value)
+            else:
+                zero(field.require_memory())
             field.changed = CLOCK.now
         else:
             self.pass_on(host_kernels.form(host_kernels.Fill, field), (value,) * field.numbers)

@@ -20,6 +20,7 @@ from dsim.ir.types import ScalarType, from_numpy, i8, i32
 from dsim.runtime.fields.aliases import Extents, address, apart, comb, extent, interleaved, shared
 from dsim.runtime.fields.fields import Field
 from dsim.runtime.fields.holders import holder
+from dsim.runtime.fields.zeroing import zero
 from dsim.runtime.launching.forms import Form
 from dsim.runtime.launching.host_elements import Renew, Take
 from dsim.runtime.state.stack import opened
@@ -347,7 +348,7 @@ class _Pool(threading.local):
             return
         for companion in mirror.companions.values():
             if companion.touched:
-                companion.require_memory().fill(0)
+                zero(companion.require_memory())
                 companion.touched = 0
         mirror.recent.end_turn()
         self._bytes += size

@@ -15,6 +15,7 @@ import numpy as np
 from dsim.ir.nodes import MemoryKey
 from dsim.ir.walk import statements
 from dsim.runtime.fields.fields import Field, zeros_like
+from dsim.runtime.fields.zeroing import zero
 from dsim.runtime.launching.contexts import Args, Context
 from dsim.runtime.launching.forms import Form
 
@@ -123,7 +124,7 @@ class TangentBatch(Context):
             self._memory[field] = tuple(zeros_like(field, f"{field.name}.dual") for _ in range(self.width))
         else:
             for tangent in known:
-                tangent.require_memory().fill(0)
+                zero(tangent.require_memory())
 
 
 def chunks(count: int, launches: Iterable[tuple[Form, Args]]) -> Iterator[tuple[slice, int]]:

@@ -19,6 +19,7 @@ from dsim.diagnostics import Diagnostic, GradientError
 from dsim.runtime.checking import runs
 from dsim.runtime.checking.replays import Recorder, undone
 from dsim.runtime.fields.fields import Field
+from dsim.runtime.fields.zeroing import zero
 from dsim.runtime.launching.contexts import Context
 from dsim.runtime.launching.shadow_arrays import Mirror, Mirrors
 from dsim.runtime.recording.claims import claim
@@ -343,7 +344,7 @@ def _copied(derivative: Field | None, of: Field) -> np.ndarray:
 def _clear(bars: Iterable[Field]) -> None:
     for bar in bars:
         if bar.touched:
-            bar.require_memory().fill(0)
+            zero(bar.require_memory())
             bar.touched = 0
 
 
