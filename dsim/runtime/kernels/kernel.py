@@ -61,6 +61,7 @@ class Kernel(ByName):
         self._looking = looking
         self._instance = Instance(function, self._bound, looking=looking)
         self._kernels: dict[Any, Kernel] = {}
+        self._of_objects: dict[tuple[int, ...], Kernel] = {}  # which hold these objects
         self._named: dict[Any, Kernel] = {}
         self._arrays: Arrays | None = None
         if self._signature.arrays and not self._signature.templates:
@@ -177,9 +178,17 @@ class Kernel(ByName):
         chosen = self._signature.templates
         if not chosen:
             return self, args
-        values = [args[n] for n in chosen]
-        found = self._kernels.get((chosen, *map(_identity, values)))  # as `of` keeps it, without its checks
-        kernel = self.of(*values) if found is None else found
+        pick = args.__getitem__
+        objects = tuple(map(id, map(pick, chosen)))
+        kernel = self._of_objects.get(objects)
+        if kernel is None:
+            values = [args[n] for n in chosen]
+            found = self._kernels.get((chosen, *map(_identity, values)))  # as `of` keeps it
+            kernel = self.of(*values) if found is None else found
+            if not any(isinstance(v, _BY_VALUE) for v in values):
+                self._of_objects[objects] = kernel
+        if len(args) == len(chosen):
+            return kernel, ()
         return kernel, tuple([a for n, a in enumerate(args) if n not in chosen])
 
     def watched_by(self, looking: Looking) -> Kernel:
@@ -347,4 +356,7 @@ def _identity(value: Any) -> Any:
 
     A table with the identity of an object as a key must also hold the object.
     """
-    return (type(value), value) if isinstance(value, int | float | str | type(None)) else id(value)
+    return (type(value), value) if isinstance(value, _BY_VALUE) else id(value)
+
+
+_BY_VALUE = (int, float, str, type(None))

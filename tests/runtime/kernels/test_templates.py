@@ -1,5 +1,7 @@
 """Kernels with field parameters: one compilation for each field passed."""
 
+import gc
+
 import numpy as np
 import pytest
 
@@ -126,3 +128,18 @@ def test_wrong_calls(fields):
         clear(a, 1)
     with pytest.raises(TypeError, match="template parameters f, got 2 values"):
         clear.of(a, a)
+
+
+def test_a_field_that_takes_the_place_of_another_one_is_not_taken_for_it():
+    @ti.kernel
+    def put(f: ti.template(), n: int):
+        for i in f:
+            f[i] = n
+
+    for n in range(1000, 1020):
+        f = ti.field(ti.i32, shape=n - 995)
+        put(f, n)
+        put(f, n)
+        assert (f.to_numpy() == n).all()
+        del f
+        gc.collect()
