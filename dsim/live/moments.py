@@ -6,6 +6,7 @@ Another thread that read the fields while a cell writes them would see parts of 
 from __future__ import annotations
 
 import asyncio
+import math
 import threading
 import time
 from collections.abc import Callable
@@ -15,7 +16,9 @@ from dsim.live.flow import Flow
 from dsim.live.latest import running_loop
 from dsim.live.scene.scene import ViewFrame
 
-_SHARE = 20  # of the time between two frames that wait for the page, one part makes them
+_SHARE = 12  # of the time of a simulation, one part goes into its pictures
+_ANSWER = 0.0015  # seconds that ipykernel's threads take for the answer of a page
+_AT_ONCE = 0.2  # seconds after which frames may come at once again: a single update is never late
 
 
 class Moments:
@@ -29,8 +32,6 @@ class Moments:
         What takes it to the page.
     clock : callable
         Seconds that pass.
-    costly : bool, default False
-        Whether frames take no more than their share of the time for a page that is ready, too.
 
     Attributes
     ----------
@@ -43,28 +44,28 @@ class Moments:
         make: Callable[[], ViewFrame],
         flow: Flow,
         clock: Callable[[], float] = time.perf_counter,
-        *,
-        costly: bool = False,
     ) -> None:
         self._make, self._flow, self._clock = make, flow, clock
-        self._costly = costly
         self._lock = threading.RLock()  # frames go to the page in the order of their numbers
         self._loop = running_loop()
         self._thread = threading.get_ident()  # in which the view was made; its loop runs between cells
         self._elsewhere = False  # the last update came from another thread
         self._behind = False  # an update has no frame
         self._asked = False  # the loop to catch up
-        self._rested = 0.0  # when another frame may be made for a page that is not ready
+        self._rested = -math.inf  # when an update may make another frame
         self.newest: ViewFrame | None = None
 
     def update(self) -> None:
         """The numbers are those of a moment that is to be seen."""
         self._elsewhere = threading.get_ident() != self._thread
         self._behind = True  # before the page's answer can come, which another thread takes
+        if not self._flow.visible:
+            return
         # Nobody can ask another thread for its last numbers later.
-        ready = self._flow.ready and not self._costly
-        if ready or (self._flow.visible and (self._elsewhere or self._clock() >= self._rested)):
+        if self._elsewhere or self._clock() >= self._rested:
             self._renew()
+        else:
+            self._later()
 
     def offer(self, frame: ViewFrame) -> None:
         """Takes a frame that was made of the present numbers."""
@@ -131,4 +132,4 @@ class Moments:
                 self._behind = True  # an interrupt, or a function that fails now
                 raise
             ended = self._clock()
-            self._rested = ended + _SHARE * (ended - begun)
+            self._rested = max(self._rested, begun - _AT_ONCE) + _SHARE * (ended - begun + _ANSWER)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 from dsim.diagnostics.frames import outermost
-from dsim.live.moments import Moments
 from dsim.live.scene.numbers import refused
 from dsim.live.scene.over_time import History
 from dsim.live.scene.scene import Scene, ViewFrame
@@ -27,7 +26,6 @@ class TimeView(View):
     def __init__(self, scene: Scene, history: History) -> None:
         super().__init__(scene, 0)
         self._history = history
-        self._moments = Moments(self._frame, self._flow, costly=True)
         self.recording = StepFrames(self._made, history.count)
 
     @outermost

@@ -135,14 +135,14 @@ class Clock:
 
 
 class Made:
-    """Makes frames, each in one second."""
+    """Makes frames, each in one second or what it `takes`."""
 
     def __init__(self, clock):
-        self.count, self.clock, self.fails = 0, clock, None
+        self.count, self.clock, self.fails, self.takes = 0, clock, None, 1.0
 
     def __call__(self):
         self.count += 1
-        self.clock.now += 1.0
+        self.clock.now += self.takes
         if self.fails is not None:
             raise self.fails
         return ViewFrame({"number": self.count}, b"")
@@ -167,20 +167,49 @@ def test_nothing_is_made_where_nobody_looks(moments):
     assert moments.made.count == 0
 
 
-def test_frames_for_a_page_that_is_not_ready_take_a_twentieth_of_the_time(moments):
+@pytest.mark.parametrize("answered", [True, False])
+def test_frames_take_a_twelfth_of_the_time_of_a_simulation(moments, answered):
     moments.flow.seen(True)
-    for _ in range(4):
+    began = moments.clock.now
+    while moments.clock.now < began + 1000:
+        moments.clock.now += 0.01
         moments.update()
-    assert (moments.made.count, moments.sent) == (2, [1, 2])
-    for _ in range(100):
-        moments.clock.now += 1.0
+        if answered:
+            moments.flow.drawn(moments.made.count)
+    assert moments.made.count == pytest.approx(1000 / 12, rel=0.03)
+    assert moments.sent == (list(range(1, moments.made.count + 1)) if answered else [1, 2])
+    if not answered:
+        moments.flow.drawn(2)
+        assert moments.sent == [1, 2, moments.made.count]  # the newest alone
+
+
+def test_a_few_updates_are_seen_at_once(moments):
+    moments.made.takes = 0.001
+    moments.flow.seen(True)
+    for step in range(1, 5):
+        moments.clock.now += 0.01
         moments.update()
-    assert moments.made.count == 2 + 100 // 20
-    assert moments.sent == [1, 2]
-    moments.drawn(2, "")
-    assert moments.sent[-1] == moments.made.count  # the newest alone
-    assert moments.sent[:2] == [1, 2]
-    assert len(moments.sent) == 3
+        moments.flow.drawn(step)
+    assert moments.sent == [1, 2, 3, 4]
+
+
+def test_the_last_update_of_a_fast_loop_is_seen(wired):
+    async def session():
+        source = Source()
+        view = viewed(source)
+        page = Page(view)
+        page.shown()
+        for step in range(1, 200):
+            source.step(step)
+            view.update(step)
+            elsewhere(lambda: answers(page))
+        assert len(page.frames()) < 199
+        await asyncio.sleep(0)  # the cell has ended
+        assert page.frames()[-1][0]["step"] == 199
+        assert halves(page.frames()[-1]) == pytest.approx((199, 199), abs=0.1)
+        view.close()
+
+    asyncio.run(session())
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), ValueError("no")])
@@ -188,6 +217,7 @@ def test_an_update_that_was_interrupted_is_made_up_for(moments, error):
     moments.flow.seen(True)
     moments.update()
     moments.made.fails = error
+    moments.clock.now += 12.0
     with pytest.raises(type(error)):
         moments.update()
     moments.made.fails = None

@@ -8,7 +8,6 @@ from PIL import Image
 
 import dsim as ds
 from dsim.diagnostics import DsimError
-from dsim.live.moments import Moments
 from dsim.live.scene.encoding import unpacked
 from dsim.live.scene.layers import Arrows, Lines
 from tests.live.conftest import wired
@@ -136,28 +135,6 @@ def test_a_page_sees_the_numbers_of_the_last_update():
     page.says(type="want", frame=2)
     header, data = page.frames()[-1]
     assert unpacked(header["layers"][0]["arrays"]["positions"], data) == pytest.approx(50.0, abs=0.02)
-
-
-def test_frames_of_all_steps_take_their_share_of_the_time_at_most():
-    now = [0.0]
-
-    def made():
-        now[0] += 1.0
-        return ds.view(np.zeros((2, 2)))._frame()
-
-    class Ready:
-        ready = visible = True
-        offered = 0
-
-        def offer(self, frame):
-            self.offered += 1
-
-    flow = Ready()
-    moments = Moments(made, flow, lambda: now[0], costly=True)
-    for _ in range(100):
-        moments.update()
-        now[0] += 1.0
-    assert flow.offered == 5
 
 
 def test_a_run_is_saved_as_it_is(tmp_path):
