@@ -9,6 +9,8 @@ from typing import Any
 from nbval.kernel import RunningKernel
 from nbval.plugin import IPyNbCell
 
+collect_ignore = ["course/nbgrader_config.py"]  # nbgrader runs it, with a name of its own
+
 _sanitize = IPyNbCell.sanitize
 
 

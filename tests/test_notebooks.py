@@ -15,6 +15,10 @@ def notebooks() -> list[Path]:
     return sorted(demo_folder().glob("*.ipynb"))
 
 
+def lessons() -> list[Path]:
+    return sorted((demo_folder() / "course").rglob("*.ipynb"))
+
+
 def outputs(path: Path):
     return [output for cell in nbformat.read(path, 4).cells for output in cell.get("outputs", [])]
 
@@ -23,7 +27,7 @@ def test_the_demo_shows_all_of_them():
     assert {path.stem for path in notebooks()} == set(DEMO)
 
 
-@pytest.mark.parametrize("path", notebooks(), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", [*notebooks(), *lessons()], ids=lambda path: path.stem)
 def test_a_notebook_was_run_from_top_to_bottom_and_tidied(path):
     notebook = nbformat.read(path, 4)
     nbformat.validate(notebook)
@@ -44,3 +48,14 @@ def test_a_notebook_has_pictures_and_a_report_that_looks_into_a_kernel(path):
     reports = [forms[REPORT] for forms in data if REPORT in forms]
     assert any(report["heat"] and report["probe"]["values"] for report in reports)
     assert all({"text/html", "text/plain"} < set(forms) for forms in data if REPORT in forms)
+
+
+@pytest.mark.parametrize("path", lessons(), ids=lambda path: path.stem)
+def test_a_lesson_has_a_picture_a_report_and_no_exercise_that_is_not_solved(path):
+    found = outputs(path)
+    data = [output.get("data", {}) for output in found]
+    assert any("image/png" in forms for forms in data)
+    assert any(REPORT in forms for forms in data)
+    told = "".join(output.text for output in found if output.get("name") == "stdout")
+    checked = [cell for cell in nbformat.read(path, 4).cells if "points" in cell.metadata.get("nbgrader", {})]
+    assert told.count("right: ") == len(checked) >= 2

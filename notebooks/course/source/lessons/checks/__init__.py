@@ -1,0 +1,12 @@
+"""The checks of the course's exercises.
+
+They test properties: that a slope equals differences, that forces add up to 0, that a loss falls. An answer
+that is not right is compared with typical mistakes, and the student reads a sentence about the one that was
+found. This folder beside the lessons, and dsim, are all that a student needs.
+"""
+
+from .backwards import backward, product, springs
+from .saying import NotYetError
+from .slopes import carried, cubes, differences
+
+__all__ = ["NotYetError", "backward", "carried", "cubes", "differences", "product", "springs"]

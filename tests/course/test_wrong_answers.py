@@ -1,0 +1,73 @@
+"""Each lesson refuses typical wrong answers, with a sentence that says what is wrong."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import matplotlib.pyplot as plt
+import pytest
+
+from tests.course.lessons import SOURCES, STUB, Wrong, answered, exercises, lessons, read
+from tests.course.wrong import WRONG
+from tests.notebook.cells import Notebook, opened
+
+
+class Lesson:
+    """A lesson that was run from top to bottom, and its exercises."""
+
+    def __init__(self, notebook: Notebook, path: Path) -> None:
+        self.notebook, self.name = notebook, path.stem
+        document = read(path)
+        self.exercises = exercises(document)
+        for cell in document.cells:
+            if cell.cell_type == "code":
+                notebook.good(cell.source)
+
+    def refused(self, exercise: str, answer: str) -> str:
+        """The sentence with which an answer is refused; the right one is put back."""
+        cell, check = self.exercises[exercise]
+        written = self.notebook.run(answered(cell, answer))
+        assert written.error is None, written.stdout + written.stderr
+        error = self.notebook.run(check).error
+        self.notebook.good(cell)
+        self.notebook.good(check)
+        assert type(error).__name__ == "NotYetError", error
+        return str(error)
+
+
+@pytest.fixture(scope="module")
+def lesson(request: Any) -> Iterator[Lesson]:
+    with pytest.MonkeyPatch.context() as patch, opened() as notebook:
+        patch.syspath_prepend(SOURCES)
+        patch.setattr(plt, "show", lambda: plt.close("all"))
+        yield Lesson(notebook, SOURCES / f"{request.param}.ipynb")
+        for name in [name for name in sys.modules if name.partition(".")[0] == "checks"]:
+            del sys.modules[name]
+
+
+CASES = [(name, wrong) for name, answers in WRONG.items() for wrong in answers]
+
+
+@pytest.mark.parametrize(
+    ("lesson", "wrong"), CASES, indirect=["lesson"], ids=[f"{name}-{wrong.exercise}" for name, wrong in CASES]
+)
+def test_a_wrong_answer_is_refused_by_a_sentence_that_helps(lesson: Lesson, wrong: Wrong):
+    assert wrong.sentence in lesson.refused(wrong.exercise, wrong.answer)
+
+
+@pytest.mark.parametrize("lesson", list(WRONG), indirect=True)
+def test_an_exercise_without_an_answer_is_refused_by_a_sentence(lesson: Lesson):
+    for exercise in lesson.exercises:
+        assert lesson.refused(exercise, STUB)
+
+
+def test_each_lesson_has_five_wrong_answers_and_each_exercise_one():
+    assert [path.stem for path in lessons()] == list(WRONG)
+    for path in lessons():
+        answers = WRONG[path.stem]
+        assert len(answers) >= 5
+        assert {answer.exercise for answer in answers} == set(exercises(read(path)))
+        assert len({answer.sentence for answer in answers}) >= 5

@@ -1,0 +1,6 @@
+"""Typical wrong answers by lesson, each with a part of the sentence that it is refused with."""
+
+from tests.course.lessons import Wrong
+from tests.course.wrong import backwards, slopes
+
+WRONG: dict[str, list[Wrong]] = {"1_slopes": slopes.WRONG, "2_backwards": backwards.WRONG}
