@@ -6,10 +6,11 @@ Conservative: False is a proof that they do not alias; True means that they may.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from math import gcd
 
 from dsim.analysis.affine import Affine, symbol, variables
-from dsim.analysis.effects import Access, Effects, never_runs
+from dsim.analysis.effects import Access, Effects, is_write, never_runs
 from dsim.analysis.integer_feasibility import Row, infeasible, row
 from dsim.analysis.symbols import INFINITY, Loop
 
@@ -26,6 +27,7 @@ class DependenceTest:
         self._known: dict[tuple[object, ...], bool] = {}
         self._names: dict[int, set[str]] = {}
         self._bounds: dict[int, tuple[list[Affine], list[Affine]]] = {}
+        self._unguarded: dict[tuple[object, ...], Access] = {}
 
     def level_of(self, name: str) -> int:
         """The depth of the innermost loop in which the symbol `name` may vary, or -1."""
@@ -57,6 +59,30 @@ class DependenceTest:
     def other_trip(self, a: Access, b: Access, level: int) -> bool:
         """Whether they may touch one element in two different trips of loop number `level`."""
         return self.later_trip(a, b, level) or (a is not b and self.later_trip(b, a, level))
+
+    def suspects(self, accesses: list[Access], level: int) -> list[Access]:
+        """Those of `accesses` that may touch what another one touches in another trip of loop number `level`.
+
+        At least one of the two writes. Guards are left aside, so that it asks once for all branches that
+        index alike: more may be suspects than are guilty.
+        """
+        bare = {a: self._bare(a) for a in accesses}
+        writing = {bare[a] for a in accesses if is_write(a)}
+        distinct = list(dict.fromkeys(bare.values()))
+        found: set[Access] = set()
+        for n, a in enumerate(distinct):
+            for b in distinct[n:]:
+                known = (a in found and b in found) or (a not in writing and b not in writing)
+                if not known and self.other_trip(a, b, level):
+                    found |= {a, b}
+        return [a for a, alone in bare.items() if alone in found]
+
+    def _bare(self, a: Access) -> Access:
+        """`a` as if it stood outside all branches; the same for all accesses of its index and loops."""
+        key = (a.memory.key, a.index, a.loops)
+        if key not in self._unguarded:
+            self._unguarded[key] = replace(a, guards=(), form=-1 - len(self._unguarded)) if a.guards else a
+        return self._unguarded[key]
 
     def _one_trip(self, a: Access, level: int) -> bool:
         loop = a.loops[level]

@@ -120,7 +120,7 @@ class _Judge:
             if uniform and not any(map(_ordered, accesses)):
                 continue
             for group in apart(accesses):
-                for a, b in _pairs(group):
+                for a, b in _pairs(self.dependence.suspects(group, loop.depth)):
                     if not self._harmless(a, b, loop) and self.dependence.other_trip(a, b, loop.depth):
                         return a, b
         return None

@@ -109,6 +109,7 @@ class _Planner:
     def _shared(self, writes: list[Access]) -> list[Access]:
         """The accumulations to elements that another iteration may write too."""
         level = self.loop.depth
+        writes = self.dependence.suspects(writes, level)
         found = {a: None for a in writes if a.op and self.dependence.other_trip(a, a, level)}
         for a in writes:
             for b in writes if a not in found else ():

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
+
+from dsim.analysis.dependence_test import DependenceTest
 from dsim.analysis.independence import Verdict, loop_independence
+from dsim.analysis.write_plans import write_plan
 from dsim.diagnostics import render
-from dsim.ir.nodes import Kernel
+from dsim.ir.nodes import For, Kernel
 from dsim.ir.types import f32, i32
 from tests.analysis.kernels import Program
 
@@ -225,3 +229,38 @@ def test_only_one_iteration_is_meant_by_a_guard() -> None:
         with p.when(i.equals(3)):
             p.store(y, value=v)
     assert independent(p) == {"i"}
+
+
+@pytest.mark.parametrize("op", ["store", "add"])
+def test_branches_that_index_alike_are_asked_about_once(op, monkeypatch) -> None:
+    asked, may = [], DependenceTest._may
+    monkeypatch.setattr(DependenceTest, "_may", lambda *about: asked.append(about) or may(*about))
+    p = Program()
+    x, y = p.field("x", 8), p.field("y", 9)
+    with p.loop("i", 0, 8) as i:
+        value = p.load(x, i)
+        for n in range(30):
+            with p.when(value > float(n)):
+                if op == "add":
+                    p.add(y, i + 1, value=value)
+                else:
+                    p.store(y, i + 1, value=p.load(y, i + 1) * value)
+    kernel = p.kernel()
+    (loop,) = (s for s in kernel.body.statements if isinstance(s, For))
+    assert [v.independent for v in verdicts(kernel).values()] == [True]
+    assert {plan.kind for plan in write_plan(kernel, loop).values()} == {"plain"}
+    assert len(asked) <= 3
+
+
+def test_branches_still_tell_accesses_apart() -> None:
+    """Guards left aside, a store touches what another trip reads; with them it does not."""
+    p = Program()
+    y = p.field("y", 20)
+    with p.loop("i", 0, 20) as i, p.when(i < 10):
+        p.store(y, i, value=p.load(y, i + 10))
+    assert independent(p) == {"i"}
+    q = Program()
+    y = q.field("y", 20)
+    with q.loop("i", 0, 20) as i, q.when(i < 11):
+        q.store(y, i, value=q.load(y, i + 10 - 1))
+    assert independent(q) == set()
