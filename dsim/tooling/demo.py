@@ -21,6 +21,7 @@ DEMO = (
     "mpm_checkpoints",
     "mass_spring",
     "billiards",
+    "rigid_body",
     "wrong_gradients",
 )
 
