@@ -1,6 +1,11 @@
 """Typical wrong answers by lesson, each with a part of the sentence that it is refused with."""
 
 from tests.course.lessons import Wrong
-from tests.course.wrong import backwards, slopes
+from tests.course.wrong import backwards, loops, places, slopes
 
-WRONG: dict[str, list[Wrong]] = {"1_slopes": slopes.WRONG, "2_backwards": backwards.WRONG}
+WRONG: dict[str, list[Wrong]] = {
+    "1_slopes": slopes.WRONG,
+    "2_backwards": backwards.WRONG,
+    "3_loops": loops.WRONG,
+    "4_in_place": places.WRONG,
+}

@@ -6,7 +6,21 @@ found. This folder beside the lessons, and dsim, are all that a student needs.
 """
 
 from .backwards import backward, product, springs
+from .loops import deposit, scatter
+from .places import again, rows
 from .saying import NotYetError
 from .slopes import carried, cubes, differences
 
-__all__ = ["NotYetError", "backward", "carried", "cubes", "differences", "product", "springs"]
+__all__ = [
+    "NotYetError",
+    "again",
+    "backward",
+    "carried",
+    "cubes",
+    "deposit",
+    "differences",
+    "product",
+    "rows",
+    "scatter",
+    "springs",
+]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
@@ -55,15 +56,28 @@ def explain(found: Sequence[Any], inputs: Sequence[tuple[Any, ...]], mistakes: S
             not_yet(mistake.sentence)
 
 
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Without dsim's warnings: a check says in its own words what they are about."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ds.GradientWarning)
+        yield
+
+
+def taped(loss: Any, run: Callable[[], Any]) -> ds.Tape:
+    """A run under a tape."""
+    with quiet(), ds.Tape(loss) as tape:
+        run()
+    return tape
+
+
 def gradient_of(run: Callable[[], None], field: Any, loss: Any, at: np.ndarray) -> tuple[float, np.ndarray]:
     """The loss of a run and its gradient with `at` in `field`, which gets its own numbers back."""
     before = field.to_numpy()
     field.from_numpy(at)
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ds.GradientWarning)  # the check says it in its own words
-            with ds.Tape(loss):
-                run()
-        return loss[None], field.grad.to_numpy()
+        with quiet():
+            taped(loss, run)
+            return loss[None], field.grad.to_numpy()
     finally:
         field.from_numpy(before)
