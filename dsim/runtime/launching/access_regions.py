@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -11,7 +11,8 @@ from dsim.ir.nodes import Accumulate, Load, Store
 from dsim.ir.walk import accesses
 from dsim.runtime.driver.programs import Program
 from dsim.runtime.fields.fields import Field
-from dsim.runtime.launching.interval_sets import Box, Needs, meet
+from dsim.runtime.launching.interval_sets import Box, distinct, meet, outside
+from dsim.runtime.launching.needs import Needs
 from dsim.runtime.state.once import once
 
 Region = tuple[Field, Box]
@@ -88,3 +89,53 @@ class Reach:
             chosen = not isinstance(s, Load) if self._sites is None else s.site in self._sites
             if chosen and not s.memory.private:
                 yield s
+
+
+class OwnWrites:
+    """What a launch overwrites of the values that its own adjoint needs.
+
+    Parameters
+    ----------
+    needed : Reach
+        All that the adjoint needs.
+    before, written : Reach or None
+        What it needs as it was before the launch, and what the launch writes of it; None if it needs nothing.
+    """
+
+    def __init__(self, needed: Reach, before: Reach | None, written: Reach | None) -> None:
+        self._needed = needed
+        self._before = before
+        self._written = written
+        self._always: Mapping[Field, Sequence[Box]] | None = {} if before is None else None
+        self._left: Sequence[Region] | None = None
+
+    def replaced(self, args: tuple[Any, ...]) -> Mapping[Field, Sequence[Box]]:
+        """The regions that a launch overwrites and whose values before it the adjoint needs."""
+        if self._always is not None:
+            return self._always
+        assert self._before is not None
+        assert self._written is not None
+        found: dict[Field, list[Box]] = {}
+        for field, box in self._before.of(args):
+            for other, hit in self._written.of(args):
+                shared = meet(box, hit) if other is field else None
+                if shared is not None:
+                    found.setdefault(field, []).append(shared)
+        regions = {field: distinct(boxes) for field, boxes in found.items()}
+        if self._before.fixed and self._written.fixed:
+            self._always = regions
+        return regions
+
+    def left(self, args: tuple[Any, ...]) -> Sequence[Region]:
+        """The regions that the adjoint finds after the launch, if nothing else overwrites them."""
+        if self._left is not None:
+            return self._left
+        replaced = self.replaced(args)
+        found = [
+            (field, part)
+            for field, box in self._needed.of(args)
+            for part in outside([box], replaced.get(field, ()))
+        ]
+        if self._needed.fixed and self._always is not None:
+            self._left = found
+        return found

@@ -17,9 +17,8 @@ from dsim.ir.nodes import Accumulate, Let, Load, MemoryKey, Store
 from dsim.runtime.driver import pipeline
 from dsim.runtime.driver.programs import AdjointProgram, Keys, Program
 from dsim.runtime.fields.fields import Field, youngest
-from dsim.runtime.launching.access_regions import Reach
+from dsim.runtime.launching.access_regions import OwnWrites, Reach
 from dsim.runtime.launching.faults import raised
-from dsim.runtime.launching.interval_sets import Box, distinct, meet
 from dsim.runtime.launching.printed_forms import PrintedForm
 from dsim.runtime.launching.probe_buffers import Looking
 from dsim.runtime.state import turns
@@ -338,24 +337,13 @@ class AdjointForm:
         return repeats and (tangents or has_rules(self.primal.kernel))
 
     @once
-    def _own(self) -> tuple[Reach, Reach]:
-        """The regions of the memories `entry` that it reads, and those that the primal writes."""
-        reads, writes = self._program.own
-        program, fields = self.primal.program, self.primal.fields
-        return Reach(program, fields, reads), Reach(program, fields, writes)
-
-    def replaced(self, args: tuple[Any, ...]) -> dict[Field, list[Box]]:
-        """The regions that a launch overwrites and whose values before it the adjoint needs."""
+    def own(self) -> OwnWrites:
+        """What a launch overwrites of the values that it needs itself."""
+        fields, program = self.primal.fields, self.primal.program
         if not self.entry:
-            return {}
-        reads, writes = (reach.of(args) for reach in self._own)
-        found: dict[Field, list[Box]] = {}
-        for field, box in reads:
-            for other, hit in writes:
-                shared = meet(box, hit) if other is field else None
-                if shared is not None:
-                    found.setdefault(field, []).append(shared)
-        return {field: distinct(boxes) for field, boxes in found.items()}
+            return OwnWrites(self.reads, None, None)
+        read, written = self._program.own
+        return OwnWrites(self.reads, Reach(program, fields, read), Reach(program, fields, written))
 
 
 class Recording:

@@ -14,7 +14,8 @@ from dsim.ir.nodes import Accumulate, Load, Statement, Store
 from dsim.ir.show import ACCUMULATE_SIGNS
 from dsim.runtime.fields.fields import Field
 from dsim.runtime.launching.forms import Form
-from dsim.runtime.launching.interval_sets import Box, NeededRegion, element
+from dsim.runtime.launching.interval_sets import Box, element
+from dsim.runtime.launching.needs import NeededRegion
 from dsim.runtime.saving.snapshots import Report, Row, SavedRegion
 
 _WORDS = {"bar": "grad", "dot": "dual"}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from dsim.runtime.fields.fields import Field
 from dsim.runtime.launching.interval_sets import Box, meet, outside
@@ -28,7 +28,7 @@ def _saved_by(step: Iterable[Launched], written: Boxes) -> int:
     total = 0
     needed: Boxes = {}
     for plan, args in step:
-        own: Boxes = {} if plan.adjoint is None else plan.adjoint.replaced(args)
+        own: Mapping[Field, Sequence[Box]] = {} if plan.adjoint is None else plan.adjoint.own.replaced(args)
         for field, boxes in own.items():
             total += sum(size_of(field, box) for box in boxes)
             needed[field] = outside(needed.get(field, ()), boxes)

@@ -16,7 +16,8 @@ from dsim.runtime.fields.fields import Field
 from dsim.runtime.launching.access_regions import Reach
 from dsim.runtime.launching.forms import AdjointForm, Form
 from dsim.runtime.launching.host_kernels import Stop
-from dsim.runtime.launching.interval_sets import Box, NeededRegion, Needs, outside
+from dsim.runtime.launching.interval_sets import Box
+from dsim.runtime.launching.needs import NeededRegion, Needs
 from dsim.runtime.saving import overwrite_messages
 from dsim.runtime.saving.entries import Args, RecordedLaunch
 from dsim.runtime.saving.snapshots import Overwriter, SavedRegion, SnapshotStore
@@ -133,16 +134,14 @@ class SavePolicy:
     def _work_out(self) -> None:
         for call in self.noted:
             assert call.adjoint is not None
-            for region, box in call.adjoint.reads.of(call.args):
-                own = [s.box for s in call.own if s.field is region]
-                for part in outside([box], own):
-                    self._needs.add(region, part, call)
+            for region, box in call.adjoint.own.left(call.args):
+                self._needs.add(region, box, call)
         self.noted.clear()
 
     def _own(self, call: RecordedLaunch, adjoint: AdjointForm) -> list[SavedRegion]:
         found: list[SavedRegion] = []
         reader = RecordedLaunch(call.form, call.args, adjoint)  # the call itself would be a reference cycle
-        for region, boxes in adjoint.replaced(call.args).items():
+        for region, boxes in adjoint.own.replaced(call.args).items():
             for box in boxes:
                 self._needs.take(region, box)  # earlier calls find it there, too
                 found.append(self._save(region, box, call, (reader,)))

@@ -6,9 +6,11 @@ restoring it are launches like any other, so that an outer tape or forward mode 
 
 from __future__ import annotations
 
+import math
 import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import starmap
 from typing import Any
 
 import numpy as np
@@ -63,10 +65,7 @@ class SavedRegion:
 
 def size_of(field: Field, box: Box) -> int:
     """The size of a region in bytes."""
-    size = field.dtype.numpy.itemsize
-    for low, high in box:
-        size *= high - low
-    return size
+    return math.prod([high - low for low, high in box], start=field.dtype.numpy.itemsize)
 
 
 class SnapshotStore:
@@ -176,7 +175,7 @@ class _Block:
 
 
 def _slices(box: Box) -> tuple[slice, ...]:
-    return tuple(slice(low, high) for low, high in box)
+    return tuple(starmap(slice, box))
 
 
 def _numbers(slot: int, box: Box) -> tuple[int, ...]:

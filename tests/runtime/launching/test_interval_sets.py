@@ -1,15 +1,16 @@
-"""Boxes, and the regions that a tape records."""
+"""Boxes: regions of fields."""
 
 import pytest
 
-import dsim as ti
-from dsim.runtime.launching.interval_sets import Needs, distinct, element, hull, joined, meet, minus, outside
+from dsim.runtime.launching.interval_sets import distinct, element, hull, joined, meet, minus, outside
 
 
 def test_boxes():
     assert meet(((0, 3), (2, 5)), ((1, 9), (4, 6))) == ((1, 3), (4, 5))
     assert meet(((0, 3),), ((3, 5),)) is None
     assert meet((), ()) == ()
+    assert meet(((2, 5), (0, 1)), ((2, 5), (0, 1))) == ((2, 5), (0, 1))
+    assert meet(((2, 2),), ((0, 9),)) is None
     assert hull(((0, 1), (4, 5)), ((2, 3), (4, 6))) == ((0, 3), (4, 6))
 
 
@@ -35,36 +36,6 @@ def test_what_is_left_of_a_box():
     assert minus((), ()) == []
     assert distinct([((0, 3),), ((1, 5),), ((2, 4),)]) == [((0, 3),), ((3, 5),)]
     assert outside([((0, 9),)], [((1, 2),), ((4, 9),)]) == [((0, 1),), ((2, 4),)]
-
-
-def test_needs_stay_few_however_long_the_tape():
-    x, y = ti.field(ti.f32, shape=(1000, 8)), ti.field(ti.f32, shape=())
-    needs = Needs()
-    hull_of_x, hull_of_y = needs.hull(x), needs.hull(y)
-    assert (hull_of_x[0], hull_of_y) == (0, [0])
-    for t in range(1000):
-        assert needs.hit(x, ((t, t + 1), (0, 8))) is None
-        needs.add(x, ((t, t + 1), (0, 8)), t)
-    assert len(needs._held[x]) == 1
-    held, shared = needs.hit(x, ((5, 7), (2, 3)))
-    assert shared == ((5, 7), (2, 3))
-    assert held.box == ((0, 1000), (0, 8))
-    assert hull_of_x == [1, 0, 1000, 0, 8]
-    needs.add(y, (), "call")
-    assert needs.hit(y, ())[0].calls == ["call"]
-    assert hull_of_y == [1]
-
-
-def test_what_is_taken_is_needed_no_longer():
-    x = ti.field(ti.f32, shape=(10, 8))
-    needs = Needs()
-    needs.add(x, ((0, 10), (2, 8)), "call")
-    ((held, shared),) = needs.take(x, ((5, 20), (0, 9)))
-    assert (held.calls, shared) == (["call"], ((5, 10), (2, 8)))
-    assert needs.hull(x) == [1, 0, 5, 2, 8]
-    assert needs.take(x, ((5, 20), (0, 9))) == []
-    needs.take(x, ((0, 10), (0, 8)))
-    assert needs.hull(x)[0] == 0
 
 
 def test_elements_as_a_person_writes_them():
