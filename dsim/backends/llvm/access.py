@@ -50,7 +50,14 @@ def _outside(w: Writer, s: Load | Store | Accumulate | Append, index: tuple[Leng
 
 def _clamped_address(w: Writer, place: MemRef, index: tuple[Atom, ...], base: str) -> tuple[str, str]:
     """The address of the nearest element, and bits that are 0 if the index is in bounds; notes these."""
-    parts, changed = [], ""
+    parts, changed = clamped_parts(w, place, index)
+    return scattered(w, place, parts, base), changed
+
+
+def clamped_parts(w: Writer, place: MemRef, index: tuple[Atom, ...]) -> tuple[list[Length], str]:
+    """The index of the nearest element, and bits that are 0 if the index is in bounds; notes these."""
+    parts: list[Length] = []
+    changed = ""
     for a, length in zip(index, place.shape, strict=True):
         key = (a, length)
         found = w.remembered(key)
@@ -64,7 +71,7 @@ def _clamped_address(w: Writer, place: MemRef, index: tuple[Atom, ...], base: st
         parts.append(part)
         if difference:
             changed = w.f.let(f"or i32 {changed}, {difference}") if changed else difference
-    return scattered(w, place, parts, base), changed or "0"
+    return parts, changed or "0"
 
 
 def _nearest(w: Writer, a: Atom, length: int) -> tuple[Length, str]:

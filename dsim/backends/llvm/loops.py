@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from dsim.backends.llvm import ranges, stops, windows
+from dsim.backends.llvm import ranges, stops, strips, windows
 from dsim.backends.llvm.arithmetic.wrapping import wraps
 from dsim.backends.llvm.cost import known_trips
 from dsim.backends.llvm.early_loads import with_early_loads
 from dsim.backends.llvm.places import Length
+from dsim.backends.llvm.strips import Strip
 from dsim.backends.llvm.text import TYPE, Function
 from dsim.backends.llvm.windows import Windows
 from dsim.backends.llvm.writer import Writer
@@ -98,6 +99,15 @@ def _ends_early(s: For) -> bool:
 def _trips(
     w: Writer, s: For, start: Length, stop: Length, init: tuple[str, ...], every: int = 0
 ) -> tuple[str, ...]:
+    strip = strips.find(w, s) if not every else None
+    if strip is not None:
+        return _in_strips(w, s, strip, start, stop, init)
+    return _one_by_one(w, s, start, stop, init, every)
+
+
+def _one_by_one(
+    w: Writer, s: For, start: Length, stop: Length, init: tuple[str, ...], every: int
+) -> tuple[str, ...]:
     f = w.f
     s = replace(s, body=with_early_loads(w, s))
     found = windows.find(w, s)
@@ -128,13 +138,42 @@ def _trips(
     return results
 
 
-def _hint(w: Writer, s: For | While) -> str:
-    """Metadata for a loop that LLVM must not, or need not, vectorise.
+def _in_strips(
+    w: Writer, s: For, strip: Strip, start: Length, stop: Length, init: tuple[str, ...]
+) -> tuple[str, ...]:
+    """The same for a loop of which accumulations wait for the end of each strip."""
+    f = w.f
+    test, body, end = f.label("strips"), f.label("strip"), f.label("done")
+    before = f.block
+    f.jump(test)
+    f.open(test)
+    first, at = f.open_phi("i64", str(start), before)
+    carried = _Carried(w, s.carried, init, before)
+    results = w.values(s.carried)
+    f.fork(f.let(f"icmp slt i64 {first}, {stop}"), body, end)
+    f.open(body)
+    after = f.let(f"add nsw i64 {first}, {strip.length}")
+    whole = f.let(f"icmp slt i64 {after}, {stop}")
+    last = f.let(f"select i1 {whole}, i64 {after}, i64 {stop}")
+    strip.open(first)
+    values = _one_by_one(w, s, first, last, results, 0)
+    plain(f, "0", f.let(f"sub nsw i64 {last}, {first}"), 1, strip.add, _scalar(w))
+    carried.close(values, f.block)
+    f.close_phi(at, after, f.block)
+    f.jump(test)
+    f.open(end)
+    return results
 
-    In a very long one the analysis would take too long.
-    """
+
+def _hint(w: Writer, s: For | While) -> str:
+    """Metadata for `s`, if LLVM must not vectorise it, or would analyse it for too long."""
     if len(s.body.statements) <= _LONGEST and not wraps(s, w.near):
         return ""
+    return _scalar(w)
+
+
+def _scalar(w: Writer) -> str:
+    """Metadata for a loop that LLVM must not vectorise, or need not try to."""
     disabled = w.f.module.node('!{!"llvm.loop.vectorize.enable", i1 false}')
     return f", !llvm.loop {w.f.module.node('distinct !{SELF, ' + disabled + '}')}"
 
@@ -218,7 +257,9 @@ def _repeated(w: Writer, s: While, copies: int = 0) -> tuple[str, ...]:
     return tuple(f.phi(TYPE[v.type], [(x[i], at) for x, at in left]) for i, v in enumerate(s.carried))
 
 
-def plain(f: Function, start: str, stop: str, step: int, body: Callable[[str], None]) -> None:
+def plain(
+    f: Function, start: str, stop: str, step: int, body: Callable[[str], None], metadata: str = ""
+) -> None:
     """A loop of the emitter's own: ``body(index)`` writes what it does."""
     test, inside, end = f.label("loop"), f.label("turn"), f.label("done")
     before = f.block
@@ -229,5 +270,5 @@ def plain(f: Function, start: str, stop: str, step: int, body: Callable[[str], N
     f.open(inside)
     body(index)
     f.close_phi(at, f.let(f"add nsw i64 {index}, {step}"), f.block)
-    f.jump(test)
+    f.jump(test, metadata)
     f.open(end)

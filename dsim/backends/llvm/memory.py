@@ -30,10 +30,15 @@ def element(w: Writer, place: MemRef, index: tuple[Length, ...], base: str = "")
             array = f"[{length} x {array}]"
         indices = ", ".join(f"i64 {i}" for i in index)
         return w.f.let(f"getelementptr inbounds {array}, ptr {base}, {indices}")
+    return w.f.let(f"getelementptr inbounds {stored}, ptr {base}, i64 {multiplied_out(w, place, index)}")
+
+
+def multiplied_out(w: Writer, place: MemRef, index: tuple[Length, ...]) -> Length:
+    """How many elements there are before one, by indices of 64 bits."""
     total: Length = 0
     for i, stride in zip(index, place.strides, strict=True):
         total = w.plus(total, w.times(i, stride))
-    return w.f.let(f"getelementptr inbounds {stored}, ptr {base}, i64 {total}")
+    return total
 
 
 def reach(w: Writer, place: MemRef, index: tuple[Atom, ...], base: str = "") -> str:
@@ -58,20 +63,24 @@ def narrow(w: Writer, a: Atom) -> Length | None:
 
 def scattered(w: Writer, place: MemRef, index: Sequence[Length | None], base: str = "") -> str:
     """The address of an element of a small place, by indices of 32 bits that are in bounds."""
+    distance = w.f.let(f"sext i32 {offset(w, place, index)} to i64")
+    return w.f.let(
+        f"getelementptr inbounds {STORED[place.memory.type]}, ptr {base or place.base}, i64 {distance}"
+    )
+
+
+def offset(w: Writer, place: MemRef, index: Sequence[Length | None]) -> str:
+    """How many elements there are before one of a small place, by indices of 32 bits that are in bounds."""
     constant, total = 0, ""
     for i, stride in zip(index, place.strides, strict=True):
         if isinstance(i, int):
             constant += i * int(stride)
             continue
-        part = i if stride == 1 else w.f.let(f"mul nuw nsw i32 {i}, {stride}")
-        total = w.f.let(f"add nuw nsw i32 {total}, {part}") if total else str(part)
+        part = i if stride == 1 else w.f.let(f"mul nsw i32 {i}, {stride}")
+        total = w.f.let(f"add nsw i32 {total}, {part}") if total else str(part)
     if constant:
-        total = w.f.let(f"add nuw nsw i32 {total}, {constant}")
-    sign = "nneg " if w.target.recent else ""
-    offset = w.f.let(f"zext {sign}i32 {total} to i64")
-    return w.f.let(
-        f"getelementptr inbounds {STORED[place.memory.type]}, ptr {base or place.base}, i64 {offset}"
-    )
+        total = w.f.let(f"add nsw i32 {total}, {constant}") if total else str(constant)
+    return total or "0"
 
 
 def clamped(w: Writer, place: MemRef, index: tuple[Length, ...]) -> tuple[Length, ...]:
