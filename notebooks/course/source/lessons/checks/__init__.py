@@ -6,21 +6,27 @@ found. This folder beside the lessons, and dsim, are all that a student needs.
 """
 
 from .backwards import backward, product, springs
+from .lies import disagreement, impact
 from .loops import deposit, scatter
 from .places import again, rows
 from .saying import NotYetError
 from .slopes import carried, cubes, differences
+from .times import checkpoints, swing
 
 __all__ = [
     "NotYetError",
     "again",
     "backward",
     "carried",
+    "checkpoints",
     "cubes",
     "deposit",
     "differences",
+    "disagreement",
+    "impact",
     "product",
     "rows",
     "scatter",
     "springs",
+    "swing",
 ]
