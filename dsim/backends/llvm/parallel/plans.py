@@ -95,13 +95,18 @@ def schedule(
     return Schedule(
         cost=weight,
         grain=max(GRAIN, _PRIVATE_ELEMENTS * elements),
-        chunks=_PRIVATE_CHUNKS if private else MOST_CHUNKS,
+        chunks=_private_chunks(threads) if private else MOST_CHUNKS,
         held=held,
         block=min(max(_BLOCK // weight, 4), 4096),
         partials=found,
         private=private,
         atomic=frozenset(atomic),
     )
+
+
+def _private_chunks(threads: int) -> int:
+    """The most chunks with private copies: few where the number of threads may decide it (not 1)."""
+    return min(_PRIVATE_CHUNKS, 1 << (2 * threads - 1).bit_length()) if threads > 1 else _PRIVATE_CHUNKS
 
 
 def _private(loop: For, m: Memory | None, plan: Plan, strides: tuple[int, ...] | None) -> PrivateCopy | None:

@@ -151,13 +151,13 @@ def _chunk(f: Function, s: Schedule, trips: str, chunks: str) -> _Chunk:
 def _copy(chunk: _Chunk, s: Schedule, i: int, memory: str, slots: _Slots) -> str:
     """The argument for the chunk's private copy number `i`, zeroed in the first phase.
 
-    It is where the memory would begin if the copy were a part of it; a lone chunk uses the memory.
+    It is where the memory would begin if the copy were a part of it; the first chunk uses the memory.
     """
     f, copy = chunk.f, s.private[i]
-    several, clear, ready = f.label("several"), f.label("clear"), f.label("ready")
+    later, clear, ready = f.label("later"), f.label("clear"), f.label("ready")
     before = f.block
-    f.fork(f.let(f"icmp eq i64 {chunk.count}, 1"), ready, several)
-    f.open(several)
+    f.fork(f.let(f"icmp eq i64 {chunk.number}, 0"), ready, later)
+    f.open(later)
     base = _copy_address(f, s, i, chunk.number, chunk.count)
     back = f.let(f"sub i64 0, {frame.read(f, slots.lows + i, 'i64')}")
     origin = f.let(f"getelementptr i8, ptr {base}, i64 {back}")
@@ -168,7 +168,7 @@ def _copy(chunk: _Chunk, s: Schedule, i: int, memory: str, slots: _Slots) -> str
     f.jump(ready)
     f.open(ready)
     real = memory.removeprefix("ptr ")
-    return f"ptr {f.phi('ptr', [(real, before), (origin, several), (origin, clear)])}"
+    return f"ptr {f.phi('ptr', [(real, before), (origin, later), (origin, clear)])}"
 
 
 def _copy_address(f: Function, s: Schedule, i: int, chunk: str, chunks: str) -> str:
@@ -303,9 +303,7 @@ def _add_copies(
         source = f.let(f"getelementptr i8, ptr {base}, i64 {skipped}")
         f.do(f"call void @{add}(ptr {to}, ptr {source}, i64 {count})")
 
-    alone = f.let(f"icmp eq i64 {chunks}, 1")
-    copies = f.let(f"select i1 {alone}, i64 0, i64 {chunks}")
-    loops.plain(f, "0", copies, 1, one)
+    loops.plain(f, "1", str(chunks), 1, one)
 
 
 def _adding(t: ScalarType) -> str:

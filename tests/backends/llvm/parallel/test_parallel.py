@@ -12,6 +12,7 @@ import pytest
 
 from dsim.analysis.write_plans import write_plan
 from dsim.backends.cpu.machine import compile_kernel
+from dsim.backends.llvm.parallel.plans import chunk_count, schedule
 from dsim.ir.nodes import For, Kernel
 from dsim.ir.types import ScalarType, f32, f64, i8, i32, i64
 from tests.building import Building, marked_parallel
@@ -321,3 +322,17 @@ def test_a_forked_child_runs_alone() -> None:
     assert here.recv()
     child.join()
     assert child.exitcode == 0
+
+
+@pytest.mark.parametrize(("threads", "chunks"), [(1, 16), (2, 4), (3, 8), (8, 16), (64, 16)])
+def test_private_copies_are_few(threads: int, chunks: int) -> None:
+    """With one thread: as many as for any number, which deterministic sums need."""
+    k = Building()
+    x, at, y = k.field("x", 1 << 20), k.field("at", 1 << 20, type=i32), k.field("y", 64)
+    with k.loop("i", 0, 1 << 20) as loop:
+        k.accumulate(y, k.load(at, loop.i), k.load(x, loop.i))
+    kernel = marked_parallel(k.kernel())
+    (loop,) = (s for s in kernel.body.statements if isinstance(s, For))
+    found = schedule(kernel, loop, write_plan(kernel, loop), {}, {}, threads)
+    assert found is not None
+    assert chunk_count(1 << 20, found) == chunks
