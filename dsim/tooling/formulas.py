@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import html
 import re
+from collections.abc import Callable
 from typing import Any
 
 from dsim.tooling.extras import require
@@ -25,8 +26,15 @@ _LETTERS = {1: "M", 2: "L", 3: "Q", 4: "C"}  # SVG's commands by matplotlib's pa
 _CLOSE = 79
 
 
-def drawn(markdown: str) -> str:
+def drawn(markdown: str, place: Callable[[str], str] = str) -> str:
     r"""The text with its formulas replaced by SVG, where matplotlib can draw them.
+
+    Parameters
+    ----------
+    markdown : str
+        The text of a cell.
+    place : callable, optional
+        What stands in the text for an SVG; by default the SVG itself.
 
     Examples
     --------
@@ -35,15 +43,17 @@ def drawn(markdown: str) -> str:
     >>> drawn("force $F = m a$")[:34]
     'force <svg role="img" aria-label="'
     """
-    return _PARTS.sub(_replaced, markdown)
+    return _PARTS.sub(lambda found: _replaced(found, place), markdown)
 
 
-def _replaced(found: re.Match[str]) -> str:
+def _replaced(found: re.Match[str], place: Callable[[str], str]) -> str:
     latex = found["block"] or found["inline"]
     picture = None if latex is None else svg(latex)
     if picture is None:
         return found[0]
-    return f'<span style="display: block; text-align: center">{picture}</span>' if found["block"] else picture
+    if found["block"]:
+        picture = f'<span style="display: block; text-align: center">{picture}</span>'
+    return place(picture)
 
 
 def svg(latex: str) -> str | None:

@@ -49,7 +49,9 @@ def write_page(notebook: Notebook, path: Path, folder: Path) -> Path:
     exporter = nbconvert.HTMLExporter(raw_template=TEMPLATE, embed_images=True)
     exporter.register_preprocessor(draw_formulas, enabled=True)
     metadata = {"name": path.stem, "path": str(path.parent)}
-    html, _ = exporter.from_notebook_node(notebook, resources={"metadata": metadata})
+    html, resources = exporter.from_notebook_node(notebook, resources={"metadata": metadata})
+    for number, picture in enumerate(resources["pictures"]):
+        html = html.replace(_place(number), picture)
     page = page_path(path, folder)
     with _writing(page):
         folder.mkdir(parents=True, exist_ok=True)
@@ -90,11 +92,25 @@ def _writing(page: Path) -> Generator[None, None, None]:
 
 
 def draw_formulas(notebook: Notebook, resources: dict[str, Any]) -> tuple[Notebook, dict[str, Any]]:
-    """A preprocessor for nbconvert, which passes a copy of the notebook; `resources` go to the template."""
+    """A preprocessor for nbconvert, which passes a copy of the notebook; `resources` go to the template.
+
+    The text gets a place for each formula and `resources` the pictures: nbconvert reads each tag of a
+    text by itself, and closes an element before its contents.
+    """
+    pictures: list[str] = []
+
+    def place(picture: str) -> str:
+        pictures.append(picture)
+        return _place(len(pictures) - 1)
+
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
-            cell.source = drawn(cell.source)
-    return notebook, resources | {"formulas": has_formulas(notebook)}
+            cell.source = drawn(cell.source, place)
+    return notebook, resources | {"formulas": has_formulas(notebook), "pictures": pictures}
+
+
+def _place(number: int) -> str:
+    return f'<i data-formula="{number}"></i>'
 
 
 def has_formulas(notebook: Notebook) -> bool:

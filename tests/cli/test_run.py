@@ -156,6 +156,10 @@ def page_of(folder, *sources):
 def test_formulas_are_pictures(folder):
     page = page_of(folder, "# Energy\n\nThe famous $E = m c^2$ says\n\n$$\\dfrac{E}{m} = c^2$$")
     assert page.count('role="img"') == 2
+    assert len(re.findall(r"<svg [^>]*><path [^>]*/></svg>", page)) == 2, (
+        "an outline is inside of its picture"
+    )
+    assert "data-formula" not in page
     assert "mathjax" not in page.lower()
     assert "E = m c^2</" not in page
 
