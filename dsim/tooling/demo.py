@@ -22,6 +22,7 @@ DEMO = (
     "mass_spring",
     "billiards",
     "rigid_body",
+    "smoke",
     "wrong_gradients",
 )
 
