@@ -1,7 +1,7 @@
 """Typical wrong answers by lesson, each with a part of the sentence that it is refused with."""
 
 from tests.course.lessons import Wrong
-from tests.course.wrong import backwards, lies, loops, places, slopes, times
+from tests.course.wrong import acts, backwards, fits, lies, loops, places, slopes, times
 
 WRONG: dict[str, list[Wrong]] = {
     "1_slopes": slopes.WRONG,
@@ -10,4 +10,6 @@ WRONG: dict[str, list[Wrong]] = {
     "4_in_place": places.WRONG,
     "5_time": times.WRONG,
     "6_lies": lies.WRONG,
+    "7_parameters": fits.WRONG,
+    "8_controller": acts.WRONG,
 }

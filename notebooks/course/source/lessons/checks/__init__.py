@@ -5,7 +5,9 @@ that is not right is compared with typical mistakes, and the student reads a sen
 found. This folder beside the lessons, and dsim, are all that a student needs.
 """
 
+from .acts import attempt, train
 from .backwards import backward, product, springs
+from .fits import misfit, newton
 from .lies import disagreement, impact
 from .loops import deposit, scatter
 from .places import again, rows
@@ -16,6 +18,7 @@ from .times import checkpoints, swing
 __all__ = [
     "NotYetError",
     "again",
+    "attempt",
     "backward",
     "carried",
     "checkpoints",
@@ -24,9 +27,12 @@ __all__ = [
     "differences",
     "disagreement",
     "impact",
+    "misfit",
+    "newton",
     "product",
     "rows",
     "scatter",
     "springs",
     "swing",
+    "train",
 ]
