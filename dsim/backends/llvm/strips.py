@@ -21,7 +21,7 @@ from dsim.backends.llvm.places import MemRef
 from dsim.backends.llvm.text import STORED, TYPE, WIDTH, number
 from dsim.backends.llvm.windows import Forms
 from dsim.backends.llvm.writer import Writer
-from dsim.ir.nodes import Accumulate, Block, For, Let, Load, MemoryKey, Store, Var
+from dsim.ir.nodes import Accumulate, Block, Const, For, Let, Load, MemoryKey, Store, Var
 from dsim.ir.types import f32
 from dsim.ir.walk import binds
 
@@ -48,12 +48,16 @@ class _Place(NamedTuple):
 
 
 class _Sum(NamedTuple):
-    """An accumulation: its place, how many elements behind that, and the slots of its numbers."""
+    """An accumulation: its place, how many elements behind that, the slots of its numbers and their type.
+
+    Those to two components of an element are one, of vectors of two.
+    """
 
     statement: Accumulate
     place: _Place
     distance: int
     slots: str
+    type: str
 
 
 class Strip:
@@ -73,6 +77,8 @@ class Strip:
         self.first = self.lane = ""
         self.places: dict[object, _Place] = {}
         self.sums: list[_Sum] = []
+        self.pairs = _pairs(w, waiting)
+        self.slots: dict[int, str] = {}
         for s in waiting:
             w.deferred[id(s)] = partial(self._take, s)
 
@@ -96,10 +102,14 @@ class Strip:
     def _add(self, s: _Sum, address: str, lane: str) -> None:
         w, place, op = self.w, s.place.memory, s.statement.op
         t = place.memory.type
-        value = w.f.let(f"load {TYPE[t]}, ptr {_slot(w, s.slots, TYPE[t], lane)}, align {WIDTH[t]}")
+        value = w.f.let(f"load {s.type}, ptr {_slot(w, s.slots, s.type, lane)}, align {WIDTH[t]}")
         if s.distance:
             address = w.f.let(f"getelementptr {STORED[t]}, ptr {address}, i64 {s.distance}")
-        if place.atomic:
+        if s.type != TYPE[t]:
+            old = w.f.let(f"load {s.type}, ptr {address}, align {WIDTH[t]}")
+            new = w.f.let(f"fadd{w.f.module.flags} {s.type} {old}, {value}")
+            w.f.do(f"store {s.type} {new}, ptr {address}, align {WIDTH[t]}")
+        elif place.atomic:
             w.target.accumulate(w.f, op, t, address, value, False)
         else:
             put(w, place, address, binary(w.f, w.target, op, t, fetch(w, place, address), value))
@@ -114,9 +124,16 @@ class Strip:
             place, distance, value = self._clamped(s, memory, value)
         else:
             place, distance = self._exact(s, memory)
-        slots = w.f.slot(f"[{self.length} x {TYPE[t]}]", 64)
-        w.f.do(f"store {TYPE[t]} {value}, ptr {_slot(w, slots, TYPE[t], self.lane)}, align {WIDTH[t]}")
-        self.sums.append(_Sum(s, place, distance, slots))
+        first, half = self.pairs.get(id(s), (id(s), -1))
+        if first == id(s):
+            type = TYPE[t] if half < 0 else f"<2 x {TYPE[t]}>"
+            self.slots[first] = w.f.slot(f"[{self.length} x {type}]", 64)
+            self.sums.append(_Sum(s, place, distance - max(half, 0), self.slots[first], type))
+        lane = self.lane
+        if half >= 0:
+            lane = w.f.let(f"shl nuw nsw i64 {lane}, 1")
+            lane = w.f.let(f"or disjoint i64 {lane}, 1") if half else lane
+        w.f.do(f"store {TYPE[t]} {value}, ptr {_slot(w, self.slots[first], TYPE[t], lane)}, align {WIDTH[t]}")
 
     def _clamped(self, s: Accumulate, memory: MemRef, value: str) -> tuple[_Place, int, str]:
         """The nearest element, and a number that changes nothing if the index is out of bounds."""
@@ -157,6 +174,28 @@ class Strip:
         w.f.do(f"store {type} {where}, ptr {_slot(w, slots, type, self.lane)}, align {int(type[1:]) // 8}")
         place = self.places[key] = _Place(memory, slots, type, constant)
         return place
+
+
+def _pairs(w: Writer, waiting: list[Accumulate]) -> dict[int, tuple[int, int]]:
+    """The additions to two components of an element, one after the other: the first, and which component."""
+    found: dict[int, tuple[int, int]] = {}
+    before: dict[MemoryKey, Accumulate] = {}
+    for s in waiting:
+        place, a = w.places[s.memory.key], before.get(s.memory.key)
+        step = _step(a, s) if a is not None and id(a) not in found else 0
+        if a is not None and step and s.memory.type.is_float and place.strides[-1] == 1 and not place.atomic:
+            found[id(a)], found[id(s)] = (id(a), int(step < 0)), (id(a), int(step > 0))
+        before[s.memory.key] = s
+    return found
+
+
+def _step(a: Accumulate, b: Accumulate) -> int:
+    """1 or -1 if `b` adds to the component after or before that of `a`, else 0."""
+    x, y = a.index[-1], b.index[-1]
+    if a.index[:-1] != b.index[:-1] or not isinstance(x, Const) or not isinstance(y, Const):
+        return 0
+    step = int(y.value) - int(x.value)
+    return step if abs(step) == 1 and a.op == b.op == "add" else 0
 
 
 def _slot(w: Writer, slots: str, type: str, lane: str) -> str:

@@ -10,19 +10,19 @@ from dsim.backends.cpu.machine import compile_kernel
 from dsim.backends.reference.source import run
 from dsim.diagnostics import DsimError
 from dsim.ir.nodes import Kernel
-from dsim.ir.types import ScalarType, f32, f64, i32, i64, u32
+from dsim.ir.types import ScalarType, f64, i32, i64, u32
 from dsim.passes.parallelization import parallel
 from tests.backends.llvm.test_windows import agree
 from tests.building import Building
 
-VECTOR = " x float> "
+VECTOR = " x double> "
 
 
 def llvm(kernel: Kernel) -> str:
     return compile_kernel(parallel(kernel), threads=1).llvm
 
 
-def scatter(trips: int, t: ScalarType = f32, cells: ScalarType = i32) -> Kernel:
+def scatter(trips: int, t: ScalarType = f64, cells: ScalarType = i32) -> Kernel:
     """Three neighbours of a cell that is read, two numbers for each; the memory of another sum has one."""
     k = Building(float_type=t)
     x, at = k.field("x", trips), k.field("at", trips, type=cells)
@@ -30,9 +30,10 @@ def scatter(trips: int, t: ScalarType = f32, cells: ScalarType = i32) -> Kernel:
     with k.loop("i", 0, n) as loop:
         v, cell = k.load(x, loop.i), k.load(at, loop.i).op("max", 0).op("min", 7)
         for offset in (1, 0, 2):
-            k.accumulate(g, cell + offset, 1, v + offset)
-            k.accumulate(m, cell + offset, v)
-            k.accumulate(g, cell + offset, 0, v * v)
+            near = cell + offset
+            k.accumulate(g, near, int(offset > 0), v + offset)
+            k.accumulate(m, near, v)
+            k.accumulate(g, near, int(offset == 0), v * v)
     return k.kernel()
 
 
@@ -49,12 +50,30 @@ def test_types(t: ScalarType, cells: ScalarType) -> None:
     agree(scatter(200, t, cells), 200)
 
 
+@pytest.mark.parametrize("t", [f64, i32], ids=str)
+def test_components_of_one_element(t: ScalarType) -> None:
+    """Two are added at once; here also one of three, one twice, and one of another element between."""
+    k = Building(float_type=t)
+    x, at, g = k.field("x", 300), k.field("at", 300, type=i32), k.field("g", 100, 5)
+    with k.loop("i", 0, 300) as loop:
+        v, cell = k.load(x, loop.i), k.load(at, loop.i).op("max", 0).op("min", 99)
+        for c in (0, 1, 2, 4, 3, 3, 2):
+            k.accumulate(g, cell, c, v + c)
+        k.accumulate(g, cell.op("min", 7), 1, v)
+        k.accumulate(g, cell, 0, v)
+        k.accumulate(g, cell.op("min", 7), 0, v)
+    kernel = k.kernel()
+    agree(kernel)
+    assert ("fadd reassoc nsz arcp contract <2 x " in llvm(kernel)) == t.is_float
+
+
 def test_other_operations_and_sums() -> None:
-    k = Building(float_type=f32)
-    x, at, low, s = k.field("x", 300), k.field("at", 300, type=i32), k.field("low", 8), k.field("s", 8)
+    k = Building(float_type=f64)
+    x, at, low, s = k.field("x", 300), k.field("at", 300, type=i32), k.field("low", 8, 2), k.field("s", 8)
     with k.loop("i", 0, 300, total=1.0) as loop:
         v, cell = k.load(x, loop.i), k.load(at, loop.i).op("max", 0).op("min", 7)
-        k.accumulate(low, cell, v, op="min")
+        k.accumulate(low, cell, 0, v, op="min")
+        k.accumulate(low, cell, 1, v * v, op="min")
         k.accumulate(s, cell, v * v)
         k.accumulate(s, 3, v)
         loop.then(total=loop.total + v)
@@ -62,7 +81,7 @@ def test_other_operations_and_sums() -> None:
 
 
 def test_what_the_loop_reads_or_adds_elsewhere_does_not_wait() -> None:
-    k = Building(float_type=f32)
+    k = Building(float_type=f64)
     x, at = k.field("x", 300), k.field("at", 300, type=i32)
     g, h = k.field("g", 2, 300), k.field("h", 300)
     with k.loop("i", 0, 300) as loop:
@@ -74,7 +93,7 @@ def test_what_the_loop_reads_or_adds_elsewhere_does_not_wait() -> None:
 
 
 def test_inside_another_loop_and_downwards() -> None:
-    k = Building(float_type=f32)
+    k = Building(float_type=f64)
     x, at, g = k.field("x", 100), k.field("at", 100, type=i32), k.field("g", 3, 128)
     with k.loop("j", 0, 3) as outer, k.loop("i", 99, -1, step=-1) as loop:
         v, cell = k.load(x, loop.i), k.load(at, loop.i).op("max", 0).op("min", 99)
@@ -130,7 +149,7 @@ def test_an_index_out_of_bounds_adds_nothing_and_is_found(fast_math: bool) -> No
 
 def test_many_sums_have_short_strips_or_none() -> None:
     for count in (40, 120, 200):
-        k = Building(float_type=f32)
+        k = Building(float_type=f64)
         x, at, g = k.field("x", 100), k.field("at", 100, type=i32), k.field("g", 128, count)
         with k.loop("i", 0, 100) as loop:
             v, cell = k.load(x, loop.i), k.load(at, loop.i).op("max", 0).op("min", 99)
