@@ -23,6 +23,7 @@ DEMO = (
     "billiards",
     "rigid_body",
     "smoke",
+    "electric",
     "wrong_gradients",
 )
 
