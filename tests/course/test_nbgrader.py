@@ -107,10 +107,11 @@ def test_students_get_the_lessons_without_answers_and_outputs(course):
 
 
 def test_submissions_right_and_wrong_are_marked(course):
-    first = lessons()[0].stem
+    first, last = lessons()[0].stem, lessons()[-1].stem
     right = solutions(first)
     mistake = next(wrong for wrong in WRONG[first] if wrong.exercise == "carried")
     hand_in(course, "ada", first, right)
+    hand_in(course, "ada", last, solutions(last))
     hand_in(course, "ben", first, {**right, "carried": mistake.answer})
     hand_in(course, "cem", first, {})
     cheated = course / "submitted" / "ben" / "lessons" / "checks" / "__init__.py"
@@ -127,3 +128,8 @@ def test_submissions_right_and_wrong_are_marked(course):
     assert refused == {f"{name}-check": ["NotYetError"] for name in right}, (
         "an empty answer is no other error"
     )
+    assert all(score == most > 0 for score, most in marks(course, "ada", last).values())
+
+    nbgrader(course, "generate_feedback", "lessons", "--student", "cem")
+    page = (course / "feedback" / "cem" / "lessons" / f"{first}.html").read_text(encoding="utf-8")
+    assert page.count("not yet: ") == len(right), "students read the sentences"
