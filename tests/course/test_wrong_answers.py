@@ -10,7 +10,7 @@ from typing import Any
 import matplotlib.pyplot as plt
 import pytest
 
-from tests.course.lessons import SOURCES, STUB, Wrong, answered, exercises, lessons, read
+from tests.course.lessons import SOURCES, STUB, answered, exercises, lessons, read
 from tests.course.wrong import WRONG
 from tests.notebook.cells import Notebook, opened
 
@@ -38,7 +38,7 @@ class Lesson:
         return str(error)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="module", params=WRONG)
 def lesson(request: Any) -> Iterator[Lesson]:
     with pytest.MonkeyPatch.context() as patch, opened() as notebook:
         patch.syspath_prepend(SOURCES)
@@ -48,17 +48,12 @@ def lesson(request: Any) -> Iterator[Lesson]:
             del sys.modules[name]
 
 
-CASES = [(name, wrong) for name, answers in WRONG.items() for wrong in answers]
+def test_wrong_answers_are_refused_by_sentences_that_help(lesson: Lesson, subtests: pytest.Subtests):
+    for wrong in WRONG[lesson.name]:
+        with subtests.test(wrong.sentence, exercise=wrong.exercise):
+            assert wrong.sentence in lesson.refused(wrong.exercise, wrong.answer)
 
 
-@pytest.mark.parametrize(
-    ("lesson", "wrong"), CASES, indirect=["lesson"], ids=[f"{name}-{wrong.exercise}" for name, wrong in CASES]
-)
-def test_a_wrong_answer_is_refused_by_a_sentence_that_helps(lesson: Lesson, wrong: Wrong):
-    assert wrong.sentence in lesson.refused(wrong.exercise, wrong.answer)
-
-
-@pytest.mark.parametrize("lesson", list(WRONG), indirect=True)
 def test_an_exercise_without_an_answer_is_refused_by_a_sentence(lesson: Lesson):
     for exercise in lesson.exercises:
         assert lesson.refused(exercise, STUB)
