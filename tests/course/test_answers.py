@@ -1,4 +1,4 @@
-"""Each lesson refuses typical wrong answers, with a sentence that says what is wrong."""
+"""Each lesson refuses typical wrong answers by a sentence that says what is wrong, and accepts right ones."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import matplotlib.pyplot as plt
 import pytest
 
 from tests.course.lessons import SOURCES, STUB, answered, exercises, lessons, read
+from tests.course.right import OTHER
 from tests.course.wrong import WRONG
 from tests.notebook.cells import Notebook, opened
 
@@ -25,6 +26,14 @@ class Lesson:
         for cell in document.cells:
             if cell.cell_type == "code":
                 notebook.good(cell.source)
+
+    def accepted(self, exercise: str, answer: str) -> str:
+        """What the check of a right answer prints."""
+        cell, check = self.exercises[exercise]
+        self.notebook.good(answered(cell, answer))
+        told = self.notebook.good(check).stdout
+        self.notebook.good(cell)
+        return told
 
     def refused(self, exercise: str, answer: str) -> str:
         """The sentence with which an answer is refused; the right one is put back."""
@@ -54,6 +63,13 @@ def test_wrong_answers_are_refused_by_sentences_that_help(lesson: Lesson, subtes
             assert wrong.sentence in lesson.refused(wrong.exercise, wrong.answer)
 
 
+def test_other_right_answers_are_accepted(lesson: Lesson, subtests: pytest.Subtests):
+    """No check compares with the text or the way of the lesson's own solution."""
+    for exercise, answer in OTHER[lesson.name]:
+        with subtests.test(exercise=exercise):
+            assert lesson.accepted(exercise, answer).startswith("right: ")
+
+
 def test_an_exercise_without_an_answer_is_refused_by_a_sentence(lesson: Lesson):
     for exercise in lesson.exercises:
         assert lesson.refused(exercise, STUB)
@@ -65,4 +81,5 @@ def test_each_lesson_has_five_wrong_answers_and_each_exercise_one():
         answers = WRONG[path.stem]
         assert len(answers) >= 5
         assert {answer.exercise for answer in answers} == set(exercises(read(path)))
+        assert [exercise for exercise, _ in OTHER[path.stem]] == list(exercises(read(path)))
         assert len({answer.sentence for answer in answers}) >= 5
