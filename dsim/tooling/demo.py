@@ -24,6 +24,7 @@ DEMO = (
     "rigid_body",
     "smoke",
     "electric",
+    "volume_rendering",
     "wrong_gradients",
 )
 
