@@ -13,6 +13,7 @@ from dsim.passes.dead_code_elimination import eliminate_dead_code
 from dsim.passes.index_set_splitting import split_index_sets
 from dsim.passes.inline import inline
 from dsim.passes.loop_invariant_code_motion import move_loop_invariants
+from dsim.passes.loop_unrolling import unroll_short_loops
 from dsim.passes.lower_probes import lower_probes
 from dsim.passes.reduction_promotion import promote_reductions
 from dsim.passes.touched_elements import has_inner_loops
@@ -32,9 +33,13 @@ def simplify(kernel: Kernel) -> Kernel:
 
 
 def finish(kernel: Kernel) -> Kernel:
-    """A simplified kernel lowered for machine code: calls inlined, index sets split, reductions promoted."""
+    """A simplified kernel lowered for machine code.
+
+    Calls are inlined, index sets split, short loops unrolled, and reductions promoted.
+    """
     kernel = without_calls(kernel)
     kernel = _cleaned(kernel, split_index_sets(kernel))
+    kernel = _cleaned(kernel, unroll_short_loops(kernel))
     return _cleaned(kernel, promote_reductions(kernel)) if has_inner_loops(kernel) else kernel
 
 

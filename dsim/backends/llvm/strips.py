@@ -12,6 +12,7 @@ import os
 from functools import partial
 from typing import NamedTuple
 
+from dsim.analysis.data_indices import chosen_by_data
 from dsim.backends.llvm import access
 from dsim.backends.llvm.arithmetic.primitives import binary
 from dsim.backends.llvm.arithmetic.wrapping import wraps
@@ -21,9 +22,8 @@ from dsim.backends.llvm.places import MemRef
 from dsim.backends.llvm.text import STORED, TYPE, WIDTH, number
 from dsim.backends.llvm.windows import Forms
 from dsim.backends.llvm.writer import Writer
-from dsim.ir.nodes import Accumulate, Block, Const, For, Let, Load, MemoryKey, Store, Var
+from dsim.ir.nodes import Accumulate, Const, For, Let, Load, MemoryKey, Store
 from dsim.ir.types import f32
-from dsim.ir.walk import binds
 
 LENGTH = int(os.environ.get("SL", "64"))  # iterations of a strip
 _LONGEST = 64  # iterations of a strip
@@ -235,7 +235,7 @@ def _scattered(w: Writer, loop: For) -> list[Accumulate]:
     body = loop.body.statements
     other: set[MemoryKey] = {s.memory.key for s in body if isinstance(s, Load | Store)}
     found: list[Accumulate] = []
-    chosen = _chosen(loop.body)
+    chosen = chosen_by_data(loop.body)
     for s in body:
         if isinstance(s, Accumulate):
             by_data = any(a in chosen for a in s.index)
@@ -247,15 +247,3 @@ def _scattered(w: Writer, loop: For) -> list[Accumulate]:
             else:
                 other.add(s.memory.key)
     return [s for s in found if s.memory.key not in other]
-
-
-def _chosen(body: Block) -> set[Var]:
-    """The integers that data choose: all but sums and products of the loop's index and of what is outside."""
-    found: set[Var] = set()
-    for s in body.statements:
-        if isinstance(s, Let) and s.op in ("add", "sub", "mul", "neg"):
-            if any(isinstance(a, Var) and a in found for a in s.args):
-                found.add(s.var)
-        else:
-            found.update(binds(s))
-    return found
