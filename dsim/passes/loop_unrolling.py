@@ -13,7 +13,7 @@ from dataclasses import replace
 from dsim.analysis.data_indices import chosen_by_data
 from dsim.ir.build import Builder, Names, const
 from dsim.ir.copying import Copier
-from dsim.ir.nodes import Accumulate, Atom, Block, Const, For, Kernel, Let, Load, Statement, Store, Var
+from dsim.ir.nodes import Accumulate, Atom, Block, Const, For, If, Kernel, Let, Load, Statement, Store, Var
 from dsim.ir.ranges import known_trips
 from dsim.ir.walk import blocks, bound_names, statements, swap, with_blocks, with_operands
 
@@ -34,8 +34,7 @@ def _unrolls(s: Statement) -> bool:
     if not isinstance(s, For) or not s.parallel or not any(isinstance(t, For) for t in s.body.statements):
         return False
     trips = known_trips(s)
-    inside = tuple(statements(s.body))
-    if (trips is not None and trips < _FEWEST) or not all(map(_simple, inside)) or _size(s.body) > _MOST:
+    if (trips is not None and trips < _FEWEST) or not _simple(s.body) or _size(s.body) > _MOST:
         return False
     by_data = chosen_by_data(s.body)
     return any(
@@ -44,15 +43,27 @@ def _unrolls(s: Statement) -> bool:
     )
 
 
-def _simple(s: Statement) -> bool:
-    if isinstance(s, For):
-        trips = known_trips(s)
-        return trips is not None and trips <= _LONGEST and s.goes_on is None
-    return isinstance(s, Let | Load | Store | Accumulate)
+def _simple(b: Block) -> bool:
+    """Whether `b` consists of short loops and straight code, and branches without additions."""
+    for s in b.statements:
+        if isinstance(s, For):
+            trips = known_trips(s)
+            if trips is None or trips > _LONGEST or s.goes_on is not None or not _simple(s.body):
+                return False
+        elif isinstance(s, If):
+            if not all(isinstance(t, Let | Load | Store | If) for one in blocks(s) for t in statements(one)):
+                return False
+        elif not isinstance(s, Let | Load | Store | Accumulate):
+            return False
+    return True
 
 
 def _size(b: Block) -> int:
-    return sum((known_trips(s) or 0) * _size(s.body) if isinstance(s, For) else 1 for s in b.statements)
+    sizes = (sum(map(_size, blocks(s))) for s in b.statements)
+    return sum(
+        (known_trips(s) or 0) * size if isinstance(s, For) else 1 + size
+        for s, size in zip(b.statements, sizes, strict=True)
+    )
 
 
 def _statements_of_loops(b: Block) -> Iterator[Statement]:
@@ -80,10 +91,10 @@ class _Unroller:
         return replace(s, body=Block(tuple(out), tuple(swap(a, env) for a in s.body.yields)))
 
     def add(self, s: Statement, env: dict[Var, Atom], *, copied: bool) -> None:
-        """Appends `s`, under its own names or under new ones, with variables replaced as `env` says."""
+        """Appends `s` with variables replaced as `env` says; what is copied, and a branch, with new names."""
         if isinstance(s, For):
             self.trips(s, env)
-        elif copied:
+        elif copied or isinstance(s, If):
             self.builder.add(self.copier.statement(s, env))
         else:
             self.builder.add(with_operands(s, lambda a: swap(a, env)))

@@ -80,7 +80,22 @@ def test_a_row_of_the_loops_own_element_stays_a_loop() -> None:
     assert loops(unrolled(k.kernel())) == 2
 
 
-def test_other_statements_keep_their_loops() -> None:
+def test_branches_are_copied() -> None:
+    """One in the loops, one behind them, which reads what they carry."""
+    k = Building("branches")
+    at, x, y = k.field("at", 100, type=i32), k.field("x", 12), k.field("y", 100)
+    with k.loop("p", 0, 100) as p:
+        cell = k.load(at, p.i)
+        with k.loop("i", 0, 3, total=0.0) as i:
+            v = k.load(x, cell + i.i)
+            (w,) = k.branch(v > 2.0, lambda: (v * 2.0,), lambda: (k.load(x, i.i),))
+            i.then(total=i.total + w)
+        total = i.out("total")
+        k.branch(total > 9.0, lambda: k.store(y, p.i, total - 9.0))
+    assert loops(unrolled(k.kernel())) == 1
+
+
+def test_branches_with_additions_keep_their_loops() -> None:
     k = Building("branches")
     at, x, g = k.field("at", 100, type=i32), k.field("x", 12), k.field("g", 12)
     with k.loop("p", 0, 100) as p, k.loop("i", 0, 3) as i:

@@ -22,8 +22,9 @@ from dsim.backends.llvm.places import MemRef
 from dsim.backends.llvm.text import STORED, TYPE, WIDTH, number
 from dsim.backends.llvm.windows import Forms
 from dsim.backends.llvm.writer import Writer
-from dsim.ir.nodes import Accumulate, Const, For, Let, Load, MemoryKey, Store
+from dsim.ir.nodes import Accumulate, Const, For, If, Let, Load, MemoryKey, Store
 from dsim.ir.types import f32
+from dsim.ir.walk import statements
 
 LENGTH = int(os.environ.get("SL", "64"))  # iterations of a strip
 _LONGEST = 64  # iterations of a strip
@@ -204,10 +205,10 @@ def _slot(w: Writer, slots: str, type: str, lane: str) -> str:
 
 def find(w: Writer, loop: For) -> Strip | None:
     """What waits in the strips of a loop; None if it is better written as it is."""
-    body = loop.body.statements
+    inside = tuple(statements(loop.body))
     if w.dry or not loop.parallel or loop.step != 1 or loop.goes_on is not None or loop.index.type.bits == 64:
         return None
-    if len(body) > _MOST or not all(isinstance(s, Let | Load | Store | Accumulate) for s in body):
+    if len(inside) > _MOST or not all(isinstance(s, Let | Load | Store | Accumulate | If) for s in inside):
         return None
     trips = known_trips(loop)
     if not w.target.lanes(f32) or (trips < _FEWEST if trips is not None else w.loops > 0):
@@ -225,25 +226,32 @@ def find(w: Writer, loop: For) -> Strip | None:
 
 def _vectors(w: Writer, loop: For) -> bool:
     """Whether checks and indices let the loop become vectors once its accumulations are apart."""
-    checked = [s for s in loop.body.statements if isinstance(s, Load | Store | Accumulate) and w.checked(s)]
+    inside = statements(loop.body)
+    checked = [s for s in inside if isinstance(s, Load | Store | Accumulate) and w.checked(s)]
     clamped = (w.flag and w.places[s.memory.key].small and not isinstance(s, Store) for s in checked)
     return all(clamped) and not wraps(loop, w.near)
 
 
 def _scattered(w: Writer, loop: For) -> list[Accumulate]:
-    """The accumulations to elements that data choose, of memories that the loop does nothing else with."""
-    body = loop.body.statements
-    other: set[MemoryKey] = {s.memory.key for s in body if isinstance(s, Load | Store)}
-    found: list[Accumulate] = []
+    """The accumulations to elements that data choose; none if one of them, or a store, would hinder vectors.
+
+    That is so in a branch, and where the loop does something else with the memory.
+    """
+    inside = tuple(statements(loop.body))
+    always = {id(s) for s in loop.body.statements}
     chosen = chosen_by_data(loop.body)
-    for s in body:
-        if isinstance(s, Accumulate):
-            by_data = any(a in chosen for a in s.index)
-            register = (s.index, s.op) in w.places[s.memory.key].registers
-            if s.old is None and s.memory.type.kind != "bool" and by_data and not register:
-                if w.checked(s) and s.op != "add":
-                    other.add(s.memory.key)
-                found.append(s)
-            else:
-                other.add(s.memory.key)
-    return [s for s in found if s.memory.key not in other]
+    found, other = list[Accumulate](), set[MemoryKey]()
+    for s in inside:
+        by_data = isinstance(s, Store | Accumulate) and any(a in chosen for a in s.index)
+        if by_data and not (isinstance(s, Accumulate) and id(s) in always and _waits(w, s)):
+            return []
+        if isinstance(s, Accumulate) and by_data:
+            found.append(s)
+        elif isinstance(s, Load | Store | Accumulate):
+            other.add(s.memory.key)
+    return found if not any(s.memory.key in other for s in found) else []
+
+
+def _waits(w: Writer, s: Accumulate) -> bool:
+    """Whether nobody asks for the value before `s`, and a number out of bounds can be replaced by 0."""
+    return s.old is None and s.memory.type.kind != "bool" and (s.op == "add" or not w.checked(s))

@@ -92,6 +92,25 @@ def test_what_the_loop_reads_or_adds_elsewhere_does_not_wait() -> None:
     agree(k.kernel())
 
 
+@pytest.mark.parametrize("hindered", [False, True])
+def test_branches(hindered: bool) -> None:
+    """Additions wait that are behind branches; none does where one is in a branch."""
+    k = Building(float_type=f64)
+    x, at, y = k.field("x", 300), k.field("at", 300, type=i32), k.field("y", 300)
+    g, h = k.field("g", 100), k.field("h", 100)
+    with k.loop("i", 0, 300) as loop:
+        v, cell = k.load(x, loop.i), k.load(at, loop.i).op("max", 0).op("min", 99)
+        (w,) = k.branch(v > 0.0, lambda: (k.load(x, cell),), lambda: (v * v,))
+        k.branch(w > 1.0, lambda: k.store(y, loop.i, w))
+        k.accumulate(g, cell, w)
+        if hindered:
+            k.branch(w > 2.0, lambda: k.accumulate(h, cell, v))
+        k.accumulate(h, cell, w)
+    kernel = k.kernel()
+    agree(kernel)
+    assert (VECTOR in llvm(kernel)) != hindered
+
+
 def test_inside_another_loop_and_downwards() -> None:
     k = Building(float_type=f64)
     x, at, g = k.field("x", 100), k.field("at", 100, type=i32), k.field("g", 3, 128)
