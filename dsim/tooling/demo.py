@@ -25,6 +25,7 @@ DEMO = (
     "smoke",
     "electric",
     "volume_rendering",
+    "build_the_compiler",
     "wrong_gradients",
 )
 
