@@ -32,7 +32,7 @@ _SHORTEST = 16
 _FIRST_CACHE = 1 << 15  # bytes of it that a strip may fill
 _STACK = 1 << 17  # bytes of all strips, and other buffers, of one function
 _FEWEST = 64  # iterations that a loop must have; a loop inside another one usually has fewer than pay
-_MOST = 1000  # statements of a loop
+_MOST = 3000  # statements of a loop: LLVM would analyse a longer one for too long
 _NEAR = 1 << 30  # elements whose distance is that of their indices, whether or not these wrap around
 
 
