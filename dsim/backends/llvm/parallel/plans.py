@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from dsim.analysis.affine import Affine
 from dsim.analysis.write_plans import Plan
-from dsim.backends.llvm.cost import cost
+from dsim.backends.llvm.cost import cost, known_trips
 from dsim.backends.llvm.parallel import partials
 from dsim.backends.llvm.parallel.partials import PartialSum
 from dsim.backends.llvm.places import dense_strides
@@ -22,6 +22,7 @@ from dsim.ir.walk import statements
 GRAIN_BITS = 14
 GRAIN = 1 << GRAIN_BITS  # simple instructions that a chunk is worth
 MOST_CHUNKS = 64
+_LONG = 1 << 24  # simple instructions: some milliseconds
 _PRIVATE_CHUNKS = 16
 _PRIVATE_ELEMENTS = 4  # simple instructions that zeroing and adding up one element cost
 _ATOMIC_THREADS = 8  # threads from which atomics pay
@@ -95,7 +96,7 @@ def schedule(
     return Schedule(
         cost=weight,
         grain=max(GRAIN, _PRIVATE_ELEMENTS * elements),
-        chunks=_private_chunks(threads) if private else MOST_CHUNKS,
+        chunks=_most_chunks(loop, weight, threads, bool(private)),
         held=held,
         block=min(max(_BLOCK // weight, 4), 4096),
         partials=found,
@@ -104,9 +105,16 @@ def schedule(
     )
 
 
-def _private_chunks(threads: int) -> int:
-    """The most chunks with private copies: few where the number of threads may decide it (not 1)."""
-    return min(_PRIVATE_CHUNKS, 1 << (2 * threads - 1).bit_length()) if threads > 1 else _PRIVATE_CHUNKS
+def _most_chunks(loop: For, weight: int, threads: int, private: bool) -> int:
+    """The most chunks: few per thread where their number may follow from that of threads (not 1).
+
+    In long loops there are many, so that threads end together, unless chunks have private copies.
+    """
+    many = _PRIVATE_CHUNKS if private else MOST_CHUNKS
+    trips = known_trips(loop)
+    if threads == 1 or not (private or (trips is not None and trips * weight < _LONG)):
+        return many
+    return min(many, 1 << ((2 if private else 4) * threads - 1).bit_length())
 
 
 def _private(loop: For, m: Memory | None, plan: Plan, strides: tuple[int, ...] | None) -> PrivateCopy | None:

@@ -324,15 +324,20 @@ def test_a_forked_child_runs_alone() -> None:
     assert child.exitcode == 0
 
 
-@pytest.mark.parametrize(("threads", "chunks"), [(1, 16), (2, 4), (3, 8), (8, 16), (64, 16)])
-def test_private_copies_are_few(threads: int, chunks: int) -> None:
+@pytest.mark.parametrize(
+    ("private", "trips", "threads", "chunks"),
+    [(True, 1 << 20, n, chunks) for n, chunks in ((1, 16), (2, 4), (3, 8), (8, 16), (64, 16))]
+    + [(False, 1 << 18, n, chunks) for n, chunks in ((1, 64), (2, 8), (3, 16), (64, 64))]
+    + [(False, 1 << 24, 2, 64)],
+)
+def test_chunks_are_few_in_short_loops(private: bool, trips: int, threads: int, chunks: int) -> None:
     """With one thread: as many as for any number, which deterministic sums need."""
     k = Building()
-    x, at, y = k.field("x", 1 << 20), k.field("at", 1 << 20, type=i32), k.field("y", 64)
-    with k.loop("i", 0, 1 << 20) as loop:
-        k.accumulate(y, k.load(at, loop.i), k.load(x, loop.i))
+    x, at, y = k.field("x", trips), k.field("at", trips, type=i32), k.field("y", 64 if private else trips)
+    with k.loop("i", 0, trips) as loop:
+        k.accumulate(y, k.load(at, loop.i) if private else loop.i, k.load(x, loop.i) * 2.0 + 1.0)
     kernel = marked_parallel(k.kernel())
     (loop,) = (s for s in kernel.body.statements if isinstance(s, For))
     found = schedule(kernel, loop, write_plan(kernel, loop), {}, {}, threads)
     assert found is not None
-    assert chunk_count(1 << 20, found) == chunks
+    assert chunk_count(trips, found) == chunks
