@@ -3,7 +3,6 @@
 VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
-DOCS   := $(VENV)/.ready-docs
 # What changes an installation. Python files do not: they are used where they stand.
 INPUTS := pyproject.toml constraints.txt dsim/_version.py $(shell find extension -name node_modules -prune \
             -o -name lib -prune -o -type f -print)
@@ -82,7 +81,7 @@ format: $(READY) ## write the code in the one style
 	$(BIN)/ruff check --fix --exit-zero --quiet
 	$(BIN)/ruff format
 
-docs: $(DOCS) ## build the documentation into build/docs
+docs: $(READY) ## build the documentation into build/docs
 	$(BIN)/sphinx-build --fresh-env --fail-on-warning --keep-going --quiet docs build/docs $(ARGS)
 	@echo "pages: build/docs/index.html"
 
@@ -100,11 +99,6 @@ $(READY): $(INPUTS) | $(BIN)/pip
 	@$(PIP) -r $(VENV)/build-requires.txt
 	@$(PIP) --no-build-isolation --editable '.[dev]'
 	@$(COMPILE)
-	@touch $@
-
-$(DOCS): $(READY)
-	@$(call REQUIREMENTS,["project"]["optional-dependencies"]["docs"]) > $(VENV)/docs-requires.txt
-	@$(PIP) -r $(VENV)/docs-requires.txt
 	@touch $@
 
 # A Python that was asked for by name takes the place of one of another version or place.
