@@ -1,6 +1,13 @@
 """How Sphinx builds the documentation (`make docs`). It fetches nothing from the net."""
 
+import sys
+from pathlib import Path
+from typing import Any
+
 from dsim._version import __version__
+
+sys.path.insert(0, str(Path(__file__).parent))
+from collect import collect  # noqa: E402
 
 project = "dsim"
 author = "the dsim contributors"
@@ -18,7 +25,7 @@ extensions = [
 
 html_theme = "furo"
 html_title = f"dsim {release}"
-exclude_patterns = ["_build"]
+exclude_patterns = ["_build", "decisions/README.md"]
 
 # Pages are Markdown; notebooks are shown with the outputs that they were committed with.
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath", "fieldlist"]
@@ -28,3 +35,8 @@ nb_execution_mode = "off"
 autodoc_typehints = "none"  # the docstrings tell them, in NumPy's style
 napoleon_google_docstring = False
 copybutton_exclude = ".linenos, .gp, .go"
+
+
+def setup(app: Any) -> None:
+    """Sphinx calls it: pages of notebooks are copies, made before it looks for pages."""
+    app.connect("builder-inited", lambda built: collect(Path(built.srcdir) / "notebooks"))
