@@ -1,4 +1,4 @@
-"""The notebooks as pages of the documentation, with the outputs that they were committed with, and a gallery."""
+"""The notebooks as pages of the documentation, with the outputs they were committed with, and a gallery."""
 
 from __future__ import annotations
 
@@ -23,7 +23,9 @@ The example notebooks, as they were run last; the course for beginners has [its 
 def collect(pages: Path) -> None:
     """Writes the notebooks, a picture of each, and the page that lists them into the folder `pages`."""
     pages.mkdir(exist_ok=True)
-    teaches = dict(re.findall(r"^\| `(\w+)` \| (.*) \|$", (_ROOT / "notebooks/README.md").read_text(), re.MULTILINE))
+    teaches = dict(
+        re.findall(r"^\| `(\w+)` \| (.*) \|$", (_ROOT / "notebooks/README.md").read_text(), re.MULTILINE)
+    )
     cells = []
     for path in sorted((_ROOT / "notebooks").glob("*.ipynb")):
         notebook = nbformat.read(path, as_version=4)
@@ -46,7 +48,9 @@ def _leave_html(notebook: Any) -> None:
 
 
 def _title(notebook: Any) -> str:
-    return next(line[2:] for cell in notebook.cells for line in cell.source.splitlines() if line.startswith("# "))
+    return next(
+        line[2:] for cell in notebook.cells for line in cell.source.splitlines() if line.startswith("# ")
+    )
 
 
 def _picture(notebook: Any) -> bytes | None:

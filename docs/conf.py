@@ -7,7 +7,7 @@ from typing import Any
 from dsim._version import __version__
 
 sys.path.insert(0, str(Path(__file__).parent))
-from collect import collect  # noqa: E402
+from collect import collect
 
 project = "dsim"
 author = "the dsim contributors"

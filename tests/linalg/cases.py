@@ -81,10 +81,23 @@ def many(n: int, real: str = "f64", seed: int = 0) -> np.ndarray:
     return np.concatenate(rows).astype(real.replace("f", "float")).astype(np.float64)
 
 
-def apply(function: Any, shapes: Sequence[tuple[int, ...]], *given: np.ndarray, real: str = "f64") -> Any:
+def lost(real: str, exact: bool) -> float:
+    """What a result may lack: unless kernels are exact, numbers below the smallest normal one are zeros."""
+    return 0.0 if exact else 3 * float(np.finfo(real.replace("f", "float")).tiny)
+
+
+def apply(
+    function: Any,
+    shapes: Sequence[tuple[int, ...]],
+    *given: np.ndarray,
+    real: str = "f64",
+    exact: bool = False,
+) -> Any:
     """The results, of these shapes, of ``function(*row)`` for all rows of `given`, in one launch."""
     inputs = tuple(a.shape[1:] for a in given)
-    made, outputs, run = _runner(function, inputs, tuple(shapes), len(given[0]), real)
+    if exact:
+        ds.init(fast_math=False)
+    made, outputs, run = _runner(function, inputs, tuple(shapes), len(given[0]), real, exact)
     for x, a in zip(made, given, strict=True):
         x.from_numpy(a.astype(real.replace("f", "float")))
     run()
@@ -96,7 +109,7 @@ def apply(function: Any, shapes: Sequence[tuple[int, ...]], *given: np.ndarray, 
 
 
 @functools.cache
-def _runner(function: Any, inputs: Any, shapes: Any, count: int, real: str) -> Any:
+def _runner(function: Any, inputs: Any, shapes: Any, count: int, real: str, exact: bool) -> Any:
     made = [_field(REALS[real], count, shape) for shape in inputs]
     outputs = [_field(REALS[real], count, shape) for shape in shapes]
 

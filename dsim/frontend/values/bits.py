@@ -98,7 +98,10 @@ def remainder(e: Emitter, x: Scalar, y: Scalar, hint: str) -> Scalar:
 
 
 def _taken_apart(e: Emitter, x: Scalar) -> tuple[Atom, Atom]:
-    """The fraction and the exponent of a float; for 0, infinity and NaN, the number itself and 0."""
+    """The fraction and the exponent of a float; for 0, infinity and NaN, the number itself and 0.
+
+    Where a launch treats subnormal numbers as zeros, `normal` is 0 for them.
+    """
     (given,) = e.floating(x)
     a = e.atom(given, f32) if given.type == f16 else given
     t, bits = a.type, from_numpy(f"int{a.type.bits}")
@@ -116,9 +119,9 @@ def _taken_apart(e: Emitter, x: Scalar) -> tuple[Atom, Atom]:
     fraction = e.let("mul", quarter, e.atom(0.25, t))
     less = e.let("select", tiny, e.atom(digits, bits), e.atom(0, bits))
     infinite = e.let("eq", size, e.atom(math.inf, t))
-    kept = e.let("bor", e.let("bor", infinite, e.let("isnan", a)), e.let("eq", size, e.atom(0.0, t)))
+    kept = e.let("bor", e.let("bor", infinite, e.let("isnan", a)), e.let("eq", normal, e.atom(0.0, t)))
     power = e.let("select", kept, e.atom(0, bits), e.let("sub", power, less))
-    return e.atom(e.let("select", kept, a, fraction), given.type), e.atom(power, i32)
+    return e.atom(e.let("select", kept, normal, fraction), given.type), e.atom(power, i32)
 
 
 def frexp(e: Emitter, x: Value, hint: str = "t") -> tuple[Value, Value]:
