@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from dsim.backends.llvm import ranges, stops, strips, windows
+from dsim.backends.llvm import chains, ranges, stops, strips, windows
 from dsim.backends.llvm.arithmetic.wrapping import wraps
 from dsim.backends.llvm.cost import known_trips
 from dsim.backends.llvm.early_loads import with_early_loads
@@ -127,7 +127,9 @@ def _one_by_one(
     f.fork(goes_on, body, end)
     f.open(body)
     _bind_index(w, s.index, counter.index(f, number))
+    around, w.chains = w.chains, chains.find(s, w.deferred) if stops.innermost(s) else None
     values = w.trip(s.body)
+    w.chains = around
     following = f.let(f"add {counter.flags}i64 {number}, {counter.step}")
     if every:
         stops.ask_at(w, following, every)

@@ -12,7 +12,8 @@ from dsim.ir import nodes as ir
 
 def _let(w: Writer, s: ir.Let) -> None:
     use = Use(w.f, w.target, s.op, s.args, w.values(s.args), s.var.type, w.near.get(s.var))
-    w.define(s, EMIT[s.op](use))
+    value = EMIT[s.op](use)
+    w.define(s, value if w.chains is None else w.chains.cut(w.f, s, value))
 
 
 def _assert(w: Writer, s: ir.Assert) -> None:

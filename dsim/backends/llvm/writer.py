@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from dsim.backends.llvm import frame
 from dsim.backends.llvm.arithmetic.integers import widened
+from dsim.backends.llvm.chains import Chains
 from dsim.backends.llvm.places import Length, MemRef
 from dsim.backends.llvm.target import Target
 from dsim.backends.llvm.text import PLAIN, TYPE, Function, constant
@@ -85,6 +86,7 @@ class Writer:
         self.regular: set[ir.Var] = set()  # integers with a constant step per trip, or constant
         self.flag = ""  # the slot that records clamped indices, in loops with deferred checks
         self.dry = False  # whether the code only searches for faults and writes no fields
+        self.chains: Chains | None = None  # of the innermost loop, if it is a long one
         self.loops = 0  # the number of loops around the current statement
         self.stack = 0  # bytes of buffers on the stack
         self._known: dict[object, Any] = {}
