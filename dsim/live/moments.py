@@ -15,10 +15,13 @@ from contextlib import suppress
 from dsim.live.flow import Flow
 from dsim.live.latest import running_loop
 from dsim.live.scene.scene import ViewFrame
+from dsim.live.slept import slept
 
-_SHARE = 12  # of the time of a simulation, one part goes into its pictures
+_SHARE = 16  # of the time of a simulation, one part goes into its pictures
 _ANSWER = 0.0015  # seconds that ipykernel's threads take for the answer of a page
-_AT_ONCE = 0.2  # seconds after which frames may come at once again: a single update is never late
+_SPARE = 2  # times as long as a frame takes a simulation must have slept for one that costs it nothing
+_LOOK = 0.002  # seconds between two looks at whether the simulation sleeps
+_AT_ONCE = 0.1  # seconds after which frames may come at once again: a single update is never late
 
 
 class Moments:
@@ -32,6 +35,8 @@ class Moments:
         What takes it to the page.
     clock : callable
         Seconds that pass.
+    slept : callable
+        Seconds that the thread has slept.
 
     Attributes
     ----------
@@ -44,8 +49,9 @@ class Moments:
         make: Callable[[], ViewFrame],
         flow: Flow,
         clock: Callable[[], float] = time.perf_counter,
+        slept: Callable[[], float] = slept,
     ) -> None:
-        self._make, self._flow, self._clock = make, flow, clock
+        self._make, self._flow, self._clock, self._slept = make, flow, clock, slept
         self._lock = threading.RLock()  # frames go to the page in the order of their numbers
         self._loop = running_loop()
         self._thread = threading.get_ident()  # in which the view was made; its loop runs between cells
@@ -53,6 +59,8 @@ class Moments:
         self._behind = False  # an update has no frame
         self._asked = False  # the loop to catch up
         self._rested = -math.inf  # when an update may make another frame
+        self._looked = -math.inf  # when it was looked last whether the thread sleeps
+        self._free = 0.0  # how long it must have slept for another frame to cost nothing
         self.newest: ViewFrame | None = None
 
     def update(self) -> None:
@@ -62,10 +70,18 @@ class Moments:
         if not self._flow.visible:
             return
         # Nobody can ask another thread for its last numbers later.
-        if self._elsewhere or self._clock() >= self._rested:
+        now = self._clock()
+        if self._elsewhere or now >= self._rested or self._idle(now):
             self._renew()
         else:
             self._later()
+
+    def _idle(self, now: float) -> bool:
+        """Whether the thread has slept since the last frame for as long as that took, and a page is ready."""
+        if now < self._looked + _LOOK or not self._flow.ready:
+            return False
+        self._looked = now
+        return self._slept() >= self._free
 
     def offer(self, frame: ViewFrame) -> None:
         """Takes a frame that was made of the present numbers."""
@@ -131,5 +147,6 @@ class Moments:
             except BaseException:
                 self._behind = True  # an interrupt, or a function that fails now
                 raise
-            ended = self._clock()
-            self._rested = max(self._rested, begun - _AT_ONCE) + _SHARE * (ended - begun + _ANSWER)
+            took = self._clock() - begun + _ANSWER
+            self._rested = max(self._rested, begun - _AT_ONCE) + _SHARE * took
+            self._free = self._slept() + _SPARE * took

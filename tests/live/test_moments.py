@@ -1,7 +1,9 @@
 """A picture shows the numbers of one moment: those of an update, whoever answers, and when."""
 
 import asyncio
+import sys
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -11,6 +13,7 @@ from dsim.live.flow import Flow
 from dsim.live.moments import Moments
 from dsim.live.scene.encoding import unpacked
 from dsim.live.scene.scene import ViewFrame
+from dsim.live.slept import slept
 from tests.live.front_end import Page
 
 
@@ -152,7 +155,9 @@ class Made:
 def moments():
     sent, clock = [], Clock()
     flow = Flow(lambda frame: sent.append(frame.header["number"]), lambda: 0.0)
-    made = Moments(Made(clock), flow, clock)
+    slept = Clock()
+    made = Moments(Made(clock), flow, clock, slept)
+    made.asleep = slept
     made.sent, made.clock, made.flow, made.made = sent, clock, flow, made._make
     return made
 
@@ -168,7 +173,7 @@ def test_nothing_is_made_where_nobody_looks(moments):
 
 
 @pytest.mark.parametrize("answered", [True, False])
-def test_frames_take_a_twelfth_of_the_time_of_a_simulation(moments, answered):
+def test_frames_take_a_sixteenth_of_the_time_of_a_simulation(moments, answered):
     moments.flow.seen(True)
     began = moments.clock.now
     while moments.clock.now < began + 1000:
@@ -176,21 +181,51 @@ def test_frames_take_a_twelfth_of_the_time_of_a_simulation(moments, answered):
         moments.update()
         if answered:
             moments.flow.drawn(moments.made.count)
-    assert moments.made.count == pytest.approx(1000 / 12, rel=0.03)
+    assert moments.made.count == pytest.approx(1000 / 16, rel=0.03)
     assert moments.sent == (list(range(1, moments.made.count + 1)) if answered else [1, 2])
     if not answered:
         moments.flow.drawn(2)
         assert moments.sent == [1, 2, moments.made.count]  # the newest alone
 
 
+def test_frames_of_a_simulation_that_sleeps_are_limited_by_the_page_alone(moments):
+    moments.flow.seen(True)
+    for _ in range(6):  # seconds that each step takes, and sleeps
+        moments.clock.now += 4.0
+        moments.asleep.now += 4.0
+        moments.update()
+    assert moments.sent == [1, 2]
+    assert moments.made.count == 2  # none is made for a page that is not ready
+    for step in range(10):
+        moments.flow.drawn(step + 2)
+        moments.clock.now += 4.0
+        moments.asleep.now += 4.0
+        moments.update()
+    assert moments.sent == [*range(1, 13)]
+
+
+def test_a_thread_sleeps_or_computes():
+    began = slept()
+    time.sleep(0.05)
+    after = slept()
+    until = time.thread_time() + 0.05
+    while time.thread_time() < until:
+        pass
+    if sys.platform == "linux":
+        assert after - began >= 0.045
+        assert slept() - after < 0.025
+    else:
+        assert slept() == 0.0
+
+
 def test_a_few_updates_are_seen_at_once(moments):
     moments.made.takes = 0.001
     moments.flow.seen(True)
-    for step in range(1, 5):
+    for step in range(1, 4):
         moments.clock.now += 0.01
         moments.update()
         moments.flow.drawn(step)
-    assert moments.sent == [1, 2, 3, 4]
+    assert moments.sent == [1, 2, 3]
 
 
 def test_the_last_update_of_a_fast_loop_is_seen(wired):
@@ -217,7 +252,7 @@ def test_an_update_that_was_interrupted_is_made_up_for(moments, error):
     moments.flow.seen(True)
     moments.update()
     moments.made.fails = error
-    moments.clock.now += 12.0
+    moments.clock.now += 16.1
     with pytest.raises(type(error)):
         moments.update()
     moments.made.fails = None
