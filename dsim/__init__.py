@@ -140,6 +140,7 @@ from dsim.diagnostics import (
 from dsim.linalg import eig, polar_decompose, solve, svd, sym_eig
 from dsim.runtime.fields.ndarrays import Ndarray
 from dsim.runtime.fields.struct_fields import StructField
+from dsim.runtime.graphs.graph import graph
 from dsim.runtime.recording.forward_mode import ForwardMode as FwdMode
 from dsim.runtime.recording.gradients import clear_all_gradients
 from dsim.runtime.state.notices import DsimWarning, GradientWarning
@@ -272,6 +273,7 @@ __all__ = [
     "grad",
     "grad_for",
     "grad_replaced",
+    "graph",
     "grouped",
     "hessian",
     "hex_to_rgb",

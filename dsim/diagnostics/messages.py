@@ -39,6 +39,7 @@ CODES: dict[str, Level] = {
     "out-of-bounds": Level.ERROR,
     "assertion": Level.ERROR,
     "memory": Level.ERROR,
+    "graph": Level.ERROR,  # a run that its recorded launches alone do not repeat
     # derivatives
     "overwritten": Level.ERROR,
     "not-differentiable": Level.ERROR,

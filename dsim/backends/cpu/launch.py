@@ -72,6 +72,16 @@ class Launcher:
             self._careful = self._plain(checked=True)
         return self._careful(*args)
 
+    def variant(self, args: tuple[object, ...]) -> Variant:
+        """The variant for launches with these arguments; there are no `moving` memories."""
+        bounds = self.compiled.bounds
+        fast = bounds is None or not bounds.conditions or bounds.holds(args)
+        return self.compiled.variant(checked=not fast)
+
+    def frame(self, variant: Variant) -> LaunchFrame:
+        """A frame for launches of a variant on these buffers."""
+        return variant.frame(self._addresses, self.buffers)
+
     def _plain(self, checked: bool) -> Launch:
         return _launch(self.compiled.variant(checked=checked), self._addresses, self.buffers, self._moving)
 
@@ -140,6 +150,14 @@ def _launch(
 
     LAUNCHES.add(launch.__code__)
     return launch
+
+
+def packed(variant: Variant, args: tuple[object, ...]) -> bytes:
+    """The arguments of a launch, as they lie in its frame."""
+    try:
+        return variant.params.pack(*args)
+    except (struct.error, OverflowError, TypeError) as e:
+        return variant.params.pack(*_converted(variant.kernel, args, e))
 
 
 def _converted(kernel: Kernel, args: tuple[object, ...], error: Exception) -> list[object]:

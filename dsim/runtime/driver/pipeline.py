@@ -17,6 +17,7 @@ from dsim.analysis.effects import effects
 from dsim.analysis.float_controlled_indices import has_float_controlled_indices
 from dsim.analysis.independence import loop_independence
 from dsim.autodiff import compares_final_values, expand
+from dsim.backends.cpu.launch import Launcher as CpuLauncher
 from dsim.backends.cpu.machine import CpuMachine, compile_kernel
 from dsim.backends.cpu.runtime import thread_count
 from dsim.backends.faults import Fault
@@ -26,8 +27,21 @@ from dsim.backends.reference.source import runner
 from dsim.diagnostics import Diagnostic
 from dsim.frontend.source.lowered import LoopConfig
 from dsim.ir.build import Names
-from dsim.ir.nodes import Accumulate, Block, For, Kernel, Let, Load, Memory, MemoryKey, Statement, Store, Var
-from dsim.ir.walk import bound_names, memory_of, with_blocks
+from dsim.ir.nodes import (
+    Accumulate,
+    Block,
+    For,
+    Kernel,
+    Let,
+    Load,
+    Memory,
+    MemoryKey,
+    Print,
+    Statement,
+    Store,
+    Var,
+)
+from dsim.ir.walk import bound_names, memory_of, statements, with_blocks
 from dsim.passes.parallelization import parallel
 from dsim.passes.saving.placement import place_residuals
 from dsim.passes.simplify import finish, inlined, simplify, without_calls
@@ -158,6 +172,14 @@ def _compiled(kernel: Kernel, settings: Settings) -> CpuMachine:
 
 
 BACKENDS: dict[str, Callable[[Kernel, Settings], Machine]] = {"cpu": _compiled, "reference": _Interpreted}
+
+
+def replayed(machine: Machine, buffers: Buffers) -> CpuLauncher | None:
+    """What a `LaunchTable` launches; None where Python takes part in each launch."""
+    if not isinstance(machine, CpuMachine):
+        return None
+    prints = any(isinstance(s, Print) for s in statements(machine.kernel.body))
+    return None if prints else CpuLauncher(machine, buffers)
 
 
 def python_text(kernel: Kernel) -> str:

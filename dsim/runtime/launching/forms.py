@@ -13,6 +13,7 @@ from typing import Any
 from dsim.autodiff import has_rules, writes_again
 from dsim.backends.locks import COMPILING
 from dsim.diagnostics.frames import outermost
+from dsim.frontend.source.lowered import Capture
 from dsim.ir.nodes import Accumulate, Let, Load, MemoryKey, Store
 from dsim.runtime.driver import pipeline
 from dsim.runtime.driver.programs import AdjointProgram, Keys, Program
@@ -52,10 +53,16 @@ class Form(PrintedForm):
         For a user's kernel, returns the form with probes of what its lines assign, if it has one.
     native : callable
         Launches it with its arguments.
+    captured : sequence of Capture
+        The variables of Python's that each launch of the user's kernel compares.
+    random : bool
+        Whether it draws random numbers.
     """
 
     from_python = False  # whether it is a write from Python
     runs_python = False  # whether it runs a user's Python function
+    captured: Sequence[Capture] = ()
+    random = False
 
     def __init__(
         self, program: Program, fields: Mapping[str, Field], arrays: frozenset[str] = frozenset()
@@ -68,7 +75,7 @@ class Form(PrintedForm):
         self.ran = -1
         self.watched_by: Callable[[Looking], Form | None] | None = None
         self._derived: dict[Any, Any] = {}
-        self.native: Callable[..., tuple[Any, ...]] = self._compile_and_launch
+        self.native: Callable[..., Any] = self._compile_and_launch
         FORMS.add(self)
 
     def __del__(self) -> None:
@@ -188,11 +195,15 @@ class Form(PrintedForm):
         """The form of a program derived from this one's program."""
         if program is self.program:
             return self
-        return self._keep(program, lambda: Form(program, self.fields, self.arrays))
+        return self._keep(program, lambda: self._like(Form(program, self.fields, self.arrays)))
+
+    def _like(self, made: Form) -> Form:
+        made.captured, made.random = self.captured, self.random
+        return made
 
     def on(self, arrays: Mapping[str, Field]) -> Form:
         """The same form with some fields replaced by the caller's."""
-        made = Form(self.program, {**self.fields, **arrays}, frozenset(arrays))
+        made = self._like(Form(self.program, {**self.fields, **arrays}, frozenset(arrays)))
         watched_by = self.watched_by
         if watched_by is not None:
             made.watched_by = lambda looking: (found := watched_by(looking)) and found.on(arrays)
@@ -226,7 +237,7 @@ class Form(PrintedForm):
         return self._keep(("copies", keys), lambda: (self._copying(keys),))
 
     def _copying(self, keys: Keys) -> Form:
-        made = Form(self.program.on_private_copies(keys), self.fields, self.arrays)
+        made = self._like(Form(self.program.on_private_copies(keys), self.fields, self.arrays))
         made.part, made.copies = self.part or (self, 0), True
         return made
 
@@ -246,7 +257,7 @@ class Form(PrintedForm):
         for field in between.values():
             field.allocate(())
         fields = {**self.fields, **between}
-        parts = tuple(Form(program, fields, self.arrays) for program in made.programs)
+        parts = tuple(self._like(Form(program, fields, self.arrays)) for program in made.programs)
         for n, part in enumerate(parts):
             part.part = (self, n)
         return parts

@@ -49,6 +49,25 @@ class CapturedValues:
         return tuple((name, self._mark(read())) for name, read in self._readers)
 
 
+def rebinds(function: Callable[..., Any]) -> tuple[str, str] | None:
+    """A variable outside that `function`, or one that it calls, assigns: the function's name, and its own."""
+    seen: set[Any] = set()
+    for part in _parts(function):
+        for _ in _readers(part, seen):
+            pass
+    for found in seen:
+        if (found.__module__ or "").partition(".")[0] in LIBRARIES:
+            continue
+        for code in _codes(found.__code__):
+            for step in dis.get_instructions(code):
+                cell = step.opname in ("STORE_DEREF", "DELETE_DEREF")
+                if step.opname in ("STORE_GLOBAL", "DELETE_GLOBAL") or (
+                    cell and step.argval in found.__code__.co_freevars
+                ):
+                    return found.__name__, step.argval
+    return None
+
+
 def changed(before: Snapshot, now: Snapshot) -> str | None:
     """The name of a variable that is another one now."""
     return next((name for (name, a), (_, b) in zip(before, now, strict=False) if a != b), None)

@@ -1,0 +1,208 @@
+"""Many launches by one call of machine code: a loop goes through a table of entries, frames and arguments.
+
+The table has a row for each launch: the address of its entry, that of its frame, where in the frame its
+arguments begin, how many there are, and the arguments. Launches of one kernel on the same buffers share a
+frame. Between launches the loop polls a stop flag, as launches themselves do.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import time
+from collections.abc import Sequence
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dsim.backends.cpu.code import MachineCode
+from dsim.backends.cpu.launch import Launcher, packed
+from dsim.backends.cpu.stop import LAUNCHES, listen
+from dsim.backends.cpu.variant import LaunchFrame, Variant
+from dsim.backends.llvm import frame
+from dsim.diagnostics import stopped
+
+# The block of a replay: the slots of a frame that `stop.py` uses, and behind them its own.
+_AT, _FRAME, _ROWS, _END = range(frame.FIXED, frame.FIXED + 4)
+_SLOTS = frame.FIXED + 4
+_ROW = 4  # slots of a row, without arguments
+_Entry = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)
+_TEXT = f"""
+define i64 @dsim_entry(ptr %block) {{
+  %rows_at = getelementptr i64, ptr %block, i64 {_ROWS}
+  %end_at = getelementptr i64, ptr %block, i64 {_END}
+  %stop_at = getelementptr i64, ptr %block, i64 {frame.STOP}
+  %frame_at = getelementptr i64, ptr %block, i64 {_FRAME}
+  %number_at = getelementptr i64, ptr %block, i64 {_AT}
+  %rows = load ptr, ptr %rows_at
+  %end = load ptr, ptr %end_at
+  br label %next
+next:
+  %row = phi ptr [ %rows, %0 ], [ %behind, %ran ]
+  %number = phi i64 [ 0, %0 ], [ %following, %ran ]
+  %over = icmp eq ptr %row, %end
+  br i1 %over, label %done, label %begin
+begin:
+  %stop = load volatile i64, ptr %stop_at
+  %going = icmp eq i64 %stop, 0
+  br i1 %going, label %go, label %halted
+halted:
+  store i64 %number, ptr %number_at
+  store volatile i64 0, ptr %frame_at
+  ret i64 {frame.STOPPED}
+go:
+  %entry = load ptr, ptr %row
+  %held_at = getelementptr i64, ptr %row, i64 1
+  %held = load ptr, ptr %held_at
+  %to_at = getelementptr i64, ptr %row, i64 2
+  %to = load ptr, ptr %to_at
+  %count_at = getelementptr i64, ptr %row, i64 3
+  %count = load i64, ptr %count_at
+  %args = getelementptr i64, ptr %row, i64 {_ROW}
+  %behind = getelementptr i64, ptr %args, i64 %count
+  store volatile ptr %held, ptr %frame_at
+  br label %copying
+copying:
+  %k = phi i64 [ 0, %go ], [ %k_next, %copy ]
+  %copied = icmp eq i64 %k, %count
+  br i1 %copied, label %call, label %copy
+copy:
+  %from = getelementptr i64, ptr %args, i64 %k
+  %value = load i64, ptr %from
+  %into = getelementptr i64, ptr %to, i64 %k
+  store i64 %value, ptr %into
+  %k_next = add i64 %k, 1
+  br label %copying
+call:
+  %status = call i64 %entry(ptr %held)
+  %well = icmp eq i64 %status, 0
+  br i1 %well, label %ran, label %ended
+ran:
+  %following = add i64 %number, 1
+  br label %next
+ended:
+  store i64 %number, ptr %number_at
+  ret i64 %status
+done:
+  store volatile i64 0, ptr %frame_at
+  ret i64 0
+}}
+"""
+
+
+@cache
+def _loop() -> MachineCode:
+    return MachineCode(_TEXT, {})
+
+
+class LaunchesFailed(Exception):  # noqa: N818 (it carries what is raised then)
+    """A launch of a replay failed; the ones before it have run.
+
+    Attributes
+    ----------
+    number : int
+        Which one, from 0.
+    error : BaseException
+        What a launch on its own would have raised.
+    """
+
+    def __init__(self, number: int, error: BaseException) -> None:
+        super().__init__()
+        self.number, self.error = number, error
+
+
+class _Slots:
+    """The block of a replay as `stop.py` uses a launch's: the flag of the running launch is set, too."""
+
+    def __init__(self, block: Any) -> None:
+        self._block = block
+
+    def __getitem__(self, key: Any) -> Any:
+        running = self._running() if key == frame.STOP else None
+        return self._block[key] if running is None else running.value
+
+    def __setitem__(self, key: int, value: int) -> None:
+        self._block[key] = value
+        running = self._running() if key == frame.STOP else None
+        if running is not None:
+            running.value = value
+
+    def _running(self) -> ctypes.c_int64 | None:
+        address = self._block[_FRAME]
+        return ctypes.c_int64.from_address(address + 8 * frame.STOP) if address else None
+
+
+class _Held(NamedTuple):
+    """What `stop.py` finds in a Python frame that runs machine code."""
+
+    slots: _Slots
+
+
+class _Row(NamedTuple):
+    variant: Variant
+    frame: LaunchFrame
+
+
+class LaunchTable:
+    """Launches in the order in which they run. One thread runs it at a time.
+
+    Parameters
+    ----------
+    launches : sequence of (Launcher, tuple)
+        Kernels bound to buffers, and the arguments of each launch; those of one launcher share a frame.
+    """
+
+    def __init__(self, launches: Sequence[tuple[Launcher, tuple[Any, ...]]]) -> None:
+        frames: dict[tuple[Launcher, Variant], LaunchFrame] = {}
+        self._rows: list[_Row] = []
+        table: list[bytes] = []
+        for launcher, args in launches:
+            variant = launcher.variant(args)
+            held = frames.get((launcher, variant))
+            if held is None:
+                held = frames[launcher, variant] = launcher.frame(variant)
+            head = (variant.code.entry, held.address, held.address + variant.params_at)
+            values = packed(variant, args)
+            table.append(np.array((*head, len(values) // 8), np.int64).tobytes() + values)
+            self._rows.append(_Row(variant, held))
+        self._table = np.frombuffer(b"".join(table), np.int64).copy()
+        self._block = (ctypes.c_int64 * _SLOTS)()
+        start = self._table.ctypes.data
+        self._block[_ROWS], self._block[_END] = start, start + self._table.nbytes
+        self._held = _Held(_Slots(self._block))
+        self._call, self._address = _Entry(_loop().entry), ctypes.addressof(self._block)
+        listen()
+
+    def run(self) -> None:
+        """Runs the launches.
+
+        Raises
+        ------
+        LaunchesFailed
+            When one failed, or was stopped.
+        """
+        held, block = self._held, self._block
+        block[frame.STOP] = block[frame.INTERRUPTS] = block[frame.STATUS] = 0
+        block[frame.BEGAN], block[frame.BEGAN + 1] = divmod(time.time_ns(), 10**9)
+        try:
+            status = block[frame.STATUS] = self._call(self._address)
+        except KeyboardInterrupt:  # as soon as machine code was back
+            if held.slots[frame.STOP]:
+                raise stopped(KeyboardInterrupt(_STOPPED)) from None
+            raise
+        if status:
+            raise self._failed(status, block[_AT])
+
+    def _failed(self, status: int, number: int) -> LaunchesFailed:
+        if status == frame.STOPPED:
+            return LaunchesFailed(number, stopped(KeyboardInterrupt(_STOPPED)))
+        variant, held = self._rows[number]
+        try:
+            variant.report(status, held)
+        except BaseException as error:  # noqa: BLE001 (its fault)
+            return LaunchesFailed(number, error)
+        raise AssertionError
+
+
+_STOPPED = "the replay was stopped before its end"
+LAUNCHES.add(LaunchTable.run.__code__)
