@@ -12,7 +12,6 @@ _PROFILER = "profile with Python's tools, or `ds.tools.Timer`"
 _SPARSE_MATRICES = "solve large sparse systems by `scipy.sparse.linalg`, on what `to_numpy()` gives"
 _INSIDE = "it is internal to Taichi"
 _FILES = "`ds.tools.PLYWriter` writes points and faces; of meshes a package such as meshio does"
-_GRAPHS = "launches are cheap here: call the kernels one after the other"
 
 WHY: dict[str, str] = {
     "ui": "GGUI is out of scope: `ds.GUI` draws into images",
@@ -33,7 +32,6 @@ WHY: dict[str, str] = {
     **dict.fromkeys(("ArgPack", "argpack"), "packs are structs: `ds.types.argpack` makes their types"),
     "SNode": _SPARSE,
     "sparse": _SPARSE,
-    "graph": _GRAPHS,
     "MeshInstance": _MESHES,
     "DeviceCapability": "compiling ahead of time is out of scope",
     "texture_type": _TEXTURES,
