@@ -159,7 +159,7 @@ def graph(run: Callable[[], Any]) -> Graph:
     >>> with ti.ad.Tape(y):
     ...     g()
     >>> round(y[None], 3), round(x.grad[None], 3)
-    (29.265, 29.265)
+    (29.264, 29.264)
     """
     runs.require(run)
     if opened():
