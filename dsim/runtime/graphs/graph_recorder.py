@@ -58,7 +58,7 @@ class GraphRecorder(Context):
 
     def unchanged(self, form: Form) -> None:
         """Refuses `form` if what it captured has changed during the run."""
-        for c in form.captured:
+        for c in form.variables:
             now = c.read()
             _, before = self.captured.setdefault(id(c), (c, now))
             if changed(now, before):

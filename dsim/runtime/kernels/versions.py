@@ -32,7 +32,7 @@ class Version:
     ) -> None:
         self.lowered = lowered
         self.form = form
-        form.captured = (*lowered.objects, *lowered.captures, *lowered.hidden)
+        form.variables = (*lowered.objects, *lowered.captures, *lowered.hidden)
         form.random = lowered.random
         self.diagnostics = diagnostics
         self.parameters = Parameters(lowered.kernel.name, lowered.params, lowered.kernel.origin.span)

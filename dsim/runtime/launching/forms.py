@@ -53,7 +53,7 @@ class Form(PrintedForm):
         For a user's kernel, returns the form with probes of what its lines assign, if it has one.
     native : callable
         Launches it with its arguments.
-    captured : sequence of Capture
+    variables : sequence of Capture
         The variables of Python's that each launch of the user's kernel compares.
     random : bool
         Whether it draws random numbers.
@@ -61,7 +61,7 @@ class Form(PrintedForm):
 
     from_python = False  # whether it is a write from Python
     runs_python = False  # whether it runs a user's Python function
-    captured: Sequence[Capture] = ()
+    variables: Sequence[Capture] = ()
     random = False
 
     def __init__(
@@ -198,7 +198,7 @@ class Form(PrintedForm):
         return self._keep(program, lambda: self._like(Form(program, self.fields, self.arrays)))
 
     def _like(self, made: Form) -> Form:
-        made.captured, made.random = self.captured, self.random
+        made.variables, made.random = self.variables, self.random
         return made
 
     def on(self, arrays: Mapping[str, Field]) -> Form:
