@@ -5,11 +5,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from tests.browser import chromium
 from tests.browser.server import CHECKOUT, START_SECONDS, TOKEN, serve
 from tests.browser.views import WINDOW, Lab, Notebook7
+
+# Two browsers share the machine with compilers: what comes at all may come late.
+WAIT = 20_000  # ms
+expect.set_options(timeout=WAIT)
 
 SCREENSHOTS = CHECKOUT / "build" / "screenshots"
 
@@ -66,7 +70,7 @@ class Watch:
 @pytest.fixture(scope="package")
 def lab_page(server, browser) -> Page:
     page = browser.new_page(viewport=WINDOW)
-    page.set_default_timeout(20_000)
+    page.set_default_timeout(WAIT)
     page.watch = Watch(page)
     page.goto(f"{server}/lab?token={TOKEN}&reset")
     page.wait_for_function("window.jupyterapp?.restored", timeout=START_SECONDS * 1000)
@@ -87,7 +91,7 @@ def lab(lab_page, notebooks, request) -> Iterator[Lab]:
 def notebook7(server, browser, notebooks) -> Iterator[Notebook7]:
     """Notebook 7, with no notebook open yet."""
     page = browser.new_page(viewport=WINDOW)
-    page.set_default_timeout(20_000)
+    page.set_default_timeout(WAIT)
     page.watch = Watch(page)
     yield Notebook7(page, server, notebooks, SCREENSHOTS)
     page.watch.check()

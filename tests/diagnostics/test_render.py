@@ -68,7 +68,7 @@ def test_several_diagnostics_stand_apart():
 
 @pytest.mark.parametrize("code", [c for c, level in CODES.items() if level is Level.ERROR])
 def test_every_error_ends_with_help_or_brings_its_own(code):
-    always_their_own = {"recursion", "unplaced", "missing-gradient", "overwritten"}
+    always_their_own = {"recursion", "unplaced", "missing-gradient", "overwritten", "graph"}
     assert (code in REMEDIES) != (code in always_their_own)
 
 
