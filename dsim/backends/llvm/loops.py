@@ -106,15 +106,23 @@ def _trips(
 
 
 def _one_by_one(
-    w: Writer, s: For, start: Length, stop: Length, init: tuple[str, ...], every: int
+    w: Writer,
+    s: For,
+    start: Length,
+    stop: Length,
+    init: tuple[str, ...],
+    every: int,
+    trips: int | None = None,
+    scalar: bool = False,
 ) -> tuple[str, ...]:
+    """A loop as it stands; of a constant number of `trips`, if that is known, or one that stays `scalar`."""
     f = w.f
     s = replace(s, body=with_early_loads(w, s))
     found = windows.find(w, s)
     if found is not None:
         return _windowed(w, s, found, start, stop, init)
     test, body, end = f.label("for"), f.label("body"), f.label("done")
-    counter = ranges.counter(f, s, start, stop)
+    counter = ranges.counter(f, s, start, stop) if trips is None else ranges.counted_from(start, trips)
     before = f.block
     f.jump(test)
     f.open(test)
@@ -135,7 +143,7 @@ def _one_by_one(
         stops.ask_at(w, following, every)
     carried.close(values, f.block)
     f.close_phi(at, following, f.block)
-    f.jump(test, _hint(w, s))
+    f.jump(test, _scalar(w) if scalar else _hint(w, s))
     f.open(end)
     return results
 
@@ -143,28 +151,31 @@ def _one_by_one(
 def _in_strips(
     w: Writer, s: For, strip: Strip, start: Length, stop: Length, init: tuple[str, ...]
 ) -> tuple[str, ...]:
-    """The same for a loop of which accumulations wait for the end of each strip."""
+    """The same for a loop of which accumulations wait for the end of each strip.
+
+    All strips have the same constant length, so that LLVM writes no scalar copy, and no copy in short
+    vectors, for what is left of a strip. What is left of the loop runs one by one.
+    """
     f = w.f
-    test, body, end = f.label("strips"), f.label("strip"), f.label("done")
+    test, body, end = f.label("strips"), f.label("strip"), f.label("rest")
     before = f.block
     f.jump(test)
     f.open(test)
     first, at = f.open_phi("i64", str(start), before)
     carried = _Carried(w, s.carried, init, before)
     results = w.values(s.carried)
-    f.fork(f.let(f"icmp slt i64 {first}, {stop}"), body, end)
-    f.open(body)
     after = f.let(f"add nsw i64 {first}, {strip.length}")
-    whole = f.let(f"icmp slt i64 {after}, {stop}")
-    last = f.let(f"select i1 {whole}, i64 {after}, i64 {stop}")
+    f.fork(f.let(f"icmp sle i64 {after}, {stop}"), body, end)
+    f.open(body)
     strip.open(first)
-    values = _one_by_one(w, s, first, last, results, 0)
-    plain(f, "0", f.let(f"sub nsw i64 {last}, {first}"), 1, strip.add, _scalar(w))
+    values = w.apart(lambda: _one_by_one(w, s, first, after, results, 0, strip.length))
+    plain(f, "0", str(strip.length), 1, strip.add, _scalar(w))
     carried.close(values, f.block)
     f.close_phi(at, after, f.block)
     f.jump(test)
     f.open(end)
-    return results
+    strip.close()
+    return _one_by_one(w, s, first, stop, results, 0, scalar=True)
 
 
 def _hint(w: Writer, s: For | While) -> str:

@@ -36,7 +36,7 @@ def leaps(s: For) -> bool:
 class Counter:
     """A loop counter: from `first` by `step` while it compares with `end`; `flags` are those of its sums.
 
-    It is the index itself, or where that `leaps` the number of the trip.
+    It is the index itself, or the number of the trip: where the index `leaps`, or trips are constant.
     """
 
     first: Length
@@ -51,7 +51,7 @@ class Counter:
         if self.leaps is None:
             return number
         start, step = self.leaps
-        distance = f.let(f"mul i64 {number}, {step}")
+        distance = number if step == 1 else f.let(f"mul i64 {number}, {step}")
         return f.let(f"add i64 {start}, {distance}")
 
 
@@ -61,6 +61,11 @@ def counter(f: Function, s: For, start: Length, stop: Length) -> Counter:
         return Counter(0, trips(f, s, start, stop), 1, "ult", "nuw ", (start, s.step))
     flags = "" if s.index.type == u64 else "nsw "
     return Counter(start, stop, s.step, before(s.index.type, s.step), flags)
+
+
+def counted_from(start: Length, trips: int) -> Counter:
+    """How a loop of a constant number of trips counts, from index `start` by one."""
+    return Counter(0, trips, 1, "slt", "nsw ", (start, 1))
 
 
 def trips(f: Function, s: For, start: Length, stop: Length) -> str:

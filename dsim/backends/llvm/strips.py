@@ -8,7 +8,6 @@ the text. See docs/decisions/0055-scatters-in-strips.md.
 
 from __future__ import annotations
 
-import os
 from functools import partial
 from typing import NamedTuple
 
@@ -26,8 +25,7 @@ from dsim.ir.nodes import Accumulate, Const, For, If, Let, Load, MemoryKey, Stor
 from dsim.ir.types import f32
 from dsim.ir.walk import statements
 
-LENGTH = int(os.environ.get("SL", "64"))  # iterations of a strip
-_LONGEST = 64  # iterations of a strip
+_LONGEST = 32  # iterations of a strip
 _SHORTEST = 16
 _FIRST_CACHE = 1 << 15  # bytes of it that a strip may fill
 _STACK = 1 << 17  # bytes of all strips, and other buffers, of one function
@@ -80,12 +78,18 @@ class Strip:
         self.sums: list[_Sum] = []
         self.pairs = _pairs(w, waiting)
         self.slots: dict[int, str] = {}
+        self.waiting = waiting
         for s in waiting:
             w.deferred[id(s)] = partial(self._take, s)
 
     def open(self, first: str) -> None:
         """Starts a strip, at iteration `first`."""
         self.first = first
+
+    def close(self) -> None:
+        """Ends the last strip: what follows adds at once."""
+        for s in self.waiting:
+            del self.w.deferred[id(s)]
 
     def add(self, lane: str) -> None:
         """Adds what iteration number `lane` of the strip has put aside."""

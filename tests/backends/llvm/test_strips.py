@@ -37,7 +37,7 @@ def scatter(trips: int, t: ScalarType = f64, cells: ScalarType = i32) -> Kernel:
     return k.kernel()
 
 
-@pytest.mark.parametrize("trips", [0, 1, 15, 64, 65, 1000])
+@pytest.mark.parametrize("trips", [0, 1, 15, 31, 32, 33, 64, 65, 1000])
 def test_neighbours_of_cells(trips: int) -> None:
     kernel = scatter(1000)
     agree(kernel, trips)
