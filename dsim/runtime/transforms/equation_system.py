@@ -69,10 +69,20 @@ class EquationSystem:
         self.result, self.unknown, self.wrt = result, unknown, wrt
         self._residual, self._solver = residual, solver
         self._program: Recorder | None = None
+        self._known: Any = None  # about the pattern of the Jacobian, from solutions of the same equations
 
     def again(self) -> EquationSystem:
         """The same equations, for another solution."""
-        return EquationSystem(self.name, self._residual, self.result, self.unknown, self.wrt, self._solver)
+        made = EquationSystem(self.name, self._residual, self.result, self.unknown, self.wrt, self._solver)
+        made._known = self._pattern()
+        return made
+
+    def _pattern(self) -> Any:
+        from dsim.runtime.transforms.linear_solves import KnownPattern  # noqa: PLC0415 (SciPy takes long)
+
+        if self._known is None:
+            self._known = KnownPattern()
+        return self._known
 
     def compute(self) -> None:
         """Computes the residual, from 0, with the numbers that Python and arrays had at the solution."""
@@ -235,24 +245,22 @@ class EquationSystem:
     def _solved(self, right: Sequence[np.ndarray], transposed: bool) -> list[np.ndarray]:
         """The solution of linear equations with the Jacobian by the unknowns, or its transpose."""
         from dsim.runtime.transforms.linear_operator import Linearization  # noqa: PLC0415 (SciPy takes long)
-        from dsim.runtime.transforms.linear_solves import solved  # noqa: PLC0415
+        from dsim.runtime.transforms.linear_solves import LinearEquations  # noqa: PLC0415
 
         recording = self._recording(self.unknown)
         matrix = Linearization(RecordedRun(recording, self.compute), recording.wrt, recording.out)
-        self._check(matrix, recording)
-        to, of = (recording.out, recording.wrt) if transposed else (recording.wrt, recording.out)
-        found = solved(matrix, of.joined(right, np.float64), self._solver, transposed, self.name)
-        return to.split(found)
-
-    def _check(self, matrix: Any, recording: RunRecording) -> None:
-        """Warns when the unknowns do not solve the equations."""
-        from dsim.runtime.transforms.linear_solves import solved  # noqa: PLC0415
-
+        equations = LinearEquations(matrix, self._solver, self.name, self._pattern())
         left = recording.out.joined([matrix.value[f] for f in self.result], np.float64)
+        self._check(equations, left, recording)
+        to, of = (recording.out, recording.wrt) if transposed else (recording.wrt, recording.out)
+        return to.split(equations.solve(of.joined(right, np.float64), transposed))
+
+    def _check(self, equations: Any, left: np.ndarray, recording: RunRecording) -> None:
+        """Warns when the unknowns do not solve the equations: they leave the residual `left`."""
         now = recording.wrt.joined([f.require_memory() for f in self.unknown], np.float64)
         if not left.any():
             return
-        step = float(np.linalg.norm(solved(matrix, left, self._solver, False, self.name)))
+        step = float(np.linalg.norm(equations.solve(left, False)))
         size = float(np.linalg.norm(now))
         precision = float(np.sqrt(np.finfo(recording.wrt.dtype).eps))
         if step > 100 * precision * max(size, np.finfo(np.float32).tiny):

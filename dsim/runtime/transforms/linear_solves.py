@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from scipy.linalg import LinAlgError
-from scipy.linalg import solve as dense_solve
+from scipy.linalg import LinAlgError, LinAlgWarning, lu_factor, lu_solve
+from scipy.sparse import csr_array
 from scipy.sparse.linalg import LinearOperator, bicgstab, cg, gmres, splu
 
 from dsim.diagnostics import Diagnostic, GradientError
@@ -16,70 +18,102 @@ _ITERATIVE = {"gmres": gmres, "cg": cg, "bicgstab": bicgstab}
 _NAMES = ("auto", "direct", "sparse", *_ITERATIVE)
 
 
-def solved(matrix: Any, right: np.ndarray, solver: Any, transposed: bool, name: str) -> np.ndarray:
-    """The solution of linear equations.
+class KnownPattern:
+    """Where the Jacobian of equations had entries at the solutions so far: it has them there at the next one.
+
+    A pattern that has become wrong is noticed, and costs a search (`compression.py`).
+    """
+
+    def __init__(self) -> None:
+        self.entries: csr_array | None = None
+
+    def learn(self, matrix: csr_array) -> None:
+        """Adds the entries of `matrix`, or forgets the others where these outnumber its own."""
+        entries = csr_array((np.ones(matrix.nnz), matrix.indices, matrix.indptr), shape=matrix.shape)
+        if self.entries is not None and self.entries.shape == entries.shape:
+            both = csr_array(self.entries + entries)
+            entries = both if both.nnz <= 2 * entries.nnz else entries
+        self.entries = entries
+
+    def for_shape(self, shape: tuple[int, int]) -> Any:
+        """The pattern to begin with."""
+        return self.entries if self.entries is not None and self.entries.shape == shape else "auto"
+
+
+class LinearEquations:
+    """Linear equations with one Jacobian or its transpose; what a method factorises is factorised once.
 
     Parameters
     ----------
     matrix : Linearization
         A square one.
-    right : ndarray
-        The right-hand side.
     solver : str or callable
         See `implicit`.
-    transposed : bool
-        Whether the equations are those of the transposed matrix.
     name : str
         Of the function whose derivative is computed, for messages.
-
-    Raises
-    ------
-    GradientError
-        When they have no solution, or the solver does not find it.
+    pattern : KnownPattern
+        Of equal equations before.
     """
-    if not right.any():
-        return np.zeros_like(right)
-    operator = matrix.H if transposed else matrix
-    size = np.linalg.norm(right)
-    right = right / size  # iterative methods stop at absolute tolerances, too
-    found = _by(operator, matrix, right, solver, transposed, name)
-    left = np.linalg.norm(operator.matvec(found) - right)
-    tolerance = 1e3 * float(np.sqrt(np.finfo(matrix.dtype).eps))
-    if not left <= tolerance:
-        raise _unsolved(name, solver, f"it left a relative residual of {left:.1e}")
-    return size * found
 
+    def __init__(self, matrix: Any, solver: Any, name: str, pattern: KnownPattern) -> None:
+        self._matrix, self._solver, self._name, self._pattern = matrix, solver, name, pattern
+        self._factors: Callable[[np.ndarray, bool], np.ndarray] | None = None
 
-def _by(
-    operator: LinearOperator, matrix: Any, right: np.ndarray, solver: Any, transposed: bool, name: str
-) -> np.ndarray:
-    if callable(solver):
-        return np.asarray(solver(operator, right), np.float64).reshape(right.shape)
-    if solver not in _NAMES:
-        known = ", ".join(f'"{n}"' for n in _NAMES)
-        message = f"`solver={solver!r}` of `{name}` is none of {known}"
-        raise GradientError(
-            Diagnostic("argument", message, help="or pass a function of an operator and a vector")
-        )
-    if solver == "direct" or (solver == "auto" and right.size <= _DENSE):
-        dense = matrix.dense().astype(np.float64)
+    def solve(self, right: np.ndarray, transposed: bool) -> np.ndarray:
+        """The solution for a right-hand side.
+
+        Raises
+        ------
+        GradientError
+            When there is none, or the solver does not find it.
+        """
+        if not right.any():
+            return np.zeros_like(right)
+        operator = self._matrix.H if transposed else self._matrix
+        size = np.linalg.norm(right)
+        right = right / size  # iterative methods stop at absolute tolerances, too
+        found = self._solved(operator, right, transposed)
+        left = np.linalg.norm(operator.matvec(found) - right)
+        tolerance = 1e3 * float(np.sqrt(np.finfo(self._matrix.dtype).eps))
+        if not left <= tolerance:
+            raise _unsolved(self._name, self._solver, f"it left a relative residual of {left:.1e}")
+        return size * found
+
+    def _solved(self, operator: LinearOperator, right: np.ndarray, transposed: bool) -> np.ndarray:
+        solver = self._solver
+        if callable(solver):
+            return np.asarray(solver(operator, right), np.float64).reshape(right.shape)
+        if solver not in _NAMES:
+            known = ", ".join(f'"{n}"' for n in _NAMES)
+            message = f"`solver={solver!r}` of `{self._name}` is none of {known}"
+            raise GradientError(
+                Diagnostic("argument", message, help="or pass a function of an operator and a vector")
+            )
+        if solver in ("direct", "sparse") or (solver == "auto" and right.size <= _DENSE):
+            if self._factors is None:
+                self._factors = self._sparse() if solver == "sparse" else self._dense()
+            return self._factors(right, transposed)
+        method = _ITERATIVE["gmres" if solver == "auto" else solver]
+        tolerance = max(1e-12, 10 * float(np.finfo(self._matrix.dtype).eps))
+        return method(operator, right, rtol=tolerance, maxiter=10 * right.size)[0]
+
+    def _dense(self) -> Callable[[np.ndarray, bool], np.ndarray]:
         try:
-            return dense_solve(dense.T if transposed else dense, right)
-        except (LinAlgError, ValueError) as wrong:
-            raise _unsolved(name, solver, str(wrong).rstrip(".")) from None
-    if solver == "sparse":
-        return _sparsely(matrix, right, transposed, name)
-    method = _ITERATIVE["gmres" if solver == "auto" else solver]
-    tolerance = max(1e-12, 10 * float(np.finfo(matrix.dtype).eps))
-    return method(operator, right, rtol=tolerance, maxiter=10 * right.size)[0]
+            with warnings.catch_warnings():
+                warnings.simplefilter("error", LinAlgWarning)  # a diagonal element of 0
+                factors = lu_factor(self._matrix.dense().astype(np.float64))
+        except (LinAlgError, LinAlgWarning, ValueError) as wrong:
+            raise _unsolved(self._name, self._solver, str(wrong).rstrip(".")) from None
+        return lambda right, transposed: lu_solve(factors, right, trans=int(transposed))
 
-
-def _sparsely(matrix: Any, right: np.ndarray, transposed: bool, name: str) -> np.ndarray:
-    try:
-        factors = splu(matrix.sparse().tocsc().astype(np.float64))
-    except RuntimeError as wrong:  # a singular matrix
-        raise _unsolved(name, "sparse", str(wrong).rstrip(".")) from None
-    return factors.solve(right, "T" if transposed else "N")
+    def _sparse(self) -> Callable[[np.ndarray, bool], np.ndarray]:
+        matrix = self._matrix.sparse(self._pattern.for_shape(self._matrix.shape))
+        self._pattern.learn(matrix)
+        try:
+            factors = splu(matrix.tocsc().astype(np.float64))
+        except RuntimeError as wrong:  # a singular matrix
+            raise _unsolved(self._name, self._solver, str(wrong).rstrip(".")) from None
+        return lambda right, transposed: factors.solve(right, "T" if transposed else "N")
 
 
 def _unsolved(name: str, solver: Any, why: str) -> GradientError:
