@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import numba
 import numpy as np
 import pytest
 
@@ -31,3 +37,31 @@ def test_gradients(name: str) -> None:
     difference = (value(start + h * towards) - value(start - h * towards)) / (2 * h)
     wrt.from_numpy(start)
     assert difference == pytest.approx((gradient * towards).sum(), rel=1e-5, abs=1e-8)
+
+
+def plain(function: Any = None, **_: Any) -> Any:
+    """`numba.njit` without compiling, which takes half a minute for all."""
+    return (lambda f: f) if function is None else function
+
+
+@pytest.fixture(scope="module")
+def by_hand() -> Iterator[Any]:
+    """The cases by hand as plain Python."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(numba, "njit", plain)
+        yield importlib.import_module("tests.bench.by_hand").BY_HAND
+    for name in [n for n in sys.modules if n.startswith("tests.bench.by_hand")]:
+        del sys.modules[name]
+
+
+@pytest.mark.parametrize("name", ["gravity", "wave", "springs", "sheet", "mpm"])
+def test_gradients_by_hand(by_hand: Any, name: str) -> None:
+    run, loss, wrt = CASES[name](**SMALL[name])
+    with ds.ad.Tape(loss):
+        run()
+    primal, gradient = by_hand[name](**SMALL[name])
+    value, found = gradient()
+    assert primal() == pytest.approx(value, rel=1e-5)
+    assert loss[None] == pytest.approx(value, rel=1e-5)
+    expected = wrt.grad.to_numpy()[: len(found)]
+    np.testing.assert_allclose(found, expected, rtol=2e-3, atol=2e-4 * np.abs(expected).max())

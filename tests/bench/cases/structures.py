@@ -100,8 +100,8 @@ def cloth(side: int = 64, steps: int = 64) -> Case:
     return run, loss, x
 
 
-def sheet(side: int = 64) -> Case:
-    """The energy of a neo-Hookean sheet of triangles: gathers, a determinant, a logarithm."""
+def triangulated(side: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """A square of triangles: where the vertices are, the vertices of each, and its inverse edges at rest."""
     nodes = (side + 1) ** 2
     corner = (np.arange(side)[:, None] * (side + 1) + np.arange(side)).ravel()
     low = np.stack([corner, corner + side + 1, corner + 1], 1)
@@ -109,9 +109,14 @@ def sheet(side: int = 64) -> Case:
     triangles = np.concatenate([low, high])
     rest = np.stack(np.divmod(np.arange(nodes), side + 1), -1) / side
     edges = np.stack([rest[triangles[:, k]] - rest[triangles[:, 2]] for k in (0, 1)], -1)
-    x, energy, vertex = vectors(nodes), scalars(), integers(triangles)
-    fill(x, rest * [1.1, 0.95] + 1e-3 * random(*rest.shape))
-    inverse = fill(matrices(len(triangles), grad=False), np.linalg.inv(edges))
+    return rest * [1.1, 0.95] + 1e-3 * random(*rest.shape), triangles, np.linalg.inv(edges)
+
+
+def sheet(side: int = 64) -> Case:
+    """The energy of a neo-Hookean sheet of triangles: gathers, a determinant, a logarithm."""
+    start, triangles, inverses = triangulated(side)
+    x, energy, vertex = fill(vectors(len(start)), start), scalars(), integers(triangles)
+    inverse = fill(matrices(len(triangles), grad=False), inverses)
     area = 0.5 / side**2
 
     @ds.kernel
