@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import NamedTuple
 
 from dsim.backends.llvm import chains, ranges, stops, strips, windows
 from dsim.backends.llvm.arithmetic.wrapping import wraps
@@ -102,27 +103,29 @@ def _trips(
     strip = strips.find(w, s) if not every else None
     if strip is not None:
         return _in_strips(w, s, strip, start, stop, init)
-    return _one_by_one(w, s, start, stop, init, every)
+    return _one_by_one(w, s, _Part(start, stop), init, every)
 
 
-def _one_by_one(
-    w: Writer,
-    s: For,
-    start: Length,
-    stop: Length,
-    init: tuple[str, ...],
-    every: int,
-    trips: int | None = None,
-    scalar: bool = False,
-) -> tuple[str, ...]:
-    """A loop as it stands; of a constant number of `trips`, if that is known, or one that stays `scalar`."""
-    f = w.f
+class _Part(NamedTuple):
+    """Indices of a loop: a constant number of `trips`, if that is known; a loop that stays `scalar`."""
+
+    start: Length
+    stop: Length
+    trips: int | None = None
+    scalar: bool = False
+
+
+def _one_by_one(w: Writer, s: For, part: _Part, init: tuple[str, ...], every: int) -> tuple[str, ...]:
+    """A loop as it stands."""
+    f, start, stop = w.f, part.start, part.stop
     s = replace(s, body=with_early_loads(w, s))
     found = windows.find(w, s)
     if found is not None:
         return _windowed(w, s, found, start, stop, init)
     test, body, end = f.label("for"), f.label("body"), f.label("done")
-    counter = ranges.counter(f, s, start, stop) if trips is None else ranges.counted_from(start, trips)
+    counter = (
+        ranges.counter(f, s, start, stop) if part.trips is None else ranges.counted_from(start, part.trips)
+    )
     before = f.block
     f.jump(test)
     f.open(test)
@@ -143,7 +146,7 @@ def _one_by_one(
         stops.ask_at(w, following, every)
     carried.close(values, f.block)
     f.close_phi(at, following, f.block)
-    f.jump(test, _scalar(w) if scalar else _hint(w, s))
+    f.jump(test, _scalar(w) if part.scalar else _hint(w, s))
     f.open(end)
     return results
 
@@ -168,14 +171,14 @@ def _in_strips(
     f.fork(f.let(f"icmp sle i64 {after}, {stop}"), body, end)
     f.open(body)
     strip.open(first)
-    values = w.apart(lambda: _one_by_one(w, s, first, after, results, 0, strip.length))
+    values = w.apart(lambda: _one_by_one(w, s, _Part(first, after, strip.length), results, 0))
     plain(f, "0", str(strip.length), 1, strip.add, _scalar(w))
     carried.close(values, f.block)
     f.close_phi(at, after, f.block)
     f.jump(test)
     f.open(end)
     strip.close()
-    return _one_by_one(w, s, first, stop, results, 0, scalar=True)
+    return _one_by_one(w, s, _Part(first, stop, scalar=True), results, 0)
 
 
 def _hint(w: Writer, s: For | While) -> str:

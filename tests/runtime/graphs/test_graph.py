@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import dsim as ti
-from tests.bench.cases import springs
+from tests.bench.cases.structures import springs
 from tests.runtime.graphs.programs import PROGRAMS
 
 
