@@ -17,6 +17,7 @@ from dsim.tooling.code_cache import manage_cache
 from dsim.tooling.demo import demo_notebooks
 from dsim.tooling.doctor import doctor
 from dsim.tooling.errors import ToolError
+from dsim.tooling.explain import explain
 from dsim.tooling.lab import start_lab
 from dsim.tooling.notebooks import VIEW_BYTES
 from dsim.tooling.run import run_all
@@ -106,6 +107,14 @@ def parser() -> argparse.ArgumentParser:
     )
     check.set_defaults(command=doctor_command)
 
+    meaning = commands.add_parser(
+        "explain",
+        help="say what the code of an error or a warning means, with an example",
+        description="Say what the code of an error or a warning means, with a program that gives it.",
+    )
+    meaning.add_argument("code", nargs="?", metavar="CODE", help="as in error[CODE] (default: list all)")
+    meaning.set_defaults(command=explain_command)
+
     cache = commands.add_parser(
         "cache",
         help="say where machine code is kept and how much, or remove it",
@@ -182,6 +191,12 @@ def run_command(options: argparse.Namespace) -> int:
 def doctor_command(_: argparse.Namespace) -> int:
     """`dsim doctor`."""
     return doctor()
+
+
+def explain_command(options: argparse.Namespace) -> int:
+    """`dsim explain`."""
+    explain(options.code)
+    return 0
 
 
 def cache_command(options: argparse.Namespace) -> int:
