@@ -1,69 +1,45 @@
-"""Measures dsim on this machine: ``make bench``, or ``make bench ARGS="gravity wave"``.
+"""Measures dsim on this machine: ``make bench``, or ``make bench ARGS="gravity wave"`` for some cases.
 
-Each case runs in a process of its own. `first` is the first gradient, compilers included; `forward` and
-`gradient` are the best of several, `gradient` with the forward run in it.
+It prints the tables of ``docs/performance.md``; ``--write`` writes them there. ``PEERS`` and ``QPEERS`` name
+interpreters that can import Taichi and JAX, and Quadrants: without them the table of peers is empty.
 """
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
-import time
-from collections.abc import Callable
+import argparse
+import re
+from pathlib import Path
 
-import numpy as np
-
-import dsim as ds
 from tests.bench.cases import CASES
+from tests.bench.tables import TABLES
+
+PAGE = Path(__file__).parents[2] / "docs" / "performance.md"
+# A table and the comments before and behind it.
+MARKED = re.compile(r"(<!-- table: (\w+) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 
 
-def best(f: Callable[[], None]) -> float:
-    """The shortest of several runs, in seconds; they take a second at the least."""
-    times: list[float] = []
-    began = time.perf_counter()
-    while len(times) < 3 or time.perf_counter() - began < 1:
-        t = time.perf_counter()
-        f()
-        times.append(time.perf_counter() - t)
-    return min(times)
+def written(page: str, tables: dict[str, str]) -> str:
+    """`page`, with these tables between their marks."""
+    return MARKED.sub(lambda m: m[1] + (tables[m[2]] + "\n" if m[2] in tables else m[3]) + m[4], page)
 
 
-def measure(name: str) -> dict[str, float]:
-    run, loss, wrt = CASES[name]()
-
-    def gradient() -> None:
-        with ds.ad.Tape(loss):
-            run()
-
-    began = time.perf_counter()
-    gradient()
-    first = time.perf_counter() - began
-    took = best(gradient)
-    size = float(np.linalg.norm(wrt.grad.to_numpy().astype(np.float64)))
-    return {"first": first, "forward": best(run), "gradient": took, "norm": size}
-
-
-def main(names: list[str]) -> int:
-    unknown = [n for n in names if n not in CASES]
-    if unknown:
-        print(f"no case is called {', '.join(unknown)}; there are {', '.join(CASES)}", file=sys.stderr)
-        return 2
-    print(f"{'case':10}{'first s':>10}{'forward ms':>12}{'gradient ms':>13}{'ratio':>8}{'norm':>12}")
-    for name in names or CASES:
-        command = [sys.executable, "-m", "tests.bench", "--one", name]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode:
-            print(f"{name:10} failed\n{done.stderr}", file=sys.stderr)
-            return 1
-        r = json.loads(done.stdout.splitlines()[-1])
-        times = f"{r['first']:10.3f}{r['forward'] * 1e3:12.3f}{r['gradient'] * 1e3:13.3f}"
-        print(f"{name:10}{times}{r['gradient'] / r['forward']:8.1f}{r['norm']:12.5g}", flush=True)
-    return 0
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
+    parser.add_argument("cases", nargs="*", metavar="CASE", help=f"of {', '.join(CASES)}")
+    parser.add_argument("--table", action="append", choices=TABLES, help="only this table")
+    parser.add_argument("--write", action="store_true", help="write the tables into the documentation")
+    options = parser.parse_args()
+    if unknown := sorted(set(options.cases) - set(CASES)):
+        parser.error(f"no case is called {', '.join(unknown)}; there are {', '.join(CASES)}")
+    if options.write and options.cases:
+        parser.error("the documentation has tables of all cases: leave the names out, or `--write`")
+    tables: dict[str, str] = {}
+    for name in options.table or TABLES:
+        tables[name] = TABLES[name](options.cases or list(CASES))
+        print(f"\n{name}\n\n{tables[name]}", flush=True)
+        if options.write:
+            PAGE.write_text(written(PAGE.read_text(encoding="utf-8"), tables), encoding="utf-8")
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["--one"]:
-        print(json.dumps(measure(sys.argv[2])))
-    else:
-        sys.exit(main(sys.argv[1:]))
+    main()

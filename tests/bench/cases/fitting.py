@@ -1,7 +1,5 @@
 """Objectives of computer vision in the shape of ADBench (Srajer, Kukelova and Fitzgibbon 2018)."""
 
-from __future__ import annotations
-
 import numpy as np
 
 import dsim as ds

@@ -1,7 +1,5 @@
 """Fields on grids: waves, shallow water, a fluid, and a heat equation solved implicitly."""
 
-from __future__ import annotations
-
 import numpy as np
 
 import dsim as ds

@@ -1,7 +1,5 @@
 """What a launch, its record and its adjoint cost beside their work."""
 
-from __future__ import annotations
-
 import dsim as ds
 from tests.bench.cases.fields import Case, random, scalars
 

@@ -1,7 +1,5 @@
 """The material point method with moving least squares (Hu et al. 2018), and an axis for time."""
 
-from __future__ import annotations
-
 import numpy as np
 
 import dsim as ds

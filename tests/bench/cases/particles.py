@@ -1,7 +1,5 @@
 """Particles that interact: all pairs, pairs in lists of cells, and smoothed hydrodynamics."""
 
-from __future__ import annotations
-
 import numpy as np
 
 import dsim as ds

@@ -1,7 +1,5 @@
 """Springs, cloth and a sheet of triangles: forces between neighbours, gathered or scattered."""
 
-from __future__ import annotations
-
 import numpy as np
 
 import dsim as ds
