@@ -6,7 +6,7 @@ import nbformat
 import pytest
 
 from dsim.tooling.demo import DEMO, demo_folder
-from dsim.tooling.notebooks import WIDGET_VIEW
+from dsim.tooling.output_widgets import WIDGET_VIEW
 
 REPORT = "application/vnd.dsim.report+json"
 

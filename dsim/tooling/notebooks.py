@@ -19,9 +19,9 @@ from typing import Any, TextIO
 from dsim.live.shown import PAGES_VARIABLE, PLAYER
 from dsim.tooling.errors import ToolError
 from dsim.tooling.extras import require
+from dsim.tooling.output_widgets import WIDGET_VIEW, show_captured, with_output_widgets
 from dsim.tooling.progress import Progress
 
-WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 WIDGET_STATE = "widgets"
 KERNEL = "python3"
 # Other accounts of this machine can reach a kernel's ports; "auto" encrypts if the kernel supports it.
@@ -109,7 +109,7 @@ def run_notebook(
     total = sum(is_run(cell) for cell in notebook.cells)
     with Progress(path.stem, total, out or sys.stdout) as progress:
         running = Running(notebook, progress)
-        client = nbclient.NotebookClient(
+        client = with_output_widgets(nbclient.NotebookClient)(
             notebook,
             timeout=timeout,
             kernel_name=kernel,
@@ -146,6 +146,7 @@ def run_notebook(
                 running.place(path) + running.text() + "    the kernel died while this cell ran",
                 help="it may have run out of memory; `dsim doctor` checks the machine",
             ) from error
+    show_captured(notebook, client.widget_state)
     return strip_widgets(notebook)
 
 

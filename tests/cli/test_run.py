@@ -16,7 +16,8 @@ import dsim as ds
 from dsim import cli
 from dsim.live.shown import page_budget
 from dsim.tooling import demo
-from dsim.tooling.notebooks import WIDGET_VIEW, cell_label, strip_widgets
+from dsim.tooling.notebooks import cell_label, strip_widgets
+from dsim.tooling.output_widgets import WIDGET_VIEW
 
 PICTURE = "%matplotlib inline\nimport matplotlib.pyplot as plt\nplt.plot([0, 1]);"
 REPORT = """\
@@ -72,6 +73,19 @@ def test_run_in_place_works_beside_the_notebook_and_keeps_no_widgets(folder):
     assert "widgets" not in json.loads(text)["metadata"]
     assert WIDGET_VIEW not in text
     assert (folder / "pages" / "w.html").is_file()
+
+
+def test_what_an_output_widget_captured_is_where_it_was_displayed(folder):
+    made = "import ipywidgets\nout = ipywidgets.Output()\nout"
+    written = "with out:\n    print('cap' + 'tured')"
+    replaced = "out.clear_output()\nwith out:\n    print('in its ' + 'place')"
+    write(folder / "o.ipynb", made, written, replaced)
+
+    assert cli.main(["run", "--inplace", "o.ipynb"]) == 0
+
+    cells = nbformat.read(folder / "o.ipynb", as_version=4).cells
+    assert [[o.get("text") for o in cell.outputs] for cell in cells] == [["in its place\n"], [], []]
+    assert "in its place" in (folder / "build" / "run" / "o.html").read_text(encoding="utf-8")
 
 
 def test_a_cell_that_fails(folder, capsys):
