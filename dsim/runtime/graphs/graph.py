@@ -13,9 +13,9 @@ from dsim.frontend.source.captures import changed
 from dsim.runtime.checking import runs
 from dsim.runtime.fields.fields import Field
 from dsim.runtime.graphs.graph_recorder import GraphRecorder, refused
-from dsim.runtime.graphs.replays import NativeReplay
 from dsim.runtime.launching.contexts import Args
 from dsim.runtime.launching.forms import Form
+from dsim.runtime.launching.native_replay import NativeReplay
 from dsim.runtime.operations import captured
 from dsim.runtime.operations.captured import CapturedValues
 from dsim.runtime.state import settings

@@ -129,9 +129,8 @@ class Form(PrintedForm):
     @property
     def named(self) -> Mapping[str, Field]:
         """The fields that messages call by their own name; others by that of the memory."""
-        if not self.arrays:
-            return self.fields
-        return {name: f for name, f in self.fields.items() if name not in self.arrays}
+        arrays = self.arrays
+        return {name: f for name, f in self.fields.items() if name not in arrays} if arrays else self.fields
 
     # -- facts
 
@@ -216,7 +215,7 @@ class Form(PrintedForm):
     def tangents(self, active: Keys, dots: Mapping[Field, Sequence[Field]], count: int) -> Form:
         """The form that also propagates tangents along `count` directions, which lie in `dots`."""
         program, names = self.program.tangents(active, count)
-        fields = {**self.fields}
+        fields = dict(self.fields)
         for key, called in names.items():
             fields.update(zip(called, dots[self.field(key)], strict=True))
         return Form(program, fields, self.arrays)
@@ -305,18 +304,19 @@ class AdjointForm:
         The active fields.
     outputs : tuple of Field
         The active fields that the primal writes.
+    remembered : dict
+        What backward passes that begin with it remember.
     """
 
     def __init__(self, primal: Form, program: AdjointProgram) -> None:
-        self.primal, self._program = primal, program
+        self.primal, self._program, self.remembered = primal, program, dict[Any, Any]()
         self.form = primal.over(program.program)
         self.active, self.label, self.entry = program.active, program.label, program.entry
         self.needed, self.lost, self.ordered = program.needed, program.lost, program.ordered
         self.conflicts, self.keeps, self.watched = program.conflicts, program.keeps, program.watched
         self.reads = Reach(primal.program, primal.fields, self.needed)
         self.fields = tuple(map(primal.field, sorted(self.active)))
-        written = set(primal.written)
-        self.outputs = tuple(f for f in self.fields if f in written)
+        self.outputs = tuple(filter(set(primal.written).__contains__, self.fields))
 
     @once
     def targets(self) -> tuple[Field, ...]:

@@ -319,8 +319,8 @@ class LaunchRecorder(TapeRecord):
 
     def give_up(self, call: Custom) -> None:
         """Keeps of `call`, which failed, only what puts values back: it has no gradient."""
-        for e in call.inner:
-            self.entries.append(RecordedLaunch(e.form, e.args, None, (), (*e.own, *e.before)))
+        back = [(e, (*e.own, *e.before)) for e in call.inner if e.own or e.before]
+        self.entries += [RecordedLaunch(e.form, e.args, None, (), saved) for e, saved in back]
         call.inner.clear()
 
     def _add(self, call: Custom) -> None:

@@ -22,6 +22,7 @@ from dsim.runtime.launching.forms import AdjointForm, Form
 from dsim.runtime.recording import zeros
 from dsim.runtime.recording.declared_reads import DeclaredReads
 from dsim.runtime.recording.record import Entry, TapeRecord
+from dsim.runtime.recording.repeated_sweeps import labelled, reacts, repeated
 from dsim.runtime.saving.entries import Custom, RecordedLaunch, Solved
 from dsim.runtime.saving.snapshots import SavedRegion
 from dsim.runtime.saving.steps import Steps
@@ -163,17 +164,24 @@ class TapeSweep:
             ran.update((form, form.ran) for form in loop.log.native)
         try:
             self.seed()
-            entries, observers = self._record.entries, self._observers
-            for number in range(len(entries) - 1, to - 1, -1):
-                if observers:
-                    self._observed(number, entries[number], plan, observers)
-                else:
-                    self._step(number, entries[number], plan)
+            known = None if to or self._observers else repeated(self._record, plan.label)
+            if known is not None:
+                known.run()
+            else:
+                self._one_by_one(to, plan)
         finally:
             for region in final:
                 snapshots.restore(*region)
             for form, when in ran.items():  # all holds again what it held then
                 form.ran = when
+
+    def _one_by_one(self, to: int, plan: SweepPlan) -> None:
+        entries, observers = self._record.entries, self._observers
+        for number in range(len(entries) - 1, to - 1, -1):
+            if observers:
+                self._observed(number, entries[number], plan, observers)
+            else:
+                self._step(number, entries[number], plan)
 
     def seed(self) -> None:
         """Sets the adjoints of the outputs, from which the sweep begins."""
@@ -229,11 +237,8 @@ class TapeSweep:
         for saved in call.own:
             self._restore(saved)
         adjoint = call.adjoint
-        if adjoint is not None and (
-            self._anything or adjoint.watched or not self._nonzero.isdisjoint(adjoint.outputs)
-        ):  # else nothing reacts to what the primal wrote
-            if label != adjoint.label:
-                adjoint = adjoint.primal.adjoint(adjoint.active, label, adjoint.entry)
+        if adjoint is not None and (self._anything or reacts(adjoint, self._nonzero)):
+            adjoint = labelled(adjoint, label)
             self._record.pass_on(adjoint.form, call.args)
             self._nonzero.update(adjoint.targets)
         for saved in call.before:

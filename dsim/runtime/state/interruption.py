@@ -27,3 +27,8 @@ def poll() -> None:
     asked = _ASKED.get()
     if asked is not None:
         asked()
+
+
+def is_polled() -> bool:
+    """Whether there is anybody to ask."""
+    return _ASKED.get() is not None

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import groupby
+from typing import Any
 
 from dsim.backends.cpu.launch import Launcher
 from dsim.backends.cpu.replay import LaunchesFailed, LaunchTable
 from dsim.runtime.driver import pipeline
-from dsim.runtime.launching.contexts import Args
 from dsim.runtime.launching.faults import raised
 from dsim.runtime.launching.forms import Form
 from dsim.runtime.launching.host_kernels import HostForm
 from dsim.runtime.state import interruption, turns
 from dsim.runtime.state.write_clock import CLOCK
 
+Args = tuple[Any, ...]
 Launches = Sequence[tuple[Form, Args]]
 
 
