@@ -13,13 +13,10 @@ from dsim.frontend.source.captures import changed
 from dsim.runtime.checking import runs
 from dsim.runtime.fields.fields import Field
 from dsim.runtime.graphs.graph_recorder import GraphRecorder, refused
-from dsim.runtime.launching.contexts import Args
-from dsim.runtime.launching.forms import Form
-from dsim.runtime.launching.native_replay import NativeReplay
+from dsim.runtime.launching.launch_sequence import LaunchSequence
 from dsim.runtime.operations import captured
 from dsim.runtime.operations.captured import CapturedValues
 from dsim.runtime.state import settings
-from dsim.runtime.state.once import once
 from dsim.runtime.state.references import uncopied
 from dsim.runtime.state.stack import opened
 
@@ -40,14 +37,14 @@ class Graph:
 
     def __init__(self, run: Callable[[], Any], recorder: GraphRecorder, values: CapturedValues) -> None:
         functools.update_wrapper(self, run, assigned=("__name__", "__qualname__", "__doc__"), updated=())
-        self._launches: list[tuple[Form, Args]] = recorder.launches
+        self._sequence = LaunchSequence(recorder.launches)
         self._captured = list(recorder.captured.values())
         self._values, self._before = values, values.now()
         self._settings = settings.current()
-        forms = dict.fromkeys(form for form, _ in self._launches)
+        forms = self._sequence.forms
         self._fields: tuple[Field, ...] = tuple(dict.fromkeys(f for form in forms for f in form.roots))
         self._inside: list[Graph] = recorder.graphs
-        self.launches = len(self._launches)
+        self.launches = len(recorder.launches)
         self.kernels = tuple(dict.fromkeys(form.kernel.name for form in forms))
 
     @outermost
@@ -57,10 +54,6 @@ class Graph:
     def __repr__(self) -> str:
         name = getattr(self, "__name__", "a run")
         return f"<graph of {name}: {self.launches:,} launches of {', '.join(self.kernels) or 'no kernels'}>"
-
-    @once
-    def _native(self) -> NativeReplay:
-        return NativeReplay(self._launches)
 
     @outermost
     def __call__(self) -> None:
@@ -75,14 +68,12 @@ class Graph:
             self._check()
             contexts = opened()
             if not contexts:
-                self._native.run()
+                self._sequence.native.run()
                 return
             for c in contexts:
                 if isinstance(c, GraphRecorder):
                     c.graphs.append(self)
-            launch = contexts[-1].launch
-            for form, args in self._launches:
-                launch(form, args)
+            contexts[-1].launch_all(self._sequence)
         except KeyboardInterrupt as stop:
             raise left(stop) from None
 

@@ -18,6 +18,7 @@ from dsim.runtime.fields.zeroing import zero
 from dsim.runtime.launching import host_kernels
 from dsim.runtime.launching.forms import Form
 from dsim.runtime.launching.host_kernels import HostForm, Operand
+from dsim.runtime.launching.launch_sequence import LaunchSequence
 from dsim.runtime.launching.shadow_arrays import Mirrors
 from dsim.runtime.state import turns
 from dsim.runtime.state.once import kept
@@ -215,6 +216,11 @@ class Context:
     def launch(self, form: Form, args: Args) -> Args:
         """Handles a launch; returns the kernel's result."""
         return self.pass_on(form, args)
+
+    def launch_all(self, sequence: LaunchSequence) -> None:
+        """Handles the launches of `sequence`, one after the other."""
+        for form, args in sequence.launches:
+            self.launch(form, args)
 
     def pass_on(self, form: Form, args: Args) -> Args:
         """The launch as the next outer context sees it; with none, it runs."""

@@ -79,6 +79,15 @@ class Needs:
         held.hull[:] = taken.hull
         return found
 
+    def widen(self, others: Needs) -> None:
+        """Makes the hulls hold those of `others`."""
+        for field, held in others._held.items():
+            around = self.hull(field)
+            around[0] |= held.hull[0]
+            for n in range(1, len(around), 2):
+                around[n] = min(around[n], held.hull[n])
+                around[n + 1] = max(around[n + 1], held.hull[n + 1])
+
     def clear(self) -> None:
         """Nothing is read any longer."""
         for held in self._held.values():

@@ -7,7 +7,7 @@ its own loops its adjoint writes again, with an undo log: `passes.saving.placeme
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from dsim.diagnostics import Diagnostic, GradientError
@@ -125,6 +125,15 @@ class SavePolicy:
         self._work_out()
         for region, box in call.regions(self.saves):
             self._needs.add(region, box, call)
+
+    def needs(self, fields: Iterable[Field]) -> bool:
+        """Whether adjoints of the calls so far may read anything of these fields."""
+        return any(self._needs.hull(f)[0] for f in fields)
+
+    def note_all(self, calls: Iterable[RecordedLaunch], hulls: Needs) -> None:
+        """Notes that the adjoints of `calls` read what lies in `hulls`."""
+        self.noted += calls
+        self._needs.widen(hulls)
 
     def forget(self) -> None:
         """Forgets all needs: the adjoints of all calls have run, or what they read has been saved."""

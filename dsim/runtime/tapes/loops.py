@@ -14,7 +14,7 @@ from dsim.diagnostics import Diagnostic, GradientError
 from dsim.diagnostics.frames import outermost
 from dsim.diagnostics.places import caller
 from dsim.runtime.fields.fields import kind_of
-from dsim.runtime.recording.launch_recorder import LaunchRecorder
+from dsim.runtime.recording.recorded_sequences import SequenceRecorder
 from dsim.runtime.saving.checkpoint_store import CheckpointStore
 from dsim.runtime.saving.memory_limits import MemoryLimit
 from dsim.runtime.saving.step_progress import StepProgress
@@ -28,7 +28,7 @@ _SLOTS = 30
 _SIZES = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "ki": 2**10, "mi": 2**20, "gi": 2**30}
 
 
-class CheckpointedLoops(LaunchRecorder):
+class CheckpointedLoops(SequenceRecorder):
     """The loops of a tape that keep checkpoints in place of what the adjoint of each step needs."""
 
     @overload

@@ -368,3 +368,26 @@ def test_ctrl_c_stops_the_table(monkeypatch):
     with ti.ad.Tape(y):
         run()
     assert x.grad[0] == 9.0
+
+
+def test_operations_of_python_between_kernels(tables):
+    x = ti.field(ti.f64, shape=3, name="x", needs_grad=True)
+    A = ti.field(ti.f64, shape=(3, 3), name="A", needs_grad=True)
+    z = ti.field(ti.f64, shape=3, name="z", needs_grad=True)
+    y = ti.field(ti.f64, shape=(), name="y", needs_grad=True)
+
+    @ti.kernel
+    def add(k: ti.f64):
+        for i in z:
+            y[None] += k * z[i]
+
+    A.from_numpy(np.diag([1.0, 2.0, 4.0]))
+    for n in range(1, 5):
+        x.from_numpy(np.full(3, float(n)))
+        with ti.ad.Tape(y):
+            ti.operations.solve(A, x, out=z)
+            for k in range(9):
+                add(float(k))
+        assert np.allclose(x.grad.to_numpy(), [36.0, 18.0, 9.0])
+        assert np.allclose(np.diag(A.grad.to_numpy()), -36.0 * n / np.array([1.0, 4.0, 16.0]))
+    assert tables == [9, 9, 9]
