@@ -11,12 +11,19 @@ from nbformat import v4
 from PIL import Image
 
 import dsim as ds
+from dsim.live import moments
 from dsim.live.scene.encoding import unpacked
 from dsim.live.scene.layers import Lines
 from dsim.tooling.notebooks import strip_widgets
 from tests.live.front_end import Page
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
+
+
+@pytest.fixture(autouse=True)
+def _unhurried(monkeypatch):
+    """No frame waits because the one before it took long on a busy machine."""
+    monkeypatch.setattr(moments, "_SHARE", 0)
 
 
 @pytest.fixture

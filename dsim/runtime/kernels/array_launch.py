@@ -17,6 +17,7 @@ from dsim.diagnostics import Diagnostic, GradientError, LaunchError, LaunchTypeE
 from dsim.ir.nodes import MemoryKey
 from dsim.runtime.driver import pipeline
 from dsim.runtime.fields.fields import Field
+from dsim.runtime.kernels.field_arguments import FieldArguments
 from dsim.runtime.launching.bound import Slot, bound
 from dsim.runtime.launching.contexts import Args
 from dsim.runtime.launching.faults import raised
@@ -85,6 +86,7 @@ class ArrayLaunch:
         self._read = [f for f in form.gradients if f.root not in order]
         self._read_given = [(order[f.root], f.derivative) for f in form.gradients if f.root in order]
         self._native: Callable[..., Args] = self._prepare
+        self._beside = any(key[1] for key, _ in self._moving)  # gradients or tangents of arguments
         self._refuse_read_only(n for n in self._written if self.places[n].read_only)
 
     def is_captured(self, values: Sequence[Value]) -> bool:
@@ -92,15 +94,17 @@ class ArrayLaunch:
         return any(isinstance(v, Field) and v in self.captured for v in values)
 
     def _prepare(self, *args: Any) -> Args:
-        moving = [key for key, _ in self._moving]
-        own = {m.key for m in self.form.kernel.memories}.difference(moving)
-        buffers = {key: self.form.field(key).scratch(key[1]).require_memory() for key in own}
+        own = self._own()
         with COMPILING:
-            self._native = self.form.program.machine.roam(buffers, moving)
+            self._native = self.form.program.machine.roam(own, [key for key, _ in self._moving])
         return self._native(*args)
 
-    def run(self, values: Sequence[Value], args: Args) -> Args:
+    def run(self, values: Sequence[Value] | FieldArguments, args: Args) -> Args:
         """Launches on `values`, which are of the types and shapes of the slots; returns its result."""
+        if isinstance(values, FieldArguments):
+            if not (self._beside or opened()):
+                return self._run_on(values, args)
+            values = values.memories()
         odd = self._checked(values)
         if self._read or self._read_given:
             self._look_at_gradients(values)
@@ -121,6 +125,32 @@ class ArrayLaunch:
                 values[n][...] = copies[n]
             for n, derivative in self._gradients:
                 values[n].companion(derivative).written_by_python()  # type: ignore[union-attr]
+
+    def _run_on(self, values: FieldArguments, args: Args) -> Args:
+        """A launch on fields, outside all contexts, by the form that is bound to them."""
+        native = values.native
+        if native is None or values.made_by is not self:
+            native = values.native = self._bind(values.memories())
+            values.made_by = self
+        for f in self._marks:
+            f.touched = turns.current()
+        self._note(values.memories() if self._written else ())
+        try:
+            return native(*args)
+        except pipeline.FAULTS as fault:
+            raise raised(fault, self._captured) from None
+
+    def _bind(self, values: Sequence[Value]) -> Callable[..., Args]:
+        """Machine code on the memory of these fields."""
+        given = {key: self._buffer(values[n], n, key) for key, n in self._moving}
+        with COMPILING:
+            return self.form.program.machine.bind({**self._own(), **given})
+
+    def _own(self) -> dict[MemoryKey, np.ndarray]:
+        """The memory of what the kernel captured."""
+        moving = {key for key, _ in self._moving}
+        own = [m.key for m in self.form.kernel.memories if m.key not in moving]
+        return {key: self.form.field(key).scratch(key[1]).require_memory() for key in own}
 
     def _note(self, values: Sequence[Value]) -> None:
         """Notes when the kernel's own fields were written, and those that it was given."""

@@ -22,6 +22,7 @@ from dsim.runtime.fields.fields import BAR, Field
 from dsim.runtime.fields.holders import holder
 from dsim.runtime.fields.ndarrays import Ndarray
 from dsim.runtime.kernels.array_launch import ArrayMemory, Value
+from dsim.runtime.kernels.field_arguments import FieldArguments, FieldCalls
 from dsim.runtime.kernels.signatures import Signature
 from dsim.runtime.kernels.versions import Instance
 from dsim.runtime.launching.bound import slot
@@ -94,6 +95,10 @@ class Combination:
             owner.function, {**owner.bound, **slots}, places, self._on_captured, owner.looking
         )
 
+    def launch(self, memories: Any, *others: Any) -> Any:
+        """Launches it for these memories and the other arguments."""
+        return self.instance.launch(memories, *others)
+
     def memories(self, values: list[Value]) -> list[Value]:
         """The memories among the values of all array parameters: roots of fields, and NumPy arrays."""
         chosen = [values[n] for n in self.firsts]
@@ -112,8 +117,9 @@ class Combination:
                 found[g.name] = memory.companion(g.derivative)
         return found
 
-    def _on_captured(self, memories: list[Value], *others: Any) -> Any:
+    def _on_captured(self, passed: list[Value] | FieldArguments, *others: Any) -> Any:
         """A launch with a captured field as an argument: both are one memory."""
+        memories = list[Value](passed)
         fields = self.captured(memories)
         given = dict(zip(self._owner.others, others, strict=True))
         for g, at in zip(self._given, self._at, strict=True):
@@ -157,15 +163,29 @@ class Arrays:
         self.others = [signature.names[n] for n in self._others_at]
         self.known: OrderedDict[Key, Combination] = OrderedDict()
         self._full = False  # and it was said
+        self._calls = FieldCalls()
+        self._follows = any(kind.needs_grad for kind in self._kinds)  # whether fields have gradients now
 
     def forget(self) -> None:
         """Drops what was compiled."""
         self.known.clear()
+        self._calls.clear()
 
     def launch(self, args: tuple[Any, ...]) -> Any:
         """Launches for these arguments, one for each parameter."""
+        arrays = [args[n] for n in self._at]
+        fields = isinstance(arrays[0], Field)
+        known = self._calls.find(tuple(map(id, arrays))) if fields else None
+        if known is not None:
+            for f in arrays:
+                if f.buffer is None or not f.wanted:
+                    f.require()
+            return known.launch(known, *[args[n] for n in self._others_at])
         found, values, others = self.taken(args)
-        return found.instance.launch(found.memories(values), *others)
+        memories: Any = found.memories(values)
+        if fields and not self._follows and all(isinstance(a, Field) for a in arrays):
+            memories = self._calls.remember(values, memories, found.launch)
+        return found.instance.launch(memories, *others)
 
     @contextmanager
     def form(self, args: tuple[Any, ...]) -> Iterator[tuple[Form, tuple[Any, ...]]]:

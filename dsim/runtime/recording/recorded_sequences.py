@@ -30,7 +30,7 @@ _REMEMBERED = 4  # choices of fields that vary
 class SequenceRecorder(LaunchRecorder):
     """A record to which sequences of launches are added as a whole, when what to record is known."""
 
-    _warned = False
+    _warned: bool | None = None  # whether anybody was, while launches are recorded to be remembered
 
     def launch_all(self, sequence: LaunchSequence) -> None:
         """Records the launches of `sequence` and runs them."""
@@ -73,9 +73,12 @@ class SequenceRecorder(LaunchRecorder):
             super().launch_all(sequence)
         finally:
             self.observe(())
-        return None if self._warned or len(self.snapshots.all) > saved else _Remembered(seen.all)
+            warned, self._warned = self._warned, None
+        return None if warned or len(self.snapshots.all) > saved else _Remembered(seen.all)
 
     def _watch(self, form: Form) -> RecordingPlan:
+        if self._warned is None:
+            return super()._watch(form)
         with overheard() as said:
             watched = super()._watch(form)
         self._warned |= bool(said)
