@@ -13,7 +13,9 @@ from tests.bench.processes import measured, of_peer, threads
 
 # Those whose fields are large beside what a process takes anyway.
 _LARGE = ("wave", "shallow_water", "fluid", "springs", "cloth", "mpm")
-_BY_HAND = ("gravity", "wave", "springs", "sheet", "mpm")
+_BY_HAND = ("gravity", "wave", "springs", "springs_graph", "sheet", "mpm")
+# What JAX's programs of the cases are called.
+_JAX = {"shallow_water": "shallow_water", "fluid": "fluid", "fluid_in_place": "fluid"}
 _MISSING = "–"
 
 
@@ -97,7 +99,7 @@ def peers(names: list[str]) -> str:
         [f"`{name}`", system, *_beside(name, theirs)]
         for name in names
         for system in systems
-        if (system != "jax" or name in ("shallow_water", "fluid")) and (theirs := of_peer(system, name))
+        if (case := _JAX.get(name) if system == "jax" else name) and (theirs := of_peer(system, case))
     ]
     return _table("Case | beside | first | run | gradient | run and gradient | same loss", found)
 

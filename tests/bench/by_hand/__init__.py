@@ -18,6 +18,7 @@ BY_HAND: dict[str, Callable[..., ByHand]] = {
     "gravity": particles.gravity,
     "wave": waves.wave,
     "springs": structures.springs,
+    "springs_graph": structures.springs,
     "sheet": structures.sheet,
     "mpm": mpm.mpm,
 }

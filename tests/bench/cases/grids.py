@@ -1,5 +1,8 @@
 """Fields on grids: waves, shallow water, a fluid, and a heat equation solved implicitly."""
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
 import dsim as ds
@@ -72,17 +75,18 @@ def shallow_water(n: int = 128, steps: int = 200) -> Case:
     return run, loss, s
 
 
-def fluid(n: int = 128, steps: int = 10, sweeps: int = 20) -> Case:  # noqa: C901 (its kernels)
+def fluid(n: int = 128, steps: int = 10, sweeps: int = 20, in_place: bool = False) -> Case:
     """An incompressible fluid on a torus: semi-Lagrangian advection, Jacobi's sweeps for the pressure."""
-    v, w = vectors(steps + 1, n, n), vectors(steps, n, n)
-    p, div, loss = scalars(steps, sweeps + 1, n, n), scalars(steps, n, n), scalars()
+    slots = 1 if in_place else steps
+    v, w = vectors(steps + 1, n, n), vectors(slots, n, n)
+    div, loss = scalars(slots, n, n), scalars()
     start = np.zeros((steps + 1, n, n, 2))
     angle = 2 * np.pi * np.indices((n, n)) / n
     start[0] = np.stack([np.sin(angle[1]), np.sin(2 * angle[0])], -1) + 0.1 * random(n, n, 2)
     fill(v, start)
 
     @ds.kernel
-    def advect(t: ds.i32):
+    def advect(t: ds.i32, at: ds.i32):
         for i, j in ds.ndrange(n, n):
             back = ds.Vector([i, j]) - v[t, i, j]
             low = ds.floor(back)
@@ -91,13 +95,40 @@ def fluid(n: int = 128, steps: int = 10, sweeps: int = 20) -> Case:  # noqa: C90
             c, d = (a + 1) % n, (b + 1) % n
             left = (1 - f[1]) * v[t, a, b] + f[1] * v[t, a, d]
             right = (1 - f[1]) * v[t, c, b] + f[1] * v[t, c, d]
-            w[t, i, j] = (1 - f[0]) * left + f[0] * right
+            w[at, i, j] = (1 - f[0]) * left + f[0] * right
 
     @ds.kernel
-    def divergence(t: ds.i32):
+    def divergence(at: ds.i32):
         for i, j in ds.ndrange(n, n):
-            across = w[t, (i + 1) % n, j][0] - w[t, (i - 1 + n) % n, j][0]
-            div[t, i, j] = 0.5 * (across + w[t, i, (j + 1) % n][1] - w[t, i, (j - 1 + n) % n][1])
+            across = w[at, (i + 1) % n, j][0] - w[at, (i - 1 + n) % n, j][0]
+            div[at, i, j] = 0.5 * (across + w[at, i, (j + 1) % n][1] - w[at, i, (j - 1 + n) % n][1])
+
+    pressed = (_pressure_in_place if in_place else _pressure)(n, steps, sweeps, v, w, div)
+
+    @ds.kernel
+    def measure():
+        for i, j in ds.ndrange(n, n):
+            loss[None] += (v[steps, i, j] - v[0, j, i]).norm_sqr() / n**2
+
+    def run() -> None:
+        for t in range(steps):
+            at = 0 if in_place else t
+            advect(t, at)
+            divergence(at)
+            pressed(t)
+        measure()
+
+    return run, loss, v
+
+
+def fluid_in_place(n: int = 128, steps: int = 10, sweeps: int = 20) -> Case:
+    """The same fluid, in fields that each step uses again; the sweeps go between two."""
+    return fluid(n, steps, sweeps, in_place=True)
+
+
+def _pressure(n: int, steps: int, sweeps: int, v: Any, w: Any, div: Any) -> Callable[[int], None]:
+    """What removes the divergence of a step, with an axis for steps and one for sweeps."""
+    p = scalars(steps, sweeps + 1, n, n)
 
     @ds.kernel
     def relax(t: ds.i32, k: ds.i32):
@@ -113,21 +144,46 @@ def fluid(n: int = 128, steps: int = 10, sweeps: int = 20) -> Case:  # noqa: C90
             slope_y = p[t, sweeps, i, (j + 1) % n] - p[t, sweeps, i, (j - 1 + n) % n]
             v[t + 1, i, j] = w[t, i, j] - 0.5 * ds.Vector([slope_x, slope_y])
 
+    def pressed(t: int) -> None:
+        for k in range(sweeps):
+            relax(t, k)
+        project(t)
+
+    return pressed
+
+
+def _pressure_in_place(n: int, _: int, sweeps: int, v: Any, w: Any, div: Any) -> Callable[[int], None]:
+    """What removes the divergence of a step: sweeps from one field to another and back."""
+    p, q = scalars(n, n), scalars(n, n)
+
     @ds.kernel
-    def measure():
+    def begin():
+        for i, j in p:
+            p[i, j] = 0.0
+
+    @ds.kernel
+    def relax(old: ds.template(), new: ds.template()):
         for i, j in ds.ndrange(n, n):
-            loss[None] += (v[steps, i, j] - v[0, j, i]).norm_sqr() / n**2
+            around = old[(i - 1 + n) % n, j] + old[(i + 1) % n, j]
+            around += old[i, (j - 1 + n) % n] + old[i, (j + 1) % n]
+            new[i, j] = 0.25 * (around - div[0, i, j])
 
-    def run() -> None:
-        for t in range(steps):
-            advect(t)
-            divergence(t)
-            for k in range(sweeps):
-                relax(t, k)
-            project(t)
-        measure()
+    @ds.kernel
+    def project(t: ds.i32, last: ds.template()):
+        for i, j in ds.ndrange(n, n):
+            slope_x = last[(i + 1) % n, j] - last[(i - 1 + n) % n, j]
+            slope_y = last[i, (j + 1) % n] - last[i, (j - 1 + n) % n]
+            v[t + 1, i, j] = w[0, i, j] - 0.5 * ds.Vector([slope_x, slope_y])
 
-    return run, loss, v
+    def pressed(t: int) -> None:
+        begin()
+        old, new = p, q
+        for _ in range(sweeps):
+            relax(old, new)
+            old, new = new, old
+        project(t, old)
+
+    return pressed
 
 
 def implicit_heat(n: int = 4096, steps: int = 4) -> Case:  # noqa: C901 (its kernels)

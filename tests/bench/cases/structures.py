@@ -61,6 +61,12 @@ def springs(side: int = 24, steps: int = 1024) -> Case:  # noqa: C901 (four kern
     return run, spread, length
 
 
+def springs_graph(side: int = 24, steps: int = 1024) -> Case:
+    """The same springs, whose launches are recorded once and run again without Python between them."""
+    run, spread, length = springs(side, steps)
+    return ds.graph(run), spread, length
+
+
 def cloth(side: int = 64, steps: int = 64) -> Case:
     """A cloth that hangs by two corners: each mass looks at the twelve masses around it."""
     x, v, loss = vectors(steps + 1, side, side, n=3), vectors(steps + 1, side, side, n=3), scalars()
