@@ -18,6 +18,7 @@ from dsim.ir.nodes import Kernel, Memory, MemoryKey
 from dsim.ir.types import ScalarType
 
 Launch = Callable[..., tuple[Any, ...]]
+Holds = Callable[[tuple[object, ...]], bool]
 
 
 class Launcher:
@@ -55,16 +56,11 @@ class Launcher:
         self.launch = self._fast()
 
     def _fast(self) -> Launch:
-        plain = self._plain(checked=False)
         bounds = self.compiled.bounds
         if bounds is None or not bounds.conditions:
-            return plain
+            return self._plain(checked=False)
         holds, first = bounds.holds, len(self._moving)
-
-        def launch(*args: object) -> tuple[Any, ...]:
-            return plain(*args) if holds(args[first:] if first else args) else self._checked(*args)
-
-        return launch
+        return self._plain(False, (lambda args: holds(args[first:])) if first else holds)
 
     def _checked(self, *args: object) -> tuple[Any, ...]:
         """A launch whose arguments break the conditions of the fast variant."""
@@ -82,8 +78,9 @@ class Launcher:
         """A frame for launches of a variant on these buffers."""
         return variant.frame(self._addresses, self.buffers)
 
-    def _plain(self, checked: bool) -> Launch:
-        return _launch(self.compiled.variant(checked=checked), self._addresses, self.buffers, self._moving)
+    def _plain(self, checked: bool, holds: Holds | None = None) -> Launch:
+        variant = self.compiled.variant(checked=checked)
+        return _launch(variant, self._addresses, self.buffers, self._moving, holds, self._checked)
 
 
 def roaming(
@@ -114,8 +111,10 @@ def _launch(
     addresses: Mapping[MemoryKey, int],
     buffers: Sequence[np.ndarray],
     moving: tuple[MemoryKey, ...],
+    holds: Holds | None,
+    otherwise: Launch,
 ) -> Launch:
-    """The function that launches one variant on one set of buffers."""
+    """The function that launches one variant on one set of buffers; `otherwise` where the arguments do not hold."""
     moving_at = [variant.emitted.layout.memories[key] for key in moving]
     idle: list[LaunchFrame] = []
     take, give, call = idle.pop, idle.append, variant.call
@@ -123,6 +122,8 @@ def _launch(
     yields = variant.kernel.body.yields
 
     def launch(*args: object) -> tuple[Any, ...]:
+        if holds is not None and not holds(args):
+            return otherwise(*args)
         try:
             held = take()
         except IndexError:
