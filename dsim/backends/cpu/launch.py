@@ -13,7 +13,6 @@ import numpy as np
 from dsim.backends.cpu.compiled import CompiledKernel
 from dsim.backends.cpu.stop import LAUNCHES
 from dsim.backends.cpu.variant import LaunchFrame, Variant
-from dsim.backends.llvm import frame
 from dsim.ir.nodes import Kernel, Memory, MemoryKey
 from dsim.ir.types import ScalarType
 
@@ -114,7 +113,7 @@ def _launch(
     holds: Holds | None,
     otherwise: Launch,
 ) -> Launch:
-    """The function that launches one variant on one set of buffers; `otherwise` where the arguments do not hold."""
+    """The function that launches one variant on one set of buffers, or calls `otherwise`."""
     moving_at = [variant.emitted.layout.memories[key] for key in moving]
     idle: list[LaunchFrame] = []
     take, give, call = idle.pop, idle.append, variant.call
@@ -139,10 +138,8 @@ def _launch(
                 pack(held.slots, params_at, *_converted(variant.kernel, args, e))
         try:
             status = call(held.address)
-        except KeyboardInterrupt:  # as soon as machine code was back; `held` is not used again
-            if held.slots[frame.STATUS] == frame.STOPPED:
-                raise variant.stopped() from None
-            raise
+        except KeyboardInterrupt as stop:  # as soon as machine code was back; `held` is not used again
+            raise variant.interrupted(held, stop) from None
         if status:
             variant.report(status, held)
         results = variant.read(held) if yields else ()

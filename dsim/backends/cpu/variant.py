@@ -88,6 +88,10 @@ class Variant:
             raise self._found_again(held)
         raise _fault(self.emitted.messages, held)
 
+    def interrupted(self, held: LaunchFrame, stop: KeyboardInterrupt) -> KeyboardInterrupt:
+        """What to raise when `stop` came as soon as a launch was over: a stopped one says so."""
+        return self.stopped() if held.slots[frame.STATUS] == frame.STOPPED else stop
+
     def stopped(self) -> KeyboardInterrupt:
         """The exception of a stopped launch."""
         return stopped(KeyboardInterrupt(f"`{self.kernel.name}` was stopped before its end"))
