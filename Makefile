@@ -31,7 +31,7 @@ COMPILE := PYTHONWARNINGS=ignore $(BIN)/python -m compileall -qq -j 0 $(VENV)/li
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test quick chromium lab fuzz bench lint lint-style lint-types lint-layers lint-extension format docs clean
+.PHONY: help setup demo test quick chromium lab lessons fuzz bench lint lint-style lint-types lint-layers lint-extension format docs clean
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -55,6 +55,10 @@ chromium: $(READY)
 
 lab: $(READY) ## open JupyterLab, on this machine only
 	$(BIN)/dsim lab $(ARGS)
+
+lessons: $(READY) ## open the first lesson of the course; what was written in lessons/ stays
+	$(BIN)/dsim lessons
+	$(BIN)/dsim lab lessons/1_slopes.ipynb $(ARGS)
 
 fuzz: $(READY) ## check random programs for five minutes, or as long as ARGS="--minutes 60" says
 	$(BIN)/python -m tests.fuzz $(ARGS)
@@ -81,6 +85,7 @@ format: $(READY) ## write the code in the one style
 	$(BIN)/ruff check --fix --exit-zero --quiet
 	$(BIN)/ruff format
 
+# The notebooks are run for it, in minutes, where build/played does not have them; ARGS="-D dsim_play=0" leaves that out.
 docs: $(READY) ## build the documentation into build/docs
 	$(BIN)/sphinx-build --fresh-env --fail-on-warning --keep-going --quiet docs build/docs $(ARGS)
 	@echo "pages: build/docs/index.html"

@@ -1,13 +1,18 @@
-"""The notebooks as pages of the documentation, with the outputs they were committed with, and a gallery."""
+"""The notebooks as pages of the documentation, and a gallery.
+
+Played, views have their frames, and the gallery moving pictures; otherwise pages show the committed outputs.
+"""
 
 from __future__ import annotations
 
 import base64
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
 import nbformat
+from played import played
 
 _ROOT = Path(__file__).parents[1]
 _COLUMNS = 3
@@ -20,24 +25,40 @@ The example notebooks, as they were run last; the course for beginners has [its 
 """
 
 
-def collect(pages: Path) -> None:
-    """Writes the notebooks, a picture of each, and the page that lists them into the folder `pages`."""
+def collect(pages: Path, kept: Path | None) -> None:
+    """Writes the notebooks, a picture of each, and the page that lists them.
+
+    Parameters
+    ----------
+    pages : Path
+        The folder to write to.
+    kept : Path or None
+        The folder of what runs of notebooks leave; None to show the committed outputs.
+    """
     pages.mkdir(exist_ok=True)
     teaches = dict(
         re.findall(r"^\| `(\w+)` \| (.*) \|$", (_ROOT / "notebooks/README.md").read_text(), re.MULTILINE)
     )
     cells = []
     for path in sorted((_ROOT / "notebooks").glob("*.ipynb")):
-        notebook = nbformat.read(path, as_version=4)
+        run = None if kept is None else played(path, kept)
+        notebook = nbformat.read(path if run is None else run.notebook, as_version=4)
         _leave_html(notebook)
         nbformat.write(notebook, pages / path.name)
         picture = _picture(notebook)
         shown = ""
-        if picture is not None:
+        if run is not None and run.film.is_file():
+            shutil.copyfile(run.film, pages / f"{path.stem}.gif")
+            shown = _linked(path, ".gif")
+        elif picture is not None:
             (pages / f"{path.stem}.png").write_bytes(picture)
-            shown = f"[![{path.stem}]({path.stem}.png)]({path.name})<br>"
+            shown = _linked(path, ".png")
         cells.append(f"{shown}[{_title(notebook)}]({path.name})<br>{teaches.get(path.stem, '')}")
     (pages / "index.md").write_text(_HEAD + _table(cells) + _tree(), encoding="utf-8")
+
+
+def _linked(path: Path, kind: str) -> str:
+    return f"[![{path.stem}]({path.stem}{kind})]({path.name})<br>"
 
 
 def _leave_html(notebook: Any) -> None:

@@ -27,7 +27,7 @@ html_theme = "furo"
 html_title = f"dsim {release}"
 exclude_patterns = ["_build", "decisions/README.md"]
 
-# Pages are Markdown; notebooks are shown with the outputs that they were committed with.
+# Pages are Markdown. Notebooks are run before (`played.py`), not by myst-nb.
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath", "fieldlist"]
 myst_heading_anchors = 3
 nb_execution_mode = "off"
@@ -38,5 +38,14 @@ copybutton_exclude = ".linenos, .gp, .go"
 
 
 def setup(app: Any) -> None:
-    """Sphinx calls it: pages of notebooks are copies, made before it looks for pages."""
-    app.connect("builder-inited", lambda built: collect(Path(built.srcdir) / "notebooks"))
+    """Sphinx calls it: pages of notebooks are copies, made before it looks for pages.
+
+    With `-D dsim_play=0` they are not run: their views are the committed pictures.
+    """
+    app.add_config_value("dsim_play", default=True, rebuild="env", types=[bool])
+    app.connect("builder-inited", _collect)
+
+
+def _collect(app: Any) -> None:
+    docs = Path(app.srcdir)
+    collect(docs / "notebooks", docs.parent / "build" / "played" if app.config.dsim_play else None)

@@ -19,6 +19,7 @@ from dsim.tooling.doctor import doctor
 from dsim.tooling.errors import ToolError
 from dsim.tooling.explain import explain
 from dsim.tooling.lab import start_lab
+from dsim.tooling.lessons import write_lessons
 from dsim.tooling.notebooks import VIEW_BYTES
 from dsim.tooling.run import run_all
 
@@ -80,6 +81,16 @@ def parser() -> argparse.ArgumentParser:
     lab.add_argument("--no-browser", action="store_true", help="do not open the browser")
     lab.add_argument("--allow-root", action="store_true", help="start as the administrator all the same")
     lab.set_defaults(command=lab_command)
+
+    lessons = commands.add_parser(
+        "lessons",
+        help="write the lessons of the course, to work on",
+        description="Write the eight lessons of the course, without solutions; those that are there stay.",
+    )
+    lessons.add_argument(
+        "folder", nargs="?", type=Path, default=Path("lessons"), help="for the lessons (default: lessons)"
+    )
+    lessons.set_defaults(command=lessons_command)
 
     demo = commands.add_parser(
         "demo",
@@ -161,6 +172,13 @@ def lab_command(options: argparse.Namespace) -> int:
     return start_lab(
         options.path, port=options.port, browser=not options.no_browser, allow_root=options.allow_root
     )
+
+
+def lessons_command(options: argparse.Namespace) -> int:
+    """`dsim lessons`."""
+    first, *_ = write_lessons(options.folder)
+    print(f"the lessons are in {options.folder}; begin with the first: dsim lab {first}")
+    return 0
 
 
 def demo_command(options: argparse.Namespace) -> int:

@@ -6,6 +6,7 @@ import nbformat
 import pytest
 
 from dsim.tooling.demo import DEMO, demo_folder
+from dsim.tooling.formulas import drawn
 from dsim.tooling.output_widgets import WIDGET_VIEW
 
 REPORT = "application/vnd.dsim.report+json"
@@ -39,6 +40,12 @@ def test_a_notebook_was_run_from_top_to_bottom_and_tidied(path):
         assert output.output_type != "error"
         assert output.get("name") != "stderr"
         assert WIDGET_VIEW not in output.get("data", {})
+
+
+@pytest.mark.parametrize("path", [*notebooks(), *lessons()], ids=lambda path: path.stem)
+def test_pages_have_all_formulas_as_pictures_and_need_no_network(path):
+    texts = [cell.source for cell in nbformat.read(path, 4).cells if cell.cell_type == "markdown"]
+    assert not [line for text in texts for line in drawn(text, lambda _: "").splitlines() if "$" in line]
 
 
 @pytest.mark.parametrize("path", notebooks(), ids=lambda path: path.stem)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dsim.notebook import displays, printing
+from dsim.notebook import displays, explaining, printing
 from dsim.notebook.cell import completing
 from dsim.notebook.forms.showing import tape_bundle
 from dsim.notebook.magics import KernelMagics
@@ -15,7 +15,7 @@ def load_ipython_extension(shell: Any) -> None:
     """``%load_ext dsim``: `%%kernel`, `%tape`, `%adjoint` and `%check`, with their completions.
 
     A tape as the last line of a cell, or passed to `display`, is displayed as by `%tape`;
-    fields, kernels and Jacobians as tables (`displays`).
+    fields, kernels and Jacobians as tables (`displays`). Below an error a click shows what its code means.
     """
     made = KernelMagics(shell)
     shell.register_magics(made)
@@ -24,6 +24,7 @@ def load_ipython_extension(shell: Any) -> None:
     displays.install(shell)
     completing.install(shell)
     printing.install(shell)
+    explaining.install(shell)
 
 
 def unload_ipython_extension(shell: Any) -> None:
@@ -32,6 +33,7 @@ def unload_ipython_extension(shell: Any) -> None:
     displays.remove(shell)
     completing.remove(shell)
     printing.remove(shell)
+    explaining.remove(shell)
     made = shell.magics_manager.registry.pop(KernelMagics.__name__, None)
     if made is not None:
         made.living.remove()

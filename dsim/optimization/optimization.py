@@ -18,7 +18,7 @@ from dsim.optimization.error_text import error_lines
 from dsim.optimization.guarded import GuardedObjective
 from dsim.optimization.kept_file import KeptState
 from dsim.optimization.plan import OptimizationPlan, count
-from dsim.optimization.points import HISTORY, Best, Iterate
+from dsim.optimization.points import HISTORY, Best, Iterate, length
 from dsim.optimization.progress import NoProgress, OptimizationProgress
 from dsim.optimization.refusal import wrong
 from dsim.runtime.state.evaluations import EVALUATING
@@ -324,9 +324,9 @@ class Optimization:
 
     def _accept(self, point: Iterate) -> None:
         before = self._point
-        length = 0.0 if before is None else float(np.linalg.norm(point.x - before.x))
+        moved = 0.0 if before is None else length(point.x - before.x)
         self._point = point
-        self._rows.append((len(self._rows), point.loss, point.gradient_norm, length, self._elapsed()))
+        self._rows.append((len(self._rows), point.loss, point.gradient_norm, moved, self._elapsed()))
         if self._best is None or point.loss < self._best.loss:
             self._best = point
         self._guarded.step = self.done + 1

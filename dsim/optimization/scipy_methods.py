@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 from scipy.optimize import Bounds, minimize
 
+from dsim.optimization.blas_threads import BLAS_THREADS
 from dsim.optimization.points import Iterate
 
 BOUNDED = ("L-BFGS-B", "TNC", "SLSQP", "trust-constr")
@@ -66,28 +67,38 @@ class ScipyMethod:
         def value(x: np.ndarray) -> tuple[float, np.ndarray]:
             if np.array_equal(x, now.x):
                 return now.loss, now.gradient.copy()
-            loss, gradient = problem.evaluate(x)
+            with BLAS_THREADS.lifted():
+                loss, gradient = problem.evaluate(x)
             known[x.tobytes()] = Iterate(x.copy(), loss, gradient.copy())
             return loss, gradient
 
-        def step(x: np.ndarray, *_: Any) -> None:
+        def step(x: np.ndarray) -> None:
             nonlocal now
             if not np.array_equal(x, now.x):
                 now = known.get(x.tobytes()) or Iterate(x.copy(), *problem.evaluate(x))
             known.clear()
             problem.accept(now)
 
-        found = minimize(
-            value,
-            point.x.copy(),
-            jac=True,
-            method=self.name,
-            bounds=self._bounds(problem.bounds),
-            tol=problem.tolerance,
-            callback=step,
-            options=self._options,
-            **self._second_order(problem.hessp),
-        )
+        def stepped(x: np.ndarray, *_: Any) -> None:
+            with BLAS_THREADS.lifted():
+                step(x)
+
+        def product(x: np.ndarray, p: np.ndarray) -> np.ndarray:
+            with BLAS_THREADS.lifted():
+                return problem.hessp(x, p)
+
+        with BLAS_THREADS.single():
+            found = minimize(
+                value,
+                point.x.copy(),
+                jac=True,
+                method=self.name,
+                bounds=self._bounds(problem.bounds),
+                tol=problem.tolerance,
+                callback=stepped,
+                options=self._options,
+                **self._second_order(product),
+            )
         if not np.array_equal(found.x, now.x):
             step(found.x)
         return str(found.message)

@@ -5,11 +5,9 @@ from __future__ import annotations
 import re
 
 from dsim.diagnostics import CODES
-from dsim.diagnostics.explanations import explanations
+from dsim.diagnostics.explanations import plain
 from dsim.diagnostics.similar import similar
 from dsim.tooling.errors import ToolError
-
-_LINK = re.compile(r"\[([^\]]+)\]\((\w[\w-]*)\.md(?:#[\w-]+)?\)")
 
 
 def explain(code: str | None) -> None:
@@ -35,4 +33,4 @@ def explain(code: str | None) -> None:
         guess = f"did you mean `{near}`?" if near else "`dsim explain` lists all codes"
         raise ToolError(f"no diagnostic has the code `{name}`", help=guess)
     print(f"{CODES[name].value}[{name}]\n")
-    print(_LINK.sub(r"\1 (page `\2`)", explanations()[name]), end="")
+    print(plain(name), end="")

@@ -80,7 +80,7 @@ def start_lab(path: Path, *, port: int | None = None, browser: bool = True, allo
     if is_administrator() and not allow_root:
         raise ToolError(
             "JupyterLab does not start as root: anyone who reaches it could control this machine",
-            help="use another account, or add --allow-root if this is a throw-away machine",
+            help="use another account; on a throw-away machine add --allow-root (make lab ARGS=--allow-root)",
         )
     return wait(subprocess.Popen(lab_command(path, port=port, browser=browser, allow_root=allow_root)))
 

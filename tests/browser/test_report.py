@@ -191,6 +191,46 @@ def test_diagnostics_lead_to_their_lines(lab):
     expect(editor.locator(".dsim-flash")).to_contain_text("x[i] * 2.0")
 
 
+MEANING = {
+    "level": "error",
+    "code": "name",
+    "parts": [
+        {"block": False, "text": "There is <b>no</b> such name."},
+        {"block": True, "text": "x = nix\ny = 1"},
+    ],
+}
+
+
+def test_a_click_on_a_message_shows_what_its_code_means(lab):
+    address = "https://docs.example.org/errors.html#name"
+    explained = {**broken(), "kind": "check", "explanations": [{**MEANING, "address": address}]}
+    lab.open(cell(OVERWRITING, explained))
+    listed = lab.cell(0).get_by_role("list", name="Diagnostics").locator(":scope > li")
+    meaning = listed.nth(0).get_by_text("There is <b>no</b> such name.")
+    expect(meaning).to_be_hidden()
+    listed.nth(0).get_by_text("error[name]").click()
+    expect(meaning).to_be_visible()
+    expect(listed.nth(0).locator("pre")).to_have_text("x = nix\ny = 1")
+    expect(listed.nth(0).get_by_role("link")).to_have_attribute("href", address)
+    lab.shoot("explained")
+    expect(listed.nth(2).locator("details")).to_have_count(0)  # a code that the report does not explain
+
+
+def test_the_same_in_the_hover(lab):
+    lab.open(cell(OVERWRITING, {**broken(), "explanations": [MEANING]}))
+    lab.cell(0).locator(".dsim-squiggle").last.hover()
+    lab.page.locator(".dsim-hover").get_by_text("error[name]").click()
+    expect(lab.page.locator(".dsim-hover").get_by_text("There is <b>no</b> such name.")).to_be_visible()
+
+
+def test_only_addresses_of_the_web_are_links(lab):
+    explained = {**broken(), "kind": "check", "explanations": [{**MEANING, "address": "javascript:alert(1)"}]}
+    lab.open(cell(OVERWRITING, explained))
+    lab.cell(0).get_by_text("error[name]").click()
+    expect(lab.cell(0).get_by_text("There is <b>no</b> such name.")).to_be_visible()
+    expect(lab.cell(0).locator(".dsim-diagnostic a")).to_have_count(0)
+
+
 def test_lines_are_found_after_an_edit(lab):
     lab.open(cell(OVERWRITING, broken()))
     expect(lab.cell(0).locator(".dsim-squiggle")).to_have_count(3)

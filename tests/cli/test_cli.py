@@ -18,7 +18,9 @@ def test_version(capsys):
     assert capsys.readouterr().out == f"dsim {__version__}\n"
 
 
-@pytest.mark.parametrize("command", [[], ["lab"], ["demo"], ["run"], ["doctor"], ["explain"], ["cache"]])
+@pytest.mark.parametrize(
+    "command", [[], ["lab"], ["lessons"], ["demo"], ["run"], ["doctor"], ["explain"], ["cache"]]
+)
 def test_help(command, capsys):
     with pytest.raises(SystemExit) as exit_:
         cli.main([*command, "--help"])

@@ -60,10 +60,10 @@ def test_lock_file_names_no_registry():
     assert [name for name, entry in packages.items() if "integrity" not in entry] == []
 
 
-def test_the_demo_is_shipped():
+def test_the_demo_and_the_lessons_are_shipped():
     shipped = project()["tool"]["hatch"]["build"]["targets"]["wheel"]["shared-data"]
     notebooks = {source: target for source, target in shipped.items() if source.startswith("notebooks")}
-    paths = [f"notebooks/{name}.ipynb" for name in DEMO]
+    paths = [*(f"notebooks/{name}.ipynb" for name in DEMO), "notebooks/course/source/lessons"]
     assert notebooks == {path: f"share/dsim/{path}" for path in paths}, "the notebooks, and no tests"
 
 

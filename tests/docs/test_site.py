@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 @pytest.mark.slow
 def test_the_site_builds_without_a_warning(tmp_path):
     site = tmp_path / "site"
-    options = ["--fresh-env", "--fail-on-warning", "--keep-going", "--quiet"]
+    options = ["--fresh-env", "--fail-on-warning", "--keep-going", "--quiet", "-D", "dsim_play=0"]
     built = subprocess.run(
         [sys.executable, "-m", "sphinx", *options, ROOT / "docs", site],
         capture_output=True, text=True, check=False, env={**os.environ, "PYTHONPATH": str(ROOT)},

@@ -90,6 +90,16 @@ def opened() -> Iterator[Notebook]:
         InteractiveShell.clear_instance()
 
 
+@contextmanager
+def paged(notebook: Notebook, part: Any) -> Iterator[Notebook]:
+    """A notebook that has a page, for a part of the extension that does something there."""
+    notebook.shell.kernel = object()
+    part.install(notebook.shell)
+    yield notebook
+    del notebook.shell.kernel
+    part.remove(notebook.shell)
+
+
 @pytest.fixture
 def empty() -> Iterator[Notebook]:
     """A notebook in which nothing was run."""

@@ -3,6 +3,7 @@
 import pytest
 
 from dsim.notebook import printing
+from tests.notebook.cells import paged
 
 SAYS = "for i in range(2500):\n    print('i is', i)\n    if i == 0:\n        U[None] += y[0] ** 2"
 
@@ -16,11 +17,8 @@ def told(ran):
 @pytest.fixture
 def page(notebook):
     """A notebook that has a page."""
-    notebook.shell.kernel = object()
-    printing.install(notebook.shell)
-    yield notebook
-    del notebook.shell.kernel
-    printing.remove(notebook.shell)
+    with paged(notebook, printing) as found:
+        yield found
 
 
 def defined(notebook):

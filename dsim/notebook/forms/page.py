@@ -45,6 +45,12 @@ def page(report: Report, tape: str = "") -> str:
     return f'<div class="dsim-page{state}">{"".join(parts)}</div>'
 
 
+def below_error(explanations: Sequence[Mapping[str, Any]]) -> str:
+    """What the codes of an error mean, each closed, as one element."""
+    parts = [explanation(e, f"What <b>{_text(kind(e))}</b> means") for e in explanations]
+    return f'<div class="dsim-page"><style>{_style()}</style>{"".join(parts)}</div>'
+
+
 def document(title: str, content: str) -> str:
     """`content` as a page of its own, light or dark as the person's system prefers."""
     return (
@@ -173,12 +179,27 @@ def _coloured(line: Pieces, start: int = 0, end: int | None = None) -> str:
 
 
 def _diagnostic(report: Report, d: Mapping[str, Any]) -> str:
-    """A diagnostic: message, lines with labels, help."""
+    """A diagnostic: message, lines with labels, help; a click on the message shows what the code means."""
     head = f"<div><b>{_text(kind(d))}</b> {_text(d['message'])}</div>"
+    for e in report.get("explanations", ()):
+        if (e["level"], e["code"]) == (d["level"], d["code"]):
+            head = explanation(e, f"<b>{_text(kind(d))}</b> {_text(d['message'])}")
     places = "".join(_place(report, p, sign) for p, sign in ((d, "^"), *((r, "-") for r in d["related"])))
     help = f"<div><b>help</b> {_text(d['help'])}</div>" if d["help"] else ""
     grid = f'<div class="dsim-places">{places}</div>' if places else ""
     return f'<div class="dsim-diagnostic dsim-{d["level"]}">{head}{grid}{help}</div>'
+
+
+def explanation(e: Mapping[str, Any], summary: str) -> str:
+    """What a code means, below a `summary`, which is markup, that opens it."""
+    made = [
+        f"<pre>{_text(part['text'])}</pre>" if part["block"] else f"<p>{_text(part['text'])}</p>"
+        for part in e["parts"]
+    ]
+    if "address" in e:
+        address = _text(e["address"])
+        made.append(f'<p><a href="{address}" target="_blank" rel="noopener">{address}</a></p>')
+    return f'<details class="dsim-explained"><summary>{summary}</summary>{"".join(made)}</details>'
 
 
 def _place(report: Report, place: Mapping[str, Any], sign: str) -> str:

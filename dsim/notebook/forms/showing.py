@@ -9,6 +9,7 @@ from IPython.display import DisplayHandle, display
 
 from dsim.notebook.forms.page import page
 from dsim.notebook.forms.plain import text
+from dsim.notebook.report.explained import explained
 from dsim.notebook.report.figures import count
 from dsim.notebook.report.locations import Json, harmless
 from dsim.notebook.report.report import MIME, empty
@@ -20,6 +21,8 @@ Bundle = dict[str, Any]
 
 def bundle(report: Json, tape: str = "") -> Bundle:
     """The three forms of a report; `tape` is its tape as HTML."""
+    if report["diagnostics"]:
+        report["explanations"] = explained(report["diagnostics"])
     return {MIME: report, "text/html": page(report, tape), "text/plain": text(report)}
 
 

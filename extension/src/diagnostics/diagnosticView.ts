@@ -1,5 +1,5 @@
-/** A diagnostic as elements: the message, its lines with annotations, the fix. */
-import type { Diagnostic, Place, Report } from '../model/report.ts';
+/** A diagnostic as elements: the message, which opens what its code means, its lines with annotations, the fix. */
+import type { Diagnostic, Explanation, Place, Report } from '../model/report.ts';
 import { html, link } from '../page/dom.ts';
 import { underlined } from '../page/text.ts';
 
@@ -8,8 +8,8 @@ const SIGNS = { error: '✖', warning: '▲', note: 'ℹ' };
 /** Shows the lines of a place, in any cell of the notebook. */
 export type Go = (place: Place) => void;
 
-/** The part of the report that a diagnostic uses. */
-type Around = Pick<Report, 'origins'>;
+/** The parts of the report that a diagnostic uses. */
+type Around = Pick<Report, 'origins' | 'explanations'>;
 
 /** One diagnostic in sentences, for screen readers. */
 export function spoken(diagnostic: Diagnostic, report: Around): string {
@@ -41,13 +41,7 @@ export function diagnosticView(diagnostic: Diagnostic, report: Around, go: Go): 
   return html(
     'div',
     { class: `dsim-diagnostic dsim-level-${diagnostic.level}` },
-    html(
-      'p',
-      { class: 'dsim-message' },
-      html('span', { class: 'dsim-sign', 'aria-hidden': 'true' }, SIGNS[diagnostic.level]),
-      html('span', { class: 'dsim-kind' }, `${diagnostic.level}[${diagnostic.code}]`),
-      html('span', {}, diagnostic.message)
-    ),
+    messageView(diagnostic, report),
     html('ul', {}, ...places),
     diagnostic.help === null
       ? null
@@ -58,6 +52,30 @@ export function diagnosticView(diagnostic: Diagnostic, report: Around, go: Go): 
           html('span', {}, diagnostic.help)
         )
   );
+}
+
+/** The message; a click on it shows what the code means. */
+function messageView(diagnostic: Diagnostic, { explanations = [] }: Around): HTMLElement {
+  const { level, code, message } = diagnostic;
+  const said = [
+    html('span', { class: 'dsim-sign', 'aria-hidden': 'true' }, SIGNS[level]),
+    html('span', { class: 'dsim-kind' }, `${level}[${code}]`),
+    html('span', {}, message)
+  ];
+  const meaning = explanations.find(each => each.level === level && each.code === code);
+  if (meaning === undefined) {
+    return html('p', { class: 'dsim-message' }, ...said);
+  }
+  const summary = html('summary', { class: 'dsim-message', title: `What ${level}[${code}] means` }, ...said);
+  return html('details', { class: 'dsim-explained' }, summary, ...meaningView(meaning));
+}
+
+function meaningView({ parts, address = '' }: Explanation): HTMLElement[] {
+  const told = parts.map(({ block, text }) => html(block ? 'pre' : 'p', {}, text));
+  if (!/^https?:\/\//.test(address)) {
+    return told;
+  }
+  return [...told, html('p', {}, html('a', { href: address, target: '_blank', rel: 'noopener' }, address))];
 }
 
 /** The link to the lines of a place; null for no place. */

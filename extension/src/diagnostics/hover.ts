@@ -41,7 +41,7 @@ function content(view: EditorView, found: Place[]): HTMLElement {
   );
 }
 
-const NOTHING = { origins: [] };
+const NOTHING = { origins: [], explanations: [] };
 
 const hover = hoverTooltip(
   (view, position) =>

@@ -22,6 +22,15 @@ const diagnostic = record({
   related: listOf(related)
 });
 
+/** What a level and a code mean: paragraphs, and blocks of code or output. */
+const explanation = record({
+  level: oneOf('error', 'warning', 'note'),
+  code: text,
+  parts: listOf(record({ block: flag, text })),
+  /** Of the same on a site. */
+  address: optional(text)
+});
+
 const heat = record({
   loss: text,
   low: real,
@@ -109,6 +118,8 @@ const report = record({
   heat: orNull(heat),
   probe: orNull(probe),
   diagnostics: listOf(diagnostic),
+  /** Of all levels and codes of the diagnostics. */
+  explanations: optional(listOf(explanation)),
   listings: listOf(listing),
   tape: orNull(tape)
 });
@@ -117,6 +128,7 @@ export type { Real };
 export type Origin = Of<typeof origin>;
 export type Place = Of<typeof related>;
 export type Diagnostic = Of<typeof diagnostic>;
+export type Explanation = Of<typeof explanation>;
 export type Heat = Of<typeof heat>;
 export type Probe = Of<typeof probe>;
 export type Listing = Of<typeof listing>;

@@ -11,6 +11,9 @@ interface Attributes {
   tabindex?: number;
   scope?: string;
   type?: string;
+  href?: string;
+  target?: string;
+  rel?: string;
   open?: boolean;
   hidden?: boolean;
   style?: string;

@@ -73,7 +73,7 @@ def test_an_error_is_told_once_and_the_cell_fails():
         (notebook.cells[2], "CompilationError", 3, "`nix` is not defined"),
         (notebook.cells[3], "BoundsError", 3, "is outside `y`"),
     ):
-        report, error = cell.outputs
+        report, error, meaning = cell.outputs
         data = report["data"]
         (found,) = data[MIME]["diagnostics"]
         assert (data[MIME]["status"], found["line"]) == ("failed", line)
@@ -83,6 +83,7 @@ def test_an_error_is_told_once_and_the_cell_fails():
         assert error["evalue"].startswith(f"error[{found['code']}]: {found['message']}")
         assert "\n".join(error["traceback"]).count(found["message"]) == 1
         assert found["message"] not in html.unescape(data["text/html"]) + data["text/plain"]
+        assert meaning["data"]["text/plain"] == f"What it means: `dsim explain {found['code']}`"
 
 
 @pytest.mark.parametrize(
