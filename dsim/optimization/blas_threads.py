@@ -6,53 +6,30 @@ since each waits for the other. A step of L-BFGS-B makes a hundred such products
 
 from __future__ import annotations
 
-import ctypes
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
-from typing import NamedTuple
+from functools import cache
+from typing import Protocol
 
-import numpy as np
-import scipy
-
-
-class Library(NamedTuple):
-    """A BLAS whose number of threads can be set.
-
-    Attributes
-    ----------
-    get : callable
-        Returns the number of its threads.
-    set : callable
-        Gives it another one.
-    """
-
-    get: Callable[[], int]
-    set: Callable[[int], object]
+from threadpoolctl import ThreadpoolController
 
 
-def libraries() -> list[Library]:
-    """Those of NumPy and SciPy, as their wheels bring them; none where they use another BLAS."""
-    found: list[Library] = []
-    for package in (np, scipy):
-        for installed in package.__path__:
-            libs = Path(installed).with_name(f"{package.__name__}.libs")
-            for path in sorted(libs.glob("*openblas*")):
-                found.extend(_opened(path))
-    return found
+class Library(Protocol):
+    """A BLAS whose number of threads can be set."""
+
+    def get_num_threads(self) -> int | None:
+        """The number of its threads."""
+        ...
+
+    def set_num_threads(self, num_threads: int) -> object:
+        """Gives it another one."""
+        ...
 
 
-def _opened(path: Path) -> Iterator[Library]:
-    try:
-        library = ctypes.CDLL(str(path))  # the same that is loaded already
-    except OSError:
-        return
-    for suffix in ("64_", ""):
-        names = [f"scipy_openblas_{verb}_num_threads{suffix}" for verb in ("get", "set")]
-        if all(hasattr(library, name) for name in names):
-            yield Library(*(getattr(library, name) for name in names))
-            return
+def libraries() -> Sequence[Library]:
+    """Those that this process has loaded: NumPy's and SciPy's."""
+    return ThreadpoolController().select(user_api="blas").lib_controllers
 
 
 class BlasThreads:
@@ -60,13 +37,13 @@ class BlasThreads:
 
     Parameters
     ----------
-    libraries : sequence of Library
-        The libraries.
+    libraries : callable
+        Returns the libraries; called once, when the first block begins.
     """
 
-    def __init__(self, libraries: Sequence[Library]) -> None:
-        self._libraries = libraries
-        self._before: list[int] = []
+    def __init__(self, libraries: Callable[[], Sequence[Library]]) -> None:
+        self._libraries = cache(libraries)
+        self._before: list[tuple[Library, int]] = []
         self._inside = 0
         self._lock = threading.Lock()
 
@@ -92,16 +69,16 @@ class BlasThreads:
         with self._lock:
             self._inside += 1
             if self._inside == 1:
-                self._before = [library.get() for library in self._libraries]
-                for library in self._libraries:
-                    library.set(1)
+                self._before = [(each, each.get_num_threads() or 1) for each in self._libraries()]
+                for library, _ in self._before:
+                    library.set_num_threads(1)
 
     def _leave(self) -> None:
         with self._lock:
             self._inside -= 1
             if self._inside == 0:
-                for library, count in zip(self._libraries, self._before, strict=True):
-                    library.set(count)
+                for library, count in self._before:
+                    library.set_num_threads(count)
 
 
-BLAS_THREADS = BlasThreads(libraries())
+BLAS_THREADS = BlasThreads(libraries)
