@@ -1,8 +1,6 @@
 """Graphs repeat runs bit for bit: values, and derivatives in every mode, on numbers of any moment."""
 
 import os
-import subprocess
-import sys
 import threading
 
 import numpy as np
@@ -242,22 +240,6 @@ def test_a_forked_child_runs_it():
     assert os.waitpid(child, 0)[1] == 0
     g()
     assert (x.to_numpy() == expected).all()
-
-
-def test_python_ends_quietly_with_a_graph_that_a_module_holds(tmp_path):
-    path = tmp_path / "program.py"
-    path.write_text(
-        "import dsim as ds\n"
-        "x = ds.field(ds.f64, shape=3)\n"
-        "@ds.kernel\n"
-        "def add(k: ds.f64):\n"
-        "    for i in x:\n"
-        "        x[i] += k\n"
-        "g = ds.graph(lambda: add(1.0))\n"
-        "g()\n"
-    )
-    ended = subprocess.run([sys.executable, path], capture_output=True, text=True, check=True)
-    assert ended.stderr == ""
 
 
 def test_the_reference_backend(monkeypatch):
