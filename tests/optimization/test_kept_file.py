@@ -96,7 +96,7 @@ def test_a_field_that_had_no_name_yet(tmp_path):
     found = ds.optimize(run, x, y, method="Adam", steps=12, path=tmp_path / "a.npz", progress=False)
     assert len(found.history) == 13
     x = ds.field(ds.f64, shape=3)
-    with pytest.raises(GradientError, match="its fields is x 2 float64, and here it is a field 3 float64"):
+    with pytest.raises(GradientError, match="its fields is a field 2 float64, and here it is a field 3"):
         ds.optimize(run, x, y, method="Adam", path=tmp_path / "a.npz")
 
 
