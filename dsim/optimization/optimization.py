@@ -152,7 +152,8 @@ class Optimization:
     @outermost
     def pause(self) -> None:
         """Pauses before the next evaluation; the fields then hold the best parameters."""
-        if self.status != "running":
+        going_on = self.status == "paused" and not self._control.pausing  # `resume` was just called
+        if self.status != "running" and not going_on:
             advice = "call `start()`" if self.status == "ready" else "`resume()` goes on"
             raise wrong(f"this optimisation is {self.status}, not running", advice)
         if self._control.here() and not self._background:

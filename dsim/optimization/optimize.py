@@ -145,7 +145,7 @@ def _fields(f: Objective) -> list[dict[str, Any]]:
     """The inputs, as files describe them."""
     return [
         {
-            "name": leaf.quoted.strip("`") if isinstance(leaf, Field) else "array",
+            "name": leaf.root.given_name or None if isinstance(leaf, Field) else "array",
             "shape": list(shape),
             "type": str(dtype),
         }

@@ -60,6 +60,20 @@ def test_after_a_pause_it_goes_on_exactly_there(method):
     np.testing.assert_array_equal(made.history["loss"], straight(method)["loss"])
 
 
+def test_a_pause_right_after_the_end_of_one():
+    _, made, held = begun("Adam", at=1, steps=500)
+    made.pause()
+    held.go_on.set()
+    until(lambda: made.status == "paused")
+    for _ in range(20):
+        made.resume()
+        made.pause()  # the thread may not have gone on yet
+    until(lambda: made.status == "paused")
+    made.resume()
+    assert made.wait()
+    np.testing.assert_array_equal(made.history["loss"], straight("Adam", 500)["loss"])
+
+
 @pytest.mark.parametrize("method", ["descent", "Adam", "momentum"])
 def test_methods_of_first_order_go_on_after_a_stop_as_if_nothing_had_been(method):
     x, made, held = begun(method)

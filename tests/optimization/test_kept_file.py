@@ -73,6 +73,33 @@ def test_another_field(tmp_path):
         ds.optimize(run, x, y, method="Adam", path=path)
 
 
+def unnamed():
+    """A field learns its name from the kernel that uses it, when that is first launched."""
+    x, y = ds.field(ds.f64, shape=2), ds.field(ds.f64, shape=())
+
+    @ds.kernel
+    def run():
+        y[None] = (x[0] - 1.0) ** 2 + x[1] ** 2
+
+    return x, y, run
+
+
+def test_a_field_that_had_no_name_yet(tmp_path):
+    for steps in (3, 6):
+        x, y, run = unnamed()
+        found = ds.optimize(run, x, y, method="Adam", steps=steps, path=tmp_path / "a.npz", progress=False)
+        assert found.done == steps
+    assert x.name == "x"
+    found = ds.optimize(run, x, y, method="Adam", steps=9, path=tmp_path / "a.npz", progress=False)
+    assert len(found.history) == 10
+    x, y, run = unnamed()  # again without a name, and the file has one
+    found = ds.optimize(run, x, y, method="Adam", steps=12, path=tmp_path / "a.npz", progress=False)
+    assert len(found.history) == 13
+    x = ds.field(ds.f64, shape=3)
+    with pytest.raises(GradientError, match="its fields is a field 2 float64, and here it is a field 3"):
+        ds.optimize(run, x, y, method="Adam", path=tmp_path / "a.npz")
+
+
 def test_other_free_numbers(tmp_path):
     x, y, run, path = saved(tmp_path)
     with pytest.raises(GradientError, match="other numbers were free"):

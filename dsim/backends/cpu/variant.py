@@ -125,6 +125,10 @@ def _reported(kind: FaultKind, s: Any) -> list[ScalarType]:
     return [i64] * len(s.index)
 
 
+_free = ctypes.CDLL(None).free
+_free.argtypes = [ctypes.c_void_p]
+
+
 class LaunchFrame:
     """One frame; keeps its buffers alive, and frees the memory that its launches kept in it."""
 
@@ -135,11 +139,9 @@ class LaunchFrame:
         self.buffers = buffers
         self.address = ctypes.addressof(slots)
 
-    def __del__(self) -> None:
-        if self.slots[frame.SCRATCH]:
-            _free(self.slots[frame.SCRATCH])
+    def __del__(self, scratch: int = frame.SCRATCH, free: Callable[[int], None] = _free) -> None:
+        if self.slots[scratch]:  # when Python ends, the module's variables are gone before the last frame
+            free(self.slots[scratch])
 
 
-_free = ctypes.CDLL(None).free
-_free.argtypes = [ctypes.c_void_p]
 _free.restype = None

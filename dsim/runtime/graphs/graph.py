@@ -15,7 +15,7 @@ from dsim.runtime.fields.fields import Field
 from dsim.runtime.graphs.graph_recorder import GraphRecorder, refused
 from dsim.runtime.launching.launch_sequence import LaunchSequence
 from dsim.runtime.operations import captured
-from dsim.runtime.operations.captured import CapturedValues
+from dsim.runtime.operations.reached_values import ReachedValues
 from dsim.runtime.state import settings
 from dsim.runtime.state.references import uncopied
 from dsim.runtime.state.stack import opened
@@ -35,7 +35,7 @@ class Graph:
         The names of the kernels, each once, in the order of their first launches.
     """
 
-    def __init__(self, run: Callable[[], Any], recorder: GraphRecorder, values: CapturedValues) -> None:
+    def __init__(self, run: Callable[[], Any], recorder: GraphRecorder, values: ReachedValues) -> None:
         functools.update_wrapper(self, run, assigned=("__name__", "__qualname__", "__doc__"), updated=())
         self._sequence = LaunchSequence(recorder.launches)
         self._captured = list(recorder.captured.values())
@@ -118,9 +118,10 @@ def graph(run: Callable[[], Any]) -> Graph:
     ------
     LaunchError
         When the run does what replays would not: it reads numbers of fields into Python, calls kernels that
-        return numbers, draw random numbers or take NumPy arrays, assigns variables outside of it, solves
-        equations or runs other functions of Python under `operation` or `grad_replaced`, or computes
-        derivatives itself; inside the block of a tape or forward mode.
+        return numbers, draw random numbers or take NumPy arrays, assigns variables outside of it or changes
+        what they hold, takes items from an iterator, draws random numbers in Python, solves equations or
+        runs other functions of Python under `operation` or `grad_replaced`, or computes derivatives itself;
+        inside the block of a tape or forward mode.
 
     Notes
     -----
@@ -156,12 +157,8 @@ def graph(run: Callable[[], Any]) -> Graph:
     if opened():
         message = "a graph is recorded inside the block of a tape or forward mode"
         raise refused(message, "record it before the block, and call the graph inside it")
-    assigned = captured.rebinds(run)
-    if assigned is not None:
-        function, name = assigned
-        message = f"`{function}` assigns `{name}`, a variable outside of it, and replays do not run Python"
-        raise refused(message, f"keep `{name}` in a field, or assign it outside of the run")
-    values = CapturedValues((run,), members=True)
+    values = ReachedValues(run)
+    _refuse_progress(values)
     before = values.now()
     recorder = GraphRecorder()
     try:
@@ -176,3 +173,16 @@ def graph(run: Callable[[], Any]) -> Graph:
         message = f"the run changes {f'`{name}`' if name else 'its object'}, and replays do not run Python"
         raise refused(message, "keep what changes in a field, and change it in a kernel")
     return Graph(run, recorder, values)
+
+
+def _refuse_progress(values: ReachedValues) -> None:
+    """Refuses a run that assigns variables outside of it, or takes items from an iterator there."""
+    assigned = values.rebinds()
+    if assigned is not None:
+        function, name = assigned
+        message = f"`{function}` assigns `{name}`, a variable outside of it, and replays do not run Python"
+        raise refused(message, f"keep `{name}` in a field, or assign it outside of the run")
+    name = values.consumed()
+    if name is not None:
+        message = f"the run uses the iterator `{name}`, and replays take no items from it"
+        raise refused(message, "make the iterator in the run, or a list of its items")

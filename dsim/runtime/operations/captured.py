@@ -1,7 +1,7 @@
 """What functions read besides their arguments: rules of operations run later, and must find the same.
 
 Numbers, strings and small arrays are compared by value, other objects by identity. The user's functions,
-kernels too, that they call are followed.
+kernels too, that they call are followed. `reached_values.py` looks deeper.
 """
 
 from __future__ import annotations
@@ -12,16 +12,13 @@ import types
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-import numpy as np
-
-from dsim.frontend.inlining.callables import LIBRARIES
 from dsim.runtime.fields.fields import Field
+from dsim.runtime.operations.reach import Same, is_of_library, mark
 from dsim.runtime.state.references import ByName
 
-_MOST_BYTES = 1 << 16  # of an array that is compared number by number
 Snapshot = tuple[tuple[str, Any], ...]
-Reader = tuple[str, Callable[[], Any]]
 _WITHOUT_MEMBERS = (types.FunctionType, types.ModuleType, type, ByName, Field)
+Reader = tuple[str, Callable[[], Any]]
 
 
 class CapturedValues:
@@ -38,34 +35,15 @@ class CapturedValues:
 
     def __init__(self, functions: Iterable[Callable[..., Any]], members: bool = False) -> None:
         seen: set[Any] = set()
-        given = [part for f in functions for part in (_parts(f) if members else (f,))]
-        found = [reader for f in given for reader in _readers(f, seen)]
+        given = [part for f in functions for part in (bound(f) if members else (f,))]
+        found = [reader for f in given for reader in readers(f, seen)]
         found += [("", lambda part=part: part) for part in given if members]
         self._readers = tuple(found)
-        self._mark = _mark_with_members if members else _mark
+        self._mark = _mark_with_members if members else mark
 
     def now(self) -> Snapshot:
         """Their values, as something that can be compared and hashed."""
         return tuple((name, self._mark(read())) for name, read in self._readers)
-
-
-def rebinds(function: Callable[..., Any]) -> tuple[str, str] | None:
-    """A variable outside that `function`, or one that it calls, assigns: the function's name, and its own."""
-    seen: set[Any] = set()
-    for part in _parts(function):
-        for _ in _readers(part, seen):
-            pass
-    for found in seen:
-        if (found.__module__ or "").partition(".")[0] in LIBRARIES:
-            continue
-        for code in _codes(found.__code__):
-            for step in dis.get_instructions(code):
-                cell = step.opname in ("STORE_DEREF", "DELETE_DEREF")
-                if step.opname in ("STORE_GLOBAL", "DELETE_GLOBAL") or (
-                    cell and step.argval in found.__code__.co_freevars
-                ):
-                    return found.__name__, step.argval
-    return None
 
 
 def changed(before: Snapshot, now: Snapshot) -> str | None:
@@ -73,27 +51,29 @@ def changed(before: Snapshot, now: Snapshot) -> str | None:
     return next((name for (name, a), (_, b) in zip(before, now, strict=False) if a != b), None)
 
 
-def _readers(function: Callable[..., Any], seen: set[Any]) -> Iterator[Reader]:
+def readers(function: Callable[..., Any], seen: set[Any], scopes: bool = False) -> Iterator[Reader]:
+    """The variables of a function and of those that it calls; of modules and classes only for `scopes`."""
     function = function.function if isinstance(function, ByName) else function
     if isinstance(function, types.MethodType):
         function = function.__func__
     if not isinstance(function, types.FunctionType) or function in seen:
         return
     seen.add(function)
-    if (function.__module__ or "").partition(".")[0] in LIBRARIES:
+    if is_of_library(function):
         return
     own = set(_assigned(function.__code__))
     for name, read in {**dict(_globals(function)), **dict(_cells(function))}.items():
         value = read()
-        if name in own or isinstance(value, types.ModuleType | types.BuiltinFunctionType | type):
-            continue  # a count that the function keeps is its own; modules and classes do not change
+        fixed = isinstance(value, types.ModuleType | types.BuiltinFunctionType | type)
+        if name in own or (fixed and not scopes):
+            continue  # a count that the function keeps is its own; modules and classes seldom change
         yield name, read
-        yield from _readers(value, seen)
+        yield from readers(value, seen, scopes)
 
 
 def _globals(function: types.FunctionType) -> Iterator[Reader]:
     scope = function.__globals__
-    for code in _codes(function.__code__):
+    for code in codes(function.__code__):
         for step in dis.get_instructions(code):
             if step.opname == "LOAD_GLOBAL" and step.argval in scope:
                 yield step.argval, _getter(scope, step.argval)
@@ -115,41 +95,34 @@ def _content(cell: types.CellType) -> Any:
         return None
 
 
-def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
+def codes(code: types.CodeType) -> Iterator[types.CodeType]:
+    """A code and those of the functions in it."""
     yield code
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
-            yield from _codes(constant)
+            yield from codes(constant)
 
 
 def _assigned(code: types.CodeType) -> Iterator[str]:
-    for inner in _codes(code):
+    for inner in codes(code):
         for step in dis.get_instructions(inner):
             if step.opname in ("STORE_GLOBAL", "STORE_DEREF"):
                 yield step.argval
-
-
-def _mark(value: Any) -> Any:
-    if isinstance(value, int | float | complex | str | bytes | np.generic):
-        return type(value), repr(value)
-    if isinstance(value, np.ndarray) and value.nbytes <= _MOST_BYTES and value.dtype != object:
-        return value.dtype.str, value.shape, value.tobytes()
-    return _Same(value)
 
 
 def _mark_with_members(value: Any) -> Any:
     """The mark of an object with those of what it has."""
     held = value if isinstance(value, dict) else getattr(value, "__dict__", None)
     if not isinstance(held, dict) or isinstance(value, _WITHOUT_MEMBERS):
-        return _mark(value)
-    return _Same(value), tuple((_mark(key), _mark(item)) for key, item in list(held.items()))
+        return mark(value)
+    return Same(value), tuple((mark(key), mark(item)) for key, item in list(held.items()))
 
 
-def _parts(function: Any) -> Iterator[Any]:
+def bound(function: Any) -> Iterator[Any]:
     """What a callable consists of: of a method and its object, of a partial function and its arguments."""
     if isinstance(function, functools.partial):
         for part in (function.func, *function.args, *function.keywords.values()):
-            yield from _parts(part)
+            yield from bound(part)
         return
     inner = function.function if isinstance(function, ByName) else function
     yield inner
@@ -157,16 +130,3 @@ def _parts(function: Any) -> Iterator[Any]:
         yield inner.__self__
     elif not isinstance(inner, types.FunctionType):
         yield type(inner).__call__
-
-
-class _Same:
-    """Equal to a mark of the same object only, which it keeps alive."""
-
-    def __init__(self, value: Any) -> None:
-        self._value = value
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and other._value is self._value
-
-    def __hash__(self) -> int:
-        return id(self._value)

@@ -82,7 +82,7 @@ class LinearEquations:
     def _solved(self, operator: LinearOperator, right: np.ndarray, transposed: bool) -> np.ndarray:
         solver = self._solver
         if callable(solver):
-            return np.asarray(solver(operator, right), np.float64).reshape(right.shape)
+            return self._returned(solver(operator, right.copy()), right)  # it may write to what it is given
         if solver not in _NAMES:
             known = ", ".join(f'"{n}"' for n in _NAMES)
             message = f"`solver={solver!r}` of `{self._name}` is none of {known}"
@@ -96,6 +96,19 @@ class LinearEquations:
         method = _ITERATIVE["gmres" if solver == "auto" else solver]
         tolerance = max(1e-12, 10 * float(np.finfo(self._matrix.dtype).eps))
         return method(operator, right, rtol=tolerance, maxiter=10 * right.size)[0]
+
+    def _returned(self, found: Any, right: np.ndarray) -> np.ndarray:
+        try:
+            solution = np.asarray(found)
+        except ValueError:  # sequences of other lengths in it
+            solution = np.empty(0)
+        if solution.dtype.kind in "fiu" and solution.size == right.size:
+            return solution.astype(np.float64).reshape(right.shape)
+        numbers = solution.dtype.kind in "fiuc" and isinstance(found, np.ndarray)
+        got = f"{solution.dtype.name}{list(solution.shape)}" if numbers else f"a {type(found).__name__}"
+        message = f"`solver=` of `{self._name}` returned {got}, not a vector of {right.size} real numbers"
+        advice = "return the solution alone: the iterative methods of SciPy return a pair, `gmres(A, b)[0]`"
+        raise GradientError(Diagnostic("argument", message, help=advice))
 
     def _dense(self) -> Callable[[np.ndarray, bool], np.ndarray]:
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import io
 import sys
 
@@ -9,9 +10,11 @@ import numpy as np
 import pytest
 
 from dsim.analysis.bounds import bounds
+from dsim.backends.cpu import variant
 from dsim.backends.cpu.machine import compile_kernel
 from dsim.backends.cpu.target import vector_variants
 from dsim.backends.faults import Fault
+from dsim.backends.llvm import frame
 from dsim.ir.nodes import Accumulate, Alloc, Assert, Kernel, Load, Memory, Store
 from dsim.ir.types import f32, f64, i32, u1
 from tests.building import Building, marked_parallel
@@ -236,3 +239,15 @@ def test_sines_in_a_loop_are_vectors() -> None:
     compiled = compile_kernel(k.kernel())
     if vector_variants("sinf", f32, 1):  # of this machine's glibc
         assert "@_ZGV" in compiled.llvm.split("define", 1)[1]
+
+
+def test_a_frame_that_outlives_its_module_is_freed_quietly(monkeypatch):
+    """When Python ends, it sets the variables of modules to None before it deletes the last objects."""
+    noticed = []
+    monkeypatch.setattr(sys, "unraisablehook", noticed.append)
+    slots = (ctypes.c_int64 * (frame.SCRATCH_SIZE + 1))()
+    made = variant.LaunchFrame(slots, [])
+    monkeypatch.setattr(frame, "SCRATCH", None)
+    monkeypatch.setattr(variant, "_free", None)
+    del made
+    assert noticed == []

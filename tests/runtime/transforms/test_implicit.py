@@ -16,7 +16,12 @@ def dense(operator, right):
     return np.linalg.solve(operator @ np.eye(4), right)
 
 
-@pytest.mark.parametrize("solver", ["auto", "direct", "sparse", "gmres", "bicgstab", dense])
+def in_place(operator, right):
+    right[:] = dense(operator, right)
+    return right
+
+
+@pytest.mark.parametrize("solver", ["auto", "direct", "sparse", "gmres", "bicgstab", dense, in_place])
 def test_the_gradient_equals_the_unrolled_one(solver):
     s = springs(solver=solver)
     found, expected = (ti.value_and_grad(run, wrt=s.wrt, out=s.loss)() for run in (s.run, s.unrolled))

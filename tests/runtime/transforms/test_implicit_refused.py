@@ -119,6 +119,36 @@ def test_an_unknown_solver():
         ti.grad(s.run, wrt=s.wrt, out=s.loss)()
 
 
+@pytest.mark.parametrize("overwrite", [0.0, 1.0])
+def test_a_solver_that_writes_to_its_right_hand_side_does_not_pass_for_one_that_solves(overwrite):
+    def nothing(_operator, right):
+        right[:] = overwrite
+        return np.zeros_like(right)
+
+    s = springs(solver=nothing)
+    with pytest.raises(
+        GradientError, match=r"were not solved by the solver: .* relative residual of 1.0e\+00"
+    ):
+        ti.grad(s.run, wrt=s.wrt, out=s.loss)()
+
+
+@pytest.mark.parametrize(
+    ("returned", "got"),
+    [
+        (None, "a NoneType"),
+        ((np.zeros(4), 0), "a tuple"),
+        ("4444", "a str"),
+        (np.zeros(3), r"float64\[3\]"),
+        (np.zeros(4, complex), r"complex128\[4\]"),
+    ],
+)
+def test_what_a_solver_returns_is_a_vector(returned, got):
+    s = springs(solver=lambda _operator, _right: returned)
+    message = f"`solver=` of `iterate` returned {got}, not a vector of 4 real numbers"
+    with pytest.raises(GradientError, match=message):
+        ti.grad(s.run, wrt=s.wrt, out=s.loss)()
+
+
 @pytest.mark.parametrize("transform", [ti.linearize, ti.jacobian])
 def test_what_the_solver_wrote_beside_is_no_output(transform):
     s = springs()

@@ -1,0 +1,220 @@
+"""What functions reach from a variable: items, and attributes whose names occur in their code.
+
+Numbers and strings in there are compared by value, what has no parts by identity. `reached_values.py` says
+which variables there are.
+"""
+
+from __future__ import annotations
+
+import functools
+import io
+import marshal
+import pickle
+import random
+import sys
+import sysconfig
+import types
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import numpy as np
+
+from dsim.frontend.inlining.callables import LIBRARIES
+from dsim.frontend.source.captures import plain
+from dsim.runtime.fields.fields import Field
+from dsim.runtime.state.references import ByName
+
+_MOST_BYTES = 1 << 16  # of an array that is compared number by number
+_MOST = 2_000  # objects that are compared, beside numbers
+_DEEPEST = 8  # parts of parts
+_CONTAINERS = (list, tuple, set, frozenset, deque)
+_INSTALLED = tuple({sysconfig.get_path(kind) for kind in ("stdlib", "platstdlib", "purelib", "platlib")})
+_NUMBERS = {int, float, bool, str, bytes, complex, type(None)}
+_HOST_VALUES = {"__dsim_matrix__", "__dsim_struct_value__"}  # vectors, matrices and structs of the host
+_WHOLE = (types.FunctionType, ByName, Field)
+Part = tuple[Any, bool]  # and whether its own parts count
+
+
+def mark(value: Any) -> Any:
+    """A number, a string or a small array by value, any other object by identity."""
+    if isinstance(value, int | float | complex | str | bytes | np.generic):
+        return type(value), repr(value)
+    if isinstance(value, np.ndarray) and value.nbytes <= _MOST_BYTES and value.dtype != object:
+        return value.dtype.str, value.shape, value.tobytes()
+    return Same(value)
+
+
+def names_in(codes: Iterable[types.CodeType]) -> frozenset[str]:
+    """What these codes may use as names of attributes: also strings, as ``getattr`` takes them."""
+    found: set[str] = set()
+    for code in codes:
+        found.update(code.co_names, (c for c in code.co_consts if isinstance(c, str)))
+    return frozenset(found)
+
+
+class Marks:
+    """One comparison of what code with some names reaches from one variable.
+
+    Parameters
+    ----------
+    names : frozenset of str
+        As `names_in` returns them.
+    """
+
+    def __init__(self, names: frozenset[str]) -> None:
+        self._names, self._left, self._around = names, _MOST, set[int]()
+
+    def of(self, value: Any) -> Any:
+        """The mark of a value with those of its parts."""
+        own = mark(value)
+        if not isinstance(own, Same):
+            return own
+        if type(value) in _CONTAINERS and _NUMBERS.issuperset(map(type, value)):
+            return type(value), marshal.dumps(list(value), 2)  # exact, and a hundred times as fast
+        self._left -= 1
+        drawn = _position(value)
+        if drawn is not None:
+            return own, drawn
+        if self._left < 0 or len(self._around) > _DEEPEST or id(value) in self._around:
+            return own
+        own = (type(value), len(value)) if isinstance(value, (*_CONTAINERS, dict)) else own
+        self._around.add(id(value))
+        inner = [
+            self.of(part) if deep else mark(part)
+            for part, deep in _parts(value, self._names, len(self._around) == 1)
+        ]
+        self._around.discard(id(value))
+        return own, tuple(inner)
+
+
+def reached(value: Any, names: frozenset[str]) -> Iterator[Any]:
+    """The value and its parts, each once; with the functions of classes that code with these names calls."""
+    seen: set[int] = set()
+    pending = [(value, 0)]
+    while pending and len(seen) < _MOST:
+        found, depth = pending.pop()
+        if id(found) in seen or isinstance(mark(found), tuple):
+            continue
+        seen.add(id(found))
+        yield found
+        yield from _functions(found, names)
+        if depth <= _DEEPEST:
+            pending += [(part, depth + 1) for part, deep in _parts(found, names, False) if deep]
+
+
+def is_consumed(value: Any) -> bool:
+    """Whether it is an iterator whose place cannot be seen."""
+    return isinstance(value, Iterator) and not isinstance(value, io.IOBase) and not hasattr(value, "__dict__")
+
+
+def _parts(value: Any, names: frozenset[str], whole: bool) -> Iterator[Part]:
+    """What a value consists of; of an object all attributes if `whole`, those without a name shallowly."""
+    if isinstance(value, _CONTAINERS):
+        yield from ((item, True) for item in tuple(value)[:_MOST])
+    elif isinstance(value, dict) and "__builtins__" in value:  # the variables of a module
+        yield from ((value[name], True) for name in sorted(names & value.keys()))
+    elif isinstance(value, dict):
+        yield from ((part, True) for item in tuple(value.items())[:_MOST] for part in item)
+    elif isinstance(value, functools.partial):
+        yield from ((part, True) for part in (value.func, value.args, value.keywords))
+    elif isinstance(value, types.MethodType):
+        yield from ((part, True) for part in (value.__func__, value.__self__))
+    elif isinstance(value, types.BuiltinMethodType):
+        yield value.__self__, _position(value.__self__) is not None
+    elif _HOST_VALUES.intersection(_class_names(type(value))):
+        yield plain(value), True
+    elif isinstance(value, types.ModuleType | type):
+        yield from _of_scope(value, names)
+    elif not isinstance(value, _WHOLE) and not is_of_library(type(value)):
+        yield from _of_object(value, names, whole)
+
+
+def _of_scope(value: types.ModuleType | type, names: frozenset[str]) -> Iterator[Part]:
+    """The attributes of a module or a class; of Python's own the state of random numbers alone."""
+    if value is np and "random" in names:
+        yield np.random.get_state, True  # whose owner draws
+    if value is random:
+        yield random.random, True
+    if _is_fixed(value):
+        return
+    scopes = value.__mro__[:-1] if isinstance(value, type) else (value,)
+    for scope in scopes:
+        yield from ((vars(scope)[name], True) for name in sorted(names & vars(scope).keys()))
+
+
+def _of_object(value: Any, names: frozenset[str], whole: bool) -> Iterator[Part]:
+    try:
+        held = dict(object.__getattribute__(value, "__dict__"))  # no `__getattr__` of the user runs
+    except (AttributeError, TypeError):
+        held = {}
+    held.pop("_dsim_methods", None)  # kernels of this object, made when they are first used
+    for name, item in held.items():
+        if whole or name in names:
+            yield name, False
+            yield item, name in names
+    for scope in type(value).__mro__[:-1]:
+        own = set() if _is_fixed(scope) else vars(scope).keys()
+        for name in sorted(names & own - held.keys()):
+            item = vars(scope)[name]
+            slot = isinstance(item, types.MemberDescriptorType)
+            yield (getattr(value, name, None) if slot else item), True
+
+
+def _functions(value: Any, names: frozenset[str]) -> Iterator[Any]:
+    """The functions behind properties and the methods of classes that are reached by name."""
+    if isinstance(value, property):
+        yield from (value.fget, value.fset)
+    elif isinstance(value, staticmethod | classmethod | functools.cached_property):
+        yield value.func if isinstance(value, functools.cached_property) else value.__func__
+    elif not isinstance(value, _WHOLE) and not is_of_library(type(value)) and "__call__" in vars(type(value)):
+        yield vars(type(value))["__call__"]
+
+
+def is_of_library(value: Any) -> bool:
+    """Whether a module, class or function is one of NumPy, dsim and the like."""
+    module = value.__name__ if isinstance(value, types.ModuleType) else getattr(value, "__module__", None)
+    return str(module).partition(".")[0] in LIBRARIES
+
+
+def _is_fixed(value: types.ModuleType | type) -> bool:
+    """Whether it comes with Python or is installed: what is in it seldom changes."""
+    name = value.__name__ if isinstance(value, types.ModuleType) else value.__module__
+    found = sys.modules.get(name)
+    path = getattr(found, "__file__", None)
+    return is_of_library(value) or (found is not None and name != "__main__" and _is_installed(path))
+
+
+@functools.cache
+def _is_installed(path: str | None) -> bool:
+    return path is None or path.startswith(_INSTALLED)
+
+
+def _class_names(kind: type) -> Iterator[str]:
+    for scope in kind.__mro__:
+        yield from vars(scope)
+
+
+def _position(value: Any) -> bytes | None:
+    """Where a generator of random numbers stands; None of anything else."""
+    if isinstance(value, random.Random):
+        return pickle.dumps(value.getstate())
+    kind = type(value)
+    if not kind.__module__.startswith("numpy.random"):
+        return None
+    read: Callable[[], Any] | None = getattr(value, "get_state", None)
+    state = read() if read is not None else getattr(getattr(value, "bit_generator", value), "state", None)
+    return pickle.dumps(state)
+
+
+class Same:
+    """Equal to a mark of the same object only, which it keeps alive."""
+
+    def __init__(self, value: Any) -> None:
+        self._value = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Same) and other._value is self._value
+
+    def __hash__(self) -> int:
+        return id(self._value)

@@ -1,0 +1,83 @@
+"""All that functions may read, as deep as their code reaches: whether a call now would do the same as before.
+
+`captured.py` finds the variables and `reach.py` what is reached from them.
+"""
+
+from __future__ import annotations
+
+import dis
+import types
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from dsim.runtime.operations.captured import Reader, Snapshot, bound, codes, readers
+from dsim.runtime.operations.reach import Marks, is_consumed, is_of_library, names_in, reached
+
+
+class ReachedValues:
+    """What a function and those that it calls read from outside.
+
+    These are variables, defaults, what methods and partial functions are bound to, and from there items of
+    containers and attributes, of modules and classes too. Functions are followed wherever they are found.
+
+    Parameters
+    ----------
+    function : callable
+        The function.
+    """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._functions: set[types.FunctionType] = set()
+        given = tuple(bound(function))
+        self._readers = [reader for f in given for reader in self._of(f)]
+        self._readers += [("", lambda part=part: part) for part in given]
+        self._names = self._follow()
+
+    def now(self) -> Snapshot:
+        """Their values, as something that can be compared."""
+        return tuple((name, Marks(self._names).of(read())) for name, read in self._readers)
+
+    def consumed(self) -> str | None:
+        """The name of a variable from which an iterator is reached."""
+        found = ((name, value) for name, read in self._readers for value in reached(read(), self._names))
+        return next((name for name, value in found if is_consumed(value)), None)
+
+    def rebinds(self) -> tuple[str, str] | None:
+        """A variable outside of the functions that one of them assigns: the function's name, and its own."""
+        for found in self._own():
+            for code in codes(found.__code__):
+                for step in dis.get_instructions(code):
+                    cell = step.opname in ("STORE_DEREF", "DELETE_DEREF")
+                    if step.opname in ("STORE_GLOBAL", "DELETE_GLOBAL") or (
+                        cell and step.argval in found.__code__.co_freevars
+                    ):
+                        return found.__name__, step.argval
+        return None
+
+    def _follow(self) -> frozenset[str]:
+        """Adds what is read by functions that are reached; the names in the code of all."""
+        names: frozenset[str] | None = None
+        while True:
+            before, names = names, names_in(code for f in self._own() for code in codes(f.__code__))
+            if names == before:
+                return names
+            values = [value for _, read in self._readers for value in reached(read(), names)]
+            self._readers += [reader for value in values for reader in self._of(value)]
+
+    def _of(self, value: Any) -> Iterator[Reader]:
+        known = set(self._functions)
+        yield from readers(value, self._functions, scopes=True)
+        for found in self._functions - known:
+            if not is_of_library(found):
+                yield from _defaults(found)
+
+    def _own(self) -> list[types.FunctionType]:
+        return [f for f in self._functions if not is_of_library(f)]
+
+
+def _defaults(function: types.FunctionType) -> Iterator[Reader]:
+    names = function.__code__.co_varnames[: function.__code__.co_argcount]
+    for n in range(-len(function.__defaults__ or ()), 0):
+        yield names[n], lambda n=n: (function.__defaults__ or ())[n:][:1]
+    for name in function.__kwdefaults__ or ():
+        yield name, lambda name=name: (function.__kwdefaults__ or {}).get(name)
