@@ -20,6 +20,7 @@ from dsim.runtime.launching.host_kernels import HostForm
 from dsim.runtime.recording import cut_messages, zeros
 from dsim.runtime.recording.claims import claim, clear_foreign
 from dsim.runtime.recording.hidden import HiddenResults
+from dsim.runtime.recording.output_reads import OutputReads
 from dsim.runtime.state import turns
 from dsim.runtime.state.notices import warn
 from dsim.runtime.state.stack import opened, outside
@@ -87,6 +88,7 @@ class ForwardMode(Context):
         self._hidden = HiddenResults()
         self._cut: set[Field | Form] = set()  # reads into Python, and returned values, that gave a warning
         self._unused: set[Form] = set()  # nobody has used what they returned
+        self._output_reads = OutputReads()
 
     @outermost
     def __enter__(self) -> Self:
@@ -185,6 +187,8 @@ class ForwardMode(Context):
         if field in self._active and field.root not in results and field not in self._cut:
             self._cut.add(field)
             warn([cut_messages.read(field, "forward mode", "tangent")])
+        elif field in self._active and self._output_reads.note(field, "forward mode", "tangent"):
+            self._tangents.clear()  # so the next launch comes by
         super().element_read(field)
 
     def solved(self, system: System) -> None:
@@ -212,6 +216,8 @@ class ForwardMode(Context):
             return self.elsewhere(form, args)
         found = self._tangents.get(form)
         if found is None:
+            if self._output_reads:
+                self._output_reads.tell()
             if any(self._is_own(form.field(m.key)) for m in form.kernel.memories):
                 self._relabel()
             parts = form.instead(self._keys(form))

@@ -16,7 +16,7 @@ from dsim.runtime.launching.launch_sequence import LaunchSequence
 from dsim.runtime.launching.native_replay import NativeReplay
 from dsim.runtime.launching.needs import Needs
 from dsim.runtime.recording.claims import claim, clear_foreign
-from dsim.runtime.recording.launch_recorder import LaunchRecorder
+from dsim.runtime.recording.output_reads import OutputReader
 from dsim.runtime.saving import overwrite_messages
 from dsim.runtime.saving.entries import RecordedLaunch
 from dsim.runtime.saving.save_policy import RecordingPlan
@@ -27,7 +27,7 @@ from dsim.runtime.state.once import once
 _REMEMBERED = 4  # choices of fields that vary
 
 
-class SequenceRecorder(LaunchRecorder):
+class SequenceRecorder(OutputReader):
     """A record to which sequences of launches are added as a whole, when what to record is known."""
 
     _warned: bool | None = None  # whether anybody was, while launches are recorded to be remembered
@@ -59,6 +59,7 @@ class SequenceRecorder(LaunchRecorder):
             or self._observers
             or self._spared
             or self._hidden
+            or self._output_reads
             or self._policy.budget is not None
             or interruption.is_polled()
         )
