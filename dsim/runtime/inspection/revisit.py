@@ -6,6 +6,7 @@ for the others, it is an error if anything wrote to them since.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -35,7 +36,7 @@ def backward(tape: TapeRecord, seed: float) -> None:
 
     They replace the present ones, or with ``clear_gradients=False`` are added to them.
     """
-    sweep = TapeSweep(tape, seed)
+    sweep = TapeSweep(tape, _number(seed))
     if tape.ended is not None and sweep.reaches and sweep.plan.label != "bar":
         message = "the kernels of this tape use gradients as values, so it can run backwards only once"
         advice = "run the block again"
@@ -53,6 +54,14 @@ def backward(tape: TapeRecord, seed: float) -> None:
     for field, bar in sweep.plan.bars.items() if sweep.reaches else ():
         if isinstance(field.root, Mirror):  # it was released, and its companions are zero
             tape.set_all(bar, 0.0)
+
+
+def _number(seed: Any) -> float:
+    """The seed of a sweep, which is one real number."""
+    if isinstance(seed, float | int | np.floating | np.integer):
+        return float(seed)
+    message = f"`seed` is the gradient of the loss itself, a number, not {kind_of(seed)}"
+    raise GradientError(Diagnostic("argument", message, help="tape.backward(seed=2.0)"))
 
 
 def profile(tape: TapeRecord) -> None:
@@ -91,7 +100,11 @@ def check_field(field: Field) -> None:
 
 def number_of(tape: TapeRecord, after: int | RecordedCall) -> int:
     """The number of a call, which may be counted from the end."""
-    number = after.index if isinstance(after, RecordedCall) else after
+    try:
+        number = after.index if isinstance(after, RecordedCall) else operator.index(after)
+    except TypeError:
+        message = f"`after` names calls by their numbers, not by {kind_of(after)}"
+        raise GradientError(Diagnostic("argument", message, help="after=3, or after=tape.calls[3]")) from None
     calls = len(Calls(tape))
     if not -calls <= number < calls:
         message = f"there is no call {number}: the tape has {calls:,} calls, counted from 0"

@@ -315,3 +315,23 @@ def test_a_loss_that_nothing_wrote():
         cube()
     assert tape.gradient(x, after=-1) == 0.0
     assert tape.profile().gradient_norm.tolist() == [0.0]
+
+
+@pytest.mark.parametrize("seed", [None, "a", [1, 2], 1j, np.ones(1)])
+def test_a_seed_is_a_number(seed):
+    x = ti.field(ti.f64, shape=(), needs_grad=True)
+    y = ti.field(ti.f64, shape=(), needs_grad=True)
+
+    @ti.kernel
+    def double():
+        y[None] = 2 * x[None]
+
+    with ti.ad.Tape(y) as tape:
+        double()
+    with pytest.raises(ti.GradientError, match="`seed` is the gradient of the loss itself, a number"):
+        tape.backward(seed)
+    assert x.grad[None] == 2.0
+    with pytest.raises(ti.GradientError, match="names calls by their numbers"):
+        tape.gradient(x, after=0.0)
+    tape.backward(np.float32(3))
+    assert x.grad[None] == 6.0
