@@ -31,10 +31,12 @@ RUNTIME_SLOTS = 6
 
 
 class FrameLayout:
-    """Gives out the slots of one kernel's frame behind the fixed ones."""
+    """Gives out the slots of one kernel's frame behind the fixed ones, and `more` that are fixed, too."""
 
-    def __init__(self, memories: Iterable[MemoryKey], params: tuple[Var, ...], returns: int) -> None:
-        self.size = FIXED
+    def __init__(
+        self, memories: Iterable[MemoryKey], params: tuple[Var, ...], returns: int, more: int = 0
+    ) -> None:
+        self.size = FIXED + more
         self.params = self.take(len(params))
         self.returns = self.take(returns)
         self.memories = {key: self.take(1) for key in memories}

@@ -54,7 +54,7 @@ class Use(NamedTuple):
 
 def _neg(u: Use) -> str:
     if u.type.is_float:
-        return u.target.negate(u.f, u.type, u.args[0])
+        return u.f.let(f"fneg {TYPE[u.type]} {u.args[0]}")
     return u.f.let(f"sub {TYPE[u.type]} 0, {u.args[0]}")
 
 
@@ -145,7 +145,7 @@ def _shift(u: Use) -> str:
 
 
 def _cast(u: Use) -> str:
-    return integers.cast(u.f, u.target, u.args[0], u.type, u.result)
+    return integers.cast(u.f, u.args[0], u.type, u.result)
 
 
 def _bit_cast(u: Use) -> str:
