@@ -123,6 +123,7 @@ def _from_heap(w: Writer, s: Alloc, size: Length, shape: tuple[Length, ...], zer
     w.free_all()
     f.jump(w.leave)
     f.open(good)
+    base = heap.known(f, base)
     w.held.append(Allocation(base, f"call void @dsim_free({heap.source}, ptr {base}, i64 {size})"))
     return base
 

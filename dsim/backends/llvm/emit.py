@@ -96,7 +96,7 @@ def _start(
         later = frozenset(s.index for s in loops if checks.deferred(s, wishes.unchecked, facts))
         wishes = replace(wishes, deferred=later)
     plans = _Schedules(kernel, wishes, facts)
-    k = KernelWriter(kernel, target, wishes, plans.parallel, Form())
+    k = KernelWriter(kernel, target, wishes, plans.parallel, Form(frame.read_address))
     f = k.module.function(f"define i64 @dsim_entry(ptr %frame) {PLAIN}")
     entry = Writer(f, target, HANDLERS, wishes.unchecked, k.messages)
     entry.leave = "leave"

@@ -65,6 +65,11 @@ def read(f: Function, slot: int, type: str, base: str = "%frame") -> str:
     return f.let(f"load {type}, ptr {address(f, slot, base)}, align 8")
 
 
+def read_address(f: Function, slot: int) -> str:
+    """The address in a slot."""
+    return read(f, slot, "ptr")
+
+
 def write(f: Function, slot: int, type: str, value: str, base: str = "%frame") -> None:
     """Puts an LLVM value into a slot."""
     f.do(f"store {type} {value}, ptr {address(f, slot, base)}, align 8")

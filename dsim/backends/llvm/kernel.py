@@ -118,12 +118,15 @@ class Form(NamedTuple):
 
     Attributes
     ----------
+    address : callable
+        Writes what reads the address in a slot of the frame.
     whole : bool
         Whether the module has definitions of all functions of dsim's own.
     slots : int
         Slots of the frame that are fixed, besides those of `frame`.
     """
 
+    address: Callable[[Function, int], str]
     whole: bool = False
     slots: int = 0
 
@@ -149,6 +152,7 @@ class KernelWriter:
         self.kernel = kernel
         self.target = target
         self.wishes = wishes
+        self._form = form
         self.dry = False  # whether functions only look for faults
         self.near = near_dividends(kernel)
         self.module = Module(kernel.exact, form.whole)
@@ -235,8 +239,11 @@ class KernelWriter:
 
     def memory_args(self, f: Function, task: Task) -> list[str]:
         """The arguments for them, from the frame."""
-        slots = (self.layout.memories[m.key] for m in self.memories(task))
-        return [f"ptr {frame.read(f, slot, 'ptr')}" for slot in slots]
+        return [f"ptr {self.address(f, m)}" for m in self.memories(task)]
+
+    def address(self, f: Function, m: Memory) -> str:
+        """Where a memory begins, from the frame."""
+        return self._form.address(f, self.layout.memories[m.key])
 
 
 def close_body(w: Writer) -> None:
@@ -261,9 +268,7 @@ def write_statements(k: KernelWriter, f: Function, task: Task) -> None:
 
 def settle(k: KernelWriter, w: Writer, task: Task, sums: list[PartialSum], total: str) -> None:
     """Puts the whole sums of a parallel task, at `total`, where they belong."""
-    places = {
-        m.key: k.place(w, m, frame.read(w.f, k.layout.memories[m.key], "ptr")) for m in k.memories(task)
-    }
+    places = {m.key: k.place(w, m, k.address(w.f, m)) for m in k.memories(task)}
     partials.settle(w, sums, total, places)
     values = partials.results(w, task.loop, sums, total)
     for v, value in zip(task.loop.results, values, strict=True):

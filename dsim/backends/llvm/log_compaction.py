@@ -60,7 +60,7 @@ def _text(bits: int, heap: Heap) -> str:
 entry:
   %length_at = getelementptr inbounds i64, ptr %log, i64 {LENGTH}
   %length = load i64, ptr %length_at, align 8
-  %entries = load ptr, ptr %log, align 8
+  {heap.entries}
   %count = sub i64 %length, %mark
   %several = icmp sge i64 %count, %least
   br i1 %several, label %room, label %done

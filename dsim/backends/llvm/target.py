@@ -7,7 +7,7 @@ those of a device.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import NamedTuple, Protocol
 
 from dsim.backends.llvm.float_mode import FloatMode
@@ -32,6 +32,10 @@ class Heap(NamedTuple):
         ``%size`` bytes at ``%values``, and how it gives them back.
     on_stack, stack : int
         Bytes of the largest buffer on the stack, and of all of one function.
+    entries : str
+        For functions of an undo log: how they read ``%entries``, where these are, at ``%log``.
+    known : callable
+        Writes an address that these functions gave, with what the target knows about it.
     spare : int
         Bytes on the stack for a buffer whose size is known at run time, if it fits there.
     """
@@ -41,6 +45,8 @@ class Heap(NamedTuple):
     compaction: tuple[str, str, str, str]
     on_stack: int
     stack: int
+    entries: str = "%entries = load ptr, ptr %log, align 8"
+    known: Callable[[Function, str], str] = lambda _, address: address
     spare: int = 0
 
 

@@ -18,7 +18,7 @@ from dsim.ir.nodes import Append, Compact, LogMark, RollBack, UndoLog
 
 _UNDO = f"""define void @dsim_undoBITS(ptr %log, ptr %base) {PLAIN} {{
 entry:
-  %entries = load ptr, ptr %log, align 8
+  ENTRIES
   %length_at = getelementptr inbounds i64, ptr %log, i64 {LENGTH}
   %length = load i64, ptr %length_at, align 8
   br label %test
@@ -48,6 +48,7 @@ def _undo(w: Writer, s: UndoLog, slot: str) -> str:
         return ""
     bits = 8 * WIDTH[place.memory.type]
     text = _UNDO.replace("BITS", str(bits)).replace("WIDTH", str(bits // 8))
+    text = text.replace("ENTRIES", w.target.heap.entries)
     name = w.f.module.share(f"dsim_undo{bits}", text)
     return f"call void @{name}(ptr {slot}, ptr {place.base})"
 
@@ -85,9 +86,10 @@ def _write(f: Function, slot: str, word: int, value: str) -> None:
     f.do(f"store i64 {value}, ptr {_word(f, slot, word)}, align 8")
 
 
-def _entry(f: Function, slot: str, number: str) -> tuple[str, str]:
+def _entry(w: Writer, slot: str, number: str) -> tuple[str, str]:
     """The addresses of entry `number`: of its place, and of its value."""
-    entries = f.let(f"load ptr, ptr {_word(f, slot, ENTRIES)}, align 8")
+    f = w.f
+    entries = w.target.heap.known(f, f.let(f"load ptr, ptr {_word(f, slot, ENTRIES)}, align 8"))
     at = f.let(f"getelementptr inbounds [2 x i64], ptr {entries}, i64 {number}")
     return at, f.let(f"getelementptr inbounds i64, ptr {at}, i64 1")
 
@@ -121,7 +123,7 @@ def _append(w: Writer, s: Append, place: MemRef, slot: str, address: str) -> Non
     f.open(ready)
     length = f.phi("i64", [(before, full), (fewer, grown)])
     first, here = f.let(f"ptrtoint ptr {place.base} to i64"), f.let(f"ptrtoint ptr {address} to i64")
-    at, kept = _entry(f, slot, length)
+    at, kept = _entry(w, slot, length)
     f.do(f"store i64 {f.let(f'sub i64 {here}, {first}')}, ptr {at}, align 8")
     value = f.let(f"load {stored}, ptr {address}, align {WIDTH[place.memory.type]}")
     f.do(f"store {stored} {value}, ptr {kept}, align 8")
@@ -169,7 +171,7 @@ def roll_back(w: Writer, s: RollBack) -> None:
     f.open(back)
     last = f.let(f"sub nsw i64 {length}, 1")
     _write(f, slot, LENGTH, last)
-    at, kept = _entry(f, slot, last)
+    at, kept = _entry(w, slot, last)
     offset = f.let(f"load i64, ptr {at}, align 8")
     value = f.let(f"load {stored}, ptr {kept}, align 8")
     target = f.let(f"getelementptr inbounds i8, ptr {place.base}, i64 {offset}")

@@ -7,6 +7,7 @@ from dataclasses import replace
 from dsim.analysis.effects import Effects, effects
 from dsim.analysis.write_plans import write_plan
 from dsim.backends.llvm.grid import slots
+from dsim.backends.llvm.grid.device import global_address
 from dsim.backends.llvm.grid.module import Alone, GridKernel, GridModule
 from dsim.backends.llvm.grid.plans import Sharing, sharing
 from dsim.backends.llvm.grid.tasks import write_buffer, write_parallel, write_serial
@@ -14,7 +15,7 @@ from dsim.backends.llvm.kernel import Form, KernelWriter, Wishes, top_level_valu
 from dsim.backends.llvm.target import Target
 from dsim.ir.nodes import For, Kernel, Var
 
-_FORM = Form(whole=True, slots=slots.COUNT)
+_FORM = Form(global_address, whole=True, slots=slots.COUNT)
 
 
 def emit(kernel: Kernel, target: Target, wishes: Wishes, facts: Effects | None = None) -> GridModule:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dsim.backends.llvm import frame
 from dsim.backends.llvm.grid import slots
-from dsim.backends.llvm.grid.device import GLOBAL, global_address
+from dsim.backends.llvm.grid.device import GLOBAL, global_address, in_global_memory
 from dsim.backends.llvm.log_compaction import ENTRY, LENGTH, ROOM
 from dsim.backends.llvm.target import Heap
 from dsim.backends.llvm.text import Function
@@ -104,6 +104,8 @@ HEAP = Heap(
     compaction=("ptr %own, ", "ptr %own, ", _TAKE.strip(), ""),
     on_stack=1024,
     stack=4096,
+    entries="%anywhere = load ptr, ptr %log, align 8\n  %entries = call ptr @dsim_global(ptr %anywhere)",
+    known=in_global_memory,
 )
 
 _CLAIM = f"""define ptr @dsim_claim(ptr %frame, i64 %size) nounwind {{

@@ -33,7 +33,7 @@ def write_serial(k: KernelWriter, task: Task) -> GridKernel:
     write_statements(k, body, task)
     f = _thread(k, task.name)
     _unless_stopped(f, after)
-    args = ["ptr %frame", _part(f, body, "0", "1"), *_memories(k, f, task)]
+    args = ["ptr %frame", _part(f, body, "0", "1"), *k.memory_args(f, task)]
     f.do(f"call void @{task.name}({', '.join(args)})")
     f.do("ret void")
     return GridKernel(task.name, "serial")
@@ -238,11 +238,6 @@ def _trips(k: KernelWriter, f: Function, task: Task) -> Length:
     return ranges.trip_count(w, task.loop)
 
 
-def _memories(k: KernelWriter, f: Function, task: Task) -> list[str]:
-    """The arguments for a task's memories."""
-    return [f"ptr {global_address(f, k.layout.memories[m.key])}" for m in k.memories(task)]
-
-
 def _part(f: Function, body: Function, thread: str, threads: str) -> str:
     """The argument for the thread's part of the pool, if `body` takes memory."""
     taken = any("%own" in line for line in (*body.entry, *body.lines))
@@ -252,7 +247,7 @@ def _part(f: Function, body: Function, thread: str, threads: str) -> str:
 def _runner(k: KernelWriter, f: Function, task: Task, body: Function) -> Callable[..., None]:
     """What writes a call of a loop's iterations: from, to, step, and where their sums go."""
     args = ["ptr %frame", _part(f, body, *_place_in_grid(f))]
-    memories = _memories(k, f, task)
+    memories = k.memory_args(f, task)
 
     def run(first: str, stop: Length, step: str, partial: str) -> None:
         edges = [f"i64 {first}", f"i64 {stop}", f"i64 {step}", f"ptr {partial}"]
