@@ -7,13 +7,23 @@ the end of the process.
 from __future__ import annotations
 
 from dsim.backends.llvm import frame
-from dsim.backends.llvm.log_compaction import ENTRY, LENGTH, ROOM
+from dsim.backends.llvm.log_compaction import ENTRY, ROOM, doubled
 from dsim.backends.llvm.target import Heap
 from dsim.backends.llvm.text import PLAIN
 
 _UNCOUNTED = 1 << 16  # bytes below which a buffer is not counted against the limit
 _SPARE = 128
 _FIRST_ROOM = 64  # entries
+
+
+def _counted(op: str, size: str) -> str:
+    """Takes bytes from the limit, or adds them to it."""
+    return f"""\
+  %at = getelementptr inbounds i8, ptr %frame, i64 {frame.RUNTIME * 8}
+  %runtime = load ptr, ptr %at, align 8
+  %left = getelementptr inbounds i8, ptr %runtime, i64 {frame.MEMORY_LEFT * 8}
+  %before = atomicrmw {op} ptr %left, i64 {size} monotonic"""
+
 
 _ALLOC = f"""define noalias ptr @dsim_alloc(ptr %frame, ptr %spare, i64 %size, i1 %zeroed) {PLAIN} {{
 entry:
@@ -26,10 +36,7 @@ heap:
   %large = icmp sgt i64 %size, {_UNCOUNTED}
   br i1 %large, label %count, label %get
 count:
-  %at = getelementptr inbounds i8, ptr %frame, i64 {frame.RUNTIME * 8}
-  %runtime = load ptr, ptr %at, align 8
-  %left = getelementptr inbounds i8, ptr %runtime, i64 {frame.MEMORY_LEFT * 8}
-  %before = atomicrmw sub ptr %left, i64 %size monotonic
+{_counted("sub", "%size")}
   %fits = icmp sge i64 %before, %size
   br i1 %fits, label %get, label %refuse
 get:
@@ -54,37 +61,18 @@ heap:
   %large = icmp sgt i64 %size, {_UNCOUNTED}
   br i1 %large, label %count, label %end
 count:
-  %at = getelementptr inbounds i8, ptr %frame, i64 {frame.RUNTIME * 8}
-  %runtime = load ptr, ptr %at, align 8
-  %left = getelementptr inbounds i8, ptr %runtime, i64 {frame.MEMORY_LEFT * 8}
-  %before = atomicrmw add ptr %left, i64 %size monotonic
+{_counted("add", "%size")}
   br label %end
 end:
   ret void
 }}"""
 
-# Doubles the room unless half of it is free; whether there was memory for that.
 _GROW = f"""define i1 @dsim_grow(ptr %frame, ptr %log) {PLAIN} {{
 entry:
-  %room_at = getelementptr inbounds i64, ptr %log, i64 {ROOM}
-  %room = load i64, ptr %room_at, align 8
-  %length_at = getelementptr inbounds i64, ptr %log, i64 {LENGTH}
-  %length = load i64, ptr %length_at, align 8
-  %used = mul i64 %length, 2
-  %enough = icmp slt i64 %used, %room
-  br i1 %enough, label %done, label %double
-done:
-  ret i1 true
-double:
-  %none = icmp eq i64 %room, 0
-  %twice = mul i64 %room, 2
-  %new = select i1 %none, i64 {_FIRST_ROOM}, i64 %twice
+{doubled(_FIRST_ROOM)}
   %more = sub i64 %new, %room
   %bytes = mul i64 %more, {ENTRY}
-  %at = getelementptr inbounds i8, ptr %frame, i64 {frame.RUNTIME * 8}
-  %runtime = load ptr, ptr %at, align 8
-  %left = getelementptr inbounds i8, ptr %runtime, i64 {frame.MEMORY_LEFT * 8}
-  %before = atomicrmw sub ptr %left, i64 %bytes monotonic
+{_counted("sub", "%bytes")}
   %fits = icmp sge i64 %before, %bytes
   br i1 %fits, label %get, label %refuse
 get:
@@ -109,10 +97,7 @@ entry:
   %room_at = getelementptr inbounds i64, ptr %log, i64 {ROOM}
   %room = load i64, ptr %room_at, align 8
   %bytes = mul i64 %room, {ENTRY}
-  %at = getelementptr inbounds i8, ptr %frame, i64 {frame.RUNTIME * 8}
-  %runtime = load ptr, ptr %at, align 8
-  %left = getelementptr inbounds i8, ptr %runtime, i64 {frame.MEMORY_LEFT * 8}
-  %before = atomicrmw add ptr %left, i64 %bytes monotonic
+{_counted("add", "%bytes")}
   ret void
 }}"""
 

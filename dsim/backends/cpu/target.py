@@ -13,11 +13,9 @@ import llvmlite.binding as llvm
 
 from dsim.backends.cpu.heap import HEAP
 from dsim.backends.llvm import float_mode, frame
-from dsim.backends.llvm.arithmetic.intrinsics import intrinsic
 from dsim.backends.llvm.float_mode import AARCH64, X86
 from dsim.backends.llvm.text import TYPE, Function, Module
-from dsim.ir.primitive import Intrinsic, Libm
-from dsim.ir.types import ScalarType, f32
+from dsim.ir.types import ScalarType
 
 # The register with the mode of floating point, on the processors whose instructions for it are known here.
 _MODES = {"x86_64": X86, "aarch64": AARCH64, "arm64": AARCH64}
@@ -77,14 +75,9 @@ class CpuTarget:
     heap = HEAP
     polls = True
 
-    def math(self, f: Function, lowering: Libm | Intrinsic, t: ScalarType, args: tuple[str, ...]) -> str:
-        """An intrinsic where LLVM has an instruction for it, else a call of glibc."""
-        if isinstance(lowering, Intrinsic):
-            return intrinsic(f, lowering, t, args[0])
-        if t.bits == 16:
-            wide = tuple(f.let(f"fpext half {a} to float") for a in args)
-            return f.let(f"fptrunc float {self.math(f, lowering, f32, wide)} to half")
-        name = lowering.name + ("f" if t.bits == 32 else "")
+    def libm(self, f: Function, name: str, t: ScalarType, args: tuple[str, ...]) -> str:
+        """A call of glibc."""
+        name += "f" if t.bits == 32 else ""
         if not f.module.exact:  # glibc looks at the bits of a subnormal number that arithmetic takes for zero
             args = tuple(_canonical(f, t, a) for a in args)
         self._declare(f.module, name, t, len(args))

@@ -6,12 +6,10 @@ what makes machine code of the text says which function that is.
 
 from __future__ import annotations
 
-from dsim.backends.llvm.arithmetic.intrinsics import intrinsic
 from dsim.backends.llvm.grid import prints
 from dsim.backends.llvm.grid.pool import HEAP
 from dsim.backends.llvm.text import TYPE, Function, Module
-from dsim.ir.primitive import Intrinsic, Libm
-from dsim.ir.types import ScalarType, f32
+from dsim.ir.types import ScalarType
 
 
 class CudaTarget:
@@ -20,15 +18,9 @@ class CudaTarget:
     heap = HEAP
     polls = False
 
-    def math(self, f: Function, lowering: Libm | Intrinsic, t: ScalarType, args: tuple[str, ...]) -> str:
-        """An intrinsic where LLVM has one, else a function of C's library."""
-        if isinstance(lowering, Intrinsic):
-            return intrinsic(f, lowering, t, args[0])
-        if t.bits == 16:
-            wide = tuple(f.let(f"fpext half {a} to float") for a in args)
-            return f.let(f"fptrunc float {self.math(f, lowering, f32, wide)} to half")
-        name = _declared(f.module, lowering.name, t, len(args))
-        return f.call(TYPE[t], name, *(f"{TYPE[t]} {a}" for a in args))
+    def libm(self, f: Function, name: str, t: ScalarType, args: tuple[str, ...]) -> str:
+        """A call by dsim's own name."""
+        return f.call(TYPE[t], _declared(f.module, name, t, len(args)), *(f"{TYPE[t]} {a}" for a in args))
 
     def fmod(self, module: Module, t: ScalarType) -> str:
         """LLVM makes of `frem` a quotient, a product and a difference, all of them rounded."""

@@ -1,4 +1,4 @@
-"""Compacts undo logs: of the entries of one element between two marks only the oldest is kept.
+"""Room in undo logs. They are compacted: of an element's entries between two marks only the oldest is kept.
 
 The entries are gone through once, oldest first. An element met for the first time gets the number of its
 entry written into it, by which it is known when it is met again; what stood there is put back at the end. So
@@ -18,6 +18,28 @@ ENTRIES, LENGTH, ROOM, MARKED = range(4)  # an undo log's words
 ENTRY = 16  # bytes: the distance of the element from the memory's start, and the value
 _SHORT = 1 << 12  # entries up to which an undo log just grows
 _NEVER = 1 << 62
+
+
+def doubled(first: int) -> str:
+    """The head of a function that makes more room in an undo log, and says whether there was memory for it.
+
+    It is done if half of the room is free. Else it goes on, to make room for ``%new`` entries: twice as many,
+    `first` at first.
+    """
+    return f"""\
+  %room_at = getelementptr inbounds i64, ptr %log, i64 {ROOM}
+  %room = load i64, ptr %room_at, align 8
+  %length_at = getelementptr inbounds i64, ptr %log, i64 {LENGTH}
+  %length = load i64, ptr %length_at, align 8
+  %used = mul i64 %length, 2
+  %enough = icmp slt i64 %used, %room
+  br i1 %enough, label %done, label %double
+done:
+  ret i1 true
+double:
+  %none = icmp eq i64 %room, 0
+  %twice = mul i64 %room, 2
+  %new = select i1 %none, i64 {first}, i64 %twice"""
 
 
 def behind(w: Writer, log: str, place: MemRef, mark: str) -> str:

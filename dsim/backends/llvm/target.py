@@ -12,7 +12,6 @@ from typing import NamedTuple, Protocol
 
 from dsim.backends.llvm.float_mode import FloatMode
 from dsim.backends.llvm.text import Function, Module
-from dsim.ir.primitive import Intrinsic, Libm
 from dsim.ir.types import ScalarType
 
 
@@ -64,8 +63,8 @@ class Target(Protocol):
     heap: Heap
     polls: bool
 
-    def math(self, f: Function, lowering: Libm | Intrinsic, t: ScalarType, args: tuple[str, ...]) -> str:
-        """The value of a mathematical primitive (roots, powers, transcendentals, rounding)."""
+    def libm(self, f: Function, name: str, t: ScalarType, args: tuple[str, ...]) -> str:
+        """The value of C's function `name` of floats of 32 or 64 bits."""
         ...
 
     def fmod(self, module: Module, t: ScalarType) -> str:

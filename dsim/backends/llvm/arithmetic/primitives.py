@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from dsim.backends.llvm.arithmetic import integers, powers, remainders
+from dsim.backends.llvm.arithmetic.mathematics import math
 from dsim.backends.llvm.target import Target
 from dsim.backends.llvm.text import TYPE, Function, constant, number
 from dsim.ir.build import Builder
@@ -113,7 +114,7 @@ _FABS = Intrinsic("fabs")
 
 def _abs(u: Use) -> str:
     if u.type.is_float:
-        return u.target.math(u.f, _FABS, u.type, u.args)
+        return math(u.f, u.target, _FABS, u.type, u.args)
     if u.type.kind == "uint":
         return u.args[0]
     ty = TYPE[u.type]
@@ -171,7 +172,7 @@ def _lowered(lowering: Lowering) -> Callable[[Use], str]:
                 f" {TYPE[u.type]} {u.args[0]}, {u.args[1]}"
             )
         case Libm() | Intrinsic():
-            return lambda u: u.target.math(u.f, lowering, u.type, u.args)
+            return lambda u: math(u.f, u.target, lowering, u.type, u.args)
         case Formula(of):
             return lambda u: _spelled_out(u, of)
 

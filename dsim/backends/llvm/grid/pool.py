@@ -11,7 +11,7 @@ from __future__ import annotations
 from dsim.backends.llvm import frame
 from dsim.backends.llvm.grid import slots
 from dsim.backends.llvm.grid.device import GLOBAL, global_address, in_global_memory
-from dsim.backends.llvm.log_compaction import ENTRY, LENGTH, ROOM
+from dsim.backends.llvm.log_compaction import ENTRY, doubled
 from dsim.backends.llvm.target import Heap
 from dsim.backends.llvm.text import Function
 
@@ -53,22 +53,9 @@ entry:
   ret void
 }"""
 
-# Doubles the room unless half of it is free; whether there was memory for that.
 _GROW = f"""define i1 @dsim_grow(ptr %own, ptr %log) nounwind {{
 entry:
-  %room_at = getelementptr inbounds i64, ptr %log, i64 {ROOM}
-  %room = load i64, ptr %room_at, align 8
-  %length_at = getelementptr inbounds i64, ptr %log, i64 {LENGTH}
-  %length = load i64, ptr %length_at, align 8
-  %used = mul i64 %length, 2
-  %enough = icmp slt i64 %used, %room
-  br i1 %enough, label %done, label %double
-done:
-  ret i1 true
-double:
-  %none = icmp eq i64 %room, 0
-  %twice = mul i64 %room, 2
-  %new = select i1 %none, i64 {_FIRST_ROOM}, i64 %twice
+{doubled(_FIRST_ROOM)}
   %bytes = mul i64 %new, {ENTRY}
 {_ROOM}  %fits = icmp sle i64 %bytes, %own_room
   br i1 %fits, label %get, label %refuse
