@@ -49,7 +49,7 @@ def sharing(
     """How threads share `loop`; or why one thread runs it."""
     found = partials.find(kernel, loop, [k for k, p in plans.items() if p.kind == "reduce"], outside)
     if found is None:
-        return "its iterations need a value that others accumulate"
+        return "a value that its iterations share is not a sum"
     if len(found) > MOST_SUMS:
         return f"it has {len(found)} sums; threads share at most {MOST_SUMS}"
     if any(isinstance(s, Probe) for s in statements(loop.body)):

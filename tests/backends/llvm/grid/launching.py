@@ -31,7 +31,7 @@ def launched(
     kernel: Kernel, buffers: Buffers, *args: object, grid: Grid, change: Change = lambda m: m, **options
 ) -> Outcome:
     """A launch in grid form."""
-    arrays = {m.name: buffers[m.name].copy() for m in kernel.memories}
+    arrays = {m.name: buffers[m.name].copy("K") for m in kernel.memories}
     with grid_form(grid, change) as modules:
         launch = compile_kernel(kernel, **options).bind({m.key: arrays[m.name] for m in kernel.memories})
         returned = launch(*args)
@@ -40,7 +40,7 @@ def launched(
 
 def alone(kernel: Kernel, buffers: Buffers, *args: object, **options) -> Outcome:
     """The same on one thread of this processor, in its own form."""
-    arrays = {m.name: buffers[m.name].copy() for m in kernel.memories}
+    arrays = {m.name: buffers[m.name].copy("K") for m in kernel.memories}
     compiled = compile_kernel(kernel, threads=1, **options)
     returned = compiled.bind({m.key: arrays[m.name] for m in kernel.memories})(*args)
     return Outcome(arrays, returned, [])
