@@ -1,7 +1,8 @@
 """Runs the whole corpus in grid form, and counts: `python -m tests.backends.llvm.grid`.
 
-Every program in both float types on both grids, and its second derivatives with ``--second-order``; with
-``--texts FOLDER`` it keeps the text of every module and the list of its kernels.
+Every program in both float types on both grids, or on one of real threads with ``--real``; its second
+derivatives with ``--second-order``. With ``--texts FOLDER`` it keeps the text of every module, and the list
+of its kernels.
 """
 
 from __future__ import annotations
@@ -12,12 +13,14 @@ import json
 import traceback
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 
 import dsim as ds
 from dsim.backends.llvm.grid.module import GridModule
 from tests.backends.llvm.grid import corpus
+from tests.backends.llvm.grid.on_cpu import Grid
 from tests.corpus.matrix import REALS
 from tests.corpus.program import PROGRAMS
 from tests.corpus.test_second_order import NAMES
@@ -25,15 +28,14 @@ from tests.corpus.test_second_order import NAMES
 Cell = tuple[str, Callable[[], list[GridModule]]]
 
 
-def _cells(second_order: bool) -> Iterator[Cell]:
+def _cells(grids: Iterable[Grid], second_order: bool) -> Iterator[Cell]:
     for name in NAMES if second_order else PROGRAMS:
-        if second_order:
-            yield name, lambda name=name: corpus.check_second_derivatives(name, corpus.GRIDS[0])
-            continue
-        for real in REALS:
-            for grid in corpus.GRIDS:
-                label = f"{name}, {real}, {grid.blocks}x{grid.threads}"
-                yield label, lambda a=name, b=real, c=grid: corpus.check(a, b, c)
+        for grid in grids:
+            label = f"{name}, {grid.blocks}x{grid.threads}"
+            if second_order:
+                yield label, partial(corpus.check_second_derivatives, name, grid)
+            for real in () if second_order else REALS:
+                yield f"{label}, {real}", partial(corpus.check, name, real, grid)
 
 
 def _keep(modules: list[GridModule], folder: Path) -> None:
@@ -48,12 +50,14 @@ def main() -> int:
     """The number of cells that do not hold."""
     parser = argparse.ArgumentParser(prog="python -m tests.backends.llvm.grid", description=__doc__)
     parser.add_argument("--second-order", action="store_true")
+    parser.add_argument("--real", action="store_true")
     parser.add_argument("--texts", type=Path)
     parser.add_argument("--only", default="", help="programs whose name contains this")
     options = parser.parse_args()
     warnings.simplefilter("ignore", ds.DsimWarning)
     found, held, failed = Counter[str](), 0, []
-    for label, run in _cells(options.second_order):
+    grids = [Grid(2, 8, real=True)] if options.real else corpus.GRIDS
+    for label, run in _cells(grids, options.second_order):
         if options.only not in label:
             continue
         try:
