@@ -3,7 +3,7 @@
 A task is a parallel top-level loop, or a run of other top-level statements. Each task is a function
 of its own, so that fields can be told apart (`noalias`) while it runs; values pass from one to the
 next through the frame. Private buffers of the outermost block are made between tasks. How tasks are run is
-the matter of the two forms: one entry (`emit.py`), or kernels to be launched one by one (`grid`).
+the matter of the two forms: one entry (`parallel`), or kernels to be launched one by one (`grid`).
 """
 
 from __future__ import annotations

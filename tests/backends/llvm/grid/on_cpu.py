@@ -21,10 +21,10 @@ import pytest
 from dsim.backends.cpu import compiled
 from dsim.backends.cuda.target import CudaTarget
 from dsim.backends.llvm import frame, loops
-from dsim.backends.llvm.emit import Emitted
 from dsim.backends.llvm.grid import emit, slots
 from dsim.backends.llvm.grid.device import BARRIER, GLOBAL
 from dsim.backends.llvm.grid.module import COORDINATES, GridKernel, GridModule
+from dsim.backends.llvm.parallel.emit import Emitted
 from dsim.backends.llvm.text import Function, Module
 
 POOL_BYTES = 1 << 22
@@ -248,7 +248,7 @@ class _Emitter:
         self.modules: list[GridModule] = []
 
     def emit(self, kernel, target, wishes, facts=None) -> Emitted:
-        """Like `dsim.backends.llvm.emit.emit`."""
+        """Like `dsim.backends.llvm.parallel.emit.emit`."""
         module = self.change(emit.emit(kernel, CudaTarget(), wishes, facts))
         self.modules.append(module)
         return emitted(module, self.grid, module.layout.returns)
