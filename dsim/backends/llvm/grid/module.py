@@ -29,12 +29,15 @@ class GridKernel(NamedTuple):
         Shared memory for each thread of a block.
     sums : int
         Words that each block writes to the memory at slot `SUMS` of the frame.
+    pool : bool
+        Whether it takes memory from the pool.
     """
 
     name: str
     kind: Kind
     shared_bytes: int = 0
     sums: int = 0
+    pool: bool = False
 
 
 class Alone(NamedTuple):

@@ -36,7 +36,7 @@ def write_serial(k: KernelWriter, task: Task) -> GridKernel:
     args = ["ptr %frame", _part(f, body, "0", "1"), *k.memory_args(f, task)]
     f.do(f"call void @{task.name}({', '.join(args)})")
     f.do("ret void")
-    return GridKernel(task.name, "serial")
+    return GridKernel(task.name, "serial", pool=_takes_memory(body))
 
 
 def write_buffer(k: KernelWriter, task: Task) -> tuple[GridKernel, ...]:
@@ -59,7 +59,7 @@ def write_buffer(k: KernelWriter, task: Task) -> tuple[GridKernel, ...]:
     frame.write(f, words, "i64", f.let(f"lshr i64 {whole}, 3"))
     f.do("ret void")
     _write_zeros(k, task, slot, words)
-    return GridKernel(task.name, "serial"), GridKernel(f"{task.name}_zeros", "parallel")
+    return GridKernel(task.name, "serial", pool=True), GridKernel(f"{task.name}_zeros", "parallel")
 
 
 def _rounded(f: Function, size: Length) -> str:
@@ -92,7 +92,7 @@ def write_parallel(k: KernelWriter, task: Task, s: Sharing) -> tuple[GridKernel,
         first, step = _place_in_grid(f)
         run(first, _trips(k, f, task), step, "null")
         f.do("ret void")
-        return (GridKernel(task.name, "parallel"),)
+        return (GridKernel(task.name, "parallel", pool=_takes_memory(body)),)
     size = sums.WORD * len(s.sums)
     sums.write_fold(k, f"{task.name}_fold", s.sums)
     _write_part(k, task, s, body, after)
@@ -104,7 +104,8 @@ def write_parallel(k: KernelWriter, task: Task, s: Sharing) -> tuple[GridKernel,
     f.do("ret void")
     _write_alone(k, task, "finish", lambda w: sums.finish(k, w, task, s.sums), k.module.asks)
     _write_steps(k, task, combine, "gather", "finish")
-    return GridKernel(task.name, "parallel", size, len(s.sums)), GridKernel(combine, "combine", size)
+    first = GridKernel(task.name, "parallel", size, len(s.sums), _takes_memory(body))
+    return first, GridKernel(combine, "combine", size)
 
 
 def _write_steps(k: KernelWriter, task: Task, name: str, before: str, after: str) -> None:
@@ -240,8 +241,11 @@ def _trips(k: KernelWriter, f: Function, task: Task) -> Length:
 
 def _part(f: Function, body: Function, thread: str, threads: str) -> str:
     """The argument for the thread's part of the pool, if `body` takes memory."""
-    taken = any("%own" in line for line in (*body.entry, *body.lines))
-    return f"ptr {pool.part(f, thread, threads) if taken else 'null'}"
+    return f"ptr {pool.part(f, thread, threads) if _takes_memory(body) else 'null'}"
+
+
+def _takes_memory(body: Function) -> bool:
+    return any("%own" in line for line in body.lines)
 
 
 def _runner(k: KernelWriter, f: Function, task: Task, body: Function) -> Callable[..., None]:

@@ -141,8 +141,7 @@ def _before(f: Function, module: GridModule, grid: Grid) -> dict[str, str]:
         frame.write(f, slot, "i64", "0")
     sums = max((k.sums for k in module.kernels), default=0) * grid.blocks * 8
     shared = max((k.shared_bytes for k in module.kernels), default=0) * grid.threads
-    takes = "@dsim_alloc(" in module.text or "@dsim_grow(" in module.text or "@dsim_claim(" in module.text
-    sizes = {"pool": POOL_BYTES * takes, "sums": sums, "shared": shared}
+    sizes = {"pool": POOL_BYTES * any(k.pool for k in module.kernels), "sums": sums, "shared": shared}
     sizes["prints"] = 8 * PRINT_WORDS * bool(module.messages.prints)
     memory = {name: _filled(f, size) if size else "null" for name, size in sizes.items()}
     for name, slot in (("pool", slots.POOL), ("sums", slots.SUMS), ("prints", slots.PRINTS)):

@@ -9,6 +9,8 @@ from dsim.ir.types import ScalarType, f16, f32, f64, i8, i16, i32, i64, u1, u8, 
 from tests.backends.llvm.grid.launching import GRIDS, REAL, Grid, launched, same
 from tests.building import Building, marked_parallel
 
+pytestmark = pytest.mark.usefixtures("quick_code")
+
 RANDOM = np.random.default_rng(11)
 N = 503
 each_grid = pytest.mark.parametrize("grid", [*GRIDS, Grid(5, 7)], ids=str)

@@ -13,6 +13,8 @@ from tests.backends.llvm.grid import on_cpu
 from tests.backends.llvm.grid.launching import Grid, launched, same
 from tests.building import Building, marked_parallel
 
+pytestmark = pytest.mark.usefixtures("quick_code")
+
 RANDOM = np.random.default_rng(13)
 N = 67
 

@@ -16,6 +16,8 @@ from dsim.ir.types import f64, i32
 from tests.backends.llvm.grid.launching import Grid, alone, launched, same
 from tests.building import Building, marked_parallel
 
+pytestmark = pytest.mark.usefixtures("quick_code")
+
 RANDOM = np.random.default_rng(16)
 N = 97
 

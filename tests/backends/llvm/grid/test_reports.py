@@ -15,6 +15,8 @@ from tests.backends.llvm.grid import on_cpu
 from tests.backends.llvm.grid.launching import Grid, launched
 from tests.building import Building, marked_parallel
 
+pytestmark = pytest.mark.usefixtures("quick_code")
+
 N = 67
 
 each_grid = pytest.mark.parametrize("grid", [Grid(2, 2), Grid(4, 8), Grid(2, 16, real=True)], ids=str)

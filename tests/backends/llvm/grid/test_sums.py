@@ -12,6 +12,8 @@ from dsim.ir.types import ScalarType, f16, f32, f64, i8, i32, i64, u1, u16
 from tests.backends.llvm.grid.launching import REAL, Grid, alone, launched, same
 from tests.building import Building, marked_parallel
 
+pytestmark = pytest.mark.usefixtures("quick_code")
+
 RANDOM = np.random.default_rng(12)
 N = 2011
 each_grid = pytest.mark.parametrize("grid", [Grid(2, 2), Grid(4, 8), Grid(7, 13), REAL], ids=str)
