@@ -28,11 +28,11 @@ _STEP = _ARGUMENTS.replace("ptr %frame", "ptr noalias %frame")
 
 def write_serial(k: KernelWriter, task: Task) -> GridKernel:
     """Writes a task that one thread runs."""
-    after = k.module.asks
+    stoppable = k.module.asks
     body = k.function(task.name, f"ptr noalias %frame, ptr noalias %own{k.memory_params(task)}", _INLINED)
     write_statements(k, body, task)
     f = _thread(k, task.name)
-    _unless_stopped(f, after)
+    _unless_stopped(f, stoppable)
     args = ["ptr %frame", _part(f, body, "0", "1"), *k.memory_args(f, task)]
     f.do(f"call void @{task.name}({', '.join(args)})")
     f.do("ret void")
@@ -41,9 +41,9 @@ def write_serial(k: KernelWriter, task: Task) -> GridKernel:
 
 def write_buffer(k: KernelWriter, task: Task) -> tuple[GridKernel, ...]:
     """Writes the kernels that make a private buffer of several tasks: one takes memory, one zeroes it."""
-    after, slot, words = k.module.asks, k.layout.memories[task.buffer.memory.key], k.layout.take(1)
+    stoppable, slot, words = k.module.asks, k.layout.memories[task.buffer.memory.key], k.layout.take(1)
     f = _thread(k, task.name)
-    _unless_stopped(f, after)
+    _unless_stopped(f, stoppable)
     w = _writer(k, f)
     k.read_values(w, task)
     shape, size = buffers.measure(w, task.buffer)
@@ -83,11 +83,11 @@ def _write_zeros(k: KernelWriter, task: Task, slot: int, words: int) -> None:
 
 def write_parallel(k: KernelWriter, task: Task, s: Sharing) -> tuple[GridKernel, ...]:
     """Writes a loop that the threads of a grid share, and the kernel that combines their sums."""
-    after = k.module.asks
+    stoppable = k.module.asks
     body = _write_iterations(k, task, s)
     if not s.sums:
         f = _thread(k, task.name)
-        _unless_stopped(f, after)
+        _unless_stopped(f, stoppable)
         run = _runner(k, f, task, body)
         first, step = _place_in_grid(f)
         run(first, _trips(k, f, task), step, "null")
@@ -95,7 +95,7 @@ def write_parallel(k: KernelWriter, task: Task, s: Sharing) -> tuple[GridKernel,
         return (GridKernel(task.name, "parallel", pool=_takes_memory(body)),)
     size = sums.WORD * len(s.sums)
     sums.write_fold(k, f"{task.name}_fold", s.sums)
-    _write_part(k, task, s, body, after)
+    _write_part(k, task, s, body, stoppable)
     _write_alone(k, task, "leave", lambda w: sums.leave(w, s.sums), False)
     _write_steps(k, task, task.name, "part", "leave")
     combine = f"{task.name}_combine"
@@ -117,14 +117,14 @@ def _write_steps(k: KernelWriter, task: Task, name: str, before: str, after: str
     f.do("ret void")
 
 
-def _write_part(k: KernelWriter, task: Task, s: Sharing, body: Function, after: bool) -> None:
+def _write_part(k: KernelWriter, task: Task, s: Sharing, body: Function, stoppable: bool) -> None:
     """Writes what a thread does before the first barrier: its iterations, piece by piece."""
     f = k.function(f"{task.name}_part", _STEP, _INLINED)
     w = _writer(k, f)
     total, here = (f.slot(f"[{len(s.sums)} x i64]") for _ in range(2))
     partials.clear(w, s.sums, total)
     ready = f.label("ready")
-    if after:
+    if stoppable:
         run_it = f.label("run")
         f.fork(stops.unstopped(f), run_it, ready)
         f.open(run_it)
@@ -146,13 +146,15 @@ def _write_part(k: KernelWriter, task: Task, s: Sharing, body: Function, after: 
     f.do("ret void")
 
 
-def _write_alone(k: KernelWriter, task: Task, step: str, write: Callable[[Writer], None], asks: bool) -> None:
+def _write_alone(
+    k: KernelWriter, task: Task, step: str, write: Callable[[Writer], None], stoppable: bool
+) -> None:
     """Writes a step that only thread 0 of a block does, not after a launch was stopped."""
     f = k.function(f"{task.name}_{step}", _STEP, _INLINED)
     alone, end = f.label("alone"), f.label("end")
     f.fork(f.let("icmp eq i64 %tid, 0"), alone, end)
     f.open(alone)
-    if asks:
+    if stoppable:
         go = f.label("go")
         f.fork(stops.unstopped(f), go, end)
         f.open(go)
@@ -217,9 +219,9 @@ def _writer(k: KernelWriter, f: Function) -> Writer:
     return Writer(f, k.target, {}, k.wishes.unchecked, k.messages)
 
 
-def _unless_stopped(f: Function, after: bool) -> None:
-    """Ends the function if a task before has stopped the launch, which `after` says is possible."""
-    if after:
+def _unless_stopped(f: Function, stoppable: bool) -> None:
+    """Ends the function if the launch was stopped, where a task before may have done that."""
+    if stoppable:
         go, end = f.label("go"), f.label("stopped")
         f.fork(stops.unstopped(f), go, end)
         f.open(end)
