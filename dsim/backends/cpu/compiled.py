@@ -15,9 +15,9 @@ from dsim.backends.cpu.code import MachineCode
 from dsim.backends.cpu.runtime import runtime
 from dsim.backends.cpu.target import CpuTarget
 from dsim.backends.cpu.variant import Variant
-from dsim.backends.llvm import emit
-from dsim.backends.llvm.emit import Emitted
 from dsim.backends.llvm.kernel import Strides, Wishes
+from dsim.backends.llvm.parallel import emit
+from dsim.backends.llvm.parallel.emit import Emitted
 from dsim.backends.locks import COMPILING
 from dsim.ir.nodes import Kernel, MemoryKey, Probe
 from dsim.ir.walk import statements, written

@@ -1,4 +1,4 @@
-"""The processor that runs this program, as a target: glibc's math, vectors of it, atomics.
+"""The processor that runs this program, as a target: glibc's math, vectors of it, printing.
 
 The vectoriser may replace a call of ``sinf`` by glibc's ``libmvec``, eight at a time, when the
 declaration says so; where that library is missing the calls stay scalar.
@@ -11,14 +11,11 @@ from functools import cache
 
 import llvmlite.binding as llvm
 
+from dsim.backends.cpu.heap import HEAP
+from dsim.backends.llvm import float_mode, frame
 from dsim.backends.llvm.float_mode import AARCH64, X86
 from dsim.backends.llvm.text import TYPE, Function, Module
-from dsim.ir.nodes import AccumulateOp
-from dsim.ir.primitive import Intrinsic, Libm
-from dsim.ir.types import ScalarType, f32
-
-_SUFFIX = {16: "f16", 32: "f32", 64: "f64"}
-
+from dsim.ir.types import ScalarType
 
 # The register with the mode of floating point, on the processors whose instructions for it are known here.
 _MODES = {"x86_64": X86, "aarch64": AARCH64, "arm64": AARCH64}
@@ -66,7 +63,7 @@ def vector_variants(name: str, t: ScalarType, arity: int) -> tuple[tuple[str, in
 
 
 def _canonical(f: Function, t: ScalarType, a: str) -> str:
-    name = f"llvm.canonicalize.{_SUFFIX[t.bits]}"
+    name = f"llvm.canonicalize.f{t.bits}"
     f.module.declare(name, f"declare {TYPE[t]} @{name}({TYPE[t]})")
     return f.call(TYPE[t], name, f"{TYPE[t]} {a}")
 
@@ -74,25 +71,13 @@ def _canonical(f: Function, t: ScalarType, a: str) -> str:
 class CpuTarget:
     """See `Target`."""
 
-    name = "cpu"
-    recent = True
     float_mode = FLOAT_MODE
+    heap = HEAP
+    polls = True
 
-    def header(self) -> str:
-        """Nothing: the compiler sets data layout and triple to its own."""
-        return ""
-
-    def math(self, f: Function, lowering: Libm | Intrinsic, t: ScalarType, args: tuple[str, ...]) -> str:
-        """An intrinsic where LLVM has an instruction for it, else a call of glibc."""
-        if isinstance(lowering, Intrinsic):
-            name = f"llvm.{lowering.name}.{_SUFFIX[t.bits]}"
-            f.module.declare(name, f"declare {TYPE[t]} @{name}({TYPE[t]})")
-            flags = f.module.flags if lowering.rounds else ""
-            return f.let(f"call{flags} {TYPE[t]} @{name}({TYPE[t]} {args[0]})")
-        if t.bits == 16:
-            wide = tuple(f.let(f"fpext half {a} to float") for a in args)
-            return f.let(f"fptrunc float {self.math(f, lowering, f32, wide)} to half")
-        name = lowering.name + ("f" if t.bits == 32 else "")
+    def libm(self, f: Function, name: str, t: ScalarType, args: tuple[str, ...]) -> str:
+        """A call of glibc."""
+        name += "f" if t.bits == 32 else ""
         if not f.module.exact:  # glibc looks at the bits of a subnormal number that arithmetic takes for zero
             args = tuple(_canonical(f, t, a) for a in args)
         self._declare(f.module, name, t, len(args))
@@ -116,31 +101,25 @@ class CpuTarget:
         args = ", ".join([ty] * arity)
         module.declare(name, f"declare {ty} @{name}({args}) memory(none) nounwind willreturn{attribute}")
 
+    def fmod(self, module: Module, t: ScalarType) -> str:
+        """Nothing: LLVM makes a call of it from `frem`."""
+        return ""
+
     def lanes(self, t: ScalarType) -> tuple[int, ...]:
         """Those of its registers, for functions of dsim's own that the vectoriser may call."""
         return tuple(width * 8 // t.bits for _, width in _widths())
 
-    def negate(self, f: Function, t: ScalarType, a: str) -> str:
-        """`fneg`."""
-        return f.let(f"fneg {TYPE[t]} {a}")
-
-    def saturate(self, f: Function, a: str, source: ScalarType, to: ScalarType) -> str:
-        """The saturating conversion that LLVM has."""
-        sign = "s" if to.kind == "int" else "u"
-        name = f"llvm.fpto{sign}i.sat.i{to.bits}.{_SUFFIX[source.bits]}"
-        f.module.declare(name, f"declare i{to.bits} @{name}({TYPE[source]})")
-        return f.call(f"i{to.bits}", name, f"{TYPE[source]} {a}")
-
-    def accumulate(
-        self, f: Function, op: AccumulateOp, t: ScalarType, address: str, value: str, old: bool
-    ) -> str | None:
-        """`atomicrmw` where it has the operation, else a loop of compare and exchange."""
-        name = _atomic_name(op, t)
-        if name:
-            before = f.let(f"atomicrmw {name} ptr {address}, {TYPE[t]} {value} monotonic")
-            return before if old else None
-        before = f.call(TYPE[t], _exchange(f.module, op, t), f"ptr {address}", f"{TYPE[t]} {value}")
-        return before if old else None
+    def print(self, f: Function, which: int, values: list[str]) -> None:
+        """Calls back into Python with the statement's number and the values' bits."""
+        array = f.slot(f"[{max(1, len(values))} x i64]")
+        for i, value in enumerate(values):
+            f.do(f"store i64 {value}, ptr {frame.address(f, i, array)}, align 8")
+        runtime = frame.read(f, frame.RUNTIME, "ptr")
+        printer = frame.read(f, frame.PRINTER, "ptr", runtime)
+        owner = frame.read(f, frame.OWNER, "i64")
+        float_mode.restore(f, self.float_mode)
+        f.do(f"call void {printer}(i64 {owner}, i64 {which}, ptr {array})")
+        float_mode.resume(f, self.float_mode)
 
     def finish(self, module: Module) -> None:
         """Keeps the vector functions until the vectoriser has run."""
@@ -151,53 +130,3 @@ class CpuTarget:
                 "llvm.compiler.used",
                 f'@llvm.compiler.used = appending global [{count} x ptr] [{kept}], section "llvm.metadata"',
             )
-
-
-def _atomic_name(op: AccumulateOp, t: ScalarType) -> str | None:
-    if t.kind == "bool":
-        return None
-    if op == "add":
-        return None if t.bits == 16 and t.is_float else "fadd" if t.is_float else "add"
-    if t.is_float or op == "mul":
-        return None
-    if op in ("min", "max"):
-        return op if t.kind == "int" else f"u{op}"
-    return {"band": "and", "bor": "or", "bxor": "xor"}[op]
-
-
-def _exchange(module: Module, op: AccumulateOp, t: ScalarType) -> str:
-    """The helper that does `op` by compare and exchange; `op` on bits as the table has it."""
-    name, ty = f"dsim_atomic_{op}_{t.name}", TYPE[t]
-    held = "i8" if t.kind == "bool" else f"i{t.bits}"
-    if name in module.helpers:
-        return name
-    read = f"bitcast {held} %bits to {ty}" if t.is_float else f"trunc {held} %bits to {ty}"
-    write = f"bitcast {ty} %new to {held}" if t.is_float else f"zext {ty} %new to {held}"
-    if t.is_integer:
-        read, write = f"add {held} %bits, 0", f"add {held} %new, 0"
-    text = f"""define internal {ty} @{name}(ptr %at, {ty} %value) noinline nounwind {{
-entry:
-  %first = load atomic {held}, ptr %at monotonic, align {max(1, t.bits // 8)}
-  br label %try
-try:
-  %bits = phi {held} [ %first, %entry ], [ %seen, %try ]
-  %old = {read}
-{_step(op, t)}
-  %put = {write}
-  %pair = cmpxchg ptr %at, {held} %bits, {held} %put monotonic monotonic
-  %seen = extractvalue {{ {held}, i1 }} %pair, 0
-  %ok = extractvalue {{ {held}, i1 }} %pair, 1
-  br i1 %ok, label %done, label %try
-done:
-  ret {ty} %old
-}}"""
-    return module.helper(name, text)
-
-
-def _step(op: AccumulateOp, t: ScalarType) -> str:
-    ty = TYPE[t]
-    if op in ("min", "max"):
-        test = f"fcmp o{'lt' if op == 'min' else 'gt'}"
-        return f"  %better = {test} {ty} %old, %value\n  %new = select i1 %better, {ty} %old, {ty} %value"
-    names = {"add": "fadd", "mul": "fmul" if t.is_float else "mul", "band": "and", "bor": "or", "bxor": "xor"}
-    return f"  %new = {names[op]} {ty} %old, %value"

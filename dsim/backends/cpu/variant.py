@@ -14,7 +14,7 @@ from dsim.backends.cpu.runtime import decode, runtime
 from dsim.backends.cpu.stop import listen
 from dsim.backends.faults import Fault, FaultKind
 from dsim.backends.llvm import frame
-from dsim.backends.llvm.emit import Emitted
+from dsim.backends.llvm.parallel.emit import Emitted
 from dsim.backends.llvm.writer import Messages
 from dsim.diagnostics import stopped
 from dsim.ir.nodes import Alloc, Assert, Const, Kernel, MemoryKey

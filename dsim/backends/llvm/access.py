@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from dsim.backends.llvm import atomics
 from dsim.backends.llvm.arithmetic.integers import widened
 from dsim.backends.llvm.arithmetic.primitives import binary
 from dsim.backends.llvm.memory import clamped, element, fetch, put, reach, scattered
@@ -155,7 +156,7 @@ def accumulate(w: Writer, s: Accumulate) -> None:
             register.add(w.f, w.target, value, place.memory.type)
             return
         if place.atomic:
-            old = w.target.accumulate(w.f, s.op, place.memory.type, address, value, s.old is not None)
+            old = atomics.accumulate(w.f, s.op, place.memory.type, address, value, s.old is not None)
             olds.append(old or "")
             return
         old = fetch(w, place, address)
@@ -180,6 +181,6 @@ def _clamped_accumulate(w: Writer, s: Accumulate, place: MemRef, value: str) -> 
     inside = w.f.let(f"icmp eq i32 {changed}, 0")
     value = w.f.let(f"select i1 {inside}, {TYPE[t]} {value}, {TYPE[t]} {number(0, t)}")
     if place.atomic:
-        w.target.accumulate(w.f, s.op, t, address, value, False)
+        atomics.accumulate(w.f, s.op, t, address, value, False)
     else:
         put(w, place, address, binary(w.f, w.target, s.op, t, fetch(w, place, address), value))

@@ -1,72 +1,19 @@
-"""Private buffers: small ones on the stack, others from the heap, freed at the end of their block.
+"""Private buffers: small ones on the stack, others from the target's heap, freed at the end of their block.
 
 A buffer whose size is known when its function starts is made once there and zeroed each time its
-`Alloc` runs. Memory in use is counted against a limit, so that too large a buffer is a fault
-that names its line and not the end of the process.
+`Alloc` runs. Where memory is lacking, that is a fault that names the buffer's line.
 """
 
 from __future__ import annotations
 
-from dsim.backends.llvm import frame, undo_logs
+from dsim.backends.llvm import undo_logs
 from dsim.backends.llvm.places import Length, MemRef, dense_strides
 from dsim.backends.llvm.text import PLAIN, WIDTH, Function
 from dsim.backends.llvm.writer import Allocation, Writer
 from dsim.ir.nodes import Alloc, Atom, Block, Const, For, Memory, UndoLog, While
 from dsim.ir.walk import blocks, statements
 
-_ON_STACK = 4096  # bytes of one buffer
-_STACK_IN_ALL = 65536  # bytes of all buffers of one function
-_UNCOUNTED = 1 << 16  # bytes below which a buffer is not counted against the limit
 _LEAST = 16  # bytes, so that a clamped index into an empty buffer still reads something
-_SPARE = 128  # bytes on the stack for a buffer whose size is known at run time, if it fits there
-
-_ALLOC = f"""define noalias ptr @dsim_alloc(ptr %frame, ptr %spare, i64 %size, i1 %zeroed) {PLAIN} {{
-entry:
-  %small = icmp sle i64 %size, {_SPARE}
-  br i1 %small, label %here, label %heap
-here:
-  call void @llvm.memset.p0.i64(ptr align 8 %spare, i8 0, i64 {_SPARE}, i1 false)
-  ret ptr %spare
-heap:
-  %large = icmp sgt i64 %size, {_UNCOUNTED}
-  br i1 %large, label %count, label %get
-count:
-  %at = getelementptr inbounds i8, ptr %frame, i64 {frame.RUNTIME * 8}
-  %runtime = load ptr, ptr %at, align 8
-  %left = getelementptr inbounds i8, ptr %runtime, i64 {frame.MEMORY_LEFT * 8}
-  %before = atomicrmw sub ptr %left, i64 %size monotonic
-  %fits = icmp sge i64 %before, %size
-  br i1 %fits, label %get, label %refuse
-get:
-  br i1 %zeroed, label %zeros, label %raw
-zeros:
-  %p = call ptr @calloc(i64 1, i64 %size)
-  ret ptr %p
-raw:
-  %q = call ptr @malloc(i64 %size)
-  ret ptr %q
-refuse:
-  %undone = atomicrmw add ptr %left, i64 %size monotonic
-  ret ptr null
-}}"""
-
-_FREE = f"""define void @dsim_free(ptr %frame, ptr %p, i64 %size) {PLAIN} {{
-entry:
-  %small = icmp sle i64 %size, {_SPARE}
-  br i1 %small, label %end, label %heap
-heap:
-  call void @free(ptr %p)
-  %large = icmp sgt i64 %size, {_UNCOUNTED}
-  br i1 %large, label %count, label %end
-count:
-  %at = getelementptr inbounds i8, ptr %frame, i64 {frame.RUNTIME * 8}
-  %runtime = load ptr, ptr %at, align 8
-  %left = getelementptr inbounds i8, ptr %runtime, i64 {frame.MEMORY_LEFT * 8}
-  %before = atomicrmw add ptr %left, i64 %size monotonic
-  br label %end
-end:
-  ret void
-}}"""
 
 _PRODUCT = f"""define i64 @dsim_product(i64 %a, i64 %b) {PLAIN} {{
 entry:
@@ -80,10 +27,10 @@ entry:
 }}"""
 
 
-def _need_helpers(f: Function) -> None:
-    f.module.share("dsim_alloc", _ALLOC)
-    f.module.share("dsim_free", _FREE)
-    f.module.share("dsim_product", _PRODUCT)
+def _need_helpers(w: Writer) -> None:
+    for name in ("dsim_alloc", "dsim_free"):
+        w.f.module.share(name, w.target.heap.functions[name])
+    w.f.module.share("dsim_product", _PRODUCT)
 
 
 def _memset(f: Function, address: str, size: Length) -> None:
@@ -110,7 +57,7 @@ def _size(w: Writer, memory: Memory, shape: tuple[Length, ...]) -> Length:
         if isinstance(n, int) and isinstance(size, int):
             size *= n
         else:
-            _need_helpers(w.f)
+            _need_helpers(w)
             size = w.f.call("i64", "dsim_product", f"i64 {size}", f"i64 {n}")
     if isinstance(size, int):
         return max(size, _LEAST)
@@ -142,11 +89,17 @@ def allocate(w: Writer, s: Alloc) -> None:
             _memset(w.f, w.places[s.memory.key].base, size)
 
 
+def measure(w: Writer, s: Alloc) -> tuple[tuple[Length, ...], Length]:
+    """The length of each axis of a buffer, and its size in bytes."""
+    shape = _lengths(w, s)
+    return shape, _size(w, s.memory, shape)
+
+
 def _make(w: Writer, s: Alloc, *, zeroed: bool) -> Length:
     """Makes a buffer, from the heap with zeros in it if `zeroed`; its size in bytes."""
-    shape = _lengths(w, s)
-    size = _size(w, s.memory, shape)
-    if isinstance(size, int) and size <= _ON_STACK and w.stack + size <= _STACK_IN_ALL:
+    shape, size = measure(w, s)
+    heap = w.target.heap
+    if isinstance(size, int) and size <= heap.on_stack and w.stack + size <= heap.stack:
         w.stack += size
         base = w.f.slot(f"[{size} x i8]", 16)
     else:
@@ -156,11 +109,11 @@ def _make(w: Writer, s: Alloc, *, zeroed: bool) -> Length:
 
 
 def _from_heap(w: Writer, s: Alloc, size: Length, shape: tuple[Length, ...], zeroed: bool) -> str:
-    _need_helpers(w.f)
-    f = w.f
-    spare = "null" if isinstance(size, int) else f.slot(f"[{_SPARE} x i8]", 16)
+    _need_helpers(w)
+    f, heap = w.f, w.target.heap
+    spare = "null" if isinstance(size, int) or not heap.spare else f.slot(f"[{heap.spare} x i8]", 16)
     base = f.call(
-        "noalias ptr", "dsim_alloc", "ptr %frame", f"ptr {spare}", f"i64 {size}", f"i1 {int(zeroed)}"
+        "noalias ptr", "dsim_alloc", heap.source, f"ptr {spare}", f"i64 {size}", f"i1 {int(zeroed)}"
     )
     got = f.let(f"icmp ne ptr {base}, null")
     good, bad = f.label("made"), f.label("lacking")
@@ -170,7 +123,8 @@ def _from_heap(w: Writer, s: Alloc, size: Length, shape: tuple[Length, ...], zer
     w.free_all()
     f.jump(w.leave)
     f.open(good)
-    w.held.append(Allocation(base, f"call void @dsim_free(ptr %frame, ptr {base}, i64 {size})"))
+    base = heap.known(f, base)
+    w.held.append(Allocation(base, f"call void @dsim_free({heap.source}, ptr {base}, i64 {size})"))
     return base
 
 

@@ -31,10 +31,12 @@ RUNTIME_SLOTS = 6
 
 
 class FrameLayout:
-    """Gives out the slots of one kernel's frame behind the fixed ones."""
+    """Gives out the slots of one kernel's frame behind the fixed ones, and `more` that are fixed, too."""
 
-    def __init__(self, memories: Iterable[MemoryKey], params: tuple[Var, ...], returns: int) -> None:
-        self.size = FIXED
+    def __init__(
+        self, memories: Iterable[MemoryKey], params: tuple[Var, ...], returns: int, more: int = 0
+    ) -> None:
+        self.size = FIXED + more
         self.params = self.take(len(params))
         self.returns = self.take(returns)
         self.memories = {key: self.take(1) for key in memories}
@@ -61,6 +63,11 @@ def address(f: Function, slot: int, base: str = "%frame") -> str:
 def read(f: Function, slot: int, type: str, base: str = "%frame") -> str:
     """The LLVM value of type `type` in a slot."""
     return f.let(f"load {type}, ptr {address(f, slot, base)}, align 8")
+
+
+def read_address(f: Function, slot: int) -> str:
+    """The address in a slot."""
+    return read(f, slot, "ptr")
 
 
 def write(f: Function, slot: int, type: str, value: str, base: str = "%frame") -> None:

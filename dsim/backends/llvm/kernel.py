@@ -1,25 +1,27 @@
-"""A whole kernel as an LLVM module: one entry that runs its tasks in order.
+"""A whole kernel as an LLVM module: its tasks, which run in order.
 
 A task is a parallel top-level loop, or a run of other top-level statements. Each task is a function
 of its own, so that fields can be told apart (`noalias`) while it runs; values pass from one to the
-next through the frame. Private buffers of the outermost block are made between tasks.
+next through the frame. Private buffers of the outermost block are made between tasks. How tasks are run is
+the matter of the two forms: one entry (`parallel`), or kernels to be launched one by one (`grid`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from dsim.analysis.intervals import near_dividends
-from dsim.backends.llvm import buffers, frame, stops
+from dsim.backends.llvm import buffers, frame, partials
 from dsim.backends.llvm.frame import FrameLayout
+from dsim.backends.llvm.partials import PartialSum
 from dsim.backends.llvm.places import MemRef, dense_strides
 from dsim.backends.llvm.statements import HANDLERS
 from dsim.backends.llvm.target import Target
 from dsim.backends.llvm.text import Function, Module
 from dsim.backends.llvm.writer import Messages, Writer
-from dsim.ir.nodes import Alloc, Block, Const, For, Kernel, Memory, MemoryKey, Statement, UndoLog, Var
+from dsim.ir.nodes import Alloc, Block, For, Kernel, Memory, MemoryKey, Statement, UndoLog, Var
 from dsim.ir.walk import binds, blocks, memory_of, operands, parameters, statements
 
 # Estimates of reciprocals, refined by Newton steps, give NaN where 1 / 0 is infinite.
@@ -111,8 +113,26 @@ class Task:
         return s
 
 
+class Form(NamedTuple):
+    """What the two forms of a kernel's tasks, for threads and for grids, ask of the module and the frame.
+
+    Attributes
+    ----------
+    address : callable
+        Writes what reads the address in a slot of the frame.
+    whole : bool
+        Whether the module has definitions of all functions of dsim's own.
+    slots : int
+        Slots of the frame that are fixed, besides those of `frame`.
+    """
+
+    address: Callable[[Function, int], str]
+    whole: bool = False
+    slots: int = 0
+
+
 class KernelWriter:
-    """Writes one kernel for one target.
+    """Writes one kernel for one target, in one form.
 
     Attributes
     ----------
@@ -127,16 +147,18 @@ class KernelWriter:
     """
 
     def __init__(
-        self, kernel: Kernel, target: Target, wishes: Wishes, parallel: Callable[[For], bool]
+        self, kernel: Kernel, target: Target, wishes: Wishes, parallel: Callable[[For], bool], form: Form
     ) -> None:
         self.kernel = kernel
         self.target = target
         self.wishes = wishes
+        self._form = form
         self.dry = False  # whether functions only look for faults
         self.near = near_dividends(kernel)
-        self.module = Module(kernel.exact)
+        self.module = Module(kernel.exact, form.whole)
         self.messages = Messages()
-        self.layout = FrameLayout((m.key for m in kernel.memories), kernel.params, len(kernel.body.yields))
+        memories = (m.key for m in kernel.memories)
+        self.layout = FrameLayout(memories, kernel.params, len(kernel.body.yields), form.slots)
         self.tasks = tuple(split(kernel, parallel))
         self.buffers = {t.buffer.memory: t.buffer for t in self.tasks if t.kind == "buffer"}
         for m in self.buffers:
@@ -217,16 +239,11 @@ class KernelWriter:
 
     def memory_args(self, f: Function, task: Task) -> list[str]:
         """The arguments for them, from the frame."""
-        slots = (self.layout.memories[m.key] for m in self.memories(task))
-        return [f"ptr {frame.read(f, slot, 'ptr')}" for slot in slots]
+        return [f"ptr {self.address(f, m)}" for m in self.memories(task)]
 
-
-def write_buffer(k: KernelWriter, entry: Writer, task: Task) -> None:
-    """Makes, in the entry, a private buffer that several tasks use."""
-    k.read_values(entry, task)
-    buffers.allocate(entry, task.buffer)
-    key = task.buffer.memory.key
-    frame.write(entry.f, k.layout.memories[key], "ptr", entry.places[key].base)
+    def address(self, f: Function, m: Memory) -> str:
+        """Where a memory begins, from the frame."""
+        return self._form.address(f, self.layout.memories[m.key])
 
 
 def close_body(w: Writer) -> None:
@@ -237,9 +254,8 @@ def close_body(w: Writer) -> None:
     w.f.do("ret void")
 
 
-def write_serial(k: KernelWriter, entry: Writer, task: Task) -> None:
-    """Writes the function of a task that runs on one thread, and its call in the entry."""
-    f = k.function(task.name, f"ptr noalias %frame{k.memory_params(task)}")
+def write_statements(k: KernelWriter, f: Function, task: Task) -> None:
+    """Writes the function of a task that runs on one thread."""
     w = k.writer(f, task)
     buffers.hoist(w, task.block)
     for s in task.statements:
@@ -248,19 +264,24 @@ def write_serial(k: KernelWriter, entry: Writer, task: Task) -> None:
             if v in k.layout.values:
                 frame.write_scalar(f, k.layout.value(v), v.type, w.env[v])
     close_body(w)
-    args = ", ".join(["ptr %frame", *k.memory_args(entry.f, task)])
-    entry.f.do(f"call void @{task.name}({args})")
-    stops.end_if_stopped(entry)
 
 
-def write_returns(k: KernelWriter, entry: Function) -> None:
-    """Puts the kernel's return values into their slots, and returns the status."""
-    for i, a in enumerate(k.kernel.body.yields):
-        if isinstance(a, Const):
-            continue  # known without running
-        value = frame.read_scalar(entry, k.layout.value(a), a.type)
-        frame.write_scalar(entry, k.layout.returns + i, a.type, value)
-    entry.do(f"ret i64 {frame.read(entry, frame.STATUS, 'i64')}")
+def settle(k: KernelWriter, w: Writer, task: Task, sums: list[PartialSum], total: str) -> None:
+    """Puts the whole sums of a parallel task, at `total`, where they belong."""
+    places = {m.key: k.place(w, m, k.address(w.f, m)) for m in k.memories(task)}
+    partials.settle(w, sums, total, places)
+    values = partials.results(w, task.loop, sums, total)
+    for v, value in zip(task.loop.results, values, strict=True):
+        if v in k.layout.values:
+            frame.write_scalar(w.f, k.layout.value(v), v.type, value)
+
+
+def top_level_values(kernel: Kernel) -> dict[Var, None]:
+    """The values that are known outside of all loops."""
+    found = dict.fromkeys(kernel.params)
+    for s in kernel.body.statements:
+        found |= dict.fromkeys(binds(s))
+    return found
 
 
 def split(kernel: Kernel, parallel: Callable[[For], bool]) -> Iterator[Task]:

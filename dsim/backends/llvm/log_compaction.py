@@ -1,16 +1,18 @@
-"""Compacts undo logs: of the entries of one element between two marks only the oldest is kept.
+"""Room in undo logs. They are compacted: of an element's entries between two marks only the oldest is kept.
 
 The entries are gone through once, oldest first. An element met for the first time gets the number of its
 entry written into it, by which it is known when it is met again; what stood there is put back at the end. So
 there is no table, only room for as many values as there are entries.
 
-Not its job: how undo logs are kept otherwise (`undo logs.py`).
+Not its job: how undo logs are kept otherwise (`undo_logs.py`).
 """
 
 from __future__ import annotations
 
 from dsim.backends.llvm.places import MemRef
-from dsim.backends.llvm.text import WIDTH, Function
+from dsim.backends.llvm.target import Heap
+from dsim.backends.llvm.text import WIDTH
+from dsim.backends.llvm.writer import Writer
 
 ENTRIES, LENGTH, ROOM, MARKED = range(4)  # an undo log's words
 ENTRY = 16  # bytes: the distance of the element from the memory's start, and the value
@@ -18,29 +20,53 @@ _SHORT = 1 << 12  # entries up to which an undo log just grows
 _NEVER = 1 << 62
 
 
-def behind(f: Function, log: str, place: MemRef, mark: str) -> str:
+def doubled(first: int) -> str:
+    """The head of a function that makes more room in an undo log, and says whether there was memory for it.
+
+    It is done if half of the room is free. Else it goes on, to make room for ``%new`` entries: twice as many,
+    `first` at first.
+    """
+    return f"""\
+  %room_at = getelementptr inbounds i64, ptr %log, i64 {ROOM}
+  %room = load i64, ptr %room_at, align 8
+  %length_at = getelementptr inbounds i64, ptr %log, i64 {LENGTH}
+  %length = load i64, ptr %length_at, align 8
+  %used = mul i64 %length, 2
+  %enough = icmp slt i64 %used, %room
+  br i1 %enough, label %done, label %double
+done:
+  ret i1 true
+double:
+  %none = icmp eq i64 %room, 0
+  %twice = mul i64 %room, 2
+  %new = select i1 %none, i64 {first}, i64 %twice"""
+
+
+def behind(w: Writer, log: str, place: MemRef, mark: str) -> str:
     """Appends what keeps, behind entry number `mark`, only the oldest entry of each element.
 
     Gives whether there was memory for that.
     """
-    return _call(f, log, place, mark, "2")
+    return _call(w, log, place, mark, "2")
 
 
-def loose(f: Function, log: str, place: MemRef, room: str, marked: str) -> str:
+def loose(w: Writer, log: str, place: MemRef, room: str, marked: str) -> str:
     """The same behind the newest mark, where that is half of a long undo log."""
+    f = w.f
     long = f.let(f"icmp sgt i64 {room}, {_SHORT}")
     half = f.let(f"lshr i64 {room}, 1")
     least = f.let(f"select i1 {long}, i64 {half}, i64 {_NEVER}")
-    return _call(f, log, place, marked, least)
+    return _call(w, log, place, marked, least)
 
 
-def _call(f: Function, log: str, place: MemRef, mark: str, least: str) -> str:
+def _call(w: Writer, log: str, place: MemRef, mark: str, least: str) -> str:
     bits = 8 * WIDTH[place.memory.type]
-    name = f.module.share(f"dsim_compact{bits}", _text(bits))
-    return f.call("i1", name, f"ptr {log}", f"ptr {place.base}", f"i64 {mark}", f"i64 {least}")
+    name = w.f.module.share(f"dsim_compact{bits}", _text(bits, w.target.heap))
+    args = w.target.heap.compaction[1]
+    return w.f.call("i1", name, f"{args}ptr {log}", f"ptr {place.base}", f"i64 {mark}", f"i64 {least}")
 
 
-def _text(bits: int) -> str:
+def _text(bits: int, heap: Heap) -> str:
     """The function for elements of so many bits; it does nothing for fewer than `least` entries.
 
     Numbers that do not fit into so many bits are not written.
@@ -49,18 +75,20 @@ def _text(bits: int) -> str:
     widened = f"zext {t} %now to i64" if bits < 64 else "add i64 %now, 0"
     number = f"trunc i64 %nth to {t}" if bits < 64 else "add i64 %nth, 0"
     most = 1 << min(bits, 62)
-    head = f"define i1 @dsim_compact{bits}(ptr %log, ptr %base, i64 %mark, i64 %least) nounwind noinline"
+    params, _, take, give_back = heap.compaction
+    own = f"{params}ptr %log, ptr %base, i64 %mark, i64 %least"
+    head = f"define i1 @dsim_compact{bits}({own}) nounwind noinline"
     return f"""{head} {{
 entry:
   %length_at = getelementptr inbounds i64, ptr %log, i64 {LENGTH}
   %length = load i64, ptr %length_at, align 8
-  %entries = load ptr, ptr %log, align 8
+  {heap.entries}
   %count = sub i64 %length, %mark
   %several = icmp sge i64 %count, %least
   br i1 %several, label %room, label %done
 room:
   %size = mul i64 %count, {width}
-  %values = call ptr @malloc(i64 %size)
+  {take}
   %got = icmp ne ptr %values, null
   br i1 %got, label %test, label %lacking
 test:
@@ -117,7 +145,7 @@ put:
   %j_next = add i64 %j, 1
   br label %back
 end:
-  call void @free(ptr %values)
+  {give_back}
   store i64 %kept, ptr %length_at, align 8
   br label %done
 done:

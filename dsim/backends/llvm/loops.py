@@ -39,7 +39,7 @@ def branch(w: Writer, s: If) -> None:
         w.env[var] = f.phi(TYPE[var.type], [(a, yes_from), (b, no_from)])
 
 
-class _Carried:
+class Carried:
     """The phis of a loop's carried values; they stand at the start of the open block."""
 
     def __init__(self, w: Writer, carried: tuple[Var, ...], init: tuple[str, ...], before: str) -> None:
@@ -59,7 +59,8 @@ class _Carried:
 def count(w: Writer, s: For) -> None:
     """A `For`."""
     start, stop = w.exact(s.start), w.exact(s.stop)
-    results = counted(w, s, start, stop, w.values(s.init), stops.every(s))
+    every = stops.every(s) if w.target.polls else 0
+    results = counted(w, s, start, stop, w.values(s.init), every)
     for var, value in zip(s.results, results, strict=True):
         w.env[var] = value
 
@@ -130,14 +131,14 @@ def _one_by_one(w: Writer, s: For, part: _Part, init: tuple[str, ...], every: in
     f.jump(test)
     f.open(test)
     number, at = f.open_phi("i64", str(counter.first), before)
-    carried = _Carried(w, s.carried, init, before)
+    carried = Carried(w, s.carried, init, before)
     results = w.values(s.carried)
     goes_on = f.let(f"icmp {counter.comparison} i64 {number}, {counter.end}")
     if s.goes_on is not None:
         goes_on = f.let(f"select i1 {goes_on}, i1 {w.env[s.goes_on]}, i1 false")
     f.fork(goes_on, body, end)
     f.open(body)
-    _bind_index(w, s.index, counter.index(f, number))
+    bind_index(w, s.index, counter.index(f, number))
     around, w.chains = w.chains, chains.find(s, w.deferred) if stops.innermost(s) else None
     values = w.trip(s.body)
     w.chains = around
@@ -165,7 +166,7 @@ def _in_strips(
     f.jump(test)
     f.open(test)
     first, at = f.open_phi("i64", str(start), before)
-    carried = _Carried(w, s.carried, init, before)
+    carried = Carried(w, s.carried, init, before)
     results = w.values(s.carried)
     after = f.let(f"add nsw i64 {first}, {strip.length}")
     f.fork(f.let(f"icmp sle i64 {after}, {stop}"), body, end)
@@ -207,9 +208,9 @@ def _windowed(
     f.jump(body)
     f.open(body)
     index, at = f.open_phi("i64", str(start), head)
-    carried = _Carried(w, s.carried, init, head)
+    carried = Carried(w, s.carried, init, head)
     windows.open(head)
-    _bind_index(w, s.index, index)
+    bind_index(w, s.index, index)
     values = w.trip(s.body)
     left = windows.close()
     carried.close(values, f.block)
@@ -224,13 +225,13 @@ def _windowed(
     return tuple(f.phi(TYPE[v.type], [(first, without), (last, after)]) for v, last, first in pairs)
 
 
-def _bind_index(w: Writer, v: Var, index: str) -> None:
+def bind_index(w: Writer, v: Var, index: str) -> None:
     """The loop's index in its own type, from the 64-bit one."""
     w.regular.add(v)
     if v.type.bits == 64:
         w.env[v] = index
         return
-    exact = ("nsw " if v.type.kind == "int" else "nuw ") if w.target.recent else ""
+    exact = "nsw " if v.type.kind == "int" else "nuw "
     w.env[v] = w.f.let(f"trunc {exact}i64 {index} to {TYPE[v.type]}")
     w.remember(v, index)
 
@@ -238,7 +239,7 @@ def _bind_index(w: Writer, v: Var, index: str) -> None:
 def repeat(w: Writer, s: While) -> None:
     """A `While`."""
     ends = stops.bound(s)
-    if stops.short(s):
+    if not w.target.polls or stops.short(s):
         results = _repeated(w, s)
     elif ends is None:
         results = _repeated(w, s, stops.copies(s))
@@ -255,7 +256,7 @@ def _repeated(w: Writer, s: While, copies: int = 0) -> tuple[str, ...]:
     before = f.block
     f.jump(test)
     f.open(test)
-    carried = _Carried(w, s.carried, w.values(s.init), before)
+    carried = Carried(w, s.carried, w.values(s.init), before)
     values, left = w.values(s.carried), []
     for copy in range(max(1, copies)):
         w.env.update(zip(s.carried, values, strict=True))
@@ -274,7 +275,7 @@ def _repeated(w: Writer, s: While, copies: int = 0) -> tuple[str, ...]:
 
 
 def plain(
-    f: Function, start: str, stop: str, step: int, body: Callable[[str], None], metadata: str = ""
+    f: Function, start: str, stop: str, step: int | str, body: Callable[[str], None], metadata: str = ""
 ) -> None:
     """A loop of the emitter's own: ``body(index)`` writes what it does."""
     test, inside, end = f.label("loop"), f.label("turn"), f.label("done")

@@ -28,7 +28,7 @@ class Register(NamedTuple):
     def add(self, f: Function, target: Target, value: str, source: ScalarType) -> None:
         """Takes one value of type `source` in."""
         if source != self.type:
-            value = cast(f, target, value, source, self.type)
+            value = cast(f, value, source, self.type)
         ty = TYPE[self.type]
         old = f.let(f"load {ty}, ptr {self.slot}, align 8")
         new = binary(f, target, self.op, self.type, old, value)

@@ -33,5 +33,5 @@ def _text(caller: Writer, done: Routine) -> str:
     w.places[done.memory.key] = MemRef(done.memory, "%memory", (_ROWS, WIDTH), (WIDTH, 1))
     w.block(done.block)
     f.do("ret void")
-    assert f.text() == module.text("").strip()  # it needs nothing else
+    assert f.text() == module.text().strip()  # it needs nothing else
     return f.text()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from dsim.backends.llvm.cost import known_trips
 from dsim.backends.llvm.places import Length
 from dsim.backends.llvm.text import Function
 from dsim.backends.llvm.writer import Writer
@@ -77,6 +78,18 @@ def trips(f: Function, s: For, start: Length, stop: Length) -> str:
         others = f.let(f"udiv i64 {f.let(f'sub i64 {count}, 1')}, {abs(s.step)}")
         count = f.let(f"add i64 {others}, 1")
     return f.let(f"select i1 {some}, i64 {count}, i64 0")
+
+
+def trip_count(w: Writer, s: For) -> Length:
+    """How many iterations `s` has; at most as many as a signed number of 64 bits counts."""
+    known = known_trips(s)
+    if known is not None:
+        return known
+    count = trips(w.f, s, w.exact(s.start), w.exact(s.stop))
+    if s.index.type.bits < 64:
+        return count
+    countable = w.f.let(f"icmp sge i64 {count}, 0")
+    return w.f.let(f"select i1 {countable}, i64 {count}, i64 {MOST}")
 
 
 def span(w: Writer, s: For, lo: str, hi: str) -> tuple[Length, Length]:

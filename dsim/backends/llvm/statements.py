@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from dsim.backends.llvm import access, buffers, float_mode, frame, loops, probes, undo_logs
+from dsim.backends.llvm import access, buffers, loops, probes, undo_logs
 from dsim.backends.llvm.arithmetic.primitives import EMIT, Use
 from dsim.backends.llvm.writer import Handler, Writer
 from dsim.ir import nodes as ir
@@ -27,19 +27,9 @@ def _assert(w: Writer, s: ir.Assert) -> None:
 
 
 def _print(w: Writer, s: ir.Print) -> None:
-    """Calls back into Python with the statement's number and the values' bits."""
-    f = w.f
     w.messages.prints.append(s)
     bits = [w.bits(p) for p in s.parts if not isinstance(p, str)]
-    values = f.slot(f"[{max(1, len(bits))} x i64]")
-    for i, value in enumerate(bits):
-        f.do(f"store i64 {value}, ptr {frame.address(f, i, values)}, align 8")
-    runtime = frame.read(f, frame.RUNTIME, "ptr")
-    printer = frame.read(f, frame.PRINTER, "ptr", runtime)
-    owner = frame.read(f, frame.OWNER, "i64")
-    float_mode.restore(f, w.target.float_mode)
-    f.do(f"call void {printer}(i64 {owner}, i64 {len(w.messages.prints) - 1}, ptr {values})")
-    float_mode.resume(f, w.target.float_mode)
+    w.target.print(w.f, len(w.messages.prints) - 1, bits)
 
 
 HANDLERS: Mapping[type, Handler] = {

@@ -179,7 +179,7 @@ def ask(w: Writer) -> None:
     """Leaves the function if the stop flag is set."""
     f = w.f
     go, stop = f.label("go"), f.label("stop") if w.held else w.leave
-    f.fork(_unstopped(f), go, stop, w.likely)
+    f.fork(unstopped(f), go, stop, w.likely)
     if w.held:
         f.open(stop)
         w.free_all()
@@ -187,7 +187,8 @@ def ask(w: Writer) -> None:
     f.open(go)
 
 
-def _unstopped(f: Function) -> str:
+def unstopped(f: Function) -> str:
+    """Whether the stop flag is not set."""
     f.module.asks = True
     flag = f.let(f"load volatile i64, ptr {frame.address(f, frame.STOP)}, align 8")
     return f.let(f"icmp eq i64 {flag}, 0")
@@ -215,7 +216,7 @@ def end_if_stopped(entry: Writer) -> None:
     if not f.module.asks:
         return
     go, stop = f.label("go"), f.label("stop")
-    f.fork(_unstopped(f), go, stop)
+    f.fork(unstopped(f), go, stop)
     f.open(stop)
     f.do(f"%pair{stop} = cmpxchg ptr %frame, i64 0, i64 {frame.STOPPED} monotonic monotonic")
     entry.free_all()

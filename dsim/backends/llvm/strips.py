@@ -12,7 +12,7 @@ from functools import partial
 from typing import NamedTuple
 
 from dsim.analysis.data_indices import chosen_by_data
-from dsim.backends.llvm import access
+from dsim.backends.llvm import access, atomics
 from dsim.backends.llvm.arithmetic.primitives import binary
 from dsim.backends.llvm.arithmetic.wrapping import wraps
 from dsim.backends.llvm.cost import known_trips
@@ -115,7 +115,7 @@ class Strip:
             new = w.f.let(f"fadd{w.f.module.flags} {s.type} {old}, {value}")
             w.f.do(f"store {s.type} {new}, ptr {address}, align {WIDTH[t]}")
         elif place.atomic:
-            w.target.accumulate(w.f, op, t, address, value, False)
+            atomics.accumulate(w.f, op, t, address, value, False)
         else:
             put(w, place, address, binary(w.f, w.target, op, t, fetch(w, place, address), value))
 

@@ -1,18 +1,52 @@
 """The differences between the machines that the LLVM emitter supports.
 
-The emitter keeps to the part of LLVM that NVVM takes as well; everything beyond it goes through
-these methods.
+Everything in which machine code for one machine differs from that for another goes through these methods and
+attributes, or through the form of a kernel's tasks: `parallel` for the threads of a processor, `grid` for
+those of a device.
 """
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Callable, Mapping
+from typing import NamedTuple, Protocol
 
 from dsim.backends.llvm.float_mode import FloatMode
 from dsim.backends.llvm.text import Function, Module
-from dsim.ir.nodes import AccumulateOp
-from dsim.ir.primitive import Intrinsic, Libm
 from dsim.ir.types import ScalarType
+
+
+class Heap(NamedTuple):
+    """Where private buffers and undo logs of one function get memory.
+
+    Attributes
+    ----------
+    source : str
+        The first argument of these functions: what they take memory from.
+    functions : mapping
+        ``dsim_alloc(source, spare, size, zeroed)``: an address, or null when memory is lacking;
+        ``dsim_free(source, address, size)``, in the reverse order; ``dsim_grow(source, log)``: more room for
+        an undo log, and whether there was memory for that; ``dsim_discard(source, log)``.
+    compaction : tuple of str
+        For the function that compacts an undo log: its parameters and arguments in front, how it gets
+        ``%size`` bytes at ``%values``, and how it gives them back.
+    on_stack, stack : int
+        Bytes of the largest buffer on the stack, and of all of one function.
+    entries : str
+        For functions of an undo log: how they read ``%entries``, where these are, at ``%log``.
+    known : callable
+        Writes an address that these functions gave, with what the target knows about it.
+    spare : int
+        Bytes on the stack for a buffer whose size is known at run time, if it fits there.
+    """
+
+    source: str
+    functions: Mapping[str, str]
+    compaction: tuple[str, str, str, str]
+    on_stack: int
+    stack: int
+    entries: str = "%entries = load ptr, ptr %log, align 8"
+    known: Callable[[Function, str], str] = lambda _, address: address
+    spare: int = 0
 
 
 class Target(Protocol):
@@ -20,43 +54,42 @@ class Target(Protocol):
 
     Attributes
     ----------
-    name : str
-        For messages.
-    recent : bool
-        Whether it knows the flags of `trunc` and `zext` that LLVM has had since version 19.
-    float_mode : FloatMode, optional
-        The register with its mode of floating point, where threads have one.
+    heap : Heap
+        Where private buffers and undo logs get memory.
+    polls : bool
+        Whether loops look whether the launch is to be stopped.
     """
 
-    name: str
-    recent: bool
-    float_mode: FloatMode | None
+    heap: Heap
+    polls: bool
 
-    def header(self) -> str:
-        """The first lines of a module: data layout and triple."""
+    def libm(self, f: Function, name: str, t: ScalarType, args: tuple[str, ...]) -> str:
+        """The value of C's function `name` of floats of 32 or 64 bits."""
         ...
 
-    def math(self, f: Function, lowering: Libm | Intrinsic, t: ScalarType, args: tuple[str, ...]) -> str:
-        """The value of a mathematical primitive (roots, powers, transcendentals, rounding)."""
+    def fmod(self, module: Module, t: ScalarType) -> str:
+        """The name of C's `fmod` where the instruction `frem` is not that; else nothing."""
         ...
 
     def lanes(self, t: ScalarType) -> tuple[int, ...]:
         """How many numbers of the float type `t` its vectors may hold; none where there are no vectors."""
         ...
 
-    def negate(self, f: Function, t: ScalarType, a: str) -> str:
-        """``-a`` of a float."""
+    def print(self, f: Function, which: int, values: list[str]) -> None:
+        """Prints by statement number `which` of the messages; values as 64 bits."""
         ...
 
-    def saturate(self, f: Function, a: str, source: ScalarType, to: ScalarType) -> str:
-        """The float `a` as an integer: truncated, saturated, 0 for NaN."""
-        ...
 
-    def accumulate(
-        self, f: Function, op: AccumulateOp, t: ScalarType, address: str, value: str, old: bool
-    ) -> str | None:
-        """``*address = op(*address, value)`` in one step for all threads; the old value if `old`."""
-        ...
+class HostTarget(Target, Protocol):
+    """A processor, whose threads a launch shares with everything else.
+
+    Attributes
+    ----------
+    float_mode : FloatMode, optional
+        The register with its mode of floating point, where threads have one.
+    """
+
+    float_mode: FloatMode | None
 
     def finish(self, module: Module) -> None:
         """Adds what the module needs once all functions are written."""

@@ -52,10 +52,13 @@ class Module:
     ----------
     exact : bool
         Whether floating point is done as it is written: no fast flags, no vector math library.
+    whole : bool
+        Whether it has a definition of everything of dsim's own that it calls, all of it to be optimised.
     """
 
-    def __init__(self, exact: bool = False) -> None:
+    def __init__(self, exact: bool = False, whole: bool = False) -> None:
         self.exact = exact
+        self.whole = whole
         self.flags = "" if exact else f" {FLAGS}"  # behind the name of a floating point operation
         self.declarations: dict[str, str] = {}
         self.helpers: dict[str, str] = {}
@@ -79,6 +82,8 @@ class Module:
         """Uses the function `name`, which `text` defines for all modules together; gives back `name`."""
         if name not in self.shared:
             self.shared[name] = text
+            if self.whole:
+                return self.helper(name, text.replace("define ", "define internal ", 1))
             head = text[: text.index("{")].replace("define ", "declare ", 1)
             self.declarations[name] = re.sub(r" (%\w+|noinline|optnone)\b", "", head)
         return name
@@ -95,12 +100,13 @@ class Module:
         self.metadata.append(f"{name} = {text.replace('SELF', name)}")
         return name
 
-    def text(self, header: str) -> str:
-        """The whole module, `header` first."""
-        parts = [header, *self.declarations.values(), *self.helpers.values()]
+    def text(self) -> str:
+        """The whole module, without data layout and triple."""
+        parts = ["", *self.declarations.values(), *self.helpers.values()]
         parts += [f.text() for f in self.functions]
         parts += self.metadata
-        return "\n".join(parts) + "\n"
+        text = "\n".join(parts) + "\n"
+        return re.sub(r" (noinline|optnone)\b", "", text) if self.whole else text
 
 
 class Function:

@@ -8,72 +8,17 @@ buffers. Before a long one grows, what no mark stands between is put together (`
 
 from __future__ import annotations
 
-from dsim.backends.llvm import frame, log_compaction
+from dsim.backends.llvm import log_compaction
 from dsim.backends.llvm.access import guarded
-from dsim.backends.llvm.log_compaction import ENTRIES, ENTRY, LENGTH, MARKED, ROOM
+from dsim.backends.llvm.log_compaction import ENTRIES, LENGTH, MARKED, ROOM
 from dsim.backends.llvm.places import MemRef
 from dsim.backends.llvm.text import PLAIN, STORED, WIDTH, Function
 from dsim.backends.llvm.writer import Allocation, Writer
 from dsim.ir.nodes import Append, Compact, LogMark, RollBack, UndoLog
 
-_FIRST_ROOM = 64  # entries
-
-# Doubles the room unless half of it is free; whether there was memory for that.
-_GROW = f"""define i1 @dsim_grow(ptr %frame, ptr %log) {PLAIN} {{
-entry:
-  %room_at = getelementptr inbounds i64, ptr %log, i64 {ROOM}
-  %room = load i64, ptr %room_at, align 8
-  %length_at = getelementptr inbounds i64, ptr %log, i64 {LENGTH}
-  %length = load i64, ptr %length_at, align 8
-  %used = mul i64 %length, 2
-  %enough = icmp slt i64 %used, %room
-  br i1 %enough, label %done, label %double
-done:
-  ret i1 true
-double:
-  %none = icmp eq i64 %room, 0
-  %twice = mul i64 %room, 2
-  %new = select i1 %none, i64 {_FIRST_ROOM}, i64 %twice
-  %more = sub i64 %new, %room
-  %bytes = mul i64 %more, {ENTRY}
-  %at = getelementptr inbounds i8, ptr %frame, i64 {frame.RUNTIME * 8}
-  %runtime = load ptr, ptr %at, align 8
-  %left = getelementptr inbounds i8, ptr %runtime, i64 {frame.MEMORY_LEFT * 8}
-  %before = atomicrmw sub ptr %left, i64 %bytes monotonic
-  %fits = icmp sge i64 %before, %bytes
-  br i1 %fits, label %get, label %refuse
-get:
-  %old = load ptr, ptr %log, align 8
-  %size = mul i64 %new, {ENTRY}
-  %entries = call ptr @realloc(ptr %old, i64 %size)
-  %got = icmp ne ptr %entries, null
-  br i1 %got, label %keep, label %refuse
-keep:
-  store ptr %entries, ptr %log, align 8
-  store i64 %new, ptr %room_at, align 8
-  ret i1 true
-refuse:
-  %undone = atomicrmw add ptr %left, i64 %bytes monotonic
-  ret i1 false
-}}"""
-
-_DISCARD = f"""define void @dsim_discard(ptr %frame, ptr %log) {PLAIN} {{
-entry:
-  %entries = load ptr, ptr %log, align 8
-  call void @free(ptr %entries)
-  %room_at = getelementptr inbounds i64, ptr %log, i64 {ROOM}
-  %room = load i64, ptr %room_at, align 8
-  %bytes = mul i64 %room, {ENTRY}
-  %at = getelementptr inbounds i8, ptr %frame, i64 {frame.RUNTIME * 8}
-  %runtime = load ptr, ptr %at, align 8
-  %left = getelementptr inbounds i8, ptr %runtime, i64 {frame.MEMORY_LEFT * 8}
-  %before = atomicrmw add ptr %left, i64 %bytes monotonic
-  ret void
-}}"""
-
 _UNDO = f"""define void @dsim_undoBITS(ptr %log, ptr %base) {PLAIN} {{
 entry:
-  %entries = load ptr, ptr %log, align 8
+  ENTRIES
   %length_at = getelementptr inbounds i64, ptr %log, i64 {LENGTH}
   %length = load i64, ptr %length_at, align 8
   br label %test
@@ -103,6 +48,7 @@ def _undo(w: Writer, s: UndoLog, slot: str) -> str:
         return ""
     bits = 8 * WIDTH[place.memory.type]
     text = _UNDO.replace("BITS", str(bits)).replace("WIDTH", str(bits // 8))
+    text = text.replace("ENTRIES", w.target.heap.entries)
     name = w.f.module.share(f"dsim_undo{bits}", text)
     return f"call void @{name}(ptr {slot}, ptr {place.base})"
 
@@ -112,14 +58,17 @@ def hoist(w: Writer, found: list[UndoLog]) -> None:
     if not found:
         return
     f = w.f
-    f.module.share("dsim_grow", _GROW)
-    f.module.share("dsim_discard", _DISCARD)
+    heap = w.target.heap
+    for name in ("dsim_grow", "dsim_discard"):
+        f.module.share(name, heap.functions[name])
     for s in found:
         slot = f.slot("[4 x i64]")
         for word in (ENTRIES, LENGTH, ROOM, MARKED):
             f.do(f"store i64 0, ptr {_word(f, slot, word)}, align 8")
         w.logs[s.log.key] = slot
-        w.held.append(Allocation(slot, f"call void @dsim_discard(ptr %frame, ptr {slot})", _undo(w, s, slot)))
+        w.held.append(
+            Allocation(slot, f"call void @dsim_discard({heap.source}, ptr {slot})", _undo(w, s, slot))
+        )
     for s in found:
         if s.beside is not None:
             w.beside.setdefault(s.beside.key, []).append(w.logs[s.log.key])
@@ -137,9 +86,10 @@ def _write(f: Function, slot: str, word: int, value: str) -> None:
     f.do(f"store i64 {value}, ptr {_word(f, slot, word)}, align 8")
 
 
-def _entry(f: Function, slot: str, number: str) -> tuple[str, str]:
+def _entry(w: Writer, slot: str, number: str) -> tuple[str, str]:
     """The addresses of entry `number`: of its place, and of its value."""
-    entries = f.let(f"load ptr, ptr {_word(f, slot, ENTRIES)}, align 8")
+    f = w.f
+    entries = w.target.heap.known(f, f.let(f"load ptr, ptr {_word(f, slot, ENTRIES)}, align 8"))
     at = f.let(f"getelementptr inbounds [2 x i64], ptr {entries}, i64 {number}")
     return at, f.let(f"getelementptr inbounds i64, ptr {at}, i64 1")
 
@@ -165,15 +115,15 @@ def _append(w: Writer, s: Append, place: MemRef, slot: str, address: str) -> Non
     f.fork(enough, ready, grow, w.likely)
     f.open(grow)
     if not w.dry:
-        done = log_compaction.loose(f, slot, place, _read(f, slot, ROOM), _read(f, slot, MARKED))
+        done = log_compaction.loose(w, slot, place, _read(f, slot, ROOM), _read(f, slot, MARKED))
         _or_fault(w, s, done, slot)
-    _or_fault(w, s, f.call("i1", "dsim_grow", "ptr %frame", f"ptr {slot}"), slot)
+    _or_fault(w, s, f.call("i1", "dsim_grow", w.target.heap.source, f"ptr {slot}"), slot)
     fewer, grown = _read(f, slot, LENGTH), f.block
     f.jump(ready)
     f.open(ready)
     length = f.phi("i64", [(before, full), (fewer, grown)])
     first, here = f.let(f"ptrtoint ptr {place.base} to i64"), f.let(f"ptrtoint ptr {address} to i64")
-    at, kept = _entry(f, slot, length)
+    at, kept = _entry(w, slot, length)
     f.do(f"store i64 {f.let(f'sub i64 {here}, {first}')}, ptr {at}, align 8")
     value = f.let(f"load {stored}, ptr {address}, align {WIDTH[place.memory.type]}")
     f.do(f"store {stored} {value}, ptr {kept}, align 8")
@@ -192,7 +142,7 @@ def compact(w: Writer, s: Compact) -> None:
     """A `Forget`."""
     place, slot, mark = w.places[s.memory.key], w.logs[s.log.key], w.value(s.mark)
     if not w.dry:
-        _or_fault(w, s, log_compaction.behind(w.f, slot, place, mark), slot)
+        _or_fault(w, s, log_compaction.behind(w, slot, place, mark), slot)
     _write(w.f, slot, MARKED, mark)
 
 
@@ -221,7 +171,7 @@ def roll_back(w: Writer, s: RollBack) -> None:
     f.open(back)
     last = f.let(f"sub nsw i64 {length}, 1")
     _write(f, slot, LENGTH, last)
-    at, kept = _entry(f, slot, last)
+    at, kept = _entry(w, slot, last)
     offset = f.let(f"load i64, ptr {at}, align 8")
     value = f.let(f"load {stored}, ptr {kept}, align 8")
     target = f.let(f"getelementptr inbounds i8, ptr {place.base}, i64 {offset}")

@@ -5,8 +5,8 @@ import numpy as np
 import dsim as ds
 from dsim import frontend
 from dsim.backends.cpu.compiled import _TARGET
-from dsim.backends.llvm import emit
 from dsim.backends.llvm.kernel import Wishes
+from dsim.backends.llvm.parallel import emit
 from dsim.ir.nodes import Probe
 from dsim.ir.types import f64
 from dsim.ir.walk import statements

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-from dsim.backends.llvm.target import Target
 from dsim.backends.llvm.text import TYPE, Function, number
 from dsim.ir.types import ScalarType, f16, f32
 
@@ -85,7 +84,7 @@ def shift(f: Function, t: ScalarType, a: str, b: str, *, left: bool) -> str:
     return f.let(f"{name} {TYPE[t]} {a}, {amount}")
 
 
-def cast(f: Function, target: Target, a: str, source: ScalarType, to: ScalarType) -> str:
+def cast(f: Function, a: str, source: ScalarType, to: ScalarType) -> str:
     """`a` of type `source` as a `to`: floats truncate and saturate, integers wrap."""
     if source == to:
         return a
@@ -93,7 +92,7 @@ def cast(f: Function, target: Target, a: str, source: ScalarType, to: ScalarType
         test = "fcmp une" if source.is_float else "icmp ne"
         return f.let(f"{test} {TYPE[source]} {a}, {number(0, source)}")
     if source.is_float:
-        return resized(f, a, source, to) if to.is_float else _truncated(f, target, a, source, to)
+        return resized(f, a, source, to) if to.is_float else _truncated(f, a, source, to)
     if to.is_float:
         name = "sitofp" if source.kind == "int" else "uitofp"
         return f.let(f"{name} {TYPE[source]} {a} to {TYPE[to]}")
@@ -108,10 +107,13 @@ def widened(f: Function, a: str, source: ScalarType, to: ScalarType) -> str:
     return f.let(f"{name} {TYPE[source]} {a} to {TYPE[to]}")
 
 
-def _truncated(f: Function, target: Target, a: str, source: ScalarType, to: ScalarType) -> str:
+def _truncated(f: Function, a: str, source: ScalarType, to: ScalarType) -> str:
     if source == f16:  # where processors convert halves themselves, LLVM's conversion of NaN gives -32768
         a, source = resized(f, a, source, f32), f32
-    return target.saturate(f, a, source, to)
+    sign = "s" if to.kind == "int" else "u"
+    name = f"llvm.fpto{sign}i.sat.i{to.bits}.f{source.bits}"
+    f.module.declare(name, f"declare i{to.bits} @{name}({TYPE[source]})")
+    return f.call(f"i{to.bits}", name, f"{TYPE[source]} {a}")
 
 
 def resized(f: Function, a: str, source: ScalarType, to: ScalarType) -> str:

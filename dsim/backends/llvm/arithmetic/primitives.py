@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from dsim.backends.llvm.arithmetic import integers, powers, remainders
+from dsim.backends.llvm.arithmetic.mathematics import math
 from dsim.backends.llvm.target import Target
 from dsim.backends.llvm.text import TYPE, Function, constant, number
 from dsim.ir.build import Builder
@@ -54,7 +55,7 @@ class Use(NamedTuple):
 
 def _neg(u: Use) -> str:
     if u.type.is_float:
-        return u.target.negate(u.f, u.type, u.args[0])
+        return u.f.let(f"fneg {TYPE[u.type]} {u.args[0]}")
     return u.f.let(f"sub {TYPE[u.type]} 0, {u.args[0]}")
 
 
@@ -113,7 +114,7 @@ _FABS = Intrinsic("fabs")
 
 def _abs(u: Use) -> str:
     if u.type.is_float:
-        return u.target.math(u.f, _FABS, u.type, u.args)
+        return math(u.f, u.target, _FABS, u.type, u.args)
     if u.type.kind == "uint":
         return u.args[0]
     ty = TYPE[u.type]
@@ -145,7 +146,7 @@ def _shift(u: Use) -> str:
 
 
 def _cast(u: Use) -> str:
-    return integers.cast(u.f, u.target, u.args[0], u.type, u.result)
+    return integers.cast(u.f, u.args[0], u.type, u.result)
 
 
 def _bit_cast(u: Use) -> str:
@@ -171,7 +172,7 @@ def _lowered(lowering: Lowering) -> Callable[[Use], str]:
                 f" {TYPE[u.type]} {u.args[0]}, {u.args[1]}"
             )
         case Libm() | Intrinsic():
-            return lambda u: u.target.math(u.f, lowering, u.type, u.args)
+            return lambda u: math(u.f, u.target, lowering, u.type, u.args)
         case Formula(of):
             return lambda u: _spelled_out(u, of)
 

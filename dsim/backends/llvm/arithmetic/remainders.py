@@ -3,7 +3,8 @@
 The quotient of two floats is rounded, so its floor may be one too large, and ``a - b * floor(a / b)`` is then
 outside its range. With one rounding for product and difference (`fma`) the remainder of a quotient of not
 too many digits is exact but for such a step of one, which its sign gives away. All others go through C's
-`fmod`, which `frem` is, and Python's formula. That one rounds; the limit is where it surely gives the same.
+`fmod`, which `frem` is on processors, and Python's formula. That one rounds; the limit is where it surely
+gives the same.
 
 The functions are called, not inlined: for a loop that is vectorised there is one for many lanes, which calls
 `fmod` only when a lane needs it.
@@ -30,7 +31,7 @@ entry:
   %rest = call {ty} @llvm.fma.{suffix}({ty} %minus, {ty} %b, {ty} %a)
 {together}  br i1 %all, label %end, label %far
 far:
-  %left = frem {ty} %a, %b
+  %left = {fmod}
   %other = select {truth} %easy, {ty} %rest, {ty} %left
 {far}  br label %end
 end:
@@ -79,17 +80,19 @@ def divide(f: Function, target: Target, t: ScalarType, a: str, b: str, *, remain
         variants: list[str] = []
         for lanes in () if module.exact else target.lanes(t):
             vector = f"{name}_{lanes}"
-            module.helper(vector, _text(f, vector, t, lanes, remainder, ""))
+            module.helper(vector, _text(f, vector, t, lanes, "", remainder=remainder))
             module.vectors.append(vector)
             variants.append(f"_ZGV_LLVM_N{lanes}vv_{name}({vector})")
         attribute = f'"vector-function-abi-variant"="{",".join(variants)}"' if variants else ""
-        module.helper(name, _text(f, name, t, 1, remainder, attribute))
+        module.helper(name, _text(f, name, t, 1, attribute, target.fmod(module, t), remainder=remainder))
         if variants:  # LLVM would remove a constant argument, and then misread `variants`
             module.vectors.append(name)
     return f.call(TYPE[t], name, f"{TYPE[t]} {a}", f"{TYPE[t]} {b}")
 
 
-def _text(f: Function, name: str, t: ScalarType, lanes: int, remainder: bool, attribute: str) -> str:
+def _text(
+    f: Function, name: str, t: ScalarType, lanes: int, attribute: str, fmod: str = "", *, remainder: bool
+) -> str:
     scalar = TYPE[t]
     ty, truth, suffix = scalar, "i1", f"f{t.bits}"
     together = "  %all = and i1 %easy, true\n"
@@ -110,6 +113,7 @@ def _text(f: Function, name: str, t: ScalarType, lanes: int, remainder: bool, at
         "ty": ty, "truth": truth, "suffix": suffix, "name": name, "together": together,
         "attributes": f"noinline memory(none) nounwind willreturn {attribute}",
         "limit": constant(_LIMITS[t.bits]), "infinity": constant("0x7FF0000000000000"),
+        "fmod": f"call {ty} @{fmod}({ty} %a, {ty} %b)" if fmod else f"frem {ty} %a, %b",
         "zero": constant(0.0), "one": constant(1.0), "half": constant(0.5),
     }  # fmt: skip
     far, end, tail = ("", "", _REMAINDER) if remainder else (_QUOTIENT_FAR, _QUOTIENT_END, _QUOTIENT)

@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 from dsim.analysis.affine import Affine
 from dsim.analysis.write_plans import Plan
+from dsim.backends.llvm import partials
 from dsim.backends.llvm.cost import cost, known_trips
-from dsim.backends.llvm.parallel import partials
-from dsim.backends.llvm.parallel.partials import PartialSum
+from dsim.backends.llvm.partials import PartialSum
 from dsim.backends.llvm.places import dense_strides
 from dsim.ir.nodes import Accumulate, For, Kernel, Load, Memory, MemoryKey, Store, Var
 from dsim.ir.walk import statements

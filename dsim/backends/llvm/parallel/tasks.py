@@ -12,15 +12,14 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from dsim.analysis.affine import Affine
-from dsim.backends.llvm import buffers, frame, loops, ranges, stops
-from dsim.backends.llvm.cost import known_trips
-from dsim.backends.llvm.kernel import KernelWriter, Task, close_body
-from dsim.backends.llvm.parallel import dispatch, partials
+from dsim.backends.llvm import buffers, frame, loops, partials, ranges, stops
+from dsim.backends.llvm.float_mode import FloatMode
+from dsim.backends.llvm.kernel import KernelWriter, Task, close_body, settle
+from dsim.backends.llvm.parallel import dispatch
 from dsim.backends.llvm.parallel.plans import PrivateCopy, Schedule, chunk_count
 from dsim.backends.llvm.places import Length
 from dsim.backends.llvm.text import FLAGS, PLAIN, STORED, WIDTH, Function
 from dsim.backends.llvm.writer import Writer
-from dsim.ir.ranges import MOST
 from dsim.ir.types import ScalarType
 
 
@@ -34,7 +33,7 @@ class _Slots(NamedTuple):
     partials: int
 
 
-def write_parallel(k: KernelWriter, entry: Writer, task: Task, s: Schedule) -> None:
+def write_parallel(k: KernelWriter, entry: Writer, task: Task, s: Schedule, mode: FloatMode | None) -> None:
     """Writes the functions of a parallel task, and its run in the entry."""
     phases = 2 if s.held else 1
     slots = _Slots(
@@ -47,7 +46,7 @@ def write_parallel(k: KernelWriter, entry: Writer, task: Task, s: Schedule) -> N
     if s.atomic:
         _write_body(k, task, s, f"{task.name}_shared", shared=True)
     _write_chunk(k, task, s, slots)
-    _write_run(k, entry, task, s, slots)
+    _write_run(k, entry, task, s, slots, mode)
 
 
 def _copies(k: KernelWriter, task: Task, s: Schedule) -> list[tuple[int, PrivateCopy]]:
@@ -223,7 +222,9 @@ def _in_pieces(
 # the whole --------------------------------------------------------------------------------------
 
 
-def _write_run(k: KernelWriter, entry: Writer, task: Task, s: Schedule, slots: _Slots) -> None:
+def _write_run(
+    k: KernelWriter, entry: Writer, task: Task, s: Schedule, slots: _Slots, mode: FloatMode | None
+) -> None:
     f = entry.f
     k.read_values(entry, task)
     trips, chunks = _split(entry, task, s)
@@ -234,7 +235,7 @@ def _write_run(k: KernelWriter, entry: Writer, task: Task, s: Schedule, slots: _
     if s.private:
         chunks = _with_scratch(f, s, chunks)
     frame.write(f, slots.chunks, "i64", str(chunks))
-    run = dispatch.dispatch(f.module, k.target.float_mode)
+    run = dispatch.dispatch(f.module, mode)
     for phase, first in enumerate(("0", chunks) if s.held else ("0",)):
         own = frame.address(f, slots.runs + phase * dispatch.MEMORY)
         numbers = f"i64 {first}, i64 {chunks}, ptr {own}, i64 {trips}, i64 {k.wishes.threads}"
@@ -248,17 +249,12 @@ def _write_run(k: KernelWriter, entry: Writer, task: Task, s: Schedule, slots: _
 
 def _split(w: Writer, task: Task, s: Schedule) -> tuple[Length, Length]:
     """How many iterations, and how many chunks."""
-    known = known_trips(task.loop)
-    if known is not None:
-        return known, chunk_count(known, s)
-    f = w.f
-    trips = ranges.trips(f, task.loop, w.exact(task.loop.start), w.exact(task.loop.stop))
-    if task.loop.index.type.bits == 64:
-        countable = f.let(f"icmp sge i64 {trips}, 0")
-        trips = f.let(f"select i1 {countable}, i64 {trips}, i64 {MOST}")
+    trips = ranges.trip_count(w, task.loop)
+    if isinstance(trips, int):
+        return trips, chunk_count(trips, s)
     least = 2 * s.held if s.held else 1
     numbers = (trips, s.cost, s.grain, s.chunks, least)
-    return trips, f.call("i64", dispatch.chunks(f.module), *(f"i64 {n}" for n in numbers))
+    return trips, w.f.call("i64", dispatch.chunks(w.f.module), *(f"i64 {n}" for n in numbers))
 
 
 def _with_scratch(f: Function, s: Schedule, chunks: Length) -> Length:
@@ -334,11 +330,4 @@ def _combine(k: KernelWriter, entry: Writer, task: Task, s: Schedule, slots: _Sl
         partials.join(entry, s.partials, total, at)
 
     loops.plain(f, "0", count, 1, one)
-    places = {
-        m.key: k.place(entry, m, frame.read(f, k.layout.memories[m.key], "ptr")) for m in k.memories(task)
-    }
-    partials.settle(entry, s.partials, total, places)
-    values = partials.results(entry, task.loop, s.partials, total)
-    for v, value in zip(task.loop.results, values, strict=True):
-        if v in k.layout.values:
-            frame.write_scalar(f, k.layout.value(v), v.type, value)
+    settle(k, entry, task, s.partials, total)

@@ -1,8 +1,8 @@
-"""From a kernel to LLVM IR: the entry point of the emitter.
+"""From a kernel to LLVM IR, in the form for the threads of a processor: one entry runs all tasks.
 
-The emitter is one for all targets; what differs goes through `Target`. Reading order: `text`,
-`arithmetic/primitives` (expressions), `writer` and `memory`, `loops`, `statements`,
-`kernel` (tasks), `parallel`.
+The other form, for devices, is `grid`. Expressions and statements are the same in both; what differs between
+machines goes through `Target`. Reading order: `text`, `arithmetic/primitives` (expressions), `writer` and
+`memory`, `loops`, `statements`, `kernel` (tasks), `parallel`.
 """
 
 from __future__ import annotations
@@ -12,17 +12,16 @@ from typing import NamedTuple
 
 from dsim.analysis.effects import Effects, effects
 from dsim.analysis.write_plans import write_plan
-from dsim.backends.llvm import checks, float_mode, frame, stops
+from dsim.backends.llvm import buffers, checks, float_mode, frame, stops
 from dsim.backends.llvm.frame import FrameLayout
-from dsim.backends.llvm.kernel import KernelWriter, Task, Wishes, write_buffer, write_returns, write_serial
+from dsim.backends.llvm.kernel import Form, KernelWriter, Task, Wishes, top_level_values, write_statements
 from dsim.backends.llvm.parallel.plans import Schedule, schedule
 from dsim.backends.llvm.parallel.tasks import write_parallel
 from dsim.backends.llvm.statements import HANDLERS
-from dsim.backends.llvm.target import Target
-from dsim.backends.llvm.text import PLAIN
+from dsim.backends.llvm.target import HostTarget
+from dsim.backends.llvm.text import PLAIN, Function
 from dsim.backends.llvm.writer import Messages, Writer
-from dsim.ir.nodes import For, Kernel, Var
-from dsim.ir.walk import binds
+from dsim.ir.nodes import Const, For, Kernel, Var
 
 
 class Emitted(NamedTuple):
@@ -52,26 +51,26 @@ class Emitted(NamedTuple):
     asks: bool
 
 
-def emit(kernel: Kernel, target: Target, wishes: Wishes, facts: Effects | None = None) -> Emitted:
+def emit(kernel: Kernel, target: HostTarget, wishes: Wishes, facts: Effects | None = None) -> Emitted:
     """Writes `kernel`, which has no `Derive` and no `Call` nodes, for `target`."""
     plans, k, entry = _start(kernel, target, wishes, facts)
     for task in k.tasks:
         if task.kind == "serial":
-            write_serial(k, entry, task)
+            _run_serial(k, entry, task)
         elif task.kind == "buffer":
-            write_buffer(k, entry, task)
+            _make_buffer(k, entry, task)
         else:
-            write_parallel(k, entry, task, plans.found[task.loop.index])
+            write_parallel(k, entry, task, plans.found[task.loop.index], target.float_mode)
     entry.release(0)
     entry.f.jump("leave")
     entry.f.open("leave")
     float_mode.restore(entry.f, target.float_mode)
-    write_returns(k, entry.f)
-    return _finish(k, bool(plans.found) and wishes.threads > 1)
+    _return(k, entry.f)
+    return _finish(k, target, bool(plans.found) and wishes.threads > 1)
 
 
 def emit_search(
-    kernel: Kernel, target: Target, wishes: Wishes, facts: Effects | None, statement: int
+    kernel: Kernel, target: HostTarget, wishes: Wishes, facts: Effects | None, statement: int
 ) -> Emitted:
     """Writes the part of `kernel` that finds a fault again: a top-level loop, without its effects.
 
@@ -79,16 +78,16 @@ def emit_search(
     """
     _, k, entry = _start(kernel, target, wishes, facts)
     k.dry = True
-    write_serial(k, entry, Task("search", "serial", (kernel.body.statements[statement],)))
+    _run_serial(k, entry, Task("search", "serial", (kernel.body.statements[statement],)))
     entry.f.jump("leave")
     entry.f.open("leave")
     float_mode.restore(entry.f, target.float_mode)
     entry.f.do(f"ret i64 {frame.read(entry.f, frame.STATUS, 'i64')}")
-    return _finish(k, False)
+    return _finish(k, target, False)
 
 
 def _start(
-    kernel: Kernel, target: Target, wishes: Wishes, facts: Effects | None
+    kernel: Kernel, target: HostTarget, wishes: Wishes, facts: Effects | None
 ) -> tuple[_Schedules, KernelWriter, Writer]:
     """The kernel's schedules and writer, and the writer of its entry."""
     if wishes.checks:
@@ -97,7 +96,7 @@ def _start(
         later = frozenset(s.index for s in loops if checks.deferred(s, wishes.unchecked, facts))
         wishes = replace(wishes, deferred=later)
     plans = _Schedules(kernel, wishes, facts)
-    k = KernelWriter(kernel, target, wishes, plans.parallel)
+    k = KernelWriter(kernel, target, wishes, plans.parallel, Form(frame.read_address))
     f = k.module.function(f"define i64 @dsim_entry(ptr %frame) {PLAIN}")
     entry = Writer(f, target, HANDLERS, wishes.unchecked, k.messages)
     entry.leave = "leave"
@@ -107,12 +106,36 @@ def _start(
     return plans, k, entry
 
 
-def _finish(k: KernelWriter, parallel: bool) -> Emitted:
+def _make_buffer(k: KernelWriter, entry: Writer, task: Task) -> None:
+    """Makes, in the entry, a private buffer that several tasks use."""
+    k.read_values(entry, task)
+    buffers.allocate(entry, task.buffer)
+    key = task.buffer.memory.key
+    frame.write(entry.f, k.layout.memories[key], "ptr", entry.places[key].base)
+
+
+def _run_serial(k: KernelWriter, entry: Writer, task: Task) -> None:
+    """Writes the function of a task that runs on one thread, and its call in the entry."""
+    write_statements(k, k.function(task.name, f"ptr noalias %frame{k.memory_params(task)}"), task)
+    args = ", ".join(["ptr %frame", *k.memory_args(entry.f, task)])
+    entry.f.do(f"call void @{task.name}({args})")
+    stops.end_if_stopped(entry)
+
+
+def _return(k: KernelWriter, entry: Function) -> None:
+    """Puts the kernel's return values into their slots, and returns the status."""
+    for i, a in enumerate(k.kernel.body.yields):
+        if isinstance(a, Const):
+            continue  # known without running
+        value = frame.read_scalar(entry, k.layout.value(a), a.type)
+        frame.write_scalar(entry, k.layout.returns + i, a.type, value)
+    entry.do(f"ret i64 {frame.read(entry, frame.STATUS, 'i64')}")
+
+
+def _finish(k: KernelWriter, target: HostTarget, parallel: bool) -> Emitted:
     stops.finish(k.module)
-    k.target.finish(k.module)
-    return Emitted(
-        k.module.text(k.target.header()), k.module.shared, k.layout, k.messages, parallel, k.module.asks
-    )
+    target.finish(k.module)
+    return Emitted(k.module.text(), k.module.shared, k.layout, k.messages, parallel, k.module.asks)
 
 
 class _Schedules:
@@ -127,9 +150,7 @@ class _Schedules:
         self.wishes = wishes
         self.facts = facts
         self.found: dict[Var, Schedule] = {}
-        self._outside: dict[Var, None] = dict.fromkeys(kernel.params)
-        for s in kernel.body.statements:
-            self._outside |= dict.fromkeys(binds(s))
+        self._outside = top_level_values(kernel)
 
     def parallel(self, loop: For) -> bool:
         """Whether `loop` is to be split among threads."""

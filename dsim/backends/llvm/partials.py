@@ -108,7 +108,7 @@ def stop(w: Writer, partials: list[PartialSum], carried: tuple[str, ...]) -> Non
             slot = w.places[p.memory.key].registers[p.index, p.op].slot
             values.append(w.f.let(f"load {TYPE[p.type]}, ptr {slot}, align 8"))
     for i, (p, value) in enumerate(zip(partials, values, strict=True)):
-        wide = cast(w.f, w.target, value, p.type, p.wide)
+        wide = cast(w.f, value, p.type, p.wide)
         save(w, i, p, wide, "%partial")
 
 
@@ -161,5 +161,5 @@ def results(w: Writer, loop: For, partials: list[PartialSum], base: str) -> tupl
 
 
 def _joined(w: Writer, p: PartialSum, before: str, total: str) -> str:
-    wide = cast(w.f, w.target, before, p.type, p.wide)
-    return cast(w.f, w.target, binary(w.f, w.target, p.op, p.wide, wide, total), p.wide, p.type)
+    wide = cast(w.f, before, p.type, p.wide)
+    return cast(w.f, binary(w.f, w.target, p.op, p.wide, wide, total), p.wide, p.type)
