@@ -138,3 +138,7 @@ class NonFiniteError(_CallError, FloatingPointError):
 
 class GradientError(_CallError, RuntimeError):
     """A gradient that dsim cannot compute."""
+
+
+class CudaError(_CallError, RuntimeError):
+    """CUDA, or a part of it, was asked for, and is not there."""

@@ -40,6 +40,7 @@ CODES: dict[str, Level] = {
     "assertion": Level.ERROR,
     "memory": Level.ERROR,
     "graph": Level.ERROR,  # a run that its recorded launches alone do not repeat
+    "cuda": Level.ERROR,  # a device, or what makes code for one, that is not there
     # derivatives
     "overwritten": Level.ERROR,
     "not-differentiable": Level.ERROR,

@@ -33,7 +33,7 @@ from dsim.runtime.state.once import kept
 from dsim.runtime.state.references import ByName
 from dsim.runtime.state.stack import opened
 
-_FOR_PEOPLE = frozenset(["adjoint", "check", "function", "grad", "of", "primal", "tangent"])
+_FOR_PEOPLE = frozenset(["adjoint", "check", "function", "grad", "of", "primal", "ptx", "tangent"])
 
 
 class Kernel(ByName):
@@ -328,6 +328,12 @@ class Kernel(ByName):
             advice = f"choose one: `{self.__name__}.of({names}).adjoint`"
             raise LaunchTypeError(Diagnostic("argument", message, help=advice))
         return next(iter(self._kernels.values())).primal
+
+    @property
+    @outermost
+    def ptx(self) -> str:
+        """The kernel as PTX, as ``k.primal.ptx`` gives it; ``k.adjoint.ptx`` is that of its adjoint."""
+        return self.primal.ptx
 
     @property
     @outermost
