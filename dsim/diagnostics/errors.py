@@ -140,5 +140,5 @@ class GradientError(_CallError, RuntimeError):
     """A gradient that dsim cannot compute."""
 
 
-class CudaError(_CallError, RuntimeError):
-    """CUDA, or a part of it, was asked for, and is not there."""
+class DeviceError(_CallError, RuntimeError):
+    """A device was asked for, or code for one, and what that needs is not there."""

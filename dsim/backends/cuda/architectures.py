@@ -1,7 +1,7 @@
 """The architectures that PTX is made for, each with the version of PTX that its text is written in.
 
-A driver compiles PTX for the device that it has, which may be newer than the text's architecture: text for the
-oldest one runs on all. The version is the lowest that has the architecture, so that old drivers take it.
+A driver compiles PTX for the device that it has, which may be newer than the text's architecture: text for
+the oldest one runs on all. The version is the lowest that has the architecture, so that old drivers take it.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from dsim.backends.cuda.ptx import Ptx
-from dsim.diagnostics import CudaError, Diagnostic
+from dsim.diagnostics import DeviceError, Diagnostic
 
 _ENTRY = re.compile(r"Compiling entry function '(\w+)'")
 _FRAME = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
@@ -57,7 +57,7 @@ def assemble(ptx: Ptx, ptxas: Path, architecture: str = "") -> Assembled:
 
     Raises
     ------
-    CudaError
+    DeviceError
         With what ptxas says, when it refuses the text.
     """
     target = architecture or ptx.architecture
@@ -68,7 +68,7 @@ def assemble(ptx: Ptx, ptxas: Path, architecture: str = "") -> Assembled:
         told = subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder)
         if told.returncode:
             message = f"ptxas refuses this text for {target}: {_in_one_line(told.stderr)}"
-            raise CudaError(Diagnostic("cuda", message, help=f"{ptxas} may be too old for {target}"))
+            raise DeviceError(Diagnostic("device", message, help=f"{ptxas} may be too old for {target}"))
         return Assembled(cubin.read_bytes(), _resources(told.stderr, ptx.entries))
 
 
@@ -101,7 +101,7 @@ def hot_loops(assembled: Assembled, nvdisasm: Path) -> dict[str, tuple[int, ...]
         told = subprocess.run(command, capture_output=True, text=True, check=False)
     if told.returncode:
         message = f"nvdisasm refuses this machine code: {_in_one_line(told.stderr)}"
-        raise CudaError(Diagnostic("cuda", message, help="nvdisasm must not be older than ptxas"))
+        raise DeviceError(Diagnostic("device", message, help="nvdisasm must not be older than ptxas"))
     return {name: innermost_loops(code) for name, code in _sections(told.stdout).items()}
 
 

@@ -1,10 +1,10 @@
 """The grid form of a kernel as PTX, by LLVM's own target for it.
 
-The text leaves some functions to the target (`llvm/grid/device.py`, `target.py`); this defines them: addresses
-of global memory by a cast that LLVM sees through, so that accesses become those of global memory; the barrier
-of a block; C's mathematical functions by those of libdevice, of which only what is called is kept. Each kernel
-gets an entry that reads the place of its thread from special registers. No loop is vectorised: a thread is one
-lane.
+The text leaves some functions to the target (`llvm/grid/device.py`, `target.py`); this defines them:
+addresses of global memory by a cast that LLVM sees through, so that accesses become those of global memory;
+the barrier of a block; C's mathematical functions by those of libdevice, of which only what is called is
+kept. Each kernel gets an entry that reads the place of its thread from special registers. No loop is
+vectorised: a thread is one lane.
 
 It runs nothing, and needs neither a driver nor a device.
 """
@@ -24,9 +24,9 @@ from dsim.backends.cuda import toolchain
 from dsim.backends.cuda.architectures import OLDEST, VERSIONS, features
 from dsim.backends.llvm.grid.device import BARRIER, GLOBAL
 from dsim.backends.llvm.grid.module import GridKernel, GridModule
-from dsim.diagnostics import CudaError, Diagnostic
+from dsim.diagnostics import DeviceError, Diagnostic
 
-THREADS = 256  # the most of a block: each may then have as many registers as it can name
+THREADS = 256  # the most of a block: of so many threads, each may have all the registers that it can name
 _TRIPLE = "nvptx64-nvidia-cuda"
 _SPEED = 2
 _MATH = re.compile(r"^declare (\w+) @dsim_math_(\w+)_(f32|f64)\((.*?)\).*$", re.MULTILINE)
@@ -83,7 +83,7 @@ def compile_ptx(module: GridModule, name: str, architecture: str = OLDEST) -> Pt
     ------
     ArgumentError
         For an unknown architecture.
-    CudaError
+    DeviceError
         When it calls mathematical functions, and there is no libdevice.
     """
     version = features(architecture)
@@ -101,7 +101,7 @@ def _libdevice(name: str, functions: dict[str, str]) -> Path:
     if found is None:
         called = ", ".join(sorted({n.removeprefix("dsim_math_").rpartition("_")[0] for n in functions}))
         message = f"`{name}` calls {called}, and libdevice, which has them for devices, is not installed"
-        raise CudaError(Diagnostic("cuda", message, help=toolchain.LIBDEVICE_HELP))
+        raise DeviceError(Diagnostic("device", message, help=toolchain.LIBDEVICE_HELP))
     return found
 
 
@@ -144,8 +144,7 @@ def _entry_name(kernel: GridKernel) -> str:
 
 def _entry(kernel: GridKernel) -> str:
     """What a launch calls: it has the frame's address, and finds where its thread is."""
-    most = f'"nvvm.maxntid"="{_threads(kernel)}"'
-    lines = [f"define ptx_kernel void @{_entry_name(kernel)}(ptr %frame) {most} {{"]
+    lines = [f"define ptx_kernel void @{_entry_name(kernel)}(ptr %frame) {{"]
     for name, register in _REGISTERS.items():
         lines.append(f"%{name}32 = call i32 @llvm.nvvm.read.ptx.sreg.{register}()")
         lines.append(f"%{name} = zext i32 %{name}32 to i64")
@@ -202,6 +201,10 @@ def _compiled(text: str, library: bytes | None, target: llvm.TargetMachine, entr
 def _needed(path: Path, functions: frozenset[str]) -> bytes:
     """The part of libdevice that these functions are made of, as bitcode: all of it takes longer to link."""
     with global_compiler_lock, llvm.parse_bitcode(path.read_bytes()) as module:
+        absent = functions - {f.name for f in module.functions if not f.is_declaration}
+        if absent:
+            message = f"{path} has no {', '.join(sorted(absent))}"
+            raise DeviceError(Diagnostic("device", message, help=toolchain.LIBDEVICE_HELP))
         target = _machine(OLDEST, features(OLDEST))
         module.triple, module.data_layout = _TRIPLE, str(target.target_data)
         _internalise(module, functions)

@@ -1,8 +1,8 @@
 """What there is of CUDA on this machine: libdevice, ptxas, nvdisasm, and the driver with its devices.
 
 PTX needs libdevice alone, and only for mathematical functions. ptxas and nvdisasm make and show machine code
-of a device, without one. Each is looked for where NVIDIA's wheels put it, then below `CUDA_HOME`, then
-beside what is on the `PATH`, then where installers put CUDA. dsim ships none of them: their licence is NVIDIA's.
+of a device, without one. Each is looked for where NVIDIA's wheels put it, then below `CUDA_HOME`, then beside
+what is on the `PATH`, then where installers put CUDA. dsim ships none of them: their licence is NVIDIA's.
 """
 
 from __future__ import annotations
@@ -94,13 +94,17 @@ def _version(program: str) -> tuple[int, int]:
     return (int(found[1]), int(found[2])) if found else (0, 0)
 
 
+def _sites() -> list[str]:
+    """The folders of installed packages, in the order of imports."""
+    return list(dict.fromkeys(path for path in (*sys.path, sysconfig.get_path("platlib")) if path))
+
+
 def _roots() -> Iterator[Path]:
     """The folders that may hold a CUDA, or a part of one, the wheels' first."""
-    for site in dict.fromkeys((sysconfig.get_path("purelib"), sysconfig.get_path("platlib"), *sys.path)):
+    for site in _sites():
         wheels = Path(site, "nvidia")
-        if site and wheels.is_dir():
-            yield from sorted(wheels.glob("cu[0-9]*"), reverse=True)
-            yield wheels / "cuda_nvcc"  # of CUDA 12
+        yield from sorted(wheels.glob("cu[0-9]*"), reverse=True)
+        yield wheels / "cuda_nvcc"  # of CUDA 12
     for variable in ("CUDA_HOME", "CUDA_PATH", "CONDA_PREFIX"):
         if os.environ.get(variable):
             yield Path(os.environ[variable])
@@ -122,7 +126,7 @@ def has_driver() -> bool:
 def driver() -> Driver | None:
     """The driver and its devices.
 
-    It initialises the driver, which processes that are forked later cannot use then: for a process of its own.
+    It initialises the driver, and processes that are forked later cannot use it: for a process of its own.
     """
     library = _library()
     if library is None:

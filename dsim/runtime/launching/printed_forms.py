@@ -52,7 +52,7 @@ class PrintedForm:
 
         Raises
         ------
-        CudaError
+        DeviceError
             When the kernel calls mathematical functions, and libdevice is not installed.
 
         Examples
@@ -81,7 +81,7 @@ class PrintedForm:
         ------
         ArgumentError
             For another architecture.
-        CudaError
+        DeviceError
             When the kernel calls mathematical functions, and libdevice is not installed.
         """
         return pipeline.ptx_text(self.kernel, self.program.settings, architecture)
