@@ -18,7 +18,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:warning.serial:dsim.DsimWarning"
 PLAIN = (
     "atomic_maximum",
     "break_out_of_the_outermost_loop",
-    "grown_in_place",
+    "sorted_in_place",
     "loops_of_data_length_in_loops_of_data_length",
     "mean_and_variance",
     "scattering_stencil",
@@ -26,6 +26,7 @@ PLAIN = (
     "while_true_with_a_break",
 )
 MATHEMATICAL = ("functions_by_their_names_in_math", "material_points", "random_path", "remainders")
+SPACES = {"global", "shared", "local", "param", "const"}
 ARCHITECTURES = ("sm_75", "sm_80", "sm_90", "sm_100", "sm_120")
 
 
@@ -35,9 +36,12 @@ def kernels(program, real):
 
 
 def check(text):
-    """A thread that is called for by a launch, and the memory that it is to reach."""
+    """It has entries, is whole, and each access says which memory it is of."""
     assert ".visible .entry " in text
-    assert re.search(r"^\tst\.global\.|^\t(?:@!?%p\d+ )?(?:red|atom)\.", text, re.MULTILINE)
+    found = re.findall(r"^\t(?:@!?%p\d+ )?((?:ld|st|red|atom)\.[\w.]*)", text, re.MULTILINE)
+    spaces = {space for each in found for space in each.split(".") if space in SPACES}
+    assert "global" in spaces
+    assert [each for each in found if not SPACES & set(each.split("."))] == []
     assert ".extern .func" not in text
     assert "dsim_" not in text.replace("dsim_shared", "")
 

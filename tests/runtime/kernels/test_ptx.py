@@ -60,9 +60,10 @@ def test_tasks_run_in_their_order(fields):
         for i in y:
             y[i] += x[i]
 
-    assert entries(both.ptx) == ["task_0_entry", "task_1_entry", "task_2_entry"]
-    sizes = re.findall(r"^//   \w+: (.*)$", both.ptx, re.MULTILINE)
-    assert sizes == ["any number of blocks of up to 256 threads", "1 block of 1 thread", sizes[0]]
+    launched = re.findall(r"^//   (\w+): (.*)$", both.ptx, re.MULTILINE)
+    assert [name for name, _ in launched] == entries(both.ptx)
+    parallel = "any number of blocks of up to 256 threads"
+    assert [size for _, size in launched] == [parallel, "1 block of 1 thread", parallel]
 
 
 def test_another_architecture(fields):
