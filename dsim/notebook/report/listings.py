@@ -21,7 +21,7 @@ def listings(form: Form, kernel: str, places: Places, shown: str | None) -> list
         pass  # the diagnostics say why there is none
     found.append(_listing(name, "ir", "dsim-ir", form.ir_lines, places))
     found.append(_listing(name, "python", "python", form.python_lines, places))
-    if shown in _ASSEMBLY:
+    if shown is not None and shown in _ASSEMBLY:
         text = _ASSEMBLY[shown](form)
         found.append(_listing(name, shown, shown, [(line, None) for line in text.split("\n")], places))
     return found
@@ -36,7 +36,7 @@ def _ptx(form: Form) -> str:
         return f"// {found.message}\n// help: {found.remedy}"
 
 
-_ASSEMBLY: dict[str | None, Callable[[Form], str]] = {"llvm": lambda form: form.llvm, "ptx": _ptx}
+_ASSEMBLY: dict[str, Callable[[Form], str]] = {"llvm": lambda form: form.llvm, "ptx": _ptx}
 
 
 def _listing(kernel: str, name: str, language: str, lines: list, places: Places) -> Json:
