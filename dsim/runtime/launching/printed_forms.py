@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dsim.backends.cuda.architectures import OLDEST
+from dsim.diagnostics.frames import outermost
 from dsim.ir.nodes import Kernel, Origin
 from dsim.ir.show import lines, show
 from dsim.runtime.driver import pipeline
@@ -45,6 +46,7 @@ class PrintedForm:
         return pipeline.llvm_text(self.kernel, self.program.settings)
 
     @property
+    @outermost
     def ptx(self) -> str:
         """The kernel as PTX, NVIDIA's assembly, for the oldest devices that dsim writes it for.
 
@@ -69,6 +71,7 @@ class PrintedForm:
         """
         return self.ptx_for(OLDEST)
 
+    @outermost
     def ptx_for(self, architecture: str) -> str:
         """Like `ptx`, for devices of an architecture and newer ones.
 
