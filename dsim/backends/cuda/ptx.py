@@ -27,6 +27,8 @@ from dsim.backends.llvm.grid.module import GridKernel, GridModule
 from dsim.diagnostics import DeviceError, Diagnostic
 
 THREADS = 256  # the most of a block: of so many threads, each may have all the registers that it can name
+_SHARED_BYTES = 48 << 10  # of shared memory, which a block has on every device
+_WARP = 32
 _TRIPLE = "nvptx64-nvidia-cuda"
 _SPEED = 2
 _MATH = re.compile(r"^declare (\w+) @dsim_math_(\w+)_(f32|f64)\((.*?)\).*$", re.MULTILINE)
@@ -158,7 +160,12 @@ def _entry(kernel: GridKernel) -> str:
 
 
 def _threads(kernel: GridKernel) -> int:
-    return 1 if kernel.kind == "serial" else THREADS
+    """The most threads of a block."""
+    if kernel.kind == "serial":
+        return 1
+    if not kernel.shared_bytes:
+        return THREADS
+    return min(THREADS, _SHARED_BYTES // kernel.shared_bytes // _WARP * _WARP)
 
 
 def _head(module: GridModule, name: str, architecture: str) -> str:

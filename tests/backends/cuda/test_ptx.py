@@ -51,6 +51,13 @@ def test_the_head_says_how_it_is_launched():
     ]
 
 
+@pytest.mark.parametrize(("needed", "threads"), [(8, 256), (192, 256), (200, 224), (384, 128)])
+def test_a_block_has_no_more_threads_than_its_shared_memory_is_for(needed, threads):
+    line = compile_ptx(texts.turning(needed), "turn").text.splitlines()[1]
+    assert f"1 block of up to {threads} threads, {needed} bytes of shared memory for each" in line
+    assert needed * threads <= 48 * 1024
+
+
 def test_a_barrier_stands_between_what_it_stood_between():
     made = compile_ptx(texts.turning(), "turn").text
     found = [i for i in instructions(made) if i.startswith(("bar.", "ld.shared", "st.shared"))]

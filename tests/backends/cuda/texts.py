@@ -69,9 +69,9 @@ def calling(*functions: str, kind: str = "double") -> GridModule:
     return module("\n".join(lines), kind, "\n".join(declared))
 
 
-def turning() -> GridModule:
+def turning(shared_bytes: int = 8) -> GridModule:
     """A block in which each thread reads what another one wrote to shared memory, behind a barrier."""
-    return _module(SHARED, GridKernel("turn", "combine", shared_bytes=8))
+    return _module(SHARED, GridKernel("turn", "combine", shared_bytes=shared_bytes))
 
 
 def _module(text: str, *kernels: GridKernel) -> GridModule:
