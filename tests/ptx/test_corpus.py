@@ -64,6 +64,7 @@ def test_with_mathematical_functions(program, real):
         check(each.ptx("sm_90").text)
 
 
+@pytest.mark.slow
 @pytest.mark.cuda_tools("libdevice", "ptxas")
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 @pytest.mark.parametrize("program", [*PLAIN, *MATHEMATICAL])

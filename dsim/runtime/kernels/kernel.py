@@ -40,7 +40,8 @@ class Kernel(ByName):
     """A function in the kernel language; calling it launches it.
 
     Made by the decorator `kernel`. ``k.grad(…)`` runs its adjoint at the current state; `primal`,
-    `tangent` and `adjoint` are its forms, to print: ``print(k.adjoint)``, ``print(k.adjoint.python)``.
+    `tangent` and `adjoint` are its forms, to print: ``print(k.adjoint)``, ``print(k.adjoint.python)``,
+    ``print(k.adjoint.ptx)``.
     """
 
     __dsim_kernel__ = True
