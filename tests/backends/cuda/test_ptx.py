@@ -39,8 +39,17 @@ def test_an_entry_reads_the_place_of_its_thread():
     made = compile_ptx(texts.module(), "k")
     assert made.entries == ("copy_entry",)
     assert made.text.count(".visible .entry ") == 1
-    for register in ("%tid.x", "%ntid.x", "%ctaid.x", "%nctaid.x"):
-        assert register in made.text
+    special = dict(re.findall(r"mov\.u32 \t(%r\d+), %(\w+)\.x;", made.text))
+    assert sorted(special.values()) == ["ctaid", "nctaid", "ntid", "tid"]
+    # it begins at its place in the grid, and goes on by the number of all threads
+    products = re.findall(r"mul\.wide\.u32 \t(%rd\d+), (%r\d+), (%r\d+);", made.text)
+    of = {frozenset((special[a], special[b])): product for product, a, b in products}
+    first, step = of[frozenset(("ctaid", "ntid"))], of[frozenset(("nctaid", "ntid"))]
+    (thread,) = re.findall(
+        rf"cvt\.u64\.u32 \t(%rd\d+), {next(r for r, of in special.items() if of == 'tid')};", made.text
+    )
+    assert re.search(rf"add\.s64 \t%rd\d+, ({first}, {thread}|{thread}, {first});", made.text)
+    assert re.search(rf"add\.s64 \t(%rd\d+), \1, {step};", made.text)
 
 
 def test_the_head_says_how_it_is_launched():

@@ -16,6 +16,19 @@ def fields():
     return x, y
 
 
+@pytest.fixture
+def gather(fields):
+    x, y = fields
+    index = ti.field(ti.i32, shape=16)
+
+    @ti.kernel
+    def gather():
+        for i in y:
+            y[i] = x[index[i]]
+
+    return gather
+
+
 def entries(text):
     return re.findall(r"\.visible \.entry (\w+)\(", text)
 
@@ -36,15 +49,7 @@ def test_a_kernel_and_its_derivatives(fields):
     assert [form.ptx.count("ld.global.b32") for form in (square.primal, square.adjoint)] == [2, 3]
 
 
-def test_a_scattering_adjoint_adds_atomically(fields):
-    x, y = fields
-    index = ti.field(ti.i32, shape=16)
-
-    @ti.kernel
-    def gather():
-        for i in y:
-            y[i] = x[index[i]]
-
+def test_a_scattering_adjoint_adds_atomically(gather):
     assert "red.global.add.f32" not in gather.ptx
     assert re.search(r"(red|atom)\.global\.add\.f32", gather.adjoint.ptx)
 
@@ -107,15 +112,7 @@ def test_for_arrays_that_it_was_launched_with(fields):
     assert "st.global.b32" in fill.ptx
 
 
-def test_indices_are_checked_there_too(fields):
-    x, y = fields
-    index = ti.field(ti.i32, shape=16)
-
-    @ti.kernel
-    def gather():
-        for i in y:
-            y[i] = x[index[i]]
-
+def test_indices_are_checked_there_too(gather):
     checked = gather.ptx
     ti.init(check_bounds=False)
     assert len(gather.ptx) < len(checked)
