@@ -74,10 +74,6 @@ def test_a_barrier_stands_between_what_it_stood_between():
     assert ".extern .shared .align 8 .b8 dsim_shared[]" in made  # as many bytes as the launch says
 
 
-def test_loops_are_not_vectorised():
-    assert not re.search(r"\.v[248]\.", compile_ptx(texts.module(), "k").text)
-
-
 def test_division_and_square_root_round_to_nearest():
     flags = "reassoc nsz arcp contract"
     quotient = compile_ptx(texts.module(f"%y = fdiv {flags} float 3.0, %x"), "k").text

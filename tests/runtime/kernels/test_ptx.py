@@ -148,3 +148,17 @@ def test_people_find_it(fields):
 
     assert "ptx" in dir(double)
     assert {"ptx", "ptx_for"} <= set(dir(double.primal))
+
+
+def test_no_loop_is_vectorised():
+    """LLVM would pack small integers of a loop into registers, and take them apart again."""
+    x, y = (ti.field(ti.i8, shape=(64, 64)) for _ in range(2))
+
+    @ti.kernel
+    def double():
+        for i in range(64):
+            for j in range(64):
+                y[i, j] = x[i, j] + x[i, j]
+
+    accesses = re.findall(r"\t((?:ld|st)\.global\.(?!b64)[\w.]+)", double.ptx)
+    assert set(accesses) == {"ld.global.b8", "st.global.b8"}
