@@ -160,5 +160,5 @@ def test_no_loop_is_vectorised():
             for j in range(64):
                 y[i, j] = x[i, j] + x[i, j]
 
-    accesses = re.findall(r"\t((?:ld|st)\.global\.(?!b64)[\w.]+)", double.ptx)
-    assert set(accesses) == {"ld.global.b8", "st.global.b8"}
+    assert "ld.global.b8" in double.ptx
+    assert "prmt." not in double.ptx
