@@ -11,9 +11,10 @@ import argparse
 import sys
 import warnings
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from dsim import DsimWarning
 from dsim.backends.cuda import toolchain
 from dsim.backends.cuda.architectures import VERSIONS
 from dsim.backends.cuda.assemble import assemble, hot_loops
@@ -47,35 +48,46 @@ def _label(kernel: Kernel) -> str:
     return f"{kernel.name}{', adjoint' if any(m.derivative for m in kernel.memories) else ''}"
 
 
-def main() -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Builds and prints; gives 1 when a kernel cannot be built."""
     parser = argparse.ArgumentParser(prog="make ptx", description="the corpus as machine code of a GPU")
     parser.add_argument("programs", nargs="*", metavar="PROGRAM", help="all of the corpus by default")
     parser.add_argument("--architecture", choices=VERSIONS, default="sm_90")
     parser.add_argument("--real", choices=("f32", "f64"), default="f32")
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     if unknown := sorted(set(options.programs) - set(PROGRAMS)):
         parser.error(f"no program is called {', '.join(unknown)}")
-    assembler, disassembler = toolchain.ptxas(), toolchain.nvdisasm()
-    if assembler is None:
-        print(f"ptxas is not installed: {toolchain.PTXAS_HELP}", file=sys.stderr)
+    tools = _tools()
+    if tools is None:
         return 1
-    tools = assembler.path, disassembler and disassembler.path
-    if disassembler is None:
-        print(f"nvdisasm is not installed, so loops are not counted: {toolchain.NVDISASM_HELP}")
-    warnings.simplefilter("ignore")  # some programs have loops that cannot be parallel
     rows: dict[str, table.Row] = {}
     failed: list[str] = []
-    for program in options.programs or PROGRAMS:
-        try:
-            found = list(rows_of(program, options.real, options.architecture, tools))
-        except DeviceError as error:
-            failed.append(f"{program}: {error}")
-        else:
-            rows.update((row.name, row) for row in found)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DsimWarning)  # some programs have loops that cannot be parallel
+        for program in options.programs or PROGRAMS:
+            try:
+                found = list(rows_of(program, options.real, options.architecture, tools))
+            except DeviceError as error:
+                failed.append(f"{program}: {error}")
+            else:
+                rows.update((row.name, row) for row in found)
     _report(rows, FOLDER / f"{options.architecture}-{options.real}.json", bool(options.programs))
     print("\n".join(failed), file=sys.stderr, end="\n" if failed else "")
     return 1 if failed else 0
+
+
+def _tools() -> tuple[Path, Path | None] | None:
+    """The assembler, and the disassembler if there is one; None where something that it takes is missing."""
+    assembler, disassembler = toolchain.ptxas(), toolchain.nvdisasm()
+    if assembler is None:
+        print(f"ptxas is not installed: {toolchain.PTXAS_HELP}", file=sys.stderr)
+        return None
+    if toolchain.libdevice() is None:
+        print(f"libdevice is not installed: {toolchain.LIBDEVICE_HELP}", file=sys.stderr)
+        return None
+    if disassembler is None:
+        print(f"nvdisasm is not installed, so loops are not counted: {toolchain.NVDISASM_HELP}")
+    return assembler.path, disassembler and disassembler.path
 
 
 def _report(rows: dict[str, table.Row], kept: Path, chosen: bool) -> None:
