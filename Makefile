@@ -31,7 +31,7 @@ COMPILE := PYTHONWARNINGS=ignore $(BIN)/python -m compileall -qq -j 0 $(VENV)/li
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test quick chromium lab lessons fuzz bench lint lint-style lint-types lint-layers lint-extension format docs clean
+.PHONY: help setup demo test quick chromium lab lessons fuzz ptx bench lint lint-style lint-types lint-layers lint-extension format docs clean
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -62,6 +62,9 @@ lessons: $(READY) ## open the first lesson of the course; what was written in le
 
 fuzz: $(READY) ## check random programs for five minutes, or as long as ARGS="--minutes 60" says
 	$(BIN)/python -m tests.fuzz $(ARGS)
+
+ptx: $(READY) ## build the programs of the tests as machine code of a GPU, and say what it takes; needs ptxas
+	$(BIN)/python -m tests.ptx $(ARGS)
 
 bench: $(READY) ## measure, and report
 	$(BIN)/python -m tests.bench $(ARGS)

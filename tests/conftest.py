@@ -18,7 +18,7 @@ from dsim.backends.cpu import disk_cache
 from dsim.runtime.launching.forms import FORMS
 from dsim.runtime.state import settings
 
-pytest_plugins = ["tests.corpus.summary", "tests.quick_code", "tests.sharing"]
+pytest_plugins = ["tests.corpus.summary", "tests.cuda_tools", "tests.quick_code", "tests.sharing"]
 
 MORE_FORMS = 200  # kernels and their derivatives that tests may leave before garbage is collected
 

@@ -10,6 +10,8 @@ from typing import Any
 
 from dsim.backends.cpu import disk_cache
 from dsim.backends.cpu.disk_cache import CacheChoice
+from dsim.backends.cuda import toolchain
+from dsim.diagnostics import DeviceError, Diagnostic
 from dsim.diagnostics.frames import outermost
 from dsim.ir.types import ScalarType
 from dsim.runtime.fields import layout
@@ -58,7 +60,7 @@ _OPTIONS = """
     auto_mesh_local_default_occupacy force_scalarize_matrix gdb_trigger
     short_circuit_operators print_full_traceback unrolling_limit ndarray_use_cached_allocator
     ad_stack_experimental_enabled debug_dump_path
-    use_mesh real_matrix dynamic_index require_version enable_fallback _test_mode
+    use_mesh real_matrix dynamic_index require_version _test_mode
 """
 _ACCEPTED = frozenset(_OPTIONS.split())
 
@@ -81,6 +83,7 @@ def init(
     offline_cache: bool = True,
     offline_cache_file_path: str | os.PathLike[str] = "",
     offline_cache_max_size_of_files: int = disk_cache.LIMIT,
+    enable_fallback: bool = True,
     **options: Any,
 ) -> None:
     """Sets the options of kernels and fields created from now on. Without a call the defaults apply.
@@ -90,7 +93,8 @@ def init(
     Parameters
     ----------
     arch : Arch or list of Arch
-        `cpu`; for `cuda` and `gpu` the CPU is used, with a note, when there is no such device.
+        `cpu`. For `cuda`, `gpu` and other devices the CPU is used, with a line that says why: dsim writes
+        PTX for CUDA's devices, which ``k.ptx`` shows, and does not launch it yet.
     default_fp, default_ip : ScalarType
         The types of Python's `float` and `int` and of literals; f32 and i32 by default.
     debug : bool
@@ -120,11 +124,15 @@ def init(
         The folder for it, instead of that of ``DSIM_CACHE_DIR`` or of the user's own for caches.
     offline_cache_max_size_of_files : int
         The bytes that its files may take, approximately; those not used for longest go first.
+    enable_fallback : bool
+        Whether the CPU is used where no kernel can run on `arch`; otherwise that is an error.
     **options
         Taichi's other options are accepted and have no effect.
 
     Raises
     ------
+    DeviceError
+        With ``enable_fallback=False``, when kernels cannot run on `arch`.
     TypeError
         For an unknown option, or a value of the wrong kind.
     """
@@ -134,7 +142,7 @@ def init(
     set_logging_level(log_level)
     if loop_memory < 1:
         raise TypeError(f"loop_memory must be a positive number of bytes, got {loop_memory!r}")
-    _choose_arch(arch)
+    _choose_arch(arch, bool(enable_fallback))
     _choose_cache(offline_cache, offline_cache_file_path, offline_cache_max_size_of_files)
     before = settings.current()
     chosen = replace(
@@ -215,14 +223,36 @@ def _type(given: Any, what: str, floats: bool) -> ScalarType | None:
     return given
 
 
-def _choose_arch(arch: Any) -> None:
+def _choose_arch(arch: Any, fallback: bool) -> None:
     wanted = list(arch) if isinstance(arch, list | tuple) else [arch]
     for a in wanted:
         if a is not None and not isinstance(a, Arch):
             raise TypeError(f"arch must be cpu, cuda or gpu, got {a!r}")
-    if not any(a is None or a in _CPUS for a in wanted) and is_logging_effective(WARN):
-        names = ", ".join(a.name for a in wanted)
-        sys.stderr.write(f"[dsim] no {names} here: kernels run on the CPU\n")
+    if any(a is None or a in _CPUS for a in wanted):
+        return
+    reason = _why_not(wanted)
+    if not fallback:
+        advice = (
+            "leave out `enable_fallback=False` to run on the CPU; `dsim doctor` says what is here of CUDA"
+        )
+        raise DeviceError(
+            Diagnostic("device", f"kernels cannot run on {_listed(wanted)}: {reason}", help=advice)
+        )
+    if is_logging_effective(WARN):
+        sys.stderr.write(f"[dsim] kernels run on the CPU, not on {_listed(wanted)}: {reason}\n")
+
+
+def _listed(wanted: list[Arch]) -> str:
+    return " or ".join(f"`{a.name}`" for a in wanted)
+
+
+def _why_not(wanted: list[Arch]) -> str:
+    """Why kernels cannot run on any of these."""
+    if not any(a in (cuda, gpu) for a in wanted):
+        return "CUDA's are the only devices that dsim writes code for"
+    if not toolchain.has_driver():
+        return "there is no NVIDIA driver"
+    return "dsim writes PTX for CUDA's devices, but does not launch it yet"
 
 
 def set_logging_level(level: str) -> None:

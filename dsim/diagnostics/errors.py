@@ -138,3 +138,7 @@ class NonFiniteError(_CallError, FloatingPointError):
 
 class GradientError(_CallError, RuntimeError):
     """A gradient that dsim cannot compute."""
+
+
+class DeviceError(_CallError, RuntimeError):
+    """A device was asked for, or code for one, and what that needs is not there."""

@@ -40,6 +40,7 @@ CODES: dict[str, Level] = {
     "assertion": Level.ERROR,
     "memory": Level.ERROR,
     "graph": Level.ERROR,  # a run that its recorded launches alone do not repeat
+    "device": Level.ERROR,  # one, or what makes code for it, that is not there
     # derivatives
     "overwritten": Level.ERROR,
     "not-differentiable": Level.ERROR,
@@ -80,6 +81,7 @@ REMEDIES: dict[str, str] = {
     "out-of-bounds": "compare the loop's range with the field's shape",
     "assertion": "print the values that the assertion compares",
     "memory": "run fewer iterations at once, or carry fewer values from trip to trip",
+    "device": "`dsim doctor` says what is here of CUDA, and what to install",
     "not-differentiable": "differentiate a function of numbers and vectors that returns what it computes",
     "wrong-derivative": "check it with `f.check_derivative(…)` at your own arguments",
     "not-finite": "print its operands",

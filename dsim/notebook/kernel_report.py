@@ -158,7 +158,7 @@ def report(  # noqa: PLR0913 (the options of `%%kernel`)
         Runs it, and inspects this iteration of the outermost loop; by default one that reaches many lines.
     check : bool
         Compares the gradient with differences of the loss.
-    show : {"adjoint", "ir", "python", "llvm"}, optional
+    show : {"adjoint", "ir", "python", "llvm", "ptx"}, optional
         Opens with this listing.
 
     Returns

@@ -21,10 +21,11 @@ from typing import Any, Literal
 
 from dsim._version import __version__
 from dsim.backends.cpu.disk_cache import VARIABLE, CacheStatus, disk_cache
+from dsim.backends.cuda import toolchain
 
 REQUIRED = ("numba", "llvmlite", "numpy", "scipy", "ipywidgets", "anywidget", "matplotlib")
 FOR_LAB = ("jupyterlab", "notebook", "ipykernel", "nbclient", "nbconvert", "tqdm")
-OPTIONAL = {"numba-cuda": "cuda", "torch": "torch", "dask": "dask", "imageio-ffmpeg": "video"}
+OPTIONAL = {"torch": "torch", "dask": "dask", "imageio-ffmpeg": "video"}
 EXTENSION = "dsim-lab"
 REBUILD = "in a checkout of dsim: make clean setup, or pip install --force-reinstall --no-deps ."
 
@@ -126,20 +127,43 @@ def shown_cache(found: CacheStatus) -> str:
 
 
 def check_cuda() -> Iterable[Finding]:
-    """The CUDA devices, or the reason why there are none."""
-    if importlib.util.find_spec("numba_cuda") is None:
-        yield Finding("note", "CUDA", "numba-cuda is not installed", 'for a GPU: pip install "dsim[cuda]"')
-        return
-    cuda: Any = importlib.import_module("numba.cuda")
-    if os.environ.get("NUMBA_ENABLE_CUDASIM") == "1":
-        yield Finding("note", "CUDA", "simulated on the CPU", "unset NUMBA_ENABLE_CUDASIM to use a GPU")
-    elif not cuda.is_available():
-        reason = cuda.cuda_error() or "no device, or no driver for one"
-        yield Finding("note", "CUDA", f"not available: {reason}", "`nvidia-smi` shows what the driver sees")
+    """What there is of CUDA: what PTX needs, what assembles it, and what drives a device."""
+    library = toolchain.libdevice()
+    if library is None:
+        absent = "not installed: no PTX of kernels that call sin, exp and others"
+        yield Finding("note", "libdevice", absent, toolchain.LIBDEVICE_HELP)
     else:
-        for device in cuda.gpus.lst:
-            major, minor = device.compute_capability
-            yield Finding("ok", "CUDA", f"{device.name.decode()}, compute capability {major}.{minor}")
+        yield Finding("ok", "libdevice", str(library))
+    yield _assembler(toolchain.ptxas())
+    yield from _devices(toolchain.driver())
+
+
+def _assembler(found: toolchain.Tool | None) -> Finding:
+    if found is None:
+        return Finding("note", "ptxas", "not installed: PTX is not assembled", toolchain.PTXAS_HELP)
+    version = ".".join(map(str, found.version))
+    if found.version < toolchain.OLDEST_PTXAS:
+        oldest = ".".join(map(str, toolchain.OLDEST_PTXAS))
+        detail = f"{version} at {found.path} is older than {oldest}"
+        return Finding("note", "ptxas", detail, toolchain.PTXAS_HELP)
+    return Finding("ok", "ptxas", f"{version} at {found.path}")
+
+
+def _devices(found: toolchain.Driver | None) -> Iterable[Finding]:
+    later = "dsim writes PTX, and does not launch it yet: kernels run on the CPU"
+    if found is None:
+        yield Finding("note", "CUDA driver", "none", later)
+        return
+    version = ".".join(map(str, found.version))
+    if not found.devices:
+        detail = f"CUDA {version}, no device: {found.error}"
+        yield Finding("note", "CUDA driver", detail, "`nvidia-smi` shows what the driver sees")
+        return
+    for device in found.devices:
+        major, minor = device.capability
+        yield Finding(
+            "ok", "CUDA driver", f"CUDA {version}, {device.name}, compute capability {major}.{minor}", later
+        )
 
 
 def check_lab_extension() -> Iterable[Finding]:

@@ -5,6 +5,7 @@ import importlib
 import pytest
 
 import dsim as ti
+from dsim.backends.cuda import toolchain
 
 
 def test_options_of_taichi_are_accepted():
@@ -81,14 +82,60 @@ def test_values_of_the_wrong_kind(options, message):
         ti.init(**options)
 
 
-@pytest.mark.parametrize("arch", [ti.cuda, ti.gpu, ti.vulkan])
-def test_without_a_device_the_cpu_takes_over(arch, capsys):
+NO_DRIVER = "there is no NVIDIA driver"
+NOT_YET = "dsim writes PTX for CUDA's devices, but does not launch it yet"
+NO_CODE = "CUDA's are the only devices that dsim writes code for"
+DEVICES = [
+    (ti.cuda, False, NO_DRIVER),
+    (ti.gpu, False, NO_DRIVER),
+    (ti.cuda, True, NOT_YET),
+    (ti.gpu, True, NOT_YET),
+    (ti.vulkan, True, NO_CODE),
+]
+
+
+@pytest.fixture
+def driver(monkeypatch):
+    """Plays a machine that has NVIDIA's driver, or one that has none."""
+
+    def play(there):
+        monkeypatch.setattr(toolchain, "has_driver", lambda: there)
+
+    return play
+
+
+@pytest.mark.parametrize(("arch", "there", "reason"), DEVICES)
+def test_where_no_kernel_runs_the_cpu_takes_over(arch, there, reason, driver, capsys):
+    driver(there)
     ti.init(arch=arch)
     said = capsys.readouterr().err
-    assert said.count("\n") == 1
-    assert f"no {arch.name} here: kernels run on the CPU" in said
+    assert said == f"[dsim] kernels run on the CPU, not on `{arch.name}`: {reason}\n"
+    assert ti.cfg.arch is ti.cpu
     ti.init(arch=[arch, ti.cpu])
     assert not capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("arch", "there", "reason"), DEVICES)
+def test_unless_a_fallback_is_refused(arch, there, reason, driver, capsys):
+    driver(there)
+    ti.init(default_fp=ti.f64)
+    with pytest.raises(ti.DeviceError) as error:
+        ti.init(arch=arch, enable_fallback=False)
+    (found,) = error.value.diagnostics
+    assert found.code == "device"
+    assert found.message == f"kernels cannot run on `{arch.name}`: {reason}"
+    assert "`dsim doctor` says what is here" in found.remedy
+    assert not capsys.readouterr().err
+    assert ti.cfg.default_fp == ti.f64  # the options stay as they were
+    ti.init(arch=[arch, ti.cpu], enable_fallback=False)
+    ti.init(arch=ti.cpu, enable_fallback=False)
+    ti.init(enable_fallback=False)
+
+
+def test_several_devices_are_listed(driver, capsys):
+    driver(False)
+    ti.init(arch=[ti.cuda, ti.vulkan])
+    assert f"not on `cuda` or `vulkan`: {NO_DRIVER}\n" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name", ["ad", "math", "types", "tools"])

@@ -4,12 +4,14 @@ import importlib.metadata
 import importlib.util
 import json
 import sys
-import types
+from pathlib import Path
 
 import pytest
 
 from dsim import cli
 from dsim._version import __version__
+from dsim.backends.cuda import toolchain
+from dsim.backends.cuda.toolchain import Device, Driver, Tool
 from dsim.tooling import doctor, extras
 from dsim.tooling.errors import ToolError
 
@@ -47,7 +49,9 @@ def test_this_machine(capsys):
         "threads",
         "vector math",
         "code cache",
-        "CUDA",
+        "libdevice",
+        "ptxas",
+        "CUDA driver",
         "Lab extension",
     ):
         assert f"  {subject} " in out
@@ -123,45 +127,49 @@ def test_threads_that_do_not_start(monkeypatch):
     assert "No threading layer" in finding.detail
 
 
-def test_cuda_not_installed(monkeypatch):
-    without(monkeypatch, "numba_cuda")
-    (finding,) = doctor.check_cuda()
-    assert (finding.level, finding.detail) == ("note", "numba-cuda is not installed")
-
-
 @pytest.fixture
 def cuda(monkeypatch):
-    """A numba-cuda that says what a test tells it to say."""
-    fake = types.ModuleType("numba.cuda")
-    fake.is_available = lambda: False
-    fake.cuda_error = lambda: None
-    monkeypatch.setattr(importlib.util, "find_spec", lambda _: object())
-    monkeypatch.setitem(sys.modules, "numba.cuda", fake)
-    monkeypatch.delenv("NUMBA_ENABLE_CUDASIM", raising=False)
-    return fake
+    """Plays a machine with these parts of CUDA, and no others."""
+
+    def play(libdevice=None, ptxas=None, driver=None):
+        monkeypatch.setattr(toolchain, "libdevice", lambda: libdevice)
+        monkeypatch.setattr(toolchain, "ptxas", lambda: ptxas)
+        monkeypatch.setattr(toolchain, "driver", lambda: driver)
+        return {finding.subject: finding for finding in doctor.check_cuda()}
+
+    return play
 
 
-@pytest.mark.parametrize(
-    ("error", "reason"), [(None, "no device, or no driver for one"), ("driver too old", "driver too old")]
-)
-def test_cuda_not_available(cuda, error, reason):
-    cuda.cuda_error = lambda: error
-    (finding,) = doctor.check_cuda()
-    assert (finding.level, finding.detail) == ("note", f"not available: {reason}")
+def test_nothing_of_cuda(cuda):
+    found = cuda()
+    assert [(f.level, f.help) for f in found.values()] == [
+        ("note", 'pip install "dsim[cuda]", or set CUDA_HOME to an installed CUDA'),
+        ("note", "pip install nvidia-cuda-nvcc"),
+        ("note", "dsim writes PTX, and does not launch it yet: kernels run on the CPU"),
+    ]
+    assert list(found) == ["libdevice", "ptxas", "CUDA driver"]
 
 
-def test_cuda_device(cuda):
-    device = types.SimpleNamespace(name=b"Fast One", compute_capability=(9, 0))
-    cuda.is_available = lambda: True
-    cuda.gpus = types.SimpleNamespace(lst=[device])
-    (finding,) = doctor.check_cuda()
-    assert (finding.level, finding.detail) == ("ok", "Fast One, compute capability 9.0")
+def test_tools_of_cuda(cuda):
+    found = cuda(Path("/cuda/libdevice.10.bc"), Tool(Path("/cuda/bin/ptxas"), (13, 0)))
+    assert (found["libdevice"].level, found["libdevice"].detail) == ("ok", "/cuda/libdevice.10.bc")
+    assert (found["ptxas"].level, found["ptxas"].detail) == ("ok", "13.0 at /cuda/bin/ptxas")
 
 
-def test_cuda_simulated(cuda, monkeypatch):
-    monkeypatch.setenv("NUMBA_ENABLE_CUDASIM", "1")
-    (finding,) = doctor.check_cuda()
-    assert finding.detail == "simulated on the CPU"
+def test_an_old_ptxas(cuda):
+    found = cuda(ptxas=Tool(Path("/usr/bin/ptxas"), (11, 8)))["ptxas"]
+    assert (found.level, found.detail) == ("note", "11.8 at /usr/bin/ptxas is older than 12.8")
+
+
+def test_a_device_is_not_used_yet(cuda):
+    found = cuda(driver=Driver((13, 2), (Device("Fast One", (9, 0)),)))["CUDA driver"]
+    assert (found.level, found.detail) == ("ok", "CUDA 13.2, Fast One, compute capability 9.0")
+    assert "does not launch it yet" in found.help
+
+
+def test_a_driver_without_a_device(cuda):
+    found = cuda(driver=Driver((13, 2), (), "CUDA_ERROR_NO_DEVICE"))["CUDA driver"]
+    assert (found.level, found.detail) == ("note", "CUDA 13.2, no device: CUDA_ERROR_NO_DEVICE")
 
 
 def test_require_names_the_extra():

@@ -247,7 +247,11 @@ WRONG = {
     "no field": (lambda s: s.asked(loss=s.U, wrt=[3]), ds.LaunchTypeError, "`wrt` takes fields"),
     "no loss": (lambda s: s.asked(wrt=s.x), ValueError, "`wrt` needs a loss"),
     "a check of nothing": (lambda s: s.asked(check=True), ValueError, "`check` needs a loss"),
-    "no listing": (lambda s: s.asked(show="c"), ValueError, "`show` is one of adjoint, ir, python, llvm"),
+    "no listing": (
+        lambda s: s.asked(show="c"),
+        ValueError,
+        "`show` is one of adjoint, ir, python, llvm, ptx",
+    ),
     "outside": (lambda s: s.asked(probe=9), ValueError, "`probe=9` is outside the loop, .* i from 0 to 4"),
     "indices": (lambda s: s.asked(probe=(1, 2)), ValueError, "the outermost loop has the indices i"),
     "no indices": (lambda s: s.asked(probe=()), ValueError, "`probe` takes 1 to 8 numbers"),

@@ -192,7 +192,7 @@ def test_the_errors_of_a_gradient_check_are_drawn(notebook):
     assert nothing in notebook.run("%check energy --plot").stderr
 
 
-@pytest.mark.parametrize("name", ["adjoint", "ir", "python", "llvm"])
+@pytest.mark.parametrize("name", ["adjoint", "ir", "python", "llvm", "ptx"])
 def test_a_listing_can_be_opened(notebook, name):
     ran = notebook.good(GRAVITY.replace("--wrt x", f"--show {name}"))
     assert ran.report["open"] == name
@@ -200,7 +200,7 @@ def test_a_listing_can_be_opened(notebook, name):
     lines = listing["text"].split("\n")
     assert len(lines) == len(listing["lines"])
     assert lines[-1] in ran.form("plain")
-    assert name == "llvm" or {2, 3, 4} <= set(listing["lines"])
+    assert name in ("llvm", "ptx") or {2, 3, 4} <= set(listing["lines"])
 
 
 USAGE = {

@@ -23,13 +23,13 @@ from typing import Any, NamedTuple
 import llvmlite
 import llvmlite.binding as llvm
 import numba
-from llvmlite.binding import ffi
 from llvmlite.binding.orcjit import LLJIT, JITLibraryBuilder, ResourceTracker, create_lljit_compiler
 from numba.core.codegen import JITCPUCodegen
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import cpu_target
 
 from dsim._version import __version__
+from dsim.backends import llvm_passes
 from dsim.backends.cpu.disk_cache import disk_cache
 from dsim.backends.cpu.target import FLOAT_MODE
 from dsim.backends.llvm.parallel.dispatch import OUTSIDE
@@ -151,11 +151,7 @@ def _optimised(text: str, speed: int) -> llvm.ModuleRef:
     # But not straight-line code, where the cost exceeds the gain.
     options.loop_vectorization = options.loop_unrolling = speed == _SPEED
     builder = llvm.create_pass_builder(_target().machine, options)
-    passes = builder.getModulePassManager()
-    passes.run(module, builder)
-    # llvmlite 0.50 does not dispose of it (its class inherits the wrong method): 85 KiB would leak.
-    ffi.lib.LLVMPY_DisposeNewModulePassManger(passes)
-    passes.detach()
+    llvm_passes.run(builder.getModulePassManager(), module, builder)
     return module
 
 

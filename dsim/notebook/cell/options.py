@@ -18,7 +18,7 @@ from IPython.core.magic_arguments import MagicArgumentParser
 from dsim.diagnostics.similar import similar
 from dsim.ir.probe_buffer import AXES
 
-SHOWN = ("adjoint", "ir", "python", "llvm")
+SHOWN = ("adjoint", "ir", "python", "llvm", "ptx")
 _NAME = re.compile(r"\s*([^\W\d]\w*)")
 _LETTER = re.compile(r"[^\W\d]")
 _SPACED = re.compile(r",\s+")
@@ -48,7 +48,7 @@ TABLE = (
     ),
     Option("--check", "", "compare the gradient with differences of the loss"),
     Option("--live", "", "report again when numbers that it depends on change, as by a slider elsewhere"),
-    Option("--show", "WHICH", "open with a listing: adjoint, ir, python or llvm", SHOWN),
+    Option("--show", "WHICH", "open with a listing: adjoint, ir, python, llvm or ptx", SHOWN),
 )
 
 

@@ -34,7 +34,7 @@ from dsim.notebook.report.report_view import (
 )
 
 _LINE = "\n"
-_TITLES = {"adjoint": "Adjoint", "ir": "IR", "python": "Python", "llvm": "LLVM"}
+_TITLES = {"adjoint": "Adjoint", "ir": "IR", "python": "Python", "llvm": "LLVM", "ptx": "PTX"}
 _LEFT = ' style="text-align: left"'  # for pages that remove a report's own styles
 
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dsim.diagnostics import GradientError
+from collections.abc import Callable
+
+from dsim.diagnostics import DeviceError, GradientError
 from dsim.notebook.report.locations import Json, Places, harmless
 from dsim.runtime.kernels.kernel import adjoint_of
 from dsim.runtime.launching.forms import Form
 
 
 def listings(form: Form, kernel: str, places: Places, shown: str | None) -> list[Json]:
-    """The adjoint as Python, the kernel as IR and as Python; LLVM's assembly when it is `shown`."""
+    """The adjoint as Python, the kernel as IR and as Python; LLVM's assembly or PTX when it is `shown`."""
     found: list[Json] = []
     name = harmless(kernel)
     try:
@@ -19,9 +21,22 @@ def listings(form: Form, kernel: str, places: Places, shown: str | None) -> list
         pass  # the diagnostics say why there is none
     found.append(_listing(name, "ir", "dsim-ir", form.ir_lines, places))
     found.append(_listing(name, "python", "python", form.python_lines, places))
-    if shown == "llvm":
-        found.append(_listing(name, "llvm", "llvm", [(line, None) for line in form.llvm.split("\n")], places))
+    if shown is not None and shown in _ASSEMBLY:
+        text = _ASSEMBLY[shown](form)
+        found.append(_listing(name, shown, shown, [(line, None) for line in text.split("\n")], places))
     return found
+
+
+def _ptx(form: Form) -> str:
+    """Its PTX; where there is none, a comment that says why."""
+    try:
+        return form.ptx
+    except DeviceError as error:
+        (found,) = error.diagnostics
+        return f"// {found.message}\n// help: {found.remedy}"
+
+
+_ASSEMBLY: dict[str, Callable[[Form], str]] = {"llvm": lambda form: form.llvm, "ptx": _ptx}
 
 
 def _listing(kernel: str, name: str, language: str, lines: list, places: Places) -> Json:

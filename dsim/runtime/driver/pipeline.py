@@ -20,8 +20,12 @@ from dsim.autodiff import compares_final_values, expand
 from dsim.backends.cpu.launch import Launcher as CpuLauncher
 from dsim.backends.cpu.machine import CpuMachine, compile_kernel
 from dsim.backends.cpu.runtime import thread_count
+from dsim.backends.cuda.kernels import emit_kernel
+from dsim.backends.cuda.ptx import compile_ptx
 from dsim.backends.faults import Fault
+from dsim.backends.llvm.grid.module import GridModule
 from dsim.backends.llvm.parallel.plans import MOST_CHUNKS
+from dsim.backends.locks import COMPILING
 from dsim.backends.reference import source
 from dsim.backends.reference.source import runner
 from dsim.diagnostics import Diagnostic
@@ -51,6 +55,7 @@ from dsim.runtime.state.settings import Settings
 Launcher = Callable[..., tuple[Any, ...]]
 Buffers = Mapping[MemoryKey, np.ndarray]
 FAULTS = Fault
+_DEVICE_THREADS = 1 << 16  # that a device runs at once, approximately: they share the memory of residuals
 
 
 def prepared(
@@ -164,11 +169,19 @@ def machine(kernel: Kernel, settings: Settings) -> Machine:
 def _compiled(kernel: Kernel, settings: Settings) -> CpuMachine:
     most, deterministic = settings.threads, settings.deterministic
     threads = min(most, thread_count()) if most > 0 else thread_count()
-    at_once = MOST_CHUNKS if deterministic else threads
-    kernel = finish(place_residuals(without_calls(kernel), settings.loop_memory, at_once))
-    facts = effects(kernel)
-    known = bounds(kernel, facts) if settings.check_bounds else None
-    return compile_kernel(kernel, known, threads=threads, deterministic=deterministic, facts=facts)
+    ready = _Ready(kernel, settings, MOST_CHUNKS if deterministic else threads)
+    return compile_kernel(
+        ready.kernel, ready.bounds, threads=threads, deterministic=deterministic, facts=ready.facts
+    )
+
+
+class _Ready:
+    """A kernel as backends take it, of which a parallel loop runs `at_once` iterations at a time."""
+
+    def __init__(self, kernel: Kernel, settings: Settings, at_once: int) -> None:
+        self.kernel = finish(place_residuals(without_calls(kernel), settings.loop_memory, at_once))
+        self.facts = effects(self.kernel)
+        self.bounds = bounds(self.kernel, self.facts) if settings.check_bounds else None
 
 
 BACKENDS: dict[str, Callable[[Kernel, Settings], Machine]] = {"cpu": _compiled, "reference": _Interpreted}
@@ -195,3 +208,15 @@ def python_lines(kernel: Kernel) -> list[tuple[str, Statement | None]]:
 def llvm_text(kernel: Kernel, settings: Settings) -> str:
     """`kernel` as optimised LLVM IR."""
     return _compiled(kernel, settings).llvm
+
+
+def grid_form(kernel: Kernel, settings: Settings) -> GridModule:
+    """`kernel` as a device runs it: functions of the threads of a grid, in LLVM IR."""
+    ready = _Ready(kernel, settings, _DEVICE_THREADS)
+    return emit_kernel(ready.kernel, ready.bounds, deterministic=settings.deterministic, facts=ready.facts)
+
+
+def ptx_text(kernel: Kernel, settings: Settings, architecture: str) -> str:
+    """`kernel` as PTX, for devices of an architecture and newer ones."""
+    with COMPILING:  # its holder may exceed the recursion limit
+        return compile_ptx(grid_form(kernel, settings), kernel.name, architecture).text

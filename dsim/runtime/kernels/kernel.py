@@ -33,14 +33,15 @@ from dsim.runtime.state.once import kept
 from dsim.runtime.state.references import ByName
 from dsim.runtime.state.stack import opened
 
-_FOR_PEOPLE = frozenset(["adjoint", "check", "function", "grad", "of", "primal", "tangent"])
+_FOR_PEOPLE = frozenset(["adjoint", "check", "function", "grad", "of", "primal", "ptx", "tangent"])
 
 
 class Kernel(ByName):
     """A function in the kernel language; calling it launches it.
 
     Made by the decorator `kernel`. ``k.grad(…)`` runs its adjoint at the current state; `primal`,
-    `tangent` and `adjoint` are its forms, to print: ``print(k.adjoint)``, ``print(k.adjoint.python)``.
+    `tangent` and `adjoint` are its forms, to print: ``print(k.adjoint)``, ``print(k.adjoint.python)``,
+    ``print(k.adjoint.ptx)``.
     """
 
     __dsim_kernel__ = True
@@ -328,6 +329,12 @@ class Kernel(ByName):
             advice = f"choose one: `{self.__name__}.of({names}).adjoint`"
             raise LaunchTypeError(Diagnostic("argument", message, help=advice))
         return next(iter(self._kernels.values())).primal
+
+    @property
+    @outermost
+    def ptx(self) -> str:
+        """The kernel as PTX, as ``k.primal.ptx`` gives it; ``k.adjoint.ptx`` is that of its adjoint."""
+        return self.primal.ptx
 
     @property
     @outermost

@@ -28,7 +28,7 @@ from dsim.runtime.state.references import uncopied
 from dsim.runtime.state.registry import Registry
 from dsim.runtime.state.write_clock import CLOCK, note_ran
 
-_FOR_PEOPLE = frozenset(["ir", "llvm", "python"])
+_FOR_PEOPLE = frozenset(["ir", "llvm", "ptx", "ptx_for", "python"])
 
 
 class Form(PrintedForm):

@@ -46,7 +46,7 @@ const probe = record({
 });
 
 const listing = record({
-  name: oneOf('adjoint', 'ir', 'python', 'llvm'),
+  name: oneOf('adjoint', 'ir', 'python', 'llvm', 'ptx'),
   kernel: text,
   language: text,
   text,

@@ -23,7 +23,7 @@ import type { Tab } from './tabs.ts';
 
 /** The hint on the keyboard command, shown where there are diagnostics to go to. */
 const KEYS = 'F8 in the cell goes from one to the next.';
-const LABELS = { adjoint: 'Adjoint', ir: 'IR', python: 'Python', llvm: 'LLVM' };
+const LABELS = { adjoint: 'Adjoint', ir: 'IR', python: 'Python', llvm: 'LLVM', ptx: 'PTX' };
 
 class ReportWidget extends Widget implements IRenderMime.IRenderer {
   private readonly languages: IEditorLanguageRegistry;

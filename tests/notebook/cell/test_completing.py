@@ -20,7 +20,7 @@ def completed(notebook, cell):
         ("%%kernel energy --loss U --wrt ", {"x", "v", "y", "U"}),
         ("%%kernel energy --loss U --wrt x,", {"v", "y"}),
         ("%%kernel ", {"energy", "--loss"}),
-        ("%%kernel energy --show ", {"adjoint", "ir", "python", "llvm"}),
+        ("%%kernel energy --show ", {"adjoint", "ir", "python", "llvm", "ptx"}),
         ("%adjoint ", {"energy"}),
         ("%check en", {"energy"}),
         ("%check energy --p", {"--plot"}),

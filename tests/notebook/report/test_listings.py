@@ -2,6 +2,8 @@
 
 import re
 
+from dsim.backends.cuda import toolchain
+
 BEND = "%%kernel bend\nfor i in y:\n    a = y[i]\n    y[i] = a * a"
 SQUARE = "@ds.func\ndef square(a):\n    b = a * a\n    return b"
 
@@ -188,3 +190,13 @@ def test_one_kernel_in_one_line(notebook):
     notebook.good("a, b, c, d = (ds.field(ds.f64, shape=()) for _ in range(4))")
     many = notebook.good("%%kernel k\na[None] = a[None] + b[None] + c[None] + d[None]").report
     assert many["summary"]["text"] == "k: reads 4 fields, stores a"
+
+
+def test_ptx_without_libdevice_says_what_is_missing(notebook, monkeypatch):
+    monkeypatch.setattr(toolchain, "libdevice", lambda: None)
+    report = notebook.good("%%kernel wave --show ptx\nfor i in y:\n    y[i] = ds.sin(y[i])").report
+    assert report["open"] == "ptx"
+    (found,) = [each for each in report["listings"] if each["name"] == "ptx"]
+    message, advice = found["text"].split("\n")
+    assert message.startswith("// `wave` calls sin, and libdevice")
+    assert advice == f"// help: {toolchain.LIBDEVICE_HELP}"

@@ -63,7 +63,8 @@ get:
   %back = sub i64 0, %bytes
   %entries = getelementptr inbounds i8, ptr %own_end, i64 %back
   store ptr %entries, ptr %own_end_at, align 8
-  %old = load ptr, ptr %log, align 8
+  %old_anywhere = load ptr, ptr %log, align 8
+  %old = call ptr @dsim_global(ptr %old_anywhere)
   %size = mul i64 %length, {ENTRY}
   call void @llvm.memcpy.p0.p0.i64(ptr align {UNIT} %entries, ptr align {UNIT} %old, i64 %size, i1 false)
   store ptr %entries, ptr %log, align 8

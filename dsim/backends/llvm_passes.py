@@ -1,0 +1,14 @@
+"""Runs LLVM's passes over a module."""
+
+from __future__ import annotations
+
+import llvmlite.binding as llvm
+from llvmlite.binding import ffi
+
+
+def run(manager: llvm.ModulePassManager, module: llvm.ModuleRef, builder: llvm.PassBuilder) -> None:
+    """Runs a pass manager over `module`, and frees it."""
+    manager.run(module, builder)
+    # llvmlite 0.50 does not dispose of it (its class inherits the wrong method): 85 KiB would leak.
+    ffi.lib.LLVMPY_DisposeNewModulePassManger(manager)
+    manager.detach()
