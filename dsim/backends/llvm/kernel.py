@@ -113,7 +113,7 @@ class Task:
         return s
 
 
-class Form(NamedTuple):
+class TaskForm(NamedTuple):
     """What the two forms of a kernel's tasks, for threads and for grids, ask of the module and the frame.
 
     Attributes
@@ -147,7 +147,7 @@ class KernelWriter:
     """
 
     def __init__(
-        self, kernel: Kernel, target: Target, wishes: Wishes, parallel: Callable[[For], bool], form: Form
+        self, kernel: Kernel, target: Target, wishes: Wishes, parallel: Callable[[For], bool], form: TaskForm
     ) -> None:
         self.kernel = kernel
         self.target = target

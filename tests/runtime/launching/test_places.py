@@ -51,9 +51,15 @@ def test_completions_are_what_a_person_may_use():
         pass
 
     assert [n for n in dir(nothing) if not n.startswith("_")] == [
-        "adjoint", "check", "function", "grad", "of", "primal", "tangent",
+        "adjoint", "check", "function", "grad", "of", "primal", "ptx", "tangent",
     ]  # fmt: skip
-    assert [n for n in dir(nothing.primal) if not n.startswith("_")] == ["ir", "llvm", "python"]
+    assert [n for n in dir(nothing.primal) if not n.startswith("_")] == [
+        "ir",
+        "llvm",
+        "ptx",
+        "ptx_for",
+        "python",
+    ]
     names = dir(ti)
     assert {"field", "kernel", "ad", "GUI", "__version__"} <= set(names)
     assert not {"analysis", "frontend", "runtime", "ir"} & set(names)

@@ -11,11 +11,11 @@ from dsim.backends.llvm.grid.device import global_address
 from dsim.backends.llvm.grid.module import Alone, GridKernel, GridModule
 from dsim.backends.llvm.grid.plans import Sharing, sharing
 from dsim.backends.llvm.grid.tasks import write_buffer, write_parallel, write_serial
-from dsim.backends.llvm.kernel import Form, KernelWriter, Wishes, top_level_values
+from dsim.backends.llvm.kernel import KernelWriter, TaskForm, Wishes, top_level_values
 from dsim.backends.llvm.target import Target
 from dsim.ir.nodes import For, Kernel, Var
 
-_FORM = Form(global_address, whole=True, slots=slots.COUNT)
+_FORM = TaskForm(global_address, whole=True, slots=slots.COUNT)
 
 
 def emit(kernel: Kernel, target: Target, wishes: Wishes, facts: Effects | None = None) -> GridModule:

@@ -14,7 +14,7 @@ from dsim.analysis.effects import Effects, effects
 from dsim.analysis.write_plans import write_plan
 from dsim.backends.llvm import buffers, checks, float_mode, frame, stops
 from dsim.backends.llvm.frame import FrameLayout
-from dsim.backends.llvm.kernel import Form, KernelWriter, Task, Wishes, top_level_values, write_statements
+from dsim.backends.llvm.kernel import KernelWriter, Task, TaskForm, Wishes, top_level_values, write_statements
 from dsim.backends.llvm.parallel.plans import Schedule, schedule
 from dsim.backends.llvm.parallel.tasks import write_parallel
 from dsim.backends.llvm.statements import HANDLERS
@@ -96,7 +96,7 @@ def _start(
         later = frozenset(s.index for s in loops if checks.deferred(s, wishes.unchecked, facts))
         wishes = replace(wishes, deferred=later)
     plans = _Schedules(kernel, wishes, facts)
-    k = KernelWriter(kernel, target, wishes, plans.parallel, Form(frame.read_address))
+    k = KernelWriter(kernel, target, wishes, plans.parallel, TaskForm(frame.read_address))
     f = k.module.function(f"define i64 @dsim_entry(ptr %frame) {PLAIN}")
     entry = Writer(f, target, HANDLERS, wishes.unchecked, k.messages)
     entry.leave = "leave"
