@@ -65,3 +65,15 @@ def test_gradients_by_hand(by_hand: Any, name: str) -> None:
     assert loss[None] == pytest.approx(value, rel=1e-5)
     expected = wrt.grad.to_numpy()[: len(found)]
     np.testing.assert_allclose(found, expected, rtol=2e-3, atol=2e-4 * np.abs(expected).max())
+
+
+def test_work_is_that_of_all_launches_however_often_they_ran() -> None:
+    from tests.bench.work import work
+
+    run, loss, _ = CASES["springs"](**SMALL["springs"])
+    graph, same, _ = CASES["springs_graph"](**SMALL["springs_graph"])
+    first = work(run, loss)
+    assert first[1].bytes > first[0].bytes > 0
+    for _ in range(3):
+        assert work(run, loss) == first
+        assert work(graph, same) == first

@@ -17,6 +17,7 @@ from dsim.ir import ranges
 from dsim.ir.nodes import Accumulate, Block, For, If, Let, Statement
 from dsim.ir.walk import blocks
 from dsim.runtime.launching.forms import Form
+from dsim.runtime.launching.native_replay import NativeReplay
 
 _NO_WORK = {"cast", "select", "bit_cast", "stop"}
 
@@ -66,19 +67,23 @@ def _of_launch(form: Form, args: tuple[Any, ...]) -> Work:
 
 @contextmanager
 def _launches() -> Iterator[list[tuple[Form, tuple[Any, ...]]]]:
-    """All launches of kernels inside."""
+    """All launches of kernels inside, those of tables too, which run one by one here."""
     found: list[tuple[Form, tuple[Any, ...]]] = []
-    run = Form.run
+    run, table = Form.run, NativeReplay.run
 
     def counted(self: Form, args: tuple[Any, ...]) -> tuple[Any, ...]:
         found.append((self, args))
         return run(self, args)
 
-    Form.run = counted
+    def one_by_one(self: NativeReplay) -> None:
+        for form, args in self.launches:
+            form.run(args)
+
+    Form.run, NativeReplay.run = counted, one_by_one
     try:
         yield found
     finally:
-        Form.run = run
+        Form.run, NativeReplay.run = run, table
 
 
 def work(run: Callable[[], object], loss: Any) -> tuple[Work, Work]:

@@ -27,9 +27,15 @@ class NativeReplay:
     ----------
     launches : sequence of (Form, tuple)
         What is launched.
+
+    Attributes
+    ----------
+    launches : sequence of (Form, tuple)
+        The same.
     """
 
     def __init__(self, launches: Launches) -> None:
+        self.launches = launches
         self._parts = [_Part(native, list(part)) for native, part in _parts(launches)]
         self._forms = tuple(dict.fromkeys(form for form, _ in launches))
         self._marks = tuple({f for form in self._forms for f in form.marks})
