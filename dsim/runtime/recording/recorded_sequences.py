@@ -22,7 +22,7 @@ from dsim.runtime.saving.entries import RecordedLaunch
 from dsim.runtime.saving.save_policy import RecordingPlan
 from dsim.runtime.state import interruption
 from dsim.runtime.state.notices import overheard, warn
-from dsim.runtime.state.once import once
+from dsim.runtime.state.once import make_room, once
 
 _REMEMBERED = 4  # choices of fields that vary
 
@@ -44,8 +44,7 @@ class SequenceRecorder(OutputReader):
             return
         found = self._record_each(sequence)
         if found is not None:
-            while len(sequence.remembered) >= _REMEMBERED:
-                sequence.remembered.pop(next(iter(sequence.remembered)), None)
+            make_room(sequence.remembered, _REMEMBERED)
             sequence.remembered[key] = found
 
     @property

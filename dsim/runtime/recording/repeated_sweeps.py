@@ -19,6 +19,7 @@ from dsim.runtime.launching.shadow_arrays import Mirror
 from dsim.runtime.recording.record import TapeRecord
 from dsim.runtime.saving.entries import RecordedLaunch
 from dsim.runtime.state import interruption
+from dsim.runtime.state.once import make_room
 
 Args = tuple[Any, ...]
 Calls = list[tuple[AdjointForm, Args]]
@@ -58,8 +59,7 @@ def repeated(record: TapeRecord, label: str) -> NativeReplay | None:
     adjoints = {adjoint for adjoint, _ in calls}
     if any(isinstance(f, Mirror) for adjoint in adjoints for f in adjoint.primal.fields.values()):
         return None  # NumPy's arrays are others each time, and nothing may hold them
-    while len(remembered) >= _REMEMBERED:
-        remembered.pop(next(iter(remembered)), None)
+    make_room(remembered, _REMEMBERED)
     remembered[key] = _Sweep(calls)
     return None
 

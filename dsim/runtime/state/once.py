@@ -41,6 +41,13 @@ class once(Generic[T]):  # noqa: N801 (a decorator, as `property` is)
             return kept[self._name]
 
 
+def make_room(known: MutableMapping[Any, Any], most: int) -> None:
+    """Drops the oldest entries until one more makes `most`; other threads may do so, too."""
+    keys = list(known)
+    for key in keys[: max(0, len(keys) - most + 1)]:
+        known.pop(key, None)
+
+
 def kept(known: MutableMapping[Any, Any], key: Any, make: Callable[[], Any]) -> Any:
     """The value in `known` under `key`, computed by one thread if it is missing."""
     found = known.get(key)

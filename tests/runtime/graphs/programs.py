@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
+import numpy as np
+
 import dsim as ti
+
+
+def put(program, seed):
+    """Random numbers in the fields of a program: floats near 1, and small indices."""
+    random = np.random.default_rng(seed)
+    for f in program.fields:
+        shape = f.to_numpy().shape
+        numbers = random.uniform(0.5, 1.5, shape) if f.dtype.is_float else random.integers(0, 3, shape)
+        f.from_numpy(numbers)
 
 
 def fields(names, shape, dtype=ti.f64, **more):

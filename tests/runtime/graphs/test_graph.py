@@ -8,21 +8,12 @@ import pytest
 
 import dsim as ti
 from tests.bench.cases.structures import springs
-from tests.runtime.graphs.programs import PROGRAMS
+from tests.runtime.graphs.programs import PROGRAMS, put
 
 
 @pytest.fixture(autouse=True)
 def _fresh():
     ti.init(default_fp=ti.f64, deterministic=True)
-
-
-def put(program, seed):
-    random = np.random.default_rng(seed)
-    for f in program.fields:
-        if f.dtype.is_float:
-            f.from_numpy(random.uniform(0.5, 1.5, f.to_numpy().shape))
-        else:
-            f.from_numpy(random.integers(0, 3, f.to_numpy().shape))
 
 
 def numbers(program):

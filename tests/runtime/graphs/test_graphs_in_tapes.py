@@ -7,7 +7,7 @@ import pytest
 
 import dsim as ti
 from dsim.runtime.launching.forms import Form
-from tests.runtime.graphs.programs import in_place, in_time
+from tests.runtime.graphs.programs import in_place, in_time, put
 
 
 @pytest.fixture(autouse=True)
@@ -31,14 +31,6 @@ def launched(monkeypatch):
 
 def scalars(*names, shape=()):
     return [ti.field(ti.f64, shape=shape, name=name, needs_grad=True) for name in names]
-
-
-def put(program, seed):
-    random = np.random.default_rng(seed)
-    for f in program.fields:
-        shape = f.to_numpy().shape
-        numbers = random.uniform(0.5, 1.5, shape) if f.dtype.is_float else random.integers(0, 3, shape)
-        f.from_numpy(numbers)
 
 
 def gradients(run, program, **options):

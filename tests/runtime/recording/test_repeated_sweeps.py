@@ -12,7 +12,7 @@ import pytest
 import dsim as ti
 from dsim.backends.cpu.replay import LaunchTable
 from dsim.runtime.recording import sweep
-from tests.runtime.graphs.programs import PROGRAMS, in_time
+from tests.runtime.graphs.programs import PROGRAMS, in_time, put
 
 
 @pytest.fixture(autouse=True)
@@ -32,15 +32,6 @@ def tables(monkeypatch):
 
     monkeypatch.setattr(LaunchTable, "run", counted)
     return ran
-
-
-def put(program, seed):
-    random = np.random.default_rng(seed)
-    for f in program.fields:
-        if f.dtype.is_float:
-            f.from_numpy(random.uniform(0.5, 1.5, f.to_numpy().shape))
-        else:
-            f.from_numpy(random.integers(0, 3, f.to_numpy().shape))
 
 
 def gradients(program, **options):
@@ -391,3 +382,22 @@ def test_operations_of_python_between_kernels(tables):
         assert np.allclose(x.grad.to_numpy(), [36.0, 18.0, 9.0])
         assert np.allclose(np.diag(A.grad.to_numpy()), -36.0 * n / np.array([1.0, 4.0, 16.0]))
     assert tables == [9, 9, 9]
+
+
+def test_more_losses_than_are_remembered(tables):
+    x, _, run = chain()
+    x[0] = 1.0
+    losses = [ti.field(ti.f64, shape=(), needs_grad=True) for _ in range(6)]
+
+    @ti.kernel
+    def read():
+        for k in ti.static(range(6)):
+            losses[k][None] = (k + 1.0) * x[12]
+
+    for _ in range(3):
+        for k, loss in enumerate(losses):
+            with ti.ad.Tape(loss):
+                run([1.0] * 12)
+                read()
+            assert x.grad[0] == k + 1.0
+    assert not tables
