@@ -7,7 +7,7 @@ the end of the process.
 from __future__ import annotations
 
 from dsim.backends.llvm import frame
-from dsim.backends.llvm.log_compaction import ENTRY, ROOM, doubled
+from dsim.backends.llvm.memory.log_compaction import ENTRY, ROOM, doubled
 from dsim.backends.llvm.target import Heap
 from dsim.backends.llvm.text import PLAIN
 

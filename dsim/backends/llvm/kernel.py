@@ -13,8 +13,9 @@ from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 from dsim.analysis.intervals import near_dividends
-from dsim.backends.llvm import buffers, frame, partials
+from dsim.backends.llvm import frame, partials
 from dsim.backends.llvm.frame import FrameLayout
+from dsim.backends.llvm.memory import buffers
 from dsim.backends.llvm.partials import PartialSum
 from dsim.backends.llvm.places import MemRef, dense_strides
 from dsim.backends.llvm.statements import HANDLERS

@@ -6,14 +6,15 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple
 
-from dsim.backends.llvm import chains, ranges, stops, strips, windows
+from dsim.backends.llvm import chains, ranges, stops, strips
 from dsim.backends.llvm.arithmetic.wrapping import wraps
 from dsim.backends.llvm.cost import known_trips
-from dsim.backends.llvm.early_loads import with_early_loads
+from dsim.backends.llvm.memory import windows
+from dsim.backends.llvm.memory.early_loads import with_early_loads
+from dsim.backends.llvm.memory.windows import Windows
 from dsim.backends.llvm.places import Length
 from dsim.backends.llvm.strips import Strip
 from dsim.backends.llvm.text import TYPE, Function
-from dsim.backends.llvm.windows import Windows
 from dsim.backends.llvm.writer import Writer
 from dsim.ir.nodes import Const, For, If, Var, While
 from dsim.ir.ranges import MOST

@@ -15,7 +15,7 @@ import numpy as np
 from dsim.analysis.reductions import Reductions
 from dsim.backends.llvm.arithmetic.integers import cast
 from dsim.backends.llvm.arithmetic.primitives import binary
-from dsim.backends.llvm.memory import clamped, element, fetch, put
+from dsim.backends.llvm.memory.elements import clamped, element, fetch, put
 from dsim.backends.llvm.places import MemRef, Register
 from dsim.backends.llvm.text import TYPE, number
 from dsim.backends.llvm.writer import Writer

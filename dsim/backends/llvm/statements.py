@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from dsim.backends.llvm import access, buffers, loops, probes, undo_logs
+from dsim.backends.llvm import loops, probes
 from dsim.backends.llvm.arithmetic.primitives import EMIT, Use
+from dsim.backends.llvm.memory import access, buffers, undo_logs
 from dsim.backends.llvm.writer import Handler, Writer
 from dsim.ir import nodes as ir
 

@@ -12,14 +12,14 @@ from functools import partial
 from typing import NamedTuple
 
 from dsim.analysis.data_indices import chosen_by_data
-from dsim.backends.llvm import access, atomics
 from dsim.backends.llvm.arithmetic.primitives import binary
 from dsim.backends.llvm.arithmetic.wrapping import wraps
 from dsim.backends.llvm.cost import known_trips
-from dsim.backends.llvm.memory import fetch, multiplied_out, narrow, offset, put
+from dsim.backends.llvm.memory import access, atomics
+from dsim.backends.llvm.memory.elements import fetch, multiplied_out, narrow, offset, put
+from dsim.backends.llvm.memory.windows import Forms
 from dsim.backends.llvm.places import MemRef
 from dsim.backends.llvm.text import STORED, TYPE, WIDTH, number
-from dsim.backends.llvm.windows import Forms
 from dsim.backends.llvm.writer import Writer
 from dsim.ir.nodes import Accumulate, Const, For, If, Let, Load, MemoryKey, Store
 from dsim.ir.types import f32

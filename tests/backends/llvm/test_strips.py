@@ -12,7 +12,7 @@ from dsim.diagnostics import DsimError
 from dsim.ir.nodes import Kernel
 from dsim.ir.types import ScalarType, f64, i32, i64, u32
 from dsim.passes.parallelization import parallel
-from tests.backends.llvm.test_windows import agree
+from tests.backends.llvm.memory.test_windows import agree
 from tests.building import Building
 
 VECTOR = " x double> "

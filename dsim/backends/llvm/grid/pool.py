@@ -11,7 +11,7 @@ from __future__ import annotations
 from dsim.backends.llvm import frame
 from dsim.backends.llvm.grid import slots
 from dsim.backends.llvm.grid.device import GLOBAL, global_address, in_global_memory
-from dsim.backends.llvm.log_compaction import ENTRY, doubled
+from dsim.backends.llvm.memory.log_compaction import ENTRY, doubled
 from dsim.backends.llvm.target import Heap
 from dsim.backends.llvm.text import Function
 

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from dsim.backends.llvm import buffers, frame, loops, partials, ranges, stops
+from dsim.backends.llvm import frame, loops, partials, ranges, stops
 from dsim.backends.llvm.grid import pool, sums
 from dsim.backends.llvm.grid.device import GLOBAL, global_address
 from dsim.backends.llvm.grid.module import COORDINATES, GridKernel
 from dsim.backends.llvm.grid.plans import Sharing
 from dsim.backends.llvm.kernel import KernelWriter, Task, close_body, write_statements
+from dsim.backends.llvm.memory import buffers
 from dsim.backends.llvm.places import Length
 from dsim.backends.llvm.text import Function
 from dsim.backends.llvm.writer import Writer

@@ -12,9 +12,10 @@ from typing import NamedTuple
 
 from dsim.analysis.effects import Effects, effects
 from dsim.analysis.write_plans import write_plan
-from dsim.backends.llvm import buffers, checks, float_mode, frame, stops
+from dsim.backends.llvm import checks, float_mode, frame, stops
 from dsim.backends.llvm.frame import FrameLayout
 from dsim.backends.llvm.kernel import KernelWriter, Task, TaskForm, Wishes, top_level_values, write_statements
+from dsim.backends.llvm.memory import buffers
 from dsim.backends.llvm.parallel.plans import Schedule, schedule
 from dsim.backends.llvm.parallel.tasks import write_parallel
 from dsim.backends.llvm.statements import HANDLERS

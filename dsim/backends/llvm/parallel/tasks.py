@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from dsim.analysis.affine import Affine
-from dsim.backends.llvm import buffers, frame, loops, partials, ranges, stops
+from dsim.backends.llvm import frame, loops, partials, ranges, stops
 from dsim.backends.llvm.float_mode import FloatMode
 from dsim.backends.llvm.kernel import KernelWriter, Task, close_body, settle
+from dsim.backends.llvm.memory import buffers
 from dsim.backends.llvm.parallel import dispatch
 from dsim.backends.llvm.parallel.plans import PrivateCopy, Schedule, chunk_count
 from dsim.backends.llvm.places import Length

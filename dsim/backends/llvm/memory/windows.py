@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from dsim.backends.llvm.arithmetic.primitives import binary
-from dsim.backends.llvm.memory import element, fetch, put
+from dsim.backends.llvm.memory.elements import element, fetch, put
 from dsim.backends.llvm.text import STORED, TYPE, number
 from dsim.backends.llvm.writer import Deferred, Writer
 from dsim.ir.nodes import Accumulate, Atom, Block, Const, For, Let, Load, Statement, Var

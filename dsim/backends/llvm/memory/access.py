@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from dsim.backends.llvm import atomics
 from dsim.backends.llvm.arithmetic.integers import widened
 from dsim.backends.llvm.arithmetic.primitives import binary
-from dsim.backends.llvm.memory import clamped, element, fetch, put, reach, scattered
+from dsim.backends.llvm.memory import atomics
+from dsim.backends.llvm.memory.elements import clamped, element, fetch, put, reach, scattered
 from dsim.backends.llvm.places import Length, MemRef
 from dsim.backends.llvm.text import TYPE, number
 from dsim.backends.llvm.writer import Writer

@@ -10,7 +10,7 @@ from dsim.backends.cpu.machine import compile_kernel
 from dsim.ir.nodes import Kernel
 from dsim.ir.types import f32, i32
 from dsim.passes.parallelization import parallel
-from tests.backends.llvm.test_windows import agree
+from tests.backends.llvm.memory.test_windows import agree
 from tests.building import Building
 
 

@@ -6,7 +6,7 @@ A buffer whose size is known when its function starts is made once there and zer
 
 from __future__ import annotations
 
-from dsim.backends.llvm import undo_logs
+from dsim.backends.llvm.memory import undo_logs
 from dsim.backends.llvm.places import Length, MemRef, dense_strides
 from dsim.backends.llvm.text import PLAIN, WIDTH, Function
 from dsim.backends.llvm.writer import Allocation, Writer

@@ -8,9 +8,9 @@ buffers. Before a long one grows, what no mark stands between is put together (`
 
 from __future__ import annotations
 
-from dsim.backends.llvm import log_compaction
-from dsim.backends.llvm.access import guarded
-from dsim.backends.llvm.log_compaction import ENTRIES, LENGTH, MARKED, ROOM
+from dsim.backends.llvm.memory import log_compaction
+from dsim.backends.llvm.memory.access import guarded
+from dsim.backends.llvm.memory.log_compaction import ENTRIES, LENGTH, MARKED, ROOM
 from dsim.backends.llvm.places import MemRef
 from dsim.backends.llvm.text import PLAIN, STORED, WIDTH, Function
 from dsim.backends.llvm.writer import Allocation, Writer

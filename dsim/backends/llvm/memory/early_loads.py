@@ -7,7 +7,7 @@ these loads come before the first store.
 
 from __future__ import annotations
 
-from dsim.backends.llvm.windows import Forms
+from dsim.backends.llvm.memory.windows import Forms
 from dsim.backends.llvm.writer import Writer
 from dsim.ir.nodes import Accumulate, Block, For, Let, Load, Statement, Store, Var
 from dsim.ir.walk import binds
