@@ -30,11 +30,17 @@ MOVES = 120
 # Counts what the pictures draw, and when.
 COUNT = """() => {
     window.draws = [];
-    const { clear } = WebGL2RenderingContext.prototype;
-    WebGL2RenderingContext.prototype.clear = function (...rest) {
-        window.draws.push(performance.now());
-        return clear.apply(this, rest);
+    const count = (context, name) => {
+        const clear = context.prototype[name];
+        context.prototype[name] = function (...rest) {
+            if (this.canvas.closest('.dsim-view-stage') !== null) {
+                window.draws.push(performance.now());
+            }
+            return clear.apply(this, rest);
+        };
     };
+    count(WebGL2RenderingContext, 'clear');
+    count(CanvasRenderingContext2D, 'clearRect');
 }"""
 # From a key to the first picture whose text has changed, in milliseconds.
 MOVE = """async ([key, shown]) => {

@@ -1,4 +1,8 @@
-/** What draws shapes: by WebGL 2 where the browser has it, and else on a canvas of two dimensions. */
+/**
+ * What draws shapes: by WebGL 2 where the browser has it, and else on a canvas of two dimensions.
+ *
+ * Where a program takes the place of a graphics device, a picture without edges takes half the time on such a canvas.
+ */
 import { CanvasPainter } from './painter_canvas.js';
 import { WebGLPainter } from './painter_webgl.js';
 
@@ -10,7 +14,7 @@ export class Painting {
     this.place = place;
     this.redraw = redraw;
     this.shapes = [];
-    this.use(WebGLPainter.make(samples) ?? new CanvasPainter());
+    this.use(painterFor(samples));
   }
 
   use(painter) {
@@ -58,4 +62,14 @@ export class Painting {
     clearTimeout(this.waiting);
     this.painter.close();
   }
+}
+
+/** Edges of lines and triangles need several `samples` a pixel. */
+function painterFor(samples) {
+  const painter = WebGLPainter.make(samples);
+  if (painter === null || (painter.byProgram && !samples)) {
+    painter?.close();
+    return new CanvasPainter();
+  }
+  return painter;
 }

@@ -1,6 +1,7 @@
-/** Draws shapes on a canvas of two dimensions, for browsers without WebGL 2. */
+/** Draws shapes on a canvas of two dimensions, where there is no WebGL 2, or only by a program. */
 import { arrowSegments, NOWHERE, pixelsAcross, segmentsOf } from './shapes.js';
 import { onScreen } from './camera.js';
+import { Splats, splattable } from './splats.js';
 
 const SAME = [1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1];
 const LIGHT = [0.36, 0.8, 0.48];
@@ -47,8 +48,17 @@ export class CanvasPainter {
     return disc;
   }
 
+  /** An image for discs, kept for the next picture of that size. */
+  splats(width, height) {
+    if (this.kept?.width !== width || this.kept.height !== height) {
+      this.kept = new Splats(width, height);
+    }
+    return this.kept;
+  }
+
   close() {
     this.discs.clear();
+    this.kept = undefined;
   }
 }
 
@@ -71,12 +81,44 @@ function placed(positions, { matrix, width, height }) {
 }
 
 function paintPoints(painter, shape, seen) {
+  const across = pixelsAcross(shape, seen) * seen.ratio;
+  if (splattable(shape, seen, across)) {
+    paintSplats(painter, shape, seen, across);
+  } else {
+    paintDiscs(painter, shape, seen, across);
+  }
+}
+
+function paintSplats(painter, shape, seen, across) {
+  const { width, height } = painter.canvas;
+  const splats = painter.splats(width, height);
+  splats.draw(shape, seen, across);
+  divideByAlpha(splats.pixels);
+  const pixels = new Uint8ClampedArray(splats.pixels.buffer);
+  paintImage(painter, { image: pixels, cells: [width, height], box: [[-1, 1], [-1, 1]] }, { ...seen, matrix: SAME });
+}
+
+/** Colours that were multiplied by their opacity, as a canvas takes them. */
+function divideByAlpha(pixels) {
+  for (let index = 0; index < pixels.length; index++) {
+    const pixel = pixels[index];
+    const alpha = pixel >>> 24;
+    if (alpha > 0 && alpha < 255) {
+      const share = 255 / alpha;
+      const red = (pixel & 255) * share;
+      const green = ((pixel >>> 8) & 255) * share;
+      const blue = ((pixel >>> 16) & 255) * share;
+      pixels[index] = ((red + 0.5) | ((green + 0.5) << 8) | ((blue + 0.5) << 16) | (alpha << 24)) >>> 0;
+    }
+  }
+}
+
+function paintDiscs(painter, shape, seen, size) {
   const shades = new Uint32Array(shape.shades.buffer);
   const places = placed(shape.positions, seen);
   const order = seen.camera.turns ? farthestFirst(places.map(place => place[2])) : null;
   const { context } = painter;
   const { ratio } = seen;
-  const size = pixelsAcross(shape, seen) * ratio;
   context.save();
   context.setTransform(1, 0, 0, 1, 0, 0);
   for (let index = 0; index < places.length; index++) {
@@ -171,7 +213,7 @@ function lightOn(positions, corners) {
   return length > 0 ? 0.55 + 0.45 * Math.abs(facing) : 1;
 }
 
-function paintCells({ context }, shape, seen) {
+function paintImage({ context }, shape, seen) {
   const [width, height] = shape.cells;
   const cells = document.createElement('canvas');
   cells.width = width;
@@ -189,5 +231,5 @@ function paintCells({ context }, shape, seen) {
 }
 
 const PAINTED_BY = {
-  points: paintPoints, lines: paintLines, arrows: paintArrows, mesh: paintMesh, grid: paintCells, image: paintCells,
+  points: paintPoints, lines: paintLines, arrows: paintArrows, mesh: paintMesh, grid: paintImage, image: paintImage,
 };

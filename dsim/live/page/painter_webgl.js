@@ -1,11 +1,10 @@
 /** Draws shapes by WebGL 2. */
-import { arrowSegments, NOWHERE, pixelsAcross, segmentsOf } from './shapes.js';
+import { arrowSegments, pixelsAcross, segmentsOf } from './shapes.js';
 import { program } from './shaders.js';
-import { Splats, WIDEST } from './splats.js';
+import { Splats, splattable } from './splats.js';
 
 const IDENTITY = [1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1];
 const CORNERS_OF_A_QUAD = 4;
-const MANY = 1000; // points
 const BY_PROGRAM = /swiftshader|llvmpipe|softpipe|software|basic render/i; // names of devices that are programs
 
 export class WebGLPainter {
@@ -158,7 +157,7 @@ export class WebGLPainter {
   drawPoints(shape, buffers, seen) {
     const { turns, reference } = seen.camera;
     const across = pixelsAcross(shape, seen) * seen.ratio;
-    if (this.byProgram && !turns && !shape.sizes && across <= WIDEST && shape.count > MANY) {
+    if (this.byProgram && splattable(shape, seen, across)) {
       this.drawSplats(shape, buffers, seen, across);
       return;
     }
@@ -175,23 +174,13 @@ export class WebGLPainter {
     this.gl.drawArrays(this.gl.POINTS, 0, shape.count);
   }
 
-  drawSplats({ count, positions, shades }, buffers, { matrix }, across) {
+  drawSplats(shape, buffers, seen, across) {
     const { width, height } = this.canvas;
     if (buffers.splats?.width !== width || buffers.splats.height !== height) {
       buffers.splats = new Splats(width, height);
     }
-    const { splats } = buffers;
-    const colours = new Uint32Array(shades.buffer, shades.byteOffset, count);
-    splats.clear();
-    for (let point = 0; point < count; point++) {
-      const x = positions[3 * point];
-      if (x !== NOWHERE) {
-        const right = ((matrix[0] * x + matrix[12] + 1) / 2) * width;
-        const up = ((matrix[5] * positions[3 * point + 1] + matrix[13] + 1) / 2) * height;
-        splats.add(right, up, across, colours[point]);
-      }
-    }
-    this.image(buffers, new Uint8Array(splats.pixels.buffer), width, height);
+    buffers.splats.draw(shape, seen, across);
+    this.image(buffers, new Uint8Array(buffers.splats.pixels.buffer), width, height);
     this.run('cells', IDENTITY, { box: [-1, -1, 1, 1] });
     this.only(0);
     this.gl.drawArrays(this.gl.TRIANGLE_STRIP, 0, CORNERS_OF_A_QUAD);

@@ -1,11 +1,17 @@
 /** Draws small discs into an image: a graphics device that is a program takes three times as long for them. */
+import { NOWHERE } from './shapes.js';
 
 const PLACES = 4; // of a disc's middle within a pixel, along each axis
 const ROUGH = 4; // discs differ in size by a fourth of a pixel
 const STAMPS = 512; // stamps
 
-/** The widest disc, in pixels, that is worth it. */
-export const WIDEST = 12;
+const WIDEST = 12; // pixels
+const MANY = 1000; // points
+
+/** Whether an image is worth it for the points of a shape, whose discs are `across` pixels wide. */
+export function splattable(shape, seen, across) {
+  return !seen.camera.turns && !shape.sizes && across <= WIDEST && shape.count > MANY;
+}
 
 /** An image of `width` by `height` pixels, the lowest row first, with premultiplied colours. */
 export class Splats {
@@ -16,8 +22,19 @@ export class Splats {
     this.stamps = new Map();
   }
 
-  clear() {
+  /** The points of a shape, in place of what was there. */
+  draw({ count, positions, shades }, { matrix }, across) {
+    const { width, height } = this;
+    const colours = new Uint32Array(shades.buffer, shades.byteOffset, count);
     this.pixels.fill(0);
+    for (let point = 0; point < count; point++) {
+      const x = positions[3 * point];
+      if (x !== NOWHERE) {
+        const right = ((matrix[0] * x + matrix[12] + 1) / 2) * width;
+        const up = ((matrix[5] * positions[3 * point + 1] + matrix[13] + 1) / 2) * height;
+        this.add(right, up, across, colours[point]);
+      }
+    }
   }
 
   /** A disc whose middle is (x, y), in pixels from the lower left corner, `across` wide, in the colour `shade`. */
