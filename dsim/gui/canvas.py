@@ -16,6 +16,8 @@ Positions = NDArray[np.float64]
 Colors = NDArray[np.float64]
 
 _PIXELS_PER_INCH = 72  # makes one point of matplotlib one pixel
+# The edges of neighbours cover their pixels in part, and the background would be seen between them.
+_SEAM = 0.6  # pixels
 
 
 class Canvas:
@@ -55,7 +57,8 @@ class Canvas:
 
     def polygons(self, corners: Positions, colors: Colors) -> None:
         """Filled polygons; `corners` (n, corners of each, 2)."""
-        self._add(PolyCollection(list(corners), facecolors=colors, edgecolors="none"))
+        looks = {"edgecolors": "face", "linewidths": _SEAM, "joinstyle": "round"}
+        self._add(PolyCollection(list(corners), facecolors=colors, **looks))
 
     def text(self, content: str, upper_left: Positions, size: float, rgb: Colors) -> None:
         """A text whose upper left corner is given; `size` in pixels. Dollar signs are literal."""

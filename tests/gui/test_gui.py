@@ -62,6 +62,16 @@ def test_lines_triangles_and_rectangles():
     assert (at(gui, 0.5, 0.95), at(gui, 0.95, 0.5)) == (0xFFFFFF, 0xFFFFFF)
 
 
+def test_no_background_is_seen_between_triangles_that_share_an_edge():
+    gui = GUI(res=100)
+    around = 2 * np.pi * np.arange(37) / 36
+    rim = 0.5 + 0.4 * np.stack([np.cos(around), np.sin(around)], axis=-1)
+    gui.triangles(np.full((36, 2), 0.5), rim[:-1], rim[1:], color=0xFFFFFF)
+    place = (np.arange(100) + 0.5) / 100 - 0.5
+    inside = np.hypot(place[:, None], place) < 0.37
+    assert gui.get_image()[inside].min() > 0.94  # without care: 0.64
+
+
 def test_an_arrow_has_a_shaft_and_a_head():
     gui = GUI(res=100)
     gui.arrow([0.1, 0.5], [0.8, 0.0], radius=1.5)

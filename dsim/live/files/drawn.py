@@ -27,6 +27,7 @@ _POINT, _LINE = 4.0, 1.5  # pixels
 _DOTS = 100  # an inch
 _MOST_LINES = 3  # of a title
 _PER_PIXEL = 72 / 96  # points of a printer in a pixel of a page
+_SEAM = 0.5  # points: what lies behind a mesh would be seen between the smoothed edges of neighbours
 
 
 def figure(scene: dict[str, Any], frame: ViewFrame) -> Figure:
@@ -151,8 +152,10 @@ def _joined(axes: Any, layer: Any, arrays: Any, colours: Any, kinds: Any, colour
         return None
     each = colours if isinstance(colours, str) else colours[indices[drawn]].mean(1)
     flat = ends.shape[2] == 2
-    width = {"linewidths": (layer["size"] or _LINE) * _PER_PIXEL} if layer["kind"] == "lines" else {}
-    made = kinds[0 if flat else 1](ends[drawn], **{colouring: each}, **width)
+    looks: dict[str, Any] = {"edgecolors": each, "linewidths": _SEAM, "joinstyle": "round"}
+    if layer["kind"] == "lines":
+        looks = {"linewidths": (layer["size"] or _LINE) * _PER_PIXEL}
+    made = kinds[0 if flat else 1](ends[drawn], **{colouring: each}, **looks)
     return (axes.add_collection if flat else axes.add_collection3d)(made)
 
 

@@ -44,6 +44,16 @@ def test_each_kind_in_one_colour(kind, at):
     )
 
 
+def test_no_background_is_seen_between_triangles_that_share_an_edge():
+    around = 2 * np.pi * np.arange(36) / 36
+    fan = np.concatenate([[[0.0, 0.0]], np.stack([np.cos(around), np.sin(around)], axis=-1)])
+    rim = np.arange(36) + 1
+    joined = np.stack([np.zeros(36, int), rim, np.roll(rim, -1)], axis=-1)
+    picture = pixels(Mesh(name="m", at=fan, indices=joined, color="#000000"), bounds=[(-0.6, 0.6)] * 2)
+    middle = picture[180:320, 250:390]
+    assert middle.max() < 16  # without care: 88
+
+
 @pytest.mark.parametrize("at", [SQUARE, CUBE], ids=["2", "3"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_each_kind_in_the_colours_of_its_map_with_a_legend(kind, at):
