@@ -101,6 +101,29 @@ def test_a_page_plays_to_its_end(played):
     assert dot(page) == pytest.approx(7.5 / STEPS, abs=0.02)
 
 
+def test_the_signs_of_a_player_need_no_font(played):
+    page = played("dot.html")
+    play, again = (page.get_by_role("button", name=name) for name in ("play", "repeat"))
+    assert signs(page) == ["play", "repeat"]
+    assert [button.inner_text().strip() for button in (play, again)] == ["", ""]
+    page.get_by_label("speed").select_option("0.25")
+    again.click()
+    play.click()
+    expect(page.get_by_role("button", name="pause")).to_be_visible()
+    assert signs(page) == ["pause", "repeat"]
+    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+    page.locator(".dsim-view-player").screenshot(path=SCREENSHOTS / "player-pause.png")
+    again.click()
+    page.get_by_role("button", name="pause").click()
+    expect(page.get_by_role("button", name="play")).to_be_visible()
+    page.locator(".dsim-view-player").screenshot(path=SCREENSHOTS / "player-play.png")
+    assert page.locator(".dsim-view-play path").bounding_box()["width"] > 5
+
+
+def signs(page: Page) -> list[str]:
+    return page.locator(".dsim-view-sign").evaluate_all("found => found.map(each => each.dataset.sign)")
+
+
 def test_titles_are_text(played):
     page = played("dot.html")
     expect(page.get_by_role("heading")).to_have_text(TITLE)

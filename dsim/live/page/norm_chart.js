@@ -1,7 +1,7 @@
 /** The norm of an adjoint at each step, on a logarithmic axis: 0 has a line of its own below, what is not finite one above. */
 import { element } from './dom.js';
+import { drawing } from './drawing.js';
 
-const SVG = 'http://www.w3.org/2000/svg';
 const WIDE = 640;
 const HIGH = 176;
 const LEFT = 62;
@@ -168,13 +168,5 @@ function spot(point, fill) {
 function words(x, y, text, attributes = {}) {
   const made = drawing('text', { x, y, ...attributes });
   made.textContent = text;
-  return made;
-}
-
-function drawing(tag, attributes) {
-  const made = document.createElementNS(SVG, tag);
-  for (const [name, value] of Object.entries(attributes)) {
-    made.setAttribute(name, String(value));
-  }
   return made;
 }

@@ -1,5 +1,6 @@
 /** The controls of a player. */
 import { element, say } from './dom.js';
+import { sign } from './drawing.js';
 import { SPEEDS } from './player.js';
 
 export class PlayerBar {
@@ -10,7 +11,7 @@ export class PlayerBar {
     this.slider = element('input', { type: 'range', min: '0', step: '1', 'aria-label': 'recorded frame' });
     this.said = element('span', { class: 'dsim-view-at' });
     this.speed = element('select', { 'aria-label': 'speed' }, ...SPEEDS.map(s => element('option', { value: String(s) }, `${s}×`)));
-    this.loop = element('button', { type: 'button', class: 'dsim-view-loop', 'aria-label': 'repeat', title: 'repeat' }, '↻');
+    this.loop = element('button', { type: 'button', class: 'dsim-view-loop', 'aria-label': 'repeat', title: 'repeat' }, sign('repeat'));
     this.place = element('div', { class: 'dsim-view-player', role: 'group', 'aria-label': 'player' });
     this.place.append(this.play, this.slider, this.said, this.speed, this.loop);
     const on = (control, event, act) =>
@@ -28,10 +29,12 @@ export class PlayerBar {
   update() {
     const { player } = this;
     this.place.hidden = player.count < 2;
-    say(this.play, player.playing ? '⏸\ufe0e' : '▶\ufe0e');
     const does = player.playing ? 'pause' : 'play';
-    this.play.setAttribute('aria-label', does);
-    this.play.title = does;
+    if (this.play.title !== does) {
+      this.play.replaceChildren(sign(does));
+      this.play.setAttribute('aria-label', does);
+      this.play.title = does;
+    }
     this.slider.max = String(Math.max(player.count - 1, 0));
     this.slider.value = String(player.at);
     const said = `${(player.at + 1).toLocaleString('en')} / ${player.count.toLocaleString('en')}`;
