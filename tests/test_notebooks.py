@@ -9,6 +9,7 @@ from dsim.tooling.demo import DEMO, demo_folder
 from dsim.tooling.formulas import drawn
 from dsim.tooling.output_widgets import WIDGET_VIEW
 
+LARGEST = 400_000  # bytes: GitHub shows larger ones late, or not at all
 REPORT = "application/vnd.dsim.report+json"
 
 
@@ -40,6 +41,11 @@ def test_a_notebook_was_run_from_top_to_bottom_and_tidied(path):
         assert output.output_type != "error"
         assert output.get("name") != "stderr"
         assert WIDGET_VIEW not in output.get("data", {})
+
+
+@pytest.mark.parametrize("path", [*notebooks(), *lessons()], ids=lambda path: path.stem)
+def test_a_notebook_is_small_enough_to_be_shown_everywhere(path):
+    assert path.stat().st_size <= LARGEST
 
 
 @pytest.mark.parametrize("path", [*notebooks(), *lessons()], ids=lambda path: path.stem)

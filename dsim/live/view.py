@@ -11,7 +11,7 @@ from typing import Any
 from dsim.diagnostics import DsimError
 from dsim.diagnostics.frames import outermost
 from dsim.live import followers
-from dsim.live.files.drawn import png
+from dsim.live.files.drawn import still
 from dsim.live.files.embedding import embedded
 from dsim.live.files.saving import PageParts, save
 from dsim.live.files.standalone import player, unplayed
@@ -259,7 +259,7 @@ class View:
         frame = self._now()
         if not self._holding:
             self._moments.captured(frame)
-        return png(self.scene.json(), frame)
+        return still(self.scene.json(), frame)
 
     def _now(self) -> ViewFrame:
         """What it shows: a frame that is held, or the present numbers."""

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from dsim.live.files.drawn import head, paint
+from dsim.live.files.drawn import head, kept, paint
 from dsim.live.recording import FrameRecording
 from dsim.runtime.inspection.adjoint_trajectory import AdjointTrajectory
 
@@ -44,9 +44,7 @@ def still(trajectory: AdjointTrajectory, scene: dict[str, Any], frames: FrameRec
         axes.tick_params(labelbottom=False, labelleft=False)
     trajectory.plot(below.add_subplot())
     head(made, scene["title"], fontsize=11)
-    file = io.BytesIO()
-    made.savefig(file, format="png")
-    return file.getvalue()
+    return kept(made)
 
 
 def _caption(trajectory: AdjointTrajectory, moment: int) -> str:

@@ -10,6 +10,8 @@ from typing import Any
 
 import matplotlib as mpl
 import numpy as np
+import PIL.Image
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.cm import ScalarMappable
 from matplotlib.collections import LineCollection, PolyCollection
 from matplotlib.colors import Normalize
@@ -20,6 +22,7 @@ from dsim.live.scene.encoding import unpacked
 from dsim.live.scene.scene import ViewFrame
 
 _COLOURS = "#3d7fc4", "#c2621b", "#3f8f4f", "#9a62c0", "#b8505a"  # of layers, in turn, as in `page/shades.js`
+_COLOURS_OF_A_PAGE = 256
 _INK = "#1b1b1b"  # of lines and arrows
 _THIN = "lines", "arrows"
 _MISSING = "#808080"
@@ -68,6 +71,23 @@ def png(scene: dict[str, Any], frame: ViewFrame) -> bytes:
     """A frame as a PNG file."""
     file = io.BytesIO()
     figure(scene, frame).savefig(file, format="png")
+    return file.getvalue()
+
+
+def still(scene: dict[str, Any], frame: ViewFrame) -> bytes:
+    """A frame as the PNG that a notebook keeps."""
+    return kept(figure(scene, frame))
+
+
+def kept(made: Figure) -> bytes:
+    """A figure as a PNG of at most 256 colours, which takes a third of the bytes in a notebook."""
+    canvas = FigureCanvasAgg(made)
+    canvas.draw()
+    pixels = PIL.Image.fromarray(np.asarray(canvas.buffer_rgba())).convert("RGB")
+    file = io.BytesIO()
+    # Not dithered: patterns would make the file larger again.
+    few = pixels.quantize(_COLOURS_OF_A_PAGE, dither=PIL.Image.Dither.NONE)
+    few.save(file, format="png", optimize=True)
     return file.getvalue()
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import html
 import itertools
+import re
 from collections.abc import Container, Iterator, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
@@ -35,6 +36,8 @@ from dsim.notebook.report.report_view import (
 
 _LINE = "\n"
 _TITLES = {"adjoint": "Adjoint", "ir": "IR", "python": "Python", "llvm": "LLVM", "ptx": "PTX"}
+# Every report of a notebook has the styles: without comments, and spaces that mean nothing.
+_NEEDLESS = re.compile(r"/\*.*?\*/|(?<=[{};,])\s+|\s+(?=[{}])|;(?=\s*})", re.DOTALL)
 _LEFT = ' style="text-align: left"'  # for pages that remove a report's own styles
 
 
@@ -64,7 +67,7 @@ def document(title: str, content: str) -> str:
 
 @cache
 def _style() -> str:
-    return files("dsim.notebook").joinpath("page.css").read_text("utf-8")
+    return _NEEDLESS.sub("", files("dsim.notebook").joinpath("page.css").read_text("utf-8"))
 
 
 def _text(text: object) -> str:
@@ -239,12 +242,13 @@ def _made_from(report: Report, listing: Mapping[str, Any], several: bool) -> str
     head = f'<p class="dsim-legend">{" ".join(what)}</p>' if what else ""
     text = listing["text"]
     lines = pieces(text) if listing["language"] == "python" else [(("", line),) for line in text.split("\n")]
-    # One text, with the margin in it: so it is told also where a page's styles are taken away.
+    # One text, with the margin in it: so it is told also where a page's styles are taken away. As there are
+    # hundreds of lines in a notebook, the margin has the shortest element.
     numbers = margin(report, listing)
     width = max(map(len, numbers))
     made = []
     for n, (line, number) in enumerate(zip(lines, numbers, strict=True)):
-        side = f"<span class=dsim-number>{_text(f'{number:>{width}} │ ')}</span>" if width else ""
+        side = f"<i>{_text(f'{number:>{width}} │ ')}</i>" if width else ""
         quoted = ""
         # The adjoint and Python quote the user's lines as comments; other languages do not.
         if listing["language"] != "python" and number and (n == 0 or numbers[n - 1] != number):

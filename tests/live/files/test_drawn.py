@@ -9,7 +9,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_rgb
 from PIL import Image
 
-from dsim.live.files.drawn import figure, png
+from dsim.live.files.drawn import figure, png, still
 from dsim.live.scene.layers import Arrows, GridLayer, ImageLayer, Lines, Mesh, Points
 from dsim.live.scene.scene import Scene
 
@@ -42,6 +42,18 @@ def test_each_kind_in_one_colour(kind, at):
     assert count(pixels(KINDS[kind](at, color="#ff00ff", size=4), bounds=around), "#ff00ff") > 20 or (
         kind == "mesh" and at is CUBE
     )
+
+
+def test_what_a_notebook_keeps_is_the_picture_in_few_colours():
+    values = np.add.outer(np.arange(80.0), np.arange(60.0))
+    made = Scene([GridLayer(name="g", values=values)], "t", None)
+    frame = made.frame(1)
+    whole, few = png(made.json(), frame), still(made.json(), frame)
+    assert len(few) < len(whole) / 2
+    with Image.open(io.BytesIO(whole)) as right, Image.open(io.BytesIO(few)) as kept:
+        assert (kept.mode, kept.size) == ("P", right.size)
+        different = np.abs(np.asarray(kept.convert("RGB"), int) - np.asarray(right.convert("RGB"), int))
+    assert different.mean() < 1.0
 
 
 def test_no_background_is_seen_between_triangles_that_share_an_edge():

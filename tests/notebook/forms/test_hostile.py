@@ -49,6 +49,7 @@ def looked_at(markup):
         "summary",
         "pre",
         "b",
+        "i",
     }
     drawn = {"svg", "title", "text", "line", "rect", "circle", "path"}
     assert found.tags <= allowed | drawn

@@ -121,7 +121,7 @@ def test_the_margin_in_html(notebook):
     number = cell_number(notebook)
     page = notebook.good("%adjoint bend").form("html")
     assert f"on the left, lines of cell In[{number}]" in page
-    assert "<span class=dsim-number>4 │ </span>" in page
+    assert "<i>4 │ </i>" in page
     ir = page.partition("<summary>IR</summary>")[2]
     assert "<span class=dsim-end>y[i] = a * a</span>" in ir, "the IR quotes no lines of itself"
 
