@@ -21,10 +21,12 @@ extensions = [
     "sphinx.ext.napoleon",
     "sphinx.ext.viewcode",
     "sphinx_copybutton",
+    "formulas",
 ]
 
 html_theme = "furo"
 html_title = f"dsim {release}"
+html_math_renderer = "drawn"  # `formulas.py`; MathJax would come from the net
 exclude_patterns = ["_build", "decisions/README.md"]
 
 # Pages are Markdown. Notebooks are run before (`played.py`), not by myst-nb.
