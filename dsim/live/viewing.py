@@ -62,7 +62,7 @@ def view(  # noqa: PLR0913 (all but the first have names)
         Its name for people, and for screen readers.
     time : int, optional
         The axis of time, where `x` holds all steps: 0 for ``x[t, i]``. The player goes along it. So do
-        `color` and `arrows` that have it, and fields of `layers` with the indices of `x`.
+        `color` and `arrows` that have it, and in `layers` fields with the indices of `x`, and `x` itself.
     most : int, default 250,000
         Of more points or arrows so many are drawn, chosen at random; the picture says so.
     budget : int, default 256 MiB

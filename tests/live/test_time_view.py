@@ -76,6 +76,15 @@ def test_layers_go_along_where_their_fields_have_the_indices():
     assert wind.at is x, "the layer of the user is as it was"
 
 
+@pytest.mark.parametrize("source", [lambda path: path, lambda path: lambda: path], ids=["array", "function"])
+def test_layers_go_along_where_they_draw_what_the_view_draws(source):
+    path = source(moving().to_numpy())
+    edges = Lines(name="edges", at=path, indices=[[0, 1], [1, 2], [2, 3]])
+    view = ds.view(path, edges, time=0, kind="points")
+    for layer in (0, 1):
+        assert positions(view, 3, layer) == pytest.approx(np.array([[3, i] for i in range(N)]), abs=1e-3)
+
+
 def test_grids_images_arrays_and_functions():
     grid = ds.field(ds.f32, shape=(T, 3, 2), name="u")
     grid.from_numpy(np.arange(T * 6, dtype=np.float32).reshape(T, 3, 2))

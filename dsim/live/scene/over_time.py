@@ -139,8 +139,9 @@ class History:
         return self._added(source) if read(source, "a view").ndim == self._axes + entry else source
 
     def follow_field(self, source: Any) -> Any:
-        """One step of `source` if it is a field with the indices of `x`; else `source`."""
-        fitting = isinstance(source, Field | Component) and source.shape == self._shape
+        """One step of `source` if it is `x`, or a field with the indices of `x`; else `source`."""
+        alike = isinstance(source, Field | Component) and source.shape == self._shape
+        fitting = alike or source is self.x.source
         return self._added(source) if fitting else source
 
     def _added(self, source: Any) -> OverTime:
