@@ -15,7 +15,8 @@ def load_ipython_extension(shell: Any) -> None:
     """``%load_ext dsim``: `%%kernel`, `%tape`, `%adjoint` and `%check`, with their completions.
 
     A tape as the last line of a cell, or passed to `display`, is displayed as by `%tape`;
-    fields, kernels and Jacobians as tables (`displays`). Below an error a click shows what its code means.
+    fields, kernels and Jacobians as tables (`displays`). Below an error or a warning a click shows what its
+    code means.
     """
     made = KernelMagics(shell)
     shell.register_magics(made)
