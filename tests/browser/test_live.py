@@ -44,9 +44,35 @@ for i in x:
     U[None] += a"""
 
 
+UNREACHED = """\
+@ds.kernel
+def above():
+    for i in x:
+        U[None] += 1.0 if x[i][0] > 0.0 else 0.0
+
+
+with ds.Tape(U):
+    above()
+x.grad.to_numpy().any()"""
+
+
 def cells(*sources: str) -> list:
     """Cells to run, also behind one that fails."""
     return [v4.new_code_cell(source, metadata={"tags": ["raises-exception"]}) for source in sources]
+
+
+def test_a_click_below_a_warning_shows_what_its_code_means(lab):
+    lab.open(*cells(SETUP, UNREACHED), kernel=True)
+    lab.run_all()
+    here = lab.cell(1)
+    expect(here.get_by_text("GradientWarning: warning[unreached]")).to_be_visible(
+        timeout=START_SECONDS * 1000
+    )
+    meaning = here.locator(".dsim-explained > p").first
+    expect(meaning).to_be_hidden()
+    here.get_by_text("What warning[unreached] means").click()
+    expect(meaning).to_be_visible()
+    lab.shoot("explained-warning")
 
 
 def test_a_kernel_its_iterations_and_its_return_from_the_file(lab, server):
