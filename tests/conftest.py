@@ -65,6 +65,11 @@ def pytest_collection() -> Generator[None, object, object]:
 
 def pytest_collection_finish() -> None:
     """Nor does any collection later look at them."""
+    _set_aside()
+
+
+def _set_aside() -> None:
+    """Frees garbage in cycles, and takes what is alive from the collections that tests ask for."""
     gc.collect()
     gc.freeze()
 
@@ -73,11 +78,15 @@ _ALIVE = Counter(forms=0)  # after the last collection of `pytest_runtest_teardo
 
 
 @pytest.hookimpl(trylast=True)
-def pytest_runtest_teardown() -> None:
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
     """Kernels of earlier tests, with their fields, stay in reference cycles: what looks at all slows down."""
-    if sum(1 for _ in FORMS) > _ALIVE["forms"] + MORE_FORMS:
+    if nextitem is None or nextitem.path != item.path:
+        _set_aside()
+    elif sum(1 for _ in FORMS) > _ALIVE["forms"] + MORE_FORMS:
         gc.collect()
-        _ALIVE["forms"] = sum(1 for _ in FORMS)
+    else:
+        return
+    _ALIVE["forms"] = sum(1 for _ in FORMS)
 
 
 @pytest.fixture

@@ -22,11 +22,15 @@ export class Splats {
     this.stamps = new Map();
   }
 
+  clear() {
+    this.pixels.fill(0);
+  }
+
   /** The points of a shape, in place of what was there. */
   draw({ count, positions, shades }, { matrix }, across) {
     const { width, height } = this;
     const colours = new Uint32Array(shades.buffer, shades.byteOffset, count);
-    this.pixels.fill(0);
+    this.clear();
     for (let point = 0; point < count; point++) {
       const x = positions[3 * point];
       if (x !== NOWHERE) {
