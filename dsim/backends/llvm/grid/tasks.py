@@ -9,18 +9,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial, reduce
 
 from dsim.backends.llvm import frame, loops, partials, ranges, stops
 from dsim.backends.llvm.grid import pool, sums
 from dsim.backends.llvm.grid.device import GLOBAL, global_address
 from dsim.backends.llvm.grid.module import COORDINATES, GridKernel
+from dsim.backends.llvm.grid.nests import Nest
 from dsim.backends.llvm.grid.plans import Sharing
 from dsim.backends.llvm.kernel import KernelWriter, Task, close_body, write_statements
 from dsim.backends.llvm.memory import buffers
 from dsim.backends.llvm.places import Length
+from dsim.backends.llvm.statements import HANDLERS
 from dsim.backends.llvm.text import Function
 from dsim.backends.llvm.writer import Writer
-from dsim.ir.nodes import For
 
 _INLINED = "nounwind alwaysinline"
 _ARGUMENTS = "ptr %frame, i64 %tid, i64 %ntid, i64 %cta, i64 %ncta, ptr %shared"
@@ -91,7 +93,7 @@ def write_parallel(k: KernelWriter, task: Task, s: Sharing) -> tuple[GridKernel,
         _unless_stopped(f, stoppable)
         run = _runner(k, f, task, body)
         first, step = _place_in_grid(f)
-        run(first, _trips(k, f, task), step, "null")
+        run(first, _trips(k, f, task, s), step, "null")
         f.do("ret void")
         return (GridKernel(task.name, "parallel", pool=_takes_memory(body)),)
     size = sums.WORD * len(s.sums)
@@ -131,7 +133,7 @@ def _write_part(k: KernelWriter, task: Task, s: Sharing, body: Function, stoppab
         f.open(run_it)
     run = _runner(k, f, task, body)
     first, step = _place_in_grid(f)
-    trips, length = _trips(k, f, task), f.let(f"mul i64 {step}, {s.block}")
+    trips, length = _trips(k, f, task, s), f.let(f"mul i64 {step}, {s.block}")
 
     def piece(start: str) -> None:
         partials.clear(w, s.sums, here)
@@ -177,32 +179,62 @@ def _write_iterations(k: KernelWriter, task: Task, s: Sharing) -> Function:
         w.places[key].atomic = True
     partials.start(w, s.sums)
     buffers.hoist(w, task.block)
-    carried = _iterations(w, task.loop, tuple(p.identity for p in s.sums if p.memory is None))
-    partials.stop(w, s.sums, carried)
+    carried = _iterations(w, s.nest)
+    partials.stop(w, s.sums, _totals(w, s.nest, carried))
     close_body(w)
     return f
 
 
-def _iterations(w: Writer, loop: For, init: tuple[str, ...]) -> tuple[str, ...]:
-    f, start = w.f, w.exact(loop.start)
+def _iterations(w: Writer, nest: Nest) -> tuple[str, ...]:
+    """Writes the iterations of a nest; gives the sums that its innermost loop carries."""
+    _write_first(w, nest)
+    f, starts = w.f, [w.exact(loop.start) for loop in nest.loops]
+    lengths = [ranges.trip_count(w, loop) for loop in nest.loops[1:]]
     test, inside, end = f.label("grid"), f.label("trip"), f.label("done")
     before = f.block
     f.jump(test)
     f.open(test)
     number, at = f.open_phi("i64", "%first", before)
-    carried = loops.Carried(w, loop.carried, init, before)
-    results = w.values(loop.carried)
+    carried = loops.Carried(w, nest.loops[-1].carried, nest.identities[-1], before)
+    results = w.values(nest.loops[-1].carried)
     f.fork(f.let(f"icmp slt i64 {number}, %stop"), inside, end)
     f.open(inside)
-    distance = number if loop.step == 1 else f.let(f"mul i64 {number}, {loop.step}")
-    loops.bind_index(w, loop.index, f.let(f"add i64 {start}, {distance}"))
-    values = w.trip(loop.body)
+    for loop, start, trip in zip(nest.loops, starts, _trips_of(f, number, lengths), strict=True):
+        distance = trip if loop.step == 1 else f.let(f"mul i64 {trip}, {loop.step}")
+        loops.bind_index(w, loop.index, f.let(f"add i64 {start}, {distance}"))
+    values = w.trip(nest.body)
     following = f.let(f"add nsw i64 {number}, %step")
     carried.close(values, f.block)
     f.close_phi(at, following, f.block)
     f.jump(test)
     f.open(end)
     return results
+
+
+def _write_first(w: Writer, nest: Nest) -> None:
+    for s in nest.first:
+        w.handlers[type(s)](w, s)
+
+
+def _trips_of(f: Function, number: str, lengths: list[Length]) -> list[str]:
+    """The trip of each loop of a nest in an iteration, by its number; the innermost goes fastest."""
+    found: list[str] = []
+    for length in reversed(lengths):
+        around = f.let(f"udiv i64 {number}, {length}")
+        found.append(f.let(f"sub nuw nsw i64 {number}, {f.let(f'mul nuw nsw i64 {around}, {length}')}"))
+        number = around
+    return [number, *reversed(found)]
+
+
+def _totals(w: Writer, nest: Nest, sums: tuple[str, ...]) -> tuple[str, ...]:
+    """What a thread's sums are to the outermost loop; adds what is for a memory to the register for it."""
+    for outer, identities, behind, inner in nest.levels():
+        w.env.update(zip(inner.results, sums, strict=True))
+        w.env.update(zip(outer.carried, identities, strict=True))
+        for s in behind:
+            w.handlers[type(s)](w, s)
+        sums = w.values(outer.body.yields)
+    return sums
 
 
 # the function of a thread ------------------------------------------------------------------------
@@ -217,7 +249,7 @@ def _thread(k: KernelWriter, name: str) -> Function:
 
 
 def _writer(k: KernelWriter, f: Function) -> Writer:
-    return Writer(f, k.target, {}, k.wishes.unchecked, k.messages)
+    return Writer(f, k.target, HANDLERS, k.wishes.unchecked, k.messages)
 
 
 def _unless_stopped(f: Function, stoppable: bool) -> None:
@@ -236,10 +268,12 @@ def _place_in_grid(f: Function) -> tuple[str, str]:
     return number, f.let("mul i64 %ncta, %ntid")
 
 
-def _trips(k: KernelWriter, f: Function, task: Task) -> Length:
+def _trips(k: KernelWriter, f: Function, task: Task, s: Sharing) -> Length:
+    """How many iterations there are."""
     w = _writer(k, f)
     k.read_values(w, task)
-    return ranges.trip_count(w, task.loop)
+    _write_first(w, s.nest)
+    return reduce(partial(buffers.product, f), (ranges.trip_count(w, loop) for loop in s.nest.loops))
 
 
 def _part(f: Function, body: Function, thread: str, threads: str) -> str:
