@@ -47,12 +47,13 @@ class _Shared:
         self.found: dict[Var, Sharing] = {}
         self.alone: list[Alone] = []
         self._outside = top_level_values(kernel)
+        self._strides = wishes.strides
         self._nests = Nests(facts, self._outside, wishes.unchecked, wishes.deterministic)
 
     def parallel(self, loop: For) -> bool:
         """Whether threads share `loop`."""
         plans = write_plan(self.kernel, loop, self.facts)
-        found = sharing(self.kernel, loop, plans, self._outside, self._nests)
+        found = sharing(self.kernel, loop, plans, self._outside, self._strides, self._nests)
         if isinstance(found, str):
             self.alone.append(Alone(loop, found))
             return False

@@ -13,7 +13,10 @@ from typing import NamedTuple
 from dsim.analysis.write_plans import Plan
 from dsim.backends.llvm import partials
 from dsim.backends.llvm.cost import cost
+from dsim.backends.llvm.grid import copies
+from dsim.backends.llvm.grid.copies import Copy
 from dsim.backends.llvm.grid.nests import Nest, Nests, depends_on_order
+from dsim.backends.llvm.kernel import Strides
 from dsim.backends.llvm.partials import PartialSum
 from dsim.ir.nodes import Accumulate, For, Kernel, MemoryKey, Probe, Var
 from dsim.ir.walk import statements
@@ -34,6 +37,8 @@ class Sharing(NamedTuple):
         What each thread keeps, and is added up after the loop.
     atomic : frozenset
         The memories that are accumulated to by atomics.
+    copies : tuple of Copy
+        Those of them to a block's copy of which that is done.
     block : int
         After how many iterations of a thread its sums are widened.
     """
@@ -41,7 +46,13 @@ class Sharing(NamedTuple):
     nest: Nest
     sums: list[PartialSum]
     atomic: frozenset[MemoryKey]
+    copies: tuple[Copy, ...]
     block: int
+
+    @property
+    def copied_bytes(self) -> int:
+        """Shared memory that the copies of a block take."""
+        return self.copies[-1].end if self.copies else 0
 
 
 def sharing(
@@ -49,6 +60,7 @@ def sharing(
     loop: For,
     plans: Mapping[MemoryKey, Plan],
     outside: Mapping[Var, object],
+    strides: Strides,
     nests: Nests,
 ) -> Sharing | str:
     """How threads share `loop`; or why one thread runs it."""
@@ -65,7 +77,7 @@ def sharing(
         return "threads would add to shared elements in any order, and results are to be deterministic"
     nest = nests.of(loop, reduced, atomic)
     block = min(max(_BLOCK // max(1, cost(nest.body)), 4), 4096)
-    return Sharing(nest, found, atomic | nest.atomic, block)
+    return Sharing(nest, found, atomic | nest.atomic, copies.find(kernel, loop, plans, strides), block)
 
 
 def _accumulations(loop: For, memories: frozenset[MemoryKey]) -> list[Accumulate]:

@@ -4,6 +4,7 @@
 - ``task_k_thread``    the function of a thread, which a device runs as a kernel.
 - ``task_k_part``, ``task_k_fold``, ``task_k_leave``, ``task_k_gather``, ``task_k_finish``: the steps, between
   barriers, of a loop with sums, and of the kernel ``task_k_combine`` behind it.
+- ``task_k_clear``, ``task_k_flush``: the steps before and after, of a loop with copies in shared memory.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ from collections.abc import Callable
 from functools import partial, reduce
 
 from dsim.backends.llvm import frame, loops, partials, ranges, stops
-from dsim.backends.llvm.grid import pool, sums
-from dsim.backends.llvm.grid.device import GLOBAL, global_address
+from dsim.backends.llvm.grid import copies, pool, sums
+from dsim.backends.llvm.grid.device import GLOBAL, barrier, global_address
 from dsim.backends.llvm.grid.module import COORDINATES, GridKernel
 from dsim.backends.llvm.grid.nests import Nest
 from dsim.backends.llvm.grid.plans import Sharing
@@ -88,35 +89,66 @@ def write_parallel(k: KernelWriter, task: Task, s: Sharing) -> tuple[GridKernel,
     """Writes a loop that the threads of a grid share, and the kernel that combines their sums."""
     stoppable = k.module.asks
     body = _write_iterations(k, task, s)
-    if not s.sums:
+    if not s.sums and not s.copies:
         f = _thread(k, task.name)
         _unless_stopped(f, stoppable)
-        run = _runner(k, f, task, body)
+        run = _runner(k, f, task, s, body)
         first, step = _place_in_grid(f)
         run(first, _trips(k, f, task, s), step, "null")
         f.do("ret void")
         return (GridKernel(task.name, "parallel", pool=_takes_memory(body)),)
     size = sums.WORD * len(s.sums)
-    sums.write_fold(k, f"{task.name}_fold", s.sums)
     _write_part(k, task, s, body, stoppable)
+    if s.copies:
+        _write_copies(k, task, s)
+    first = GridKernel(task.name, "parallel", size, s.copied_bytes, len(s.sums), _takes_memory(body))
+    if not s.sums:
+        _write_steps(k, task, task.name, s, "part", "")
+        return (first,)
+    sums.write_fold(k, f"{task.name}_fold", s.sums)
     _write_alone(k, task, "leave", lambda w: sums.leave(w, s.sums), False)
-    _write_steps(k, task, task.name, "part", "leave")
+    _write_steps(k, task, task.name, s, "part", "leave")
     combine = f"{task.name}_combine"
     f = k.function(f"{task.name}_gather", _STEP, _INLINED)
     sums.gather(_writer(k, f), s.sums)
     f.do("ret void")
     _write_alone(k, task, "finish", lambda w: sums.finish(k, w, task, s.sums), k.module.asks)
-    _write_steps(k, task, combine, "gather", "finish")
-    first = GridKernel(task.name, "parallel", size, len(s.sums), _takes_memory(body))
+    _write_steps(k, task, combine, s._replace(copies=()), "gather", "finish")
     return first, GridKernel(combine, "combine", size)
 
 
-def _write_steps(k: KernelWriter, task: Task, name: str, before: str, after: str) -> None:
-    """Writes a thread's function: one step, the folds of the block's sums, another step."""
+def _write_steps(k: KernelWriter, task: Task, name: str, s: Sharing, before: str, after: str) -> None:
+    """Writes a thread's function: one step, the folds of the block's sums, another step.
+
+    What is done to a block's copies comes first and last.
+    """
     f = _thread(k, name)
-    f.do(f"call void @{task.name}_{before}({_ARGUMENTS})")
-    sums.fold(f, f"{task.name}_fold")
-    f.do(f"call void @{task.name}_{after}({_ARGUMENTS})")
+
+    def step(which: str) -> None:
+        f.do(f"call void @{task.name}_{which}({_ARGUMENTS})")
+
+    if s.copies:
+        step("clear")
+        barrier(f)
+    step(before)
+    if s.sums:
+        sums.fold(f, f"{task.name}_fold")
+        step(after)
+    else:
+        barrier(f)
+    if s.copies:
+        step("flush")
+    f.do("ret void")
+
+
+def _write_copies(k: KernelWriter, task: Task, s: Sharing) -> None:
+    """Writes what the threads of a block do with its copies before and after their iterations."""
+    size = sums.WORD * len(s.sums)
+    f = k.function(f"{task.name}_clear", _STEP, _INLINED)
+    copies.clear(f, s.copies, size)
+    f.do("ret void")
+    f = k.function(f"{task.name}_flush", _STEP, _INLINED)
+    copies.flush(f, s.copies, size, {c.memory.key: k.address(f, c.memory) for c in s.copies})
     f.do("ret void")
 
 
@@ -131,7 +163,7 @@ def _write_part(k: KernelWriter, task: Task, s: Sharing, body: Function, stoppab
         run_it = f.label("run")
         f.fork(stops.unstopped(f), run_it, ready)
         f.open(run_it)
-    run = _runner(k, f, task, body)
+    run = _runner(k, f, task, s, body)
     first, step = _place_in_grid(f)
     trips, length = _trips(k, f, task, s), f.let(f"mul i64 {step}, {s.block}")
 
@@ -142,7 +174,10 @@ def _write_part(k: KernelWriter, task: Task, s: Sharing, body: Function, stoppab
         run(start, f.let(f"select i1 {whole}, i64 {behind}, i64 {trips}"), step, here)
         partials.join(w, s.sums, total, here)
 
-    loops.plain(f, first, str(trips), length, piece)
+    if s.sums:
+        loops.plain(f, first, str(trips), length, piece)
+    else:
+        run(first, trips, step, "null")
     f.jump(ready)
     f.open(ready)
     sums.share(w, s.sums, total)
@@ -285,10 +320,11 @@ def _takes_memory(body: Function) -> bool:
     return any("%own" in line for line in body.lines)
 
 
-def _runner(k: KernelWriter, f: Function, task: Task, body: Function) -> Callable[..., None]:
+def _runner(k: KernelWriter, f: Function, task: Task, s: Sharing, body: Function) -> Callable[..., None]:
     """What writes a call of a loop's iterations: from, to, step, and where their sums go."""
     args = ["ptr %frame", _part(f, body, *_place_in_grid(f))]
-    memories = k.memory_args(f, task)
+    own = {c.memory: copies.address(f, c, sums.WORD * len(s.sums)) for c in s.copies}
+    memories = [f"ptr {own.get(m) or k.address(f, m)}" for m in k.memories(task)]
 
     def run(first: str, stop: Length, step: str, partial: str) -> None:
         edges = [f"i64 {first}", f"i64 {stop}", f"i64 {step}", f"ptr {partial}"]
