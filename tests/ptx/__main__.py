@@ -2,6 +2,7 @@
 
 It needs ptxas and libdevice, and no GPU; with nvdisasm it counts the instructions of the hot loops, too. What
 each kernel takes of a device is printed beside what it took at the last run, which is kept in ``build/ptx``.
+On a terminal a bar shows how far it is.
 Options: names of programs, ``--architecture sm_80``, ``--real f32``.
 """
 
@@ -11,8 +12,10 @@ import argparse
 import sys
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+
+from tqdm import tqdm
 
 from dsim import DsimWarning
 from dsim.backends.cuda import toolchain
@@ -64,7 +67,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     failed: list[str] = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DsimWarning)  # some programs have loops that cannot be parallel
-        for program in options.programs or PROGRAMS:
+        for program in _shown(options.programs or PROGRAMS):
             try:
                 found = list(rows_of(program, options.real, options.architecture, tools))
             except DeviceError as error:
@@ -74,6 +77,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     _report(rows, FOLDER / f"{options.architecture}-{options.real}.json", bool(options.programs))
     print("\n".join(failed), file=sys.stderr, end="\n" if failed else "")
     return 1 if failed else 0
+
+
+def _shown(programs: Iterable[str]) -> Iterator[str]:
+    """These programs one by one; on a terminal a bar counts them and has the name of the present one."""
+    with tqdm(list(programs), unit="program", file=sys.stderr, disable=not sys.stderr.isatty()) as bar:
+        for program in bar:
+            bar.set_postfix_str(program)
+            yield program
 
 
 def _tools() -> tuple[Path, Path | None] | None:

@@ -151,7 +151,7 @@ def _entry(kernel: GridKernel) -> str:
         lines.append(f"%{name}32 = call i32 @llvm.nvvm.read.ptx.sreg.{register}()")
         lines.append(f"%{name} = zext i32 %{name}32 to i64")
     shared = "null"
-    if kernel.shared_bytes:
+    if kernel.shared_memory(1):
         shared = "%shared"
         lines.append("%shared = addrspacecast ptr addrspace(3) @dsim_shared to ptr")
     where = ", ".join(f"i64 %{name}" for name in _REGISTERS)
@@ -165,7 +165,8 @@ def _threads(kernel: GridKernel) -> int:
         return 1
     if not kernel.shared_bytes:
         return THREADS
-    return min(THREADS, _SHARED_BYTES // kernel.shared_bytes // _WARP * _WARP)
+    there = _SHARED_BYTES - kernel.block_bytes
+    return min(THREADS, there // kernel.shared_bytes // _WARP * _WARP)
 
 
 def _head(module: GridModule, name: str, architecture: str) -> str:
@@ -175,9 +176,16 @@ def _head(module: GridModule, name: str, architecture: str) -> str:
         blocks = "any number of blocks" if kernel.kind == "parallel" else "1 block"
         threads = _threads(kernel)
         size = f"{blocks} of {f'up to {threads} threads' if threads > 1 else '1 thread'}"
-        shared = f", {kernel.shared_bytes} bytes of shared memory for each" if kernel.shared_bytes else ""
-        lines.append(f"//   {_entry_name(kernel)}: {size}{shared}")
+        lines.append(f"//   {_entry_name(kernel)}: {size}{_shared(kernel)}")
     return "\n".join(lines)
+
+
+def _shared(kernel: GridKernel) -> str:
+    """How much shared memory a launch gives to a block."""
+    sizes = ((kernel.shared_bytes, "for each"), (kernel.block_bytes, "for the block"))
+    first, *more = [(size, whose) for size, whose in sizes if size] or [(0, "")]
+    said = f", {first[0]} bytes of shared memory {first[1]}" if first[0] else ""
+    return said + "".join(f", and {size} {whose}" for size, whose in more)
 
 
 # LLVM --------------------------------------------------------------------------------------------

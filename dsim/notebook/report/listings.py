@@ -28,9 +28,9 @@ def listings(form: Form, kernel: str, places: Places, shown: str | None) -> list
 
 
 def _ptx(form: Form) -> str:
-    """Its PTX; where there is none, a comment that says why."""
+    """Its PTX, in columns; where there is none, a comment that says why."""
     try:
-        return form.ptx
+        return form.ptx.expandtabs(8)  # the width of LLVM's tabs; an editor's are narrower
     except DeviceError as error:
         (found,) = error.diagnostics
         return f"// {found.message}\n// help: {found.remedy}"

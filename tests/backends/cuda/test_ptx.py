@@ -7,11 +7,14 @@ import pytest
 
 from dsim.backends.cuda import ptx, toolchain
 from dsim.backends.cuda.architectures import VERSIONS
+from dsim.backends.cuda.kernels import emit_kernel
 from dsim.backends.cuda.ptx import compile_ptx
 from dsim.diagnostics import ArgumentError, DeviceError
 from dsim.ir.primitive import Libm
 from dsim.ir.primitives import TABLE
+from dsim.ir.types import f32
 from tests.backends.cuda import texts
+from tests.backends.llvm.grid.test_copies import histogram
 
 LIBM = sorted({p.lowering.name for p in TABLE.values() if isinstance(p.lowering, Libm)} | {"fmod"})
 
@@ -65,6 +68,31 @@ def test_a_block_has_no_more_threads_than_its_shared_memory_is_for(needed, threa
     line = compile_ptx(texts.turning(needed), "turn").text.splitlines()[1]
     assert f"1 block of up to {threads} threads, {needed} bytes of shared memory for each" in line
     assert needed * threads <= 48 * 1024
+
+
+@pytest.mark.parametrize(("each", "block", "threads"), [(8, 4096, 256), (384, 4096, 96), (0, 4096, 256)])
+def test_nor_more_than_what_copies_leave_room_for(each, block, threads):
+    line = compile_ptx(texts.turning(each, block), "turn").text.splitlines()[1]
+    sizes = f"{each} bytes of shared memory for each, and {block} for the block"
+    alone = f"{block} bytes of shared memory for the block"
+    assert line.endswith(f"up to {threads} threads, {sizes if each else alone}")
+    assert each * threads + block <= 48 * 1024
+
+
+def test_copies_are_in_shared_memory():
+    kernel, _ = histogram(t=f32)
+    text = compile_ptx(emit_kernel(kernel), "histogram").text
+    assert text.splitlines()[1].endswith(", 152 bytes of shared memory for the block")
+    kinds = "bar.", "ld.shared", "st.shared", "atom.", "red."
+    found = [i for i in instructions(text) if i.startswith(kinds)]
+    assert [re.sub(r"^red\.", "atom.", i) for i in found] == [
+        "st.shared.b32",
+        "bar.sync",
+        "atom.shared.add.f32",
+        "bar.sync",
+        "ld.shared.b32",
+        "atom.global.add.f32",
+    ]
 
 
 def test_a_barrier_stands_between_what_it_stood_between():

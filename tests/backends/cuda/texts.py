@@ -69,9 +69,9 @@ def calling(*functions: str, kind: str = "double") -> GridModule:
     return module("\n".join(lines), kind, "\n".join(declared))
 
 
-def turning(shared_bytes: int = 8) -> GridModule:
+def turning(shared_bytes: int = 8, block_bytes: int = 0) -> GridModule:
     """A block in which each thread reads what another one wrote to shared memory, behind a barrier."""
-    return _module(SHARED, GridKernel("turn", "combine", shared_bytes=shared_bytes))
+    return _module(SHARED, GridKernel("turn", "combine", shared_bytes, block_bytes))
 
 
 def _module(text: str, *kernels: GridKernel) -> GridModule:

@@ -162,3 +162,21 @@ def test_no_loop_is_vectorised():
 
     assert "ld.global.b8" in double.ptx
     assert "prmt." not in double.ptx
+
+
+def test_residuals_are_counted_for_the_threads_of_a_device(fields):
+    """8 KB of an iteration are little for the threads of a processor; not for all of a device's at once."""
+    x, y = fields
+
+    @ti.kernel
+    def grow():
+        for i in x:
+            v = x[i]
+            for _ in range(2000):
+                v += v * v
+            y[i] = v
+
+    plain, processor = grow.adjoint.ptx, grow.adjoint.llvm
+    ti.init(loop_memory=1 << 40)
+    assert grow.adjoint.llvm == processor
+    assert grow.adjoint.ptx != plain

@@ -9,6 +9,7 @@ from dsim.analysis.write_plans import write_plan
 from dsim.backends.llvm.grid import slots
 from dsim.backends.llvm.grid.device import global_address
 from dsim.backends.llvm.grid.module import Alone, GridKernel, GridModule
+from dsim.backends.llvm.grid.nests import Nests
 from dsim.backends.llvm.grid.plans import Sharing, sharing
 from dsim.backends.llvm.grid.tasks import write_buffer, write_parallel, write_serial
 from dsim.backends.llvm.kernel import KernelWriter, TaskForm, Wishes, top_level_values
@@ -23,7 +24,7 @@ def emit(kernel: Kernel, target: Target, wishes: Wishes, facts: Effects | None =
 
     Of the wishes, the number of threads and deferred checks are of no concern here.
     """
-    shared = _Shared(kernel, wishes.deterministic, facts if facts is not None else effects(kernel))
+    shared = _Shared(kernel, wishes, facts if facts is not None else effects(kernel))
     k = KernelWriter(kernel, target, replace(wishes, deferred=frozenset()), shared.parallel, _FORM)
     kernels: list[GridKernel] = []
     for task in k.tasks:
@@ -40,18 +41,19 @@ def emit(kernel: Kernel, target: Target, wishes: Wishes, facts: Effects | None =
 class _Shared:
     """The loops that the threads of a grid share, and those that one thread runs."""
 
-    def __init__(self, kernel: Kernel, deterministic: bool, facts: Effects) -> None:
+    def __init__(self, kernel: Kernel, wishes: Wishes, facts: Effects) -> None:
         self.kernel = kernel
-        self.deterministic = deterministic
         self.facts = facts
         self.found: dict[Var, Sharing] = {}
         self.alone: list[Alone] = []
         self._outside = top_level_values(kernel)
+        self._strides = wishes.strides
+        self._nests = Nests(facts, self._outside, wishes.unchecked, wishes.deterministic)
 
     def parallel(self, loop: For) -> bool:
         """Whether threads share `loop`."""
         plans = write_plan(self.kernel, loop, self.facts)
-        found = sharing(self.kernel, loop, plans, self._outside, self.deterministic)
+        found = sharing(self.kernel, loop, plans, self._outside, self._strides, self._nests)
         if isinstance(found, str):
             self.alone.append(Alone(loop, found))
             return False

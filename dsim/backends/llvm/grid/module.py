@@ -27,6 +27,8 @@ class GridKernel(NamedTuple):
         thread. ``"combine"``: one block of up to `MOST_THREADS` threads.
     shared_bytes : int
         Shared memory for each thread of a block.
+    block_bytes : int
+        Shared memory of the block besides.
     sums : int
         Words that each block writes to the memory at slot `SUMS` of the frame.
     pool : bool
@@ -36,8 +38,13 @@ class GridKernel(NamedTuple):
     name: str
     kind: Kind
     shared_bytes: int = 0
+    block_bytes: int = 0
     sums: int = 0
     pool: bool = False
+
+    def shared_memory(self, threads: int) -> int:
+        """Bytes of shared memory of a block of so many threads."""
+        return self.shared_bytes * threads + self.block_bytes
 
 
 class Alone(NamedTuple):

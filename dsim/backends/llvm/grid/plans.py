@@ -1,7 +1,8 @@
 """How a parallel loop writes its memories on a device: the analysis's plans, made concrete for grids.
 
 Elements that iterations may share are accumulated to by atomics; sums that the loop only adds to are kept by
-each thread. A loop for which that is not possible, or not allowed, runs on one thread.
+each thread. A loop for which that is not possible, or not allowed, runs on one thread. Loops in loops are the
+matter of `nests.py`.
 """
 
 from __future__ import annotations
@@ -12,6 +13,10 @@ from typing import NamedTuple
 from dsim.analysis.write_plans import Plan
 from dsim.backends.llvm import partials
 from dsim.backends.llvm.cost import cost
+from dsim.backends.llvm.grid import copies
+from dsim.backends.llvm.grid.copies import Copy
+from dsim.backends.llvm.grid.nests import Nest, Nests, depends_on_order
+from dsim.backends.llvm.kernel import Strides
 from dsim.backends.llvm.partials import PartialSum
 from dsim.ir.nodes import Accumulate, For, Kernel, MemoryKey, Probe, Var
 from dsim.ir.walk import statements
@@ -22,21 +27,32 @@ _BLOCK = 1 << 15  # simple instructions of a thread after which its sums are wid
 
 
 class Sharing(NamedTuple):
-    """How the threads of a grid share the writes of a loop.
+    """How the threads of a grid share the iterations of a loop, and what these write.
 
     Attributes
     ----------
+    nest : Nest
+        The loop, and those in it that are shared with it.
     sums : list of PartialSum
         What each thread keeps, and is added up after the loop.
     atomic : frozenset
         The memories that are accumulated to by atomics.
+    copies : tuple of Copy
+        Those of them to a block's copy of which that is done.
     block : int
         After how many iterations of a thread its sums are widened.
     """
 
+    nest: Nest
     sums: list[PartialSum]
     atomic: frozenset[MemoryKey]
+    copies: tuple[Copy, ...]
     block: int
+
+    @property
+    def copied_bytes(self) -> int:
+        """Shared memory that the copies of a block take."""
+        return self.copies[-1].end if self.copies else 0
 
 
 def sharing(
@@ -44,10 +60,12 @@ def sharing(
     loop: For,
     plans: Mapping[MemoryKey, Plan],
     outside: Mapping[Var, object],
-    deterministic: bool,
+    strides: Strides,
+    nests: Nests,
 ) -> Sharing | str:
     """How threads share `loop`; or why one thread runs it."""
-    found = partials.find(kernel, loop, [k for k, p in plans.items() if p.kind == "reduce"], outside)
+    reduced = [k for k, p in plans.items() if p.kind == "reduce"]
+    found = partials.find(kernel, loop, reduced, outside)
     if found is None:
         return "a value that its iterations share is not a sum"
     if len(found) > MOST_SUMS:
@@ -55,15 +73,12 @@ def sharing(
     if any(isinstance(s, Probe) for s in statements(loop.body)):
         return "it is watched"
     atomic = frozenset(k for k, p in plans.items() if p.kind in ("window", "private", "atomic"))
-    if deterministic and any(map(_depends_on_order, _accumulations(loop, atomic))):
+    if nests.deterministic and any(map(depends_on_order, _accumulations(loop, atomic))):
         return "threads would add to shared elements in any order, and results are to be deterministic"
-    return Sharing(found, atomic, min(max(_BLOCK // max(1, cost(loop.body)), 4), 4096))
+    nest = nests.of(loop, reduced, atomic)
+    block = min(max(_BLOCK // max(1, cost(nest.body)), 4), 4096)
+    return Sharing(nest, found, atomic | nest.atomic, copies.find(kernel, loop, plans, strides), block)
 
 
 def _accumulations(loop: For, memories: frozenset[MemoryKey]) -> list[Accumulate]:
     return [s for s in statements(loop.body) if isinstance(s, Accumulate) and s.memory.key in memories]
-
-
-def _depends_on_order(s: Accumulate) -> bool:
-    """Whether what `s` leaves, or gives, depends on the order of the threads."""
-    return s.old is not None or (s.memory.type.is_float and s.op in ("add", "mul"))

@@ -4,23 +4,26 @@
 - ``task_k_thread``    the function of a thread, which a device runs as a kernel.
 - ``task_k_part``, ``task_k_fold``, ``task_k_leave``, ``task_k_gather``, ``task_k_finish``: the steps, between
   barriers, of a loop with sums, and of the kernel ``task_k_combine`` behind it.
+- ``task_k_clear``, ``task_k_flush``: the steps before and after, of a loop with copies in shared memory.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial, reduce
 
 from dsim.backends.llvm import frame, loops, partials, ranges, stops
-from dsim.backends.llvm.grid import pool, sums
-from dsim.backends.llvm.grid.device import GLOBAL, global_address
+from dsim.backends.llvm.grid import copies, pool, sums
+from dsim.backends.llvm.grid.device import GLOBAL, barrier, global_address
 from dsim.backends.llvm.grid.module import COORDINATES, GridKernel
+from dsim.backends.llvm.grid.nests import Nest
 from dsim.backends.llvm.grid.plans import Sharing
 from dsim.backends.llvm.kernel import KernelWriter, Task, close_body, write_statements
 from dsim.backends.llvm.memory import buffers
 from dsim.backends.llvm.places import Length
+from dsim.backends.llvm.statements import HANDLERS
 from dsim.backends.llvm.text import Function
 from dsim.backends.llvm.writer import Writer
-from dsim.ir.nodes import For
 
 _INLINED = "nounwind alwaysinline"
 _ARGUMENTS = "ptr %frame, i64 %tid, i64 %ntid, i64 %cta, i64 %ncta, ptr %shared"
@@ -86,35 +89,66 @@ def write_parallel(k: KernelWriter, task: Task, s: Sharing) -> tuple[GridKernel,
     """Writes a loop that the threads of a grid share, and the kernel that combines their sums."""
     stoppable = k.module.asks
     body = _write_iterations(k, task, s)
-    if not s.sums:
+    if not s.sums and not s.copies:
         f = _thread(k, task.name)
         _unless_stopped(f, stoppable)
-        run = _runner(k, f, task, body)
+        run = _runner(k, f, task, s, body)
         first, step = _place_in_grid(f)
-        run(first, _trips(k, f, task), step, "null")
+        run(first, _trips(k, f, task, s), step, "null")
         f.do("ret void")
         return (GridKernel(task.name, "parallel", pool=_takes_memory(body)),)
     size = sums.WORD * len(s.sums)
-    sums.write_fold(k, f"{task.name}_fold", s.sums)
     _write_part(k, task, s, body, stoppable)
+    if s.copies:
+        _write_copies(k, task, s)
+    first = GridKernel(task.name, "parallel", size, s.copied_bytes, len(s.sums), _takes_memory(body))
+    if not s.sums:
+        _write_steps(k, task, task.name, s, "part", "")
+        return (first,)
+    sums.write_fold(k, f"{task.name}_fold", s.sums)
     _write_alone(k, task, "leave", lambda w: sums.leave(w, s.sums), False)
-    _write_steps(k, task, task.name, "part", "leave")
+    _write_steps(k, task, task.name, s, "part", "leave")
     combine = f"{task.name}_combine"
     f = k.function(f"{task.name}_gather", _STEP, _INLINED)
     sums.gather(_writer(k, f), s.sums)
     f.do("ret void")
     _write_alone(k, task, "finish", lambda w: sums.finish(k, w, task, s.sums), k.module.asks)
-    _write_steps(k, task, combine, "gather", "finish")
-    first = GridKernel(task.name, "parallel", size, len(s.sums), _takes_memory(body))
+    _write_steps(k, task, combine, s._replace(copies=()), "gather", "finish")
     return first, GridKernel(combine, "combine", size)
 
 
-def _write_steps(k: KernelWriter, task: Task, name: str, before: str, after: str) -> None:
-    """Writes a thread's function: one step, the folds of the block's sums, another step."""
+def _write_steps(k: KernelWriter, task: Task, name: str, s: Sharing, before: str, after: str) -> None:
+    """Writes a thread's function: one step, the folds of the block's sums, another step.
+
+    What is done to a block's copies comes first and last.
+    """
     f = _thread(k, name)
-    f.do(f"call void @{task.name}_{before}({_ARGUMENTS})")
-    sums.fold(f, f"{task.name}_fold")
-    f.do(f"call void @{task.name}_{after}({_ARGUMENTS})")
+
+    def step(which: str) -> None:
+        f.do(f"call void @{task.name}_{which}({_ARGUMENTS})")
+
+    if s.copies:
+        step("clear")
+        barrier(f)
+    step(before)
+    if s.sums:
+        sums.fold(f, f"{task.name}_fold")
+        step(after)
+    else:
+        barrier(f)
+    if s.copies:
+        step("flush")
+    f.do("ret void")
+
+
+def _write_copies(k: KernelWriter, task: Task, s: Sharing) -> None:
+    """Writes what the threads of a block do with its copies before and after their iterations."""
+    size = sums.WORD * len(s.sums)
+    f = k.function(f"{task.name}_clear", _STEP, _INLINED)
+    copies.clear(f, s.copies, size)
+    f.do("ret void")
+    f = k.function(f"{task.name}_flush", _STEP, _INLINED)
+    copies.flush(f, s.copies, size, {c.memory.key: k.address(f, c.memory) for c in s.copies})
     f.do("ret void")
 
 
@@ -129,9 +163,9 @@ def _write_part(k: KernelWriter, task: Task, s: Sharing, body: Function, stoppab
         run_it = f.label("run")
         f.fork(stops.unstopped(f), run_it, ready)
         f.open(run_it)
-    run = _runner(k, f, task, body)
+    run = _runner(k, f, task, s, body)
     first, step = _place_in_grid(f)
-    trips, length = _trips(k, f, task), f.let(f"mul i64 {step}, {s.block}")
+    trips, length = _trips(k, f, task, s), f.let(f"mul i64 {step}, {s.block}")
 
     def piece(start: str) -> None:
         partials.clear(w, s.sums, here)
@@ -140,7 +174,10 @@ def _write_part(k: KernelWriter, task: Task, s: Sharing, body: Function, stoppab
         run(start, f.let(f"select i1 {whole}, i64 {behind}, i64 {trips}"), step, here)
         partials.join(w, s.sums, total, here)
 
-    loops.plain(f, first, str(trips), length, piece)
+    if s.sums:
+        loops.plain(f, first, str(trips), length, piece)
+    else:
+        run(first, trips, step, "null")
     f.jump(ready)
     f.open(ready)
     sums.share(w, s.sums, total)
@@ -177,32 +214,62 @@ def _write_iterations(k: KernelWriter, task: Task, s: Sharing) -> Function:
         w.places[key].atomic = True
     partials.start(w, s.sums)
     buffers.hoist(w, task.block)
-    carried = _iterations(w, task.loop, tuple(p.identity for p in s.sums if p.memory is None))
-    partials.stop(w, s.sums, carried)
+    carried = _iterations(w, s.nest)
+    partials.stop(w, s.sums, _totals(w, s.nest, carried))
     close_body(w)
     return f
 
 
-def _iterations(w: Writer, loop: For, init: tuple[str, ...]) -> tuple[str, ...]:
-    f, start = w.f, w.exact(loop.start)
+def _iterations(w: Writer, nest: Nest) -> tuple[str, ...]:
+    """Writes the iterations of a nest; gives the sums that its innermost loop carries."""
+    _write_first(w, nest)
+    f, starts = w.f, [w.exact(loop.start) for loop in nest.loops]
+    lengths = [ranges.trip_count(w, loop) for loop in nest.loops[1:]]
     test, inside, end = f.label("grid"), f.label("trip"), f.label("done")
     before = f.block
     f.jump(test)
     f.open(test)
     number, at = f.open_phi("i64", "%first", before)
-    carried = loops.Carried(w, loop.carried, init, before)
-    results = w.values(loop.carried)
+    carried = loops.Carried(w, nest.loops[-1].carried, nest.identities[-1], before)
+    results = w.values(nest.loops[-1].carried)
     f.fork(f.let(f"icmp slt i64 {number}, %stop"), inside, end)
     f.open(inside)
-    distance = number if loop.step == 1 else f.let(f"mul i64 {number}, {loop.step}")
-    loops.bind_index(w, loop.index, f.let(f"add i64 {start}, {distance}"))
-    values = w.trip(loop.body)
+    for loop, start, trip in zip(nest.loops, starts, _trips_of(f, number, lengths), strict=True):
+        distance = trip if loop.step == 1 else f.let(f"mul i64 {trip}, {loop.step}")
+        loops.bind_index(w, loop.index, f.let(f"add i64 {start}, {distance}"))
+    values = w.trip(nest.body)
     following = f.let(f"add nsw i64 {number}, %step")
     carried.close(values, f.block)
     f.close_phi(at, following, f.block)
     f.jump(test)
     f.open(end)
     return results
+
+
+def _write_first(w: Writer, nest: Nest) -> None:
+    for s in nest.first:
+        w.handlers[type(s)](w, s)
+
+
+def _trips_of(f: Function, number: str, lengths: list[Length]) -> list[str]:
+    """The trip of each loop of a nest in an iteration, by its number; the innermost goes fastest."""
+    found: list[str] = []
+    for length in reversed(lengths):
+        around = f.let(f"udiv i64 {number}, {length}")
+        found.append(f.let(f"sub nuw nsw i64 {number}, {f.let(f'mul nuw nsw i64 {around}, {length}')}"))
+        number = around
+    return [number, *reversed(found)]
+
+
+def _totals(w: Writer, nest: Nest, sums: tuple[str, ...]) -> tuple[str, ...]:
+    """What a thread's sums are to the outermost loop; adds what is for a memory to the register for it."""
+    for outer, identities, behind, inner in nest.levels():
+        w.env.update(zip(inner.results, sums, strict=True))
+        w.env.update(zip(outer.carried, identities, strict=True))
+        for s in behind:
+            w.handlers[type(s)](w, s)
+        sums = w.values(outer.body.yields)
+    return sums
 
 
 # the function of a thread ------------------------------------------------------------------------
@@ -217,7 +284,7 @@ def _thread(k: KernelWriter, name: str) -> Function:
 
 
 def _writer(k: KernelWriter, f: Function) -> Writer:
-    return Writer(f, k.target, {}, k.wishes.unchecked, k.messages)
+    return Writer(f, k.target, HANDLERS, k.wishes.unchecked, k.messages)
 
 
 def _unless_stopped(f: Function, stoppable: bool) -> None:
@@ -236,10 +303,12 @@ def _place_in_grid(f: Function) -> tuple[str, str]:
     return number, f.let("mul i64 %ncta, %ntid")
 
 
-def _trips(k: KernelWriter, f: Function, task: Task) -> Length:
+def _trips(k: KernelWriter, f: Function, task: Task, s: Sharing) -> Length:
+    """How many iterations there are."""
     w = _writer(k, f)
     k.read_values(w, task)
-    return ranges.trip_count(w, task.loop)
+    _write_first(w, s.nest)
+    return reduce(partial(buffers.product, f), (ranges.trip_count(w, loop) for loop in s.nest.loops))
 
 
 def _part(f: Function, body: Function, thread: str, threads: str) -> str:
@@ -251,10 +320,11 @@ def _takes_memory(body: Function) -> bool:
     return any("%own" in line for line in body.lines)
 
 
-def _runner(k: KernelWriter, f: Function, task: Task, body: Function) -> Callable[..., None]:
+def _runner(k: KernelWriter, f: Function, task: Task, s: Sharing, body: Function) -> Callable[..., None]:
     """What writes a call of a loop's iterations: from, to, step, and where their sums go."""
     args = ["ptr %frame", _part(f, body, *_place_in_grid(f))]
-    memories = k.memory_args(f, task)
+    own = {c.memory: copies.address(f, c, sums.WORD * len(s.sums)) for c in s.copies}
+    memories = [f"ptr {own.get(m) or k.address(f, m)}" for m in k.memories(task)]
 
     def run(first: str, stop: Length, step: str, partial: str) -> None:
         edges = [f"i64 {first}", f"i64 {stop}", f"i64 {step}", f"ptr {partial}"]

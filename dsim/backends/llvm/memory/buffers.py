@@ -33,6 +33,14 @@ def _need_helpers(w: Writer) -> None:
     w.f.module.share("dsim_product", _PRODUCT)
 
 
+def product(f: Function, a: Length, b: Length) -> Length:
+    """The product of two lengths; 2^61 for all that are not much less, so that none wraps."""
+    if isinstance(a, int) and isinstance(b, int):
+        return min(a * b, 1 << 61)
+    f.module.share("dsim_product", _PRODUCT)
+    return f.call("i64", "dsim_product", f"i64 {a}", f"i64 {b}")
+
+
 def _memset(f: Function, address: str, size: Length) -> None:
     name = f.module.declare("llvm.memset.p0.i64", "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)")
     f.do(f"call void @{name}(ptr align 8 {address}, i8 0, i64 {size}, i1 false)")

@@ -22,6 +22,8 @@ _CLOSE = {"f32": 1e-4, "f64": 1e-11}
 # What a module may contain, and a piece of text that says so.
 FORMS = {
     "sums": "_fold(",
+    "nests of several loops": " sub nuw nsw i64 ",
+    "copies in shared memory": "_flush(",
     "atomic additions": "= atomicrmw ",
     "compare and exchange": "@dsim_atomic_",
     "buffers of several tasks": "@dsim_claim(",

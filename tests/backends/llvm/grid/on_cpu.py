@@ -140,7 +140,7 @@ def _before(f: Function, module: GridModule, grid: Grid) -> dict[str, str]:
     for slot in (frame.STATUS, frame.STOP, *range(slots.POOL, slots.POOL + slots.COUNT)):
         frame.write(f, slot, "i64", "0")
     sums = max((k.sums for k in module.kernels), default=0) * grid.blocks * 8
-    shared = max((k.shared_bytes for k in module.kernels), default=0) * grid.threads
+    shared = max((k.shared_memory(grid.threads) for k in module.kernels), default=0)
     sizes = {"pool": POOL_BYTES * any(k.pool for k in module.kernels), "sums": sums, "shared": shared}
     sizes["prints"] = 8 * PRINT_WORDS * bool(module.messages.prints)
     memory = {name: _filled(f, size) if size else "null" for name, size in sizes.items()}
@@ -157,8 +157,8 @@ def _launch(f: Function, kernel: GridKernel, steps: list[str], grid: Grid, share
 
     def block(i: str) -> None:
         c = f.let(f"sub i64 {blocks - 1}, {i}")
-        if kernel.shared_bytes:
-            size = kernel.shared_bytes * threads
+        size = kernel.shared_memory(threads)
+        if size:
             f.do(f"call void @llvm.memset.p0.i64(ptr align 16 {shared}, i8 -1, i64 {size}, i1 false)")
         numbers = {"c": c, "blocks": blocks, "threads": threads, "shared": shared}
         if grid.real and kernel.kind != "serial":
