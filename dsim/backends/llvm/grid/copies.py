@@ -25,7 +25,7 @@ MANY = 8  # additions for each element, at least, where the number of iterations
 _ALIGNED = 8  # bytes
 
 
-class Copy(NamedTuple):
+class BlockCopy(NamedTuple):
     """A memory of which each block has a copy.
 
     Attributes
@@ -48,9 +48,9 @@ def find(
     loop: For,
     plans: Mapping[MemoryKey, Plan],
     strides: Mapping[MemoryKey, tuple[int, ...]],
-) -> tuple[Copy, ...]:
+) -> tuple[BlockCopy, ...]:
     """The memories of which blocks have copies while they run `loop`."""
-    found: list[Copy] = []
+    found: list[BlockCopy] = []
     end = 0
     for m in kernel.memories:
         plan = plans.get(m.key)
@@ -59,7 +59,7 @@ def find(
         elements = _elements(m, strides.get(m.key))
         behind = end + -(-elements * WIDTH[m.type] // _ALIGNED) * _ALIGNED
         if elements and behind <= MOST_BYTES and _are_many(loop, m, elements):
-            found.append(Copy(m, elements, end, behind))
+            found.append(BlockCopy(m, elements, end, behind))
             end = behind
     return tuple(found)
 
@@ -95,25 +95,27 @@ def _elements(m: Memory, strides: tuple[int, ...] | None) -> int:
 # what is written ----------------------------------------------------------------------------------
 
 
-def address(f: Function, c: Copy, thread_bytes: int) -> str:
+def address(f: Function, c: BlockCopy, thread_bytes: int) -> str:
     """Where the block's copy lies: behind `thread_bytes` of shared memory for each thread."""
     at = f.let(f"add i64 {f.let(f'mul i64 %ntid, {thread_bytes}')}, {c.first}")
     return f.let(f"getelementptr inbounds i8, ptr %shared, i64 {at}")
 
 
-def clear(f: Function, copies: Sequence[Copy], thread_bytes: int) -> None:
+def clear(f: Function, copies: Sequence[BlockCopy], thread_bytes: int) -> None:
     """Writes how the threads of a block zero its copies."""
     for c in copies:
         base, stored = address(f, c, thread_bytes), STORED[c.memory.type]
 
-        def one(i: str, c: Copy = c, base: str = base, stored: str = stored) -> None:
+        def one(i: str, c: BlockCopy = c, base: str = base, stored: str = stored) -> None:
             at = f.let(f"getelementptr inbounds {stored}, ptr {base}, i64 {i}")
             f.do(f"store {stored} {number(0, c.memory.type)}, ptr {at}, align {WIDTH[c.memory.type]}")
 
         loops.plain(f, "%tid", str(c.elements), "%ntid", one)
 
 
-def flush(f: Function, copies: Sequence[Copy], thread_bytes: int, addresses: Mapping[MemoryKey, str]) -> None:
+def flush(
+    f: Function, copies: Sequence[BlockCopy], thread_bytes: int, addresses: Mapping[MemoryKey, str]
+) -> None:
     """Writes how they add these to the memories, which have these `addresses`."""
     for c in copies:
         base, to, t = address(f, c, thread_bytes), addresses[c.memory.key], c.memory.type

@@ -40,7 +40,7 @@ _LENGTHS = frozenset(("add", "sub", "mul", "neg", "min", "max"))
 LIGHT = 16  # simple instructions that each iteration may repeat, however few its own are
 
 
-class Nest(NamedTuple):
+class LoopNest(NamedTuple):
     """Loops of which threads share the iterations.
 
     Attributes
@@ -100,7 +100,7 @@ class Nests:
         self.deterministic = deterministic
         self._reductions = Reductions(facts.kernel)
 
-    def of(self, loop: For, reduced: Collection[MemoryKey], atomic: Collection[MemoryKey]) -> Nest:
+    def of(self, loop: For, reduced: Collection[MemoryKey], atomic: Collection[MemoryKey]) -> LoopNest:
         """The nest of the parallel `loop`: as many loops as can be.
 
         Parameters
@@ -128,7 +128,7 @@ class Nests:
         body = loops[-1].body
         whole = Block((*before, *body.statements), body.yields)
         identities = tuple(tuple(self._identity(s, v) for v in s.carried) for s in loops)
-        return Nest(
+        return LoopNest(
             tuple(loops), tuple(first), whole, identities, tuple(behind), frozenset(shared.difference(atomic))
         )
 
@@ -230,7 +230,7 @@ def depends_on_order(s: Accumulate) -> bool:
 
 
 class _Level(NamedTuple):
-    """A loop, the one loop in it, and what stands before and behind that; `first` is as in `Nest`."""
+    """A loop, the one loop in it, and what stands before and behind that; `first` is as in `LoopNest`."""
 
     outer: For
     inner: For

@@ -14,8 +14,8 @@ from dsim.analysis.write_plans import Plan
 from dsim.backends.llvm import partials
 from dsim.backends.llvm.cost import cost
 from dsim.backends.llvm.grid import copies
-from dsim.backends.llvm.grid.copies import Copy
-from dsim.backends.llvm.grid.nests import Nest, Nests, depends_on_order
+from dsim.backends.llvm.grid.copies import BlockCopy
+from dsim.backends.llvm.grid.nests import LoopNest, Nests, depends_on_order
 from dsim.backends.llvm.kernel import Strides
 from dsim.backends.llvm.partials import PartialSum
 from dsim.ir.nodes import Accumulate, For, Kernel, MemoryKey, Probe, Var
@@ -31,22 +31,22 @@ class Sharing(NamedTuple):
 
     Attributes
     ----------
-    nest : Nest
+    nest : LoopNest
         The loop, and those in it that are shared with it.
     sums : list of PartialSum
         What each thread keeps, and is added up after the loop.
     atomic : frozenset
         The memories that are accumulated to by atomics.
-    copies : tuple of Copy
+    copies : tuple of BlockCopy
         Those of them to a block's copy of which that is done.
     block : int
         After how many iterations of a thread its sums are widened.
     """
 
-    nest: Nest
+    nest: LoopNest
     sums: list[PartialSum]
     atomic: frozenset[MemoryKey]
-    copies: tuple[Copy, ...]
+    copies: tuple[BlockCopy, ...]
     block: int
 
     @property

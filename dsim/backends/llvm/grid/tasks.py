@@ -16,7 +16,7 @@ from dsim.backends.llvm import frame, loops, partials, ranges, stops
 from dsim.backends.llvm.grid import copies, pool, sums
 from dsim.backends.llvm.grid.device import GLOBAL, barrier, global_address
 from dsim.backends.llvm.grid.module import COORDINATES, GridKernel
-from dsim.backends.llvm.grid.nests import Nest
+from dsim.backends.llvm.grid.nests import LoopNest
 from dsim.backends.llvm.grid.plans import Sharing
 from dsim.backends.llvm.kernel import KernelWriter, Task, close_body, write_statements
 from dsim.backends.llvm.memory import buffers
@@ -220,7 +220,7 @@ def _write_iterations(k: KernelWriter, task: Task, s: Sharing) -> Function:
     return f
 
 
-def _iterations(w: Writer, nest: Nest) -> tuple[str, ...]:
+def _iterations(w: Writer, nest: LoopNest) -> tuple[str, ...]:
     """Writes the iterations of a nest; gives the sums that its innermost loop carries."""
     _write_first(w, nest)
     f, starts = w.f, [w.exact(loop.start) for loop in nest.loops]
@@ -246,7 +246,7 @@ def _iterations(w: Writer, nest: Nest) -> tuple[str, ...]:
     return results
 
 
-def _write_first(w: Writer, nest: Nest) -> None:
+def _write_first(w: Writer, nest: LoopNest) -> None:
     for s in nest.first:
         w.handlers[type(s)](w, s)
 
@@ -261,7 +261,7 @@ def _trips_of(f: Function, number: str, lengths: list[Length]) -> list[str]:
     return [number, *reversed(found)]
 
 
-def _totals(w: Writer, nest: Nest, sums: tuple[str, ...]) -> tuple[str, ...]:
+def _totals(w: Writer, nest: LoopNest, sums: tuple[str, ...]) -> tuple[str, ...]:
     """What a thread's sums are to the outermost loop; adds what is for a memory to the register for it."""
     for outer, identities, behind, inner in nest.levels():
         w.env.update(zip(inner.results, sums, strict=True))
