@@ -45,7 +45,7 @@ test: $(READY) chromium ## run the tests, and the notebooks against their commit
 	$(PYTEST) $(SHARED) --nbval --doctest-modules $(TESTS) $(ARGS)
 
 # What changes of the compiler are checked on by the hundreds, and what drives other programs.
-UNHURRIED := browser cli corpus fuzz programs
+UNHURRIED := bench browser cli corpus course fuzz programs ptx
 
 quick: $(READY) ## run the tests that take little time; what passes here may still fail in `make test`
 	$(PYTEST) $(SHARED) -m "not cuda and not slow" $(UNHURRIED:%=--ignore=tests/%) tests $(ARGS)

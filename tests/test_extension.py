@@ -12,6 +12,7 @@ import pytest
 EXTENSION = Path(__file__).parents[1] / "extension"
 
 
+@pytest.mark.slow
 def test_units():
     path = os.pathsep.join([sysconfig.get_path("scripts"), os.environ.get("PATH", os.defpath)])
     node = shutil.which("node", path=path)

@@ -148,6 +148,7 @@ def test_what_is_not_chosen_has_no_gradient(given) -> None:
     assert x.grad.dual.to_numpy().tolist() == [0.0, -1 / 32]
 
 
+@pytest.mark.slow
 @BOTH
 def test_a_table_that_changes_from_trip_to_trip(given) -> None:
     table = ti.field(ti.f64, shape=())

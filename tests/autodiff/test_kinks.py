@@ -128,6 +128,7 @@ def tangent_at_zero(x):
     return ti.tan(x)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("real", [ti.f64, ti.f32], ids=str)
 @pytest.mark.parametrize("name", CASES)
 def test_both_modes(name, real):

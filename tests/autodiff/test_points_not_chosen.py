@@ -153,6 +153,7 @@ def used_in_a_while_that_makes_no_trip(x, y):
     return s
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("real", [ti.f64, ti.f32], ids=str)
 @pytest.mark.parametrize("name", CASES)
 def test_both_modes(name, real):

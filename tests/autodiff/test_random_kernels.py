@@ -77,6 +77,7 @@ def test_first_order(seed: int) -> None:
     np.testing.assert_allclose(jvp @ c.w, vjp @ c.d, rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(100, 120))
 def test_second_order(seed: int) -> None:
     c = case(seed)

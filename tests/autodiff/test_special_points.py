@@ -184,6 +184,7 @@ def integers_as_floats(x):
 # ------------------------------------------------------------------ the tests
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("real", [ti.f64, ti.f32], ids=str)
 @pytest.mark.parametrize("name", CASES)
 def test_both_modes(name, real):

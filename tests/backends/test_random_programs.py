@@ -14,6 +14,7 @@ from dsim.passes.simplify import simplify
 from tests.passes.random_programs import Program
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(400, 420))
 def test_machine_code_agrees_with_the_reference(seed: int) -> None:
     program = Program(seed)

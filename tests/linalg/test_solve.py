@@ -27,6 +27,7 @@ def systems(n, real):
     return A.astype(kind).astype(float), b.astype(kind).astype(float)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("real", ["f32", "f64"])
 @pytest.mark.parametrize("n", [2, 3])
 def test_residuals_are_small(n, real):

@@ -16,6 +16,8 @@ from dsim.optimization.optimize import _with_panel
 from dsim.optimization.plan import OptimizationPlan
 from tests.live.front_end import Page, Wire, shown_by
 
+pytestmark = pytest.mark.slow
+
 CYCLES = 1000
 KEPT = 8
 

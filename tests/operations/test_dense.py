@@ -6,6 +6,8 @@ import pytest
 import dsim as ds
 from tests.operations.programs import around, assert_differentiates, made, room
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(autouse=True)
 def _fresh():

@@ -7,6 +7,8 @@ import scipy.sparse
 import dsim as ds
 from tests.operations.programs import assert_differentiates, made, room
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(autouse=True)
 def _fresh():

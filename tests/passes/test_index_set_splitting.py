@@ -206,6 +206,7 @@ class Random:
         k.accumulate(z, *self.place(indices), value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(40))
 def test_random_stencils(seed: int) -> None:
     agree(Random(seed).k.kernel())

@@ -38,6 +38,7 @@ def outcome(program: Program, kernel: Kernel) -> list[np.ndarray]:
     return [*map(np.asarray, returned), *buffers.values()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(120))
 def test_results_stay(seed: int) -> None:
     program = Program(seed)

@@ -48,6 +48,7 @@ STEPS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "step"), STEPS)
 def test_of_every_type(name: str, step: int) -> None:
     """In threads, serially, with a way out, and the last index."""

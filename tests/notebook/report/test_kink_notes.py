@@ -8,6 +8,8 @@ import pytest
 from tests.notebook.forms.test_page import listing
 from tests.notebook.report.test_reports import validated
 
+pytestmark = pytest.mark.slow
+
 SIZE = """%%kernel size --loss U
 for i in y:
     a = abs(y[i] - 1.0)

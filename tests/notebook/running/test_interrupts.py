@@ -73,6 +73,7 @@ MOMENTS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("moment", MOMENTS, ids=str)
 def test_every_field_is_as_it_was(notebook, state, monkeypatch, moment):
     before = state()

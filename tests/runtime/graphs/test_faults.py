@@ -92,7 +92,7 @@ def test_a_failed_replay_in_a_tape_has_no_gradient():
     assert x.grad[None] == 1.0
 
 
-@pytest.mark.parametrize("where", ["between", "inside"])
+@pytest.mark.parametrize("where", [pytest.param("between", marks=pytest.mark.slow), "inside"])
 def test_ctrl_c(where):
     x, at, _, count, _, _, _, long = counting()
     if where == "between":

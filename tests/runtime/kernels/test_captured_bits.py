@@ -288,6 +288,7 @@ def left(make: Make, numbers: tuple[dict[str, Any], ...]) -> list[bytes]:
     return f.bits()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_later_launches_give_what_a_first_one_gives(name):
     make, numbers = PROGRAMS[name]

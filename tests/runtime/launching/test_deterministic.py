@@ -134,6 +134,7 @@ def _bits(program: Callable[[np.random.Generator], Program], threads: int, loop_
     return [*set(found), loss.dual.to_numpy().tobytes()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("program", "loop_memory"),
     [

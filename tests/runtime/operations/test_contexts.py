@@ -105,6 +105,7 @@ def test_results_in_the_place_of_an_input(s):
     np.testing.assert_allclose(s.b.grad.to_numpy(), power.T @ (3 * solution**2), rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_results_in_the_place_of_an_input_in_every_composition(s):
     def call():
         s.x.copy_from(s.b)
@@ -341,6 +342,7 @@ def test_threads_with_fields_of_their_own():
         np.testing.assert_allclose(gradient, expected, rtol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("order", [1, 2])
 def test_a_tape_leaves_no_garbage(s, order):
     def program():

@@ -9,6 +9,8 @@ import dsim as ti
 from dsim.backends.cpu.runtime import runtime
 from dsim.backends.llvm.frame import MEMORY_LEFT
 
+pytestmark = pytest.mark.slow
+
 W = np.array([0.5, -1.25, 2.0, 0.75])
 START = np.array([-0.2556, 0.5, 1.25, -0.9])
 

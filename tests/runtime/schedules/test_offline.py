@@ -16,6 +16,8 @@ from dsim.runtime.schedules.offline import (
     schedule,
 )
 
+pytestmark = pytest.mark.slow
+
 NEVER = 1 << 60
 
 

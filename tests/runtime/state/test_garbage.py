@@ -147,6 +147,7 @@ WAYS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
 def test_nothing_is_left_in_cycles(s, way):
     def program():

@@ -267,6 +267,7 @@ PROGRAMS = {
 }
 
 
+@pytest.mark.slow
 @quiet
 @pytest.mark.parametrize("name", PROGRAMS)
 @pytest.mark.parametrize("steps", [1, 2, 5, 17])

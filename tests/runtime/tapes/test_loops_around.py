@@ -7,6 +7,8 @@ import dsim as ti
 from tests.runtime.taping import single, swings
 from tests.runtime.walking import Walk, taped
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(autouse=True)
 def deterministic():

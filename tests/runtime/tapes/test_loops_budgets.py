@@ -9,6 +9,8 @@ import pytest
 import dsim as ti
 from tests.runtime.taping import single
 
+pytestmark = pytest.mark.slow
+
 SIZE = 200
 ROW = 8 * SIZE  # bytes of one field
 STEPS = 90

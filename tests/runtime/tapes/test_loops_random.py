@@ -76,6 +76,7 @@ def program(rng):
     return [[operation() for _ in range(rng.integers(4))] for _ in range(rng.integers(0, 60))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(12))
 def test_random_programs(seed):
     rng = np.random.default_rng(seed)

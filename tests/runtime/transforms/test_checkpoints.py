@@ -7,6 +7,8 @@ import pytest
 
 import dsim as ti
 
+pytestmark = pytest.mark.slow
+
 N, STEPS = 3, 23
 
 

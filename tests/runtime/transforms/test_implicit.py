@@ -59,6 +59,7 @@ def test_memory_does_not_grow_with_iterations():
     assert saved[0] == saved[1]
 
 
+@pytest.mark.slow
 def test_second_derivatives_in_all_compositions():
     s = springs()
     exact = ti.hessian(s.unrolled, wrt=s.wrt, out=s.loss)

@@ -11,6 +11,8 @@ from tests.runtime.transforms.solutions import numbers, springs
 from tests.runtime.transforms.test_implicit_nested import DERIVATIVES, modes, nested
 from tests.second_orders import assert_second_orders
 
+pytestmark = pytest.mark.slow
+
 STEPS = 2
 
 

@@ -10,6 +10,8 @@ import dsim as ti
 from dsim.diagnostics import GradientError
 from tests.runtime.transforms.solutions import numbers
 
+pytestmark = pytest.mark.slow
+
 # The loss is v² + k v, with 8 v³ = k + v: in one another, u³ = k + v and v = u / 2.
 V = float(next(root.real for root in np.roots([8, 0, -1, -8]) if abs(root.imag) < 1e-12))
 P = 24 * V**2 - 1

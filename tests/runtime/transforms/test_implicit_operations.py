@@ -8,6 +8,8 @@ from dsim.diagnostics import GradientError
 from tests.runtime.transforms.solutions import numbers
 from tests.second_orders import assert_second_orders
 
+pytestmark = pytest.mark.slow
+
 N = 3
 
 

@@ -8,6 +8,8 @@ import pytest
 import dsim as ds
 from dsim.runtime.transforms import compression
 
+pytestmark = pytest.mark.slow
+
 N = 40
 
 

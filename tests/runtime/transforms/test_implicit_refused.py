@@ -42,6 +42,7 @@ def test_what_varies_must_be_named_where_nothing_that_is_named_varies():
         both()
 
 
+@pytest.mark.slow
 def test_what_the_solver_wrote_beside_has_no_derivative():
     s = springs()
 

@@ -35,6 +35,7 @@ def weighted():
     return x, y, c, array, lambda: cubic(array), lambda: count(array)
 
 
+@pytest.mark.slow
 def test_products_follow_the_state():
     x, y, c, array, run, _ = weighted()
     f = ti.objective(run, wrt=x, loss=y)

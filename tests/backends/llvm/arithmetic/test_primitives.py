@@ -129,6 +129,7 @@ def test_binary(t: ScalarType) -> None:
     run(uses, [Var("x", t), Var("y", t)], (t, t))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("t", [t for t in ALL if t.is_integer], ids=str)
 @pytest.mark.parametrize("divisor", [0, 1, 2, 3, 8, 7, -1, -2, -3, -8])
 def test_by_a_constant(t: ScalarType, divisor: int) -> None:

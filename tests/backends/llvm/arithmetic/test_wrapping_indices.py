@@ -47,6 +47,7 @@ def place(kind: ti.template(), j):
     return k
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [ti.i32, ti.f32, ti.f64, ti.u8])
 @pytest.mark.parametrize("length", [16, 24, 64])
 @pytest.mark.parametrize("kind", ROWS)

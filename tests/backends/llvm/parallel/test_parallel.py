@@ -200,6 +200,7 @@ def test_a_scatter_that_is_too_large_for_copies(threads: int) -> None:
     np.testing.assert_allclose(shared["y"], alone["y"], rtol=1e-10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("op", ["add", "mul", "min", "max", "band", "bor", "bxor"])
 @pytest.mark.parametrize("kind", ["i32", "f32", "i8"])
 def test_atomics_of_every_operation(op, kind: str) -> None:
