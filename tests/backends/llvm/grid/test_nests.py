@@ -111,18 +111,19 @@ def test_more_iterations_than_64_bits_count() -> None:
 
 
 def hoisted(*, heavy: int = 0, writes: bool = False) -> tuple[Kernel, Buffers]:
-    """``y[i, j] = f(a[i]) x[i, j]``, with ``f(a[i])`` computed before the inner loop."""
+    """``y[i, j] = f(a[i]) x[i, j]``, with ``f(a[i])`` computed before the inner loop.
+
+    With `writes` it is ``f(y[i, 0])``, which the inner loop overwrites in its first trip.
+    """
     k = Building()
     a, x, y = k.field("a", 6), k.field("x", 6, 9), k.field("y", 6, 9)
     with k.loop("i", 0, 6) as loop:
-        v = k.load(a, loop.i) * 2.0
+        v = (k.load(y, loop.i, 0) if writes else k.load(a, loop.i)) * 2.0
         for _ in range(heavy):
             v = v.op("sin")
         with k.loop("j", 0, 9) as inner:
             k.store(y, loop.i, inner.i, v * k.load(x, loop.i, inner.i))
-            if writes:
-                k.accumulate(a, loop.i, 1.0)
-    data = {"a": RANDOM.random(6), "x": RANDOM.random((6, 9)), "y": np.zeros((6, 9))}
+    data = {"a": RANDOM.random(6), "x": RANDOM.random((6, 9)), "y": RANDOM.random((6, 9))}
     return parallel(k.kernel()), data
 
 
@@ -149,7 +150,6 @@ def test_an_index_that_a_loop_without_trips_would_not_check() -> None:
             k.store(y, loop.i, inner.i, v)
     kernel = parallel(k.kernel())
     assert loops_shared(kernel) == 2
-
     assert loops_shared(kernel, bounds=bounds(kernel)) == 2
     assert loops_shared(kernel, bounds=bounds(kernel), checked=True) == 1
 
