@@ -13,6 +13,7 @@ export class CanvasPainter {
     this.context = this.canvas.getContext('2d');
     this.shapes = [];
     this.discs = new Map();
+    this.splats = undefined; // of the last picture with many points
   }
 
   load(shapes) {
@@ -48,17 +49,9 @@ export class CanvasPainter {
     return disc;
   }
 
-  /** An image for discs, kept for the next picture of that size. */
-  splats(width, height) {
-    if (this.kept?.width !== width || this.kept.height !== height) {
-      this.kept = new Splats(width, height);
-    }
-    return this.kept;
-  }
-
   close() {
     this.discs.clear();
-    this.kept = undefined;
+    this.splats = undefined;
   }
 }
 
@@ -91,7 +84,7 @@ function paintPoints(painter, shape, seen) {
 
 function paintSplats(painter, shape, seen, across) {
   const { width, height } = painter.canvas;
-  const splats = painter.splats(width, height);
+  const splats = (painter.splats = Splats.of(painter.splats, painter.canvas));
   splats.draw(shape, seen, across);
   divideByAlpha(splats.pixels);
   const pixels = new Uint8ClampedArray(splats.pixels.buffer);

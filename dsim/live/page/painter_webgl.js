@@ -176,9 +176,7 @@ export class WebGLPainter {
 
   drawSplats(shape, buffers, seen, across) {
     const { width, height } = this.canvas;
-    if (buffers.splats?.width !== width || buffers.splats.height !== height) {
-      buffers.splats = new Splats(width, height);
-    }
+    buffers.splats = Splats.of(buffers.splats, this.canvas);
     buffers.splats.draw(shape, seen, across);
     this.image(buffers, new Uint8Array(buffers.splats.pixels.buffer), width, height);
     this.run('cells', IDENTITY, { box: [-1, -1, 1, 1] });

@@ -15,6 +15,11 @@ export function splattable(shape, seen, across) {
 
 /** An image of `width` by `height` pixels, the lowest row first, with premultiplied colours. */
 export class Splats {
+  /** `kept` if it has this size, or another one. */
+  static of(kept, { width, height }) {
+    return kept?.width === width && kept.height === height ? kept : new Splats(width, height);
+  }
+
   constructor(width, height) {
     this.width = width;
     this.height = height;

@@ -66,7 +66,7 @@ def _size(w: Writer, memory: Memory, shape: tuple[Length, ...]) -> Length:
             size *= n
         else:
             _need_helpers(w)
-            size = w.f.call("i64", "dsim_product", f"i64 {size}", f"i64 {n}")
+            size = product(w.f, size, n)
     if isinstance(size, int):
         return max(size, _LEAST)
     enough = w.f.let(f"icmp sgt i64 {size}, {_LEAST}")
