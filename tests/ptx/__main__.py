@@ -9,10 +9,12 @@ Options: names of programs, ``--architecture sm_80``, ``--real f32``.
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from tqdm import tqdm
@@ -20,7 +22,8 @@ from tqdm import tqdm
 from dsim import DsimWarning
 from dsim.backends.cuda import toolchain
 from dsim.backends.cuda.architectures import VERSIONS
-from dsim.backends.cuda.assemble import assemble, hot_loops
+from dsim.backends.cuda.assemble import Resources, assemble, hot_loops
+from dsim.backends.cuda.ptx import Ptx
 from dsim.diagnostics import DeviceError
 from dsim.ir.nodes import Kernel
 from tests.corpus.program import PROGRAMS
@@ -34,17 +37,33 @@ def rows_of(
     program: str, real: str, architecture: str, tools: tuple[Path, Path | None]
 ) -> Iterator[table.Row]:
     """What the entries of a program's kernels take."""
-    assembler, disassembler = tools
     seen: Counter[str] = Counter()
-    for each in kernels_of(program, real):
-        label = _label(each.kernel)
-        seen[label] += 1
-        if seen[label] > 1:
-            label = f"{label} {seen[label]}"
-        made = assemble(each.ptx(architecture), assembler)
-        loops = hot_loops(made, disassembler) if disassembler else {}
-        for entry, taken in made.resources.items():
-            yield table.Row(f"{program}: {label}, {entry.removesuffix('_entry')}", *taken, loops.get(entry))
+    with ThreadPoolExecutor(os.cpu_count()) as processes:  # a thread waits for each
+        made = [
+            (_numbered(each.kernel, seen), processes.submit(_machine_code, each.ptx(architecture), tools))
+            for each in kernels_of(program, real)
+        ]
+        for label, code in made:
+            resources, loops = code.result()
+            for entry, taken in resources.items():
+                name = f"{program}: {label}, {entry.removesuffix('_entry')}"
+                yield table.Row(name, *taken, None if loops is None else loops.get(entry))
+
+
+def _machine_code(
+    ptx: Ptx, tools: tuple[Path, Path | None]
+) -> tuple[Mapping[str, Resources], dict[str, tuple[int, ...]] | None]:
+    """What the entries of some text take, and how long their hot loops are."""
+    assembler, disassembler = tools
+    made = assemble(ptx, assembler)
+    return made.resources, hot_loops(made, disassembler) if disassembler else None
+
+
+def _numbered(kernel: Kernel, seen: Counter[str]) -> str:
+    """The label of a kernel, with a number from the second one of that label on."""
+    label = _label(kernel)
+    seen[label] += 1
+    return label if seen[label] == 1 else f"{label} {seen[label]}"
 
 
 def _label(kernel: Kernel) -> str:
