@@ -14,10 +14,12 @@ from contextlib import suppress
 
 from dsim.live.flow import Flow
 from dsim.live.latest import running_loop
+from dsim.live.outside import Outside
 from dsim.live.scene.scene import ViewFrame
 from dsim.live.slept import slept
 
 _SHARE = 24  # of the time of a simulation, one part goes into its pictures
+_SHARE_OUTSIDE = 12  # and one into what its pictures cost elsewhere on the machine
 _ANSWER = 0.0015  # seconds that ipykernel's threads take for the answer of a page
 _SPARE = 2  # times as long as a frame takes a simulation must have slept for one that costs it nothing
 _LOOK = 0.002  # seconds between two looks at whether the simulation sleeps
@@ -37,6 +39,8 @@ class Moments:
         Seconds that pass.
     slept : callable
         Seconds that the thread has slept.
+    outside : Outside, optional
+        Measures what frames cost elsewhere on the machine.
 
     Attributes
     ----------
@@ -50,8 +54,10 @@ class Moments:
         flow: Flow,
         clock: Callable[[], float] = time.perf_counter,
         slept: Callable[[], float] = slept,
+        outside: Outside | None = None,
     ) -> None:
         self._make, self._flow, self._clock, self._slept = make, flow, clock, slept
+        self._outside = outside or Outside()
         self._lock = threading.RLock()  # frames go to the page in the order of their numbers
         self._loop = running_loop()
         self._thread = threading.get_ident()  # in which the view was made; its loop runs between cells
@@ -148,5 +154,7 @@ class Moments:
                 self._behind = True  # an interrupt, or a function that fails now
                 raise
             took = self._clock() - begun + _ANSWER
-            self._rested = max(self._rested, begun - _AT_ONCE) + _SHARE * took
+            self._outside.frame()
+            pause = _SHARE * took + _SHARE_OUTSIDE * self._outside.seconds
+            self._rested = max(self._rested, begun - _AT_ONCE) + pause
             self._free = self._slept() + _SPARE * took

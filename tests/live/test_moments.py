@@ -151,12 +151,21 @@ class Made:
         return ViewFrame({"number": self.count}, b"")
 
 
+class Elsewhere:
+    """What frames cost outside of the process: so many seconds."""
+
+    seconds = 0.0
+
+    def frame(self):
+        """A frame is made."""
+
+
 @pytest.fixture
 def moments():
     sent, clock = [], Clock()
     flow = Flow(lambda frame: sent.append(frame.header["number"]), lambda: 0.0)
     slept = Clock()
-    made = Moments(Made(clock), flow, clock, slept)
+    made = Moments(Made(clock), flow, clock, slept, Elsewhere())
     made.asleep = slept
     made.sent, made.clock, made.flow, made.made = sent, clock, flow, made._make
     return made
@@ -186,6 +195,16 @@ def test_frames_take_a_fixed_share_of_the_time_of_a_simulation(moments, answered
     if not answered:
         moments.flow.drawn(2)
         assert moments.sent == [1, 2, moments.made.count]  # the newest alone
+
+
+def test_what_frames_cost_elsewhere_on_the_machine_has_a_share_too(moments):
+    moments._outside.seconds = 10.0
+    moments.flow.seen(True)
+    began = moments.clock.now
+    while moments.clock.now < began + 1000:
+        moments.clock.now += 0.01
+        moments.update()
+    assert moments.made.count == pytest.approx(1000 / (24 + 12 * 10), rel=0.2)
 
 
 def test_frames_of_a_simulation_that_sleeps_are_limited_by_the_page_alone(moments):
