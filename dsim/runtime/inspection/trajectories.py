@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,11 +13,11 @@ from dsim.diagnostics import Diagnostic, GradientError
 from dsim.runtime.fields.fields import Field, kind_of
 from dsim.runtime.fields.holders import holder
 from dsim.runtime.inspection.calls import Calls, RecordedCall
+from dsim.runtime.inspection.result_memory import keep, room
 from dsim.runtime.inspection.revisit import check_field, first_active, number_of, swept
 from dsim.runtime.recording.record import Entry, TapeRecord
 from dsim.runtime.recording.sweep import SweepPlan
 
-_MEMINFO = Path("/proc/meminfo")
 _MANY = 1 << 16  # bytes of a gradient that is worth a call of machine code
 
 
@@ -77,9 +76,10 @@ def gradients(
     numbers = _every(len(calls), every) if after is None else _after(tape, every, after)
     places = [calls.starts[n + 1] for n in numbers]
     _refuse_inactive(tape, calls, field, places)
-    values = _room(field, len(places)) if out is None else _checked(field, len(places), out)
+    values = room(tape, field, len(places)) if out is None else _checked(field, len(places), out)
     collector = _Collector(field, places, values)
-    with swept(tape, (collector,), min(places), again=out is not None) as plan:
+    again = out is not None or keep(tape, values)
+    with swept(tape, (collector,), min(places), again) as plan:
         if plan is None:
             values[...] = 0
         else:
@@ -176,33 +176,3 @@ def _checked(field: Field, count: int, out: Any) -> np.ndarray:
     wanted = f"{dtype}{list(shape)}"
     message = f"`out` takes {count:,} gradients with respect to {field.quoted}: {wanted}, not {found}"
     raise GradientError(Diagnostic("argument", message, help=f"out=np.empty({shape}, np.{dtype})"))
-
-
-def _room(field: Field, count: int) -> np.ndarray:
-    """Zeros for `count` gradients.
-
-    A system that overcommits memory grants more than it has, and ends the process that uses it.
-    """
-    shape, dtype = (count, *field.full_shape), np.dtype(field.dtype.numpy)
-    size = count * int(np.prod(field.full_shape, dtype=object)) * dtype.itemsize
-    free = _available()
-    try:
-        if free is None or size <= free:
-            return np.zeros(shape, dtype)
-    except (MemoryError, ValueError):
-        pass
-    message = (
-        f"{count:,} gradients with respect to {field.quoted} need {size / 2**30:.3g} GiB, "
-        "which are not available"
-    )
-    raise GradientError(Diagnostic("memory", message, help="ask for fewer: a larger `every=`, or some calls"))
-
-
-def _available() -> int | None:
-    """The bytes that processes can still get; None where the system does not say."""
-    try:
-        lines = _MEMINFO.read_text().splitlines()
-    except OSError:
-        return None
-    found = next((line.split()[1] for line in lines if line.startswith("MemAvailable:")), None)
-    return None if found is None else int(found) * 1024

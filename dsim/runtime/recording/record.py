@@ -57,7 +57,9 @@ class TapeRecord(Context):
     loops : tuple of Steps
         The entries that are loops with checkpoints.
     spare : dict of Field to ndarray
-        Memory in which sweeps into an array of the user's put gradients aside.
+        Memory in which sweeps with a large result put gradients aside.
+    results : list of ndarray
+        The last large result, whose memory serves again when the user has let it go.
     """
 
     # Defaults stand in the class: Python makes an object with more than 30 attributes of its own slowly.
@@ -79,6 +81,7 @@ class TapeRecord(Context):
         self.functions: list[Custom] = []
         self.snapshots = SnapshotStore(self)
         self.spare: dict[Field, np.ndarray] = {}
+        self.results: list[np.ndarray] = []
 
     @property
     def loss(self) -> Field:

@@ -313,8 +313,8 @@ class Tape(RecordedStates):
             The calls themselves, in any order.
         out : ndarray, optional
             Takes the gradients: one along the first axis for each call, each of the field's shape and type.
-            Where many large ones are asked for again and again, an array that is used again costs less than
-            new memory.
+            An array that is used again costs less than new memory. Without `out`, a tape uses the memory of
+            its last large result again once nothing refers to that any more.
 
         Returns
         -------

@@ -5,7 +5,7 @@ import pytest
 
 import dsim as ti
 from dsim.backends.cpu.streaming import stream
-from dsim.runtime.inspection import trajectories
+from dsim.runtime.inspection import result_memory, trajectories
 from tests.runtime.taping import cubed, same, single, state, swings
 
 
@@ -252,7 +252,7 @@ def test_a_field_that_is_constant_at_first():
 def test_more_than_the_memory_holds(monkeypatch, tmp_path):
     tape, x, *_ = steps()
     known = tmp_path / "meminfo"
-    monkeypatch.setattr(trajectories, "_MEMINFO", known)
+    monkeypatch.setattr(result_memory, "_MEMINFO", known)
     known.write_text("MemTotal: 9 kB\nMemAvailable: 0 kB\n")
     message = r"(?s)19 gradients with respect to `x` need 5\.66e-07 GiB, which are not available.*every="
     with pytest.raises(ti.GradientError, match=message):
@@ -261,7 +261,7 @@ def test_more_than_the_memory_holds(monkeypatch, tmp_path):
     assert len(tape.gradients(x)) == 19
     known.unlink()
     assert len(tape.gradients(x)) == 19
-    monkeypatch.setattr(trajectories.np, "zeros", _none)
+    monkeypatch.setattr(result_memory.np, "zeros", _none)
     with pytest.raises(ti.GradientError, match="not available"):
         tape.gradients(x)
 
