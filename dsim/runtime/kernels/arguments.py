@@ -32,6 +32,7 @@ from dsim.runtime.fields import access
 from dsim.runtime.fields.structs import HostStruct, described, members_of, struct_of
 from dsim.runtime.fields.values import Array
 from dsim.runtime.kernels.array_launch import ArrayLaunch
+from dsim.runtime.kernels.field_arguments import FieldArguments
 from dsim.runtime.launching.faults import raised
 from dsim.runtime.launching.forms import Form
 from dsim.runtime.state import turns
@@ -165,9 +166,12 @@ def launcher(
         body += ["number = next_launch()", "remember(number)"]
         values.append("number")
     if arrays is not None:
-        scope |= {"run": arrays.run, "is_captured": arrays.is_captured, "elsewhere": elsewhere}
+        scope |= {"run": arrays.run, "run_on": arrays.run_on, "is_captured": arrays.is_captured}
+        scope |= {"elsewhere": elsewhere, "FieldArguments": FieldArguments}
         body += ["if is_captured(arrays): return elsewhere(*args)"] if arrays.captured else []
-        body.append(f"result = run(arrays, ({', '.join(values)}{',' if values else ''}))")
+        given = f"(arrays, ({', '.join(values)}{',' if values else ''}))"
+        plain = "run_on if type(arrays) is FieldArguments and not contexts_here() else "
+        body.append(f"result = ({'' if arrays.beside else plain}run){given}")
     else:
         body += _launching(form, ", ".join(values), scope)
     if lowered.returns is not None:

@@ -17,7 +17,7 @@ from dsim.diagnostics import Diagnostic, GradientError, LaunchError, LaunchTypeE
 from dsim.ir.nodes import MemoryKey
 from dsim.runtime.driver import pipeline
 from dsim.runtime.fields.fields import Field
-from dsim.runtime.kernels.field_arguments import FieldArguments
+from dsim.runtime.kernels.field_arguments import FieldArguments, Found
 from dsim.runtime.launching.bound import Slot, bound
 from dsim.runtime.launching.contexts import Args
 from dsim.runtime.launching.faults import raised
@@ -63,6 +63,13 @@ class ArrayLaunch:
         The memories that the caller passes, in the order of the arguments of `run`.
     span : Span or None
         Where the kernel is defined.
+
+    Attributes
+    ----------
+    captured : frozenset of Field
+        The fields that the kernel captured.
+    beside : bool
+        Whether it works on gradients or tangents, too.
     """
 
     def __init__(self, form: Form, places: Sequence[ArrayMemory], span: Span | None) -> None:
@@ -86,12 +93,22 @@ class ArrayLaunch:
         self._read = [f for f in form.gradients if f.root not in order]
         self._read_given = [(order[f.root], f.derivative) for f in form.gradients if f.root in order]
         self._native: Callable[..., Args] = self._prepare
-        self._beside = any(key[1] for key, _ in self._moving)  # gradients or tangents of arguments
+        self.beside = bool(self._read) or any(key[1] for key, _ in self._moving)
         self._refuse_read_only(n for n in self._written if self.places[n].read_only)
 
-    def is_captured(self, values: Sequence[Value]) -> bool:
+    def is_captured(self, values: Sequence[Value] | FieldArguments) -> bool:
         """Whether one of the arrays is a field that the kernel captured."""
+        if isinstance(values, FieldArguments):
+            return self._found(values).is_captured
         return any(isinstance(v, Field) and v in self.captured for v in values)
+
+    def _found(self, values: FieldArguments) -> Found:
+        """What this compilation has to know of fields."""
+        found = values.found
+        if found is None or found.by is not self:
+            captured = any(v in self.captured for v in values.memories())
+            found = values.found = Found(self, captured, values.among(self._written))
+        return found
 
     def _prepare(self, *args: Any) -> Args:
         own = self._own()
@@ -102,8 +119,8 @@ class ArrayLaunch:
     def run(self, values: Sequence[Value] | FieldArguments, args: Args) -> Args:
         """Launches on `values`, which are of the types and shapes of the slots; returns its result."""
         if isinstance(values, FieldArguments):
-            if not (self._beside or opened()):
-                return self._run_on(values, args)
+            if not (self.beside or opened()):
+                return self.run_on(values, args)
             values = values.memories()
         odd = self._checked(values)
         if self._read or self._read_given:
@@ -126,25 +143,27 @@ class ArrayLaunch:
             for n, derivative in self._gradients:
                 values[n].companion(derivative).written_by_python()  # type: ignore[union-attr]
 
-    def _run_on(self, values: FieldArguments, args: Args) -> Args:
-        """A launch on fields, outside all contexts, by the form that is bound to them."""
-        native = values.native
-        if native is None or values.made_by is not self:
-            native = values.native = self._bind(values.memories())
-            values.made_by = self
+    def run_on(self, values: FieldArguments, args: Args) -> Args:
+        """A launch on fields, outside all contexts and not `beside`, by the form that is bound to them."""
+        found = self._found(values)
+        native = found.native or self._bind(values, found)
         for f in self._marks:
             f.touched = turns.current()
-        self._note(values.memories() if self._written else ())
+        self.form.ran = now = CLOCK.now
+        for written in found.written:
+            written().changed = now
         try:
             return native(*args)
         except pipeline.FAULTS as fault:
             raise raised(fault, self._captured) from None
 
-    def _bind(self, values: Sequence[Value]) -> Callable[..., Args]:
+    def _bind(self, arguments: FieldArguments, found: Found) -> Callable[..., Args]:
         """Machine code on the memory of these fields."""
+        values = arguments.memories()
         given = {key: self._buffer(values[n], n, key) for key, n in self._moving}
         with COMPILING:
-            return self.form.program.machine.bind({**self._own(), **given})
+            found.native = native = self.form.program.machine.bind({**self._own(), **given})
+        return native
 
     def _own(self) -> dict[MemoryKey, np.ndarray]:
         """The memory of what the kernel captured."""

@@ -95,10 +95,6 @@ class Combination:
             owner.function, {**owner.bound, **slots}, places, self._on_captured, owner.looking
         )
 
-    def launch(self, memories: Any, *others: Any) -> Any:
-        """Launches it for these memories and the other arguments."""
-        return self.instance.launch(memories, *others)
-
     def memories(self, values: list[Value]) -> list[Value]:
         """The memories among the values of all array parameters: roots of fields, and NumPy arrays."""
         chosen = [values[n] for n in self.firsts]
@@ -159,6 +155,7 @@ class Arrays:
         self._names = [signature.names[n] for n in signature.arrays]
         self._kinds = tuple(signature.arrays.values())
         self._at = tuple(signature.arrays)
+        self._only = len(self._at) == len(signature.names)  # all arguments are arrays
         self._others_at = tuple(n for n in range(len(signature.names)) if n not in signature.arrays)
         self.others = [signature.names[n] for n in self._others_at]
         self.known: OrderedDict[Key, Combination] = OrderedDict()
@@ -173,18 +170,19 @@ class Arrays:
 
     def launch(self, args: tuple[Any, ...]) -> Any:
         """Launches for these arguments, one for each parameter."""
-        arrays = [args[n] for n in self._at]
+        arrays = args if self._only else [args[n] for n in self._at]
         fields = isinstance(arrays[0], Field)
         known = self._calls.find(tuple(map(id, arrays))) if fields else None
         if known is not None:
             for f in arrays:
                 if f.buffer is None or not f.wanted:
                     f.require()
-            return known.launch(known, *[args[n] for n in self._others_at])
+            others = () if self._only else [args[n] for n in self._others_at]
+            return known.instance.launch(known, *others)
         found, values, others = self.taken(args)
         memories: Any = found.memories(values)
         if fields and not self._follows and all(isinstance(a, Field) for a in arrays):
-            memories = self._calls.remember(values, memories, found.launch)
+            memories = self._calls.remember(values, memories, found.instance)
         return found.instance.launch(memories, *others)
 
     @contextmanager

@@ -212,3 +212,25 @@ def test_members_of_a_derivative():
         clear(x.grad)
     assert x.grad.to_numpy().tolist() == [7.0, 7.0]
     assert x.to_numpy().tolist() == [1.0, 2.0]
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_a_captured_gradient_that_it_reads_explains_its_zeros(times):
+    x, out = field(1.0, 2.0, needs_grad=True), field(5.0, 5.0)
+    loss = ti.field(ti.f64, shape=(), needs_grad=True)
+
+    @ti.kernel
+    def nothing():
+        loss[None] = 1.0
+
+    @ti.kernel
+    def read(a: ti.types.ndarray()):
+        for i in a:
+            a[i] = x.grad[i]
+
+    for _ in range(times):
+        with ti.Tape(loss):
+            nothing()
+        with pytest.warns(ti.DsimWarning, match="is 0"):
+            read(out)
+    assert out.to_numpy().tolist() == [0.0, 0.0]
