@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from dsim.diagnostics import Diagnostic, GradientError
@@ -19,8 +18,7 @@ def check(loss: Any) -> Field:
                 help="Tape(loss=some_field)",
             )
         )
-    loss.require()
-    if math.prod(loss.full_shape) != 1:
+    if loss.require().size != 1:
         of = f" of vectors of shape {loss.entry_shape}" if loss.entry_shape else ""
         raise GradientError(
             Diagnostic(

@@ -14,7 +14,7 @@ from dsim.diagnostics import Diagnostic, GradientError
 from dsim.diagnostics.frames import outermost
 from dsim.diagnostics.places import caller
 from dsim.runtime.fields.fields import Field, zeros_like
-from dsim.runtime.fields.zeroing import zero
+from dsim.runtime.fields.zeroing import SMALL, zero
 from dsim.runtime.launching import host_kernels
 from dsim.runtime.launching.forms import Form
 from dsim.runtime.launching.host_kernels import HostForm, Operand
@@ -148,13 +148,11 @@ class Context:
         """Removes it from the stack, with the contexts left open inside it."""
         was_open = self.is_open and (self.outer is None or self.outer.is_open)
         around = STACK.get()
-        place = around.index(self) if self in around else None
-        inside = (self,) if place is None else around[place:]
-        STACK.set(around[:place])
-        for context in inside:
-            context.over()
-            if context is not self:
-                context.closed()
+        if around and around[-1] is self:
+            STACK.set(around[:-1])
+            self.over()
+        else:
+            self._pop_with_inner(around)
         if was_open:
             OPENED[self] = None  # it keeps its claims until `closed`
             leave(self)
@@ -164,6 +162,15 @@ class Context:
             )
             advice = "leave the blocks in the order of `with` statements, the innermost first"
             raise GradientError(Diagnostic("argument", message, help=advice))
+
+    def _pop_with_inner(self, around: tuple[Any, ...]) -> None:
+        """Removes it with the contexts left open inside it, or where another task has opened it."""
+        place = around.index(self) if self in around else None
+        STACK.set(around[:place])
+        for context in (self,) if place is None else around[place:]:
+            context.over()
+            if context is not self:
+                context.closed()
 
     def over(self) -> None:
         """Marks it as ended. Tasks that began inside it may still hold it."""
@@ -233,10 +240,11 @@ class Context:
     def set_all(self, field: Field, value: float) -> None:
         """Sets every number of `field` to `value`, as an action of this context that the outer one sees."""
         if self.outer is None:
-            if value:
-                field.require_memory().fill(value)
+            memory = field.buffer if field.buffer is not None else field.require_memory()
+            if value or memory.nbytes < SMALL:
+                memory.fill(value)
             else:
-                zero(field.require_memory())
+                zero(memory)
             field.changed = CLOCK.now
         else:
             self.pass_on(host_kernels.form(host_kernels.Fill, field), (value,) * field.numbers)

@@ -52,7 +52,7 @@ def clear_foreign(context: Context, roots: Sequence[Field], last: str) -> None:
 def needed(bars: Iterable[Field]) -> set[Field]:
     """The gradients among these that belong to an enclosing tape's backward pass."""
     at_work = working()
-    return {f for f in bars for context in at_work if f.root in context.claimed}
+    return {f for f in bars for context in at_work if f.root in context.claimed} if at_work else set()
 
 
 def refuse_needed(bars: Iterable[Field], roots: Sequence[Field]) -> None:

@@ -12,7 +12,7 @@ from typing import Self
 import numpy as np
 
 from dsim.diagnostics import Diagnostic, GradientError, left
-from dsim.diagnostics.frames import outermost
+from dsim.diagnostics.frames import outermost, trimmed
 from dsim.runtime.checking.differences import GradientCheck, check_tape
 from dsim.runtime.checking.replays import Recorder
 from dsim.runtime.fields.fields import Field, begin_turn
@@ -147,8 +147,16 @@ class Tape(RecordedStates):
 
     # -- entering and leaving
 
-    @outermost
     def __enter__(self) -> Self:
+        try:
+            self._refuse_to_enter()
+            self.enter(self._begin)
+        except BaseException as error:
+            trimmed(error)
+            raise
+        return self
+
+    def _refuse_to_enter(self) -> None:
         if self.entries:
             message, advice = "a tape can be used once", "make a new one: `with ds.Tape(loss) as tape:`"
             raise GradientError(Diagnostic("argument", message, help=advice)) from None
@@ -156,14 +164,12 @@ class Tape(RecordedStates):
             message = "`grad_check` needs a tape outside all other `with` blocks"
             advice = "check the inner program on its own: `ds.check_grad(run, wrt=, loss=)`"
             raise GradientError(Diagnostic("argument", message, help=advice))
-        self.enter(self._begin)
-        return self
 
     def _begin(self) -> None:
         left = begin_turn("bar")
         if self.clears:
-            self._spared = needed(left)
-            cleared = [f for f in left if f not in self._spared]
+            spared = self._spared = needed(left)
+            cleared = [f for f in left if f not in spared] if spared else left
             zeros.note_cleared(cleared)
             for f in cleared:
                 self.set_all(f, 0.0)
@@ -173,20 +179,22 @@ class Tape(RecordedStates):
         if self._recorder is not None:
             self._recorder.push()
 
-    @outermost
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.pop()
         try:
-            if kind is None:
-                self._go_back()
+            self.pop()
+            try:
+                if kind is None:
+                    self._go_back()
+            finally:
+                self._recorder = None  # it refers to this tape as the enclosing one
+                self.closed()
         except KeyboardInterrupt as stop:
             raise left(stop) from None
-        finally:
-            if self._recorder is not None:
-                self._recorder = None  # it refers to this tape as the enclosing one
-            self.closed()
+        except BaseException as failure:
+            trimmed(failure)
+            raise
 
     def closed(self) -> None:
         """Releases the resources of the open block and of the backward pass."""
