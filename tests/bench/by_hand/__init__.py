@@ -17,6 +17,7 @@ ByHand = tuple[Callable[[], float], Callable[[], tuple[float, np.ndarray]]]
 BY_HAND: dict[str, Callable[..., ByHand]] = {
     "gravity": particles.gravity,
     "wave": waves.wave,
+    "wave_graph": waves.wave,
     "springs": structures.springs,
     "springs_graph": structures.springs,
     "sheet": structures.sheet,

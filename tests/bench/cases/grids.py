@@ -39,6 +39,12 @@ def wave(n: int = 256, steps: int = 256) -> Case:
     return run, misfit, u
 
 
+def wave_graph(n: int = 256, steps: int = 256) -> Case:
+    """The same wave, whose launches are recorded once and run again without Python between them."""
+    run, misfit, u = wave(n, steps)
+    return ds.graph(run), misfit, u
+
+
 def shallow_water(n: int = 128, steps: int = 200) -> Case:
     """The shallow water equations on a torus, by Lax and Friedrichs; heights and momenta as one vector."""
     s, loss, ratio = vectors(steps + 1, n, n, n=3), scalars(), 0.1
