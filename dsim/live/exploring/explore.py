@@ -41,7 +41,8 @@ def explore(
         Prepares the state before each run; `wrt` and the controls get their numbers after it. Without it,
         too, what a run has written is put back before the next one, with the random numbers that it drew.
     picture : View, optional
-        What `ds.view` made; by default a view of the first field of `wrt`.
+        What `ds.view` made; by default a view of the first field of `wrt`. Points at fields of `wrt` can be
+        dragged in either.
 
     Returns
     -------

@@ -77,9 +77,15 @@ class Explorer:
         compare_after_cells(self)
 
     def show(self, picture: View | None) -> None:
-        """Takes a picture, or makes one: of the first field that a run begins with and that can be drawn."""
+        """Takes a picture, or makes one: of the first field that a run begins with and that can be drawn.
+
+        Points of a picture that are numbers that runs begin with can be dragged.
+        """
         if picture is None:
             picture = self._picture()
+        else:
+            for layer in picture.scene.layers:
+                layer.drag |= isinstance(layer, Points) and any(layer.at is field for field in self._wrt)
         if picture is not None:
             self.view = picture
             picture.on("drag", self._dragged)

@@ -206,14 +206,15 @@ class Looking:
     def loops(self) -> list[tuple[str, int, int]]:
         """The indices of the outermost loops, with the least value that each had and the greatest plus one.
 
-        Several loops one after the other count as one.
+        Several loops one after the other count as one, with the names of all: ``i/t``.
         """
         found: dict[int, tuple[str, int, int]] = {}
         for slot, rows in self._rows():
             if slot.axis is not None and rows[0, Column.TIMES]:
                 low, high = int(rows[0, Column.LEAST]), int(rows[0, Column.GREATEST]) + 1
                 name, least, most = found.get(slot.axis, (slot.name, low, high))
-                found[slot.axis] = name, min(low, least), max(high, most)
+                names = name if slot.name in name.split("/") else f"{name}/{slot.name}"
+                found[slot.axis] = names, min(low, least), max(high, most)
         return [found[axis] for axis in sorted(found)]
 
     def _rows(self) -> Iterator[tuple[WatchSlot, np.ndarray]]:

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import dsim as ti
-from dsim import explore
+from dsim import explore, view
+from dsim.live.scene.layers import Points
 from tests.live.exploring.springs import springs
 
 
@@ -51,6 +52,16 @@ def test_parameters_of_a_function():
     ]
     seen.set(scale=2.0, times=3)
     assert got == [(1.5, 2), (2.0, 3)]
+
+
+def test_points_of_a_given_picture_can_be_dragged_where_they_are_what_runs_begin_with():
+    s = springs()
+    elsewhere = Points(name="elsewhere", at=np.ones((3, 2)))
+    seen = explore(s.energy, wrt=s.x, loss=s.U, picture=view(s.x, elsewhere))
+    assert [layer.drag for layer in seen.view.scene.layers] == [True, False]
+    seen.view._heard({"type": "drag", "layer": 0, "index": 1, "position": [10.0, 0.0], "phase": "move"})
+    np.testing.assert_array_equal(s.x.to_numpy()[1], [10.0, 0.0])
+    assert seen.found.loss == pytest.approx(float((s.x.to_numpy() ** 2).sum()))
 
 
 def test_a_drag_writes_the_position_with_which_runs_begin():
