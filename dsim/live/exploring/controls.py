@@ -75,16 +75,16 @@ class ExploreControl:
             raise refused(message, f"set({self.name}={round(number)})")
         return int(number) if self.whole else number
 
-    def between_places(self, place: float) -> bool:
-        """Whether its value is between two places of the slider, and `place` is the nearest one.
+    def shown_at(self, place: float) -> bool:
+        """Whether a page shows its value at `place`, and reports that as if a person had moved the slider.
 
-        A page shows the value there, and reports it as if a person had moved the slider.
+        It is the value itself but for the rounding of the page's arithmetic, or the nearest place to a value
+        between two.
         """
-        return (
-            not self._on_a_place(self.value)
-            and self._on_a_place(place)
-            and abs(place - self.value) <= 0.5001 * self.step
-        )
+        off = abs(place - self.value) / self.step
+        if self._on_a_place(self.value):
+            return off < _ROUNDED
+        return self._on_a_place(place) and off <= 0.5001
 
     def _on_a_place(self, value: float) -> bool:
         steps = (value - self.low) / self.step

@@ -10,6 +10,7 @@ from dsim.live.exploring.controls import ExploreControl
 from dsim.live.exploring.explored_run import ExploredRun
 
 _WIDE, _HIGH = 240, 48
+_ROUNDING = 1e-6  # of a loss; the curve of losses that differ by less is flat
 _UP, _DOWN = "#c0504d", "#4472c4"
 _PLACE = "display: inline-block; position: relative; width: 8em; height: 0.8em"
 _FRAME = f"{_PLACE}; background: rgba(128, 128, 128, 0.2)"
@@ -25,20 +26,21 @@ def gradient_bar(gradient: float, most: float) -> str:
 
 
 def loss_curve(losses: Sequence[float]) -> str:
-    """The last losses as a line."""
+    """The last losses as a line, with what it is below it."""
     finite = [v for v in losses if math.isfinite(v)]
     if len(finite) < 2:
         return ""
     low, high = min(finite), max(finite)
-    across = max(len(finite) - 1, 1)
+    least = _ROUNDING * max(abs(low), abs(high))  # sums in another order are no change of the loss
+    across, up = len(finite) - 1, (_HIGH - 4) / (high - low) if high - low > least else 0.0
     places = " ".join(
-        f"{_WIDE * n / across:.1f},{_HIGH - (_HIGH - 4) * ((v - low) / (high - low or 1.0)) - 2:.1f}"
-        for n, v in enumerate(finite)
+        f"{_WIDE * n / across:.1f},{_HIGH - up * (v - low) - 2:.1f}" for n, v in enumerate(finite)
     )
     label = f"loss over the last {len(finite)} runs: from {finite[0]:.4g} to {finite[-1]:.4g}"
     return (
         f'<svg width="{_WIDE}" height="{_HIGH}" role="img" aria-label="{label}">'
         f'<polyline points="{places}" fill="none" stroke="currentColor" stroke-width="1.5"/></svg>'
+        f'<div aria-hidden="true" style="opacity: 0.7">{label}</div>'
     )
 
 

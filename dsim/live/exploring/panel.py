@@ -53,7 +53,7 @@ class Panel:
         self.widget.add_class("dsim-explorer")
 
     def _moved(self, control: ExploreControl, value: float) -> None:
-        if control.value != value and not control.between_places(value):
+        if not control.shown_at(value):
             control.value = value
             self._ask()
 

@@ -206,16 +206,17 @@ class Looking:
     def loops(self) -> list[tuple[str, int, int]]:
         """The indices of the outermost loops, with the least value that each had and the greatest plus one.
 
-        Several loops one after the other count as one, with the names of all: ``i/t``.
+        Several loops one after the other count as one, with the names of all: ``i or t``.
         """
-        found: dict[int, tuple[str, int, int]] = {}
+        names: dict[int, list[str]] = {}
+        ends: dict[int, tuple[int, int]] = {}
         for slot, rows in self._rows():
             if slot.axis is not None and rows[0, Column.TIMES]:
                 low, high = int(rows[0, Column.LEAST]), int(rows[0, Column.GREATEST]) + 1
-                name, least, most = found.get(slot.axis, (slot.name, low, high))
-                names = name if slot.name in name.split("/") else f"{name}/{slot.name}"
-                found[slot.axis] = names, min(low, least), max(high, most)
-        return [found[axis] for axis in sorted(found)]
+                least, most = ends.get(slot.axis, (low, high))
+                ends[slot.axis] = min(low, least), max(high, most)
+                names.setdefault(slot.axis, []).append(slot.name)
+        return [(" or ".join(dict.fromkeys(names[axis])), *ends[axis]) for axis in sorted(ends)]
 
     def _rows(self) -> Iterator[tuple[WatchSlot, np.ndarray]]:
         for lowered, field in self._shown:

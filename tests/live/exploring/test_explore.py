@@ -322,12 +322,27 @@ def test_a_slider_that_a_page_moves_to_the_nearest_place_moves_nothing(step):
     assert (abs(places - round(places)) < 1e-9) == (not step)  # a step that nobody gave fits
     runs, nearest = seen.runs, 0.5 + round(places) * slider.step
     slider.value = nearest  # what a page reports of a slider that it has just drawn
-    if step:
-        assert (seen.runs, s.k[None]) == (runs, 1.04)
+    assert (seen.runs, s.k[None]) == (runs, 1.04)
     slider.value = nearest + slider.step
     assert (seen.runs, s.k[None]) == (runs + 1, nearest + slider.step)
     slider.value = nearest
     assert (seen.runs, s.k[None]) == (runs + 2, nearest)
+    seen.close()
+
+
+def test_a_slider_whose_value_a_page_rounds_moves_nothing():
+    s = springs()
+    s.k[None] = 1.0
+    seen = explore(s.energy, loss=s.U, controls={s.k: (0.0, 1.5)})
+    assert seen.widget
+    (slider,) = seen._panel.sliders.values()
+    places = round(1.0 / slider.step)
+    assert places * slider.step == pytest.approx(1.0, abs=1e-15)
+    for off in (1.0 + 2**-52, 1.0 - 2**-53):
+        slider.value = off
+        assert (seen.runs, s.k[None]) == (1, 1.0)
+    slider.value = more = (places + 1) * slider.step
+    assert (seen.runs, s.k[None]) == (2, more)
     seen.close()
 
 

@@ -12,7 +12,7 @@ import pytest
 import dsim as ds
 from dsim.live.exploring.controls import ExploreControl
 from dsim.live.exploring.explored_run import ExploredRun
-from dsim.live.exploring.marks import still_explorer
+from dsim.live.exploring.marks import loss_curve, still_explorer
 from dsim.tooling.notebooks import PLAYER
 from tests.gui.test_notebook_window import cell
 from tests.live.conftest import wired
@@ -70,6 +70,25 @@ def test_a_run_that_has_failed_says_so_and_has_no_numbers():
     assert re.search(r"<td>1\.5</td><td>0</td><td>3</td><td></td>", page)
     assert "from 3 to 2" in page
     assert still_explorer("", [], ExploredRun(), []) == '<div class="dsim-explorer"></div>'
+
+
+def heights(curve):
+    (places,) = re.findall(r'points="([^"]*)"', curve)
+    return [float(place.split(",")[1]) for place in places.split()]
+
+
+def test_the_curve_of_losses_that_differ_by_rounding_is_flat():
+    assert heights(loss_curve([0.0358526, 0.0358526 * (1 + 1e-14)])) == [46.0, 46.0]
+    assert heights(loss_curve([2.0, 2.0, 2.0])) == [46.0, 46.0, 46.0]
+    assert heights(loss_curve([-3.0, -3.0 - 1e-4, -3.0 + 1e-4])) == [24.0, 46.0, 2.0]
+    assert heights(loss_curve([0.0, 1e-12])) == [46.0, 2.0], "small beside what? it is all there is"
+
+
+def test_the_curve_says_what_it_is():
+    curve = loss_curve([4.0, 2.0, 1.0])
+    label = "loss over the last 3 runs: from 4 to 1"
+    assert f'role="img" aria-label="{label}"' in curve
+    assert curve.endswith(f">{label}</div>"), "for those who see it, too"
 
 
 def test_the_picture_is_that_of_the_last_run_whatever_is_written_later(cell, monkeypatch):

@@ -1,24 +1,50 @@
-"""The indices by which an iteration is asked for, where loops stand one after the other."""
+"""How the iterations of watched kernels are named where loops stand one after the other."""
+
+import pytest
 
 import dsim as ds
 from dsim.runtime.kernels.watching import watch
 
 
-def test_loops_one_after_the_other_have_one_index_with_the_names_of_all():
+@pytest.fixture(autouse=True)
+def doubles():
     ds.init(default_fp=ds.f64)
-    x = ds.field(ds.f64, shape=9)
+
+
+def test_loops_one_after_the_other_are_named_by_all_their_indices():
+    x = ds.field(ds.f64, shape=7)
+    grid = ds.field(ds.f64, shape=(2, 3))
 
     @ds.kernel
-    def twice():
-        for i in range(3):
+    def steps():
+        for i in range(2):
             x[i] = 1.0
-        for t in range(2, 9):
-            x[t] = 2.0
-        for i in range(5):
-            x[i] = 3.0
+        for i in range(2):
+            x[i] += 1.0
+        for row, column in grid:
+            grid[row, column] = 3.0
+        ds.loop_config(serialize=True)
+        for t in range(1, 7):
+            x[t] = x[t - 1] + t
 
-    watching = watch(twice)
-    watching.probe = (7,)
+    watching = watch(steps)
+    watching.probe = (5,)
     watching()
-    assert watching.loops == [("i/t", 0, 9)]
-    assert [w.value for w in watching.results() if w.hits] == [2.0]
+    assert watching.loops == [("i or row or t", 0, 7), ("column", 0, 3)]
+    (last,) = [w for w in watching.results() if w.slot.name == "x[t]"]
+    assert last.value == 17.0
+
+
+def test_a_loop_that_does_not_run_has_no_name():
+    x = ds.field(ds.f64, shape=7)
+
+    @ds.kernel
+    def some(until: int):
+        for i in range(until):
+            x[i] = 1.0
+        for t in range(4):
+            x[t] = 2.0
+
+    watching = watch(some)
+    watching(0)
+    assert watching.loops == [("t", 0, 4)]
