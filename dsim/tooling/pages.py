@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+import re
+from collections.abc import Collection, Generator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any
@@ -23,7 +25,11 @@ TEMPLATE = """\
 """
 
 
-def write_page(notebook: Notebook, path: Path, folder: Path) -> Path:
+# A link of Markdown to a notebook in the same folder, and perhaps to a place in it.
+_LINK = re.compile(r"(\]\()([\w.-]+)\.ipynb((?:#[^)\s]*)?\))")
+
+
+def write_page(notebook: Notebook, path: Path, folder: Path, others: Collection[str] = ()) -> Path:
     """Write a notebook as an HTML page.
 
     Parameters
@@ -34,6 +40,8 @@ def write_page(notebook: Notebook, path: Path, folder: Path) -> Path:
         The notebook's file: it gives the page its name and pictures their folder.
     folder : Path
         The output folder; created if needed.
+    others : collection of str
+        The names of notebooks whose pages come into this folder, too: links to these go to their pages.
 
     Returns
     -------
@@ -48,6 +56,7 @@ def write_page(notebook: Notebook, path: Path, folder: Path) -> Path:
     nbconvert = require("nbconvert.exporters", extra="lab", purpose="to write pages")
     exporter = nbconvert.HTMLExporter(raw_template=TEMPLATE, embed_images=True)
     exporter.register_preprocessor(draw_formulas, enabled=True)
+    exporter.register_preprocessor(partial(_link_pages, others), enabled=True)
     metadata = {"name": path.stem, "path": str(path.parent)}
     html, resources = exporter.from_notebook_node(notebook, resources={"metadata": metadata})
     for number, picture in enumerate(resources["pictures"]):
@@ -107,6 +116,20 @@ def draw_formulas(notebook: Notebook, resources: dict[str, Any]) -> tuple[Notebo
         if cell.cell_type == "markdown":
             cell.source = drawn(cell.source, place)
     return notebook, resources | {"formulas": has_formulas(notebook), "pictures": pictures}
+
+
+def _link_pages(
+    others: Collection[str], notebook: Notebook, resources: dict[str, Any]
+) -> tuple[Notebook, dict[str, Any]]:
+    """A preprocessor for nbconvert, whose links to other notebooks go to the pages of these."""
+
+    def linked(found: re.Match[str]) -> str:
+        return f"{found[1]}{found[2]}.html{found[3]}" if found[2] in others else found[0]
+
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown":
+            cell.source = _LINK.sub(linked, cell.source)
+    return notebook, resources
 
 
 def _place(number: int) -> str:

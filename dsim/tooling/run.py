@@ -56,11 +56,12 @@ def run_all(
         require_writable(page_path(path, folder))
         if keep_outputs:
             require_writable(path)
+    names = {path.stem for path in notebooks}
     pages: list[Path] = []
     for path in notebooks:
         notebook = run_notebook(path, timeout=timeout, kernel=kernel, budget=budget, out=out)
         if keep_outputs:
             write_notebook(notebook, path)
-        pages.append(write_page(notebook, path, folder))
+        pages.append(write_page(notebook, path, folder, names))
         print(f"  {path.stem}  page: {pages[-1]}", file=out)
     return pages

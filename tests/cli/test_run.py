@@ -184,6 +184,18 @@ def test_formulas_that_cannot_be_drawn_ask_for_mathjax(folder):
     assert "mathjax" in page.lower()
 
 
+def test_links_to_other_notebooks_of_the_run_go_to_their_pages(folder):
+    write(
+        folder / "one.ipynb", "# See [two](two.ipynb), [its end](two.ipynb#the-end) and [three](three.ipynb)"
+    )
+    write(folder / "two.ipynb", "# [one](one.ipynb), `[one](one.ipynb.bak)`")
+    assert cli.main(["run", "one.ipynb", "two.ipynb", "--output", "pages"]) == 0
+    one, two = ((folder / "pages" / f"{name}.html").read_text(encoding="utf-8") for name in ("one", "two"))
+    assert re.findall(r'href="(t[^"]*)"', one) == ["two.html", "two.html#the-end", "three.ipynb"]
+    assert 'href="one.html"' in two
+    assert "one.ipynb.bak" in two
+
+
 def test_pictures_beside_the_notebook_are_in_the_page(folder):
     (folder / "deep").mkdir()
     Image.new("RGB", (2, 2)).save(folder / "deep" / "dot.png")
