@@ -12,7 +12,7 @@ _WINDOW = 0.25  # seconds between two looks: the system counts in ticks of 10 ms
 _STALE = 2.0  # seconds after which a look tells of more than frames
 _NEWEST = 0.5  # the weight of the newest look in the mean
 _LEFT = 0.5  # of the processors: if so many are idle, nothing is taken from a simulation
-_LONGEST = 0.0125  # seconds that a frame may seem to cost: other programs on the machine are not its work
+_LONGEST = 0.015  # seconds that a frame may seem to cost: other programs on the machine are not its work
 
 
 class Processors(NamedTuple):
@@ -26,14 +26,11 @@ class Processors(NamedTuple):
         In which they had nothing to do.
     own : float
         In which they worked for this process.
-    number : int
-        How many there are.
     """
 
     busy: float
     idle: float
     own: float
-    number: int
 
 
 def processors() -> Processors:
@@ -42,7 +39,7 @@ def processors() -> Processors:
     idle = told.idle + getattr(told, "iowait", 0.0)
     # A guest's time is part of the user's; what a hypervisor has taken is nobody's work.
     twice = sum(getattr(told, name, 0.0) for name in ("guest", "guest_nice", "steal"))
-    return Processors(sum(told) - idle - twice, idle, time.process_time(), psutil.cpu_count() or 1)
+    return Processors(sum(told) - idle - twice, idle, time.process_time())
 
 
 class Outside:
@@ -50,7 +47,8 @@ class Outside:
 
     While no processor is idle, what other processes work is taken from the simulation. Between two looks that
     is divided by the frames that were made: the work of the server and of the browser, and nothing where
-    the browser has a machine of its own.
+    the browser has a machine of its own. Threads of a parallel loop wait for each other, so it makes no
+    difference how many processors there are.
 
     Parameters
     ----------
@@ -91,4 +89,4 @@ class Outside:
         busy, idle, own = (getattr(now, name) - getattr(then, name) for name in ("busy", "idle", "own"))
         crowded = max(0.0, 1 - idle / (_LEFT * max(busy + idle, 1e-9)))
         others = max(0.0, busy - own)
-        return min(_LONGEST, crowded * others / (now.number * self._frames))
+        return min(_LONGEST, crowded * others / self._frames)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from contextlib import suppress
-from pathlib import Path
 
 
 def slept() -> float:
@@ -15,7 +15,11 @@ def slept() -> float:
     which Linux tells. Elsewhere it is always 0: then a thread counts as busy.
     """
     with suppress(OSError, ValueError, IndexError):
-        told = Path(f"/proc/self/task/{threading.get_native_id()}/schedstat").read_text(encoding="ascii")
+        at = os.open(f"/proc/self/task/{threading.get_native_id()}/schedstat", os.O_RDONLY)
+        try:  # a third of the time that a file of Python's takes
+            told = os.read(at, 100)
+        finally:
+            os.close(at)
         waited = 1e-9 * int(told.split()[1])  # the time of computing, before it, is that of the last tick
         return time.perf_counter() - time.thread_time() - waited
     return 0.0
