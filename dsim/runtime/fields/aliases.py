@@ -89,6 +89,17 @@ def apart(a: np.ndarray, b: np.ndarray, work: int = _SEARCH) -> bool:
         return False
 
 
+def own_place_each(array: np.ndarray) -> bool:
+    """Whether, judged by the strides, no two elements of `array` share memory."""
+    span = array.itemsize
+    for stride, length in sorted((abs(s), n) for s, n in zip(array.strides, array.shape, strict=True)):
+        if length > 1:
+            if stride < span:
+                return False
+            span += stride * (length - 1)
+    return True
+
+
 def shared(to: np.ndarray, of: np.ndarray) -> Shared:
     """What `to` shares with `of`, of which no two elements lie in one place."""
     wanted, known = _addresses(to), _addresses(of)

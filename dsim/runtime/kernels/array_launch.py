@@ -16,6 +16,7 @@ from dsim.backends.locks import COMPILING
 from dsim.diagnostics import Diagnostic, GradientError, LaunchError, LaunchTypeError, Span
 from dsim.ir.nodes import MemoryKey
 from dsim.runtime.driver import pipeline
+from dsim.runtime.fields.aliases import own_place_each
 from dsim.runtime.fields.fields import Field
 from dsim.runtime.kernels.field_arguments import FieldArguments, Found
 from dsim.runtime.launching.bound import Slot, bound
@@ -271,7 +272,7 @@ class ArrayLaunch:
                 continue
             if not array.flags.writeable:
                 raise self._refused(n, "is written, and the array is read-only", "pass a copy")
-            if not _own_place_each(array):
+            if not own_place_each(array):
                 raise self._refused(n, "is written, and elements of the array share memory", "pass a copy")
 
     def _check_apart(self, values: Sequence[Value]) -> None:
@@ -298,17 +299,6 @@ class ArrayLaunch:
         name = f"`{self.places[n].name}`"
         message = f"argument {name} of `{self.form.kernel.name}` {why}"
         return LaunchTypeError(Diagnostic("argument", message, self._span, "defined here", help=advice))
-
-
-def _own_place_each(array: np.ndarray) -> bool:
-    """Whether, judged by the strides, no two elements of `array` share memory."""
-    span = array.itemsize
-    for stride, length in sorted((abs(s), n) for s, n in zip(array.strides, array.shape, strict=True)):
-        if length > 1:
-            if stride < span:
-                return False
-            span += stride * (length - 1)
-    return True
 
 
 def _overlap(a: np.ndarray, b: np.ndarray) -> bool:

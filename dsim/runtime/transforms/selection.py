@@ -15,7 +15,7 @@ import numpy as np
 
 from dsim.diagnostics import Diagnostic, GradientError
 from dsim.ir.types import from_numpy
-from dsim.runtime.fields.aliases import apart
+from dsim.runtime.fields.aliases import apart, own_place_each
 from dsim.runtime.fields.brought import has_mask
 from dsim.runtime.fields.components import Component
 from dsim.runtime.fields.fields import Field, kind_of
@@ -75,7 +75,7 @@ class Selection:
     Raises
     ------
     GradientError
-        When there is none, one that has no floats, or the same twice; when two of `wrt` share memory.
+        When there is none, one that has no floats, or the same twice; when elements of `wrt` share memory.
     """
 
     def __init__(self, given: Any, what: str) -> None:
@@ -98,8 +98,12 @@ class Selection:
         self.ends = tuple(np.cumsum([math.prod(s) for s in self.shapes]).tolist())
 
     def _refuse_shared(self) -> None:
-        """Refuses two views of one memory: what varies in one of them varies in the other, too."""
+        """Refuses views that share memory, or whose elements do: what varies in one varies in the other."""
         arrays = [leaf for leaf in self.leaves if isinstance(leaf, np.ndarray)]
+        for a in arrays:
+            if not own_place_each(a):
+                what = f"elements of the array of shape {a.shape} in `wrt=` share memory"
+                raise self._wrong(what, "name the array that it is a view of")
         for a, b in itertools.combinations(arrays, 2):
             if not apart(a, b):
                 what = f"arrays of shape {a.shape} and {b.shape} in `wrt=` share memory"

@@ -40,6 +40,16 @@ def test_two_that_share_memory_are_refused(products, transform):
         transform(lambda: kernel(base, part), wrt=[base, part], out=y)
 
 
+@pytest.mark.parametrize("transform", [ti.value_and_grad, ti.jacobian, ti.linearize])
+def test_one_whose_elements_share_memory_is_refused(products, transform):
+    """Values for it could not all be put there."""
+    kernel, y = products
+    windows = np.lib.stride_tricks.sliding_window_view(np.arange(5.0), 3, writeable=True)
+    message = r"(?s)elements of the array of shape \(3, 3\) in `wrt=` share memory.*name the array"
+    with pytest.raises(GradientError, match=message):
+        transform(lambda: kernel(windows[0], windows[1]), wrt=windows, out=y)
+
+
 def test_parts_that_lie_between_each_other(products):
     kernel, y = products
     base = np.arange(6.0)
