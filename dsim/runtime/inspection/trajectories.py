@@ -10,6 +10,7 @@ import numpy as np
 
 from dsim.backends.cpu.streaming import LARGE, stream
 from dsim.diagnostics import Diagnostic, GradientError
+from dsim.runtime.fields.aliases import own_place_each
 from dsim.runtime.fields.fields import Field, kind_of
 from dsim.runtime.fields.holders import holder
 from dsim.runtime.inspection.calls import Calls, RecordedCall
@@ -84,6 +85,8 @@ def gradients(
             values[...] = 0
         else:
             collector.take(min(places) - 1, plan)
+    if out is None:  # a weak reference to this view ends when its user lets it go; the tape keeps the memory
+        values = values.view()
     return GradientTrajectory(field.quoted, np.array(numbers), values, len(calls))
 
 
@@ -169,6 +172,8 @@ def _checked(field: Field, count: int, out: Any) -> np.ndarray:
         found = f"{out.dtype}{list(out.shape)}"
     elif not out.flags.writeable:
         found = "an array that can only be read"
+    elif not own_place_each(out):
+        found = "an array whose elements share memory"
     elif holder(out) is not None:
         found = "the memory of a field"
     else:

@@ -1,6 +1,7 @@
 """A large result has memory of its own for as long as anybody has a part of it."""
 
 import threading
+import weakref
 
 import numpy as np
 import pytest
@@ -78,6 +79,15 @@ def test_whoever_has_a_part_keeps_it(grown, part):
         del other
     rows = held if isinstance(held, (memoryview, np.ndarray)) else list(held)
     assert not np.isnan(np.asarray(rows)).any()
+
+
+def test_a_weak_reference_ends_when_the_result_is_let_go(grown):
+    tape, x = grown
+    found = tape.gradients(x, every=2)
+    values = weakref.ref(found.values)
+    assert values() is found.values
+    del found
+    assert values() is None
 
 
 def test_a_small_result_leaves_it_to_the_next_large_one(grown, monkeypatch):

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from numpy.lib.stride_tricks import as_strided
 
 import dsim as ti
 from dsim.backends.cpu.streaming import stream
@@ -102,6 +103,7 @@ def test_out_is_set_where_nothing_wrote_the_loss():
         (np.zeros((6, 4), np.float32), r"not float32\[6, 4\]"),
         (np.broadcast_to(np.zeros(4), (6, 4)), "not an array that can only be read"),
         (np.ma.zeros((6, 4)), "not MaskedArray"),
+        (as_strided(np.zeros(9), (6, 4), (8, 8)), "not an array whose elements share memory"),
     ],
 )
 def test_what_out_may_not_be(out, found):
