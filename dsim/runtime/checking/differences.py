@@ -149,7 +149,7 @@ def check_tape(record: TapeRecord, recorder: Recorder, fields: Sequence[Field]) 
     if not found:
         wrong = ", ".join(f"`{c.field}`" for c in found if not c.passed)
         message = f"the gradient by {wrong} does not agree with differences\n{found}"
-        advice = "look for a kink, a value that passed through Python, or a wrong custom derivative"
+        advice = "look for a kink, or a wrong custom derivative"
         raise GradientError(Diagnostic("wrong-derivative", message, help=advice))
     return found
 
