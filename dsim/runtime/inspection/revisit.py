@@ -9,25 +9,28 @@ from __future__ import annotations
 import operator
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from dsim.diagnostics import Diagnostic, GradientError
-from dsim.runtime.fields.fields import Field, foreign, kind_of
+from dsim.runtime.fields.fields import Field, kind_of
 from dsim.runtime.fields.zeroing import zero
 from dsim.runtime.inspection.calls import Calls, RecordedCall
 from dsim.runtime.inspection.profiling import Profiler
 from dsim.runtime.launching.forms import AdjointForm, Form
 from dsim.runtime.launching.shadow_arrays import Mirror
-from dsim.runtime.recording import write_history
-from dsim.runtime.recording.claims import needed, refuse_needed
+from dsim.runtime.recording import write_history, zeros
+from dsim.runtime.recording.claims import elsewhere, needed, refuse_needed
+from dsim.runtime.recording.going_back import goes_back_again
 from dsim.runtime.recording.profile import Profile
 from dsim.runtime.recording.record import TapeRecord
 from dsim.runtime.recording.sweep import Observer, SweepPlan, TapeSweep
 from dsim.runtime.saving.entries import Custom
 from dsim.runtime.saving.steps import Steps
 from dsim.runtime.state import turns
+from dsim.runtime.state.interruption import undisturbed
 from dsim.runtime.state.stack import opened
 
 
@@ -42,18 +45,22 @@ def backward(tape: TapeRecord, seed: float) -> None:
         advice = "run the block again"
         raise GradientError(Diagnostic("not-differentiable", message, help=advice))
     _check(tape)
-    if sweep.reaches and tape.clears:
+    replaces = sweep.reaches and tape.clears
+    if replaces:
         bars = [bar for bar in sweep.plan.bars.values() if bar.touched]
         refuse_needed(needed(bars), [bar.root for bar in bars])
-        _zero(sweep.plan)
-    sweep.run()
-    if tape.clears:
-        for bar, kept in tape.left:
-            np.add(bar.require_memory(), kept.require_memory(), out=bar.require_memory())
-            bar.touched = turns.current()
-    for field, bar in sweep.plan.bars.items() if sweep.reaches else ():
-        if isinstance(field.root, Mirror):  # it was released, and its companions are zero
-            tape.set_all(bar, 0.0)
+    with goes_back_again(tape):
+        if replaces:
+            zeros.forget("bar")  # those of a sweep that is stopped have no reason but that
+            undisturbed([partial(_zero, tape, sweep.plan)])
+        sweep.run()
+        if tape.clears:
+            for bar, kept in tape.left:
+                np.add(bar.require_memory(), kept.require_memory(), out=bar.require_memory())
+                bar.touched = turns.current()
+        for field, bar in sweep.plan.bars.items() if sweep.reaches else ():
+            if isinstance(field.root, Mirror):  # it was released, and its companions are zero
+                tape.set_all(bar, 0.0)
 
 
 def _number(seed: Any) -> float:
@@ -140,20 +147,25 @@ def swept(
     if not sweep.reaches:
         yield None
         return
-    plan = sweep.plan
-    spare = tape.spare if again else {}
-    kept = [(f, _values(f, spare), turns.whose(f.touched)) for f in _gradients(plan)]
-    try:
-        _zero(plan)
-        sweep.down(to)
-        yield plan
-    finally:
-        for f, values, touched in kept:
-            if foreign(f):  # another thread has written to it meanwhile
-                continue
-            f.require_memory()[...] = 0 if values is None else values
-            f.touched = turns.again(touched)
-        spare.update((f, values) for f, values, _ in kept if values is not None)
+    with goes_back_again(tape):
+        plan = sweep.plan
+        spare = tape.spare if again else {}
+        kept = [(f, _values(f, spare), turns.whose(f.touched)) for f in _gradients(plan)]
+        put_back = [partial(_put_back, tape, *gradient) for gradient in kept]
+        try:
+            _zero(tape, plan)
+            sweep.down(to)
+            yield plan
+        finally:
+            undisturbed(put_back)
+            spare.update((f, values) for f, values, _ in kept if values is not None)
+
+
+def _put_back(tape: TapeRecord, gradient: Field, values: np.ndarray | None, touched: int) -> None:
+    if elsewhere(tape, gradient):  # another thread has written to it meanwhile
+        return
+    gradient.require_memory()[...] = 0 if values is None else values
+    gradient.touched = turns.again(touched)
 
 
 def _gradients(plan: SweepPlan) -> Iterator[Field]:
@@ -175,9 +187,9 @@ def _values(field: Field, spare: dict[Field, np.ndarray]) -> np.ndarray | None:
     return kept
 
 
-def _zero(plan: SweepPlan) -> None:
+def _zero(tape: TapeRecord, plan: SweepPlan) -> None:
     for bar in plan.bars.values():
-        if bar.touched and not foreign(bar):
+        if bar.touched and not elsewhere(tape, bar):
             zero(bar.require_memory())
             bar.touched = 0
 

@@ -49,6 +49,11 @@ def clear_foreign(context: Context, roots: Sequence[Field], last: str) -> None:
             f.touched, f.cleared = 0, turns.current()
 
 
+def elsewhere(context: Context, bar: Field) -> bool:
+    """Whether a gradient is another thread's or task's: written there last, and claimed by no call here."""
+    return foreign(bar) and bar.root not in context.claimed
+
+
 def needed(bars: Iterable[Field]) -> set[Field]:
     """The gradients among these that belong to an enclosing tape's backward pass."""
     at_work = working()

@@ -46,6 +46,8 @@ class TapeRecord(Context):
         Gradients that the block itself wrote, and copies of them.
     ended : int or None
         The end of the block, on the write clock.
+    goes_back : object or None
+        Who makes it go backwards, at present.
     lost : frozenset of Field
         Fields restored since to values from before calls of the block.
     profiled : Profile or None
@@ -67,6 +69,7 @@ class TapeRecord(Context):
     inner_results: frozenset[Field] = frozenset()
     left: Sequence[tuple[Field, Field]] = ()
     ended: int | None = None
+    goes_back: object | None = None
     lost: frozenset[Field] = frozenset()
     profiled: Profile | None = None
     log: WriteLog | None = None

@@ -12,14 +12,16 @@ import itertools
 import weakref
 from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
+from functools import partial
 from typing import Any, Protocol
 
 from dsim.diagnostics import Diagnostic
-from dsim.runtime.fields.fields import Field, companions_with_memory, foreign, youngest, zeros_like
+from dsim.runtime.fields.fields import Field, companions_with_memory, youngest, zeros_like
 from dsim.runtime.launching import host_kernels
 from dsim.runtime.launching.contexts import Context
 from dsim.runtime.launching.forms import AdjointForm, Form
 from dsim.runtime.recording import zeros
+from dsim.runtime.recording.claims import elsewhere
 from dsim.runtime.recording.declared_reads import DeclaredReads
 from dsim.runtime.recording.record import Entry, TapeRecord
 from dsim.runtime.recording.repeated_sweeps import labelled, reacts, repeated
@@ -27,6 +29,7 @@ from dsim.runtime.saving.entries import Custom, RecordedLaunch, Solved
 from dsim.runtime.saving.snapshots import SavedRegion
 from dsim.runtime.saving.steps import Steps
 from dsim.runtime.state import turns
+from dsim.runtime.state.interruption import undisturbed
 from dsim.runtime.state.notices import warn
 from dsim.runtime.state.once import kept
 
@@ -134,16 +137,14 @@ class TapeSweep:
             return ()
         plan = self.plan
         aside = self._put_aside(plan)
+        give_up = [partial(self._give_up, plan, aside)]
         try:
             self.down()
-        except BaseException:  # what stands there is no gradient
-            for bar in plan.bars.values():
-                if not foreign(bar):
-                    self._record.set_all(bar, 0.0)
-            raise
-        finally:
             for bar, kept in aside:
                 self._record.pass_on(host_kernels.Add(bar, kept), ())
+        except BaseException:  # what stands there is no gradient
+            undisturbed(give_up)
+            raise
         if plan.label != "bar":
             self._publish(plan)
         self._record.tell_outer(plan.bars)
@@ -162,6 +163,7 @@ class TapeSweep:
         for loop in loops:
             final += [(f, box, snapshots.take(f, box)) for f, box in loop.stack.changed]
             ran.update((form, form.ran) for form in loop.log.native)
+        put_back = [*(partial(snapshots.restore, *region) for region in final), partial(_as_if, ran)]
         try:
             self.seed()
             known = None if to or self._observers else repeated(self._record, plan.label)
@@ -170,10 +172,7 @@ class TapeSweep:
             else:
                 self._one_by_one(to, plan)
         finally:
-            for region in final:
-                snapshots.restore(*region)
-            for form, when in ran.items():  # all holds again what it held then
-                form.ran = when
+            undisturbed(put_back)
 
     def _one_by_one(self, to: int, plan: SweepPlan) -> None:
         entries, observers = self._record.entries, self._observers
@@ -226,11 +225,14 @@ class TapeSweep:
 
     def _others(self) -> list[Field]:
         """The fields whose adjoints calls without adjoints of their own may use."""
-        seen = (f for f in companions_with_memory("bar") if f.wanted and not foreign(f))  # a user's: all
+        seen = (f for f in self._own(companions_with_memory("bar")) if f.wanted)  # a user's: all
         others = [f.companion(f.derivative[:-1]) for f in seen]
         for call in self._record.functions:
             others += call.differentiated if isinstance(call, Solved) else ()
         return others
+
+    def _own(self, bars: Iterable[Field]) -> list[Field]:
+        return [bar for bar in bars if not elsewhere(self._record, bar)]
 
     def _backward(self, call: RecordedLaunch, label: str) -> None:
         """The adjoint of `call`, on the values that it needs."""
@@ -299,11 +301,18 @@ class TapeSweep:
         self._record.pass_on(host_kernels.Copy(target, source), ())
         target.touched = turns.current()
 
+    def _give_up(self, plan: SweepPlan, aside: Sequence[tuple[Field, Field]]) -> None:
+        """Makes all adjoints zero, but for those that were put aside."""
+        for bar in self._own(plan.bars.values()):
+            self._record.set_all(bar, 0.0)
+        for bar, before in aside:
+            self._copy(bar, before)
+
     def _put_aside(self, plan: SweepPlan) -> list[tuple[Field, Field]]:
         """Makes all adjoints zero; gives those that a user may see and that were not, with a copy."""
         aside: list[tuple[Field, Field]] = []
         for bar in plan.bars.values():
-            if self._custom and foreign(bar):
+            if self._custom and elsewhere(self._record, bar):
                 continue
             if bar.touched and bar.wanted and not self._is_inner_result(bar):
                 aside.append((bar, self._copied(bar)))
@@ -324,6 +333,12 @@ class TapeSweep:
                 kind = host_kernels.Copy if inner else host_kernels.Add
                 self._record.pass_on(host_kernels.form(kind, public, bar), ())
                 public.touched = turns.current()
+
+
+def _as_if(ran: dict[Form, int]) -> None:
+    """Notes that forms did not run since: all fields hold again what they held then."""
+    for form, when in ran.items():
+        form.ran = when
 
 
 def _unwritten(loss: Field) -> Diagnostic:

@@ -28,6 +28,7 @@ from dsim.runtime.recording.profile import Profile
 from dsim.runtime.recording.sweep import Observer, TapeSweep
 from dsim.runtime.saving import overwrite_messages
 from dsim.runtime.saving.snapshots import Report
+from dsim.runtime.state.interruption import undisturbed
 from dsim.runtime.state.stack import opened
 from dsim.runtime.tapes.loops import bytes_of
 from dsim.runtime.tapes.recorded_states import RecordedStates
@@ -183,13 +184,14 @@ class Tape(RecordedStates):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         try:
-            self.pop()
             try:
+                self.pop()
                 if kind is None:
                     self._go_back()
             finally:
-                self._recorder = None  # it refers to this tape as the enclosing one
-                self.closed()
+                if not self.is_open:  # Ctrl-C may come before it has left the stack
+                    self._recorder = None  # it refers to this tape as the enclosing one
+                    undisturbed((self.closed,))
         except KeyboardInterrupt as stop:
             raise left(stop) from None
         except BaseException as failure:
@@ -220,7 +222,11 @@ class Tape(RecordedStates):
         if self._trajectories:
             observers += self.begin_trajectories()
         sweep = TapeSweep(self, 1.0, observers)
-        self.left = sweep.run()
+        self.goes_back = sweep
+        try:
+            self.left = sweep.run()
+        finally:
+            self.goes_back = None
         if self.profiled is not None and not sweep.reaches:
             self.profiled.unreached()
         if self._recorder is not None:
