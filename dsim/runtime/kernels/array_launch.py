@@ -18,7 +18,7 @@ from dsim.ir.nodes import MemoryKey
 from dsim.runtime.driver import pipeline
 from dsim.runtime.fields.aliases import own_place_each
 from dsim.runtime.fields.fields import Field
-from dsim.runtime.kernels.field_arguments import FieldArguments, Found
+from dsim.runtime.kernels.field_arguments import FieldArguments, FieldFacts
 from dsim.runtime.launching.bound import Slot, bound
 from dsim.runtime.launching.contexts import Args
 from dsim.runtime.launching.faults import raised
@@ -103,12 +103,12 @@ class ArrayLaunch:
             return self._found(values).is_captured
         return any(isinstance(v, Field) and v in self.captured for v in values)
 
-    def _found(self, values: FieldArguments) -> Found:
+    def _found(self, values: FieldArguments) -> FieldFacts:
         """What this compilation has to know of fields."""
         found = values.found
         if found is None or found.by is not self:
             captured = any(v in self.captured for v in values.memories())
-            found = values.found = Found(self, captured, values.among(self._written))
+            found = values.found = FieldFacts(self, captured, values.among(self._written))
         return found
 
     def _prepare(self, *args: Any) -> Args:
@@ -158,7 +158,7 @@ class ArrayLaunch:
         except pipeline.FAULTS as fault:
             raise raised(fault, self._captured) from None
 
-    def _bind(self, arguments: FieldArguments, found: Found) -> Callable[..., Args]:
+    def _bind(self, arguments: FieldArguments, found: FieldFacts) -> Callable[..., Args]:
         """Machine code on the memory of these fields."""
         values = arguments.memories()
         given = {key: self._buffer(values[n], n, key) for key, n in self._moving}

@@ -14,7 +14,7 @@ from dsim.runtime.fields.fields import Field
 _MOST = 64  # arguments that a kernel remembers
 
 
-class Found:
+class FieldFacts:
     """What one compilation of a kernel knows of fields. Another one has its own: threads may launch both.
 
     Parameters
@@ -55,11 +55,11 @@ class FieldArguments:
 
     Attributes
     ----------
-    found : Found or None
+    found : FieldFacts or None
         What the last compilation of the kernel that was launched for them has found of them.
     """
 
-    found: Found | None = None
+    found: FieldFacts | None = None
 
     def __init__(
         self,
