@@ -367,8 +367,9 @@ def test_the_notebooks_that_come_with_dsim(lab):
         expect(lab.page.locator(".jp-Notebook:visible .dsim-headline")).to_have_count(len(reports))
         reported = lab.page.locator(".jp-Notebook:visible .jp-CodeCell:has(.dsim-headline)")
         for number, each in enumerate(reports):
-            # An editor draws the lines that are in sight.
-            reported.nth(number).locator(".jp-InputArea .cm-editor").scroll_into_view_if_needed()
+            # An editor draws the lines that are in sight and some around: a long one shows its middle.
+            editor = reported.nth(number).locator(".jp-InputArea .cm-editor")
+            editor.evaluate("editor => editor.scrollIntoView({ block: 'center' })")
             hot = len(each["heat"]["lines"]) if each["heat"] else 0
             expect(reported.nth(number).locator(".dsim-heat")).to_have_count(hot)
         expect(lab.page.locator(".dsim-stale")).to_have_count(0)

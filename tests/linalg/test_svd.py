@@ -44,7 +44,7 @@ def test_matrices_of_all_kinds(n, real, exact):
 def test_any_matrices(n, data):
     entries = st.floats(-1e3, 1e3) | st.sampled_from([0.0, 1.0, -1.0, 1e-9, 1.0 + 1e-9])
     A = data.draw(arrays(np.float64, (20, n, n), elements=entries))
-    check(A, *decomposed(A, n, "f64"), CLOSE["f64"])
+    check(A, *decomposed(A, n, "f64"), CLOSE["f64"], lost("f64", exact=False))
 
 
 def test_where_the_sign_goes(n):
