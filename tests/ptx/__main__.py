@@ -47,16 +47,16 @@ def rows_of(
             resources, loops = code.result()
             for entry, taken in resources.items():
                 name = f"{program}: {label}, {entry.removesuffix('_entry')}"
-                yield table.Row(name, *taken, None if loops is None else loops.get(entry))
+                yield table.Row(name, *taken, loops.get(entry))
 
 
 def _machine_code(
     ptx: Ptx, tools: tuple[Path, Path | None]
-) -> tuple[Mapping[str, Resources], dict[str, tuple[int, ...]] | None]:
+) -> tuple[Mapping[str, Resources], Mapping[str, tuple[int, ...]]]:
     """What the entries of some text take, and how long their hot loops are."""
     assembler, disassembler = tools
     made = assemble(ptx, assembler)
-    return made.resources, hot_loops(made, disassembler) if disassembler else None
+    return made.resources, hot_loops(made, disassembler) if disassembler else {}
 
 
 def _numbered(kernel: Kernel, seen: Counter[str]) -> str:

@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+from contextlib import contextmanager
 from types import SimpleNamespace
 
 import numpy as np
@@ -152,6 +153,23 @@ def test_a_tape_in_a_backward_function_leaves_these_gradients(held, asked):
     assert held.y.grad[None] == 3.0
 
 
+@contextmanager
+def going_back_elsewhere(held):
+    """Another thread is in the middle of a backward pass of the tape, and then comes to a right end."""
+    begun, over = threading.Event(), threading.Event()
+    held.then += [begun.set, lambda: over.wait(60)]
+    found = []
+    thread = threading.Thread(target=lambda: found.append(held.tape.gradient(held.y)))
+    thread.start()
+    assert begun.wait(60)
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+    assert found == [3.0]
+
+
 def test_from_its_own_backward_function_is_refused(held):
     held.then.append(lambda: held.tape.gradient(held.y))
     with pytest.raises(ti.GradientError, match="this tape is going backwards, in another thread or around"):
@@ -162,37 +180,15 @@ def test_from_its_own_backward_function_is_refused(held):
 
 @pytest.mark.filterwarnings("ignore:warning.overtaken")
 def test_twice_at_once_is_refused(held):
-    begun, over = threading.Event(), threading.Event()
-    held.then += [begun.set, lambda: over.wait(60)]
-    found = []
-    thread = threading.Thread(target=lambda: found.append(held.tape.gradient(held.y)))
-    thread.start()
-    assert begun.wait(60)
-    try:
-        with pytest.raises(ti.GradientError, match=r"(?s)this tape is going backwards.*one after the other"):
-            held.tape.backward()
-    finally:
-        over.set()
-        thread.join()
-    assert found == [3.0]
+    message = r"(?s)this tape is going backwards.*one after the other"
+    with going_back_elsewhere(held), pytest.raises(ti.GradientError, match=message):
+        held.tape.backward()
     held.then.clear()
     assert held.tape.gradient(held.y) == 3.0
 
 
 @pytest.mark.filterwarnings("ignore:warning.overtaken")
 def test_a_tape_of_another_thread_meanwhile_is_refused(held, squares):
-    begun, over = threading.Event(), threading.Event()
-    held.then += [begun.set, lambda: over.wait(60)]
-    found = []
-    thread = threading.Thread(target=lambda: found.append(held.tape.gradient(held.y)))
-    thread.start()
-    assert begun.wait(60)
-    try:
-        with pytest.raises(
-            ti.GradientError, match="`loss` has a gradient in a block that is open in another"
-        ):
-            squares.taped()
-    finally:
-        over.set()
-        thread.join()
-    assert found == [3.0]
+    message = "`loss` has a gradient in a block that is open in another"
+    with going_back_elsewhere(held), pytest.raises(ti.GradientError, match=message):
+        squares.taped()
