@@ -51,21 +51,21 @@ def keep(tape: TapeRecord, values: np.ndarray) -> bool:
     """Lets the next result have this memory when nobody has it any more; says whether it is worth that."""
     if not LARGE < values.nbytes <= _LARGEST:  # of less, the allocator of C keeps some itself
         return False
-    tape.results[:] = [values]
+    tape.result = values
     return True
 
 
 def _let_go(tape: TapeRecord) -> np.ndarray | None:
     """The memory of the last result if nobody has a part of it any more; the tape gives it away."""
-    try:
-        held = [tape.results.pop()]  # by one of the threads that ask at the same time
-    except IndexError:
-        return None
+    held = [vars(tape).pop("result", None)]  # by one of the threads that ask at the same time
     return held[0] if _references(held) == _ALONE else None
 
 
-def _references(held: list[np.ndarray]) -> int:
-    """How many there are of the only array in a list: each view, buffer or tensor of it has one."""
+def _references(held: list[np.ndarray | None]) -> int:
+    """How many there are of the only array in a list: each view, buffer or tensor of it has one.
+
+    Of None there are many.
+    """
     return sys.getrefcount(held[0])
 
 

@@ -60,7 +60,7 @@ class TapeRecord(Context):
         The entries that are loops with checkpoints.
     spare : dict of Field to ndarray
         Memory in which sweeps with a large result put gradients aside.
-    results : list of ndarray
+    result : ndarray or None
         The last large result, whose memory serves again when the user has let it go.
     """
 
@@ -70,6 +70,7 @@ class TapeRecord(Context):
     left: Sequence[tuple[Field, Field]] = ()
     ended: int | None = None
     goes_back: object | None = None
+    result: np.ndarray | None = None
     lost: frozenset[Field] = frozenset()
     profiled: Profile | None = None
     log: WriteLog | None = None
@@ -84,7 +85,6 @@ class TapeRecord(Context):
         self.functions: list[Custom] = []
         self.snapshots = SnapshotStore(self)
         self.spare: dict[Field, np.ndarray] = {}
-        self.results: list[np.ndarray] = []
 
     @property
     def loss(self) -> Field:

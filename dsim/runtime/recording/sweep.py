@@ -163,7 +163,9 @@ class TapeSweep:
         for loop in loops:
             final += [(f, box, snapshots.take(f, box)) for f, box in loop.stack.changed]
             ran.update((form, form.ran) for form in loop.log.native)
-        put_back = [*(partial(snapshots.restore, *region) for region in final), partial(_as_if, ran)]
+        put_back = [partial(snapshots.restore, *region) for region in final]
+        if ran:
+            put_back.append(partial(_as_if, ran))
         try:
             self.seed()
             known = None if to or self._observers else repeated(self._record, plan.label)

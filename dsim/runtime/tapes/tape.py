@@ -190,7 +190,8 @@ class Tape(RecordedStates):
                     self._go_back()
             finally:
                 if not self.is_open:  # Ctrl-C may come before it has left the stack
-                    self._recorder = None  # it refers to this tape as the enclosing one
+                    if self._recorder is not None:
+                        self._recorder = None  # it refers to this tape as the enclosing one
                     undisturbed((self.closed,))
         except KeyboardInterrupt as stop:
             raise left(stop) from None
