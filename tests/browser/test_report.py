@@ -357,6 +357,21 @@ def test_themes(lab, theme):
     lab.shoot(f"tape-{name}")
 
 
+def expect_heat(cell, lines):
+    """So many lines of a cell are marked as hot.
+
+    An editor draws the lines that are in sight and some around: the middle of a long one has to be there. The
+    cells above may still grow, and move it out of sight again.
+    """
+    editor, heat = cell.locator(".jp-InputArea .cm-editor"), cell.locator(".dsim-heat")
+    for _ in range(50):
+        editor.evaluate("editor => editor.scrollIntoView({ block: 'center' })")
+        if heat.count() == lines:
+            break
+        cell.page.wait_for_timeout(200)
+    expect(heat).to_have_count(lines)
+
+
 def test_the_notebooks_that_come_with_dsim(lab):
     """As they are committed: with marks, none of them stale, and with nothing to fall back from."""
     for notebook in sorted((CHECKOUT / "notebooks").glob("*.ipynb")):
@@ -367,10 +382,7 @@ def test_the_notebooks_that_come_with_dsim(lab):
         expect(lab.page.locator(".jp-Notebook:visible .dsim-headline")).to_have_count(len(reports))
         reported = lab.page.locator(".jp-Notebook:visible .jp-CodeCell:has(.dsim-headline)")
         for number, each in enumerate(reports):
-            # An editor draws the lines that are in sight and some around: a long one shows its middle.
-            editor = reported.nth(number).locator(".jp-InputArea .cm-editor")
-            editor.evaluate("editor => editor.scrollIntoView({ block: 'center' })")
             hot = len(each["heat"]["lines"]) if each["heat"] else 0
-            expect(reported.nth(number).locator(".dsim-heat")).to_have_count(hot)
+            expect_heat(reported.nth(number), hot)
         expect(lab.page.locator(".dsim-stale")).to_have_count(0)
         lab.close()
