@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 PAUSE = 0.03  # seconds in which requests count as one
@@ -65,9 +68,24 @@ class Latest:
         self._timer = None
         self.asked = False  # what asks from here on wants another call
         try:
-            self._function()
+            with _interruptible():
+                self._function()
         except (KeyboardInterrupt, asyncio.CancelledError):
             self._stopped()
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """Hears interrupts inside: ipykernel ignores the signal but while it handles a message of the page."""
+    in_main = threading.current_thread() is threading.main_thread()  # other threads set no handlers
+    if not in_main or signal.getsignal(signal.SIGINT) != signal.SIG_IGN:
+        yield
+        return
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def running_loop() -> asyncio.AbstractEventLoop | None:

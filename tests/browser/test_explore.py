@@ -73,3 +73,51 @@ def test_a_slider_between_two_places_leaves_its_control_alone(lab):
     expect(lab.cell(1).locator(".jp-InputPrompt")).to_have_text("[3]:")
     expect(lab.cell(1).locator(".jp-OutputArea-output")).to_have_text("k is 1.0")
     expect(said(lab.cell(0)).first).to_contain_text("U = 2")
+
+
+def executed(view, index, said):
+    """Executes a cell that says `said` at its end."""
+    view.cell(index).click()
+    view.page.keyboard.press("Control+Enter")
+    expect(view.cell(index).locator(".jp-OutputArea-output").last).to_contain_text(said)
+
+
+def test_values_that_a_cell_sets_stay(lab):
+    source = SPRINGS.replace("(0, 10, 1)", "(0.123, 2.77)").replace("<b>k</b>", "k")
+    scan = "for value in (0.31, 0.72, 1.234, 2.5):\n    seen.set(k=value)\nprint('done', k[None])"
+    told = "print(f'k is {k[None]} after {seen.runs} runs')"
+    lab.open(*cells(source, scan, told), kernel=True)
+    lab.run_all()
+    readout = lab.cell(0).locator(".widget-readout")
+    expect(readout).to_have_text("2.500")
+    for runs in (5, 9):
+        lab.page.wait_for_timeout(500)  # what the page answers comes after that
+        executed(lab, 2, f"k is 2.5 after {runs} runs")
+        executed(lab, 1, "done 2.5")
+    expect(said(lab.cell(0)).first).to_contain_text("U = 5")
+
+
+ENDLESS = """\
+@ds.kernel
+def climb():
+    while k[None] > 1.5:
+        k[None] += 0.0
+    U[None] += k[None]
+
+seen = ds.explore(climb, loss=U, controls={k: (0, 10, 1)})
+seen"""
+
+
+def test_the_stop_button_ends_a_run_that_a_slider_began(lab):
+    lab.open(*cells(SPRINGS.rpartition("\n")[0], ENDLESS), kernel=True)
+    lab.run_all()
+    here = lab.cell(1)
+    status = here.locator(".dsim-explorer [role=status]").last
+    expect(status).to_have_text("U = 1")
+    here.locator(".noUi-handle").focus()
+    lab.page.keyboard.press("ArrowRight")
+    lab.page.wait_for_timeout(1000)  # it is in the loop by then
+    lab.command("notebook:interrupt-kernel")
+    expect(status).to_have_text("stopped: move a slider to continue")
+    lab.page.keyboard.press("ArrowLeft")
+    expect(status).to_have_text("U = 1")

@@ -1,9 +1,12 @@
 """One call for all that was asked for in a burst."""
 
 import asyncio
+import signal
 import threading
+import time
 
 from dsim.live.latest import Latest
+from tests.stopping import press
 
 
 def run(*steps):
@@ -91,3 +94,26 @@ def test_an_interrupt_is_told_and_goes_no_further():
 
     asyncio.run(person())
     assert told == ["stopped"]
+
+
+def test_an_interrupt_is_heard_where_the_session_ignores_it_between_messages():
+    told = []
+
+    def act():
+        press()
+        time.sleep(5)
+        told.append("went on")
+
+    async def person():
+        Latest(act, lambda: told.append("stopped")).ask()
+        await asyncio.sleep(0.1)
+        told.append(signal.getsignal(signal.SIGINT))
+
+    loop = asyncio.new_event_loop()  # `asyncio.run` has a handler of its own
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        loop.run_until_complete(person())
+    finally:
+        signal.signal(signal.SIGINT, before)
+        loop.close()
+    assert told == ["stopped", signal.SIG_IGN]

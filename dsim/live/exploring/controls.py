@@ -82,6 +82,8 @@ class ExploreControl:
         between two.
         """
         off = abs(place - self.value) / self.step
+        if off == 0:
+            return True
         if self._on_a_place(self.value):
             return off < _ROUNDED
         return self._on_a_place(place) and off <= 0.5001

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from html import escape
 from typing import Any
 
@@ -62,7 +63,7 @@ class Panel:
         most = max((abs(g) for g in found.gradients.values()), default=0.0)
         for control in self._controls:
             slider = self.sliders[control.name]
-            slider.step, slider.value = control.step, control.value
+            _place(slider, control)
             slider.disabled = stopped
             gradient = found.gradients.get(control.name)
             self.bars[control.name].value = "" if gradient is None else gradient_bar(gradient, most)
@@ -75,12 +76,34 @@ class Panel:
         close_tree(self.widget)
 
 
+def _place(slider: Any, control: ExploreControl) -> None:
+    """Moves a slider to its control's value. A page that hears of the step first rounds the value before."""
+    if (slider.step, slider.value) == (control.step, control.value):
+        return
+    with slider.hold_sync():
+        slider.continuous_update = False
+        slider.step, slider.value = control.step, control.value
+    _listen(slider)
+
+
+def _listen(slider: Any, _: Any = None) -> None:
+    """Lets the page report moves as they are made, after it has drawn the slider at its place.
+
+    While it does so, it reports also what it draws and what it is told, as if a person had moved the slider:
+    rounded to a place, and late, when the control may have another value.
+    """
+    slider.continuous_update = bool(slider._view_count)
+
+
 def _slider(control: ExploreControl) -> Any:
     kind = widgets.IntSlider if control.whole else widgets.FloatSlider
     made = kind(value=control.value, min=control.low, max=control.high, step=control.step)
     made.description = control.name
     if not control.whole:
         made.readout_format = _format(control.step)
+    made._view_count = 0  # so pages count what they have drawn
+    made.observe(partial(_listen, made), "_view_count")
+    _listen(made)
     made.layout.width = "24em"
     made.style.description_width = "initial"
     return made

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import inspect
+import types
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -54,11 +55,20 @@ def name_of(source: Any) -> str:
 def name_by_variables(function: Any, fields: Iterable[Field]) -> None:
     """Gives fields without a name those of the variables that a function or kernel can see."""
     code = getattr(function, "function", function)
-    inner = inspect.getclosurevars(code).nonlocals if inspect.isfunction(code) else {}
+    inner = _enclosed(code) if isinstance(code, types.FunctionType) else {}
     seen = {**getattr(code, "__globals__", {}), **inner}
     called = {id(value): name for name, value in seen.items() if isinstance(value, Field)}
     for field in fields:
         field.root.given_name = field.root.given_name or called.get(id(field), "")
+
+
+def _enclosed(function: types.FunctionType) -> dict[str, Any]:
+    """Variables of the functions around it, those that have a value by now."""
+    found = {}
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        with suppress(ValueError):  # not assigned yet
+            found[name] = cell.cell_contents
+    return found
 
 
 def refused(message: str, advice: str) -> ArgumentError:
