@@ -9,6 +9,9 @@ const DEPTH = 1e-6; // of a flat picture: its matrix has an inverse
 export class FlatCamera {
   constructor(bounds) {
     this.bounds = bounds;
+    const [[left, right], [low, high]] = bounds;
+    this.middle = [(left + right) / 2, (low + high) / 2, 0];
+    this.unit = Math.max(right - left, high - low) / 2 || 1;
     this.turns = false;
     this.reference = 1;
   }
@@ -21,12 +24,11 @@ export class FlatCamera {
 
   /** From the world to between -1 and 1. */
   matrix(width, height) {
-    const [[left, right], [low, high]] = this.bounds;
     const scale = this.scale(width, height);
     const across = (2 * scale) / width;
     const upwards = (2 * scale) / height;
-    const middle = [(left + right) / 2, (low + high) / 2];
-    return [across, 0, 0, 0, 0, upwards, 0, 0, 0, 0, DEPTH, 0, -middle[0] * across, -middle[1] * upwards, 0, 1];
+    const [x, y] = this.middle;
+    return [across, 0, 0, 0, 0, upwards, 0, 0, 0, 0, DEPTH, 0, -x * across, -y * upwards, 0, 1];
   }
 }
 
@@ -35,6 +37,7 @@ export class OrbitCamera {
   constructor(bounds) {
     this.middle = bounds.map(([low, high]) => (low + high) / 2);
     this.radius = Math.hypot(...bounds.map(([low, high]) => (high - low) / 2)) || 1;
+    this.unit = this.radius;
     this.turns = true;
     this.reset();
   }
@@ -95,6 +98,15 @@ export function product(a, b) {
   return Array.from({ length: 16 }, (_, index) =>
     [0, 1, 2, 3].reduce((sum, k) => sum + a[4 * k + (index % 4)] * b[4 * Math.floor(index / 4) + k], 0)
   );
+}
+
+/**
+ * A camera's `matrix` for a graphics device, which has numbers of 32 bits: it takes places as they are seen from
+ * the middle of the world, in half of its extent. That is the unit of distances from the eye, too.
+ */
+export function forDevice({ middle, unit, turns }, matrix) {
+  const placed = product(matrix, [unit, 0, 0, 0, 0, unit, 0, 0, 0, 0, turns ? unit : 1, 0, ...middle, 1]);
+  return turns ? placed.map(each => each / unit) : placed;
 }
 
 /** Where a point is in a picture of that size: pixels from the left, pixels from the top, depth, distance. */

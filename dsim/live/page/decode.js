@@ -1,6 +1,6 @@
 /** The arrays of a frame, as typed arrays of numbers. */
 
-const TYPES = { u8: Uint8Array, u16: Uint16Array, u32: Uint32Array, f32: Float32Array };
+const TYPES = { u8: Uint8Array, u16: Uint16Array, u32: Uint32Array, f32: Float32Array, f64: Float64Array };
 
 /** The typed array of codes or numbers that `described` locates in a buffer; nothing is copied. */
 export function codesOf(described, buffer) {
@@ -14,16 +14,16 @@ export function missingCode(described) {
   return described.low === undefined ? null : described.type === 'u8' ? 255 : 65535;
 }
 
-/** A Float32Array of the numbers of an array, NaN where one is not finite. */
-export function numbersOf(described, buffer) {
+/** The numbers of an array as an array of that kind, NaN where one is not finite. */
+export function numbersOf(described, buffer, Kind = Float32Array) {
   const codes = codesOf(described, buffer);
   const missing = missingCode(described);
   if (missing === null) {
-    return Float32Array.from(codes);
+    return Kind.from(codes);
   }
   const lows = [described.low].flat();
   const steps = [described.high].flat().map((high, axis) => (high > lows[axis] ? high - lows[axis] : 1) / (missing - 1));
-  const numbers = new Float32Array(codes.length);
+  const numbers = new Kind(codes.length);
   for (let index = 0; index < codes.length; index++) {
     const axis = index % lows.length;
     numbers[index] = codes[index] === missing ? NaN : lows[axis] + codes[index] * steps[axis];

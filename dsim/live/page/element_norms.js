@@ -56,11 +56,11 @@ export function marked(scene, { header, data }, element, { name, norms, gradient
   const norm = norms[header.number];
   const told = norm === null ? 'not finite' : `‖${gradient}‖ ≈ ${Number(norm.toPrecision(3))}`;
   const places = placesOfElement(scene, header, data, element);
-  const offset = Math.ceil(data.byteLength / 4) * 4;
-  const made = new Uint8Array(offset + 4 * places.length);
+  const offset = Math.ceil(data.byteLength / 8) * 8;
+  const made = new Uint8Array(offset + 8 * places.length);
   made.set(data);
-  new Float32Array(made.buffer, offset).set(places);
-  const positions = { type: 'f32', offset, shape: [places.length / scene.dimensions, scene.dimensions] };
+  new Float64Array(made.buffer, offset).set(places);
+  const positions = { type: 'f64', offset, shape: [places.length / scene.dimensions, scene.dimensions] };
   const layers = header.layers.map((layer, index) =>
     scene.layers[index].unpicked ? { ...layer, arrays: { ...layer.arrays, positions } } : layer
   );
@@ -82,5 +82,5 @@ function placesOfElement(scene, header, data, element) {
   }
   const { positions } = layers.find(({ layer }) => layer.kind === 'points' && !layer.unpicked).arrays;
   const axes = positions.shape[1];
-  return [...numbersOf(positions, data).subarray(axes * element, axes * (element + 1))];
+  return [...numbersOf(positions, data, Float64Array).subarray(axes * element, axes * (element + 1))];
 }

@@ -1,5 +1,6 @@
 /** Draws shapes by WebGL 2. */
-import { arrowSegments, pixelsAcross, segmentsOf } from './shapes.js';
+import { forDevice } from './camera.js';
+import { arrowSegments, pixelsAcross, placesForDevice, segmentsOf } from './shapes.js';
 import { program } from './shaders.js';
 import { Splats, splattable } from './splats.js';
 
@@ -45,25 +46,27 @@ export class WebGLPainter {
     this.shapes = shapes;
   }
 
-  draw(seen) {
+  draw(picture) {
     const { gl } = this;
     if (gl.isContextLost()) {
       return;
     }
+    const { camera, matrix } = picture;
+    const seen = { ...picture, device: forDevice(camera, matrix) };
     if (this.stale) {
-      this.upload();
+      this.upload(camera);
     }
     gl.viewport(0, 0, this.canvas.width, this.canvas.height);
     gl.clearColor(0, 0, 0, 0);
     gl.clear(gl.COLOR_BUFFER_BIT | gl.DEPTH_BUFFER_BIT);
-    gl[seen.camera.turns ? 'enable' : 'disable'](gl.DEPTH_TEST);
+    gl[camera.turns ? 'enable' : 'disable'](gl.DEPTH_TEST);
     gl.depthFunc(gl.LEQUAL);
     this.loaded.forEach((buffers, index) => this[DRAWN_BY[this.shapes[index].kind]](this.shapes[index], buffers, seen));
   }
 
   // -- what lies in the memory of the device
 
-  upload() {
+  upload(camera) {
     const { gl } = this;
     while (this.loaded.length > this.shapes.length) {
       this.free(this.loaded.pop());
@@ -74,10 +77,10 @@ export class WebGLPainter {
         this.texture(buffers, shape);
       } else if (shape.kind === 'lines') {
         const { ends, colours } = segmentsOf(shape);
-        this.fill(buffers, 'positions', ends);
+        this.fill(buffers, 'positions', placesForDevice(camera, ends));
         this.fill(buffers, 'shades', colours);
       } else if (shape.kind !== 'arrows') {
-        this.fill(buffers, 'positions', shape.positions);
+        this.fill(buffers, 'positions', placesForDevice(camera, shape.positions));
         this.fill(buffers, 'shades', shape.shades);
         if (shape.sizes) {
           this.fill(buffers, 'sizes', shape.sizes);
@@ -155,14 +158,14 @@ export class WebGLPainter {
   }
 
   drawPoints(shape, buffers, seen) {
-    const { turns, reference } = seen.camera;
+    const { turns, reference, unit } = seen.camera;
     const across = pixelsAcross(shape, seen) * seen.ratio;
     if (this.byProgram && splattable(shape, seen, across)) {
       this.drawSplats(shape, buffers, seen, across);
       return;
     }
-    const numbers = { size: [across], reference: [reference], least: [turns ? 0.5 : 0.05] };
-    this.run('points', seen.matrix, numbers);
+    const numbers = { size: [across], reference: [turns ? reference / unit : reference], least: [turns ? 0.5 : 0.05] };
+    this.run('points', seen.device, numbers);
     this.only(2);
     this.attribute(0, buffers.positions);
     this.attribute(1, buffers.shades, { size: 4 });
@@ -185,7 +188,7 @@ export class WebGLPainter {
   }
 
   drawLines(shape, buffers, seen) {
-    this.drawSegments(buffers, shape.corners.length / 2, seen.matrix, pixelsAcross(shape, seen), seen);
+    this.drawSegments(buffers, shape.corners.length / 2, seen.device, pixelsAcross(shape, seen), seen);
   }
 
   drawArrows(shape, buffers, seen) {
@@ -208,7 +211,7 @@ export class WebGLPainter {
 
   drawMesh(shape, buffers, seen) {
     const { gl } = this;
-    this.run('mesh', seen.matrix, { lit: [seen.camera.turns ? 1 : 0] });
+    this.run('mesh', seen.device, { lit: [seen.camera.turns ? 1 : 0] });
     this.only(2);
     this.attribute(0, buffers.positions);
     this.attribute(1, buffers.shades, { size: 4 });
@@ -218,7 +221,8 @@ export class WebGLPainter {
 
   drawCells(shape, buffers, seen) {
     const [[left, right], [low, high]] = shape.box;
-    this.run('cells', seen.matrix, { box: [left, low, right, high] });
+    const [x, y, , xEnd, yEnd] = placesForDevice(seen.camera, [left, low, 0, right, high, 0]);
+    this.run('cells', seen.device, { box: [x, y, xEnd, yEnd] });
     this.only(0);
     this.gl.bindTexture(this.gl.TEXTURE_2D, buffers.texture);
     this.gl.drawArrays(this.gl.TRIANGLE_STRIP, 0, CORNERS_OF_A_QUAD);
