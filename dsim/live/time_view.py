@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Integral
 from pathlib import Path
 
 from dsim.diagnostics.frames import outermost
@@ -44,8 +45,8 @@ class TimeView(View):
         DsimError
             When there is no such step.
         """
-        if step is not None and not 0 <= step < self._history.count:
-            message = f"there are {self._history.count:,} steps, none with the number {step}"
+        if step is not None and not (isinstance(step, Integral) and 0 <= step < self._history.count):
+            message = f"there are {self._history.count:,} steps, none with the number {step!r}"
             raise refused(message, "name the last step that is there; the first one is 0")
         super().update(step, text)
 

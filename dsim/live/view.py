@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import base64
+import math
 import threading
 from collections.abc import Callable
+from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +61,7 @@ class View:
             "want": self._wanted,
         }
 
+    @outermost
     def update(self, step: int | None = None, text: str = "") -> None:
         """Shows the present numbers; costs next to nothing where no page shows them, or none is ready.
 
@@ -68,8 +71,13 @@ class View:
             The number of the step, written below the picture.
         text : str, default ""
             Any other text to be written there.
+
+        Raises
+        ------
+        DsimError
+            When the step is no finite number, or the text no text.
         """
-        self._last = step, text
+        self._last = _told(step, text)
         self._holding = False
         self._moments.update()
         self._embed()
@@ -89,10 +97,11 @@ class View:
         Raises
         ------
         DsimError
-            When the frames need more than the view's `budget`, or the view was closed.
+            When the frames need more than the view's `budget`, the view was closed, the step is no finite
+            number, or the text no text.
         """
         self._refuse_closed()
-        self._last = self.recording.added if step is None else step, text
+        self._last = _told(self.recording.added if step is None else step, text)
         with self._lock:
             frame = self._frame()
             self.recording.add(frame)
@@ -101,6 +110,7 @@ class View:
         self._embed()
         followers.tell()
 
+    @outermost
     def hold(self, text: str = "") -> None:
         """Shows the present numbers until the next call, whatever the fields hold then.
 
@@ -109,7 +119,7 @@ class View:
         text : str, default ""
             Any text to be written below the picture.
         """
-        self._last = None, text
+        self._last = _told(None, text)
         self._holding = True
         self._moments.offer(self._frame())
 
@@ -307,3 +317,16 @@ class View:
 def _page(message: dict[str, Any]) -> str:
     """Which page says so: one notebook may be open in two."""
     return str(message.get("page", ""))
+
+
+def _told(step: Any, text: Any) -> tuple[Any, str]:
+    """What a picture is called, as pages and files can write it."""
+    if not isinstance(text, str):
+        raise refused(f"`text` is a text, not {text!r}", f"text={str(text)!r}")
+    if step is None or type(step) is int:
+        return step, text
+    if isinstance(step, Integral):
+        return int(step), text
+    if not isinstance(step, Real) or not math.isfinite(step):
+        raise refused(f"`step` is a number, not {step!r}", "step=1; `text=` takes anything else")
+    return float(step), text

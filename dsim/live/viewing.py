@@ -42,7 +42,7 @@ def view(  # noqa: PLR0913 (all but the first have names)
         for each picture.
     *layers : Layer
         More to be drawn, in front of `x`.
-    kind : {"points", "grid", "lines", "mesh"}, optional
+    kind : {"points", "grid", "image", "lines", "mesh"}, optional
         What it is drawn as; by default what suits its shape.
     color : str, field, array or callable, optional
         One colour, such as ``"tomato"`` or ``"#3070b0"``; or a number for each position.

@@ -32,6 +32,11 @@ VIEWS = {
     "a name": (lambda x: ds.view(x).save("a.xyz"), "a view is saved as"),
     "no recording": (lambda x: ds.view(x).save("a.gif"), "there is no recording for a video"),
     "too much": (lambda x: ds.view(x, budget=1).record(), "the recording of 0 frames"),
+    "a title": (lambda x: ds.view(x, title=3), "`title` is a text, not 3"),
+    "a step": (lambda x: ds.view(x).record(step="first"), "`step` is a number, not 'first'"),
+    "no step": (lambda x: ds.view(x).update(step=np.nan), "`step` is a number, not nan"),
+    "no text": (lambda x: ds.view(x).record(text=0.5), "`text` is a text, not 0.5"),
+    "nothing held": (lambda x: ds.view(x).hold(0.5), "`text` is a text, not 0.5"),
     "an event": (lambda x: ds.view(x).on("click", print), "a view hears of drag"),
     "no trajectory": (lambda x: ds.adjoint_view(x, title="x"), "`adjoint_view` takes a trajectory"),
 }

@@ -120,7 +120,7 @@ def test_updates_show_a_run_while_it_fills_the_steps():
     assert page.frames()[-1][0]["recorded"] == T
     page.says(type="want", frame=5)
     assert page.frames()[-1][0]["step"] == 5
-    for step in (-1, T):
+    for step in (-1, T, 0.5):
         with pytest.raises(DsimError, match=f"there are {T} steps, none with the number {step}"):
             view.update(step=step)
 

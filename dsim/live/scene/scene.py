@@ -52,6 +52,8 @@ class Scene:
     """
 
     def __init__(self, layers: Sequence[Layer], title: str, bounds: Sequence[Sequence[float]] | None) -> None:
+        if not isinstance(title, str):
+            raise refused(f"`title` is a text, not {title!r}", f"title={str(title)!r}")
         self.layers = tuple(layers)
         self.title = title
         self.bounds = _around(self.layers) if bounds is None else _checked(bounds, self.layers)

@@ -98,3 +98,11 @@ def test_a_warning_names_the_line_that_saves(tmp_path):
     with pytest.warns(DsimWarning, match="the page has 2 of 4 frames") as heard:
         made.save(tmp_path / "run.html", budget=2000)
     assert heard[0].filename == __file__
+
+
+@pytest.mark.parametrize(("step", "written"), [(np.int64(7), 7), (np.float32(0.5), 0.5), (2**70, 2**70)])
+def test_a_step_may_be_any_number(view, tmp_path, step, written):
+    view.record(step=step, text="last")
+    assert list(view.recording)[-1].header["step"] == written
+    for name in ("run.html", "run.gif"):
+        view.save(tmp_path / name)
