@@ -1,7 +1,7 @@
 """The compile lock, which guards everything built at first use: one thread at a time compiles.
 
-It is taken before Numba's own lock, never after it, and short locks after both. A child of `os.fork` finds
-all of them free.
+It is taken before Numba's own lock, never after it, outer locks before both and short locks after both. A
+child of `os.fork` finds all of them free.
 """
 
 from __future__ import annotations
@@ -49,9 +49,17 @@ class _Compiling:
 
 
 COMPILING = _Compiling()
-# All short locks, in the order in which they were made: a fork takes them, so its child finds them free.
+# All locks, in the order in which they were made: a fork takes them, so its child finds them free.
 # Modules make theirs when they are imported; none goes.
+_OUTER: list[threading.RLock] = []
 _SHORT: list[threading.RLock] = []
+
+
+def outer_lock() -> threading.RLock:
+    """A new re-entrant lock that is held while kernels compile and run: taken before the compile lock."""
+    made = threading.RLock()
+    _OUTER.append(made)
+    return made
 
 
 def short_lock() -> threading.RLock:
@@ -67,6 +75,8 @@ def short_lock() -> threading.RLock:
 
 
 def _before_fork() -> None:
+    for lock in _OUTER:
+        lock.acquire()
     COMPILING.acquire()
     global_compiler_lock.acquire()
     for lock in reversed(_SHORT):
@@ -78,6 +88,8 @@ def _after_fork() -> None:
         lock.release()
     global_compiler_lock.release()
     COMPILING.release()
+    for lock in reversed(_OUTER):
+        lock.release()
 
 
 if hasattr(os, "register_at_fork"):

@@ -21,6 +21,7 @@ from dsim.runtime.launching.forms import Form
 from dsim.runtime.launching.shadow_arrays import Mirror
 from dsim.runtime.recording.write_history import Trial
 from dsim.runtime.state import interruption, randomness, turns
+from dsim.runtime.state.evaluations import EVALUATING
 from dsim.runtime.state.stack import explain, explanation, opened, set_aside
 
 
@@ -137,8 +138,15 @@ class ReplayableRun(Recorder):
 def undone(recorder: Recorder) -> Iterator[None]:
     """On exit restores all fields, their gradients and tangents, and the random numbers.
 
-    It restores what the recorder has seen by then. Open tapes and forward modes do not record the run.
+    It restores what the recorder has seen by then. Open tapes and forward modes do not record the run. Other
+    threads that do so wait: their fields may be the same.
     """
+    with EVALUATING, _put_back(recorder):
+        yield
+
+
+@contextmanager
+def _put_back(recorder: Recorder) -> Iterator[None]:
     final = {field: field.require_memory().copy() for field in recorder.entry}
     here = [f for f in COMPANIONS if not foreign(f)]
     known = {f: (f.require_memory().copy() if f.touched else None, f.wanted) for f in here}

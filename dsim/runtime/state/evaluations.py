@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import threading
+from dsim.backends.locks import outer_lock
 
-# Held by an optimisation's thread while it evaluates its run, and by a report that is computed beside it.
-EVALUATING = threading.RLock()
+# Held by whoever puts values into fields for a time: transforms, checks of gradients, the thread of an
+# optimisation, a report that is computed beside it. It is taken before all locks of compiling and launching.
+EVALUATING = outer_lock()

@@ -11,6 +11,7 @@ from scipy.sparse.linalg import LinearOperator
 from dsim.diagnostics.frames import outermost
 from dsim.runtime.checking import runs
 from dsim.runtime.operations.captured import CapturedValues, Snapshot
+from dsim.runtime.state.evaluations import EVALUATING
 from dsim.runtime.state.references import uncopied
 from dsim.runtime.transforms.given_numbers import numbers
 from dsim.runtime.transforms.linear_operator import Linearization
@@ -53,7 +54,8 @@ class Residuals:
     @property
     def x0(self) -> np.ndarray:
         """The present values of the free numbers, 64-bit floats."""
-        return self._vector.present()
+        with EVALUATING:
+            return self._vector.present()
 
     @property
     def bounds(self) -> Any:
@@ -68,12 +70,14 @@ class Residuals:
     @outermost
     def parameters(self, x: Any) -> Any:
         """What `put` would write: an array for a single field, arrays by field for a list."""
-        return self._vector.parameters(x)
+        with EVALUATING:
+            return self._vector.parameters(x)
 
     @outermost
     def put(self, x: Any) -> None:
         """Writes the numbers of a vector, such as an optimiser's result, to the fields."""
-        self._vector.put(x)
+        with EVALUATING:
+            self._vector.put(x)
 
     @outermost
     def __call__(self, x: Any) -> Any:
@@ -101,15 +105,16 @@ class Residuals:
 
         That is while all else holds what it held; what `reset` would do now is not known without it.
         """
-        arrays = self._vector.arrays(x)
-        key = b"".join(a.tobytes() for a in arrays)
-        if self._reset is None and kind in self._known:
-            at, captured, known = self._known[kind]
-            if at == key and captured == self._captured.now() and known.begins_here():
-                return known
-        made = RecordedRun(kind(self.wrt, self.out, self._clears), self._run, arrays, self._reset)
-        self._known[kind] = (key, self._captured.now(), made)
-        return made
+        with EVALUATING:
+            arrays = self._vector.arrays(x)
+            key = b"".join(a.tobytes() for a in arrays)
+            if self._reset is None and kind in self._known:
+                at, captured, known = self._known[kind]
+                if at == key and captured == self._captured.now() and known.begins_here():
+                    return known
+            made = RecordedRun(kind(self.wrt, self.out, self._clears), self._run, arrays, self._reset)
+            self._known[kind] = (key, self._captured.now(), made)
+            return made
 
 
 class Objective(Residuals):
@@ -128,7 +133,7 @@ class Objective(Residuals):
     def __call__(self, x: Any) -> tuple[float, np.ndarray]:
         """The value and the gradient: pass ``jac=True`` to `scipy.optimize.minimize`."""
         recording = RunRecording(self.wrt, self.out, self._clears)
-        with recording.running(self._run, self._vector.arrays(x), self._reset):
+        with EVALUATING, recording.running(self._run, self._vector.arrays(x), self._reset):
             (value,) = recording.values()
             gradient = recording.sweep([np.ones_like(value)])
         if self.explains_zeros:

@@ -7,7 +7,6 @@ differentiable, at the same point, whatever happens to the fields.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -32,9 +31,6 @@ from dsim.runtime.transforms.input_recorder import CotangentSweep, InputRecorder
 from dsim.runtime.transforms.selection import Selection
 
 Run = Callable[[], Any]
-
-# Products put values into fields that others have in common: one thread after the other.
-_PRODUCT = threading.RLock()
 
 
 class RunRecording:
@@ -281,7 +277,7 @@ class RecordedRun:
     @contextmanager
     def _at(self, state: Mapping[Field, np.ndarray]) -> Iterator[None]:
         """In the block the fields have these values, and no context is open; then all is as before."""
-        with _PRODUCT, undone(self._program), silent(), overheard():
+        with undone(self._program), silent(), overheard():
             for f, values in state.items():
                 f.require_memory()[...] = values
             yield
