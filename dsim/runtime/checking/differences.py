@@ -141,7 +141,7 @@ def check_tape(record: TapeRecord, recorder: Recorder, fields: Sequence[Field]) 
         When one does not agree.
     """
     gradients = {f: revisit.gradient(record, differentiable(f), None) for f in fields if f is not record.loss}
-    with undone(recorder):
+    with undone(recorder, all_derivatives=True):
         for f in gradients:
             recorder.keep(f)
         check = Differences(recorder, record.loss, None)

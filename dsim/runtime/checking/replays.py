@@ -6,21 +6,22 @@ A recorder saves the values that are about to be overwritten.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from threading import get_ident
 from typing import Any
 
 from dsim.diagnostics import Diagnostic, GradientError
 from dsim.runtime.checking import runs
+from dsim.runtime.checking.kept_derivatives import KeptDerivatives
 from dsim.runtime.checking.overwritten import OverwrittenValues
-from dsim.runtime.fields.fields import Field, foreign
+from dsim.runtime.fields.fields import Field
 from dsim.runtime.fields.storage import COMPANIONS
 from dsim.runtime.launching.contexts import Args, System, dispatch
 from dsim.runtime.launching.forms import Form
 from dsim.runtime.launching.shadow_arrays import Mirror
 from dsim.runtime.recording.write_history import Trial
-from dsim.runtime.state import interruption, randomness, turns
+from dsim.runtime.state import interruption, randomness
 from dsim.runtime.state.evaluations import EVALUATING
 from dsim.runtime.state.stack import explain, explanation, opened, set_aside
 
@@ -36,6 +37,8 @@ class Recorder(OverwrittenValues):
         The equations that were solved, each with how many launches were before.
     seen : set of Field
         The roots of all that was launched on.
+    derivatives : KeptDerivatives
+        Their gradients and tangents before that.
     functions : list of str
         The functions under `grad_replaced` that were called. Replays launch what they launched, and
         differentiate that.
@@ -46,17 +49,19 @@ class Recorder(OverwrittenValues):
         self.launches: list[tuple[Form, Args]] = []
         self.systems: list[tuple[int, System]] = []
         self.seen: set[Field] = set()
+        self.derivatives = KeptDerivatives()
         self.functions: list[str] = []
 
     def launch(self, form: Form, args: Args) -> Args:
         """Notes the launch and passes it on."""
         if get_ident() == self._thread:
-            self.seen.update(f.root for f in form.fields.values())
+            self.see(f.root for f in form.fields.values())
             self.launches.append((form, args))
         return super().launch(form, args)
 
     def solved(self, system: System) -> None:
         """Notes the solution and passes it on."""
+        self.see(f.root for f in (*system.unknown, *system.wrt))
         self.systems.append((len(self.launches), system))
         super().solved(system)
 
@@ -66,14 +71,25 @@ class Recorder(OverwrittenValues):
         super().replaced(name)
 
     @property
+    def goes_elsewhere(self) -> bool:
+        """Whether functions or equations give its derivatives: they may use fields that it has not seen."""
+        return bool(self.functions or self.systems)
+
+    @property
     def launches_again(self) -> bool:
         """Yes: replays do."""
         return True
 
     def keep(self, field: Field) -> None:
         """Saves the values of `field`, which is about to change, if they are not saved already."""
+        self.see((field.root,))
         super().keep(field)
-        self.seen.add(field.root)
+
+    def see(self, roots: Iterable[Field]) -> None:
+        """Notes fields that are about to be launched on, and keeps their gradients and tangents."""
+        new = set(roots) - self.seen
+        self.seen |= new
+        self.derivatives.keep(new)
 
     def adopt(self, later: Recorder) -> None:
         """Takes over what another recorder saved, of what this one has not saved."""
@@ -81,6 +97,7 @@ class Recorder(OverwrittenValues):
             self.entry.setdefault(field, array)
             self.changed.setdefault(field, later.changed[field])
         self.seen |= later.seen
+        later.derivatives.move_to(self.derivatives)
 
     def restore(self) -> None:
         """Restores everything that was written."""
@@ -135,40 +152,42 @@ class ReplayableRun(Recorder):
 
 
 @contextmanager
-def undone(recorder: Recorder) -> Iterator[None]:
+def undone(recorder: Recorder, all_derivatives: bool = False) -> Iterator[None]:
     """On exit restores all fields, their gradients and tangents, and the random numbers.
 
     It restores what the recorder has seen by then. Open tapes and forward modes do not record the run. Other
     threads that do so wait: their fields may be the same.
+
+    Parameters
+    ----------
+    recorder : Recorder
+        What sees the launches.
+    all_derivatives : bool
+        Whether to restore the gradients and tangents of all fields: where some are used that the recorder has
+        not seen.
     """
-    with EVALUATING, _put_back(recorder):
+    with EVALUATING, _put_back(recorder, all_derivatives):
         yield
 
 
 @contextmanager
-def _put_back(recorder: Recorder) -> Iterator[None]:
+def _put_back(recorder: Recorder, all_derivatives: bool) -> Iterator[None]:
     final = {field: field.require_memory().copy() for field in recorder.entry}
-    here = [f for f in COMPANIONS if not foreign(f)]
-    known = {f: (f.require_memory().copy() if f.touched else None, f.wanted) for f in here}
-    others = {
-        f: (f.require_memory().copy(), f.wanted, f.touched, f.cleared) for f in COMPANIONS if foreign(f)
-    }
-    changed = {f: f.changed for f in (*final, *known)}
+    outside, recorder.derivatives = recorder.derivatives, KeptDerivatives()
+    recorder.derivatives.keep(recorder.seen)
+    if all_derivatives:
+        recorder.derivatives.keep_all()
+    # Noted now: a tape makes the gradient of its loss a user's, and launches later.
+    wanted = {f: f.wanted for f in COMPANIONS}
+    changed = {f: f.changed for f in final}
     explained = {last: explanation(last) for last in ("bar", "dot")}
 
     def put_back() -> None:
         for field, before in recorder.entry.items():
             field.require_memory()[...] = final.get(field, before)
-        for f in COMPANIONS:
-            if f in others and f.root in recorder.seen and not foreign(f):  # it was cleared here
-                f.require_memory()[...], f.wanted, f.touched, f.cleared = others[f]
-                continue
-            values, wanted = known.get(f, (None, False))
-            if foreign(f) or (values is None and f.root not in recorder.seen):
-                continue  # another thread's, or as it was
-            if f.touched or values is not None:
-                f.require_memory()[...] = 0 if values is None else values
-            f.touched, f.wanted = turns.current() if values is not None else 0, wanted
+        if all_derivatives:
+            recorder.derivatives.keep_new(wanted)
+        recorder.derivatives.put_back(wanted)
         for last, who in explained.items():
             explain(last, who)
 
@@ -177,4 +196,5 @@ def _put_back(recorder: Recorder) -> Iterator[None]:
         with set_aside(), randomness.apart():
             yield
     finally:
-        trial.undo({**recorder.changed, **changed}, put_back)
+        trial.undo({**recorder.changed, **recorder.derivatives.changed(), **changed}, put_back)
+        recorder.derivatives = outside

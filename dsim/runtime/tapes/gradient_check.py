@@ -77,7 +77,7 @@ def check_grad(
     fields = [wrt] if isinstance(wrt, Field) else list(wrt)
     program = ReplayableRun(run)
     check_loss(loss)
-    with undone(program):
+    with undone(program, all_derivatives=True):
         check = _Check(program, loss, tolerance)
         for f in (loss, *fields):
             program.keep(differentiable(f))

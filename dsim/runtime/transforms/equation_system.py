@@ -97,7 +97,7 @@ class EquationSystem:
         """The residual's launches: what Python passes to them may be another number later."""
         if self._program is None:
             program = _ResidualRecorder()
-            with undone(program), program:
+            with undone(program, all_derivatives=True), program:
                 for f in self.result:
                     dispatch(host_kernels.form(host_kernels.Fill, f), (0.0,) * f.numbers)
                 runs.call(self._residual)

@@ -81,6 +81,7 @@ class RunRecording:
                 self.outputs = self.compute(run)
                 self.cleared = [self.field(leaf) for leaf in self.out.leaves] if self.clears else []
                 self.record.end_steps()
+                self.program.see(f.root for f in (*self.inputs, *self.outputs))
             self.record.outputs = tuple(self.outputs)
             self.record.refuse_failed()
             yield
@@ -179,6 +180,8 @@ class RunRecording:
 
     def sweep(self, cotangents: Sequence[np.ndarray]) -> list[np.ndarray]:
         """The adjoints of the inputs from those of the outputs, with all fields as the run left them."""
+        if self.program.goes_elsewhere:
+            self.program.derivatives.keep_all()
         sweep = CotangentSweep(self.record, dict(zip(self.outputs, cotangents, strict=True)))
         bars = sweep.plan.bars
         with _claimed([f.root for f in bars]), self._functions_undone():
@@ -194,7 +197,7 @@ class RunRecording:
             yield
             return
         written = Recorder()
-        with undone(written), written:
+        with undone(written, all_derivatives=True), written:
             yield
 
 
@@ -277,7 +280,8 @@ class RecordedRun:
     @contextmanager
     def _at(self, state: Mapping[Field, np.ndarray]) -> Iterator[None]:
         """In the block the fields have these values, and no context is open; then all is as before."""
-        with undone(self._program), silent(), overheard():
+        everything = self._program.goes_elsewhere
+        with undone(self._program, all_derivatives=everything), silent(), overheard():
             for f, values in state.items():
                 f.require_memory()[...] = values
             yield
