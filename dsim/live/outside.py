@@ -12,7 +12,7 @@ _WINDOW = 0.25  # seconds between two looks: the system counts in ticks of 10 ms
 _STALE = 2.0  # seconds after which a look tells of more than frames
 _NEWEST = 0.5  # the weight of the newest look in the mean
 _LEFT = 0.5  # of the processors: if so many are idle, nothing is taken from a simulation
-_LONGEST = 0.015  # seconds that a frame may seem to cost: other programs on the machine are not its work
+_LONGEST = 0.03  # seconds that a frame may seem to cost: other programs on the machine are not its work
 
 
 class Processors(NamedTuple):
