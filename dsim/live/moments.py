@@ -19,7 +19,7 @@ from dsim.live.scene.scene import ViewFrame
 from dsim.live.slept import slept
 
 _SHARE = 24  # of the time of a simulation, one part goes into its pictures
-_SHARE_OUTSIDE = 16  # and one into what its pictures cost elsewhere on the machine
+_SHARE_OUTSIDE = 20  # and one into what its pictures cost elsewhere on the machine
 _ANSWER = 0.0015  # seconds that ipykernel's threads take for the answer of a page
 _SPARE = 2  # times as long as a frame takes a simulation must have slept for one that costs it nothing
 _LOOK = 0.002  # seconds between two looks at whether the simulation sleeps

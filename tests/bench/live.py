@@ -157,7 +157,7 @@ def steps(seconds, shown):
 
 steps(1, False)
 apart()
-pairs = [(steps(1, False), steps(1, True)) for _ in range(6)]
+pairs = [(steps(1, False), steps(1, True)) for _ in range(16)]
 plain, seen = np.array(pairs).T
 print("slowed", float(np.median(plain / seen)), "steps/s", float(np.median(plain)))"""
 

@@ -204,7 +204,7 @@ def test_what_frames_cost_elsewhere_on_the_machine_has_a_share_too(moments):
     while moments.clock.now < began + 1000:
         moments.clock.now += 0.01
         moments.update()
-    assert moments.made.count == pytest.approx(1000 / (24 + 16 * 10), rel=0.2)
+    assert moments.made.count == pytest.approx(1000 / (24 + 20 * 10), rel=0.2)
 
 
 def test_frames_of_a_simulation_that_sleeps_are_limited_by_the_page_alone(moments):
