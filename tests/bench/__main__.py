@@ -1,7 +1,7 @@
 """Measures dsim on this machine: ``make bench``, or ``make bench ARGS="gravity wave"`` for some cases.
 
 It prints the tables of ``docs/performance.md``; ``--write`` writes them there. ``PEERS`` and ``QPEERS`` name
-interpreters that can import Taichi and JAX, and Quadrants: without them the table of peers is empty.
+interpreters that can import Taichi and JAX, and Quadrants: without them the table of peers stays as it is.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ MARKED = re.compile(r"(<!-- table: (\w+) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 
 
 def written(page: str, tables: dict[str, str]) -> str:
-    """`page`, with these tables between their marks."""
-    return MARKED.sub(lambda m: m[1] + (tables[m[2]] + "\n" if m[2] in tables else m[3]) + m[4], page)
+    """`page`, with these tables between their marks; those without a row are left out."""
+    full = {name: f"{table}\n" for name, table in tables.items() if table.count("\n") > 1}
+    return MARKED.sub(lambda m: m[1] + full.get(m[2], m[3]) + m[4], page)
 
 
 def main() -> None:

@@ -11,9 +11,15 @@ def test_every_table_has_a_place():
 
 def test_only_what_was_measured_changes():
     page = "a\n<!-- table: one -->\n1\n<!-- end -->\nb\n<!-- table: two -->\n<!-- end -->\nc"
-    filled = written(page, {"two": "3"})
-    assert filled == page.replace("two -->\n", "two -->\n3\n")
-    assert written(filled, {"two": "4"}) == page.replace("two -->\n", "two -->\n4\n")
+    head = "| n |\n| :-- |"
+    filled = written(page, {"two": f"{head}\n| 3 |"})
+    assert filled == page.replace("two -->\n", f"two -->\n{head}\n| 3 |\n")
+    assert written(filled, {"two": f"{head}\n| 4 |"}) == filled.replace("3", "4")
+
+
+def test_a_table_without_rows_keeps_those_that_it_has():
+    page = "<!-- table: one -->\n| n |\n| :-- |\n| 1 |\n<!-- end -->\n"
+    assert written(page, {"one": "| n |\n| :-- |"}) == page
 
 
 def test_the_page_has_numbers_in_every_table():
