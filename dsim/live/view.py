@@ -226,7 +226,8 @@ class View:
         Raises
         ------
         DsimError
-            When the name ends with something else, there is no recording for a video, or the view was closed.
+            When the name ends with something else, its folder is not there, the rate is no number above 0,
+            there is no recording for a video, or the view was closed.
         """
         self._refuse_closed()
         scene, parts = self.scene.json(), self._page_parts

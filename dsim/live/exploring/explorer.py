@@ -26,6 +26,7 @@ from dsim.live.scene.numbers import refused
 from dsim.live.shown import PLAYER, MimeBundle, ShownView, page_budget
 from dsim.live.view import View
 from dsim.live.viewing import view
+from dsim.runtime.checking import runs
 from dsim.runtime.fields.fields import Field
 from dsim.runtime.state import turns
 from dsim.runtime.tapes.tape import Tape
@@ -183,7 +184,7 @@ class Explorer:
     def _evaluated(self) -> ExploredRun:
         with self._state.again():
             if self._reset is not None:
-                self._reset()
+                runs.call(self._reset)
             self._begin()
             return self._run_with(self._arguments())
 
@@ -198,10 +199,10 @@ class Explorer:
     def _run_with(self, named: dict[str, float]) -> ExploredRun:
         if self._loss is None:
             with self._state.watched():
-                self._run(**named)
+                runs.call(self._run, **named)
             return ExploredRun()
         with Tape(self._loss), self._state.watched():
-            self._run(**named)
+            runs.call(self._run, **named)
         gradients = {
             c.name: _number(c.field.grad) for c in self.controls if c.field is not None and c.field.needs_grad
         }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from numbers import Real
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -52,6 +53,10 @@ def save(
     kind = path.suffix.lower()
     if kind not in _KINDS:
         raise refused(f"a view is saved as {', '.join(_KINDS)}, not as {path.name!r}", 'save("picture.png")')
+    if not isinstance(rate, Real) or not 0 < rate <= 1000:
+        raise refused(f"`rate` is a number of frames per second, not {rate!r}", "rate=30")
+    if not path.parent.is_dir():
+        raise refused(f"there is no folder {str(path.parent)!r}", f"Path({str(path.parent)!r}).mkdir()")
     if kind == ".png":
         path.write_bytes(png(scene, present()))
     elif kind == ".html":
@@ -67,8 +72,6 @@ def _write_video(
     if not frames:
         advice = "`record()` keeps a frame of the view, `update()` does not"
         raise refused("there is no recording for a video", advice)
-    if not 0 < rate <= 1000:
-        raise refused(f"`rate` is a number of frames per second, not {rate!r}", "rate=30")
     ffmpeg = find_ffmpeg() if kind == ".mp4" else ""
     if ffmpeg is None:
         message = "an MP4 needs the program ffmpeg, which is not installed"

@@ -335,3 +335,18 @@ def test_the_run_may_use_a_variable_that_has_no_value_yet():
     later = 3
     seen.set(a=2.0)
     assert told == [3]
+
+
+async def later():
+    """Launches nothing when it is called."""
+
+
+def in_steps():
+    """Neither does this."""
+    yield
+
+
+def test_what_runs_later_is_no_run():
+    s = springs()
+    assert "`later` returned a coroutine" in explore(later, loss=s.U).found.problem
+    assert "`in_steps` returned a generator" in explore(s.energy, loss=s.U, reset=in_steps).found.problem

@@ -76,10 +76,18 @@ def test_a_video_needs_a_recording(tmp_path):
         ds.view(np.zeros((2, 2))).save(tmp_path / "run.gif")
 
 
-@pytest.mark.parametrize("rate", [0, -1, float("nan"), float("inf")])
-def test_a_rate_that_is_none(view, tmp_path, rate):
+@pytest.mark.parametrize("name", ["run.gif", "run.html", "now.png"])
+@pytest.mark.parametrize("rate", [0, -1, float("nan"), float("inf"), "fast", None])
+def test_a_rate_that_is_none(view, tmp_path, rate, name):
     with pytest.raises(ds.DsimError, match="`rate` is a number of frames per second"):
-        view.save(tmp_path / "run.gif", rate=rate)
+        view.save(tmp_path / name, rate=rate)
+
+
+@pytest.mark.parametrize("name", ["run.gif", "run.html", "now.png"])
+def test_a_folder_that_is_not_there(view, tmp_path, name):
+    with pytest.raises(ds.DsimError, match=r"(?s)there is no folder '.*pictures'.*help: .*mkdir\(\)"):
+        view.save(tmp_path / "pictures" / name)
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("name", ["run.avi", "run", ".png"])
