@@ -66,6 +66,8 @@ class KeptFile:
         self.place: Span | None = None
         if not self.path.parent.is_dir():
             raise wrong(f"there is no folder `{self.path.parent}` for `path=`", "make it first")
+        if self.path.is_dir():
+            raise wrong(f"`path=` is the name of a file, and `{self.path}` is a folder", "add a file name")
 
     def write(self, kept: KeptState) -> None:
         """Replaces the file."""

@@ -171,6 +171,7 @@ def test_tolerance_ends_first_order_methods():
         ({"view": 3}, r"`view=` has an `update\(\)`"),
         ({"path": 3}, "`path=` is the name of a file"),
         ({"path": "nowhere/best.npz"}, "there is no folder `nowhere`"),
+        ({"path": "."}, "`path=` is the name of a file, and `.` is a folder"),
     ],
 )
 def test_arguments_that_do_not_fit(given, message):
