@@ -29,6 +29,7 @@ from dsim.live.viewing import view
 from dsim.runtime.checking import runs
 from dsim.runtime.fields.fields import Field
 from dsim.runtime.state import turns
+from dsim.runtime.state.evaluations import EVALUATING
 from dsim.runtime.tapes.tape import Tape
 
 _MOST = 200  # losses in the curve
@@ -123,7 +124,8 @@ class Explorer:
         """
         self._refuse_outdated()
         try:
-            with self._lock, turns.of_everybody():  # cells read the gradients, and did not ask for them
+            # Cells read the gradients, and did not ask for them.
+            with self._lock, EVALUATING, turns.of_everybody():
                 self.runs += 1
                 self.found = self._evaluated()
                 if self.found.loss is not None:
