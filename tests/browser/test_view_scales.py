@@ -9,6 +9,7 @@ from dsim.live.scene.layers import Arrows, GridLayer, Layer, Lines, Mesh, Points
 from tests.browser.test_views import NAMELESS, pixels, wait_for
 from tests.browser.views import WINDOW
 
+TWO_FRAMES = "() => new Promise(next => requestAnimationFrame(() => requestAnimationFrame(next)))"
 # Multiples of a power of two, so that the numbers of all worlds have the same digits.
 NUMBERS = np.random.default_rng(0).integers(100, 900, (40, 3)) / 1024
 CORNERS = np.arange(39).reshape(-1, 3)
@@ -44,7 +45,7 @@ def draw(browser: Browser, tmp_path):
         page.goto((tmp_path / "page.html").as_uri())
         stage = page.locator(".dsim-view-stage")
         expect(stage).to_have_attribute("data-painter", "webgl")
-        page.wait_for_timeout(300)
+        page.evaluate(TWO_FRAMES)  # the page draws in the first one, which is shown before the second one
         return pixels(stage)
 
     yield drawn

@@ -70,7 +70,7 @@ def paint(axes: Any, made: Any, scene: dict[str, Any], frame: ViewFrame, colorba
 def png(scene: dict[str, Any], frame: ViewFrame) -> bytes:
     """A frame as a PNG file."""
     file = io.BytesIO()
-    figure(scene, frame).savefig(file, format="png")
+    _pixels(figure(scene, frame)).save(file, format="png", dpi=(_DOTS, _DOTS))
     return file.getvalue()
 
 
@@ -81,14 +81,18 @@ def still(scene: dict[str, Any], frame: ViewFrame) -> bytes:
 
 def kept(made: Figure) -> bytes:
     """A figure as a PNG of at most 256 colours, which takes a third of the bytes in a notebook."""
-    canvas = FigureCanvasAgg(made)
-    canvas.draw()
-    pixels = PIL.Image.fromarray(np.asarray(canvas.buffer_rgba())).convert("RGB")
     file = io.BytesIO()
     # Not dithered: patterns would make the file larger again.
-    few = pixels.quantize(_COLOURS_OF_A_PAGE, dither=PIL.Image.Dither.NONE)
+    few = _pixels(made).quantize(_COLOURS_OF_A_PAGE, dither=PIL.Image.Dither.NONE)
     few.save(file, format="png", optimize=True)
     return file.getvalue()
+
+
+def _pixels(made: Figure) -> PIL.Image.Image:
+    """A figure, drawn once: `savefig` draws it once more before, for its layout."""
+    canvas = FigureCanvasAgg(made)
+    canvas.draw()
+    return PIL.Image.fromarray(np.asarray(canvas.buffer_rgba())).convert("RGB")
 
 
 def head(made: Figure, text: str, **looks: Any) -> None:

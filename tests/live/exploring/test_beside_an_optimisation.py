@@ -44,7 +44,7 @@ def test_each_gives_what_it_gives_alone():
     def optimised(**options):
         start.from_numpy(np.linspace(0.2, 1.0, 50))
         return ds.optimize(
-            run, wrt=start, loss=loss, method="descent", rate=0.1, steps=60, progress=False, **options
+            run, wrt=start, loss=loss, method="descent", rate=0.1, steps=15, progress=False, **options
         )
 
     seen = ds.explore(run, loss=loss, controls={"k": (0.5, 4.0)})

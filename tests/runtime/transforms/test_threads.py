@@ -11,7 +11,7 @@ import pytest
 import dsim as ti
 from tests.runtime.threading_together import aside, together
 
-THREADS, TIMES = 4, 20
+THREADS, TIMES = 4, 8
 
 
 class Swing:
