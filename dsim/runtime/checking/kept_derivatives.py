@@ -86,7 +86,7 @@ class KeptDerivatives:
         for root, found in self._roots.items():
             for f in list(root.companions.values()):
                 if f.buffer is not None and not foreign(f):  # else another thread's now
-                    _put_back(f, found.get(f, _ZERO) if f in wanted else _ZERO)
+                    _restore(f, found.get(f, _ZERO) if f in wanted else _ZERO)
                     f.wanted = wanted.get(f, False)
 
 
@@ -95,7 +95,7 @@ def _noted(f: Field) -> _Before:
     return _Before(values, f.touched, f.cleared, f.changed, foreign(f))
 
 
-def _put_back(f: Field, was: _Before) -> None:
+def _restore(f: Field, was: _Before) -> None:
     if f.touched or was.values is not None:
         f.require_memory()[...] = 0 if was.values is None else was.values
     if was.elsewhere:

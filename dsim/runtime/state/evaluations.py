@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dsim.backends.locks import outer_lock
 
-# Held by whoever puts values into fields for a time: transforms, checks of gradients, the thread of an
-# optimisation, a report that is computed beside it. It is taken before all locks of compiling and launching.
+# Held by whoever puts values into fields for a time: transforms, checks of gradients, explorers, the thread
+# of an optimisation, a report that is computed beside it. It is taken before all locks of compiling and
+# launching.
 EVALUATING = outer_lock()
