@@ -1,9 +1,15 @@
-"""A kernel as machine code, of which there are at most two variants: see `machine.py`."""
+"""A kernel as machine code, of which there are at most two variants: see `machine.py`.
+
+Who is about to launch several kernels compiles them together: LLVM translates one on another thread while
+this one emits the next.
+"""
 
 from __future__ import annotations
 
 import hashlib
 from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from weakref import WeakValueDictionary
 
@@ -11,6 +17,7 @@ import numpy as np
 
 from dsim.analysis.bounds import Bounds
 from dsim.analysis.effects import Effects
+from dsim.backends.cpu import images
 from dsim.backends.cpu.code import MachineCode
 from dsim.backends.cpu.runtime import runtime
 from dsim.backends.cpu.target import CpuTarget
@@ -27,6 +34,8 @@ _TARGET = CpuTarget()
 # the same text. Code goes with the last kernel that can launch it, the last 256 modules stay for such cells.
 _CODE: WeakValueDictionary[bytes, MachineCode] = WeakValueDictionary()
 _RECENT: deque[MachineCode] = deque(maxlen=256)
+_LEVEL = images.SPEED  # of kernels that users run
+Begin = Callable[[str, int], Future[bytes]]  # lets another thread make the object file of a module
 
 
 @dataclass(eq=False)
@@ -54,13 +63,15 @@ class CompiledKernel:
     written: frozenset[MemoryKey] = field(init=False)
     dtypes: dict[MemoryKey, np.dtype] = field(init=False)
     _variants: dict[bool, Variant] = field(init=False, default_factory=dict)
-    _watched: bool = field(init=False)  # then the result is used a few times only
+    _begun: tuple[Emitted, Future[bytes] | None] | None = field(init=False, default=None)
+    _level: int = field(init=False)
 
     def __post_init__(self) -> None:
         found = map(written, statements(self.kernel.body))
         self.written = frozenset(m.key for m in found if m is not None)
         self.dtypes = {m.key: m.type.numpy for m in self.kernel.memories}
-        self._watched = any(isinstance(s, Probe) for s in statements(self.kernel.body))
+        watched = any(isinstance(s, Probe) for s in statements(self.kernel.body))
+        self._level = images.QUICK if watched else _LEVEL  # a watched kernel is used a few times only
 
     def variant(self, *, checked: bool) -> Variant:
         """One of the two variants, compiled when first asked for."""
@@ -69,30 +80,46 @@ class CompiledKernel:
                 self._variants[checked] = self._compile(checked)
             return self._variants[checked]
 
-    def _compile(self, checked: bool) -> Variant:
+    def begin(self, begin: Begin) -> None:
+        """Begins to compile the variant for launches within bounds, which `variant` then waits for."""
+        with COMPILING:
+            if False not in self._variants:
+                emitted = emit.emit(self.kernel, _TARGET, self._wishes(False), self.facts)
+                known = _hash(emitted) in _CODE
+                self._begun = emitted, None if known else begin(emitted.text, self._level)
+
+    def forget_begun(self) -> None:
+        """Forgets what `begin` began, where `variant` did not come to use it."""
+        self._begun = None
+
+    def _wishes(self, checked: bool) -> Wishes:
         safe = ("proved",) if checked else ("proved", "launch")
         sites = self.bounds.sites if self.bounds is not None else None
 
         def unchecked(site: int) -> bool:
             return sites is None or sites.get(site, "checked") in safe
 
-        wishes = Wishes(
+        return Wishes(
             unchecked,
             checks=sites is not None,
             strides=self.strides,
             threads=self.threads,
             deterministic=self.deterministic,
         )
-        emitted = emit.emit(self.kernel, _TARGET, wishes, self.facts)
+
+    def _compile(self, checked: bool) -> Variant:
+        wishes = self._wishes(checked)
+        begun, self._begun = (None, self._begun) if checked else (self._begun, None)
+        emitted, image = begun or (emit.emit(self.kernel, _TARGET, wishes, self.facts), None)
         if emitted.parallel:
             runtime().start_threads()
 
         def search(statement: int) -> tuple[Emitted, MachineCode]:
             with COMPILING:
                 found = emit.emit_search(self.kernel, _TARGET, wishes, self.facts, statement)
-                return found, _code(found)
+                return found, _code(found, _LEVEL)
 
-        code = _code(emitted, self._watched)
+        code = _code(emitted, self._level, image)
         return Variant(self.kernel, emitted._replace(text="", shared={}), code, search)
 
     @property
@@ -106,11 +133,15 @@ class CompiledKernel:
         return self.variant(checked=False).code.asm
 
 
-def _code(emitted: Emitted, quick: bool = False) -> MachineCode:
-    """The machine code of a module, shared with equal ones; `quick` reduces compile time."""
-    key = hashlib.blake2b(emitted.text.encode()).digest()
+def _code(emitted: Emitted, level: int, image: Future[bytes] | None = None) -> MachineCode:
+    """The machine code of a module, shared with equal ones."""
+    key = _hash(emitted)
     found = _CODE.get(key)
     if found is None:
-        found = _CODE[key] = MachineCode(emitted.text, emitted.shared, quick)
+        found = _CODE[key] = MachineCode(emitted.text, emitted.shared, level, image)
         _RECENT.append(found)
     return found
+
+
+def _hash(emitted: Emitted) -> bytes:
+    return hashlib.blake2b(emitted.text.encode()).digest()

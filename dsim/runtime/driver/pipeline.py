@@ -7,6 +7,7 @@ they matter, the settings, and no fields.
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -18,7 +19,7 @@ from dsim.analysis.float_controlled_indices import has_float_controlled_indices
 from dsim.analysis.independence import loop_independence
 from dsim.autodiff import compares_final_values, expand
 from dsim.backends.cpu.launch import Launcher as CpuLauncher
-from dsim.backends.cpu.machine import CpuMachine, compile_kernel
+from dsim.backends.cpu.machine import CpuMachine, at_once, compile_kernel
 from dsim.backends.cpu.runtime import thread_count
 from dsim.backends.cuda.kernels import emit_kernel
 from dsim.backends.cuda.ptx import compile_ptx
@@ -185,6 +186,13 @@ class _Ready:
 
 
 BACKENDS: dict[str, Callable[[Kernel, Settings], Machine]] = {"cpu": _compiled, "reference": _Interpreted}
+
+
+@contextmanager
+def together() -> Iterator[Callable[[Machine], None]]:
+    """A function to which machines are given that are to compile at the same time; see `at_once`."""
+    with at_once() as begin:
+        yield lambda machine: begin(machine) if isinstance(machine, CpuMachine) else None
 
 
 def replayed(machine: Machine, buffers: Buffers) -> CpuLauncher | None:

@@ -18,6 +18,7 @@ from typing import Any, Protocol
 from dsim.diagnostics import Diagnostic
 from dsim.runtime.fields.fields import Field, companions_with_memory, youngest, zeros_like
 from dsim.runtime.launching import host_kernels
+from dsim.runtime.launching.compile_ahead import compile_ahead
 from dsim.runtime.launching.contexts import Context
 from dsim.runtime.launching.forms import AdjointForm, Form
 from dsim.runtime.recording import zeros
@@ -166,6 +167,7 @@ class TapeSweep:
         put_back = [partial(snapshots.restore, *region) for region in final]
         if ran:
             put_back.append(partial(_as_if, ran))
+        self._compile(plan.label)
         try:
             self.seed()
             known = None if to or self._observers else repeated(self._record, plan.label)
@@ -175,6 +177,18 @@ class TapeSweep:
                 self._one_by_one(to, plan)
         finally:
             undisturbed(put_back)
+
+    def _compile(self, label: str) -> None:
+        """Compiles what is missing of the adjoints that will run: the first one of a sweep, on all cores."""
+        if len(self._adjoints) < 2 or self._record.outer is not None:
+            return
+        missing = [a for a in self._adjoints if not a.form.compiled]
+        if len(missing) > 1 and not self._custom:
+            reached = set(self._nonzero)
+            for adjoint in reversed(self._adjoints):
+                if reacts(adjoint, reached):
+                    reached.update(adjoint.targets)
+            compile_ahead([labelled(a, label).form for a in reversed(missing) if reacts(a, reached)])
 
     def _one_by_one(self, to: int, plan: SweepPlan) -> None:
         entries, observers = self._record.entries, self._observers

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from dsim.backends.cpu import code, disk_cache
+from dsim.backends.cpu import disk_cache, images
 from dsim.backends.cpu.code import MachineCode
 from dsim.backends.cpu.disk_cache import CacheChoice, DiskCache
 
@@ -18,10 +18,10 @@ KEY, IMAGE = bytes(range(100, 120)), b"object code"
 PROGRAM = """
 import sys
 import dsim as ds
-from dsim.backends.cpu import code
+from dsim.backends.cpu import images
 
 if "warm" in sys.argv:
-    code._optimised = None
+    images.optimised = None
 ds.init(default_fp=ds.f64)
 x, y = ds.field(ds.f64, shape=50, needs_grad=True), ds.field(ds.f64, shape=(), needs_grad=True)
 
@@ -53,13 +53,13 @@ def chosen(cache, monkeypatch) -> DiskCache:
 @pytest.fixture
 def compilations(monkeypatch) -> list[str]:
     """The texts that were compiled since the test began."""
-    found, optimised = [], code._optimised
+    found, optimised = [], images.optimised
 
     def counting(text, speed):
         found.append(text)
         return optimised(text, speed)
 
-    monkeypatch.setattr(code, "_optimised", counting)
+    monkeypatch.setattr(images, "optimised", counting)
     return found
 
 
@@ -158,15 +158,15 @@ def test_code_is_compiled_once_for_all_processes(chosen, compilations):
 def test_the_key_holds_all_that_code_follows_from(chosen, compilations, monkeypatch):
     text = _module(21)
     MachineCode(text, {})
-    MachineCode(text, {}, quick=True)
+    MachineCode(text, {}, images.QUICK)
     assert len(compilations) == 2
-    target = code._target()
+    options = images.target_options(images.SPEED)
     with monkeypatch.context() as patch:
-        patch.setattr(code, "_target", lambda: target._replace(described=target.described + "+avx1024"))
+        patch.setattr(images, "target_options", lambda level: {**options, "opt": 1})
         MachineCode(text, {})
     assert len(compilations) == 3
     with monkeypatch.context() as patch:
-        patch.setattr(code, "_versions", lambda: "of tomorrow")
+        patch.setattr(images, "_versions", lambda: "of tomorrow")
         MachineCode(text, {})
     assert len(compilations) == 4
     MachineCode(text, {})
@@ -175,21 +175,21 @@ def test_the_key_holds_all_that_code_follows_from(chosen, compilations, monkeypa
 
 @pytest.mark.parametrize("module", ["numba", "llvmlite"])
 def test_other_versions_of_the_compiler_compile_anew(module, monkeypatch):
-    before = code._versions()
-    monkeypatch.setattr(getattr(code, module), "__version__", "99.0")
-    assert code._versions.__wrapped__() != before
+    before = images._versions()
+    monkeypatch.setattr(getattr(images, module), "__version__", "99.0")
+    assert images._versions.__wrapped__() != before
     monkeypatch.undo()
-    monkeypatch.setattr(code, "__version__", "99.0")
-    assert code._versions.__wrapped__() != before
+    monkeypatch.setattr(images, "__version__", "99.0")
+    assert images._versions.__wrapped__() != before
     monkeypatch.undo()
-    assert code._versions.__wrapped__() == before
+    assert images._versions.__wrapped__() == before
 
 
 def test_the_processor_is_in_the_key(monkeypatch):
-    options = code.target_options()
+    options = images.target_options(images.SPEED)
     assert {"cpu", "features", "opt"} <= options.keys()
-    found = {code.described({**options, name: "other"}) for name in options}
-    assert len(found | {code._target().described}) == len(options) + 1
+    found = {images._described({**options, name: "other"}) for name in options}
+    assert len(found | {images._target(images.SPEED).described}) == len(options) + 1
 
 
 # -- what is refused
@@ -226,7 +226,7 @@ def test_a_file_under_another_name_is_damaged(cache):
 
 def test_what_llvm_cannot_link_is_replaced(chosen, compilations):
     text = _module(41)
-    key = code._key(text, code._SPEED, code._target().described)
+    key = images._key(text, images.SPEED)
     chosen.save(key, b"no object file")
     assert MachineCode(text, {}).entry
     assert len(compilations) == 1

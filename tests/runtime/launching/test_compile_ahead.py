@@ -1,0 +1,180 @@
+"""The first backward pass of a tape compiles its adjoints at the same time."""
+
+import math
+import threading
+from weakref import WeakValueDictionary
+
+import numpy as np
+import pytest
+
+import dsim as ds
+from dsim.backends.cpu import compiled, images
+from dsim.backends.cpu.machine import CpuMachine
+from dsim.runtime.recording import sweep
+
+N, START = 40, 0.25
+
+
+@pytest.fixture(autouse=True)
+def _nothing_compiled(monkeypatch):
+    """Kernels of the same text share machine code: here each test compiles its own."""
+    monkeypatch.setattr(compiled, "_CODE", WeakValueDictionary())
+
+
+@pytest.fixture
+def compiled_by(monkeypatch) -> list[str]:
+    """The threads that compiled something of a set of kernels."""
+    threads, found = [], images.found
+
+    def counting(text, level, cache):
+        threads.append(threading.current_thread().name)
+        return found(text, level, cache)
+
+    monkeypatch.setattr(images, "found", counting)
+    return threads
+
+
+@pytest.fixture
+def chain():
+    """Three kernels with different adjoints, the field that they begin with, and what they compute."""
+    x, y, z = (ds.field(ds.f64, shape=N, needs_grad=True) for _ in "xyz")
+    loss = ds.field(ds.f64, shape=(), needs_grad=True)
+
+    @ds.kernel
+    def first():
+        for i in x:
+            y[i] = ds.sin(x[i]) + x[i] ** 3
+
+    @ds.kernel
+    def second():
+        for i in x:
+            z[i] = y[i] * y[(i + 1) % N]
+
+    @ds.kernel
+    def third():
+        for i in x:
+            loss[None] += z[i] ** 2
+
+    def run() -> None:
+        first()
+        second()
+        third()
+
+    x.fill(START)
+    return run, x, loss
+
+
+def _gradient() -> float:
+    y, derivative = math.sin(START) + START**3, math.cos(START) + 3 * START**2
+    return 4 * y**3 * derivative
+
+
+def test_on_threads_of_their_own(chain, compiled_by):
+    run, x, loss = chain
+    for _ in range(2):
+        with ds.Tape(loss):
+            run()
+        np.testing.assert_allclose(x.grad.to_numpy(), _gradient(), rtol=1e-13)
+    assert len(compiled_by) == 3
+    assert all(name.startswith("dsim-compiler") for name in compiled_by)
+    assert not [t for t in threading.enumerate() if t.name.startswith("dsim-compiler")]
+
+
+def test_what_is_not_reached_from_the_loss_does_not_compile(chain, compiled_by):
+    run, x, loss = chain
+    aside = ds.field(ds.f64, shape=N, needs_grad=True)
+
+    @ds.kernel
+    def beside():
+        for i in x:
+            aside[i] = ds.exp(x[i])
+
+    with ds.Tape(loss):
+        beside()
+        run()
+    assert len(compiled_by) == 3
+
+
+def test_an_interrupt_leaves_kernels_that_compile_later(chain, monkeypatch):
+    run, x, loss = chain
+    run()
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(CpuMachine, "bind", interrupted)
+        loss[None] = 0
+        with pytest.raises(KeyboardInterrupt), ds.Tape(loss):
+            run()
+    assert not [t for t in threading.enumerate() if t.name.startswith("dsim-compiler")]
+    loss[None] = 0
+    with ds.Tape(loss):
+        run()
+    np.testing.assert_allclose(x.grad.to_numpy(), _gradient(), rtol=1e-13)
+
+
+def test_an_error_of_the_compiler_is_raised_where_the_tape_ends(chain, monkeypatch):
+    run, x, loss = chain
+    run()
+
+    def broken(text, level, cache):
+        raise RuntimeError("LLVM fails")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(images, "found", broken)
+        loss[None] = 0
+        with pytest.raises(RuntimeError, match="LLVM fails"), ds.Tape(loss):
+            run()
+    loss[None] = 0
+    with ds.Tape(loss):
+        run()
+    np.testing.assert_allclose(x.grad.to_numpy(), _gradient(), rtol=1e-13)
+
+
+def test_several_threads_may_do_so_at_once():
+    """Each differentiates kernels of its own, none of which is compiled yet."""
+    found: dict[int, np.ndarray] = {}
+
+    def work(n: int) -> None:
+        x, y, loss = ds.field(ds.f64, N, needs_grad=True), ds.field(ds.f64, N, needs_grad=True), None
+        loss = ds.field(ds.f64, shape=(), needs_grad=True)
+        x.fill(START)
+
+        @ds.kernel
+        def cube():
+            for i in x:
+                y[i] = (n + 1) * x[i] ** 3
+
+        @ds.kernel
+        def total():
+            for i in x:
+                loss[None] += (n + 2) * y[i]
+
+        with ds.Tape(loss):
+            cube()
+            total()
+        found[n] = x.grad.to_numpy()
+
+    threads = [threading.Thread(target=work, args=(n,)) for n in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    for n in range(4):
+        np.testing.assert_allclose(found[n], 3 * (n + 1) * (n + 2) * START**2, rtol=1e-13)
+
+
+def test_no_thread_begins_for_a_single_adjoint(chain, monkeypatch):
+    _, x, loss = chain
+
+    @ds.kernel
+    def energy():
+        for i in x:
+            loss[None] += x[i] ** 2
+
+    monkeypatch.setattr(sweep, "compile_ahead", None)
+    with ds.Tape(loss):
+        energy()
+        energy()
+    np.testing.assert_allclose(x.grad.to_numpy(), 4 * START, rtol=1e-15)
