@@ -17,13 +17,15 @@ STATUS, FAULT, VALUES = 0, 1, 2  # see below; the fault's number; up to MAX_VALU
 FAULTY, CLAMPED, STOPPED = 1, 2, 3  # a status: a fault is recorded; or only the loop that clamped; `STOP` was
 MAX_VALUES = 16
 RUNTIME = VALUES + MAX_VALUES  # address of the runtime block
-TASK, COUNT, FIRST, NEXT = RUNTIME + 1, RUNTIME + 2, RUNTIME + 3, RUNTIME + 4  # the parallel task at work
+TASK, COUNT, FIRST = RUNTIME + 1, RUNTIME + 2, RUNTIME + 3  # the parallel task at work
+COUNTERS = RUNTIME + 4  # of the chunks that threads have begun of it: their address
 SCRATCH, SCRATCH_SIZE = RUNTIME + 5, RUNTIME + 6  # memory for private copies, kept between launches
 OWNER = RUNTIME + 7  # whose prints these are
 STOP, INTERRUPTS = RUNTIME + 8, RUNTIME + 9  # whether the launch is to stop; how often Ctrl-C came meanwhile
 BEGAN = RUNTIME + 10  # when it began: seconds of the wall clock, and nanoseconds
 CALLERS_MODE, MODE = RUNTIME + 12, RUNTIME + 13  # of floating point: the caller's, and the launch's
-FIXED = RUNTIME + 14
+TEAM = RUNTIME + 14  # how many threads share the chunks of that task
+FIXED = RUNTIME + 15
 
 # the runtime block, in slots as well
 PARALLEL_FOR, THREADS, BUSY, PRINTER, MEMORY_LEFT, CLOCK = range(6)

@@ -1,9 +1,10 @@
 """Helper functions in LLVM IR that give the chunks of a task to threads.
 
-Threads take chunks one by one from a counter. Only one launch of the process at a time may use the
-threads; a concurrent one runs its chunks alone: results are the same, since they depend on the
-chunks only. So a launch may also choose: where threads were slower than one (short tasks, a
-busy machine) it runs alone for a while, and tries again at growing intervals.
+Each thread has an equal share of the chunks, the same in every task, since what it wrote in one task is in
+its core's cache in the next. It takes them one by one from a counter, and then those that others have not
+begun. Only one launch of the process at a time may use the threads; a concurrent one runs its chunks alone:
+results are the same, since they depend on the chunks only. So a launch may also choose: where threads were
+slower than one (short tasks, a busy machine) it runs alone for a while, and tries again at growing intervals.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ def _slot(name: str, slot: int, base: str = "%frame") -> str:
 # The state of a dispatch between launches, in slots: cycles that an iteration takes alone (a
 # double, 0 before the first time), how many launches to go alone still, how many the next time.
 MEMORY = 3
+_LINE = 64  # bytes: a counter has a cache line to itself
 _FIRST_WAIT = 4  # the longest is about half a second, or 4096 launches
 
 _DISPATCHED = "ptr %frame, ptr %task, i64 %first, i64 %count, ptr %own, i64 %trips, i64 %most"
@@ -69,24 +71,50 @@ def _set(mode: FloatMode | None, at: str) -> str:
 
 
 def _worker(mode: FloatMode | None) -> str:
-    """The function that takes chunks, in the launch's mode of floating point, on any thread."""
+    """The function that takes chunks, in the launch's mode of floating point, on any thread.
+
+    The threading layer adds the number of the call to the address in its first argument, which is 0, and
+    makes the call of a number on the same thread each time, where it can.
+    """
     keep = mode.read.format(at="%own", value="%before") + "\n" if mode is not None else ""
     return f"""define void @dsim_worker(ptr %args, ptr %dims, ptr %steps, ptr %frame) {PLAIN} {{
 entry:
 {_slot("task_at", frame.TASK)}  %task = load ptr, ptr %task_at, align 8
 {_slot("count_at", frame.COUNT)}  %count = load i64, ptr %count_at, align 8
 {_slot("first_at", frame.FIRST)}  %first = load i64, ptr %first_at, align 8
-{_slot("next", frame.NEXT)}{_slot("mode_at", frame.MODE)}  %own = alloca i64
+{_slot("counters_at", frame.COUNTERS)}  %counters = load ptr, ptr %counters_at, align 8
+{_slot("team_at", frame.TEAM)}  %team = load i64, ptr %team_at, align 8
+{_slot("mode_at", frame.MODE)}  %own = alloca i64
+  %given = load ptr, ptr %args, align 8
+  %number = ptrtoint ptr %given to i64
+  %me = urem i64 %number, %team
 {keep}{_set(mode, "%mode_at")}\
+  br label %share
+share:
+  %whose = phi i64 [ %me, %entry ], [ %neighbour, %over ]
+  %shares = phi i64 [ %team, %entry ], [ %left, %over ]
+  %low_part = mul i64 %whose, %count
+  %low = udiv i64 %low_part, %team
+  %whose_next = add i64 %whose, 1
+  %high_part = mul i64 %whose_next, %count
+  %high = udiv i64 %high_part, %team
+  %line = mul i64 %whose, {_LINE}
+  %next = getelementptr inbounds i8, ptr %counters, i64 %line
   br label %take
 take:
   %n = atomicrmw add ptr %next, i64 1 monotonic
-  %some = icmp slt i64 %n, %count
-  br i1 %some, label %run, label %end
+  %at = add i64 %low, %n
+  %some = icmp slt i64 %at, %high
+  br i1 %some, label %run, label %over
 run:
-  %chunk = add i64 %n, %first
+  %chunk = add i64 %at, %first
   call void %task(ptr %frame, i64 %chunk)
   br label %take
+over:
+  %neighbour = urem i64 %whose_next, %team
+  %left = sub i64 %shares, 1
+  %more = icmp sgt i64 %left, 0
+  br i1 %more, label %share, label %end
 end:
 {_set(mode, "%own")}\
   ret void
@@ -98,7 +126,8 @@ def _dispatch(mode: FloatMode | None) -> str:
     return f"""define void @dsim_dispatch({_DISPATCHED}) {PLAIN} {{
 entry:
   %dims = alloca i64
-  %none = alloca [2 x i64]
+  %args = alloca ptr
+  %steps = alloca i64
 {_slot("alone_at", 0, "%own")}{_slot("wait_at", 1, "%own")}{_slot("next_wait_at", 2, "%own")}\
 {_slot("runtime_at", frame.RUNTIME)}  %runtime = load ptr, ptr %runtime_at, align 8
 {_slot("threads_at", frame.THREADS, "%runtime")}  %there = load i64, ptr %threads_at, align 8
@@ -126,12 +155,18 @@ share:
 {_slot("task_at", frame.TASK)}  store ptr %task, ptr %task_at, align 8
 {_slot("count_at", frame.COUNT)}  store i64 %count, ptr %count_at, align 8
 {_slot("first_at", frame.FIRST)}  store i64 %first, ptr %first_at, align 8
-{_slot("next", frame.NEXT)}  store i64 0, ptr %next, align 8
+{_slot("team_at", frame.TEAM)}  store i64 %threads, ptr %team_at, align 8
+  %bytes = mul i64 %threads, {_LINE}
+  %counters = alloca i8, i64 %bytes, align {_LINE}
+  call void @llvm.memset.p0.i64(ptr %counters, i8 0, i64 %bytes, i1 false)
+{_slot("counters_at", frame.COUNTERS)}  store ptr %counters, ptr %counters_at, align 8
   store i64 %threads, ptr %dims, align 8
+  store ptr null, ptr %args, align 8
+  store i64 1, ptr %steps, align 8
 {_slot("for_at", frame.PARALLEL_FOR, "%runtime")}  %for = load ptr, ptr %for_at, align 8
   %narrow = trunc i64 %threads to i32
 {_slot("callers_mode", frame.CALLERS_MODE)}{_slot("mode", frame.MODE)}{_set(mode, "%callers_mode")}\
-  call void %for(ptr @dsim_worker, ptr %none, ptr %dims, ptr %none, ptr %frame, i64 0, i64 0, i32 %narrow)
+  call void %for(ptr @dsim_worker, ptr %args, ptr %dims, ptr %steps, ptr %frame, i64 0, i64 1, i32 %narrow)
 {_set(mode, "%mode")}\
   store atomic i64 0, ptr %busy release, align 8
   %joined = call i64 @llvm.readcyclecounter()
