@@ -39,6 +39,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     int
         The exit status.
     """
+    if arguments is None:  # the process is the command's own
+        _without_grammars()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # some terminals cannot show all of a notebook's characters
@@ -51,6 +53,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("\ndsim: stopped", file=sys.stderr)
         return 130
+
+
+def _without_grammars() -> None:
+    """Lets jsonschema, which notebooks are validated by, begin without a check of addresses in Unicode.
+
+    Notebooks have none, and the module builds 38 grammars when it is imported: a second of each start.
+    """
+    sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]  # as if it were not installed
 
 
 def parser() -> argparse.ArgumentParser:

@@ -83,3 +83,13 @@ def test_as_a_module():
         done.stderr
         == "dsim: error: there is no notebook absent.ipynb\nhelp: give the path of an .ipynb file\n"
     )
+
+
+def test_a_command_begins_without_the_grammars_of_addresses(capsys):
+    """Importing nbformat would build them; who calls `main` in a process of their own keeps them."""
+    program = "import sys, dsim.cli\nsys.argv = ['dsim', 'cache']\ndsim.cli.main()\nimport nbformat\n"
+    command = [sys.executable, "-c", program + "print('lark' in sys.modules)"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "False"
+    cli.main(["cache"])
+    assert sys.modules.get("rfc3987_syntax", "not imported yet") is not None
