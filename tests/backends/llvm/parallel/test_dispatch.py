@@ -30,7 +30,7 @@ define i64 @dsim_entry(ptr %frame, i64 %number) {{
   %args = alloca ptr
   %given = inttoptr i64 %number to ptr
   store ptr %given, ptr %args
-  call void @dsim_worker(ptr %args, ptr null, ptr null, ptr %frame)
+  call void @worker(ptr %args, ptr null, ptr null, ptr %frame)
   ret i64 0
 }}
 """
@@ -40,7 +40,8 @@ class Team:
     """A task that is shared by several threads, whose calls a test makes one after the other."""
 
     def __init__(self, threads: int, chunks: int, first: int = 0) -> None:
-        self._code = MachineCode(dispatch._worker(None) + TEXT, {})
+        worker = dispatch._worker(None).replace("@dsim_worker", "@worker")  # that of kernels may be there
+        self._code = MachineCode(worker + TEXT, {})
         self._enter = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64)(self._code.entry)
         self.counters = (ctypes.c_int64 * (LINE * threads))()
         self._frame = (ctypes.c_int64 * (RAN + 1 + chunks))()
