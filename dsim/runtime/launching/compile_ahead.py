@@ -15,13 +15,14 @@ def compile_ahead(forms: Iterable[Form]) -> None:
     Parameters
     ----------
     forms : iterable of Form
-        In the order in which they will run. A single one is left to its first launch.
+        In the order in which they will run. Those of a single program are left to their first launches.
     """
     missing = [form for form in dict.fromkeys(forms) if not form.compiled]
-    if len(missing) < 2:
+    programs = dict.fromkeys(form.program for form in missing)  # which forms on different arrays share
+    if len(programs) < 2:
         return
     with COMPILING, pipeline.together() as begin:
-        for form in missing:
-            begin(form.program.machine)
+        for program in programs:
+            begin(program.machine)
         for form in missing:
             form.compile()

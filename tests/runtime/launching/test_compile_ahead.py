@@ -178,3 +178,29 @@ def test_no_thread_begins_for_a_single_adjoint(chain, monkeypatch):
         energy()
         energy()
     np.testing.assert_allclose(x.grad.to_numpy(), 4 * START, rtol=1e-15)
+
+
+def test_launches_on_many_arrays_compile_one_program(compiled_by, monkeypatch):
+    """A tape has a form for each combination of arrays, and all of them have the same code."""
+    emitted, emit = [], compiled.emit.emit
+
+    def counting(*args):
+        emitted.append(args[0].name)
+        return emit(*args)
+
+    monkeypatch.setattr(compiled.emit, "emit", counting)
+    weights, loss = ds.ndarray(ds.f64, 8, needs_grad=True), ds.ndarray(ds.f64, (), needs_grad=True)
+    weights.fill(1.0)
+
+    @ds.kernel
+    def fit(w: ds.types.ndarray(), row: ds.types.ndarray(), out: ds.types.ndarray()):
+        for i in w:
+            out[None] += (w[i] - row[i]) ** 2
+
+    rows = [np.full(8, float(n)) for n in range(5)]
+    with ds.Tape(loss):
+        for row in rows:
+            fit(weights, row, loss)
+    np.testing.assert_allclose(weights.grad.to_numpy(), sum(2 * (1.0 - n) for n in range(5)))
+    assert len(emitted) <= 2
+    assert not compiled_by
