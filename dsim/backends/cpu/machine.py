@@ -104,6 +104,6 @@ def at_once() -> Iterator[Callable[[CpuMachine], None]]:
     try:
         yield begin
     finally:
-        threads.shutdown(cancel_futures=True)
-        for kernel in given:
+        for kernel in given:  # first: a second Ctrl-C may come while the threads end
             kernel.forget_begun()
+        threads.shutdown(cancel_futures=True)
