@@ -159,6 +159,7 @@ class TapeSweep:
         The fields are put back as they were at the end of the block.
         """
         plan, snapshots, loops = self.plan, self._record.snapshots, self._record.loops
+        self._compile(plan.label)
         final = snapshots.final()
         ran: dict[Form, int] = {}
         for loop in loops:
@@ -167,7 +168,6 @@ class TapeSweep:
         put_back = [partial(snapshots.restore, *region) for region in final]
         if ran:
             put_back.append(partial(_as_if, ran))
-        self._compile(plan.label)
         try:
             self.seed()
             known = None if to or self._observers else repeated(self._record, plan.label)
@@ -180,15 +180,15 @@ class TapeSweep:
 
     def _compile(self, label: str) -> None:
         """Compiles what is missing of the adjoints that will run: the first one of a sweep, on all cores."""
-        if len(self._adjoints) < 2 or self._record.outer is not None:
+        several = len(self._adjoints) > 1 and not self._custom and self._record.outer is None
+        if not several or all(a.form.compiled for a in self._adjoints):
             return
-        missing = [a for a in self._adjoints if not a.form.compiled]
-        if len(missing) > 1 and not self._custom:
-            reached = set(self._nonzero)
-            for adjoint in reversed(self._adjoints):
-                if reacts(adjoint, reached):
-                    reached.update(adjoint.targets)
-            compile_ahead([labelled(a, label).form for a in reversed(missing) if reacts(a, reached)])
+        reached, run = set(self._nonzero), list[Form]()
+        for adjoint in reversed(self._adjoints):
+            if reacts(adjoint, reached):
+                reached.update(adjoint.targets)
+                run.append(labelled(adjoint, label).form)
+        compile_ahead(run)
 
     def _one_by_one(self, to: int, plan: SweepPlan) -> None:
         entries, observers = self._record.entries, self._observers
