@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from dsim.analysis.affine import Affine, constant, symbol, variables
@@ -29,13 +29,20 @@ class Bounds(NamedTuple):
         that a transform made; private memories of a transform, indexed by its own counters, are omitted.
     conditions : tuple of Affine
         Forms of the parameters that must be at least 0 for the "launch" sites to be in bounds.
+    places : mapping of str to int
+        Where among the kernel's arguments each parameter is.
     holds : callable
-        Whether they are, given all of the kernel's arguments in order.
+        Whether the conditions hold, given all of the kernel's arguments in order.
     """
 
     sites: Mapping[int, Status]
     conditions: tuple[Affine, ...]
+    places: Mapping[str, int]
     holds: Callable[[tuple[object, ...]], bool]
+
+    def test(self, args: Sequence[str]) -> str:
+        """The Python expression for `holds`, with variables of these names for the arguments."""
+        return _test(self.conditions, self.places, args)
 
     @property
     def always(self) -> bool:
@@ -59,7 +66,7 @@ def bounds(kernel: Kernel, facts: Effects | None = None) -> Bounds:
     asked = tuple(
         dict.fromkeys(form for site, forms in conditions.items() if sites[site] == "launch" for form in forms)
     )
-    return Bounds(sites, asked, _holds(asked, prover.places))
+    return Bounds(sites, asked, prover.places, _holds(asked, prover.places))
 
 
 class _Prover:
@@ -131,8 +138,9 @@ class _Prover:
         return infeasible([row(f) for f in zero], [row(f) for f in (*positive, outside)])
 
 
-def _holds(conditions: tuple[Affine, ...], places: dict[str, int]) -> Callable[[tuple[object, ...]], bool]:
-    if not conditions:
-        return lambda _: True
-    tests = " and ".join(f"{python(form, places)} >= 0" for form in conditions)
-    return compiled(f"def holds(p):\n    return {tests}", "holds")  # type: ignore[return-value]
+def _holds(conditions: tuple[Affine, ...], places: Mapping[str, int]) -> Callable[[tuple[object, ...]], bool]:
+    return compiled(f"def holds(p):\n    return {_test(conditions, places)}", "holds")  # type: ignore[return-value]
+
+
+def _test(conditions: tuple[Affine, ...], places: Mapping[str, int], args: Sequence[str] | None = None) -> str:
+    return " and ".join(f"{python(form, places, args)} >= 0" for form in conditions) or "True"

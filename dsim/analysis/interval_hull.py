@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 
 from dsim.analysis.affine import ZERO, Affine, constant
 from dsim.analysis.effects import Access, Effects
@@ -52,9 +52,13 @@ def _bounds(s: Symbol, upper: bool) -> Iterable[Affine]:
         yield constant(int(number))
 
 
-def python(form: Affine, places: dict[str, int]) -> str:
-    """`form` as a Python expression over the tuple ``p``; `places` has each symbol's position in it."""
-    parts = [f"p[{places[v.name]}]" if k == 1 else f"{k} * p[{places[v.name]}]" for v, k in form.terms]
+def python(form: Affine, places: Mapping[str, int], args: Sequence[str] | None = None) -> str:
+    """`form` as a Python expression over the tuple ``p``, or over the variables `args`.
+
+    `places` has each symbol's position there.
+    """
+    names = [(f"p[{places[v.name]}]" if args is None else args[places[v.name]], k) for v, k in form.terms]
+    parts = [name if k == 1 else f"{k} * {name}" for name, k in names]
     if form.constant or not parts:
         parts.append(str(form.constant))
     return " + ".join(parts).replace("+ -", "- ")

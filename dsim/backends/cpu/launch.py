@@ -6,10 +6,13 @@ import ctypes
 import itertools
 import struct
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache, partial
+from types import CodeType
 from typing import Any
 
 import numpy as np
 
+from dsim.analysis.bounds import Bounds
 from dsim.backends.cpu.compiled import CompiledKernel
 from dsim.backends.cpu.stop import LAUNCHES
 from dsim.backends.cpu.variant import LaunchFrame, Variant
@@ -17,7 +20,6 @@ from dsim.ir.nodes import Kernel, Memory, MemoryKey
 from dsim.ir.types import ScalarType
 
 Launch = Callable[..., tuple[Any, ...]]
-Holds = Callable[[tuple[object, ...]], bool]
 
 
 class Launcher:
@@ -56,10 +58,7 @@ class Launcher:
 
     def _fast(self) -> Launch:
         bounds = self.compiled.bounds
-        if bounds is None or not bounds.conditions:
-            return self._plain(checked=False)
-        holds, first = bounds.holds, len(self._moving)
-        return self._plain(False, (lambda args: holds(args[first:])) if first else holds)
+        return self._plain(checked=False, bounds=bounds if bounds and bounds.conditions else None)
 
     def _checked(self, *args: object) -> tuple[Any, ...]:
         """A launch whose arguments break the conditions of the fast variant."""
@@ -77,9 +76,9 @@ class Launcher:
         """A frame for launches of a variant on these buffers."""
         return variant.frame(self._addresses, self.buffers)
 
-    def _plain(self, checked: bool, holds: Holds | None = None) -> Launch:
+    def _plain(self, checked: bool, bounds: Bounds | None = None) -> Launch:
         variant = self.compiled.variant(checked=checked)
-        return _launch(variant, self._addresses, self.buffers, self._moving, holds, self._checked)
+        return _launch(variant, self._addresses, self.buffers, self._moving, bounds, self._checked)
 
 
 def roaming(
@@ -110,58 +109,91 @@ def _launch(
     addresses: Mapping[MemoryKey, int],
     buffers: Sequence[np.ndarray],
     moving: tuple[MemoryKey, ...],
-    holds: Holds | None,
+    bounds: Bounds | None,
     otherwise: Launch,
 ) -> Launch:
-    """The function that launches one variant on one set of buffers, or calls `otherwise`."""
-    moving_at = [variant.emitted.layout.memories[key] for key in moving]
-    idle: list[LaunchFrame] = []
-    take, give, call = idle.pop, idle.append, variant.call
-    pack, params_at, count = variant.params.pack_into, variant.params_at, len(variant.kernel.params)
-    yields = variant.kernel.body.yields
+    """The function that launches one variant on one set of buffers.
 
-    def launch(*args: object) -> tuple[Any, ...]:
-        if holds is not None and not holds(args):
-            return otherwise(*args)
+    It calls `otherwise` when the arguments break the conditions of `bounds`.
+    """
+    layout, kernel = variant.emitted.layout, variant.kernel
+    starts, args = _names("m", moving), _names("a", kernel.params)
+    unfit = f"not ({bounds.test(args)})" if bounds else ""
+    make = _maker(", ".join(starts), ", ".join(args), unfit, yields=bool(kernel.body.yields))
+    idle: list[LaunchFrame] = []
+    launch = make(
+        variant, variant.call, partial(variant.frame, addresses, buffers), idle.pop, idle.append,
+        [layout.memories[key] for key in moving],
+        variant.params.pack_into, variant.params_at, partial(_converted, kernel), otherwise,
+    )  # fmt: skip
+    launch.__qualname__ = kernel.name  # Python's messages about the number of arguments begin with it
+    return launch
+
+
+def _names(letter: str, of: Sequence[object]) -> list[str]:
+    return [f"{letter}{n}" for n in range(len(of))]
+
+
+_REFUSED = (struct.error, OverflowError, TypeError)  # by `pack`: not the numbers that it takes
+
+# Parameters of its own make a function a third faster than tuples of any length, and so does the test in it.
+_MAKER = """
+def make(variant, call, new, take, give, moving_at, pack, params_at, converted, otherwise):
+    def launch({parameters}):
+        {test}
         try:
             held = take()
         except IndexError:
-            held = variant.frame(addresses, buffers)
-        if moving_at:
-            for slot, address in zip(moving_at, args, strict=False):
-                held.slots[slot] = address
-            args = args[len(moving_at) :]
-        if args or count:
-            try:
-                pack(held.slots, params_at, *args)
-            except (struct.error, OverflowError, TypeError) as e:
-                pack(held.slots, params_at, *_converted(variant.kernel, args, e))
+            held = new()
+        {move}
+        try:
+            {pack}
+        except REFUSED:
+            pack(held.slots, params_at, *converted(({args})))
         try:
             status = call(held.address)
         except KeyboardInterrupt as stop:  # as soon as machine code was back; `held` is not used again
             raise variant.interrupted(held, stop) from None
         if status:
             variant.report(status, held)
-        results = variant.read(held) if yields else ()
+        results = {results}
         give(held)
         return results
-
-    LAUNCHES.add(launch.__code__)
     return launch
+"""
+
+
+@lru_cache(maxsize=512)
+def _maker(starts: str, args: str, unfit: str, *, yields: bool) -> Callable[..., Launch]:
+    """Makes launch functions that take addresses and arguments of these names. They share their code."""
+    starts, args = (f"{names}," if names else "" for names in (starts, args))
+    text = _MAKER.format(
+        parameters=f"{starts} {args}",
+        args=args,
+        test=f"if {unfit}: return otherwise({starts} {args})" if unfit else "pass",
+        move=f"for at, m in zip(moving_at, ({starts})): held.slots[at] = m" if starts else "pass",
+        pack=f"pack(held.slots, params_at, {args})" if args else "pass",
+        results="variant.read(held)" if yields else "()",
+    )
+    scope: dict[str, Any] = {"REFUSED": _REFUSED}
+    exec(compile(text, "<launch>", "exec"), scope)
+    make = scope["make"]
+    for code in make.__code__.co_consts:
+        if isinstance(code, CodeType):
+            LAUNCHES.add(code)
+    return make
 
 
 def packed(variant: Variant, args: tuple[object, ...]) -> bytes:
     """The arguments of a launch, as they lie in its frame."""
     try:
         return variant.params.pack(*args)
-    except (struct.error, OverflowError, TypeError) as e:
-        return variant.params.pack(*_converted(variant.kernel, args, e))
+    except _REFUSED:
+        return variant.params.pack(*_converted(variant.kernel, args))
 
 
-def _converted(kernel: Kernel, args: tuple[object, ...], error: Exception) -> list[object]:
+def _converted(kernel: Kernel, args: tuple[object, ...]) -> list[object]:
     """Arguments of the parameters' types, wrapped and rounded as a cast would."""
-    if len(args) != len(kernel.params):
-        raise TypeError(f"{kernel.name} takes {len(kernel.params)} arguments, got {len(args)}") from error
     return [_as(p.type, a) for p, a in zip(kernel.params, args, strict=True)]
 
 

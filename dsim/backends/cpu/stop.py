@@ -20,6 +20,7 @@ import struct
 import sys
 import threading
 import time
+import weakref
 from collections.abc import Callable
 from types import CodeType, FrameType
 from typing import Any
@@ -27,9 +28,9 @@ from typing import Any
 from dsim.backends.llvm import frame
 
 # The code of functions that call machine code with the frame in their local `held`: another thread finds a
-# launch by it on the Python stack, so that launches themselves register nothing. Each kind of launch adds its
-# code once, permanently.
-LAUNCHES: set[CodeType] = set()
+# launch by it on the Python stack, so that launches themselves register nothing. Code is in it as long as it
+# exists.
+LAUNCHES: weakref.WeakSet[CodeType] = weakref.WeakSet()
 _AGAIN = (0.005, 0.05)  # seconds: sets the flag again, for a launch that was about to begin and cleared it
 # Handlers of SIGINT (a process has one at a time) under which the first signal stops a launch; code that
 # installs another one registers it by `stops`, permanently.

@@ -158,17 +158,21 @@ def launcher(
         "stale": stale, "remember": remember, "next_launch": next_launch,
         "result_of": _results(lowered.returns),
     }  # fmt: skip
-    body, values = _taking(parameters, scope, arrays is not None)
-    body += _comparing(lowered, scope)
-    body += lowered.launch_numbers.lines(scope, "return stale(*args)")
+    args = ", ".join(["arrays"] * (arrays is not None) + [f"a{n}" for n in range(len(parameters.params))])
+    stale_then = f"return stale({args})"
+    body = _comparing(lowered, scope, stale_then)
+    body += lowered.launch_numbers.lines(scope, stale_then)
+    if arrays is not None and arrays.captured:
+        scope |= {"is_captured": arrays.is_captured, "elsewhere": elsewhere}
+        body.append(f"if is_captured(arrays): return elsewhere({args})")
+    checks, values = _taking(parameters, scope)
+    body += checks
     values += lowered.launch_numbers.passed
     if lowered.random:
         body += ["number = next_launch()", "remember(number)"]
         values.append("number")
     if arrays is not None:
-        scope |= {"run": arrays.run, "run_on": arrays.run_on, "is_captured": arrays.is_captured}
-        scope |= {"elsewhere": elsewhere, "FieldArguments": FieldArguments}
-        body += ["if is_captured(arrays): return elsewhere(*args)"] if arrays.captured else []
+        scope |= {"run": arrays.run, "run_on": arrays.run_on, "FieldArguments": FieldArguments}
         given = f"(arrays, ({', '.join(values)}{',' if values else ''}))"
         plain = "run_on if type(arrays) is FieldArguments and not contexts_here() else "
         body.append(f"result = ({'' if arrays.beside else plain}run){given}")
@@ -176,15 +180,14 @@ def launcher(
         body += _launching(form, ", ".join(values), scope)
     if lowered.returns is not None:
         body.append("return result_of(result)")
-    source = "def launch(*args):\n" + "\n".join(f"    {line}" for line in body)
+    source = f"def launch({args}):\n" + "\n".join(f"    {line}" for line in body)
     exec(compile(source, f"<launch of {parameters.name}>", "exec"), scope)
     return scope["launch"]
 
 
-def _taking(parameters: Parameters, scope: dict[str, Any], takes_arrays: bool) -> tuple[list[str], list[str]]:
-    """Lines that check and unpack the arguments, and the names of the kernel's own."""
-    names = ["arrays"] * takes_arrays + [f"a{n}" for n in range(len(parameters.params))]
-    lines = [f"{', '.join(names)}, = args"] if names else []
+def _taking(parameters: Parameters, scope: dict[str, Any]) -> tuple[list[str], list[str]]:
+    """Lines that check the arguments, and the names of the kernel's own."""
+    lines: list[str] = []
     values: list[str] = []
     for n, p in enumerate(parameters.params):
         if isinstance(p, StructParam) or p.shape:
@@ -208,16 +211,16 @@ def _unfit(name: str, t: ScalarType) -> str:
     return f"type({name}) is not int or not {low} <= {name} <= {high}"
 
 
-def _comparing(lowered: Lowered, scope: dict[str, Any]) -> list[str]:
+def _comparing(lowered: Lowered, scope: dict[str, Any], stale_then: str) -> list[str]:
     """Lines that compare captured values with their present ones."""
     lines: list[str] = []
     for n, c in enumerate(lowered.objects):
         scope[f"object{n}"], scope[f"read_object{n}"] = c.value, c.read
-        lines.append(f"if read_object{n}() is not object{n}: return stale(*args)")
+        lines.append(f"if read_object{n}() is not object{n}: {stale_then}")
     for n, c in enumerate(lowered.captures):
         scope[f"constant{n}"], scope[f"read{n}"], scope["changed"] = c.value, c.read, changed
         lines.append(f"now = read{n}()")
-        lines.append(f"if now is not constant{n} and changed(now, constant{n}): return stale(*args)")
+        lines.append(f"if now is not constant{n} and changed(now, constant{n}): {stale_then}")
     return lines
 
 

@@ -57,7 +57,9 @@ class Kernel(ByName):
         self.function = function
         self._signature = Signature(function, bound or {})
         self._class = None if bound else class_of(function)
+        numbers_only = self._class is None and not (self._signature.templates or self._signature.arrays)
         self._count = self._signature.count if self._class is None else -1
+        self._numbers = self._count if numbers_only else -1  # how many, where there are no other arguments
         self._bound = {**(bound or {}), **self._signature.records}
         self._looking = looking
         self._instance = Instance(function, self._bound, looking=looking)
@@ -75,6 +77,8 @@ class Kernel(ByName):
         A kernel in a class that is called by the class's name, or as a property, takes its owner first.
         """
         try:
+            if len(args) == self._numbers and not named:
+                return self._instance.launch(*args)
             if named or len(args) != self._count:
                 if self._class is not None and args and owns(args[0], self._class):
                     return bound_once(self, args[0])(*args[1:], **named)

@@ -215,7 +215,7 @@ def test_arguments_are_converted_or_refused() -> None:
     assert launcher(2**32 + 5, 1e300) == (5, np.inf)
     with pytest.raises(TypeError, match="i32"):
         launcher(0.5, 1.0)
-    with pytest.raises(TypeError, match="2 arguments"):
+    with pytest.raises(TypeError, match=r"k\(\) missing 1 required"):
         launcher(1)
 
 
