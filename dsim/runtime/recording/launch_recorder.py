@@ -92,13 +92,9 @@ class LaunchRecorder(TapeRecord):
         """Records the launch and passes it on."""
         if get_ident() != self._thread:
             return self.elsewhere(form, args)
-        self._launches += 1
-        number = self._launches
-        try:
-            watched = self._watched[form]
-        except KeyError:
-            watched = self._watch(form)
-        if form in self._unused:
+        number = self._launches = self._launches + 1
+        watched = self._watched.get(form) or self._watch(form)
+        if self._unused and form in self._unused:
             warn(cut_messages.returned(form, "gradient", self._unused))
         if self._custom is not None:
             self._custom.used(form, args)
@@ -109,24 +105,23 @@ class LaunchRecorder(TapeRecord):
             for part in watched.parts:
                 result = self.launch(part, args)
             return result
-        adjoint = watched.adjoint
-        if adjoint is not None and not adjoint.keeps:
-            raise overwrite_messages.own(adjoint.conflicts, adjoint.lost)
-        return self._recorded(self, watched, RecordedLaunch(form, args, adjoint), number)
+        if watched.loses:
+            raise overwrite_messages.own(watched.loses.conflicts, watched.loses.lost)
+        return self._recorded(self, watched, RecordedLaunch(form, args, watched.adjoint), number)
 
     def _record(self, watched: RecordingPlan, call: RecordedLaunch, number: int) -> Args:
-        adjoint, args = call.adjoint, call.args
-        clashes = watched.clashes(args)
+        args, clashes = call.args, watched.clashes(call.args)
         if clashes:
             self._policy.save(call)
+        launched = call.form if call.adjoint is None else watched.launched
         try:
-            result = self.pass_on(call.form if adjoint is None else adjoint.launched, args)
+            result = launched.run(args) if self.outer is None else self.outer.launch(launched, args)
         except BaseException:
             self._failed = True
             raise
-        if adjoint is not None or call.before:
+        if call.adjoint is not None or call.before:
             self._into.append(call)
-        if adjoint is not None and watched.noted is not None:
+        if watched.noted is not None and call.adjoint is not None:
             watched.noted(args)
             self._policy.noted.append(call)
         if self._launches != number:

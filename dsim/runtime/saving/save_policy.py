@@ -32,6 +32,10 @@ class RecordingPlan:
         Its adjoint; None where nothing varies, or where `parts` are recorded instead.
     parts : tuple of Form
         The forms launched instead, in order; empty when the form itself is launched.
+    launched : Form
+        What is launched: the form, or the one that computes what its adjoint needs, too.
+    loses : AdjointForm or None
+        The adjoint, if launches destroy values that it needs and that cannot be saved.
     changed : Reach
         What a launch changes: values, and inside another context their derivatives.
     overwrites : callable
@@ -42,7 +46,7 @@ class RecordingPlan:
         Notes that a launch with these arguments is read again; None if that is never so.
     """
 
-    __slots__ = ("adjoint", "changed", "clashes", "form", "noted", "overwrites", "parts")
+    __slots__ = ("adjoint", "changed", "clashes", "form", "launched", "loses", "noted", "overwrites", "parts")
 
     def __init__(
         self, form: Form, plan: AdjointForm | tuple[Form, ...] | None, needs: Needs, changed: Reach
@@ -50,6 +54,8 @@ class RecordingPlan:
         self.form = form
         self.parts, self.adjoint = (plan, None) if isinstance(plan, tuple) else ((), plan)
         adjoint = self.adjoint
+        self.launched = form if adjoint is None else adjoint.launched
+        self.loses = None if adjoint is None or adjoint.keeps else adjoint
         in_place = adjoint is not None and adjoint.entry
         self.changed = changed
         self.overwrites = changed.meets(needs)
