@@ -142,5 +142,7 @@ def _holds(conditions: tuple[Affine, ...], places: Mapping[str, int]) -> Callabl
     return compiled(f"def holds(p):\n    return {_test(conditions, places)}", "holds")  # type: ignore[return-value]
 
 
-def _test(conditions: tuple[Affine, ...], places: Mapping[str, int], args: Sequence[str] | None = None) -> str:
+def _test(
+    conditions: tuple[Affine, ...], places: Mapping[str, int], args: Sequence[str] | None = None
+) -> str:
     return " and ".join(f"{python(form, places, args)} >= 0" for form in conditions) or "True"

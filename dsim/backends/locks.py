@@ -9,10 +9,12 @@ from __future__ import annotations
 import os
 import sys
 import threading
+from collections.abc import Callable
 from types import TracebackType
 
 from numba.core.compiler_lock import global_compiler_lock
 
+_SWITCH = 1e-4  # seconds until Python gives way to a thread that goes from one call of LLVM to the next
 _FRAMES = 20_000  # of Python's: passes walk through nested loops and branches by recursion
 
 
@@ -22,21 +24,23 @@ class _Compiling:
     def __init__(self) -> None:
         self._lock = threading.RLock()
         self._held = 0
-        self._limit = 0
+        self._limit, self._interval = 0, 0.0
 
     def acquire(self) -> None:
         """Waits until no other thread holds it."""
         self._lock.acquire()
         self._held += 1
         if self._held == 1:
-            self._limit = sys.getrecursionlimit()
+            self._limit, self._interval = sys.getrecursionlimit(), sys.getswitchinterval()
             sys.setrecursionlimit(max(self._limit, _FRAMES))
+            sys.setswitchinterval(min(self._interval, _SWITCH))
 
     def release(self) -> None:
         """Releases it, once it was released as often as it was acquired."""
         self._held -= 1
         if self._held == 0:
             sys.setrecursionlimit(self._limit)
+            sys.setswitchinterval(self._interval)
         self._lock.release()
 
     def __enter__(self) -> None:
@@ -53,6 +57,7 @@ COMPILING = _Compiling()
 # Modules make theirs when they are imported; none goes.
 _OUTER: list[threading.RLock] = []
 _SHORT: list[threading.RLock] = []
+_BEFORE_FORK: list[Callable[[], None]] = []
 
 
 def outer_lock() -> threading.RLock:
@@ -74,10 +79,17 @@ def short_lock() -> threading.RLock:
     return made
 
 
+def before_fork(act: Callable[[], None]) -> None:
+    """Calls `act` before each `os.fork`, in the thread that then holds the compile lock."""
+    _BEFORE_FORK.append(act)
+
+
 def _before_fork() -> None:
     for lock in _OUTER:
         lock.acquire()
     COMPILING.acquire()
+    for act in _BEFORE_FORK:
+        act()
     global_compiler_lock.acquire()
     for lock in reversed(_SHORT):
         lock.acquire()

@@ -11,7 +11,7 @@ import contextlib
 import itertools
 import zlib
 from collections.abc import Mapping
-from concurrent.futures import Future
+from concurrent.futures import CancelledError, Future
 from functools import cache
 
 from llvmlite.binding.orcjit import LLJIT, JITLibraryBuilder, ResourceTracker, create_lljit_compiler
@@ -90,12 +90,21 @@ def _linked(
 ) -> ResourceTracker:
     """A module as code in memory, as long as what comes out is kept."""
     cache = disk_cache()
-    image = images.loaded(text, level, cache) if begun is None else begun.result()
+    image = images.loaded(text, level, cache) if begun is None else _awaited(begun)
     if image is not None:
         with contextlib.suppress(RuntimeError):  # LLVM cannot link it: it is compiled again, and replaced
             return _library(name, image, exported)
         name = f"{name}_anew"
     return _library(name, images.made(text, level, cache), exported)
+
+
+def _awaited(begun: Future[bytes]) -> bytes | None:
+    """What another thread makes; None where it has not begun, so that this one need not wait."""
+    if begun.cancel():
+        return None
+    with contextlib.suppress(CancelledError):  # by who began it and needs it no longer
+        return begun.result()
+    return None
 
 
 def _library(name: str, image: bytes, exported: tuple[str, ...]) -> ResourceTracker:

@@ -83,7 +83,7 @@ class CompiledKernel:
     def begin(self, begin: Begin) -> None:
         """Begins to compile the variant for launches within bounds, which `variant` then waits for."""
         with COMPILING:
-            if False not in self._variants:
+            if False not in self._variants and self._begun is None:
                 emitted = emit.emit(self.kernel, _TARGET, self._wishes(False), self.facts)
                 known = _hash(emitted) in _CODE
                 self._begun = emitted, None if known else begin(emitted.text, self._level)

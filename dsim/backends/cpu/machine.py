@@ -12,17 +12,13 @@ which the rest is in bounds, that checks that as well.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from dsim.analysis.bounds import Bounds
 from dsim.analysis.effects import Effects
-from dsim.backends.cpu import images
 from dsim.backends.cpu.compiled import CompiledKernel
-from dsim.backends.cpu.disk_cache import disk_cache
 from dsim.backends.cpu.launch import Launch, Launcher, roaming
 from dsim.backends.cpu.runtime import thread_count
 from dsim.backends.llvm.kernel import Strides
@@ -80,30 +76,3 @@ def compile_kernel(
     """
     count = thread_count() if threads is True else max(1, int(threads))
     return CpuMachine(kernel, bounds, dict(strides or {}), count, deterministic, facts)
-
-
-@contextmanager
-def at_once() -> Iterator[Callable[[CpuMachine], None]]:
-    """A function to which kernels are given that compile at the same time, as many as there are threads.
-
-    LLVM translates each on a thread while the caller emits the next. All threads end with the block.
-    """
-    threads, cache = ThreadPoolExecutor(thread_count(), "dsim-compiler"), disk_cache()
-    given: list[CpuMachine] = []
-    begun: dict[tuple[str, int], Future[bytes]] = {}  # kernels of the same text share it
-
-    def image(text: str, level: int) -> Future[bytes]:
-        if (text, level) not in begun:
-            begun[text, level] = threads.submit(images.found, text, level, cache)
-        return begun[text, level]
-
-    def begin(kernel: CpuMachine) -> None:
-        given.append(kernel)
-        kernel.begin(image)
-
-    try:
-        yield begin
-    finally:
-        for kernel in given:  # first: a second Ctrl-C may come while the threads end
-            kernel.forget_begun()
-        threads.shutdown(cancel_futures=True)

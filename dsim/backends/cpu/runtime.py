@@ -87,6 +87,7 @@ class Runtime:
         self._block = (ctypes.c_int64 * frame.RUNTIME_SLOTS)()
         self._lock = threading.RLock()  # re-entrant, for signal handlers
         self._started = False
+        self._lent = 0  # processors at other work
         self._printing: dict[int, Printing] = {}  # by where the frame of the launch lies
         self._callback = _Printer(self._print)
         self._block[frame.THREADS] = 1
@@ -112,10 +113,32 @@ class Runtime:
     def _start(self) -> None:
         parallel._launch_threads()  # Numba's own code calls it so before it compiles a parallel loop
         self._block[frame.PARALLEL_FOR] = llvm.address_of_symbol("numba_parallel_for")
-        self._block[frame.THREADS] = thread_count()
+        self._count_threads()
+
+    def _count_threads(self) -> None:
+        if self._block[frame.PARALLEL_FOR]:
+            self._block[frame.THREADS] = max(1, thread_count() - self._lent)
+
+    @contextmanager
+    def lent(self) -> Iterator[None]:
+        """In the block, the calling thread has a processor, and launches have one less.
+
+        They would wait at their ends for a thread that has to share it.
+        """
+        self._lend(1)
+        try:
+            yield
+        finally:
+            self._lend(-1)
+
+    def _lend(self, more: int) -> None:
+        with self._lock:
+            self._lent += more
+            self._count_threads()
 
     def _forked(self) -> None:
         self._lock = threading.RLock()
+        self._lent, self._block[frame.PARALLEL_FOR] = 0, 0
         self._started = True  # and without threads: the parent's do not exist here
         self._block[frame.THREADS] = 1
         self._block[frame.BUSY] = 0  # launches of the parent's other threads are not here

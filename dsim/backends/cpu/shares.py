@@ -1,8 +1,8 @@
 """Work on a range of bytes by all threads, each on its own share.
 
-Tasks give the same share of an array to the same thread each time (`llvm/parallel/dispatch.py`), so it lies in
-that core's cache: one thread alone would fetch the other shares from there, and the next task would have to
-fetch them back.
+Tasks give the same share of an array to the same thread each time (`llvm/parallel/dispatch.py`), so it lies
+in that core's cache: one thread alone would fetch the other shares from there, and the next task would have
+to fetch them back.
 """
 
 from __future__ import annotations

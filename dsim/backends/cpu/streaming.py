@@ -62,6 +62,7 @@ tail:
 !0 = !{{ i32 1 }}
 """
 
+
 def stream(to: np.ndarray, source: np.ndarray) -> None:
     """Copies `source` into `to`, past the caches where both are contiguous and of one type.
 

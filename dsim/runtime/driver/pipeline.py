@@ -7,7 +7,6 @@ they matter, the settings, and no fields.
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -18,8 +17,9 @@ from dsim.analysis.effects import effects
 from dsim.analysis.float_controlled_indices import has_float_controlled_indices
 from dsim.analysis.independence import loop_independence
 from dsim.autodiff import compares_final_values, expand
+from dsim.backends.cpu.compiler_threads import CompilerThreads
 from dsim.backends.cpu.launch import Launcher as CpuLauncher
-from dsim.backends.cpu.machine import CpuMachine, at_once, compile_kernel
+from dsim.backends.cpu.machine import CpuMachine, compile_kernel
 from dsim.backends.cpu.runtime import thread_count
 from dsim.backends.cuda.kernels import emit_kernel
 from dsim.backends.cuda.ptx import compile_ptx
@@ -188,11 +188,17 @@ class _Ready:
 BACKENDS: dict[str, Callable[[Kernel, Settings], Machine]] = {"cpu": _compiled, "reference": _Interpreted}
 
 
-@contextmanager
-def together() -> Iterator[Callable[[Machine], None]]:
-    """A function to which machines are given that are to compile at the same time; see `at_once`."""
-    with at_once() as begin:
-        yield lambda machine: begin(machine) if isinstance(machine, CpuMachine) else None
+class MachineThreads:
+    """Threads on which machines compile before they are launched, as far as their backend can do that."""
+
+    def __init__(self) -> None:
+        self._threads = CompilerThreads()
+        self.close = self._threads.close
+
+    def begin(self, machine: Machine) -> None:
+        """Begins to compile `machine`."""
+        if isinstance(machine, CpuMachine):
+            self._threads.begin(machine)
 
 
 def replayed(machine: Machine, buffers: Buffers) -> CpuLauncher | None:

@@ -18,7 +18,7 @@ from typing import Any, Protocol
 from dsim.diagnostics import Diagnostic
 from dsim.runtime.fields.fields import Field, companions_with_memory, youngest, zeros_like
 from dsim.runtime.launching import host_kernels
-from dsim.runtime.launching.compile_ahead import compile_ahead
+from dsim.runtime.launching.compile_ahead import compile_together
 from dsim.runtime.launching.contexts import Context
 from dsim.runtime.launching.forms import AdjointForm, Form
 from dsim.runtime.recording import zeros
@@ -188,7 +188,7 @@ class TapeSweep:
             if reacts(adjoint, reached):
                 reached.update(adjoint.targets)
                 run.append(labelled(adjoint, label).form)
-        compile_ahead(run)
+        compile_together(run)
 
     def _one_by_one(self, to: int, plan: SweepPlan) -> None:
         entries, observers = self._record.entries, self._observers

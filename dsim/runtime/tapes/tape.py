@@ -30,11 +30,11 @@ from dsim.runtime.saving import overwrite_messages
 from dsim.runtime.saving.snapshots import Report
 from dsim.runtime.state.interruption import undisturbed
 from dsim.runtime.state.stack import opened
+from dsim.runtime.tapes.ahead import AheadRecorder
 from dsim.runtime.tapes.loops import bytes_of
-from dsim.runtime.tapes.recorded_states import RecordedStates
 
 
-class Tape(RecordedStates):
+class Tape(AheadRecorder):
     """Records launches, and at its end computes the gradient of `loss` into the fields' `.grad`.
 
     Parameters

@@ -83,5 +83,18 @@ def test_an_error_of_llvm_names_its_reason():
 
 def test_an_image_that_another_thread_makes_is_waited_for():
     image: Future[bytes] = Future()
+    image.set_running_or_notify_cancel()
     threading.Timer(0.05, lambda: image.set_result(images.made(_module(3), images.SPEED, NO_CACHE))).start()
     assert MachineCode(_module(3), {}, image=image).entry
+
+
+def test_an_image_that_no_thread_has_begun_is_made_here():
+    image: Future[bytes] = Future()
+    assert MachineCode(_module(4), {}, image=image).entry
+    assert image.cancelled()
+
+
+def test_an_image_that_nobody_makes_any_longer_is_made_here():
+    image: Future[bytes] = Future()
+    image.cancel()
+    assert MachineCode(_module(5), {}, image=image).entry

@@ -6,6 +6,7 @@ import pytest
 from dsim.backends.cpu import streaming
 from dsim.backends.cpu.streaming import stream
 
+
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16, np.int8])
 @pytest.mark.parametrize("size", [0, 1, 7, 8, 15, 16, 17, 63, 64, 127, 128, 129, 1000, 4099])
 def test_any_size_at_any_place(dtype, size):

@@ -1,6 +1,7 @@
-"""The first backward pass of a tape compiles its adjoints at the same time."""
+"""Adjoints compile on other threads: large ones while the tape records, the others together at its end."""
 
 import math
+import os
 import threading
 from weakref import WeakValueDictionary
 
@@ -10,6 +11,9 @@ import pytest
 import dsim as ds
 from dsim.backends.cpu import compiled, images
 from dsim.backends.cpu.machine import CpuMachine
+from dsim.backends.cpu.runtime import runtime
+from dsim.backends.llvm import frame
+from dsim.runtime.launching import compile_ahead
 from dsim.runtime.recording import sweep
 
 N, START = 40, 0.25
@@ -173,7 +177,7 @@ def test_no_thread_begins_for_a_single_adjoint(chain, monkeypatch):
         for i in x:
             loss[None] += x[i] ** 2
 
-    monkeypatch.setattr(sweep, "compile_ahead", None)
+    monkeypatch.setattr(sweep, "compile_together", None)
     with ds.Tape(loss):
         energy()
         energy()
@@ -204,3 +208,198 @@ def test_launches_on_many_arrays_compile_one_program(compiled_by, monkeypatch):
     np.testing.assert_allclose(weights.grad.to_numpy(), sum(2 * (1.0 - n) for n in range(5)))
     assert len(emitted) <= 2
     assert not compiled_by
+
+
+# -- large ones, while the tape records
+
+
+def _threads() -> list[threading.Thread]:
+    return [t for t in threading.enumerate() if t.name.startswith("dsim-compiler")]
+
+
+@pytest.fixture
+def large():
+    """A kernel of many statements, the field that it begins with, and what it computes."""
+    x, loss = ds.field(ds.f64, shape=N, needs_grad=True), ds.field(ds.f64, shape=(), needs_grad=True)
+
+    @ds.kernel
+    def energy():
+        for i in x:
+            a = ds.Matrix([[x[i], 1.0, x[i] ** 2], [x[i] + 1, x[i], 2.0], [x[i], 3.0, ds.sin(x[i])]])
+            loss[None] += (a @ a @ a).trace()
+
+    x.fill(START)
+    return energy, x, loss
+
+
+def _energy(x: float) -> float:
+    a = np.array([[x, 1.0, x**2], [x + 1, x, 2.0], [x, 3.0, math.sin(x)]])
+    return float(np.trace(a @ a @ a))
+
+
+def _holds(x: ds.Field) -> None:
+    h = 1e-5
+    expected = (_energy(START + h) - _energy(START - h)) / (2 * h)
+    np.testing.assert_allclose(x.grad.to_numpy(), expected, rtol=1e-8)
+
+
+def test_a_large_adjoint_begins_before_the_launch_that_it_is_of(large, compiled_by):
+    energy, x, loss = large
+    with ds.Tape(loss):
+        energy()
+        begun = len(compiled_by)
+    assert begun == 2  # the kernel's own code, too
+    assert len(compiled_by) == 2
+    assert not _threads()
+    _holds(x)
+
+
+def test_nothing_begins_where_nothing_goes_backwards_at_once(large, compiled_by):
+    energy, x, loss = large
+    energy()
+    forward = ds.ad.FwdMode(loss=loss, param=x, seed=[1.0] * N)
+    with forward:
+        energy()
+    assert not compiled_by
+    ds.linearize(energy, wrt=[x], out=loss)
+    assert not compiled_by
+
+
+def test_a_tape_inside_a_tape(large):
+    """The outer one decides what runs."""
+    energy, x, loss = large
+    outer = ds.field(ds.f64, shape=(), needs_grad=True)
+
+    @ds.kernel
+    def total():
+        for i in x:
+            outer[None] += x.grad[i]
+
+    with ds.Tape(outer):
+        with ds.Tape(loss):
+            energy()
+        total()
+    assert not _threads()
+    h = 1e-4
+    expected = (_energy(START + h) - 2 * _energy(START) + _energy(START - h)) / h**2
+    np.testing.assert_allclose(x.grad.to_numpy(), expected, rtol=1e-5)
+
+
+def test_one_processor_has_no_thread_to_spare(large, compiled_by, monkeypatch):
+    energy, x, loss = large
+    monkeypatch.setattr(compile_ahead, "thread_count", lambda: 1)
+    with ds.Tape(loss):
+        energy()
+    assert not compiled_by
+    _holds(x)
+
+
+def test_a_block_that_fails_leaves_no_thread_and_a_kernel_that_compiles_later(large):
+    energy, x, loss = large
+
+    def fails() -> None:
+        energy()
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError), ds.Tape(loss):
+        fails()
+    assert not _threads()
+    with ds.Tape(loss):
+        energy()
+    _holds(x)
+
+
+def test_its_errors_are_raised_where_it_runs(large, monkeypatch):
+    energy, x, loss = large
+
+    def broken(text, level, cache):
+        raise RuntimeError("LLVM fails")
+
+    ended = []
+
+    def run() -> None:
+        energy()
+        ended.append(True)
+
+    energy()
+    with monkeypatch.context() as patch:
+        patch.setattr(images, "found", broken)
+        with pytest.raises(RuntimeError, match="LLVM fails"), ds.Tape(loss):
+            run()
+    assert ended
+    with ds.Tape(loss):
+        energy()
+    _holds(x)
+
+
+def test_launches_have_one_thread_less_while_a_kernel_compiles(large, monkeypatch):
+    energy, _, loss = large
+    block, left = runtime()._block, []
+    runtime().start_threads()
+    before, found = block[frame.THREADS], images.found
+
+    def watched(text, level, cache):
+        left.append(block[frame.THREADS])
+        return found(text, level, cache)
+
+    monkeypatch.setattr(images, "found", watched)
+    with ds.Tape(loss):
+        energy()
+    assert left
+    assert all(n < max(before, 2) for n in left)
+    assert block[frame.THREADS] == before
+
+
+def test_two_threads_that_record_the_same_kernel():
+    """The first to end has begun what the other one needs."""
+    found: dict[int, np.ndarray] = {}
+    fields = [(ds.field(ds.f64, N, needs_grad=True), ds.field(ds.f64, (), needs_grad=True)) for _ in range(3)]
+
+    @ds.kernel
+    def cubes(a: ds.template(), out: ds.template()):
+        for i in a:
+            m = ds.Matrix([[a[i], 1.0], [2.0, a[i]]])
+            out[None] += (m @ m @ m @ m).trace()
+
+    def work(n: int) -> None:
+        a, out = fields[n]
+        a.fill(START)
+        with ds.Tape(out):
+            cubes(a, out)
+        found[n] = a.grad.to_numpy()
+
+    threads = [threading.Thread(target=work, args=(n,)) for n in range(3)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+
+    def trace(v: float) -> float:
+        return float(np.trace(np.linalg.matrix_power(np.array([[v, 1.0], [2.0, v]]), 4)))
+
+    h = 1e-5
+    for n in range(3):
+        np.testing.assert_allclose(found[n], (trace(START + h) - trace(START - h)) / (2 * h), rtol=1e-8)
+    assert not _threads()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no other way to have a child")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # newer versions of Python warn of any thread
+def test_a_child_that_begins_in_the_block_ends_it(large):
+    """It has none of the threads, and would wait for them for ever."""
+    energy, x, loss = large
+    reads, writes = os.pipe()
+    with ds.Tape(loss) as tape:
+        energy()
+        child = os.fork()
+        if child == 0:  # the process of the tests goes on in the parent alone
+            try:
+                tape.__exit__(None, None, None)
+                os.write(writes, x.grad.to_numpy().tobytes())
+            finally:
+                os._exit(0)
+    _holds(x)
+    os.close(writes)
+    with os.fdopen(reads, "rb") as told:
+        assert np.array_equal(np.frombuffer(told.read()), x.grad.to_numpy())
+    assert os.waitpid(child, 0)[1] == 0

@@ -1,0 +1,74 @@
+"""Threads on which LLVM translates kernels that will be launched, while their caller goes on."""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from typing import Self
+from weakref import WeakSet
+
+from dsim.backends.cpu import images
+from dsim.backends.cpu.compiled import CompiledKernel
+from dsim.backends.cpu.disk_cache import DiskCache, disk_cache
+from dsim.backends.cpu.runtime import runtime, thread_count
+from dsim.backends.locks import before_fork
+
+
+class CompilerThreads:
+    """As many threads as launches have, until they are closed.
+
+    The caller emits LLVM IR of one kernel after the other, and a thread makes the object file of each. Equal
+    texts share one. Whoever launches a kernel waits for its object file.
+    """
+
+    def __init__(self) -> None:
+        self._threads = ThreadPoolExecutor(thread_count(), "dsim-compiler")
+        self._cache = disk_cache()
+        self._process = os.getpid()
+        self._given: list[CompiledKernel] = []
+        self._begun: dict[tuple[str, int], Future[bytes]] = {}
+        _OPEN.add(self)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def begin(self, kernel: CompiledKernel) -> None:
+        """Begins to compile `kernel`; in a child of `os.fork`, where its threads are gone, does nothing."""
+        if self._process == os.getpid():
+            self._given.append(kernel)
+            kernel.begin(self._image)
+
+    def close(self) -> None:
+        """Ends the threads. What they have not begun compiles at its first launch."""
+        for kernel in self._given:  # first: a second Ctrl-C may come while the threads end
+            kernel.forget_begun()
+        self._given.clear()
+        self._threads.shutdown(cancel_futures=True)
+
+    def wait(self) -> None:
+        """Waits until all that was begun is done."""
+        wait(list(self._begun.values()))
+
+    def _image(self, text: str, level: int) -> Future[bytes]:
+        if (text, level) not in self._begun:
+            self._begun[text, level] = self._threads.submit(_made, text, level, self._cache)
+        return self._begun[text, level]
+
+
+def _made(text: str, level: int, cache: DiskCache) -> bytes:
+    with runtime().lent():
+        return images.found(text, level, cache)
+
+
+_OPEN: WeakSet[CompilerThreads] = WeakSet()
+
+
+def _wait_for_all() -> None:
+    for threads in list(_OPEN):
+        threads.wait()
+
+
+before_fork(_wait_for_all)  # a child has no such threads, and would wait for them for ever
