@@ -115,7 +115,7 @@ class LaunchRecorder(TapeRecord):
             self._policy.save(call)
         launched = call.form if call.adjoint is None else watched.launched
         try:
-            result = launched.run(args) if self.outer is None else self.outer.launch(launched, args)
+            result = self.pass_on(launched, args)
         except BaseException:
             self._failed = True
             raise
