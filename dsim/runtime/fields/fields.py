@@ -300,9 +300,11 @@ def zeros_like(of: Field | Component, name: str) -> Field:
 def begin_turn(last: str) -> list[Field]:
     """Begins a turn (turns.py); returns the possibly nonzero companions written in earlier turns."""
     turns.begin(lambda: [n for f in COMPANIONS for n in (f.touched, f.cleared)])
+    if not turns.several():
+        return [f for f in COMPANIONS if f.touched and f.derivative[-1] == last]
     # Other threads may change a note: it is read once.
     noted = [(f, turn) for f in COMPANIONS if (turn := f.touched) and f.derivative[-1] == last]
-    return [f for f, turn in noted if turns.own(turn)] if turns.several() else [f for f, _ in noted]
+    return [f for f, turn in noted if turns.own(turn)]
 
 
 def foreign(field: Field) -> bool:

@@ -7,12 +7,12 @@ import numpy as np
 from dsim.backends.cpu import zeroing
 from dsim.runtime.state import settings
 
-_SMALL = 16 << 10  # bytes; for less NumPy takes no longer than the call
+SMALL = 16 << 10  # bytes; for less NumPy takes no longer
 
 
 def zero(memory: np.ndarray) -> None:
     """Sets all numbers to 0."""
-    if memory.nbytes <= _SMALL:
+    if memory.nbytes <= SMALL:
         memory.fill(0)
     else:
         zeroing.zero(memory, settings.current().threads)

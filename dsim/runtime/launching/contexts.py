@@ -14,7 +14,7 @@ from dsim.diagnostics import Diagnostic, GradientError
 from dsim.diagnostics.frames import outermost
 from dsim.diagnostics.places import caller
 from dsim.runtime.fields.fields import Field, zeros_like
-from dsim.runtime.fields.zeroing import zero
+from dsim.runtime.fields.zeroing import SMALL, zero
 from dsim.runtime.launching import host_kernels
 from dsim.runtime.launching.forms import Form
 from dsim.runtime.launching.host_kernels import HostForm, Operand
@@ -241,7 +241,7 @@ class Context:
         """Sets every number of `field` to `value`, as an action of this context that the outer one sees."""
         if self.outer is None:
             memory = field.buffer if field.buffer is not None else field.require_memory()
-            if value:
+            if value or memory.nbytes <= SMALL:
                 memory.fill(value)
             else:
                 zero(memory)

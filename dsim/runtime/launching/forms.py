@@ -372,6 +372,8 @@ class Recording:
         Whether a value that it returns varies.
     bits : Let or None
         A `bit_cast` of a number that varies.
+    cuts : bool
+        Whether derivatives end at either.
     """
 
     def __init__(self, form: Form, keys: Keys) -> None:
@@ -383,6 +385,7 @@ class Recording:
         self.written = frozenset(active).intersection(form.written)
         self.returns: bool = self._known.returns
         self.bits: Let | None = self._known.bits
+        self.cuts = self.returns or self.bits is not None
 
     @once
     def adjoint(self) -> AdjointForm | None:

@@ -110,9 +110,10 @@ class LaunchRecorder(TapeRecord):
         return self._recorded(self, watched, RecordedLaunch(form, args, watched.adjoint), number)
 
     def _record(self, watched: RecordingPlan, call: RecordedLaunch, number: int) -> Args:
-        args, clashes = call.args, watched.clashes(call.args)
+        args, policy = call.args, self._policy
+        clashes = watched.clashes(args) if policy.begun or policy.begin() else watched.in_place
         if clashes:
-            self._policy.save(call)
+            policy.save(call)
         launched = call.form if call.adjoint is None else watched.launched
         try:
             result = self.pass_on(launched, args)
@@ -121,13 +122,12 @@ class LaunchRecorder(TapeRecord):
             raise
         if call.adjoint is not None or call.before:
             self._into.append(call)
-        if watched.noted is not None and call.adjoint is not None:
-            watched.noted(args)
-            self._policy.noted.append(call)
+        if watched.reads is not None and call.adjoint is not None:
+            policy.note(watched, call)
         if self._launches != number:
             self._failed = True
             raise overwrite_messages.interleaved(call.form)
-        if clashes and self._policy.spent:
+        if clashes and policy.spent:
             self._run_again()
         return result
 
@@ -202,7 +202,8 @@ class LaunchRecorder(TapeRecord):
             self._watched.clear()  # what was inactive in other kernels may be active now
         if self._custom is not None and not self._custom.tangents:
             return self._policy.watch(form, None)
-        warn(cut_messages.inside(form, known, "gradient", self._unused))
+        if known.cuts:
+            warn(cut_messages.inside(form, known, "gradient", self._unused))
         plan = known.saving if self._policy.saves else known.adjoint
         if isinstance(plan, AdjointForm):
             plan = self._differentiable(form, plan) if self.outer and self._policy.saves else plan
@@ -213,7 +214,8 @@ class LaunchRecorder(TapeRecord):
 
     def active_keys(self, form: Form) -> frozenset[MemoryKey]:
         """The memories of `form` that carry adjoints: those with a gradient, and those written from such."""
-        return frozenset([key for key, f in form.floats if self.varies(f)])
+        active = self._active
+        return frozenset([key for key, f in form.floats if f in active or f.needs_grad])
 
     def varies(self, field: Field) -> bool:
         """Whether `field` is differentiated by, or depends on one that is."""

@@ -82,6 +82,13 @@ class Plans:
         return SweepPlan(outputs, adjoints, ())
 
 
+def _plan_of_one(adjoint: AdjointForm, outputs: tuple[Field, ...]) -> SweepPlan:
+    """The plan for a single adjoint, among whose fields the outputs are: it owns the plan."""
+    key = "plan", outputs
+    found = adjoint.remembered.get(key)
+    return found or kept(adjoint.remembered, key, lambda: SweepPlan(outputs, (adjoint,), ()))
+
+
 class Observer(Protocol):
     """Observes the adjoints during the backward pass.
 
@@ -124,8 +131,14 @@ class TapeSweep:
     @property
     def reaches(self) -> bool:
         """Whether anything that was recorded writes an output."""
-        outputs = frozenset(self._record.outputs)
-        return self._custom or not all(map(outputs.isdisjoint, [a.outputs for a in self._adjoints]))
+        if self._custom:
+            return True
+        outputs = self._record.outputs
+        for adjoint in self._adjoints:
+            for output in outputs:
+                if output in adjoint.outputs:
+                    return True
+        return False
 
     def run(self) -> Sequence[tuple[Field, Field]]:
         """Runs the backward pass and stores the gradients.
@@ -138,7 +151,7 @@ class TapeSweep:
             return ()
         plan = self.plan
         aside = self._put_aside(plan)
-        give_up = [partial(self._give_up, plan, aside)]
+        give_up = (partial(self._give_up, plan, aside),)
         try:
             self.down()
             for bar, kept in aside:
@@ -160,7 +173,7 @@ class TapeSweep:
         """
         plan, snapshots, loops = self.plan, self._record.snapshots, self._record.loops
         self._compile(plan.label)
-        final = snapshots.final()
+        final = snapshots.final() if snapshots.all else []
         ran: dict[Form, int] = {}
         for loop in loops:
             final += [(f, box, snapshots.take(f, box)) for f, box in loop.stack.changed]
@@ -236,6 +249,8 @@ class TapeSweep:
         if self._custom:
             return SweepPlan(self._record.outputs, self._adjoints, self._others())
         outputs = self._record.outputs
+        if len(self._adjoints) == 1 and not set(outputs).difference(self._adjoints[0].fields):
+            return _plan_of_one(self._adjoints[0], outputs)
         operations = youngest((*outputs, *[a.youngest for a in self._adjoints])).operations
         return kept(operations, "plans", Plans).plan(outputs, self._adjoints)
 

@@ -26,8 +26,8 @@ class _Left:
 
     def __init__(self, goal: Field, forms: Iterable[Form], read: Iterable[Field], block: str) -> None:
         self._goal = weakref.ref(goal)
-        self._forms = [weakref.ref(f) for f in dict.fromkeys(forms)]
-        self._read = [weakref.ref(f) for f in read]
+        self._forms = list(map(weakref.ref, forms))
+        self._read = list(map(weakref.ref, read))
         self._block = block
         self._newest = newest()
         self._told: set[weakref.ref[Field]] = set()
@@ -42,13 +42,13 @@ class _Left:
 
     def forms(self) -> list[Form]:
         """The kernels, as far as they still exist."""
-        return [form for ref in self._forms if (form := ref()) is not None]
+        return list(dict.fromkeys(form for ref in self._forms if (form := ref()) is not None))
 
     def reasons(self, field: Field) -> Unreached | None:
         """The explanation of why `field` is zero; None when too much has been freed. Called once."""
         self.told(field)
         goal, forms = self._goal(), self.forms()
-        if goal is None or len(forms) != len(self._forms):
+        if goal is None or any(ref() is None for ref in self._forms):
             return None
         read = [f for ref in self._read if (f := ref()) is not None]
         return Unreached(goal, forms, read, self._block)
@@ -101,7 +101,7 @@ class _Cleared:
     """The gradients that were not 0 before the open tape was entered."""
 
     def __init__(self, bars: Iterable[Field]) -> None:
-        self._bars = {weakref.ref(bar) for bar in bars}
+        self._bars = set(map(weakref.ref, bars))
 
     def __call__(self, bar: Field) -> None:
         this = weakref.ref(bar)

@@ -7,7 +7,7 @@ its own loops its adjoint writes again, with an undo log: `passes.saving.placeme
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from dsim.diagnostics import Diagnostic, GradientError
@@ -38,15 +38,21 @@ class RecordingPlan:
         The adjoint, if launches destroy values that it needs and that cannot be saved.
     changed : Reach
         What a launch changes: values, and inside another context their derivatives.
+    in_place : bool
+        Whether its own adjoint reads values again that a launch destroys.
+    reads : Reach or None
+        What its adjoint reads, if anything.
     overwrites : callable
         Whether a launch with these arguments may destroy values that earlier calls read again.
     clashes : callable
         Whether it may destroy these, or such that its own adjoint reads again.
-    noted : callable or None
-        Notes that a launch with these arguments is read again; None if that is never so.
+    noted : callable
+        Notes that a launch with these arguments is read again.
     """
 
-    __slots__ = ("adjoint", "changed", "clashes", "form", "launched", "loses", "noted", "overwrites", "parts")
+    overwrites: Callable[[Args], bool]
+    clashes: Callable[[Args], bool]
+    noted: Callable[[Args], None]
 
     def __init__(
         self, form: Form, plan: AdjointForm | tuple[Form, ...] | None, needs: Needs, changed: Reach
@@ -56,11 +62,23 @@ class RecordingPlan:
         adjoint = self.adjoint
         self.launched = form if adjoint is None else adjoint.launched
         self.loses = None if adjoint is None or adjoint.keeps else adjoint
-        in_place = adjoint is not None and adjoint.entry
+        self.in_place = adjoint is not None and bool(adjoint.entry)
+        self.reads = adjoint.reads if adjoint is not None and adjoint.needed else None
         self.changed = changed
-        self.overwrites = changed.meets(needs)
-        self.clashes = _always if in_place else self.overwrites
-        self.noted = adjoint.reads.widen(needs) if adjoint is not None and adjoint.needed else None
+        self._needs = needs
+
+    def __getattr__(self, name: str) -> Any:
+        """The functions are made when they are first asked for: a tape of one launch needs none of them."""
+        if name == "overwrites":
+            made: Any = self.changed.meets(self._needs)
+        elif name == "clashes":
+            made = _always if self.in_place else self.overwrites
+        elif name == "noted" and self.reads is not None:
+            made = self.reads.widen(self._needs)
+        else:
+            raise AttributeError(name)
+        setattr(self, name, made)
+        return made
 
 
 def _always(_: Args) -> bool:
@@ -85,6 +103,8 @@ class SavePolicy:
     ----------
     noted : list of RecordedLaunch
         Calls that widened the hulls, and whose regions are not worked out yet.
+    begun : bool
+        Whether hulls are kept: from the second launch on.
     """
 
     def __init__(self, snapshots: SnapshotStore, saves: bool, budget: int | None) -> None:
@@ -93,6 +113,8 @@ class SavePolicy:
         self.budget = budget
         self._needs = Needs()
         self.noted: list[RecordedLaunch] = []
+        self.begun = False
+        self._first: tuple[RecordingPlan, RecordedLaunch] | None = None  # that reads anything
 
     def watch(self, form: Form, plan: AdjointForm | tuple[Form, ...] | None) -> RecordingPlan:
         """The plan for launches of `form`."""
@@ -105,6 +127,27 @@ class SavePolicy:
         derivatives from before it.
         """
         return form.stores if isinstance(form, Stop) and self.snapshots.inside else form.writes
+
+    def note(self, plan: RecordingPlan, call: RecordedLaunch) -> None:
+        """Notes that the adjoint of `call` reads what `plan` says."""
+        if self.begun:
+            plan.noted(call.args)
+            self.noted.append(call)
+        else:
+            self._first = plan, call
+
+    def clashes(self, plan: RecordingPlan, args: Args) -> bool:
+        """Whether a launch destroys values that an earlier call, or its own adjoint, reads again."""
+        return plan.clashes(args) if self.begun or self.begin() else plan.in_place
+
+    def begin(self) -> bool:
+        """Keeps hulls from here on, if the adjoint of a call so far reads anything; gives whether it does."""
+        if self._first is None:
+            return self.begun
+        (plan, call), self._first, self.begun = self._first, None, True
+        plan.noted(call.args)
+        self.noted.append(call)
+        return True
 
     def save(self, call: RecordedLaunch) -> None:
         """Saves the needed values that the launch `call` is about to overwrite.
@@ -134,19 +177,25 @@ class SavePolicy:
 
     def needs(self, fields: Iterable[Field]) -> bool:
         """Whether adjoints of the calls so far may read anything of these fields."""
+        self.begin()
         return any(self._needs.hull(f)[0] for f in fields)
 
     def note_all(self, calls: Iterable[RecordedLaunch], hulls: Needs) -> None:
         """Notes that the adjoints of `calls` read what lies in `hulls`."""
+        self.begin()
+        self.begun = True
         self.noted += calls
         self._needs.widen(hulls)
 
     def forget(self) -> None:
         """Forgets all needs: the adjoints of all calls have run, or what they read has been saved."""
+        self._first = None
         self.noted.clear()
         self._needs.clear()
 
     def _work_out(self) -> None:
+        self.begin()
+        self.begun = True
         for call in self.noted:
             assert call.adjoint is not None
             for region, box in call.adjoint.own.left(call.args):

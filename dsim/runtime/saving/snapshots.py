@@ -138,6 +138,8 @@ class SnapshotStore:
 
     def release(self) -> None:
         """Releases the blocks: nothing will be restored any more."""
+        if not self._blocks:
+            return
         for field, blocks in self._blocks.items():
             for block in blocks:
                 block.clear()

@@ -269,9 +269,9 @@ class Steps:
         self.stack.newest.note(plan.changed, args)
         call = RecordedLaunch(plan.form, args, None if self._recording is None else plan.adjoint)
         if self._recording is not None:
-            if plan.clashes(args):
+            if self.policy.clashes(plan, args):
                 self.policy.save(call)
-        elif self._last_recorded is not None and plan.overwrites(args):
+        elif self._last_recorded is not None and self.policy.begin() and plan.overwrites(args):
             self.policy.save(call)
             self._last_recorded.after.extend(call.before)
         result = self._context.pass_on(form_to_run(plan), args)
@@ -284,9 +284,8 @@ class Steps:
     def _add(self, step: RecordedStep, plan: RecordingPlan, call: RecordedLaunch) -> None:
         if plan.adjoint is not None or call.before:
             step.calls.append(call)
-        if plan.noted is not None:
-            plan.noted(call.args)
-            self.policy.noted.append(call)
+        if plan.reads is not None:
+            self.policy.note(plan, call)
 
     def _note(self, call: Custom) -> None:
         if self._recording is not None:
