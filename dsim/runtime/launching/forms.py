@@ -306,10 +306,12 @@ class AdjointForm:
         The active fields that the primal writes.
     remembered : dict
         What backward passes that begin with it remember.
+    plans : dict
+        The plans of sweeps of nothing else.
     """
 
     def __init__(self, primal: Form, program: AdjointProgram) -> None:
-        self.primal, self._program, self.remembered = primal, program, dict[Any, Any]()
+        self.primal, self._program = primal, program
         self.form = primal.over(program.program)
         self.active, self.label, self.entry = program.active, program.label, program.entry
         self.needed, self.lost, self.ordered = program.needed, program.lost, program.ordered
@@ -317,6 +319,16 @@ class AdjointForm:
         self.reads = Reach(primal.program, primal.fields, self.needed)
         self.fields = tuple(map(primal.field, sorted(self.active)))
         self.outputs = tuple(filter(set(primal.written).__contains__, self.fields))
+
+    @once
+    def remembered(self) -> dict[Any, Any]:
+        """Empty at first."""
+        return {}
+
+    @once
+    def plans(self) -> dict[Any, Any]:
+        """Empty at first."""
+        return {}
 
     @once
     def targets(self) -> tuple[Field, ...]:
@@ -372,8 +384,6 @@ class Recording:
         Whether a value that it returns varies.
     bits : Let or None
         A `bit_cast` of a number that varies.
-    cuts : bool
-        Whether derivatives end at either.
     """
 
     def __init__(self, form: Form, keys: Keys) -> None:
@@ -385,7 +395,6 @@ class Recording:
         self.written = frozenset(active).intersection(form.written)
         self.returns: bool = self._known.returns
         self.bits: Let | None = self._known.bits
-        self.cuts = self.returns or self.bits is not None
 
     @once
     def adjoint(self) -> AdjointForm | None:

@@ -111,7 +111,7 @@ class LaunchRecorder(TapeRecord):
 
     def _record(self, watched: RecordingPlan, call: RecordedLaunch, number: int) -> Args:
         args, policy = call.args, self._policy
-        clashes = watched.clashes(args) if policy.begun or policy.begin() else watched.in_place
+        clashes = watched.clashes(args) if policy.begun or policy.reads else watched.in_place
         if clashes:
             policy.save(call)
         launched = call.form if call.adjoint is None else watched.launched
@@ -123,7 +123,11 @@ class LaunchRecorder(TapeRecord):
         if call.adjoint is not None or call.before:
             self._into.append(call)
         if watched.reads is not None and call.adjoint is not None:
-            policy.note(watched, call)
+            if policy.begun:
+                watched.noted(args)
+                policy.noted.append(call)
+            else:
+                policy.first(watched, call)
         if self._launches != number:
             self._failed = True
             raise overwrite_messages.interleaved(call.form)
@@ -202,8 +206,7 @@ class LaunchRecorder(TapeRecord):
             self._watched.clear()  # what was inactive in other kernels may be active now
         if self._custom is not None and not self._custom.tangents:
             return self._policy.watch(form, None)
-        if known.cuts:
-            warn(cut_messages.inside(form, known, "gradient", self._unused))
+        warn(cut_messages.inside(form, known, "gradient", self._unused))
         plan = known.saving if self._policy.saves else known.adjoint
         if isinstance(plan, AdjointForm):
             plan = self._differentiable(form, plan) if self.outer and self._policy.saves else plan
@@ -214,8 +217,7 @@ class LaunchRecorder(TapeRecord):
 
     def active_keys(self, form: Form) -> frozenset[MemoryKey]:
         """The memories of `form` that carry adjoints: those with a gradient, and those written from such."""
-        active = self._active
-        return frozenset([key for key, f in form.floats if f in active or f.needs_grad])
+        return frozenset([key for key, f in form.floats if self.varies(f)])
 
     def varies(self, field: Field) -> bool:
         """Whether `field` is differentiated by, or depends on one that is."""

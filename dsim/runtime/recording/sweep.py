@@ -45,6 +45,8 @@ class SweepPlan:
         with gradients as values (a tape inside this one did).
     bars : dict of Field to Field
         Where the adjoint of each active field is.
+    primals : sequence of weakref.ref of Form
+        What the adjoints are of.
     """
 
     def __init__(
@@ -63,6 +65,7 @@ class SweepPlan:
             if not any(f.companion((*f.derivative, label)) in used for f in fields)
         )
         self.bars = {f: f.scratch((*f.derivative, self.label)) for f in fields}
+        self.primals = zeros.weakly(a.primal for a in adjoints)
 
 
 class Plans:
@@ -85,8 +88,8 @@ class Plans:
 def _plan_of_one(adjoint: AdjointForm, outputs: tuple[Field, ...]) -> SweepPlan:
     """The plan for a single adjoint, among whose fields the outputs are: it owns the plan."""
     key = "plan", outputs
-    found = adjoint.remembered.get(key)
-    return found or kept(adjoint.remembered, key, lambda: SweepPlan(outputs, (adjoint,), ()))
+    found = adjoint.plans.get(key)
+    return found or kept(adjoint.plans, key, lambda: SweepPlan(outputs, (adjoint,), ()))
 
 
 class Observer(Protocol):
@@ -163,7 +166,7 @@ class TapeSweep:
             self._publish(plan)
         self._record.tell_outer(plan.bars)
         if not self._custom:  # else a user's function defines the dependences
-            zeros.note_gradients(loss, [a.primal for a in self._adjoints], self._record.read)
+            zeros.note_gradients(loss, plan.primals, self._record.read)
         return aside
 
     def down(self, to: int = 0) -> None:

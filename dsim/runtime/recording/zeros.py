@@ -8,7 +8,7 @@ silently. It remembers which kernels it recorded, weakly, until the next tape is
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from dsim.diagnostics import Diagnostic
 from dsim.diagnostics.places import caller
@@ -20,14 +20,16 @@ from dsim.runtime.recording.unreached import Unreached
 from dsim.runtime.state.notices import warn
 from dsim.runtime.state.stack import explain
 
+Forms = Sequence[weakref.ref[Form]]
+
 
 class _Left:
     """The data that a finished context keeps: its loss, its kernels, and the fields read into Python."""
 
-    def __init__(self, goal: Field, forms: Iterable[Form], read: Iterable[Field], block: str) -> None:
+    def __init__(self, goal: Field, forms: Forms, read: Iterable[Field], block: str) -> None:
         self._goal = weakref.ref(goal)
-        self._forms = list(map(weakref.ref, forms))
-        self._read = list(map(weakref.ref, read))
+        self._forms = forms
+        self._read = list(map(weakref.ref, read)) if read else ()
         self._block = block
         self._newest = newest()
         self._told: set[weakref.ref[Field]] = set()
@@ -42,13 +44,13 @@ class _Left:
 
     def forms(self) -> list[Form]:
         """The kernels, as far as they still exist."""
-        return list(dict.fromkeys(form for ref in self._forms if (form := ref()) is not None))
+        return [form for ref in self._forms if (form := ref()) is not None]
 
     def reasons(self, field: Field) -> Unreached | None:
         """The explanation of why `field` is zero; None when too much has been freed. Called once."""
         self.told(field)
         goal, forms = self._goal(), self.forms()
-        if goal is None or any(ref() is None for ref in self._forms):
+        if goal is None or len(forms) != len(self._forms):
             return None
         read = [f for ref in self._read if (f := ref()) is not None]
         return Unreached(goal, forms, read, self._block)
@@ -118,7 +120,12 @@ def forget(last: str) -> None:
     explain(last, None)
 
 
-def note_gradients(goal: Field, forms: Iterable[Form], read: Iterable[Field]) -> None:
+def weakly(forms: Iterable[Form]) -> Forms:
+    """Forms, each once, that are not kept."""
+    return list(map(weakref.ref, dict.fromkeys(forms)))
+
+
+def note_gradients(goal: Field, forms: Forms, read: Iterable[Field]) -> None:
     """Makes the gradients that a tape has left zero explain themselves when they are looked at."""
     explain("bar", _Gradients(goal, forms, read, "the tape"))
 
@@ -132,6 +139,6 @@ def note_tangents(
     goals: Iterable[Field], source: Field, forms: Iterable[Form], read: Iterable[Field]
 ) -> None:
     """Makes the tangents of `goals`, which a forward mode has not touched, explain themselves."""
-    known, seen = tuple(forms), tuple(read)
+    known, seen = weakly(forms), tuple(read)
     left = {g.companion((*g.derivative, "dot")): _Left(g, known, seen, "the forward mode") for g in goals}
     explain("dot", _Tangents(left, source))

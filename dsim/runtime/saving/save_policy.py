@@ -43,20 +43,23 @@ class RecordingPlan:
     reads : Reach or None
         What its adjoint reads, if anything.
     overwrites : callable
-        Whether a launch with these arguments may destroy values that earlier calls read again.
+        Once `bind` was called: whether a launch with these arguments may destroy values that earlier calls
+        read again.
     clashes : callable
         Whether it may destroy these, or such that its own adjoint reads again.
     noted : callable
         Notes that a launch with these arguments is read again.
     """
 
+    __slots__ = (
+        *("adjoint", "changed", "clashes", "form", "in_place", "launched", "loses"),
+        *("noted", "overwrites", "parts", "reads"),
+    )
     overwrites: Callable[[Args], bool]
     clashes: Callable[[Args], bool]
     noted: Callable[[Args], None]
 
-    def __init__(
-        self, form: Form, plan: AdjointForm | tuple[Form, ...] | None, needs: Needs, changed: Reach
-    ) -> None:
+    def __init__(self, form: Form, plan: AdjointForm | tuple[Form, ...] | None, changed: Reach) -> None:
         self.form = form
         self.parts, self.adjoint = (plan, None) if isinstance(plan, tuple) else ((), plan)
         adjoint = self.adjoint
@@ -65,20 +68,13 @@ class RecordingPlan:
         self.in_place = adjoint is not None and bool(adjoint.entry)
         self.reads = adjoint.reads if adjoint is not None and adjoint.needed else None
         self.changed = changed
-        self._needs = needs
 
-    def __getattr__(self, name: str) -> Any:
-        """The functions are made when they are first asked for: a tape of one launch needs none of them."""
-        if name == "overwrites":
-            made: Any = self.changed.meets(self._needs)
-        elif name == "clashes":
-            made = _always if self.in_place else self.overwrites
-        elif name == "noted" and self.reads is not None:
-            made = self.reads.widen(self._needs)
-        else:
-            raise AttributeError(name)
-        setattr(self, name, made)
-        return made
+    def bind(self, needs: Needs) -> None:
+        """Makes the functions of arguments, for what is read again."""
+        self.overwrites = self.changed.meets(needs)
+        self.clashes = _always if self.in_place else self.overwrites
+        if self.reads is not None:
+            self.noted = self.reads.widen(needs)
 
 
 def _always(_: Args) -> bool:
@@ -104,7 +100,7 @@ class SavePolicy:
     noted : list of RecordedLaunch
         Calls that widened the hulls, and whose regions are not worked out yet.
     begun : bool
-        Whether hulls are kept: from the second launch on.
+        Whether hulls are kept.
     """
 
     def __init__(self, snapshots: SnapshotStore, saves: bool, budget: int | None) -> None:
@@ -115,10 +111,16 @@ class SavePolicy:
         self.noted: list[RecordedLaunch] = []
         self.begun = False
         self._first: tuple[RecordingPlan, RecordedLaunch] | None = None  # that reads anything
+        self._unbound: list[RecordingPlan] = []  # until then
 
     def watch(self, form: Form, plan: AdjointForm | tuple[Form, ...] | None) -> RecordingPlan:
         """The plan for launches of `form`."""
-        return RecordingPlan(form, plan, self._needs, self._changed(form))
+        made = RecordingPlan(form, plan, self._changed(form))
+        if self.begun:
+            made.bind(self._needs)
+        else:
+            self._unbound.append(made)
+        return made
 
     def _changed(self, form: Form) -> Reach:
         """What a launch of `form` changes: values, and inside another context their derivatives.
@@ -128,26 +130,33 @@ class SavePolicy:
         """
         return form.stores if isinstance(form, Stop) and self.snapshots.inside else form.writes
 
-    def note(self, plan: RecordingPlan, call: RecordedLaunch) -> None:
-        """Notes that the adjoint of `call` reads what `plan` says."""
+    @property
+    def reads(self) -> bool:
+        """Whether the adjoint of a call so far reads anything: then hulls are kept, from here on.
+
+        The only launch of a tape needs none.
+        """
+        if self._first is not None:
+            self.begin()
+        return self.begun
+
+    def first(self, plan: RecordingPlan, call: RecordedLaunch) -> None:
+        """Notes that the adjoint of `call` reads what `plan` says, before hulls are kept."""
+        self._first = plan, call
+
+    def begin(self) -> None:
+        """Keeps hulls from here on."""
         if self.begun:
+            return
+        self.begun = True
+        for plan in self._unbound:
+            plan.bind(self._needs)
+        self._unbound.clear()
+        if self._first is not None:
+            plan, call = self._first
+            self._first = None
             plan.noted(call.args)
             self.noted.append(call)
-        else:
-            self._first = plan, call
-
-    def clashes(self, plan: RecordingPlan, args: Args) -> bool:
-        """Whether a launch destroys values that an earlier call, or its own adjoint, reads again."""
-        return plan.clashes(args) if self.begun or self.begin() else plan.in_place
-
-    def begin(self) -> bool:
-        """Keeps hulls from here on, if the adjoint of a call so far reads anything; gives whether it does."""
-        if self._first is None:
-            return self.begun
-        (plan, call), self._first, self.begun = self._first, None, True
-        plan.noted(call.args)
-        self.noted.append(call)
-        return True
 
     def save(self, call: RecordedLaunch) -> None:
         """Saves the needed values that the launch `call` is about to overwrite.
@@ -183,19 +192,17 @@ class SavePolicy:
     def note_all(self, calls: Iterable[RecordedLaunch], hulls: Needs) -> None:
         """Notes that the adjoints of `calls` read what lies in `hulls`."""
         self.begin()
-        self.begun = True
         self.noted += calls
         self._needs.widen(hulls)
 
     def forget(self) -> None:
         """Forgets all needs: the adjoints of all calls have run, or what they read has been saved."""
-        self._first = None
+        self.begin()
         self.noted.clear()
         self._needs.clear()
 
     def _work_out(self) -> None:
         self.begin()
-        self.begun = True
         for call in self.noted:
             assert call.adjoint is not None
             for region, box in call.adjoint.own.left(call.args):

@@ -82,6 +82,7 @@ class Steps:
         self.shared = shared
         self.store = store
         self.policy = SavePolicy(store, True, None)
+        self.policy.begin()
         self.log = StepLog()
         self.stack = CheckpointStack(store, limit)
         self.runs = 0
@@ -269,9 +270,9 @@ class Steps:
         self.stack.newest.note(plan.changed, args)
         call = RecordedLaunch(plan.form, args, None if self._recording is None else plan.adjoint)
         if self._recording is not None:
-            if self.policy.clashes(plan, args):
+            if plan.clashes(args):
                 self.policy.save(call)
-        elif self._last_recorded is not None and self.policy.begin() and plan.overwrites(args):
+        elif self._last_recorded is not None and plan.overwrites(args):
             self.policy.save(call)
             self._last_recorded.after.extend(call.before)
         result = self._context.pass_on(form_to_run(plan), args)
@@ -285,7 +286,8 @@ class Steps:
         if plan.adjoint is not None or call.before:
             step.calls.append(call)
         if plan.reads is not None:
-            self.policy.note(plan, call)
+            plan.noted(call.args)
+            self.policy.noted.append(call)
 
     def _note(self, call: Custom) -> None:
         if self._recording is not None:

@@ -95,6 +95,10 @@ def of_everybody() -> Iterator[None]:
 
 def begin(noted: Callable[[], Iterable[int]]) -> None:
     """Begins a new turn; `noted` gives the numbers that fields have."""
+    turn = _TURN.get()
+    if turn is not None and turn[0] == _State.last and not _State.several and turn[3] == get_ident():
+        _begun(turn[0], turn[2])  # as most are
+        return
     number, base, before, _ = _current()
     if number == _EVERYBODY:
         return

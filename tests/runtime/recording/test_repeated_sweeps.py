@@ -353,3 +353,40 @@ def test_more_losses_than_are_remembered(tables):
                 read()
             assert x.grad[0] == k + 1.0
     assert not tables
+
+
+@pytest.mark.parametrize("last", [True, False])
+def test_a_host_operation_among_many_launches(last):
+    """Also as the last one, which remembers the others."""
+    x, y = ti.field(ti.f64, shape=(), needs_grad=True), ti.field(ti.f64, shape=(), needs_grad=True)
+    z = ti.field(ti.f64, shape=(), needs_grad=True)
+
+    @ti.ad.operation
+    def square(a):
+        return a**2
+
+    @square.jvp
+    def _(a, /, *, out, tangents):
+        return 2 * a * tangents[0]
+
+    @square.vjp
+    def _(a, /, *, out, adjoint):
+        return 2 * a * adjoint
+
+    @ti.kernel
+    def grow():
+        x[None] = 1.1 * x[None]
+
+    @ti.kernel
+    def end():
+        z[None] = 3 * y[None]
+
+    for start in (2.0, 2.0, 2.0, -5.0):
+        x[None] = start
+        with ti.ad.Tape(y if last else z):
+            for _ in range(9):
+                grow()
+            square(x, out=y)
+            if not last:
+                end()
+        np.testing.assert_allclose(x.grad[None], (1 if last else 3) * 2 * start * 1.1**18, rtol=1e-12)
