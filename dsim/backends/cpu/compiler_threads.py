@@ -22,6 +22,7 @@ class CompilerThreads:
     """
 
     def __init__(self) -> None:
+        images.prepare()
         self._threads = ThreadPoolExecutor(thread_count(), "dsim-compiler")
         self._cache = disk_cache()
         self._process = os.getpid()

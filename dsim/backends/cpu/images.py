@@ -54,6 +54,18 @@ def found(text: str, level: int, cache: DiskCache) -> bytes:
     return loaded(text, level, cache) or made(text, level, cache)
 
 
+def prepare() -> None:
+    """Makes what all threads share, before there are several.
+
+    Numba makes the description of the processor under two locks, which two threads would take in different
+    orders.
+    """
+    for level in (SPEED, QUICK):
+        _described(target_options(level))
+    _versions()
+    _unlocked()
+
+
 def assembly(text: str, level: int) -> str:
     """The machine code of a module, as assembly."""
     with optimised(text, level) as module:

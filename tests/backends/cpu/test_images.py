@@ -8,6 +8,7 @@ import pytest
 
 from dsim.backends.cpu import images
 from dsim.backends.cpu.code import MachineCode
+from dsim.backends.cpu.compiler_threads import CompilerThreads
 from dsim.backends.cpu.disk_cache import DiskCache
 
 NO_CACHE = DiskCache(None)
@@ -98,3 +99,12 @@ def test_an_image_that_nobody_makes_any_longer_is_made_here():
     image: Future[bytes] = Future()
     image.cancel()
     assert MachineCode(_module(5), {}, image=image).entry
+
+
+def test_threads_begin_when_the_description_of_the_processor_is_made():
+    """Numba takes two locks for that, and two threads would wait for each other."""
+    for made in (images._codegen, images.target_options, images._versions, images._unlocked):
+        made.cache_clear()
+    with CompilerThreads():
+        for made in (images._codegen, images.target_options, images._versions, images._unlocked):
+            assert made.cache_info().currsize

@@ -2,6 +2,8 @@
 
 import math
 import os
+import subprocess
+import sys
 import threading
 from weakref import WeakValueDictionary
 
@@ -403,3 +405,30 @@ def test_a_child_that_begins_in_the_block_ends_it(large):
     with os.fdopen(reads, "rb") as told:
         assert np.array_equal(np.frombuffer(told.read()), x.grad.to_numpy())
     assert os.waitpid(child, 0)[1] == 0
+
+
+_FIRST = """
+import dsim as ds
+x, loss = ds.field(ds.f64, shape=40, needs_grad=True), ds.field(ds.f64, shape=(), needs_grad=True)
+
+@ds.kernel
+def energy():
+    for i in x:
+        a = ds.Matrix([[x[i], 1.0, x[i] ** 2], [x[i] + 1, x[i], 2.0], [x[i], 3.0, 4.0]])
+        loss[None] += (a @ a @ a).trace()
+
+with ds.Tape(loss):
+    energy()
+print(x.grad[0])
+"""
+
+
+@pytest.mark.slow
+def test_nothing_was_compiled_before_in_the_process(tmp_path):
+    """What the process needs once is needed then by two threads at the same time."""
+    program = tmp_path / "first.py"
+    program.write_text(_FIRST)
+    run, environment = [sys.executable, str(program)], {**os.environ, "DSIM_CACHE_DIR": str(tmp_path)}
+    for _ in ("compiled", "read from disk"):
+        ended = subprocess.run(run, env=environment, capture_output=True, text=True, timeout=100, check=True)
+        assert ended.stdout == "30.0\n"
