@@ -24,8 +24,8 @@ class AheadCompiler:
         """Begins to compile `form`, if that is worth a thread. An error is left to its first launch."""
         if form.compiled or thread_count() < 2 or sum(1 for _ in statements(form.kernel.body)) < _LARGE:
             return
-        self._threads = self._threads or MachineThreads()
         with COMPILING, suppress(Exception):
+            self._threads = self._threads or MachineThreads()
             self._threads.begin(form.program.machine)
 
     def close(self) -> None:

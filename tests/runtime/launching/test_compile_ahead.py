@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 
 import dsim as ds
-from dsim.backends.cpu import compiled, images
+from dsim.backends.cpu import compiled, compiler_threads, images
 from dsim.backends.cpu.machine import CpuMachine
 from dsim.backends.cpu.runtime import runtime
 from dsim.backends.llvm import frame
+from dsim.backends.locks import COMPILING
 from dsim.runtime.launching import compile_ahead
 from dsim.runtime.recording import sweep
 
@@ -405,6 +406,23 @@ def test_a_child_that_begins_in_the_block_ends_it(large):
     with os.fdopen(reads, "rb") as told:
         assert np.array_equal(np.frombuffer(told.read()), x.grad.to_numpy())
     assert os.waitpid(child, 0)[1] == 0
+
+
+def test_threads_are_made_by_one_thread_at_a_time(large, monkeypatch):
+    """What Numba makes then needs two locks, in an order that only the compile lock keeps."""
+    energy, x, loss = large
+    held, begin = [], compiler_threads.CompilerThreads.__init__
+
+    def watched(self):
+        held.append(COMPILING._held)
+        begin(self)
+
+    monkeypatch.setattr(compiler_threads.CompilerThreads, "__init__", watched)
+    with ds.Tape(loss):
+        energy()
+    assert held
+    assert all(held)
+    _holds(x)
 
 
 _FIRST = """
