@@ -169,8 +169,9 @@ class Running:
             self.progress.start(cell_label(cell.source))
 
     def executed(self, cell: Notebook, cell_index: int, execute_reply: Mapping[str, Any]) -> None:
-        """Called after a cell; a failed cell is counted where its error is raised."""
-        if execute_reply["content"]["status"] == "ok":
+        """Called after a cell; one whose error ends the run is counted where that is raised."""
+        may_fail = "raises-exception" in cell.metadata.get("tags", ())
+        if is_run(cell) and (may_fail or execute_reply["content"]["status"] == "ok"):
             self.progress.finish()
 
     def place(self, path: Path) -> str:

@@ -101,6 +101,19 @@ def test_a_cell_that_fails(folder, capsys):
     assert not (folder / "build").exists()
 
 
+def test_a_cell_that_is_to_fail_counts(folder, capsys):
+    notebook = write(folder / "fails.ipynb", "1 / 0", "print('af' + 'ter')")
+    content = nbformat.read(notebook, 4)
+    content.cells[0].metadata["tags"] = ["raises-exception"]
+    nbformat.write(content, notebook)
+    assert cli.main(["run", "fails.ipynb"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[:2] for line in lines] == [["fails", "1/2"], ["fails", "2/2"], ["fails", "page:"]]
+    page = (folder / "build" / "run" / "fails.html").read_text(encoding="utf-8")
+    assert "ZeroDivisionError" in page
+    assert "after" in page
+
+
 def test_a_cell_that_takes_too_long(folder, capsys):
     write(folder / "slow.ipynb", "import time\ntime.sleep(60)")
     assert cli.main(["run", "slow.ipynb", "--timeout", "1"]) == 1
