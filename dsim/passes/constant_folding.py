@@ -38,6 +38,8 @@ from dsim.ir.nodes import (
     UndoLog,
     While,
 )
+from dsim.ir.primitive import Formula, Libm
+from dsim.ir.primitives import TABLE
 from dsim.ir.ranges import known_trips
 from dsim.ir.walk import statements, with_blocks
 from dsim.passes.algebraic_simplification import Definitions, simplified, split
@@ -46,7 +48,7 @@ from dsim.passes.renaming import Renaming, carrying, pick
 
 def fold_constants(kernel: Kernel) -> Kernel:
     """`kernel` with constants folded."""
-    folder = _Folder()
+    folder = _Folder(kernel.exact)
     body = folder.block(kernel.body)
     while folder.late:  # a variable with uses before was replaced: run again
         folder.late = False
@@ -55,7 +57,8 @@ def fold_constants(kernel: Kernel) -> Kernel:
 
 
 class _Folder:
-    def __init__(self) -> None:
+    def __init__(self, exact: bool) -> None:
+        self.exact = exact
         self.names = Renaming()
         self.made: Definitions = {}
         self.late = False
@@ -94,7 +97,7 @@ class _Folder:
         done = simplified(s, self.made)
         if isinstance(done, Let):
             known = simplify(done.op, done.args, done.var.type)
-            if known is None:
+            if known is None or (self.exact and _rounds_otherwise(done)):
                 self.made[done.var.name] = done
                 self.out.append(done)
                 return
@@ -176,6 +179,16 @@ class _Folder:
                 self.let(last)  # before the loop, where both ends are in scope
                 kept.pop()
         return s if len(kept) == len(s.carried) else carrying(s, kept)
+
+
+def _rounds_otherwise(s: Let) -> bool:
+    """Whether machine code may give other bits for these constants.
+
+    An exact kernel and its adjoint compute the same bits, but not always of constants: a loop that is unrolled
+    in one of them may be a loop in the other.
+    """
+    by_library = isinstance(TABLE[s.op].lowering, Libm | Formula)
+    return by_library and s.var.type.is_float and all(isinstance(a, Const) for a in s.args)
 
 
 _Loop = TypeVar("_Loop", For, While)

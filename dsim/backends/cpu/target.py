@@ -98,6 +98,8 @@ class CpuTarget:
                 vector, f"declare {lane} @{vector}({', '.join([lane] * arity)}) memory(none) nounwind"
             )
             module.vectors.append(vector)
+        # LLVM folds calls of constants by functions of its own, which round otherwise.
+        attribute += " nobuiltin" if module.exact else ""
         args = ", ".join([ty] * arity)
         module.declare(name, f"declare {ty} @{name}({args}) memory(none) nounwind willreturn{attribute}")
 

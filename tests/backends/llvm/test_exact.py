@@ -61,3 +61,52 @@ def test_exact_kernels_have_no_fast_arithmetic():
     assert "_ZGV" not in lowest.primal.llvm
     assert not summed.primal.kernel.exact
     assert "reassoc" in summed.primal.llvm
+
+
+FUNCTIONS = (
+    *("sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "exp", "log", "expm1", "log1p"),
+    *("cbrt", "erf", "erfc", "lgamma", "rsqrt", "sqrt"),
+)
+
+
+@pytest.mark.parametrize("dtype", [ti.f32, ti.f64])
+@pytest.mark.parametrize("name", [*FUNCTIONS, "pow", "atan2", "hypot", "power of an integer", "remainder"])
+def test_constants_are_not_computed_by_the_compiler(name, dtype):
+    """A loop is unrolled here and not there: LLVM, NumPy and C's library round differently."""
+    ti.init(default_fp=dtype)
+    top, least = (ti.field(dtype, shape=2, needs_grad=True) for _ in range(2))
+    scale, loss = (ti.field(dtype, shape=(), needs_grad=True) for _ in range(2))
+    two = {
+        "pow": lambda v: ti.pow(v, 1.7),
+        "atan2": lambda v: ti.atan2(v, 1.3),
+        "hypot": lambda v: ti.hypot(v, 0.4),
+        "power of an integer": lambda v: v**5,
+        "remainder": lambda v: v % 0.13,
+    }
+    of = ti.func(two[name]) if name in two else getattr(ti, name)
+
+    @ti.kernel
+    def extremes():
+        for j in range(3):
+            w = 0
+            while w < 5:
+                w += 1
+                ti.atomic_max(top[0], of(0.11 * w + 0.07) * scale[None])
+                ti.atomic_min(least[0], of(0.13 * (w + j % 1) - 0.02) * scale[None])
+            for k in range(3):
+                ti.atomic_max(top[1], of(0.17 * k + 0.21) * scale[None])
+                ti.atomic_min(least[1], of(0.19 * k + 0.09) * scale[None])
+
+    @ti.kernel
+    def take():
+        loss[None] += top[0] + least[0] + top[1] + least[1]
+
+    scale[None] = 1.0
+    top.fill(-100.0)
+    least.fill(100.0)
+    with ti.ad.Tape(loss):
+        extremes()
+        take()
+    assert not top.grad.to_numpy().any()
+    assert not least.grad.to_numpy().any()
+    np.testing.assert_allclose(scale.grad[None], loss[None], rtol=1e-6)
