@@ -184,8 +184,8 @@ class _Folder:
 def _rounds_otherwise(s: Let) -> bool:
     """Whether machine code may give other bits for these constants.
 
-    An exact kernel and its adjoint compute the same bits, but not always of constants: a loop that is unrolled
-    in one of them may be a loop in the other.
+    An exact kernel and its adjoint compute the same bits, but not always of constants: a loop that is
+    unrolled in one of them may be a loop in the other.
     """
     by_library = isinstance(TABLE[s.op].lowering, Libm | Formula)
     return by_library and s.var.type.is_float and all(isinstance(a, Const) for a in s.args)
