@@ -6,6 +6,7 @@ child of `os.fork` finds all of them free.
 
 from __future__ import annotations
 
+import _thread
 import os
 import sys
 import threading
@@ -84,15 +85,29 @@ def before_fork(act: Callable[[], None]) -> None:
     _BEFORE_FORK.append(act)
 
 
+_INTERRUPTED: list[bool] = []  # whether Ctrl-C came while a fork waited
+
+
+def _surely(act: Callable[[], object]) -> None:
+    """Calls `act` until no Ctrl-C comes in between: Python ignores errors of what runs around a fork."""
+    done = False
+    while not done:
+        try:
+            act()
+            done = True
+        except KeyboardInterrupt:
+            _INTERRUPTED.append(True)
+
+
 def _before_fork() -> None:
     for lock in _OUTER:
-        lock.acquire()
-    COMPILING.acquire()
+        _surely(lock.acquire)
+    _surely(COMPILING.acquire)
     for act in _BEFORE_FORK:
-        act()
-    global_compiler_lock.acquire()
+        _surely(act)
+    _surely(global_compiler_lock.acquire)
     for lock in reversed(_SHORT):
-        lock.acquire()
+        _surely(lock.acquire)
 
 
 def _after_fork() -> None:
@@ -104,5 +119,19 @@ def _after_fork() -> None:
         lock.release()
 
 
+def _after_fork_in_parent() -> None:
+    _after_fork()
+    if _INTERRUPTED:
+        _INTERRUPTED.clear()
+        threading.Timer(0.01, _thread.interrupt_main).start()  # when the fork has returned
+
+
+def _after_fork_in_child() -> None:
+    _after_fork()
+    _INTERRUPTED.clear()
+
+
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork)
+    os.register_at_fork(
+        before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork_in_child
+    )

@@ -7,6 +7,7 @@ import time
 
 import pytest
 
+from dsim.backends import locks
 from dsim.backends.locks import COMPILING, short_lock
 
 
@@ -68,3 +69,33 @@ def test_a_forked_child_finds_short_locks_free():
     assert lock.acquire(timeout=1)
     lock.release()
     thread.join()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no other way to have a child")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # newer versions of Python warn of any thread
+def test_ctrl_c_while_a_fork_waits(monkeypatch):
+    """It is raised when the fork has returned, and all locks are free then."""
+    came = []
+
+    def interrupted():
+        if not came:
+            came.append(True)
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(locks, "_BEFORE_FORK", [*locks._BEFORE_FORK, interrupted])
+    child = os.fork()
+    if child == 0:
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+    with pytest.raises(KeyboardInterrupt):
+        time.sleep(20)
+    free = []
+
+    def take():
+        with COMPILING:
+            free.append(True)
+
+    thread = threading.Thread(target=take)
+    thread.start()
+    thread.join(20)
+    assert free

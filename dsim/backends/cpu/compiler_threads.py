@@ -61,7 +61,10 @@ class CompilerThreads:
 
 def _made(text: str, level: int, cache: DiskCache) -> bytes:
     with runtime().lent():
-        return images.found(text, level, cache)
+        try:
+            return images.found(text, level, cache)
+        finally:
+            images.forget_targets()  # before a fork, which waits for this, goes on
 
 
 _OPEN: WeakSet[CompilerThreads] = WeakSet()

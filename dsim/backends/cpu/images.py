@@ -151,6 +151,11 @@ class _Targets(threading.local):
 _TARGETS = _Targets()
 
 
+def forget_targets() -> None:
+    """Frees those of this thread: a thread that ends would free them while another one forks."""
+    _TARGETS.made.clear()
+
+
 def _target(level: int) -> CodeTarget:
     options = target_options(level)
     described = _described(options)

@@ -7,14 +7,13 @@ import itertools
 import struct
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, partial
-from types import CodeType
 from typing import Any
 
 import numpy as np
 
 from dsim.analysis.bounds import Bounds
 from dsim.backends.cpu.compiled import CompiledKernel
-from dsim.backends.cpu.stop import LAUNCHES
+from dsim.backends.cpu.stop import LAUNCH
 from dsim.backends.cpu.variant import LaunchFrame, Variant
 from dsim.ir.nodes import Kernel, Memory, MemoryKey
 from dsim.ir.types import ScalarType
@@ -176,12 +175,8 @@ def _maker(starts: str, args: str, unfit: str, *, yields: bool) -> Callable[...,
         results="variant.read(held)" if yields else "()",
     )
     scope: dict[str, Any] = {"REFUSED": _REFUSED}
-    exec(compile(text, "<launch>", "exec"), scope)
-    make = scope["make"]
-    for code in make.__code__.co_consts:
-        if isinstance(code, CodeType):
-            LAUNCHES.add(code)
-    return make
+    exec(compile(text, LAUNCH, "exec"), scope)
+    return scope["make"]
 
 
 def packed(variant: Variant, args: tuple[object, ...]) -> bytes:

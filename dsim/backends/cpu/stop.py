@@ -20,17 +20,17 @@ import struct
 import sys
 import threading
 import time
-import weakref
 from collections.abc import Callable
 from types import CodeType, FrameType
 from typing import Any
 
 from dsim.backends.llvm import frame
 
-# The code of functions that call machine code with the frame in their local `held`: another thread finds a
-# launch by it on the Python stack, so that launches themselves register nothing. Code is in it as long as it
-# exists.
-LAUNCHES: weakref.WeakSet[CodeType] = weakref.WeakSet()
+# The file name of code that calls machine code with the frame in its local `held`: another thread finds a
+# launch by it on the Python stack, so that launches themselves register nothing. Other functions that do so
+# add their code to `LAUNCHES`, once, permanently.
+LAUNCH = "<launch of machine code>"
+LAUNCHES: set[CodeType] = set()
 _AGAIN = (0.005, 0.05)  # seconds: sets the flag again, for a launch that was about to begin and cleared it
 # Handlers of SIGINT (a process has one at a time) under which the first signal stops a launch; code that
 # installs another one registers it by `stops`, permanently.
@@ -193,7 +193,7 @@ def _late(found: tuple[FrameType, Any], at: int | None) -> bool:
 def _running(ident: int) -> tuple[FrameType, Any] | None:
     """The Python frame of the launch that a thread executes, and the launch's own slots."""
     at = sys._current_frames().get(ident)
-    while at is not None and at.f_code not in LAUNCHES:
+    while at is not None and at.f_code.co_filename != LAUNCH and at.f_code not in LAUNCHES:
         at = at.f_back
     held = None if at is None else at.f_locals.get("held")
     return None if at is None or held is None else (at, held.slots)

@@ -111,23 +111,26 @@ class LaunchRecorder(TapeRecord):
 
     def _record(self, watched: RecordingPlan, call: RecordedLaunch, number: int) -> Args:
         args, policy = call.args, self._policy
-        clashes = watched.clashes(args) if policy.begun or policy.reads else watched.in_place
-        if clashes:
-            policy.save(call)
-        launched = call.form if call.adjoint is None else watched.launched
         try:
-            result = self.pass_on(launched, args)
+            clashes = watched.clashes(args) if policy.begun or policy.reads else watched.in_place
+            if clashes:
+                policy.save(call)
+        except KeyboardInterrupt:
+            self._failed = True
+            raise
+        try:
+            result = self.pass_on(call.form if call.adjoint is None else watched.launched, args)
+            if call.adjoint is not None or call.before:
+                self._into.append(call)
+            if watched.reads is not None and call.adjoint is not None:
+                if policy.begun:
+                    watched.noted(args)
+                    policy.noted.append(call)
+                else:
+                    policy.first(watched, call)
         except BaseException:
             self._failed = True
             raise
-        if call.adjoint is not None or call.before:
-            self._into.append(call)
-        if watched.reads is not None and call.adjoint is not None:
-            if policy.begun:
-                watched.noted(args)
-                policy.noted.append(call)
-            else:
-                policy.first(watched, call)
         if self._launches != number:
             self._failed = True
             raise overwrite_messages.interleaved(call.form)

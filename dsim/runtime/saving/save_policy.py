@@ -148,15 +148,15 @@ class SavePolicy:
         """Keeps hulls from here on."""
         if self.begun:
             return
-        self.begun = True
         for plan in self._unbound:
             plan.bind(self._needs)
         self._unbound.clear()
         if self._first is not None:
             plan, call = self._first
-            self._first = None
             plan.noted(call.args)
             self.noted.append(call)
+            self._first = None
+        self.begun = True
 
     def save(self, call: RecordedLaunch) -> None:
         """Saves the needed values that the launch `call` is about to overwrite.

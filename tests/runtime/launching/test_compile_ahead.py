@@ -425,6 +425,22 @@ def test_threads_are_made_by_one_thread_at_a_time(large, monkeypatch):
     _holds(x)
 
 
+def test_threads_keep_nothing_of_llvm(large, monkeypatch):
+    """Else they would free it when they end, perhaps while another thread forks."""
+    energy, _, loss = large
+    left = []
+    forget = images.forget_targets
+
+    def watched():
+        forget()
+        left.append((threading.current_thread().name[:13], dict(images._TARGETS.made)))
+
+    monkeypatch.setattr(images, "forget_targets", watched)
+    with ds.Tape(loss):
+        energy()
+    assert left == [("dsim-compiler", {})] * 2
+
+
 _FIRST = """
 import dsim as ds
 x, loss = ds.field(ds.f64, shape=40, needs_grad=True), ds.field(ds.f64, shape=(), needs_grad=True)
