@@ -83,12 +83,17 @@ def test_ctrl_c_while_a_fork_waits(monkeypatch):
             raise KeyboardInterrupt
 
     monkeypatch.setattr(locks, "_BEFORE_FORK", [*locks._BEFORE_FORK, interrupted])
-    child = os.fork()
-    if child == 0:
-        os._exit(0)
-    assert os.waitpid(child, 0)[1] == 0
-    with pytest.raises(KeyboardInterrupt):
+    children = []
+
+    def forks() -> None:
+        children.append(os.fork())
+        if not children[0]:
+            os._exit(0)
         time.sleep(20)
+
+    with pytest.raises(KeyboardInterrupt):
+        forks()
+    assert os.waitpid(children[0], 0)[1] == 0
     free = []
 
     def take():
