@@ -6,8 +6,8 @@ child of `os.fork` finds all of them free.
 
 from __future__ import annotations
 
-import _thread
 import os
+import signal
 import sys
 import threading
 from collections.abc import Callable
@@ -123,7 +123,8 @@ def _after_fork_in_parent() -> None:
     _after_fork()
     if _INTERRUPTED:
         _INTERRUPTED.clear()
-        threading.Timer(0.01, _thread.interrupt_main).start()  # when the fork has returned
+        main = threading.main_thread().ident
+        threading.Timer(0.01, signal.pthread_kill, (main, signal.SIGINT)).start()  # the fork has returned
 
 
 def _after_fork_in_child() -> None:
