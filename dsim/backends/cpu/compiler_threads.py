@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from typing import Self
 from weakref import WeakSet
 
 from dsim.backends.cpu import images
@@ -29,12 +28,6 @@ class CompilerThreads:
         self._given: list[CompiledKernel] = []
         self._begun: dict[tuple[str, int], Future[bytes]] = {}
         _OPEN.add(self)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def begin(self, kernel: CompiledKernel) -> None:
         """Begins to compile `kernel`; in a child of `os.fork`, where its threads are gone, does nothing."""

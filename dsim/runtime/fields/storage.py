@@ -189,13 +189,15 @@ class Storage:
     @property
     def needs_grad(self) -> bool:
         """Whether it has a gradient."""
-        found = self.companions.get(self.derivative + BAR)
-        return found is not None and found.wanted
+        return self._has(BAR)
 
     @property
     def needs_dual(self) -> bool:
         """Whether it has a tangent."""
-        found = self.companions.get(self.derivative + DOT)
+        return self._has(DOT)
+
+    def _has(self, step: tuple[str, ...]) -> bool:
+        found = self.companions.get(self.derivative + step)
         return found is not None and found.wanted
 
     @property

@@ -306,12 +306,10 @@ class AdjointForm:
         The active fields that the primal writes.
     remembered : dict
         What backward passes that begin with it remember.
-    plans : dict
-        The plans of sweeps of nothing else.
     """
 
     def __init__(self, primal: Form, program: AdjointProgram) -> None:
-        self.primal, self._program = primal, program
+        self.primal, self._program, self.remembered = primal, program, dict[Any, Any]()
         self.form = primal.over(program.program)
         self.active, self.label, self.entry = program.active, program.label, program.entry
         self.needed, self.lost, self.ordered = program.needed, program.lost, program.ordered
@@ -319,16 +317,6 @@ class AdjointForm:
         self.reads = Reach(primal.program, primal.fields, self.needed)
         self.fields = tuple(map(primal.field, sorted(self.active)))
         self.outputs = tuple(filter(set(primal.written).__contains__, self.fields))
-
-    @once
-    def remembered(self) -> dict[Any, Any]:
-        """Empty at first."""
-        return {}
-
-    @once
-    def plans(self) -> dict[Any, Any]:
-        """Empty at first."""
-        return {}
 
     @once
     def targets(self) -> tuple[Field, ...]:

@@ -120,7 +120,7 @@ class HostAdjoint(AdjointForm):
     def __init__(
         self, primal: LeafForm, active: Keys, label: str, form: Form, needed: frozenset[int]
     ) -> None:
-        self.primal, self.form = primal, form
+        self.primal, self.form, self.remembered = primal, form, {}
         self.active, self.label, self.entry = active, label, frozenset()
         self.needed, self.lost, self.ordered = needed, (), ()
         self.conflicts, self.keeps, self.watched = (), True, False

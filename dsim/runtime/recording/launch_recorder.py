@@ -215,8 +215,7 @@ class LaunchRecorder(TapeRecord):
             plan = self._differentiable(form, plan) if self.outer and self._policy.saves else plan
         if isinstance(plan, AdjointForm) and plan.ordered:
             warn(overwrite_messages.in_series(plan.ordered))
-        watched = self._watched[form] = self._policy.watch(form, plan)
-        return watched
+        return self._watched.setdefault(form, self._policy.watch(form, plan))
 
     def active_keys(self, form: Form) -> frozenset[MemoryKey]:
         """The memories of `form` that carry adjoints: those with a gradient, and those written from such."""

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import cast
 
 import numpy as np
 
@@ -102,16 +101,9 @@ class TapeRecord(Context):
         tape = weakref.proxy(self)
         return lambda: tape.snapshots.bytes + sum(s.store.bytes for s in tape.loops if s.store is not store)
 
-    def adjoints(self, first: int = 0, end: int | None = None) -> Iterable[AdjointForm]:
+    def adjoints(self, first: int = 0, end: int | None = None) -> Iterator[AdjointForm]:
         """The adjoints of all calls, or of those from one entry to before another."""
-        entries = self.entries[first:end]
-        if self.functions or self.loops:
-            return self._adjoints(entries)
-        launches = cast("list[RecordedLaunch]", entries)
-        return [e.adjoint for e in launches if e.adjoint is not None]
-
-    def _adjoints(self, entries: Iterable[Entry]) -> Iterator[AdjointForm]:
-        for entry in entries:
+        for entry in self.entries[first:end]:
             if isinstance(entry, RecordedLaunch):
                 if entry.adjoint is not None:
                     yield entry.adjoint

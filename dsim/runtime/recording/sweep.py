@@ -88,8 +88,8 @@ class Plans:
 def _plan_of_one(adjoint: AdjointForm, outputs: tuple[Field, ...]) -> SweepPlan:
     """The plan for a single adjoint, among whose fields the outputs are: it owns the plan."""
     key = "plan", outputs
-    found = adjoint.plans.get(key)
-    return found or kept(adjoint.plans, key, lambda: SweepPlan(outputs, (adjoint,), ()))
+    found = adjoint.remembered.get(key)
+    return found or kept(adjoint.remembered, key, lambda: SweepPlan(outputs, (adjoint,), ()))
 
 
 class Observer(Protocol):
@@ -154,7 +154,7 @@ class TapeSweep:
             return ()
         plan = self.plan
         aside = self._put_aside(plan)
-        give_up = (partial(self._give_up, plan, aside),)
+        give_up = [partial(self._give_up, plan, aside)]
         try:
             self.down()
             for bar, kept in aside:

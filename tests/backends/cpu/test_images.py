@@ -3,6 +3,7 @@
 import re
 import threading
 from concurrent.futures import Future
+from contextlib import closing
 
 import pytest
 
@@ -105,6 +106,6 @@ def test_threads_begin_when_the_description_of_the_processor_is_made():
     """Numba takes two locks for that, and two threads would wait for each other."""
     for made in (images._codegen, images.target_options, images._versions, images._unlocked):
         made.cache_clear()
-    with CompilerThreads():
+    with closing(CompilerThreads()):
         for made in (images._codegen, images.target_options, images._versions, images._unlocked):
             assert made.cache_info().currsize
