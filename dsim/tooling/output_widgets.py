@@ -6,8 +6,27 @@ from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any
 
+from dsim.tooling.extras import require
+
 Notebook = Any  # nbformat.NotebookNode
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
+
+
+def hearing(widget: type[Any]) -> type[Any]:
+    """Nbclient's class of output widgets, for which no reply of the kernel is lost.
+
+    It sends what was captured to the kernel, by the socket on which the client awaits the reply to a cell.
+    Sending takes the signal that something has come in, and pyzmq's loop then waits for another one; asking
+    for the socket's events makes it look.
+    """
+    events = require("zmq", extra="lab", purpose="to run notebooks").EVENTS
+
+    class Output(widget):
+        def sync_state(self) -> None:
+            widget.sync_state(self)
+            self.kernel_client.shell_channel.socket.get(events)
+
+    return Output
 
 
 def with_output_widgets(client: type[Any]) -> type[Any]:
@@ -28,6 +47,11 @@ def with_output_widgets(client: type[Any]) -> type[Any]:
     """
 
     class Client(client):
+        def __init__(self, *args: Any, **options: Any) -> None:
+            client.__init__(self, *args, **options)
+            models = self.widget_registry["@jupyter-widgets/output"]
+            models["OutputModel"] = hearing(models["OutputModel"])
+
         def reset_execution_trackers(self) -> None:
             client.reset_execution_trackers(self)
             self.widget_state: dict[str, dict[str, Any]] = defaultdict(dict)
