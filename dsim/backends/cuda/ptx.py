@@ -159,7 +159,7 @@ def _entry(kernel: GridKernel) -> str:
     return "\n".join([*lines, "ret void", "}"])
 
 
-def _threads(kernel: GridKernel) -> int:
+def most_threads(kernel: GridKernel) -> int:
     """The most threads of a block."""
     if kernel.kind == "serial":
         return 1
@@ -174,7 +174,7 @@ def _head(module: GridModule, name: str, architecture: str) -> str:
     lines = [f"// {name}: PTX {VERSIONS[architecture]} for {architecture} and newer, launched in this order:"]
     for kernel in module.kernels:
         blocks = "any number of blocks" if kernel.kind == "parallel" else "1 block"
-        threads = _threads(kernel)
+        threads = most_threads(kernel)
         size = f"{blocks} of {f'up to {threads} threads' if threads > 1 else '1 thread'}"
         lines.append(f"//   {_entry_name(kernel)}: {size}{_shared(kernel)}")
     return "\n".join(lines)
