@@ -38,7 +38,15 @@ def finish(kernel: Kernel) -> Kernel:
     Calls are inlined, index sets split, short loops unrolled, and reductions promoted.
     """
     kernel = without_calls(kernel)
-    kernel = _cleaned(kernel, split_index_sets(kernel))
+    return _lowered(_cleaned(kernel, split_index_sets(kernel)))
+
+
+def finish_for_grid(kernel: Kernel) -> Kernel:
+    """The same for a device. Index sets stay whole: loops that are cut are no nest for threads to share."""
+    return _lowered(without_calls(kernel))
+
+
+def _lowered(kernel: Kernel) -> Kernel:
     kernel = _cleaned(kernel, unroll_short_loops(kernel))
     return _cleaned(kernel, promote_reductions(kernel)) if has_inner_loops(kernel) else kernel
 

@@ -63,7 +63,9 @@ def main() -> int:
     for name, sizes in () if options.no_timed else SIZES:
         record_timed(writer, name, sizes, time=options.seconds)
     writer.close()
-    print(f"{len(writer.modules)} kernels, {len(writer.runs)} runs, {failed} programs failed", *LEFT_OUT.items())
+    print(
+        f"{len(writer.modules)} kernels, {len(writer.runs)} runs, {failed} programs failed", *LEFT_OUT.items()
+    )
     return failed
 
 

@@ -70,7 +70,7 @@ class Launch:
     results : str or None
         The name of an array of what it returns.
     fault : list or None
-        The kind of the fault that it ends with, the number of the module's message, and the reported values.
+        The number of the fault that it ends with, among its module's, and the bits of the reported values.
     prints : list or None
         The rows that it prints, in any order.
     uploads : list

@@ -102,10 +102,6 @@ class Driver:
         handle = ctypes.c_void_p(function)
         self._do("cuLaunchKernel", handle, blocks, 1, 1, threads, 1, 1, shared, None, params, None)
 
-    def wait(self) -> None:
-        """Until all launches are over."""
-        self._do("cuCtxSynchronize")
-
     def seconds(self, run: Callable[[], None]) -> float:
         """How long the device takes for what `run` launches."""
         begin, end, found = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_float()
@@ -115,8 +111,12 @@ class Driver:
         run()
         self._do("cuEventRecord", end, None)
         self._do("cuEventSynchronize", end)
-        self._do("cuEventElapsedTime_v2" if self._has("cuEventElapsedTime_v2") else "cuEventElapsedTime",
-                 ctypes.byref(found), begin, end)
+        self._do(
+            "cuEventElapsedTime_v2" if self._has("cuEventElapsedTime_v2") else "cuEventElapsedTime",
+            ctypes.byref(found),
+            begin,
+            end,
+        )
         for event in (begin, end):
             self._do("cuEventDestroy_v2", event)
         return found.value / 1e3

@@ -7,7 +7,8 @@ is compiled to PTX, too. `Single` makes a run of each launch; `Sequence` one run
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence as Keys
+from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Sequence as Keys
 from contextlib import contextmanager
 from typing import Any, NamedTuple, Protocol
 
@@ -24,8 +25,9 @@ from dsim.ir.walk import statements
 from dsim.runtime.driver import pipeline
 from dsim.runtime.state.settings import Settings
 from tests.device.bundle import Buffer, Entry, Launch, Module, Run, Writer
+from tests.ptx.kernels import described
 
-# How far values may be off: libdevice rounds the last bits otherwise than C's library, sums run in another order.
+# How far values may be off: libdevice rounds otherwise than C's library, and sums run in another order.
 CLOSE = {"float16": 1e-2, "float32": 1e-4, "float64": 1e-11}
 _KEPT = 1 << 16  # values of a large array that are compared at the end of a `Sequence`
 
@@ -53,8 +55,9 @@ class _Recorded:
     """A kernel that runs on this processor while an observer looks."""
 
     def __init__(self, kernel: Kernel, settings: Settings, writer: Writer, observer: Observer) -> None:
-        self.machine = pipeline.BACKENDS["cpu"](kernel, settings)
-        assert isinstance(self.machine, CpuMachine)
+        machine = pipeline.BACKENDS["cpu"](kernel, settings)
+        assert isinstance(machine, CpuMachine)
+        self.machine = machine
         self._grid = pipeline.grid_form(kernel, settings)
         self._module = _described(self._grid, kernel, self.machine.kernel, writer)
         self._number = writer.module(self._module)
@@ -88,7 +91,7 @@ class _Recorded:
         return Call(self._number, params, arrays, written, self._module.results, self._fault)
 
     def _fault(self, fault: Fault) -> list[Any]:
-        """A fault as the frame of a launch in grid form has it: its kind, its number, its values' bits."""
+        """A fault as the frame of a launch in grid form has it: its number, and the bits of its values."""
         faults = self._grid.messages.faults
         (number,) = [
             n
@@ -98,7 +101,7 @@ class _Recorded:
         types = [np.dtype(np.int64)] * len(fault.values)
         if isinstance(fault.statement, Assert):
             types = [p.type.numpy for p in fault.statement.parts if not isinstance(p, str)]
-        return [fault.kind, number, [_bits(v, t) for v, t in zip(fault.values, types, strict=True)]]
+        return [number, [_bits(v, t) for v, t in zip(fault.values, types, strict=True)]]
 
 
 LEFT_OUT: Counter[str] = Counter()
@@ -122,10 +125,12 @@ def recorded(writer: Writer, observer: Observer) -> Iterator[None]:
 
 def _described(grid: GridModule, kernel: Kernel, ready: Kernel, writer: Writer) -> Module:
     found = ptx.compile_ptx(grid, kernel.name)
-    types = [None if slot is None else (slot, np.dtype(a.type.numpy).name)
-             for slot, a in zip(grid.results, ready.body.yields, strict=True)]
+    types = [
+        None if slot is None else (slot, np.dtype(a.type.numpy).name)
+        for slot, a in zip(grid.results, ready.body.yields, strict=True)
+    ]
     return Module(
-        name=kernel.name,
+        name=described(kernel),
         ptx=writer.text(found.text),
         words=grid.layout.size,
         params=grid.layout.params,
@@ -181,7 +186,7 @@ class Sequence:
 
     def __init__(self, writer: Writer, label: str) -> None:
         self.writer = writer
-        self.run = Run(label, CLOSE, timed=True)
+        self.run = Run(label, {**CLOSE, "float32": 1e-3}, timed=True)
         self._arrays: list[np.ndarray] = []
         self._last: list[np.ndarray] = []
 
@@ -212,7 +217,9 @@ class Sequence:
 
     def finish(self) -> None:
         """Adds the run to the bundle."""
-        for buffer, array in zip(self.run.buffers, self._arrays, strict=True):
+        for buffer, array in zip(
+            self.run.buffers, self._last, strict=True
+        ):  # the host may have written since
             buffer.every = max(1, array.size // _KEPT)
             buffer.after = self.writer.array(array.ravel()[:: buffer.every])
         self.writer.runs.append(self.run)

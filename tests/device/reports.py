@@ -32,7 +32,20 @@ def record_reports(writer: Writer) -> None:
     """Adds them to a bundle. Each has one fault: which of several comes first in time, a device decides."""
     at, y, z = ds.field(ds.i32, shape=N), ds.field(ds.f64, shape=N), ds.field(ds.f64, shape=N)
     at.from_numpy(np.where(np.arange(N) == 777, 5000, np.arange(N)).astype(np.int32))
+    for kernel in _faulty(at, y, z):
+        _record(writer, kernel.__name__, kernel)
+        assert writer.runs[-1].launches[0].fault is not None
 
+    @ds.kernel
+    def printing():
+        for i in at:
+            if i % 100 == 3:
+                print(i, i * i)
+
+    _record(writer, "printing", printing, [[0, [i, i * i]] for i in range(3, N, 100)])
+
+
+def _faulty(at: Any, y: Any, z: Any) -> list[Any]:
     @ds.kernel
     def store_outside():
         for i in at:
@@ -49,13 +62,4 @@ def record_reports(writer: Writer) -> None:
             assert at[i] < 4000, f"{i}: {at[i]}"
             y[i] = 2.0
 
-    @ds.kernel
-    def printing():
-        for i in at:
-            if i % 100 == 3:
-                print(i, i * i)
-
-    for kernel in (store_outside, load_outside, violated):
-        _record(writer, kernel.__name__, kernel)
-        assert writer.runs[-1].launches[0].fault is not None
-    _record(writer, "printing", printing, [[0, [i, i * i]] for i in range(3, N, 100)])
+    return [store_outside, load_outside, violated]

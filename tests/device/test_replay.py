@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +16,7 @@ from dsim.backends.llvm.grid.module import GridModule
 from tests.backends.llvm.grid import on_cpu
 from tests.device.__main__ import SLOTS, record_program
 from tests.device.bundle import Bundle, Writer
-from tests.device.replay import Grid, Player
+from tests.device.player import Grid, Player
 from tests.device.reports import record_reports
 
 pytestmark = [
@@ -33,7 +33,7 @@ class Processor:
     def __init__(self, modules: dict[str, GridModule]) -> None:
         self.modules = modules
         self.memory: dict[int, np.ndarray] = {}
-        self._code: list[tuple[MachineCode, object]] = []
+        self._code: list[tuple[MachineCode, Callable[[int], int]]] = []
 
     def allocate(self, size: int) -> int:
         made = np.full(max(size, 8), 0xA5, np.uint8)
@@ -52,8 +52,8 @@ class Processor:
     def download(self, array: np.ndarray, address: int) -> None:
         ctypes.memmove(array.ctypes.data, address, array.nbytes)
 
-    def load(self, text: str, entries: list[str]) -> list[int]:
-        module = self.modules[text]
+    def load(self, ptx: str, entries: list[str]) -> list[int]:
+        module = self.modules[ptx]
         emitted = on_cpu.emitted(module, on_cpu.Grid(*GRID), module.layout.returns)
         code = MachineCode(emitted.text, emitted.shared, images.QUICK)
         self._code.append((code, ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(code.entry)))
@@ -62,9 +62,6 @@ class Processor:
     def launch(self, function: int, blocks: int, threads: int, shared: int, frame: int) -> None:
         if function:
             self._code[function - 1][1](frame)
-
-    def wait(self) -> None:
-        """Nothing runs behind."""
 
 
 @pytest.fixture
@@ -83,8 +80,8 @@ def modules(monkeypatch: pytest.MonkeyPatch) -> dict[str, GridModule]:
 
 
 @pytest.fixture
-def writer(tmp_path: Path) -> Iterator[Writer]:
-    yield Writer(tmp_path / "bundle.zip", SLOTS)
+def writer(tmp_path: Path) -> Writer:
+    return Writer(tmp_path / "bundle.zip", SLOTS)
 
 
 def replayed(writer: Writer, modules: dict[str, GridModule]) -> list[tuple[str, list[str]]]:
@@ -136,4 +133,4 @@ def test_a_fault_that_was_not_recorded_is_found(writer, modules):
     writer.runs[:] = writer.runs[:1]
     writer.runs[0].launches[0].fault = None
     ((_, wrong),) = replayed(writer, modules)
-    assert wrong == ["launch 0: [1] for [0]"]
+    assert wrong == ["launch 0: status and fault: [1] for [0]"]

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+import dsim as ds
 from tests.bench.cases import CASES
 from tests.bench.timing import best
 from tests.bench.work import work
 from tests.device.bundle import Writer
 from tests.device.recording import Sequence, recorded
-
-import dsim as ds
 
 SIZES: tuple[tuple[str, dict[str, int]], ...] = (
     ("gravity", {"bodies": 16384}),

@@ -28,7 +28,7 @@ from dsim.diagnostics import DeviceError
 from dsim.ir.nodes import Kernel
 from tests.corpus.program import PROGRAMS
 from tests.ptx import table
-from tests.ptx.kernels import kernels_of
+from tests.ptx.kernels import described, kernels_of
 
 FOLDER = Path("build/ptx")
 
@@ -61,13 +61,9 @@ def _machine_code(
 
 def _numbered(kernel: Kernel, seen: Counter[str]) -> str:
     """The label of a kernel, with a number from the second one of that label on."""
-    label = _label(kernel)
+    label = described(kernel)
     seen[label] += 1
     return label if seen[label] == 1 else f"{label} {seen[label]}"
-
-
-def _label(kernel: Kernel) -> str:
-    return f"{kernel.name}{', adjoint' if any(m.derivative for m in kernel.memories) else ''}"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

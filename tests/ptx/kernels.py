@@ -45,6 +45,11 @@ def recorded() -> Iterator[list[Launched]]:
     launched.extend(found.values())
 
 
+def described(kernel: Kernel) -> str:
+    """The name of a kernel for tables."""
+    return f"{kernel.name}{', adjoint' if any(m.derivative for m in kernel.memories) else ''}"
+
+
 def kernels_of(program: str, real: str) -> list[Launched]:
     """What a gradient of one of the corpus's programs launches of its own, and the adjoints."""
     trial = Trial(program, real)

@@ -121,7 +121,8 @@ def _one_by_one(w: Writer, s: For, part: _Part, init: tuple[str, ...], every: in
     """A loop as it stands."""
     f, start, stop = w.f, part.start, part.stop
     s = replace(s, body=with_early_loads(w, s))
-    found = windows.find(w, s)
+    rotated = w.rotate(w, s, start, stop) if w.rotate is not None else None
+    found = windows.find(w, s) if rotated is None else None
     if found is not None:
         return _windowed(w, s, found, start, stop, init)
     test, body, end = f.label("for"), f.label("body"), f.label("done")
@@ -139,7 +140,8 @@ def _one_by_one(w: Writer, s: For, part: _Part, init: tuple[str, ...], every: in
         goes_on = f.let(f"select i1 {goes_on}, i1 {w.env[s.goes_on]}, i1 false")
     f.fork(goes_on, body, end)
     f.open(body)
-    bind_index(w, s.index, counter.index(f, number))
+    index = counter.index(f, number)
+    bind_index(w, s.index, index if rotated is None else rotated(index))
     around, w.chains = w.chains, chains.find(s, w.deferred) if stops.innermost(s) else None
     values = w.trip(s.body)
     w.chains = around

@@ -22,6 +22,7 @@ from dsim.ir.types import i64
 FaultKind = Literal["bounds", "assertion", "memory"]
 Handler = Callable[["Writer", Any], None]
 Deferred = Callable[[str], None]
+Rotate = Callable[["Writer", ir.For, Length, Length], Callable[[str], str] | None]
 
 
 @dataclass(slots=True)
@@ -88,6 +89,7 @@ class Writer:
         self.dry = False  # whether the code only searches for faults and writes no fields
         self.chains: Chains | None = None  # of the innermost loop, if it is a long one
         self.loops = 0  # the number of loops around the current statement
+        self.rotate: Rotate | None = None  # lets the trips of a loop begin elsewhere than at its start
         self.stack = 0  # bytes of buffers on the stack
         self._known: dict[object, Any] = {}
         self._made: list[object] = []  # keys of `_known` in the order in which they were added

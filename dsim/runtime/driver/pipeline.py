@@ -49,7 +49,7 @@ from dsim.ir.nodes import (
 from dsim.ir.walk import bound_names, memory_of, statements, with_blocks
 from dsim.passes.parallelization import parallel
 from dsim.passes.saving.placement import place_residuals
-from dsim.passes.simplify import finish, inlined, simplify, without_calls
+from dsim.passes.simplify import finish, finish_for_grid, inlined, simplify, without_calls
 from dsim.runtime.driver.rule_consistency import refuse_wrong_rules
 from dsim.runtime.state.settings import Settings
 
@@ -170,7 +170,7 @@ def machine(kernel: Kernel, settings: Settings) -> Machine:
 def _compiled(kernel: Kernel, settings: Settings) -> CpuMachine:
     most, deterministic = settings.threads, settings.deterministic
     threads = min(most, thread_count()) if most > 0 else thread_count()
-    ready = _Ready(kernel, settings, MOST_CHUNKS if deterministic else threads)
+    ready = _Ready(kernel, settings, MOST_CHUNKS if deterministic else threads, finish)
     return compile_kernel(
         ready.kernel, ready.bounds, threads=threads, deterministic=deterministic, facts=ready.facts
     )
@@ -179,7 +179,9 @@ def _compiled(kernel: Kernel, settings: Settings) -> CpuMachine:
 class _Ready:
     """A kernel as backends take it, of which a parallel loop runs `at_once` iterations at a time."""
 
-    def __init__(self, kernel: Kernel, settings: Settings, at_once: int) -> None:
+    def __init__(
+        self, kernel: Kernel, settings: Settings, at_once: int, finish: Callable[[Kernel], Kernel]
+    ) -> None:
         self.kernel = finish(place_residuals(without_calls(kernel), settings.loop_memory, at_once))
         self.facts = effects(self.kernel)
         self.bounds = bounds(self.kernel, self.facts) if settings.check_bounds else None
@@ -226,7 +228,7 @@ def llvm_text(kernel: Kernel, settings: Settings) -> str:
 
 def grid_form(kernel: Kernel, settings: Settings) -> GridModule:
     """`kernel` as a device runs it: functions of the threads of a grid, in LLVM IR."""
-    ready = _Ready(kernel, settings, _DEVICE_THREADS)
+    ready = _Ready(kernel, settings, _DEVICE_THREADS, finish_for_grid)
     return emit_kernel(ready.kernel, ready.bounds, deterministic=settings.deterministic, facts=ready.facts)
 
 

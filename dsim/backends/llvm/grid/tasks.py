@@ -13,7 +13,7 @@ from collections.abc import Callable
 from functools import partial, reduce
 
 from dsim.backends.llvm import frame, loops, partials, ranges, stops
-from dsim.backends.llvm.grid import copies, pool, sums
+from dsim.backends.llvm.grid import copies, pool, rotation, sums
 from dsim.backends.llvm.grid.device import GLOBAL, barrier, global_address
 from dsim.backends.llvm.grid.module import COORDINATES, GridKernel
 from dsim.backends.llvm.grid.nests import LoopNest
@@ -212,6 +212,7 @@ def _write_iterations(k: KernelWriter, task: Task, s: Sharing) -> Function:
     w = k.writer(f, task)
     for key in s.atomic:
         w.places[key].atomic = True
+    w.rotate = partial(rotation.rotated, s.atomic)
     partials.start(w, s.sums)
     buffers.hoist(w, task.block)
     carried = _iterations(w, s.nest)

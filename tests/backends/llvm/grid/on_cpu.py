@@ -26,6 +26,8 @@ from dsim.backends.llvm.grid.device import BARRIER, GLOBAL
 from dsim.backends.llvm.grid.module import COORDINATES, GridKernel, GridModule
 from dsim.backends.llvm.parallel.emit import Emitted
 from dsim.backends.llvm.text import Function, Module
+from dsim.passes.simplify import finish_for_grid
+from dsim.runtime.driver import pipeline
 
 POOL_BYTES = 1 << 22
 PRINT_WORDS = 1 << 16
@@ -259,4 +261,5 @@ def grid_form(grid: Grid, change: Change = lambda m: m) -> Iterator[list[GridMod
     emitter = _Emitter(grid, change)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(compiled, "emit", emitter)
+        patch.setattr(pipeline, "finish", finish_for_grid)
         yield emitter.modules

@@ -1,0 +1,101 @@
+"""Inner loops that begin at another trip in each thread: which ones do, and the numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from dsim.backends.cuda.kernels import emit_kernel
+from dsim.ir.nodes import Kernel
+from dsim.ir.types import i32
+from dsim.passes.parallelization import in_series, parallel
+from tests.backends.llvm.grid.launching import GRIDS, REAL, Buffers, Grid, launched, same
+from tests.backends.llvm.grid.test_planted import is_wrong, replaced
+from tests.building import Building
+
+pytestmark = pytest.mark.usefixtures("quick_code")
+
+each_grid = pytest.mark.parametrize("grid", [*GRIDS, Grid(5, 7), REAL], ids=str)
+NOTHING: Callable[..., None] = lambda *_: None  # noqa: E731
+
+
+def pairs(
+    stop: int | None = None, step: int = 1, also: Callable[..., None] = NOTHING
+) -> tuple[Kernel, Buffers]:
+    """All pairs: what is added to the first of a pair is a sum, what is added to the second is shared.
+
+    The second goes from 0 to `stop`; without one, from and to what two parameters say.
+    """
+    k = Building()
+    x, g, h = k.field("x", 13), k.field("g", 13), k.field("h", 13)
+    first, last = (0, stop) if stop is not None else (k.param("first", i32), k.param("last", i32))
+    with k.loop("i", 0, 13) as loop:
+        a = k.load(x, loop.i)
+        with k.loop("j", first, last, step=step, s=0.0) as inner:
+            product = a * k.load(x, inner.i)
+            k.accumulate(g, inner.i, product)
+            also(k, inner, x)
+            inner.then(s=inner.s + product)
+        k.accumulate(h, loop.i, inner.out("s"))
+    data = {"x": np.arange(1.0, 14.0), "g": np.zeros(13), "h": np.zeros(13)}
+    return parallel(k.kernel()), data
+
+
+def is_rotated(kernel: Kernel) -> bool:
+    """Whether a loop begins at the number of its thread."""
+    return "urem i64 %first" in emit_kernel(kernel).text
+
+
+@each_grid
+@pytest.mark.parametrize(("first", "last"), [(0, 13), (3, 12), (5, 6), (7, 7), (9, 2)])
+def test_every_trip_runs_once(grid: Grid, first: int, last: int) -> None:
+    kernel, data = pairs()
+    assert is_rotated(kernel)
+    found = same(kernel, data, first, last, grid=grid)
+    inside = np.zeros(13)
+    inside[first:last] = data["x"][first:last]
+    assert found.arrays["g"].tolist() == (inside * data["x"].sum()).tolist()
+    assert found.arrays["h"].tolist() == (inside.sum() * data["x"]).tolist()
+
+
+def test_the_first_trips_of_neighbours_are_neighbours() -> None:
+    kernel, data = pairs()
+    once = replaced(r"icmp slt i64 (%\w+), (%\w+)(?=\nbr i1 %\w+, label %body)", r"icmp eq i64 \1, 0")
+    found = launched(kernel, data, 0, 13, grid=Grid(2, 4), change=once).arrays["g"]
+    # of 13 iterations the 8 threads run these first trips: iteration i and i + 8 begin at i
+    x = data["x"]
+    wanted = [x[i] * (x[i] + (x[i + 8] if i + 8 < 13 else 0)) if i < 8 else 0.0 for i in range(13)]
+    assert found.tolist() == wanted
+
+
+def test_trips_beyond_the_end_are_found() -> None:
+    kernel, data = pairs(stop=6)
+    beyond = replaced(r"icmp sge i64 (%\w+), 6", r"icmp eq i64 \1, -1")
+    assert is_wrong(kernel, data, beyond, Grid(2, 4))
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        pairs(step=2)[0],
+        pairs(also=lambda k, inner, _: k.say("at ", inner.i))[0],
+        in_series(pairs()[0]),
+        replace(pairs()[0], exact=True),
+    ],
+    ids=["steps", "prints", "in series", "exact sums"],
+)
+def test_not_rotated(kernel: Kernel) -> None:
+    assert not is_rotated(kernel)
+
+
+def test_nothing_that_threads_share() -> None:
+    k = Building()
+    x, y = k.field("x", 13), k.field("y", 13)
+    with k.loop("i", 0, 13) as loop:
+        with k.loop("j", 0, 13, s=0.0) as inner:
+            inner.then(s=inner.s + k.load(x, inner.i))
+        k.store(y, loop.i, inner.out("s"))
+    assert not is_rotated(parallel(k.kernel()))
