@@ -118,8 +118,8 @@ def graph(run: Callable[[], Any]) -> Graph:
     ------
     LaunchError
         When the run does what replays would not: it reads numbers of fields into Python, calls kernels that
-        return numbers, draw random numbers or take NumPy arrays, assigns variables outside of it or changes
-        what they hold, takes items from an iterator, draws random numbers in Python, solves equations or
+        return numbers, draw random numbers or take NumPy arrays, assigns variables outside of it, changes
+        what they hold or finds them by `globals` or `eval`, takes items from an iterator, draws random numbers in Python, solves equations or
         runs other functions of Python under `operation` or `grad_replaced`, or computes derivatives itself;
         inside the block of a tape or forward mode.
 
@@ -176,12 +176,17 @@ def graph(run: Callable[[], Any]) -> Graph:
 
 
 def _refuse_progress(values: ReachedValues) -> None:
-    """Refuses a run that assigns variables outside of it, or takes items from an iterator there."""
+    """Refuses a run that assigns or looks up variables outside of it, or takes items from an iterator there."""
     assigned = values.rebinds()
     if assigned is not None:
         function, name = assigned
         message = f"`{function}` assigns `{name}`, a variable outside of it, and replays do not run Python"
         raise refused(message, f"keep `{name}` in a field, or assign it outside of the run")
+    found = values.finds_by_name()
+    if found is not None:
+        function, by = found
+        message = f"`{function}` calls `{by}`, and a graph does not see when what that finds has changed"
+        raise refused(message, "name the variables in the code, or keep what changes in a field")
     name = values.consumed()
     if name is not None:
         message = f"the run uses the iterator `{name}`, and replays take no items from it"

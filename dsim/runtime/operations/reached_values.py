@@ -14,6 +14,9 @@ from dsim.runtime.operations.captured import Reader, Snapshot, bound, codes, rea
 from dsim.runtime.operations.reach import Marks, is_consumed, is_of_library, names_in, reached
 
 
+_BY_NAME = frozenset(("eval", "exec", "globals"))
+
+
 class ReachedValues:
     """What a function and those that it calls read from outside.
 
@@ -51,6 +54,17 @@ class ReachedValues:
                     if step.opname in ("STORE_GLOBAL", "DELETE_GLOBAL") or (
                         cell and step.argval in found.__code__.co_freevars
                     ):
+                        return found.__name__, step.argval
+        return None
+
+    def finds_by_name(self) -> tuple[str, str] | None:
+        """A function that finds variables by names that it computes, and by what: ``globals`` or ``eval``."""
+        for found in self._own():
+            for code in codes(found.__code__):
+                if _BY_NAME.isdisjoint(code.co_names):
+                    continue
+                for step in dis.get_instructions(code):
+                    if step.opname == "LOAD_GLOBAL" and step.argval in _BY_NAME.difference(found.__globals__):
                         return found.__name__, step.argval
         return None
 

@@ -85,6 +85,14 @@ def assigns(p):
     p.add(COUNT)
 
 
+def looks_up(p):
+    p.add(globals()["RATE"])
+
+
+def evaluates(p):
+    p.add(eval("RATE"))  # noqa: S307
+
+
 def opens_a_tape(p):
     with ti.ad.Tape(p.y):
         p.measure()
@@ -135,6 +143,8 @@ def custom(p):
         (takes_an_array, "`load` is given the NumPy array `a`"),
         (writes_an_array, "Python writes an array to `x` during the run"),
         (assigns, "`assigns` assigns `COUNT`"),
+        (looks_up, "`looks_up` calls `globals`"),
+        (evaluates, "`evaluates` calls `eval`"),
         (opens_a_tape, "by a tape or forward mode inside the run"),
         (goes_back, r"works with `\w\.grad`"),
         (clears, "works with `x.grad`"),
@@ -156,6 +166,19 @@ def test_refused(does, says):
     (found,) = caught.value.diagnostics
     assert found.code == "graph"
     assert found.span.source.name.endswith("test_refused_graphs.py")
+
+
+def test_other_functions_of_such_names_are_none_that_look_up():
+    p = program()
+    p.eval = lambda: 1.0
+
+    def globals():  # noqa: A001
+        return 1.0
+
+    def run():
+        p.add(globals() + p.eval())
+
+    ti.graph(run)()
 
 
 def test_what_a_kernel_captured_changes_during_the_run(monkeypatch):
