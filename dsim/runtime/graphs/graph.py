@@ -119,9 +119,9 @@ def graph(run: Callable[[], Any]) -> Graph:
     LaunchError
         When the run does what replays would not: it reads numbers of fields into Python, calls kernels that
         return numbers, draw random numbers or take NumPy arrays, assigns variables outside of it, changes
-        what they hold or finds them by `globals` or `eval`, takes items from an iterator, draws random numbers in Python, solves equations or
-        runs other functions of Python under `operation` or `grad_replaced`, or computes derivatives itself;
-        inside the block of a tape or forward mode.
+        what they hold or finds them by `globals` or `eval`, takes items from an iterator, draws random
+        numbers in Python, solves equations or runs other functions of Python under `operation` or
+        `grad_replaced`, or computes derivatives itself; inside the block of a tape or forward mode.
 
     Notes
     -----
@@ -176,7 +176,7 @@ def graph(run: Callable[[], Any]) -> Graph:
 
 
 def _refuse_progress(values: ReachedValues) -> None:
-    """Refuses a run that assigns or looks up variables outside of it, or takes items from an iterator there."""
+    """Refuses a run that assigns or looks up variables of others, or takes items from their iterators."""
     assigned = values.rebinds()
     if assigned is not None:
         function, name = assigned

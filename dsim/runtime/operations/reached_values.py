@@ -13,7 +13,6 @@ from typing import Any
 from dsim.runtime.operations.captured import Reader, Snapshot, bound, codes, readers
 from dsim.runtime.operations.reach import Marks, is_consumed, is_of_library, names_in, reached
 
-
 _BY_NAME = frozenset(("eval", "exec", "globals"))
 
 

@@ -90,7 +90,7 @@ def looks_up(p):
 
 
 def evaluates(p):
-    p.add(eval("RATE"))  # noqa: S307
+    p.add(eval("RATE"))
 
 
 def opens_a_tape(p):
@@ -172,7 +172,7 @@ def test_other_functions_of_such_names_are_none_that_look_up():
     p = program()
     p.eval = lambda: 1.0
 
-    def globals():  # noqa: A001
+    def globals():
         return 1.0
 
     def run():
