@@ -38,7 +38,7 @@ from dsim.ir.nodes import (
     UndoLog,
     While,
 )
-from dsim.ir.primitive import Libm
+from dsim.ir.primitive import Formula, Libm
 from dsim.ir.primitives import TABLE
 from dsim.ir.ranges import known_trips
 from dsim.ir.walk import statements, with_blocks
@@ -187,8 +187,8 @@ def _rounds_otherwise(s: Let) -> bool:
     An exact kernel and its adjoint compute the same bits, but not always of constants: a loop that is
     unrolled in one of them may be a loop in the other.
     """
-    by_library = isinstance(TABLE[s.op].lowering, Libm)
-    return by_library and s.var.type.is_float and all(isinstance(a, Const) for a in s.args)
+    computed = isinstance(TABLE[s.op].lowering, Formula | Libm)
+    return computed and s.var.type.is_float and all(isinstance(a, Const) for a in s.args)
 
 
 _Loop = TypeVar("_Loop", For, While)

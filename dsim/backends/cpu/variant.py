@@ -18,7 +18,7 @@ from dsim.backends.llvm.parallel.emit import Emitted
 from dsim.backends.llvm.writer import Messages
 from dsim.diagnostics import stopped
 from dsim.ir.nodes import Alloc, Assert, Const, Kernel, MemoryKey
-from dsim.ir.types import ScalarType, i64
+from dsim.ir.types import ScalarType, i64, u64
 
 _FORMATS = {"f16": "e", "f32": "f", "f64": "d", "u1": "?"}
 _INTEGERS = {8: "b", 16: "h", 32: "i", 64: "q"}
@@ -122,7 +122,7 @@ def _reported(kind: FaultKind, s: Any) -> list[ScalarType]:
         return [p.type for p in s.parts if not isinstance(p, str)]
     if kind == "memory":
         return [i64] * (len(s.shape) if isinstance(s, Alloc) else 1)
-    return [i64] * len(s.index)
+    return [u64 if a.type == u64 else i64 for a in s.index]
 
 
 _free = ctypes.CDLL(None).free

@@ -65,12 +65,13 @@ def test_exact_kernels_have_no_fast_arithmetic():
 
 FUNCTIONS = (
     *("sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "exp", "log", "expm1", "log1p"),
-    *("cbrt", "erf", "erfc", "lgamma", "rsqrt", "sqrt"),
+    *("cbrt", "digamma", "erf", "erfc", "lgamma", "rsqrt", "sqrt"),
 )
+OTHERS = ("pow", "atan2", "hypot", "power of an integer", "remainder", "polygamma")
 
 
 @pytest.mark.parametrize("dtype", [ti.f32, ti.f64])
-@pytest.mark.parametrize("name", [*FUNCTIONS, "pow", "atan2", "hypot", "power of an integer", "remainder"])
+@pytest.mark.parametrize("name", [*FUNCTIONS, *OTHERS])
 def test_constants_are_not_computed_by_the_compiler(name, dtype):
     """A loop is unrolled here and not there: LLVM, NumPy and C's library round differently."""
     ti.init(default_fp=dtype)
@@ -82,6 +83,7 @@ def test_constants_are_not_computed_by_the_compiler(name, dtype):
         "hypot": lambda v: ti.hypot(v, 0.4),
         "power of an integer": lambda v: v**5,
         "remainder": lambda v: v % 0.13,
+        "polygamma": lambda v: ti.polygamma(2, v),
     }
     of = ti.func(two[name]) if name in two else getattr(ti, name)
 

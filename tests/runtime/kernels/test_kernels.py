@@ -204,6 +204,18 @@ def test_kernels_that_are_methods():
     assert b.x[0] == 10.0
 
 
+def test_an_index_outside_is_said_in_its_own_type():
+    x = ti.field(ti.f32, shape=(4, 4))
+
+    @ti.kernel
+    def put(i: ti.u64, j: ti.i64):
+        x[i, j] = 1.0
+
+    for i, j in ((2**64 - 1, 1), (2**63, 0), (1, -3), (4, 2**63 - 1)):
+        with pytest.raises(ti.BoundsError, match=rf"index \({i}, {j}\) is outside"):
+            put(i, j)
+
+
 def test_an_index_outside_names_field_index_shape_and_line():
     x = ti.field(ti.f32, shape=4)
 
