@@ -134,11 +134,18 @@ class View:
             frame = ViewFrame({**newest.header, "number": self._numbers, "text": text}, newest.data)
         self._moments.offer(frame)
 
-    def on(self, event: str, function: Callable[[dict[str, Any]], None]) -> None:
-        """Calls `function` with each message of the page about `event`: ``drag``, ``paint`` or ``pick``."""
+    def on(
+        self, event: str, function: Callable[[dict[str, Any]], None]
+    ) -> Callable[[dict[str, Any]], None] | None:
+        """Calls `function` with each message of the page about `event`: ``drag``, ``paint`` or ``pick``.
+
+        Gives the function that was called until now.
+        """
         if event not in _ACTS:
             raise refused(f"a view hears of {', '.join(_ACTS)}, not of {event!r}", "name one of these")
+        before = self._hearing.get(event)
         self._hearing[event] = function
+        return before
 
     def _frame(self) -> ViewFrame:
         with self._lock:

@@ -61,7 +61,7 @@ class ExploreControl:
         DsimError
             When it is no number, no integer where it shall be one, or outside the ends.
         """
-        if not _is_number(value):
+        if not _is_number(value) or math.isnan(value):
             raise refused(f"the control {self.name!r} takes a number, not {value!r}", f"set({self.name}=1.0)")
         number = float(value)
         if not self.low <= number <= self.high:

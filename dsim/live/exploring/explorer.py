@@ -90,9 +90,17 @@ class Explorer:
                 layer.drag |= isinstance(layer, Points) and any(layer.at is field for field in self._wrt)
         if picture is not None:
             self.view = picture
-            picture.on("drag", self._dragged)
+            before = getattr(picture.on("drag", self._dragged), "__self__", None)
+            if isinstance(before, Explorer):
+                before.loses_its_picture()
             picture.on("paint", self._painted)
             self._show()
+
+    def loses_its_picture(self) -> None:
+        """Is out of date, since another explorer shows its picture and hears what is dragged there."""
+        self.view = None
+        self._names.give_up("another explorer has its picture")
+        self.compare()
 
     @outermost
     def set(self, **values: float) -> None:

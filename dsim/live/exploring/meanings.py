@@ -46,6 +46,11 @@ class MeaningsOfNames:
             if (name := _name(each, module))
         ]
         self._read: list[Dependency] = []
+        self._given_up = ""
+
+    def give_up(self, reason: str) -> None:
+        """Nothing has its meaning any more."""
+        self._given_up = reason
 
     def ran(self) -> None:
         """The run has ended: it has used what the names that it reads mean now."""
@@ -55,7 +60,7 @@ class MeaningsOfNames:
     @property
     def replaced(self) -> str:
         """Which of its own are others now, in words."""
-        return _words(self._own)
+        return self._given_up or _words(self._own)
 
     def told(self) -> str:
         """Why what is shown is out of date, and what to do; empty when it is not."""

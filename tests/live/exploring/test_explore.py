@@ -64,6 +64,21 @@ def test_points_of_a_given_picture_can_be_dragged_where_they_are_what_runs_begin
     assert seen.found.loss == pytest.approx(float((s.x.to_numpy() ** 2).sum()))
 
 
+def test_an_explorer_whose_picture_another_one_takes_says_so():
+    s = springs()
+    picture = view(s.x)
+    first = explore(s.energy, wrt=s.x, loss=s.U, picture=picture)
+    second = explore(s.energy, wrt=s.x, loss=s.U, picture=picture)
+    assert "out of date: another explorer has its picture; execute this cell again" in repr(first)
+    with pytest.raises(ti.DsimError, match="out of date: another explorer has its picture"):
+        first.set()
+    first.close()
+    assert "out of date" not in repr(second)
+    picture._heard({"type": "drag", "layer": 0, "index": 1, "position": [10.0, 0.0], "phase": "move"})
+    assert second.found.loss == pytest.approx(float((s.x.to_numpy() ** 2).sum()))
+    assert first.runs == 1
+
+
 def test_a_drag_writes_the_position_with_which_runs_begin():
     s = springs()
 
@@ -278,7 +293,8 @@ def test_what_it_refuses(make, message):
     ("value", "message"),
     [
         (10.5, "from 0 to 10, and 10.5 is outside"),
-        (float("nan"), "nan is outside"),
+        (float("nan"), "takes a number, not nan"),
+        (float("inf"), "from 0 to 10, and inf is outside"),
         ("3", "takes a number, not '3'"),
         (True, "takes a number, not True"),
     ],

@@ -265,6 +265,18 @@ def test_a_tape_is_used_once():
         cube()
 
 
+def test_a_tape_that_is_left_twice_says_so():
+    x, y, cube = cubed()
+    tape = ti.Tape(y)
+    with pytest.raises(RuntimeError, match="is not open"):
+        tape.__exit__(None, None, None)
+    with tape:
+        cube()
+    with pytest.raises(RuntimeError, match="is not open"):
+        tape.__exit__(None, None, None)
+    assert x.grad[None] == 12.0
+
+
 @pytest.mark.filterwarnings("ignore:warning.cut:dsim.DsimWarning")
 def test_what_is_inside_cannot_outlast_what_is_around():
     x, y, cube = cubed()
