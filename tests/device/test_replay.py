@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import dsim as ds
 from dsim.backends.cpu import images
 from dsim.backends.cpu.code import MachineCode
 from dsim.backends.cuda import ptx
@@ -17,6 +18,7 @@ from tests.backends.llvm.grid import on_cpu
 from tests.device.__main__ import SLOTS, record_program
 from tests.device.bundle import Bundle, Writer
 from tests.device.player import Grid, Player
+from tests.device.recording import Sequence, recorded
 from tests.device.reports import record_reports
 
 pytestmark = [
@@ -118,6 +120,34 @@ def test_launches_that_do_nothing_are_found(writer, modules, monkeypatch):
     record_program(writer, "gravity", "f64")
     monkeypatch.setattr(Processor, "launch", lambda *_: None)
     assert [label for label, wrong in replayed(writer, modules) if not wrong] == []
+
+
+def test_a_run_of_several_launches_with_what_the_host_writes_in_between(writer, modules):
+    ds.init(default_fp=ds.f64)
+    x = ds.field(ds.f64, shape=9, needs_grad=True)
+    loss, trips = ds.field(ds.f64, shape=(), needs_grad=True), ds.field(ds.i32, shape=())
+    x.from_numpy(np.linspace(0.1, 0.9, 9))
+    trips[None] = 20
+
+    @ds.kernel
+    def iterate():
+        for i in x:
+            for _ in range(trips[None]):
+                x[i] = 1.1 * x[i] * (2.0 - x[i])  # overwritten: the tape puts `x` back, the adjoint logs it
+
+    @ds.kernel
+    def add():
+        for i in x:
+            loss[None] += x[i]
+
+    observer = Sequence(writer, "iterated")
+    with recorded(writer, observer), ds.ad.Tape(loss):
+        iterate()
+        add()
+    observer.finish()
+    assert any(launch.uploads for launch in observer.run.launches)
+    assert any(entry.pool for module in writer.modules for entry in module.entries)
+    assert replayed(writer, modules) == [("iterated", [])]
 
 
 def test_faults(writer, modules):

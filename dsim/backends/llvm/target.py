@@ -24,8 +24,9 @@ class Heap(NamedTuple):
         The first argument of these functions: what they take memory from.
     functions : mapping
         ``dsim_alloc(source, spare, size, zeroed)``: an address, or null when memory is lacking;
-        ``dsim_free(source, address, size)``, in the reverse order; ``dsim_grow(source, log)``: more room for
-        an undo log, and whether there was memory for that; ``dsim_discard(source, log)``.
+        ``dsim_free(source, address, size)``, in the reverse order; ``dsim_zero(source, address, size)``, if
+        `apart` is not 1; ``dsim_grow(source, log)``: more room for an undo log, and whether there was memory
+        for that; ``dsim_discard(source, log)``.
     compaction : tuple of str
         For the function that compacts an undo log: its parameters and arguments in front, how it gets
         ``%size`` bytes at ``%values``, and how it gives them back.
@@ -33,8 +34,18 @@ class Heap(NamedTuple):
         Bytes of the largest buffer on the stack, and of all of one function.
     entries : str
         For functions of an undo log: how they read ``%entries``, where these are, at ``%log``.
+    entry, value : str
+        For the same: how they find ``%{at}``, the address of entry number ``%{number}``, and ``%{value}``,
+        that of the value in the entry at ``%{at}``.
+    kept : str
+        For the function that compacts: how it finds ``%{at}``, the address of value number ``%{number}`` of
+        type ``{type}`` at ``%values``.
     known : callable
         Writes an address that these functions gave, with what the target knows about it.
+    apart : callable
+        Writes how many words lie from one word of such memory to the next.
+    least : int
+        The least bytes of an element.
     spare : int
         Bytes on the stack for a buffer whose size is known at run time, if it fits there.
     """
@@ -45,7 +56,12 @@ class Heap(NamedTuple):
     on_stack: int
     stack: int
     entries: str = "%entries = load ptr, ptr %log, align 8"
+    entry: str = "%{at} = getelementptr inbounds [2 x i64], ptr %entries, i64 %{number}"
+    value: str = "%{value} = getelementptr inbounds i64, ptr %{at}, i64 1"
+    kept: str = "%{at} = getelementptr inbounds {type}, ptr %values, i64 %{number}"
     known: Callable[[Function, str], str] = lambda _, address: address
+    apart: Callable[[Function], int | str] = lambda _: 1
+    least: int = 1
     spare: int = 0
 
 

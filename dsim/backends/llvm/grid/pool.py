@@ -4,6 +4,9 @@ The buffers of the outermost block come first, for all tasks. The rest is split 
 each kernel: whether memory is lacking depends on the numbers of threads, never on their order. A thread's
 buffers grow upwards in its part, and go in the reverse order; its undo logs grow downwards, and go together,
 at the end of its function.
+
+Parts are interleaved: word by word, first those of all threads, then the next ones. So threads of a warp that
+are at the same place in their parts read and write neighbouring words. An element takes a word at least.
 """
 
 from __future__ import annotations
@@ -16,35 +19,81 @@ from dsim.backends.llvm.target import Heap
 from dsim.backends.llvm.text import Function
 
 UNIT = 16  # bytes: all parts and buffers begin at multiples
+_WORD = 8  # bytes
 _FIRST_ROOM = 16  # entries of an undo log
-_TOP, _END, _LIMIT = 0, 8, 16  # bytes in a thread's part: its free memory, from and to; where all of it ends
-PART = "[3 x ptr]"
+# A thread's part: addresses of its free memory, from and to, and of where all of it ends; how many words
+# lie from one of its own to the next, which is how many threads there are.
+_TOP, _END, _LIMIT, _APART = 0, 8, 16, 24
+PART = "[4 x i64]"
+
+_STEP = f"""  %apart_at = getelementptr inbounds i8, ptr %own, i64 {_APART}
+  %apart = load i64, ptr %apart_at, align 8"""
 
 _ROOM = f"""  %own_end_at = getelementptr inbounds i8, ptr %own, i64 {_END}
   %own_top = load ptr, ptr %own, align 8
   %own_end = load ptr, ptr %own_end_at, align 8
   %own_from = ptrtoint ptr %own_top to i64
   %own_to = ptrtoint ptr %own_end to i64
-  %own_room = sub i64 %own_to, %own_from
-"""
+  %own_room = sub i64 %own_to, %own_from"""
+
+
+def _each_word(prefix: str, before: str, words: str, write: str, behind: str) -> str:
+    """A loop over so many words of a part, which goes on at the label `behind`; ``%at`` counts from 0."""
+    return f"""\
+  br label %{prefix}_test
+{prefix}_test:
+  %at = phi i64 [ 0, %{before} ], [ %at_next, %{prefix}_word ]
+  %some = icmp slt i64 %at, {words}
+  br i1 %some, label %{prefix}_word, label %{behind}
+{prefix}_word:
+  %distance = mul i64 %at, %apart
+  {write}
+  %at_next = add i64 %at, 1
+  br label %{prefix}_test"""
+
 
 _ALLOC = f"""define ptr @dsim_alloc(ptr %own, ptr %spare, i64 %size, i1 %zeroed) nounwind {{
 entry:
-{_ROOM}  %fits = icmp sle i64 %size, %own_room
-  br i1 %fits, label %get, label %refuse
-get:
+{_STEP}
+{_ROOM}
   %more = add i64 %size, {UNIT - 1}
   %whole = and i64 %more, {-UNIT}
-  %new = getelementptr inbounds i8, ptr %own_top, i64 %whole
+  %there = udiv i64 %own_room, %apart
+  %fits = icmp sle i64 %whole, %there
+  br i1 %fits, label %get, label %refuse
+get:
+  %taken = mul i64 %whole, %apart
+  %new = getelementptr inbounds i8, ptr %own_top, i64 %taken
   store ptr %new, ptr %own, align 8
   br i1 %zeroed, label %zeros, label %done
 zeros:
-  call void @llvm.memset.p0.i64(ptr align {UNIT} %own_top, i8 0, i64 %size, i1 false)
+  call void @dsim_zero(ptr %own, ptr %own_top, i64 %size)
   br label %done
 done:
   ret ptr %own_top
 refuse:
   ret ptr null
+}}"""
+
+_ZERO = f"""define void @dsim_zero(ptr %own, ptr %p, i64 %size) nounwind {{
+entry:
+{_STEP}
+  %base = call ptr @dsim_global(ptr %p)
+  %more = add i64 %size, {_WORD - 1}
+  %words = lshr i64 %more, 3
+{
+    _each_word(
+        "zero",
+        "entry",
+        "%words",
+        "%to = getelementptr inbounds i64, ptr %base, i64 %distance"
+        + chr(10)
+        + "  store i64 0, ptr %to, align 8",
+        "end",
+    )
+}
+end:
+  ret void
 }}"""
 
 _FREE = """define void @dsim_free(ptr %own, ptr %p, i64 %size) nounwind {
@@ -53,21 +102,32 @@ entry:
   ret void
 }"""
 
+_COPY = """%from = getelementptr inbounds i64, ptr %old, i64 %distance
+  %to = getelementptr inbounds i64, ptr %entries, i64 %distance
+  %word = load i64, ptr %from, align 8
+  store i64 %word, ptr %to, align 8"""
+
 _GROW = f"""define i1 @dsim_grow(ptr %own, ptr %log) nounwind {{
 entry:
 {doubled(_FIRST_ROOM)}
+{_STEP}
+{_ROOM}
   %bytes = mul i64 %new, {ENTRY}
-{_ROOM}  %fits = icmp sle i64 %bytes, %own_room
+  %there = udiv i64 %own_room, %apart
+  %fits = icmp sle i64 %bytes, %there
   br i1 %fits, label %get, label %refuse
 get:
-  %back = sub i64 0, %bytes
-  %entries = getelementptr inbounds i8, ptr %own_end, i64 %back
-  store ptr %entries, ptr %own_end_at, align 8
+  %taken = mul i64 %bytes, %apart
+  %back = sub i64 0, %taken
+  %begin = getelementptr inbounds i8, ptr %own_end, i64 %back
+  store ptr %begin, ptr %own_end_at, align 8
+  %entries = call ptr @dsim_global(ptr %begin)
   %old_anywhere = load ptr, ptr %log, align 8
   %old = call ptr @dsim_global(ptr %old_anywhere)
-  %size = mul i64 %length, {ENTRY}
-  call void @llvm.memcpy.p0.p0.i64(ptr align {UNIT} %entries, ptr align {UNIT} %old, i64 %size, i1 false)
-  store ptr %entries, ptr %log, align 8
+  %words = mul i64 %length, {ENTRY // _WORD}
+{_each_word("copy", "get", "%words", _COPY, "copied")}
+copied:
+  store ptr %begin, ptr %log, align 8
   store i64 %new, ptr %room_at, align 8
   ret i1 true
 refuse:
@@ -83,17 +143,42 @@ entry:
   ret void
 }}"""
 
-_TAKE = f"""{_ROOM}  %own_fits = icmp sle i64 %size, %own_room
-  %values = select i1 %own_fits, ptr %own_top, ptr null"""
+_TAKE = f"""{_ROOM}
+  %own_there = udiv i64 %own_room, %apart
+  %own_fits = icmp sle i64 %size, %own_there
+  %values_here = call ptr @dsim_global(ptr %own_top)
+  %values = select i1 %own_fits, ptr %values_here, ptr null"""
+
+
+def _apart(f: Function) -> str:
+    at = f.let(f"getelementptr inbounds i8, ptr %own, i64 {_APART}")
+    return f.let(f"load i64, ptr {at}, align 8")
+
 
 HEAP = Heap(
     source="ptr %own",
-    functions={"dsim_alloc": _ALLOC, "dsim_free": _FREE, "dsim_grow": _GROW, "dsim_discard": _DISCARD},
+    functions={
+        "dsim_alloc": _ALLOC,
+        "dsim_free": _FREE,
+        "dsim_zero": _ZERO,
+        "dsim_grow": _GROW,
+        "dsim_discard": _DISCARD,
+    },
     compaction=("ptr %own, ", "ptr %own, ", _TAKE.strip(), ""),
     on_stack=1024,
     stack=4096,
-    entries="%anywhere = load ptr, ptr %log, align 8\n  %entries = call ptr @dsim_global(ptr %anywhere)",
+    entries=f"""%anywhere = load ptr, ptr %log, align 8
+  %entries = call ptr @dsim_global(ptr %anywhere)
+{_STEP}
+  %pair = mul i64 %apart, 2""",
+    entry="""%{at}_words = mul i64 %{number}, %pair
+  %{at} = getelementptr inbounds i64, ptr %entries, i64 %{at}_words""",
+    value="%{value} = getelementptr inbounds i64, ptr %{at}, i64 %apart",
+    kept="""%{at}_words = mul i64 %{number}, %apart
+  %{at} = getelementptr inbounds i64, ptr %values, i64 %{at}_words""",
     known=in_global_memory,
+    apart=_apart,
+    least=_WORD,
 )
 
 _CLAIM = f"""define ptr @dsim_claim(ptr %frame, i64 %size) nounwind {{
@@ -128,16 +213,16 @@ def claim(f: Function, size: str) -> str:
 
 
 def part(f: Function, thread: str, threads: str) -> str:
-    """The address of a thread's part of the pool, on its stack."""
-    for name, args in (("memset.p0", "ptr, i8, i64, i1"), ("memcpy.p0.p0", "ptr, ptr, i64, i1")):
-        f.module.declare(f"llvm.{name}.i64", f"declare void @llvm.{name}.i64({args})")
+    """A thread's part of the pool, on its stack."""
+    f.module.declare("dsim_global", GLOBAL)
     own = f.slot(PART)
     pool, used = global_address(f, slots.POOL), frame.read(f, slots.POOL_USED, "i64")
     left = f.let(f"sub i64 {frame.read(f, slots.POOL_SIZE, 'i64')}, {used}")
     each = f.let(f"and i64 {f.let(f'udiv i64 {left}, {threads}')}, {-UNIT}")
-    begin = f.let(f"add i64 {used}, {f.let(f'mul i64 {thread}, {each}')}")
+    begin = f.let(f"add i64 {used}, {f.let(f'mul i64 {thread}, {_WORD}')}")
     top = f.let(f"getelementptr inbounds i8, ptr {pool}, i64 {begin}")
-    end = f.let(f"getelementptr inbounds i8, ptr {top}, i64 {each}")
-    for at, value in ((_TOP, top), (_END, end), (_LIMIT, end)):
-        f.do(f"store ptr {value}, ptr {f.let(f'getelementptr inbounds i8, ptr {own}, i64 {at}')}, align 8")
+    end = f.let(f"getelementptr inbounds i8, ptr {top}, i64 {f.let(f'mul i64 {each}, {threads}')}")
+    for at, value in ((_TOP, f"ptr {top}"), (_END, f"ptr {end}"), (_LIMIT, f"ptr {end}")):
+        f.do(f"store {value}, ptr {f.let(f'getelementptr inbounds i8, ptr {own}, i64 {at}')}, align 8")
+    f.do(f"store i64 {threads}, ptr {f.let(f'getelementptr inbounds i8, ptr {own}, i64 {_APART}')}, align 8")
     return own

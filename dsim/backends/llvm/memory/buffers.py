@@ -28,8 +28,10 @@ entry:
 
 
 def _need_helpers(w: Writer) -> None:
-    for name in ("dsim_alloc", "dsim_free"):
-        w.f.module.share(name, w.target.heap.functions[name])
+    functions = w.target.heap.functions
+    for name in ("dsim_alloc", "dsim_free", "dsim_zero"):
+        if name in functions:
+            w.f.module.share(name, functions[name])
     w.f.module.share("dsim_product", _PRODUCT)
 
 
@@ -58,9 +60,9 @@ def _length(w: Writer, n: Length) -> Length:
     return w.f.let(f"select i1 {positive}, i64 {n}, i64 0")
 
 
-def _size(w: Writer, memory: Memory, shape: tuple[Length, ...]) -> Length:
-    """The size in bytes."""
-    size: Length = WIDTH[memory.type]
+def _size(w: Writer, memory: Memory, shape: tuple[Length, ...], least: int = 1) -> Length:
+    """The size in bytes, of elements of at least so many."""
+    size: Length = max(WIDTH[memory.type], least)
     for n in sorted(shape, key=lambda n: isinstance(n, str)):
         if isinstance(n, int) and isinstance(size, int):
             size *= n
@@ -78,23 +80,27 @@ def place(w: Writer, s: Alloc, base: str) -> MemRef:
     return _place(w, s.memory, base, _lengths(w, s))
 
 
-def _place(w: Writer, memory: Memory, base: str, shape: tuple[Length, ...]) -> MemRef:
+def _place(w: Writer, memory: Memory, base: str, shape: tuple[Length, ...], apart: Length = 1) -> MemRef:
+    """The place of a buffer; `apart` elements lie from one of it to the next."""
     strides: list[Length] = []
-    distance: Length = 1
+    distance = apart
     for n in reversed(shape):
         strides.append(distance)
         distance = w.times(distance, n) if len(strides) < len(shape) else distance
-    return MemRef(memory, base, shape, dense_strides(shape) or tuple(reversed(strides)))
+    dense = dense_strides(shape) if apart == 1 else None
+    return MemRef(memory, base, shape, dense or tuple(reversed(strides)))
 
 
 def allocate(w: Writer, s: Alloc) -> None:
     """An `Alloc`."""
-    if s.memory.key in w.hoisted:
-        _memset(w.f, w.places[s.memory.key].base, w.hoisted[s.memory.key])
-    else:
-        size = _make(w, s, zeroed=True)
-        if w.places[s.memory.key].base not in (h.address for h in w.held):
-            _memset(w.f, w.places[s.memory.key].base, size)
+    hoisted = s.memory.key in w.hoisted
+    size = w.hoisted[s.memory.key] if hoisted else _make(w, s, zeroed=True)
+    base, heap = w.places[s.memory.key].base, w.target.heap
+    from_heap = any(base == h.address for h in w.held)
+    if from_heap and hoisted and "dsim_zero" in heap.functions:
+        w.f.do(f"call void @dsim_zero({heap.source}, ptr {base}, i64 {size})")
+    elif hoisted or not from_heap:
+        _memset(w.f, base, size)
 
 
 def measure(w: Writer, s: Alloc) -> tuple[tuple[Length, ...], Length]:
@@ -110,9 +116,13 @@ def _make(w: Writer, s: Alloc, *, zeroed: bool) -> Length:
     if isinstance(size, int) and size <= heap.on_stack and w.stack + size <= heap.stack:
         w.stack += size
         base = w.f.slot(f"[{size} x i8]", 16)
-    else:
-        base = _from_heap(w, s, size, shape, zeroed)
-    w.places[s.memory.key] = _place(w, s.memory, base, shape)
+        w.places[s.memory.key] = _place(w, s.memory, base, shape)
+        return size
+    if heap.least > 1:
+        size = _size(w, s.memory, shape, heap.least)
+    base = _from_heap(w, s, size, shape, zeroed)
+    apart = w.times(heap.apart(w.f), -(-heap.least // WIDTH[s.memory.type]))
+    w.places[s.memory.key] = _place(w, s.memory, base, shape, apart)
     return size
 
 

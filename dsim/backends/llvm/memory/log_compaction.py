@@ -76,6 +76,16 @@ def _text(bits: int, heap: Heap) -> str:
     number = f"trunc i64 %nth to {t}" if bits < 64 else "add i64 %nth, 0"
     most = 1 << min(bits, 62)
     params, _, take, give_back = heap.compaction
+
+    def entry(at: str, number: str) -> str:
+        return heap.entry.format(at=at, number=number)
+
+    def value(name: str, at: str) -> str:
+        return heap.value.format(value=name, at=at)
+
+    def kept(at: str, number: str) -> str:
+        return heap.kept.format(at=at, number=number, type=t)
+
     own = f"{params}ptr %log, ptr %base, i64 %mark, i64 %least"
     head = f"define i1 @dsim_compact{bits}({own}) nounwind noinline"
     return f"""{head} {{
@@ -87,7 +97,7 @@ entry:
   %several = icmp sge i64 %count, %least
   br i1 %several, label %room, label %done
 room:
-  %size = mul i64 %count, {width}
+  %size = mul i64 %count, {max(width, heap.least)}
   {take}
   %got = icmp ne ptr %values, null
   br i1 %got, label %test, label %lacking
@@ -97,9 +107,9 @@ test:
   %inside = icmp slt i64 %i, %length
   br i1 %inside, label %entry_i, label %back
 entry_i:
-  %from = getelementptr inbounds [2 x i64], ptr %entries, i64 %i
+  {entry("from", "i")}
   %place = load i64, ptr %from, align 8
-  %value_at = getelementptr inbounds i64, ptr %from, i64 1
+  {value("value_at", "from")}
   %value = load i64, ptr %value_at, align 8
   %element = getelementptr inbounds i8, ptr %base, i64 %place
   %now = load {t}, ptr %element, align {width}
@@ -109,16 +119,16 @@ entry_i:
   br i1 %maybe, label %look, label %new
 look:
   %which = add i64 %mark, %number
-  %there = getelementptr inbounds [2 x i64], ptr %entries, i64 %which
+  {entry("there", "which")}
   %its = load i64, ptr %there, align 8
   %same = icmp eq i64 %its, %place
   br i1 %same, label %after, label %new
 new:
-  %to = getelementptr inbounds [2 x i64], ptr %entries, i64 %kept
+  {entry("to", "kept")}
   store i64 %place, ptr %to, align 8
-  %to_value = getelementptr inbounds i64, ptr %to, i64 1
+  {value("to_value", "to")}
   store i64 %value, ptr %to_value, align 8
-  %now_at = getelementptr inbounds {t}, ptr %values, i64 %nth
+  {kept("now_at", "nth")}
   store {t} %now, ptr %now_at, align {width}
   %fits = icmp ult i64 %nth, {most}
   %short = {number}
@@ -135,10 +145,10 @@ back:
   %left = icmp slt i64 %j, %kept
   br i1 %left, label %put, label %end
 put:
-  %at = getelementptr inbounds [2 x i64], ptr %entries, i64 %j
+  {entry("at", "j")}
   %at_place = load i64, ptr %at, align 8
   %nth_j = sub i64 %j, %mark
-  %was_at = getelementptr inbounds {t}, ptr %values, i64 %nth_j
+  {kept("was_at", "nth_j")}
   %was = load {t}, ptr %was_at, align {width}
   %target = getelementptr inbounds i8, ptr %base, i64 %at_place
   store {t} %was, ptr %target, align {width}

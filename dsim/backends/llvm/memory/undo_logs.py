@@ -16,7 +16,7 @@ from dsim.backends.llvm.text import PLAIN, STORED, WIDTH, Function
 from dsim.backends.llvm.writer import Allocation, Writer
 from dsim.ir.nodes import Append, Compact, LogMark, RollBack, UndoLog
 
-_UNDO = f"""define void @dsim_undoBITS(ptr %log, ptr %base) {PLAIN} {{
+_UNDO = f"""define void @dsim_undoBITS(PARAMSptr %log, ptr %base) {PLAIN} {{
 entry:
   ENTRIES
   %length_at = getelementptr inbounds i64, ptr %log, i64 {LENGTH}
@@ -28,9 +28,9 @@ test:
   br i1 %some, label %back, label %end
 back:
   %last = sub i64 %n, 1
-  %at = getelementptr inbounds [2 x i64], ptr %entries, i64 %last
+  ENTRY
   %offset = load i64, ptr %at, align 8
-  %value_at = getelementptr inbounds i64, ptr %at, i64 1
+  VALUE
   %value = load iBITS, ptr %value_at, align WIDTH
   %target = getelementptr inbounds i8, ptr %base, i64 %offset
   store iBITS %value, ptr %target, align WIDTH
@@ -48,9 +48,12 @@ def _undo(w: Writer, s: UndoLog, slot: str) -> str:
         return ""
     bits = 8 * WIDTH[place.memory.type]
     text = _UNDO.replace("BITS", str(bits)).replace("WIDTH", str(bits // 8))
-    text = text.replace("ENTRIES", w.target.heap.entries)
+    heap = w.target.heap
+    params, args, *_ = heap.compaction
+    text = text.replace("ENTRIES", heap.entries).replace("ENTRY", heap.entry.format(at="at", number="last"))
+    text = text.replace("VALUE", heap.value.format(at="at", value="value_at")).replace("PARAMS", params)
     name = w.f.module.share(f"dsim_undo{bits}", text)
-    return f"call void @{name}(ptr {slot}, ptr {place.base})"
+    return f"call void @{name}({args}ptr {slot}, ptr {place.base})"
 
 
 def hoist(w: Writer, found: list[UndoLog]) -> None:
@@ -89,9 +92,15 @@ def _write(f: Function, slot: str, word: int, value: str) -> None:
 def _entry(w: Writer, slot: str, number: str) -> tuple[str, str]:
     """The addresses of entry `number`: of its place, and of its value."""
     f = w.f
-    entries = w.target.heap.known(f, f.let(f"load ptr, ptr {_word(f, slot, ENTRIES)}, align 8"))
-    at = f.let(f"getelementptr inbounds [2 x i64], ptr {entries}, i64 {number}")
-    return at, f.let(f"getelementptr inbounds i64, ptr {at}, i64 1")
+    heap = w.target.heap
+    entries = heap.known(f, f.let(f"load ptr, ptr {_word(f, slot, ENTRIES)}, align 8"))
+    apart = heap.apart(f)
+    if apart == 1:
+        at = f.let(f"getelementptr inbounds [2 x i64], ptr {entries}, i64 {number}")
+    else:
+        words = w.times(w.times(number, 2), apart)
+        at = f.let(f"getelementptr inbounds i64, ptr {entries}, i64 {words}")
+    return at, f.let(f"getelementptr inbounds i64, ptr {at}, i64 {apart}")
 
 
 def start(w: Writer, s: UndoLog) -> None:

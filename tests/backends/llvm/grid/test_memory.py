@@ -35,6 +35,24 @@ def test_buffers_of_a_size_known_when_compiled(grid: Grid, size: int) -> None:
     assert ("@dsim_alloc(" in found.modules[0].text) == (size == 900)
 
 
+@pytest.mark.parametrize("dtype", [f64, f32, i8], ids=str)
+def test_each_element_takes_a_word_of_the_pool(dtype, monkeypatch: pytest.MonkeyPatch) -> None:
+    k = Building()
+    x, y = k.field("x", N, type=dtype), k.field("y", N, type=dtype)
+    with k.loop("i", 0, N) as loop:
+        b = k.buffer("b", 1100, type=dtype)
+        k.store(b, 1099, k.load(x, loop.i))
+        k.store(y, loop.i, k.load(b, 1099) + k.load(b, 0))
+    kernel, grid = marked_parallel(k.kernel()), Grid(2, 2)
+    data = {"x": np.arange(N).astype(dtype.numpy), "y": np.zeros(N, dtype.numpy)}
+    monkeypatch.setattr(on_cpu, "POOL_BYTES", 4 * 8 * 1100)
+    assert np.array_equal(launched(kernel, data, grid=grid).arrays["y"], data["x"])
+    monkeypatch.setattr(on_cpu, "POOL_BYTES", 4 * 8 * 1100 - 8)
+    with pytest.raises(Fault) as fault:
+        launched(kernel, data, grid=grid)
+    assert fault.value.kind == "memory"
+
+
 @each_grid
 def test_buffers_of_lengths_that_data_give_one_in_another(grid: Grid) -> None:
     k = Building()
