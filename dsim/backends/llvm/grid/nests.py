@@ -98,7 +98,7 @@ class Nests:
         self.outside = outside
         self.unchecked = unchecked
         self.deterministic = deterministic
-        self._reductions = Reductions(facts.kernel)
+        self.reductions = Reductions(facts.kernel)
 
     def of(self, loop: For, reduced: Collection[MemoryKey], atomic: Collection[MemoryKey]) -> LoopNest:
         """The nest of the parallel `loop`: as many loops as can be.
@@ -177,7 +177,7 @@ class Nests:
     # sums ---------------------------------------------------------------------------------------
 
     def _op(self, loop: For, carried: Var) -> AccumulateOp | None:
-        return self._reductions.of(loop)[carried]
+        return self.reductions.of(loop)[carried]
 
     def _identity(self, loop: For, carried: Var) -> str:
         op = self._op(loop, carried)

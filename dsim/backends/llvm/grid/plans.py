@@ -16,6 +16,7 @@ from dsim.backends.llvm.cost import cost
 from dsim.backends.llvm.grid import copies
 from dsim.backends.llvm.grid.copies import BlockCopy
 from dsim.backends.llvm.grid.nests import LoopNest, Nests, depends_on_order
+from dsim.backends.llvm.grid.rotation import rotated_loops
 from dsim.backends.llvm.kernel import Strides
 from dsim.backends.llvm.partials import PartialSum
 from dsim.ir.nodes import Accumulate, For, Kernel, MemoryKey, Probe, Var
@@ -41,6 +42,8 @@ class Sharing(NamedTuple):
         Those of them to a block's copy of which that is done.
     block : int
         After how many iterations of a thread its sums are widened.
+    rotated : frozenset of Var
+        The indices of loops in an iteration that begin at the number of their thread.
     """
 
     nest: LoopNest
@@ -48,6 +51,7 @@ class Sharing(NamedTuple):
     atomic: frozenset[MemoryKey]
     copies: tuple[BlockCopy, ...]
     block: int
+    rotated: frozenset[Var]
 
     @property
     def copied_bytes(self) -> int:
@@ -77,7 +81,9 @@ def sharing(
         return "threads would add to shared elements in any order, and results are to be deterministic"
     nest = nests.of(loop, reduced, atomic)
     block = min(max(_BLOCK // max(1, cost(nest.body)), 4), 4096)
-    return Sharing(nest, found, atomic | nest.atomic, copies.find(kernel, loop, plans, strides), block)
+    shared = atomic | nest.atomic
+    rotated = rotated_loops(nest.body, shared, nests.reductions, kernel.exact or nests.deterministic)
+    return Sharing(nest, found, shared, copies.find(kernel, loop, plans, strides), block, rotated)
 
 
 def _accumulations(loop: For, memories: frozenset[MemoryKey]) -> list[Accumulate]:

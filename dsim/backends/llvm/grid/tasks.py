@@ -212,7 +212,7 @@ def _write_iterations(k: KernelWriter, task: Task, s: Sharing) -> Function:
     w = k.writer(f, task)
     for key in s.atomic:
         w.places[key].atomic = True
-    w.rotate = partial(rotation.rotated, s.atomic)
+    w.rotate = partial(rotation.turned, s.rotated)
     partials.start(w, s.sums)
     buffers.hoist(w, task.block)
     carried = _iterations(w, s.nest)

@@ -84,8 +84,15 @@ def offset(w: Writer, place: MemRef, index: Sequence[Length | None]) -> str:
 
 
 def clamped(w: Writer, place: MemRef, index: tuple[Length, ...]) -> tuple[Length, ...]:
-    """The nearest indices in bounds (0 where there is none)."""
-    return tuple(_clamp(w, i, length) for i, length in zip(index, place.shape, strict=True))
+    """The nearest indices in bounds; all 0 where there is no element: an empty memory has room for one."""
+    if 0 in place.shape:
+        return (0,) * len(index)
+    nearest = [_clamp(w, i, length) for i, length in zip(index, place.shape, strict=True)]
+    for length in place.shape:
+        if isinstance(length, str):
+            some = w.f.let(f"icmp sgt i64 {length}, 0")
+            nearest = [w.f.let(f"select i1 {some}, i64 {i}, i64 0") for i in nearest]
+    return tuple(nearest)
 
 
 def _clamp(w: Writer, i: Length, length: Length) -> str:

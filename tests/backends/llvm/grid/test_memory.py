@@ -53,6 +53,49 @@ def test_each_element_takes_a_word_of_the_pool(dtype, monkeypatch: pytest.Monkey
     assert fault.value.kind == "memory"
 
 
+@pytest.fixture
+def pool(monkeypatch: pytest.MonkeyPatch) -> np.ndarray:
+    """What a launch leaves in its pool."""
+    kept = np.zeros(on_cpu.POOL_BYTES // 8, np.uint64)
+    after = on_cpu._after
+
+    def keep(f, module, memory, returns) -> None:
+        f.module.declare("llvm.memcpy", "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)")
+        to = f"ptr inttoptr (i64 {kept.ctypes.data} to ptr)"
+        f.do(f"call void @llvm.memcpy.p0.p0.i64({to}, ptr {memory['pool']}, i64 {kept.nbytes}, i1 false)")
+        after(f, module, memory, returns)
+
+    monkeypatch.setattr(on_cpu, "_after", keep)
+    return kept
+
+
+@pytest.mark.parametrize("dtype", [f64, f32, i32, i8], ids=str)
+def test_the_words_of_threads_lie_side_by_side(dtype, pool: np.ndarray) -> None:
+    k = Building()
+    y, n = k.field("y", 4, type=dtype), k.param("n", i32)
+    with k.loop("i", 0, 4) as loop:
+        b = k.buffer("b", n, 3, type=dtype)
+        number = k.term(k.value(1, dtype)) + loop.i.cast(dtype)
+        with k.loop("j", 0, n) as inner, k.loop("l", 0, 3) as last:
+            k.store(b, inner.i, last.i, number)
+        k.store(y, loop.i, k.load(b, 0, 0))
+    data = {"y": np.zeros(4, dtype.numpy)}
+    found = launched(marked_parallel(k.kernel()), data, 50, grid=Grid(2, 2)).arrays["y"]
+    assert found.tolist() == [1, 2, 3, 4]
+    words = pool[: 4 * 150].view(dtype.numpy)[:: 8 // dtype.numpy.itemsize]
+    assert words.tolist() == [1, 2, 3, 4] * 150
+
+
+@each_grid
+def test_undo_logs_of_threads_lie_side_by_side(grid: Grid, pool: np.ndarray) -> None:
+    launched(marked_parallel(_Logged(5).kernel()), {"x": RANDOM.random((N, 8)), "y": np.zeros(N)}, grid=grid)
+    threads = grid.blocks * grid.threads
+    each = pool.size // threads // 2 * 2
+    room = pool[: each * threads].reshape(each, threads)[-2 * 16 :]  # for 16 entries of two words
+    rows = room[: 2 * 5 : 2] // np.uint64(8 * 8)  # the row of each entry's place, of 8 numbers
+    assert (rows % np.uint64(threads) == np.arange(threads)).all()
+
+
 @each_grid
 def test_buffers_of_lengths_that_data_give_one_in_another(grid: Grid) -> None:
     k = Building()
