@@ -9,40 +9,17 @@ import warnings
 from pathlib import Path
 
 import dsim as ds
-from dsim.backends.llvm import frame
-from dsim.backends.llvm.grid import slots
-from tests.corpus.matrix import REALS, Trial
+from tests.corpus.matrix import REALS
 from tests.corpus.program import PROGRAMS
 from tests.device.bundle import Writer
-from tests.device.recording import LEFT_OUT, Single, recorded
+from tests.device.programs import record_program
+from tests.device.recording import LEFT_OUT, SLOTS
 from tests.device.reports import record_reports
-from tests.device.timed import SIZES, record_timed
-
-SLOTS = {
-    "status": frame.STATUS,
-    "fault": frame.FAULT,
-    "values": frame.VALUES,
-    "pool": slots.POOL,
-    "pool size": slots.POOL_SIZE,
-    "sums": slots.SUMS,
-    "prints": slots.PRINTS,
-    "prints size": slots.PRINT_WORDS,
-    "prints used": slots.PRINT_USED,
-}
-_MOST = 2  # launches of a kernel that are recorded
-
-
-def record_program(writer: Writer, name: str, real: str) -> None:
-    """Adds the launches of a program of the corpus, of its tangents and of its gradient."""
-    trial = Trial(name, real)
-    with recorded(writer, Single(writer, f"{name}, {real}", _MOST)):
-        trial.values(trial.start)
-        trial.tangents()
-        trial.gradient()
+from tests.device.timed import CASES, record_timed
 
 
 def main() -> int:
-    """How many programs could not be recorded."""
+    """1 when programs could not be recorded."""
     parser = argparse.ArgumentParser(prog="python -m tests.device", description=__doc__)
     parser.add_argument("file", type=Path)
     parser.add_argument("--only", help="programs whose name contains this")
@@ -60,13 +37,13 @@ def main() -> int:
                 print(f"{name}, {real}", file=sys.stderr)
                 traceback.print_exc()
     record_reports(writer)
-    for name, sizes in () if options.no_timed else SIZES:
-        record_timed(writer, name, sizes, time=options.seconds)
+    for case in () if options.no_timed else CASES:
+        record_timed(writer, case, time=options.seconds)
     writer.close()
-    print(
-        f"{len(writer.modules)} kernels, {len(writer.runs)} runs, {failed} programs failed", *LEFT_OUT.items()
-    )
-    return failed
+    print(f"{len(writer.modules)} kernels, {len(writer.runs)} runs, {failed} programs failed")
+    for what, count in LEFT_OUT.items():
+        print(f"left out: {count} {what}")
+    return int(failed > 0)
 
 
 if __name__ == "__main__":

@@ -73,6 +73,8 @@ class Launch:
         The number of the fault that it ends with, among its module's, and the bits of the reported values.
     prints : list or None
         The rows that it prints, in any order.
+    unit : float
+        What deviations of its results are measured in.
     uploads : list
         What the host writes before: for each the number of a buffer and the name of its values; None: zeros.
     """
@@ -83,6 +85,7 @@ class Launch:
     results: str | None = None
     fault: list[Any] | None = None
     prints: list[Any] | None = None
+    unit: float = 1.0
     uploads: list[tuple[int, str | None]] = field(default_factory=list)
 
 
@@ -98,6 +101,8 @@ class Buffer:
         The name of those after it; None: it is not compared.
     every : int
         Of the flattened values after the run, every how many-th are kept.
+    unit : float
+        What deviations are measured in: about the largest number that its values are computed from.
     """
 
     dtype: str
@@ -105,6 +110,7 @@ class Buffer:
     before: str | None = None
     after: str | None = None
     every: int = 1
+    unit: float = 1.0
 
 
 @dataclass
@@ -114,7 +120,7 @@ class Run:
     Attributes
     ----------
     tolerance : dict
-        By a dtype's name, how far a value may be off, in units of the largest one of its buffer.
+        By a dtype's name, how far a value may be off, in units of its buffer.
     moved : int
         The least number of bytes that its launches read and write, where it is counted.
     seconds : float

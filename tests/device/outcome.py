@@ -13,8 +13,8 @@ class Outcome:
     Parameters
     ----------
     tolerance : mapping
-        By a dtype's name, how far a value may be off, in units of the largest one of its array, or of 1.
-        Values of other types have to be equal.
+        By a dtype's name, how far a value may be off, in units that `compare` is given. Values of other types
+        have to be equal.
 
     Attributes
     ----------
@@ -34,7 +34,7 @@ class Outcome:
         if found != wanted:
             self.wrong.append(f"{what}: {str(found)[:200]} for {str(wanted)[:200]}")
 
-    def compare(self, what: str, found: np.ndarray, wanted: np.ndarray) -> None:
+    def compare(self, what: str, found: np.ndarray, wanted: np.ndarray, unit: float) -> None:
         """Compares arrays of one axis."""
         most = self.tolerance.get(found.dtype.name)
         if most is None:
@@ -47,8 +47,7 @@ class Outcome:
             return
         apart = np.zeros(found.shape)
         np.subtract(found, wanted, out=apart, where=finite, dtype=float)
-        size = max(1.0, float(np.abs(wanted[finite]).max(initial=0.0)))
-        off = float(np.abs(apart).max(initial=0.0)) / size
+        off = float(np.abs(apart).max(initial=0.0)) / unit
         self.off[found.dtype.name] = max(self.off.get(found.dtype.name, 0.0), off)
         if not off <= most:
             self._add(what, found, wanted, int(np.argmax(np.nan_to_num(np.abs(apart), nan=np.inf))))

@@ -64,7 +64,7 @@ class Player:
                     found = np.empty(buffer.shape, buffer.dtype)
                     self.device.download(found, address)
                     wanted = self.bundle.array(buffer.after).ravel()
-                    outcome.compare(f"buffer {n}", found.ravel()[:: buffer.every], wanted)
+                    outcome.compare(f"buffer {n}", found.ravel()[:: buffer.every], wanted, buffer.unit)
         return outcome
 
     def times(self, run: Run, driver: Driver, grid: Grid, turns: int = 5) -> tuple[float, dict[str, float]]:
@@ -205,15 +205,15 @@ class Player:
                 if slot is not None:
                     at, dtype = slot
                     got = words[at : at + 1].view(dtype)[:1]
-                    outcome.compare(f"{what}, result {i}", got, np.array([right]).astype(dtype))
+                    outcome.compare(f"{what}, result {i}", got, np.array([right]).astype(dtype), launch.unit)
         if launch.prints is not None:
             buffer = np.empty(PRINT_WORDS, np.uint64)
             self.device.download(buffer, prints)
-            rows = sorted(_rows(buffer, int(words[slots["prints used"]])))
-            outcome.same(f"{what}: prints", rows, launch.prints)
+            printed = sorted(rows(buffer, int(words[slots["prints used"]])))
+            outcome.same(f"{what}: prints", printed, launch.prints)
 
 
-def _rows(buffer: np.ndarray, used: int) -> Iterator[list[Any]]:
+def rows(buffer: np.ndarray, used: int) -> Iterator[list[Any]]:
     """The rows of a print buffer, as `dsim.backends.llvm.grid.prints.rows` gives them."""
     at, end = 0, min(used, len(buffer))
     while at < end and int(buffer[at]):

@@ -6,8 +6,9 @@ is compiled to PTX, too. `Single` makes a run of each launch; `Sequence` one run
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from collections.abc import Sequence as Keys
 from contextlib import contextmanager
 from typing import Any, NamedTuple, Protocol
@@ -17,16 +18,30 @@ import pytest
 
 from dsim.backends.cpu.launch import packed
 from dsim.backends.cpu.machine import CpuMachine
+from dsim.backends.cpu.variant import reported_types
 from dsim.backends.cuda import ptx
 from dsim.backends.faults import Fault
+from dsim.backends.llvm import frame
+from dsim.backends.llvm.grid import slots
 from dsim.backends.llvm.grid.module import GridModule
-from dsim.ir.nodes import Assert, Kernel, MemoryKey, Print
+from dsim.ir.nodes import Kernel, MemoryKey, Print
 from dsim.ir.walk import statements
 from dsim.runtime.driver import pipeline
 from dsim.runtime.state.settings import Settings
 from tests.device.bundle import Buffer, Entry, Launch, Module, Run, Writer
 from tests.ptx.kernels import described
 
+SLOTS = {
+    "status": frame.STATUS,
+    "fault": frame.FAULT,
+    "values": frame.VALUES,
+    "pool": slots.POOL,
+    "pool size": slots.POOL_SIZE,
+    "sums": slots.SUMS,
+    "prints": slots.PRINTS,
+    "prints size": slots.PRINT_WORDS,
+    "prints used": slots.PRINT_USED,
+}
 # How far values may be off: libdevice rounds otherwise than C's library, and sums run in another order.
 CLOSE = {"float16": 1e-2, "float32": 1e-4, "float64": 1e-11}
 _KEPT = 1 << 16  # values of a large array that are compared at the end of a `Sequence`
@@ -98,9 +113,7 @@ class _Recorded:
             for n, (kind, s) in enumerate(faults)
             if (kind, s.origin) == (fault.kind, fault.statement.origin) and type(s) is type(fault.statement)
         ]
-        types = [np.dtype(np.int64)] * len(fault.values)
-        if isinstance(fault.statement, Assert):
-            types = [p.type.numpy for p in fault.statement.parts if not isinstance(p, str)]
+        types = [t.numpy for t in reported_types(fault.kind, fault.statement)]
         return [number, [_bits(v, t) for v, t in zip(fault.values, types, strict=True)]]
 
 
@@ -170,22 +183,31 @@ class Single:
             run.buffers.append(Buffer(array.dtype.name, list(array.shape), _values(self.writer, array)))
         run.launches.append(launch)
         self.writer.runs.append(run)
+        before = [array.copy() for array in call.arrays]
         try:
             returned = go()
         except Fault as fault:
             launch.fault = call.numbers(fault)
             raise
         launch.results = self.writer.array(np.array(returned, np.float64)) if returned else None
+        unit = largest([*before, *call.arrays])
+        launch.unit = max(unit, largest([np.array(returned, np.float64)]))
         for buffer, array in zip(run.buffers, call.arrays, strict=True):
-            buffer.after = self.writer.array(array)
+            buffer.after, buffer.unit = self.writer.array(array), unit
         return returned
 
 
 class Sequence:
-    """Makes one run of all launches, and of what the host writes in between."""
+    """Makes one run of all launches, and of what the host writes in between.
 
-    def __init__(self, writer: Writer, label: str) -> None:
-        self.writer = writer
+    Parameters
+    ----------
+    least : float
+        The least unit of a buffer: where values cancel, what is left is rounding of larger ones.
+    """
+
+    def __init__(self, writer: Writer, label: str, least: float = 0.0) -> None:
+        self.writer, self.least = writer, least
         self.run = Run(label, {**CLOSE, "float32": 1e-3}, timed=True)
         self._arrays: list[np.ndarray] = []
         self._last: list[np.ndarray] = []
@@ -195,7 +217,7 @@ class Sequence:
         launch = Launch(call.module, call.params, [self._number(a) for a in call.arrays])
         for number in launch.buffers:
             array = self._arrays[number]
-            if not np.array_equal(self._last[number], array):
+            if self._last[number].tobytes() != array.tobytes():
                 launch.uploads.append((number, _values(self.writer, array)))
                 self._last[number] = array.copy()
         self.run.launches.append(launch)
@@ -218,9 +240,17 @@ class Sequence:
 
     def finish(self) -> None:
         """Adds the run to the bundle."""
-        for buffer, array in zip(
-            self.run.buffers, self._last, strict=True
-        ):  # the host may have written since
+        # What the launches left: the host may have written since.
+        for buffer, array in zip(self.run.buffers, self._last, strict=True):
             buffer.every = max(1, array.size // _KEPT)
+            while math.gcd(buffer.every, array.size) > 1:  # else some places along an axis are never kept
+                buffer.every += 1
             buffer.after = self.writer.array(array.ravel()[:: buffer.every])
+            buffer.unit = max(self.least, largest([array]))
         self.writer.runs.append(self.run)
+
+
+def largest(arrays: Iterable[np.ndarray]) -> float:
+    """The largest finite magnitude among floats; 1 where there is none but 0."""
+    sizes = [np.abs(a[np.isfinite(a)]).max(initial=0.0) for a in arrays if a.dtype.kind == "f"]
+    return float(max(sizes, default=0.0)) or 1.0

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.device.__main__ import SLOTS, record_program
 from tests.device.bundle import Bundle, Writer
 from tests.device.driver import Driver
 from tests.device.player import Player
+from tests.device.programs import record_program
+from tests.device.recording import SLOTS
 from tests.device.replay import GRIDS
 from tests.device.reports import record_reports
 

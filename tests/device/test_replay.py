@@ -13,12 +13,13 @@ import dsim as ds
 from dsim.backends.cpu import images
 from dsim.backends.cpu.code import MachineCode
 from dsim.backends.cuda import ptx
+from dsim.backends.llvm.grid import prints
 from dsim.backends.llvm.grid.module import GridModule
 from tests.backends.llvm.grid import on_cpu
-from tests.device.__main__ import SLOTS, record_program
 from tests.device.bundle import Bundle, Writer
-from tests.device.player import Grid, Player
-from tests.device.recording import Sequence, recorded
+from tests.device.player import Grid, Player, rows
+from tests.device.programs import record_program
+from tests.device.recording import SLOTS, Sequence, recorded
 from tests.device.reports import record_reports
 
 pytestmark = [
@@ -148,6 +149,34 @@ def test_a_run_of_several_launches_with_what_the_host_writes_in_between(writer, 
     assert any(launch.uploads for launch in observer.run.launches)
     assert any(entry.pool for module in writer.modules for entry in module.entries)
     assert replayed(writer, modules) == [("iterated", [])]
+
+
+@pytest.mark.parametrize(
+    ("words", "used"), [([], 5), ([3, 1 + (1 << 32), 7, 0, 9], 11), ([1 + (2 << 32), 7, 8], 3)]
+)
+def test_the_rows_of_a_print_buffer(words, used):
+    wanted = [[which, list(values)] for which, values in prints.rows(words, used)]
+    assert list(rows(np.array(words, np.uint64), used)) == wanted
+
+
+def test_all_zeros_are_no_small_numbers(writer, modules):
+    ds.init(default_fp=ds.f32)
+    x, y = ds.field(ds.f32, shape=8), ds.field(ds.f32, shape=8)
+
+    @ds.kernel
+    def small():
+        for i in y:
+            y[i] = 1e-9 * x[i]
+
+    x.fill(1.0)
+    observer = Sequence(writer, "small")
+    with recorded(writer, observer):
+        small()
+    observer.finish()
+    (buffer,) = (b for b in observer.run.buffers if b.before is None)
+    buffer.after = writer.array(np.zeros(8, np.float32))
+    ((_, wrong),) = replayed(writer, modules)
+    assert len(wrong) == 1
 
 
 def test_faults(writer, modules):

@@ -111,12 +111,12 @@ def _fault(messages: Messages, held: LaunchFrame) -> Fault:
     """The fault that a frame records."""
     kind, statement = messages.faults[held.slots[frame.FAULT]]
     reported = held.slots[frame.VALUES : frame.VALUES + frame.MAX_VALUES]
-    types = _reported(kind, statement)
+    types = reported_types(kind, statement)
     values = (decode(bits, t) for bits, t in zip(reported, types, strict=False))
     return Fault(kind, statement, tuple(values))
 
 
-def _reported(kind: FaultKind, s: Any) -> list[ScalarType]:
+def reported_types(kind: FaultKind, s: Any) -> list[ScalarType]:
     """The types of the values that a fault at `s` carries."""
     if isinstance(s, Assert):
         return [p.type for p in s.parts if not isinstance(p, str)]
