@@ -27,11 +27,13 @@ class Heap(NamedTuple):
         ``dsim_free(source, address, size)``, in the reverse order; ``dsim_zero(source, address, size)``, if
         `apart` is not 1; ``dsim_grow(source, log)``: more room for an undo log, and whether there was memory
         for that; ``dsim_discard(source, log)``.
-    compaction : tuple of str
-        For the function that compacts an undo log: its parameters and arguments in front, how it gets
-        ``%size`` bytes at ``%values``, and how it gives them back.
+    take, give_back : str
+        For the function that compacts an undo log: how it gets ``%size`` bytes at ``%values``, and how it
+        gives them back.
     on_stack, stack : int
         Bytes of the largest buffer on the stack, and of all of one function.
+    handed : str
+        The first parameter, and argument, of functions of an undo log; empty, or with a comma behind it.
     entries : str
         For functions of an undo log: how they read ``%entries``, where these are, at ``%log``.
     entry, value : str
@@ -52,9 +54,11 @@ class Heap(NamedTuple):
 
     source: str
     functions: Mapping[str, str]
-    compaction: tuple[str, str, str, str]
+    take: str
     on_stack: int
     stack: int
+    give_back: str = ""
+    handed: str = ""
     entries: str = "%entries = load ptr, ptr %log, align 8"
     entry: str = "%{at} = getelementptr inbounds [2 x i64], ptr %entries, i64 %{number}"
     value: str = "%{value} = getelementptr inbounds i64, ptr %{at}, i64 1"

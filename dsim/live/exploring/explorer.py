@@ -91,10 +91,10 @@ class Explorer:
         if picture is not None:
             self.view = picture
             before = getattr(picture.on("drag", self._dragged), "__self__", None)
-            if isinstance(before, Explorer):
-                before.loses_its_picture()
             picture.on("paint", self._painted)
             self._show()
+            if isinstance(before, Explorer):
+                before.loses_its_picture()
 
     def loses_its_picture(self) -> None:
         """Is out of date, since another explorer shows its picture and hears what is dragged there."""

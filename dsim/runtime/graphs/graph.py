@@ -119,8 +119,8 @@ def graph(run: Callable[[], Any]) -> Graph:
     LaunchError
         When the run does what replays would not: it reads numbers of fields into Python, calls kernels that
         return numbers, draw random numbers or take NumPy arrays, assigns variables outside of it, changes
-        what they hold or finds them by `globals` or `eval`, takes items from an iterator, draws random
-        numbers in Python, solves equations or runs other functions of Python under `operation` or
+        what they hold or finds them by `globals`, `eval` or `exec`, takes items from an iterator, draws
+        random numbers in Python, solves equations or runs other functions of Python under `operation` or
         `grad_replaced`, or computes derivatives itself; inside the block of a tape or forward mode.
 
     Notes
@@ -185,7 +185,8 @@ def _refuse_progress(values: ReachedValues) -> None:
     found = values.finds_by_name()
     if found is not None:
         function, by = found
-        message = f"`{function}` calls `{by}`, and a graph does not see when what that finds has changed"
+        who = f"`{function}`" if function else "the run"
+        message = f"{who} calls `{by}`, and a graph does not see when what that finds has changed"
         raise refused(message, "name the variables in the code, or keep what changes in a field")
     name = values.consumed()
     if name is not None:

@@ -156,15 +156,14 @@ class Context:
         if was_open:
             OPENED[self] = None  # it keeps its claims until `closed`
             leave(self)
-        elif self.outer is not None and not self.outer.is_open:
+            return
+        message, advice = "this tape or forward mode is not open", "leave a block once, after entering it"
+        if self.outer is not None and not self.outer.is_open:
             message = (
                 "a tape or forward mode around this one ended first: it has not recorded what came after"
             )
             advice = "leave the blocks in the order of `with` statements, the innermost first"
-            raise GradientError(Diagnostic("argument", message, help=advice))
-        else:
-            message, advice = "this tape or forward mode is not open", "leave a block once, after entering it"
-            raise GradientError(Diagnostic("argument", message, help=advice))
+        raise GradientError(Diagnostic("argument", message, help=advice))
 
     def _pop_with_inner(self, around: tuple[Any, ...]) -> None:
         """Removes it with the contexts left open inside it, or where another task has opened it."""

@@ -57,7 +57,10 @@ class ReachedValues:
         return None
 
     def finds_by_name(self) -> tuple[str, str] | None:
-        """A function that finds variables by names that it computes, and by what: ``globals`` or ``eval``."""
+        """What finds variables by computed names: a function of these, or "", and by what, as ``eval``."""
+        for name, read in self._readers:
+            if any(read() is each for each in (eval, exec, globals)):
+                return "", name
         for found in self._own():
             for code in codes(found.__code__):
                 if _BY_NAME.isdisjoint(code.co_names):

@@ -89,6 +89,17 @@ def looks_up(p):
     p.add(globals()["RATE"])
 
 
+NAMES = globals
+
+
+def looks_up_by_another_name(p):
+    p.add(NAMES()["RATE"])
+
+
+def executes(p):
+    exec("p.add(RATE)")
+
+
 def evaluates(p):
     p.add(eval("RATE"))
 
@@ -145,6 +156,8 @@ def custom(p):
         (assigns, "`assigns` assigns `COUNT`"),
         (looks_up, "`looks_up` calls `globals`"),
         (evaluates, "`evaluates` calls `eval`"),
+        (executes, "`executes` calls `exec`"),
+        (looks_up_by_another_name, "the run calls `NAMES`"),
         (opens_a_tape, "by a tape or forward mode inside the run"),
         (goes_back, r"works with `\w\.grad`"),
         (clears, "works with `x.grad`"),

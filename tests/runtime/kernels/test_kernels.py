@@ -204,6 +204,16 @@ def test_kernels_that_are_methods():
     assert b.x[0] == 10.0
 
 
+@pytest.mark.parametrize("shape", [(0, 4), (4, 0), (0, 10_000_000)])
+def test_an_array_without_elements_is_not_read_beyond_its_place(shape):
+    @ti.kernel
+    def last(a: ti.types.ndarray(), i: int, j: int) -> float:
+        return a[i, j]
+
+    with pytest.raises(ti.BoundsError, match="is outside"):
+        last(np.zeros(shape, np.float32), *(max(0, n - 1) for n in shape))
+
+
 def test_an_index_outside_is_said_in_its_own_type():
     x = ti.field(ti.f32, shape=(4, 4))
 

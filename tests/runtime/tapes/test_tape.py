@@ -267,10 +267,7 @@ def test_a_tape_is_used_once():
 
 def test_a_tape_that_is_left_twice_says_so():
     x, y, cube = cubed()
-    tape = ti.Tape(y)
-    with pytest.raises(RuntimeError, match="is not open"):
-        tape.__exit__(None, None, None)
-    with tape:
+    with ti.Tape(y) as tape:
         cube()
     with pytest.raises(RuntimeError, match="is not open"):
         tape.__exit__(None, None, None)

@@ -18,7 +18,7 @@ from dsim.backends.llvm.memory.log_compaction import ENTRY, doubled
 from dsim.backends.llvm.target import Heap
 from dsim.backends.llvm.text import Function
 
-UNIT = 16  # bytes: all parts and buffers begin at multiples
+UNIT = 16  # bytes: all sizes are multiples
 _WORD = 8  # bytes
 _FIRST_ROOM = 16  # entries of an undo log
 # A thread's part: addresses of its free memory, from and to, and of where all of it ends; how many words
@@ -75,23 +75,16 @@ refuse:
   ret ptr null
 }}"""
 
+_CLEAR = """%to = getelementptr inbounds i64, ptr %base, i64 %distance
+  store i64 0, ptr %to, align 8"""
+
 _ZERO = f"""define void @dsim_zero(ptr %own, ptr %p, i64 %size) nounwind {{
 entry:
 {_STEP}
   %base = call ptr @dsim_global(ptr %p)
   %more = add i64 %size, {_WORD - 1}
   %words = lshr i64 %more, 3
-{
-    _each_word(
-        "zero",
-        "entry",
-        "%words",
-        "%to = getelementptr inbounds i64, ptr %base, i64 %distance"
-        + chr(10)
-        + "  store i64 0, ptr %to, align 8",
-        "end",
-    )
-}
+{_each_word("zero", "entry", "%words", _CLEAR, "end")}
 end:
   ret void
 }}"""
@@ -164,7 +157,8 @@ HEAP = Heap(
         "dsim_grow": _GROW,
         "dsim_discard": _DISCARD,
     },
-    compaction=("ptr %own, ", "ptr %own, ", _TAKE.strip(), ""),
+    handed="ptr %own, ",
+    take=_TAKE.strip(),
     on_stack=1024,
     stack=4096,
     entries=f"""%anywhere = load ptr, ptr %log, align 8

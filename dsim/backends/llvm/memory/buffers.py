@@ -111,15 +111,15 @@ def measure(w: Writer, s: Alloc) -> tuple[tuple[Length, ...], Length]:
 
 def _make(w: Writer, s: Alloc, *, zeroed: bool) -> Length:
     """Makes a buffer, from the heap with zeros in it if `zeroed`; its size in bytes."""
-    shape, size = measure(w, s)
-    heap = w.target.heap
-    if isinstance(size, int) and size <= heap.on_stack and w.stack + size <= heap.stack:
-        w.stack += size
-        base = w.f.slot(f"[{size} x i8]", 16)
-        w.places[s.memory.key] = _place(w, s.memory, base, shape)
-        return size
-    if heap.least > 1:
-        size = _size(w, s.memory, shape, heap.least)
+    shape, heap = _lengths(w, s), w.target.heap
+    if all(isinstance(n, int) for n in shape):
+        size = _size(w, s.memory, shape)
+        if isinstance(size, int) and size <= heap.on_stack and w.stack + size <= heap.stack:
+            w.stack += size
+            base = w.f.slot(f"[{size} x i8]", 16)
+            w.places[s.memory.key] = _place(w, s.memory, base, shape)
+            return size
+    size = _size(w, s.memory, shape, heap.least)
     base = _from_heap(w, s, size, shape, zeroed)
     apart = w.times(heap.apart(w.f), -(-heap.least // WIDTH[s.memory.type]))
     w.places[s.memory.key] = _place(w, s.memory, base, shape, apart)

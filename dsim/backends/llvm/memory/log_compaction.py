@@ -62,8 +62,9 @@ def loose(w: Writer, log: str, place: MemRef, room: str, marked: str) -> str:
 def _call(w: Writer, log: str, place: MemRef, mark: str, least: str) -> str:
     bits = 8 * WIDTH[place.memory.type]
     name = w.f.module.share(f"dsim_compact{bits}", _text(bits, w.target.heap))
-    args = w.target.heap.compaction[1]
-    return w.f.call("i1", name, f"{args}ptr {log}", f"ptr {place.base}", f"i64 {mark}", f"i64 {least}")
+    return w.f.call(
+        "i1", name, f"{w.target.heap.handed}ptr {log}", f"ptr {place.base}", f"i64 {mark}", f"i64 {least}"
+    )
 
 
 def _text(bits: int, heap: Heap) -> str:
@@ -75,7 +76,6 @@ def _text(bits: int, heap: Heap) -> str:
     widened = f"zext {t} %now to i64" if bits < 64 else "add i64 %now, 0"
     number = f"trunc i64 %nth to {t}" if bits < 64 else "add i64 %nth, 0"
     most = 1 << min(bits, 62)
-    params, _, take, give_back = heap.compaction
 
     def entry(at: str, number: str) -> str:
         return heap.entry.format(at=at, number=number)
@@ -86,7 +86,7 @@ def _text(bits: int, heap: Heap) -> str:
     def kept(at: str, number: str) -> str:
         return heap.kept.format(at=at, number=number, type=t)
 
-    own = f"{params}ptr %log, ptr %base, i64 %mark, i64 %least"
+    own = f"{heap.handed}ptr %log, ptr %base, i64 %mark, i64 %least"
     head = f"define i1 @dsim_compact{bits}({own}) nounwind noinline"
     return f"""{head} {{
 entry:
@@ -98,7 +98,7 @@ entry:
   br i1 %several, label %room, label %done
 room:
   %size = mul i64 %count, {max(width, heap.least)}
-  {take}
+  {heap.take}
   %got = icmp ne ptr %values, null
   br i1 %got, label %test, label %lacking
 test:
@@ -155,7 +155,7 @@ put:
   %j_next = add i64 %j, 1
   br label %back
 end:
-  {give_back}
+  {heap.give_back}
   store i64 %kept, ptr %length_at, align 8
   br label %done
 done:

@@ -49,11 +49,10 @@ def _undo(w: Writer, s: UndoLog, slot: str) -> str:
     bits = 8 * WIDTH[place.memory.type]
     text = _UNDO.replace("BITS", str(bits)).replace("WIDTH", str(bits // 8))
     heap = w.target.heap
-    params, args, *_ = heap.compaction
     text = text.replace("ENTRIES", heap.entries).replace("ENTRY", heap.entry.format(at="at", number="last"))
-    text = text.replace("VALUE", heap.value.format(at="at", value="value_at")).replace("PARAMS", params)
+    text = text.replace("VALUE", heap.value.format(at="at", value="value_at")).replace("PARAMS", heap.handed)
     name = w.f.module.share(f"dsim_undo{bits}", text)
-    return f"call void @{name}({args}ptr {slot}, ptr {place.base})"
+    return f"call void @{name}({heap.handed}ptr {slot}, ptr {place.base})"
 
 
 def hoist(w: Writer, found: list[UndoLog]) -> None:
