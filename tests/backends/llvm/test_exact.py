@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy import special
 
 import dsim as ti
 
@@ -112,3 +113,28 @@ def test_constants_are_not_computed_by_the_compiler(name, dtype):
     assert not top.grad.to_numpy().any()
     assert not least.grad.to_numpy().any()
     np.testing.assert_allclose(scale.grad[None], loss[None], rtol=1e-6)
+
+
+@pytest.mark.parametrize("real", [ti.f32, ti.f64])
+def test_formulas_of_constants(real):
+    ti.init(default_fp=real)
+    top, loss = (ti.field(real, shape=(), needs_grad=True) for _ in range(2))
+    x = ti.field(real, shape=(), needs_grad=True)
+
+    @ti.kernel
+    def highest():
+        for i in range(1):
+            ti.atomic_max(top[None], x[None] * (ti.rsqrt(0.7) + ti.digamma(0.4) + ti.polygamma(2, 1.5)))
+
+    @ti.kernel
+    def take():
+        loss[None] += top[None]
+
+    x[None] = -2.0
+    top[None] = -100.0
+    with ti.ad.Tape(loss):
+        highest()
+        take()
+    right = 0.7**-0.5 + special.digamma(0.4) + special.polygamma(2, 1.5)
+    assert highest.primal.kernel.exact
+    np.testing.assert_allclose([x.grad[None], loss[None]], [right, -2 * right], rtol=1e-5)

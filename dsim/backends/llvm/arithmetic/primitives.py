@@ -178,9 +178,13 @@ def _lowered(lowering: Lowering) -> Callable[[Use], str]:
 
 
 def _spelled_out(u: Use, formula: OfTerms[Term]) -> str:
-    """The other primitives that `u` is made of."""
+    """The other primitives that `u` is made of.
+
+    A float that is a constant here, in an exact kernel, is computed with as any other.
+    """
     b = Builder()
-    atoms = [a if isinstance(a, Const) else b.fresh("a", a.type) for a in u.atoms]
+    known = [isinstance(a, Const) and not a.type.is_float for a in u.atoms]
+    atoms = [a if fixed else b.fresh("a", a.type) for a, fixed in zip(u.atoms, known, strict=True)]
     result = formula(*map(b.term, atoms)).atom
     names: dict[Atom, str] = dict(zip(atoms, u.args, strict=True))
     for s in b.close().statements:
