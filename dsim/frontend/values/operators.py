@@ -238,7 +238,7 @@ def power(e: Emitter, a: Scalar, b: Scalar, hint: str = "t") -> Scalar:
 
 
 def _is_small_and_whole(exponent: float) -> bool:
-    return exponent.is_integer() and abs(exponent) <= 64
+    return float(exponent).is_integer() and abs(exponent) <= 64  # Python 3.11's integers do not know that
 
 
 def _bitwise(e: Emitter, sign: str, a: Scalar, b: Scalar, hint: str) -> Scalar:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -11,6 +11,7 @@ from scipy.sparse.linalg import LinearOperator
 from dsim.diagnostics.frames import outermost
 from dsim.runtime.checking import runs
 from dsim.runtime.operations.captured import CapturedValues, Snapshot
+from dsim.runtime.operations.reached_values import ReachedValues
 from dsim.runtime.state.evaluations import EVALUATING
 from dsim.runtime.state.references import uncopied
 from dsim.runtime.transforms.given_numbers import numbers
@@ -18,6 +19,36 @@ from dsim.runtime.transforms.linear_operator import Linearization
 from dsim.runtime.transforms.numbers_of_inputs import InputVector
 from dsim.runtime.transforms.recorded_run import GradientRecording, RecordedRun, Run, RunRecording
 from dsim.runtime.transforms.selection import Selection
+
+
+class _Known(NamedTuple):
+    """A recorded run, and what the run read from outside.
+
+    Attributes
+    ----------
+    at : bytes
+        The free numbers.
+    captured : Snapshot
+        Its variables, with what objects and dictionaries hold.
+    before, after : Snapshot
+        All that is reached from them, before and after the run. What it changes itself, as a list of what
+        it did, says nothing.
+    run : RecordedRun
+        The run.
+    """
+
+    at: bytes
+    captured: Snapshot
+    before: Snapshot
+    after: Snapshot
+    run: RecordedRun
+
+    def same(self, captured: Snapshot, reached: Snapshot) -> bool:
+        """Whether these are what the run read."""
+        if captured != self.captured or len(reached) != len(self.after):
+            return False
+        told = zip(self.before, self.after, reached, strict=True)
+        return all(now == after or before != after for before, after, now in told)
 
 
 class Residuals:
@@ -45,7 +76,8 @@ class Residuals:
         self.wrt, self.out = wrt, out
         self._run, self._reset, self._vector = run, reset, vector
         self._captured = CapturedValues((run,), members=True)
-        self._known: dict[type, tuple[bytes, Snapshot, RecordedRun]] = {}
+        self._reached = ReachedValues(run)
+        self._known: dict[type, _Known] = {}
 
     @outermost
     def __reduce__(self) -> tuple[Any, ...]:
@@ -109,11 +141,15 @@ class Residuals:
             arrays = self._vector.arrays(x)
             key = b"".join(a.tobytes() for a in arrays)
             if self._reset is None and kind in self._known:
-                at, captured, known = self._known[kind]
-                if at == key and captured == self._captured.now() and known.begins_here():
-                    return known
+                known = self._known[kind]
+                same = known.same(self._captured.now(), self._reached.now())
+                if known.at == key and same and known.run.begins_here():
+                    return known.run
+                if not same:  # functions that are reached now may read others
+                    self._reached = ReachedValues(self._run)
+            before = self._reached.now()
             made = RecordedRun(kind(self.wrt, self.out, self._clears), self._run, arrays, self._reset)
-            self._known[kind] = (key, self._captured.now(), made)
+            self._known[kind] = _Known(key, self._captured.now(), before, self._reached.now(), made)
             return made
 
 

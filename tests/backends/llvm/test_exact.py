@@ -123,7 +123,7 @@ def test_formulas_of_constants(real):
 
     @ti.kernel
     def highest():
-        for i in range(1):
+        for _ in range(1):
             ti.atomic_max(top[None], x[None] * (ti.rsqrt(0.7) + ti.digamma(0.4) + ti.polygamma(2, 1.5)))
 
     @ti.kernel

@@ -205,6 +205,51 @@ def test_products_follow_numbers_that_kernels_know():
         np.testing.assert_array_equal(f.hessp(f.x0, [1.0]), [6 * factor])
 
 
+GAIN = 1.0
+
+
+class Gained:
+    """A model whose methods launch kernels that read a variable of their module."""
+
+    def __init__(self, x, y):
+        @ti.kernel
+        def cubic():
+            y[None] = GAIN * x[0] ** 3 * x[1]
+
+        self.cubic, self.calls = cubic, []
+
+    def method(self):
+        self.calls.append(0)
+        self.cubic()
+
+    @property
+    def launched(self):
+        return self.cubic()
+
+    def __call__(self):
+        self.cubic()
+
+
+@pytest.mark.parametrize("how", ["method", "property", "call", "item", "getattr"])
+def test_products_follow_what_methods_read(how, monkeypatch):
+    x, y, *_ = weighted()
+    model = Gained(x, y)
+    table = {"run": model.method}
+    run = {
+        "method": lambda: model.method(),  # noqa: PLW0108
+        "property": lambda: model.launched,
+        "call": lambda: model(),  # noqa: PLW0108
+        "item": lambda: table["run"](),  # noqa: PLW0108
+        "getattr": lambda: getattr(model, "method")(),  # noqa: B009, PLW0108
+    }[how]
+    f = ti.objective(run, wrt=x, loss=y)
+    for factor in (1.0, 5.0, 2.0):
+        monkeypatch.setattr("tests.runtime.transforms.test_objective_state.GAIN", factor)
+        for _ in range(2):
+            assert f.hessp(f.x0, [1.0, 0.0]).tolist() == [12 * factor, 3 * factor]
+    assert how != "method" or len(model.calls) == 3  # twice at one point share a run
+
+
 @pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, pickle.dumps])
 def test_they_are_not_copied(copied):
     x, y, cubic = scaled()
