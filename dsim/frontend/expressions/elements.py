@@ -22,7 +22,7 @@ from dsim.frontend.values.values import (
     listed,
 )
 from dsim.ir.nodes import Accumulate, AccumulateOp, Atom, Load, Store
-from dsim.ir.types import ScalarType
+from dsim.ir.types import ScalarType, u1
 
 
 def load(f: Frame, value: Value, hint: str = "t") -> Value:
@@ -105,6 +105,15 @@ def cast_local(f: Frame, s: Scalar, to: ScalarType, name: str, label: str) -> At
             "type-change",
             f"a float becomes an integer here: `{name}` is an {to} since its first assignment",
             help=f"start `{name}` as a float, or cast with `int(…)`",
+        )
+    elif to == u1 and not f.emit.is_truth(s):
+        if f.plain:
+            message = f"`{name}` becomes a number here, and was a truth value before"
+            f.emit.refuse("type", message, help=f"start `{name}` as a number")
+        f.emit.warn(
+            "type-change",
+            f"a number becomes a truth value here: `{name}` is a u1 since its first assignment",
+            help=f"start `{name}` as a number: `int(…)` or `float(…)`; or write `… != 0` if this is intended",
         )
     elif f.emit.narrows(s, to):
         wide = f.emit.type_of(s)

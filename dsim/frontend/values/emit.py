@@ -220,6 +220,11 @@ class Emitter:
             return s.type.is_float and s.value != int(s.value)
         return self.type_of(s).is_float
 
+    def is_truth(self, s: Scalar) -> bool:
+        """Whether `s` is true, false, or one of their numbers."""
+        value = s.value if isinstance(s, Weak | Const) else s
+        return (is_number(value) and value in (0, 1)) or self.type_of(s) == u1
+
     def unfit(self, s: Scalar, to: ScalarType) -> int | None:
         """`s` as an integer, where it is a Python number that the integer type `to` does not hold."""
         if isinstance(s, Weak) and s.kind is int:

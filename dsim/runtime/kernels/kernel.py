@@ -367,7 +367,7 @@ def _identity(value: Any) -> Any:
 
     A table with the identity of an object as a key must also hold the object.
     """
-    return (type(value), value) if isinstance(value, _BY_VALUE) else id(value)
+    return (type(value), repr(value)) if isinstance(value, _BY_VALUE) else id(value)  # 0.0 is not -0.0
 
 
 _BY_VALUE = (int, float, str, type(None))

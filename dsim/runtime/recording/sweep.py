@@ -45,6 +45,8 @@ class SweepPlan:
         with gradients as values (a tape inside this one did).
     bars : dict of Field to Field
         Where the adjoint of each active field is.
+    used : set of Field
+        The fields, gradients among them, with whose values the calls work.
     primals : sequence of weakref.ref of Form
         What the adjoints are of.
     """
@@ -57,12 +59,12 @@ class SweepPlan:
         first: int = 1,
     ) -> None:
         fields = dict.fromkeys((*outputs, *(f for a in adjoints for f in a.fields), *others))
-        used = {a.primal.field(m.key) for a in adjoints for m in a.primal.kernel.memories}
+        self.used = {a.primal.field(m.key) for a in adjoints for m in a.primal.kernel.memories}
         numbered = itertools.chain(["bar"], (f"bar{n}" for n in itertools.count(2)))
         self.label = next(
             label
             for label in itertools.islice(numbered, first - 1, None)
-            if not any(f.companion((*f.derivative, label)) in used for f in fields)
+            if not any(f.companion((*f.derivative, label)) in self.used for f in fields)
         )
         self.bars = {f: f.scratch((*f.derivative, self.label)) for f in fields}
         self.primals = zeros.weakly(a.primal for a in adjoints)
@@ -358,13 +360,17 @@ class TapeSweep:
         """Whether `bar` holds the gradient of a tape inside this one, which gives way to this one's."""
         return self._record.clears and bar in self._record.inner_results
 
+    def _is_replaced(self, public: Field, plan: SweepPlan) -> bool:
+        """Whether this result takes the place of numbers with which the calls of the block worked."""
+        return self._is_inner_result(public) or (self._record.clears and public in plan.used)
+
     def _publish(self, plan: SweepPlan) -> None:
         """Puts the result where a user looks for it."""
         for field, bar in plan.bars.items():
             public = field.companion((*field.derivative, "bar"))
-            inner = self._is_inner_result(public)  # which this one takes the place of, also when it is 0
-            if public.wanted and (bar.touched or inner):
-                kind = host_kernels.Copy if inner else host_kernels.Add
+            replaced = self._is_replaced(public, plan)  # also by 0
+            if public.wanted and (bar.touched or replaced):
+                kind = host_kernels.Copy if replaced else host_kernels.Add
                 self._record.pass_on(host_kernels.form(kind, public, bar), ())
                 public.touched = turns.current()
 

@@ -139,6 +139,40 @@ def test_a_local_keeps_the_type_of_its_first_value() -> None:
     assert x.values.tolist() == [1.5, 2.0]
 
 
+def test_a_local_that_begins_as_a_truth_value_warns_when_it_gets_a_number() -> None:
+    x = f(3)
+
+    def k():
+        s = x[0] > 0
+        s = 2 * s - 1
+        n = x[0] > 1
+        n += x[1] > 1
+        v = ti.Vector([x[0], x[1]]) > 0.0
+        v += 1
+        x[2] = s + n + v.sum()
+
+    found = lowered(k).diagnostics
+    assert [d.code for d in found] == ["type-change"] * 3
+    assert [d.message.split("`")[1] for d in found] == ["s", "n", "v"]
+    assert "a number becomes a truth value here: `s` is a u1 since its first assignment" in found[0].message
+
+
+def test_a_local_that_stays_a_truth_value_does_not_warn() -> None:
+    x = f(3)
+
+    def k():
+        flag = x[0] > 0
+        flag = False
+        flag = 1
+        flag |= x[1] > 0
+        flag = flag and x[2] > 0
+        flag = not flag
+        flag = x[0] > 1 if flag else x[1] > 1
+        x[2] = flag
+
+    assert lowered(k).diagnostics == ()
+
+
 def test_a_local_that_is_narrower_than_what_it_gets_warns() -> None:
     x = f(2, dtype=ti.f64)
     n = f(2, dtype=ti.i64)

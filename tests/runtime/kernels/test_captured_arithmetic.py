@@ -164,3 +164,20 @@ def test_a_nan_of_a_launch_whose_numbers_have_changed():
 
     with pytest.raises(ds.NonFiniteError, match=r"ds.log\(x\[i\] \* w\)"):
         launched()
+
+
+@pytest.mark.parametrize("exponents", [(0.5, 1.5, 2), (2.0, 3.0, 2), (2, 0.5, 3), (0.5, 1.5, True)])
+def test_an_exponent_that_changes_its_type(exponents, monkeypatch):
+    x = ds.field(ds.f64, shape=())
+    x[None] = 3.0
+
+    @ds.kernel
+    def power() -> ds.f64:
+        return x[None] ** EXPONENT
+
+    for exponent in exponents:
+        monkeypatch.setitem(globals(), "EXPONENT", exponent)
+        assert power() == pytest.approx(3.0**exponent, rel=1e-6)
+
+
+EXPONENT = 1.0

@@ -143,3 +143,15 @@ def test_a_field_that_takes_the_place_of_another_one_is_not_taken_for_it():
         assert (f.to_numpy() == n).all()
         del f
         gc.collect()
+
+
+def test_zeros_of_both_signs_are_two_values():
+    x = ti.field(ti.f64, shape=())
+    x[None] = -1.0
+
+    @ti.kernel
+    def angle(y: ti.template()) -> ti.f64:
+        return ti.atan2(y, x[None])
+
+    ti.init(default_fp=ti.f64)
+    assert [angle(0.0), angle(-0.0), angle(0.0)] == [np.pi, -np.pi, np.pi]
