@@ -18,7 +18,7 @@ from dsim.ir.primitives import TABLE
 # Builtins that are not a single primitive.
 _MATH = {
     **{name: name for name in ("log2", "log10", "exp2", "radians", "degrees", "isinf", "fmod")},
-    "floor": "int_floor", "ceil": "int_ceil", "trunc": "int",
+    "floor": "int_floor", "ceil": "int_ceil", "trunc": "int", "pow": "float_pow",
 }  # fmt: skip
 
 _NUMPY = {

@@ -9,7 +9,7 @@ from functools import cache
 
 from dsim.frontend.values import bits, linear
 from dsim.frontend.values.emit import Emitter
-from dsim.frontend.values.operators import binary, elementwise, operand
+from dsim.frontend.values.operators import binary, elementwise, operand, power
 from dsim.frontend.values.values import Mat, Scalar, Value, describe, is_number, is_open, is_scalar, kind_of
 from dsim.ir.build import evaluate
 from dsim.ir.nodes import Atom, Const
@@ -121,6 +121,15 @@ def _items(e: Emitter, value: Value, what: str) -> list[Value]:
 
 def _power(e: Emitter, a: Value, b: Value, hint: str = "t") -> Value:
     return binary(e, "**", a, b, hint)
+
+
+def _float_power(e: Emitter, x: Scalar, y: Scalar, hint: str) -> Scalar:
+    """``math.pow``, which is a float of integers, too."""
+    if is_open(x) and is_open(y):
+        return e.computed(math.pow, x, y)
+    if e.type_of(x).is_float or e.type_of(y).is_float:
+        return power(e, x, y, hint)
+    return e.let("pow", *e.floating(x, y), hint=hint)
 
 
 def _of_two(op: str) -> Function:
@@ -282,6 +291,7 @@ FUNCTIONS: dict[str, Function] = {
     "max": _extreme("max"),
     "min": _extreme("min"),
     "pow": _power,
+    "float_pow": _by_entry(_float_power),
     "mod": _mod,
     "fmod": _by_entry(_fmod),
     "raw_mod": _by_entry(_raw_mod),
@@ -324,6 +334,7 @@ ARITY: dict[str, tuple[int, int | None]] = {
     **dict.fromkeys(
         (
             "mod",
+            "float_pow",
             "fmod",
             "step",
             "dot",

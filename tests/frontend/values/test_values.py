@@ -157,6 +157,18 @@ def test_a_local_that_begins_as_a_truth_value_warns_when_it_gets_a_number() -> N
     assert "a number becomes a truth value here: `s` is a u1 since its first assignment" in found[0].message
 
 
+def test_powers_by_math_are_floats() -> None:
+    x = f(3, dtype=ti.f64)
+
+    def k(a: ti.i32, b: ti.i32):
+        x[0] = math.pow(a, b)
+        x[1] = math.pow(a, -b)
+        x[2] = math.pow(2, -1) + math.pow(x[0], 2)
+
+    assert run(k, 10, 10) is None
+    assert x.values.tolist() == [1e10, 1e-10, 0.5 + 1e20]
+
+
 def test_a_local_that_stays_a_truth_value_does_not_warn() -> None:
     x = f(3)
 
