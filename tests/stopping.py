@@ -12,7 +12,6 @@ from contextlib import contextmanager
 
 from dsim.backends.cpu.stop import _nanoseconds, _running
 from dsim.backends.llvm import frame
-from dsim.backends.locks import COMPILING
 
 _TOO_LONG = 100  # seconds after which a test whose launch does not stop ends the process
 _MAIN = threading.main_thread()
@@ -33,13 +32,10 @@ def wait_for_launch(thread: threading.Thread) -> None:
 
     On a busy machine it may wait long between Python's last look for signals and the entry, which notes the
     time: a Ctrl-C in between came before the launch, and stops nothing. Code that asks nobody notes no time.
-    It does not look while `thread` compiles: CPython 3.11 may crash where one thread looks at another one's
-    frames thousands of times while these come and go.
     """
     since, seen = time.time_ns(), 0
     while seen < 300:
-        with COMPILING:
-            found = _running(thread.ident or 0)
+        found = _running(thread.ident or 0)
         if found is not None:
             if _nanoseconds(*found[1][frame.BEGAN : frame.BEGAN + 2]) >= since:
                 break

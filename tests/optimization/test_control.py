@@ -220,7 +220,10 @@ def test_what_one_cannot_ask_for():
 
 def test_two_at_once_do_not_see_each_other():
     x, y, run = rosenbrock()
-    a, b = (ds.optimize(run, x, y, method=m, progress=False, background=True) for m in ("CG", "BFGS"))
+    options = {"progress": False, "background": True, "start": False}
+    a, b = (ds.optimize(run, x, y, method=m, **options) for m in ("CG", "BFGS"))
+    a.start()
+    b.start()
     a.wait()
     b.wait()
     for made, method in ((a, "CG"), (b, "BFGS")):

@@ -13,6 +13,7 @@ nothing. So the system timestamps the bytes, and a launch records its start time
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import signal
 import socket
@@ -192,8 +193,16 @@ def _late(found: tuple[FrameType, Any], at: int | None) -> bool:
 
 def _running(ident: int) -> tuple[FrameType, Any] | None:
     """The Python frame of the launch that a thread executes, and the launch's own slots."""
-    at = sys._current_frames().get(ident)
-    while at is not None and at.f_code.co_filename != LAUNCH and at.f_code not in LAUNCHES:
-        at = at.f_back
+    # Frames become objects here: in CPython 3.11 a garbage collection that this sets off may wait for a lock
+    # that `_current_frames` has, or see frames that are half made.
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        at = sys._current_frames().get(ident)
+        while at is not None and at.f_code.co_filename != LAUNCH and at.f_code not in LAUNCHES:
+            at = at.f_back
+    finally:
+        if collects:
+            gc.enable()
     held = None if at is None else at.f_locals.get("held")
     return None if at is None or held is None else (at, held.slots)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
+import sys
 import threading
 
 import pytest
@@ -194,3 +196,17 @@ def test_who_listened_to_signals_before_still_does():
         stop._LISTENER._before = -1
         os.close(mine)
         os.close(theirs)
+
+
+def test_nothing_is_collected_while_frames_are_looked_at(monkeypatch):
+    """In CPython 3.11 a collection there can wait for ever for a lock, or end the process."""
+    looks, seen = sys._current_frames, []
+
+    def look():
+        seen.append(gc.isenabled())
+        return looks()
+
+    monkeypatch.setattr(sys, "_current_frames", look)
+    assert not ti.stop_launch(threading.main_thread())
+    assert seen == [False]
+    assert gc.isenabled()
