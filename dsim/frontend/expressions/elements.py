@@ -98,23 +98,10 @@ def cast(f: Frame, s: Scalar, to: ScalarType, name: str) -> Atom:
 def cast_local(f: Frame, s: Scalar, to: ScalarType, name: str, label: str) -> Atom:
     """`s` as the local `name`, a `to`, takes it, with a warning when digits are lost."""
     if f.emit.rounds(s, to):
-        if f.plain:  # Python would continue with the float
-            message = f"`{name}` becomes a float here, and was an integer before"
-            f.emit.refuse("type", message, help=f"start `{name}` as a float")
-        f.emit.warn(
-            "type-change",
-            f"a float becomes an integer here: `{name}` is an {to} since its first assignment",
-            help=f"start `{name}` as a float, or cast with `int(…)`",
-        )
+        _keeps_kind(f, name, "a float", "an integer", f"an {to}", ", or cast with `int(…)`")
     elif to == u1 and not f.emit.is_truth(s):
-        if f.plain:
-            message = f"`{name}` becomes a number here, and was a truth value before"
-            f.emit.refuse("type", message, help=f"start `{name}` as a number")
-        f.emit.warn(
-            "type-change",
-            f"a number becomes a truth value here: `{name}` is a u1 since its first assignment",
-            help=f"start `{name}` as a number: `int(…)` or `float(…)`; or write `… != 0` if this is intended",
-        )
+        advice = ": `int(…)` or `float(…)`; or write `… != 0` if this is intended"
+        _keeps_kind(f, name, "a number", "a truth value", "a u1", advice)
     elif f.emit.narrows(s, to):
         wide = f.emit.type_of(s)
         loses, kind = ("is rounded", "fp") if to.is_float else ("loses its upper bits", "ip")
@@ -125,6 +112,15 @@ def cast_local(f: Frame, s: Scalar, to: ScalarType, name: str, label: str) -> At
         )
     f.emit.warn_unfit(s, to, f"`{name}`")
     return f.emit.atom(s, to, label)
+
+
+def _keeps_kind(f: Frame, name: str, given: str, kept: str, to: str, advice: str) -> None:
+    """Says that the local `name`, of one kind, is given another one; Python would continue with that."""
+    if f.plain:
+        message = f"`{name}` becomes {given} here, and was {kept} before"
+        f.emit.refuse("type", message, help=f"start `{name}` as {given}")
+    message = f"{given} becomes {kept} here: `{name}` is {to} since its first assignment"
+    f.emit.warn("type-change", message, help=f"start `{name}` as {given}{advice}")
 
 
 def store(f: Frame, x: Element | StructElement, value: Value, shows: bool = True) -> None:

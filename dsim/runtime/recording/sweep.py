@@ -45,8 +45,8 @@ class SweepPlan:
         with gradients as values (a tape inside this one did).
     bars : dict of Field to Field
         Where the adjoint of each active field is.
-    used : set of Field
-        The fields, gradients among them, with whose values the calls work.
+    values : frozenset of Field
+        The gradients of active fields with whose numbers the calls work.
     primals : sequence of weakref.ref of Form
         What the adjoints are of.
     """
@@ -59,14 +59,15 @@ class SweepPlan:
         first: int = 1,
     ) -> None:
         fields = dict.fromkeys((*outputs, *(f for a in adjoints for f in a.fields), *others))
-        self.used = {a.primal.field(m.key) for a in adjoints for m in a.primal.kernel.memories}
+        used = {a.primal.field(m.key) for a in adjoints for m in a.primal.kernel.memories}
         numbered = itertools.chain(["bar"], (f"bar{n}" for n in itertools.count(2)))
         self.label = next(
             label
             for label in itertools.islice(numbered, first - 1, None)
-            if not any(f.companion((*f.derivative, label)) in self.used for f in fields)
+            if not any(f.companion((*f.derivative, label)) in used for f in fields)
         )
         self.bars = {f: f.scratch((*f.derivative, self.label)) for f in fields}
+        self.values = frozenset(f.companion((*f.derivative, "bar")) for f in fields) & used
         self.primals = zeros.weakly(a.primal for a in adjoints)
 
 
@@ -362,7 +363,7 @@ class TapeSweep:
 
     def _is_replaced(self, public: Field, plan: SweepPlan) -> bool:
         """Whether this result takes the place of numbers with which the calls of the block worked."""
-        return self._is_inner_result(public) or (self._record.clears and public in plan.used)
+        return self._is_inner_result(public) or (self._record.clears and public in plan.values)
 
     def _publish(self, plan: SweepPlan) -> None:
         """Puts the result where a user looks for it."""
