@@ -77,11 +77,7 @@ def _smoothstep(low: Any, high: Any, x: Any) -> Any:
     return t * t * (3.0 - 2.0 * t)
 
 
-def _mod(x: Any, y: Any) -> Any:
-    return x - y * np.floor(x / y) if np.result_type(x, y).kind == "f" else np.mod(x, y)
-
-
-mod = of_table("mod", _mod)
+mod = of_table("mod", np.mod)
 fmod = _entrywise("fmod", np.fmod, "What is left of `x` divided by `y`, with the sign of `x`.")
 sign = _entrywise("sign", np.sign, "-1, 0 or 1 as `x` is negative, zero or positive.")
 isnan = of_table("isnan")

@@ -1,7 +1,8 @@
 """The decompositions: of 2 by 2 matrices in closed form, of 3 by 3 matrices by Jacobi rotations.
 
 All take matrices of floats. The files of the public functions define the derivatives. The sweeps are a
-loop at run time that ends early, which keeps the generated code small.
+loop at run time that ends early, which keeps the generated code small. Of a matrix with an infinite or a
+NaN entry all results are NaN: ``not a <= b`` instead of ``a > b`` rotates by it.
 
 Sources: Golub & Van Loan, Matrix Computations (4th ed.), §8.5 (Jacobi's method for symmetric matrices, with
 the choice of the small angle) and §8.6 (one-sided Jacobi of Hestenes); de Rijk, SIAM J. Sci. Stat. Comput.
@@ -19,8 +20,11 @@ from dsim.linalg.inputs import rounding, smallest
 
 @func
 def magnitude(A):
-    """The scale factor of a matrix: its largest absolute entry, at least the smallest normal number."""
-    return max(abs(A).max(), cast(static(smallest(A.dtype)), A.dtype))
+    """The scale factor of a matrix: its largest absolute entry, at least the smallest normal number.
+
+    NaN where an entry is infinite or NaN, which `max` would lose.
+    """
+    return max(abs(A).max(), cast(static(smallest(A.dtype)), A.dtype)) + (0 * A).sum()
 
 
 @func
@@ -40,9 +44,8 @@ def eigen2(A):
     half, off = (A[0, 0] - A[1, 1]) / (2 * size), A[0, 1] / size
     middle = (A[0, 0] / size + A[1, 1] / size) / 2
     longer = max(abs(half), abs(off))  # squares of numbers much smaller than 1 would lose digits
-    found = longer > cast(
-        static(smallest(A.dtype)), A.dtype
-    )  # the reciprocal of a subnormal number is infinite
+    # the reciprocal of a subnormal number is infinite
+    found = not longer <= cast(static(smallest(A.dtype)), A.dtype)
     safe = select(found, longer, 1)
     x, y = abs(half) / safe, off / safe
     length = select(found, sqrt(x * x + y * y), 1)
@@ -76,7 +79,7 @@ def eigen3(A):
 def annihilated(D, V, p, q):
     """Annihilates ``D[p, q]`` by a rotation unless negligible, and returns whether; `V` accumulates them."""
     off = D[p, q]
-    needed = abs(off) > static(rounding(D.dtype) / 8)
+    needed = not abs(off) <= static(rounding(D.dtype) / 8)
     if needed:
         t = tangent((D[q, q] - D[p, p]) / (2 * off))
         c = 1 / sqrt(1 + t * t)
@@ -172,7 +175,7 @@ def orthogonal(B, V, p, q):
         v = w
         w = -z
     a, b, c = x.norm_sqr(), y.norm_sqr(), x.dot(y)
-    rotated = b > vanishing(B) and abs(c) > static(2 * rounding(B.dtype)) * sqrt(a) * sqrt(b)
+    rotated = not (b <= vanishing(B) or abs(c) <= static(2 * rounding(B.dtype)) * sqrt(a) * sqrt(b))
     if rotated:
         t = tangent((b - a) / (2 * c))
         cos = 1 / sqrt(1 + t * t)

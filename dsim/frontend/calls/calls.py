@@ -63,6 +63,11 @@ def call(f: Frame, node: ast.Call, used: bool, hint: str = "t") -> Value:
         return _method(f, callee, node, hint)
     if not isinstance(callee, Opaque):
         return _value(f, callee, node, hint)
+    return _python(f, callee, node, used, hint)
+
+
+def _python(f: Frame, callee: Opaque, node: ast.Call, used: bool, hint: str) -> Value:
+    """A call of a Python object: a builtin, a func, a type, a plain function."""
     name = builtin(callee.value)
     if name is not None and name in _BY_SYNTAX:
         return _BY_SYNTAX[name](f, name, node, used)
@@ -71,9 +76,11 @@ def call(f: Frame, node: ast.Call, used: bool, hint: str = "t") -> Value:
             f.c.captures.function(callee.path, callee.value)
         return references.call(f, callee.value, node, hint, arguments)
     args, keywords = arguments(f, node)
-    if name is not None:
-        return _builtin(f, name, args, keywords, node, hint)
-    return _object(f, callee, args, keywords, node, hint)
+    if name is None:
+        return _object(f, callee, args, keywords, node, hint)
+    if f.static and python_calls.is_of_containers(callee.value, args):
+        return python_calls.call(f, callee, args, keywords, node)
+    return _builtin(f, name, args, keywords, node, hint)
 
 
 def _value(f: Frame, callee: Value, node: ast.Call, hint: str) -> Value:

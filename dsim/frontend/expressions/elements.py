@@ -83,16 +83,17 @@ def entries(f: Frame, x: Element, value: Value, sign: str) -> list[Scalar]:
     return list(given.entries)
 
 
-def cast(f: Frame, s: Scalar, to: ScalarType, name: str) -> Atom:
-    """`s` as a `to`, with a warning when a fraction is lost."""
+def cast(f: Frame, s: Scalar, to: ScalarType, name: str, hint: str = "t") -> Atom:
+    """`s` as a `to`, which `name`, an identifier or a description, holds; warns when a fraction is lost."""
+    called = name if " " in name else f"`{name}`"
     if f.emit.rounds(s, to):
         f.emit.warn(
             "type-change",
-            f"a float becomes an integer here: `{name}` holds values of type {to}",
-            help="cast it yourself with `int(…)`, or make the left side a float",
+            f"a float becomes an integer here: {called} holds values of type {to}",
+            help=f"cast it yourself with `int(…)`, or make {called} a float",
         )
-    f.emit.warn_unfit(s, to, f"`{name}`" if "result" not in name else name)
-    return f.emit.atom(s, to)
+    f.emit.warn_unfit(s, to, called)
+    return f.emit.atom(s, to, hint)
 
 
 def cast_local(f: Frame, s: Scalar, to: ScalarType, name: str, label: str) -> Atom:

@@ -17,6 +17,7 @@ from dsim.frontend.values import elementary
 from dsim.frontend.values.operators import SIGNS, unary
 from dsim.frontend.values.values import Element, StructElement, Value, describe
 from dsim.ir.nodes import AccumulateOp
+from dsim.ir.types import u1
 
 _IN_ONE_STEP: dict[str, AccumulateOp] = {"+": "add", "-": "add", "&": "band", "|": "bor", "^": "bxor"}
 
@@ -60,6 +61,9 @@ def _accumulate(
 ) -> Value:
     if x.memory.type.is_float and sign in ("&", "|", "^"):
         f.emit.refuse("type", f"`{sign}` works on integers, but `{x.memory.name}` holds {x.memory.type}")
+    if x.memory.type == u1 and sign in ("+", "-", "*"):
+        message = f"`{sign}=` computes with numbers, but `{x.memory.name}` holds truth values (u1)"
+        f.emit.refuse("type", message, help="take a field of integers, or combine by `|=`, `&=`, `^=`")
     if sign == "-":
         value = unary(f.emit, "-", value)
     return accumulate(f, x, _ATOMIC_OPS[sign], value, sign, used, target)

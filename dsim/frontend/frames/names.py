@@ -225,7 +225,11 @@ def attribute(f: Frame, owner: Opaque, attr: str, node: ast.AST) -> Value:
         help = help or suggestion(attr, dir(owner.value))
         f.refuse("unknown-attribute", f"`{what}` has no `{attr}`", node, help=help)
     path = None if constant_module(owner.value) else owner.path
-    return imported(f, value, None if path is None else path.attribute(attr), node)
+    if path is None:
+        return imported(f, value, None, node)
+    if isinstance(owner.value, np.ndarray | list | dict | set) and callable(value):
+        f.c.captures.constant(path, owner.value)  # what the method returns depends on the items
+    return imported(f, value, path.attribute(attr), node)
 
 
 def item(f: Frame, owner: Opaque, key: Any, node: ast.AST) -> Value:

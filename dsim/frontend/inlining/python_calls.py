@@ -11,13 +11,15 @@ import builtins
 import dis
 import math
 import types
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from itertools import pairwise
+
+import numpy as np
 
 from dsim.frontend.frames.frame import Frame
 from dsim.frontend.frames.names import imported
 from dsim.frontend.frames.static import compile_time
-from dsim.frontend.source.captures import Path, Surroundings
+from dsim.frontend.source.captures import MISSING, Path, Surroundings
 from dsim.frontend.values.operators import exact
 from dsim.frontend.values.values import Opaque, Value
 from dsim.ir.nodes import Const
@@ -29,6 +31,7 @@ _STEADY = {
         "range", "reversed", "round", "sorted", "str", "sum", "tuple", "zip",
     )
 }  # fmt: skip
+_OF_ITEMS = (all, any, max, min, sum)  # in a kernel: of the entries of a vector
 _REACHES_OUT = {"STORE_GLOBAL", "DELETE_GLOBAL", "STORE_ATTR", "IMPORT_NAME", "LOAD_NAME", "YIELD_VALUE"}
 
 
@@ -51,12 +54,25 @@ def call(f: Frame, callee: Opaque, args: list[Value], keywords: dict[str, Value]
     return _as_written(f, result, node)
 
 
+def is_of_containers(function: object, args: list[Value]) -> bool:
+    """Whether Python runs a function that kernels have too: ``static(sum(items))``, ``static(np.dot(a, a))``.
+
+    Kernels have it for their own vectors.
+    """
+    held = [a.value for a in args if isinstance(a, Opaque)]
+    if any(isinstance(value, np.ndarray) for value in held):
+        return not hasattr(function, "__dsim_builtin__")
+    return function in _OF_ITEMS and len(args) == len(held) == 1 and isinstance(held[0], Collection)
+
+
 def _note(f: Frame, path: Path, function: object) -> None:
     """Notes that a function was called, and the functions and numbers of the kernel's module in it."""
     python = getattr(function, "__func__", function)
     if not isinstance(python, types.FunctionType) or path.text in f.c.captures.objects:
         return
     f.c.captures.function(path, function)
+    if isinstance(function, types.MethodType):
+        _note_attributes(f, path, function)
     if python.__globals__ is not f.surroundings.module:
         return
     around = Surroundings(python)
@@ -69,6 +85,17 @@ def _note(f: Frame, path: Path, function: object) -> None:
             f.c.captures.constant(inner, value)
         else:
             _note(f, inner, value)
+
+
+def _note_attributes(f: Frame, path: Path, method: types.MethodType) -> None:
+    """Notes the numbers, strings, containers and arrays that a method reads as attributes of its object."""
+    owner, code = method.__self__, method.__func__.__code__
+    held = Path(path.text.rpartition(".")[0] or path.text, lambda: getattr(path.read(), "__self__", MISSING))
+    for step, following in pairwise(dis.get_instructions(code)):
+        reads = step.opname.startswith("LOAD_FAST") and step.argval == code.co_varnames[0]
+        value = getattr(owner, following.argval, None) if reads and following.opname == "LOAD_ATTR" else None
+        if isinstance(value, int | float | str | list | tuple | dict | set | np.ndarray):
+            f.c.captures.constant(held.attribute(following.argval), value)
 
 
 def _as_written(f: Frame, result: object, node: ast.Call) -> Value:

@@ -9,14 +9,14 @@ from typing import Any, get_args, get_origin
 
 from dsim.frontend.control.exits import assigned
 from dsim.frontend.expressions import records
+from dsim.frontend.expressions.elements import cast
 from dsim.frontend.expressions.local_values import buffered, fixed
 from dsim.frontend.expressions.structs import as_type
 from dsim.frontend.frames.frame import Frame
 from dsim.frontend.frames.names import imported
 from dsim.frontend.source.captures import Path
 from dsim.frontend.source.lowered import AnyReturn, OneReturn, Returns, SeveralReturns, StructReturns
-from dsim.frontend.values import elementary
-from dsim.frontend.values.operators import operand
+from dsim.frontend.values.operators import elementwise, operand
 from dsim.frontend.values.structure import scalars
 from dsim.frontend.values.types import (
     ArrayType,
@@ -205,8 +205,7 @@ def typed(f: Frame, inner: Frame, name: str, value: Value, annotation: Any) -> V
     if to is not None:
         if not is_scalar(value):
             f.emit.refuse("type", f"`{inner.name}` takes a scalar `{name}`, got {describe(value)}")
-        f.emit.warn_unfit(value, to, f"`{name}` of `{inner.name}`")
-        return f.emit.atom(value, to, name)
+        return cast(f, value, to, f"`{name}` of `{inner.name}`", name)
     if vector is not None:
         given = operand(f.emit, value)
         if not isinstance(given, Mat) or given.shape != vector.shape:
@@ -216,7 +215,8 @@ def typed(f: Frame, inner: Frame, name: str, value: Value, annotation: Any) -> V
             )
         entry = scalar_type(vector.dtype, f.emit.settings)
         assert entry is not None
-        return elementary.cast(f.emit, given, entry, name)
+        what = f"`{name}` of `{inner.name}`"
+        return elementwise(f.emit, lambda s, hint: cast(f, s, entry, what, hint), given, hint=name)
     kind = struct_type(annotation)
     if kind is not None:
         return as_type(f, value, kind, name)

@@ -28,8 +28,9 @@ from dsim.frontend.values.values import (
     kind_of,
     listed,
 )
+from dsim.ir.build import const
 from dsim.ir.nodes import Const
-from dsim.ir.types import u1
+from dsim.ir.types import i64, u1, u64
 
 SIGNS: dict[type, str] = {
     ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.Pow: "**",
@@ -48,6 +49,7 @@ EXACT: dict[str, Callable[..., Any]] = {
 _ARITHMETIC = {"+": "add", "-": "sub", "*": "mul", "//": "floordiv", "%": "mod"}
 _BITS = {"&": "band", "|": "bor", "^": "bxor"}
 _SHIFTS = {"<<": "shl", ">>": "shr"}
+_MIRRORED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq", "ne": "ne"}
 COMPARISONS = {"==": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
 
 
@@ -214,11 +216,30 @@ def _fold(e: Emitter, sign: str, a: Any, b: Any) -> Scalar:
 
 
 def compare(e: Emitter, op: str, a: Scalar, b: Scalar, hint: str = "t") -> Scalar:
-    """Comparison `op` of two scalars, in their common type."""
+    """Comparison `op` of two scalars, in their common type; of a signed and an unsigned integer by value."""
     t = e.common((a, b))
     if t == u1 and op not in ("eq", "ne"):
         return e.let(op, e.number(a), e.number(b), hint=hint)
+    if t.kind == "uint" and (_may_be_negative(e, a) or _may_be_negative(e, b)):
+        if t.bits == 64:
+            return _compare_with_u64(e, op, a, b, hint)
+        t = i64
     return e.let(op, e.atom(a, t), e.atom(b, t), hint=hint)
+
+
+def _may_be_negative(e: Emitter, s: Scalar) -> bool:
+    return s < 0 if isinstance(s, int) else e.type_of(s).kind == "int"
+
+
+def _compare_with_u64(e: Emitter, op: str, a: Scalar, b: Scalar, hint: str) -> Scalar:
+    """Comparison `op` of a u64 and a signed integer, for which no type holds all values of both."""
+    if e.type_of(a).kind != "int":
+        return _compare_with_u64(e, _MIRRORED[op], b, a, hint)
+    negative = e.let("lt", e.atom(a), const(0, e.type_of(a)))
+    holds = e.let(op, e.atom(a, u64), e.atom(b, u64))
+    if op in ("lt", "le", "ne"):
+        return e.let("bor", negative, holds, hint=hint)
+    return e.let("band", e.let("bnot", negative), holds, hint=hint)
 
 
 def power(e: Emitter, a: Scalar, b: Scalar, hint: str = "t") -> Scalar:
@@ -248,6 +269,11 @@ def _bitwise(e: Emitter, sign: str, a: Scalar, b: Scalar, hint: str) -> Scalar:
     if sign in _BITS:
         return e.let(_BITS[sign], e.atom(a, t), e.atom(b, t), hint=hint)
     left = e.number(a)
+    if isinstance(b, int) and not 0 <= b < left.type.bits:
+        low = b % left.type.bits
+        message = f"a shift of an {left.type} uses the low bits of its amount: by {low} instead of {b}"
+        wider = "shift an i64, or " if left.type.bits <= b < 64 else ""
+        e.warn("type-change", message, help=f"{wider}write {low} if this is intended")
     return e.let(_SHIFTS[sign], left, e.atom(b, left.type), hint=hint)
 
 

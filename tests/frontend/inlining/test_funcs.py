@@ -71,6 +71,27 @@ def test_annotated_parameters_and_results_are_cast() -> None:
     assert s.values[0] == 3.0
 
 
+def test_a_float_given_to_a_parameter_that_is_an_integer_warns() -> None:
+    s = f(4)
+
+    @ti.func
+    def g(n: ti.i32, v: ti.types.vector(2, ti.i32)):
+        return n + v[0]
+
+    def k(a: float):
+        s[0] = g(2, [1, 2]) + g(2.0, [1.0, 2])
+        s[1] = g(a, [1, 2])
+        s[2] = g(2, [1, a])
+
+    found = lowered(k).diagnostics
+    assert [d.message.partition(": ")[2] for d in found] == [
+        "`n` of `g` holds values of type i32",
+        "`v` of `g` holds values of type i32",
+    ]
+    assert [d.span.text for d in found] == ["g(a, [1, 2])", "g(2, [1, a])"]
+    assert "or make `n` of `g` a float" in found[0].help
+
+
 def test_fields_and_funcs_as_arguments() -> None:
     x, y = f(3, values=[1.0, 2.0, 3.0]), f(3)
 

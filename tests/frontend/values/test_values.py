@@ -236,6 +236,23 @@ def test_a_float_stored_in_an_integer_field_warns() -> None:
     assert found[0].span.text == "n[0]"
 
 
+def test_a_shift_by_more_than_the_bits_there_are_warns() -> None:
+    n = f(2, dtype=ti.i32)
+
+    def k(i: ti.i32, j: ti.i64):
+        n[0] = (i << 31) + (i >> 0) + ti.i32(j << 63)
+        n[1] = i << 40
+        n[1] = i >> -1
+        n[1] = ti.i32(j << 64)
+
+    found = [d for d in lowered(k).diagnostics if "shift" in d.message]
+    assert [(d.message.partition(": ")[2], d.help) for d in found] == [
+        ("by 8 instead of 40", "shift an i64, or write 8 if this is intended"),
+        ("by 31 instead of -1", "write 31 if this is intended"),
+        ("by 0 instead of 64", "write 0 if this is intended"),
+    ]
+
+
 def test_casts() -> None:
     x = f(6)
     n = f(6, dtype=ti.i32)
@@ -373,6 +390,27 @@ def test_errors_of_types() -> None:
     assert refused(whole) == "type: `+` does not work on the field `x`\nhelp: index it, as in `x[i]`"
     assert "`|` works on integers, but `x` holds f64" in refused(bits_of_floats)
     assert n.shape == (3,)
+
+
+def test_truth_values_of_a_field_are_not_counted() -> None:
+    b = f(2, dtype=ti.u1)
+
+    def counts(i: ti.i32):
+        b[0] += 1
+
+    def counts_by_a_function(i: ti.i32):
+        ti.atomic_sub(b[0], i > 2)
+
+    def combines(i: ti.i32):
+        b[0] |= i > 2
+        b[1] ^= True
+
+    assert "`+=` computes with numbers, but `b` holds truth values (u1)\nhelp: take a field" in refused(
+        counts
+    )
+    assert "`-=` computes with numbers" in refused(counts_by_a_function)
+    run(combines, 3)
+    assert b.values.tolist() == [True, True]
 
 
 def test_names_of_locals_are_readable() -> None:

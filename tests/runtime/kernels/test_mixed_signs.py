@@ -1,0 +1,57 @@
+"""Comparisons of signed with unsigned integers: by value, as in Python."""
+
+import operator
+
+import numpy as np
+import pytest
+
+import dsim as ds
+
+COMPARED = (operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne)
+EDGES = [0, 1, *(s * 2**b - d for b in (7, 8, 31, 32, 63, 64) for s in (-1, 1) for d in (0, 1))]
+
+
+def of_type(t):
+    """The edges that `t` holds, in a field."""
+    limits = np.iinfo(t.numpy)
+    numbers = sorted({v for v in EDGES if limits.min <= v <= limits.max})
+    made = ds.field(t, shape=len(numbers))
+    made.from_numpy(np.array(numbers, t.numpy))
+    return made, numbers
+
+
+@pytest.mark.parametrize("unsigned", [ds.u8, ds.u16, ds.u32, ds.u64], ids=str)
+@pytest.mark.parametrize("signed", [ds.i8, ds.i16, ds.i32, ds.i64], ids=str)
+def test_they_compare_by_value(signed, unsigned):
+    (a, lefts), (b, rights) = of_type(signed), of_type(unsigned)
+    found = ds.field(ds.u1, shape=(len(lefts), len(rights), 13))
+
+    @ds.kernel
+    def compare():
+        for i, j in ds.ndrange(a.shape[0], b.shape[0]):
+            for n in ds.static(range(6)):
+                found[i, j, n] = ds.static(COMPARED[n])(a[i], b[j])
+                found[i, j, 6 + n] = ds.static(COMPARED[n])(b[j], a[i])
+            found[i, j, 12] = b[j] > -1
+
+    compare()
+    wanted = [
+        [[*(o(x, y) for o in COMPARED), *(o(y, x) for o in COMPARED), True] for y in rights] for x in lefts
+    ]
+    assert (found.to_numpy() == np.array(wanted)).all()
+
+
+def test_a_number_that_a_launch_passes():
+    limit = 3
+    count = ds.field(ds.u64, shape=4)
+    count.from_numpy(np.array([0, 2, 3, 2**64 - 1], np.uint64))
+
+    @ds.kernel
+    def above() -> ds.i32:
+        n = 0
+        for i in count:
+            n += count[i] > limit
+        return n
+
+    for limit, wanted in ((3, 1), (2, 2), (-1, 4), (0, 3), (-5, 4)):
+        assert above() == wanted, limit
