@@ -6,7 +6,7 @@ import inspect
 import sys
 from collections.abc import Callable, Mapping
 from types import FrameType
-from typing import Any
+from typing import Any, NoReturn
 
 from dsim.api.fields import made_of, type_of
 from dsim.diagnostics.frames import outermost
@@ -57,6 +57,11 @@ class StructType(struct_types.StructTypeBase):
     def field(self, shape: Any = None, **options: Any) -> StructField:
         """A field of such structs; see `Struct.field`."""
         return _field(self, shape, **options)
+
+    @outermost
+    def __setattr__(self, name: str, value: Any) -> NoReturn:
+        what = f"`{self.name}`" if self.name else "the struct"
+        raise AttributeError(f"the type {what} cannot be changed: give it a member `{name}`")
 
     def __instancecheck__(self, value: object) -> bool:
         return isinstance(value, HostStruct) and value.__dsim_struct__ == self

@@ -241,6 +241,8 @@ def _fill(f: Frame, field: FieldValue, value: Value, at: tuple[Var, ...]) -> Non
 def conditional(f: Frame, s: ast.While) -> None:
     """``while condition``: body and condition both read the carried values."""
     _no_else(f, s)
+    if any(isinstance(n, ast.NamedExpr) for n in ast.walk(s.test)):
+        s = _endless(s)
     outermost = f.c.nest is None
     drawn = f.scope.values[DRAWS]
     if outermost:
@@ -265,6 +267,15 @@ def conditional(f: Frame, s: ast.While) -> None:
         f.scope.values[DRAWS] = drawn
     if isinstance(s.test, ast.Constant) and s.test.value and not breaks(s.body):
         f.scope.values.update({RETURNED: TRUE, LIVE: FALSE, **dict.fromkeys(f.loops, FALSE)})
+
+
+def _endless(s: ast.While) -> ast.While:
+    """``while (a := b): …`` as ``while True: if not (a := b): break; …``, whose body assigns the name."""
+    leaves = ast.copy_location(ast.If(ast.UnaryOp(ast.Not(), s.test), [ast.Break()], []), s.test)
+    made = ast.While(ast.copy_location(ast.Constant(True), s.test), [leaves, *s.body], [])
+    for node in (leaves.test, *leaves.body):
+        ast.copy_location(node, s.test)
+    return ast.copy_location(made, s)
 
 
 def _test(f: Frame, s: ast.While, c: carrying.Carry) -> Block:

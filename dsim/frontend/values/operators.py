@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Sized
 from typing import Any
 
 import numpy as np
@@ -314,4 +314,6 @@ def condition(e: Emitter, a: Value) -> Any:
     if isinstance(a, Mat | tuple | list):
         shape = describe(a)
         e.refuse("type", f"{shape} is not a truth value", help="reduce it with `.all()` or `.any()`")
-    e.refuse("type", f"{describe(a)} cannot be a condition")
+    sized = isinstance(a, Opaque) and isinstance(a.value, Sized)
+    help = "compare its length: `len(…) > 0`" if sized else ""
+    e.refuse("type", f"{describe(a)} cannot be a condition", help=help)

@@ -6,6 +6,7 @@ a constant there. Fields hand out their entries as these (`access.py`).
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -69,10 +70,14 @@ class Array(Entrywise, metaclass=Builtin):
 
     @outermost
     def __init__(self, values: Any, dt: object = None) -> None:
-        array = host_numbers.made(_plain(values), _numpy_dtype(dt))
-        if array.ndim not in (1, 2) or array.dtype == object:
+        try:
+            array = host_numbers.made(_plain(values), _numpy_dtype(dt))
+        except ValueError:  # of NumPy, for rows of different lengths and for strings
+            array = np.array(None)
+        if array.ndim not in (1, 2) or array.dtype.kind not in "biuf":
             raise TypeError(
-                "a vector is made of a list of numbers, a matrix of a list of rows of equal length"
+                "a vector is made of a list of numbers, a matrix of a list of rows of equal length, "
+                f"got {reprlib.repr(values)}"
             )
         self._a = array
 

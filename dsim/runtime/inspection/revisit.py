@@ -211,7 +211,7 @@ def _check(tape: TapeRecord) -> None:
         raise GradientError(Diagnostic("overwritten", message, help="run the block again"))
     found = write_history.since(tape.ended, _needed(tape), _adjoints(tape))
     if found is not None:
-        raise GradientError(_changed(*found))
+        raise GradientError(_changed(tape, *found))
 
 
 def _problem(tape: TapeRecord) -> tuple[str, str] | None:
@@ -253,12 +253,15 @@ def _distinct(tape: TapeRecord) -> dict[AdjointForm, None]:
     return dict.fromkeys(tape.adjoints())
 
 
-def _changed(field: Any, form: Form | None) -> Diagnostic:
-    by, span = "from Python", None
+def _changed(tape: TapeRecord, field: Any, form: Form | None) -> Diagnostic:
+    by, span, advice = "from Python", None, "run the block again"
     if form is not None and not form.from_python:
         by, span = f"by `{form.kernel.name}`", form.kernel.origin.span
     if isinstance(field.root, Mirror):
         message = "a NumPy array that this tape's kernels read may have changed since the block's end"
+    elif span is None and field.derivative and field.root is tape.loss.root:
+        message = f"the backward pass of this block changed {field.quoted}, which a tape inside it reads"
+        advice = "use the gradients that it left in the fields, or run the block again"
     else:
         message = f"{field.quoted} was changed {by} after the tape's block, and its values there are needed"
-    return Diagnostic("overwritten", message, span, "this one" if span else "", help="run the block again")
+    return Diagnostic("overwritten", message, span, "this one" if span else "", help=advice)

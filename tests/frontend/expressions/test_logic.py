@@ -113,6 +113,32 @@ def test_names_given_in_an_expression() -> None:
         agrees(k, [x], a)
 
 
+def test_names_given_in_the_condition_of_a_loop() -> None:
+    x = f(4)
+
+    def k():
+        for i in range(4):
+            n, m, q = 0, 0, 0.0
+            while (q := (i + 1) * 8.0 / 2**n) > 3.0 and (m := n % 3) < 2:
+                n += 1
+                if n == 2:
+                    continue
+                x[i] += q + m
+            while (r := n) > 5:
+                n -= 1
+            x[i] += 100 * q + n
+
+    agrees(k, [x])
+
+    def after():
+        for i in range(4):
+            while (r := x[i]) > 3.0:
+                x[i] = r / 2
+            x[i] = r
+
+    assert "`r` is assigned inside a loop only" in refused(after)
+
+
 def test_conditions_select_nothing() -> None:
     """A condition needs the truth of ``a and b`` only: no value of it is made."""
 
@@ -151,6 +177,13 @@ def test_what_has_no_truth() -> None:
         "type: a vector of 2 is not a truth value\nhelp: reduce it with `.all()` or `.any()`"
     )
     assert refused(fields) == "type: the field `x` cannot be a condition"
+    items = [1, 2]
+
+    def lists():
+        if items:
+            x[0] = 1.0
+
+    assert refused(lists).endswith("cannot be a condition\nhelp: compare its length: `len(…) > 0`")
 
 
 @pytest.mark.parametrize("name", builtins._OPERATORS)

@@ -89,6 +89,10 @@ def test_what_does_not_fit():
         ti.Vector([1, 2]).trace()
     with pytest.raises(TypeError, match="made of a list of numbers"):
         ti.Vector("ab")
+    with pytest.raises(TypeError, match=r"rows of equal length, got \[\[1, 2\], \[3\]\]"):
+        ti.Matrix([[1, 2], [3]])
+    with pytest.raises(TypeError, match="made of a list of numbers"):
+        ti.Vector(["a", 2])
     with pytest.raises(TypeError, match="has no truth value"):
         bool(ti.Vector([1, 2]) == ti.Vector([1, 2]))
 

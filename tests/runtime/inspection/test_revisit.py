@@ -190,6 +190,20 @@ def test_values_that_a_kernel_changed_which_is_gone():
     assert "`x` was changed" in refused(tape)
 
 
+def test_a_gradient_that_its_own_backward_pass_changed():
+    x, y = single("x"), single("y")
+
+    @ti.kernel
+    def add():
+        y[None] += x[None] ** 2
+
+    with ti.Tape(y) as tape, ti.Tape(y):
+        add()
+    said = refused(tape)
+    assert "the backward pass of this block changed `y.grad`, which a tape inside it reads" in said
+    assert "help: use the gradients that it left in the fields" in said
+
+
 def test_values_that_python_changed():
     for change in (
         lambda x: x.fill(1.0),
