@@ -6,6 +6,7 @@ from playwright.sync_api import expect
 
 from tests.browser.server import START_SECONDS
 from tests.browser.test_live import cells
+from tests.browser.test_views import stage, wait_for
 
 SPRINGS = """\
 import dsim as ds
@@ -52,6 +53,7 @@ def test_a_slider_moves_the_loss_and_its_derivative(lab):
 
 def test_a_dragged_point_moves_the_loss(lab):
     here = opened(lab)
+    wait_for(stage(lab, 0), lambda p: (p != p[0, 0]).any(), "its points")
     box = here.locator(".dsim-explorer canvas").first.bounding_box()
     x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
     lab.page.mouse.move(x, y)

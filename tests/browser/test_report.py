@@ -19,7 +19,7 @@ from tests.browser.reports import (
     row,
     simulation,
 )
-from tests.browser.server import CHECKOUT
+from tests.browser.server import CHECKOUT, START_SECONDS
 from tests.browser.views import cell
 
 
@@ -379,7 +379,8 @@ def test_the_notebooks_that_come_with_dsim(lab):
         outputs = [output for each in nbformat.read(notebook, 4).cells for output in each.get("outputs", [])]
         reports = [output.data[MIME] for output in outputs if MIME in output.get("data", {})]
         lab.open_file(notebook.name)
-        expect(lab.page.locator(".jp-Notebook:visible .dsim-headline")).to_have_count(len(reports))
+        headlines = lab.page.locator(".jp-Notebook:visible .dsim-headline")
+        expect(headlines).to_have_count(len(reports), timeout=START_SECONDS * 1000)
         reported = lab.page.locator(".jp-Notebook:visible .jp-CodeCell:has(.dsim-headline)")
         for number, each in enumerate(reports):
             hot = len(each["heat"]["lines"]) if each["heat"] else 0
