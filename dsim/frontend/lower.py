@@ -24,9 +24,10 @@ from dsim.frontend.frames.parameters import parameter
 from dsim.frontend.frames.scope import RESULT, RETURNED
 from dsim.frontend.inlining import funcs, signatures
 from dsim.frontend.source import methods
-from dsim.frontend.source.captures import Captures, Path, Surroundings, is_host_matrix
+from dsim.frontend.source.captures import Captures, is_host_matrix
 from dsim.frontend.source.lambdas import NAME as LAMBDA
 from dsim.frontend.source.lowered import AnyReturn, Lowered, LoweringSettings, Param, Returns, StructParam
+from dsim.frontend.source.paths import Path, Surroundings
 from dsim.frontend.source.problems import RefusedError
 from dsim.frontend.source.source import FunctionText, parse, read
 from dsim.frontend.source.struct_types import is_host_struct

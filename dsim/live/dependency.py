@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dsim.frontend.source.captures import MISSING, changed, plain
+from dsim.frontend.source.captures import changed, plain
+from dsim.frontend.source.paths import MISSING
 from dsim.frontend.source.struct_types import StructTypeBase
 from dsim.frontend.values.types import ArrayType, MatrixType, Template
 from dsim.runtime.fields.fields import Field

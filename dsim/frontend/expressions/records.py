@@ -17,7 +17,8 @@ from typing import Any
 
 from dsim.frontend.frames import names
 from dsim.frontend.frames.frame import Frame
-from dsim.frontend.source.captures import Path, is_function
+from dsim.frontend.source.captures import is_function
+from dsim.frontend.source.paths import Path
 from dsim.frontend.values.values import Opaque, Partial, RecordValue, Value, describe, listed
 
 Evaluate = Callable[[str], Any]

@@ -12,8 +12,9 @@ from dsim.diagnostics import Span
 from dsim.frontend.frames.memories import Memories
 from dsim.frontend.frames.scope import DRAWS, LIVE, RETURNED, Scope
 from dsim.frontend.frames.watches import Shows, Watches
-from dsim.frontend.source.captures import Captures, Surroundings
+from dsim.frontend.source.captures import Captures
 from dsim.frontend.source.lowered import LoopConfig
+from dsim.frontend.source.paths import Surroundings
 from dsim.frontend.source.source import FunctionText
 from dsim.frontend.values.emit import Emitter
 from dsim.frontend.values.values import Element, LocalFunc, StructElement, Value

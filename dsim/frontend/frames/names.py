@@ -14,14 +14,13 @@ from dsim.frontend.frames.builtins import PYTHON
 from dsim.frontend.frames.frame import Frame
 from dsim.frontend.source import methods
 from dsim.frontend.source.captures import (
-    MISSING,
-    Path,
     constant_module,
     is_field,
     is_host_grid,
     is_host_matrix,
     is_layout_node,
 )
+from dsim.frontend.source.paths import MISSING, Path
 from dsim.frontend.source.problems import RefusedError
 from dsim.frontend.source.struct_types import StructTypeBase, is_host_struct, is_struct_field
 from dsim.frontend.values import advice

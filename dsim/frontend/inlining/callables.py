@@ -21,7 +21,8 @@ from dsim.frontend.frames.builtins import builtin
 from dsim.frontend.frames.frame import Frame
 from dsim.frontend.frames.names import imported
 from dsim.frontend.source import methods
-from dsim.frontend.source.captures import Path, is_function, is_kernel
+from dsim.frontend.source.captures import is_function, is_kernel
+from dsim.frontend.source.paths import Path
 from dsim.frontend.values.structure import same
 from dsim.frontend.values.values import Element, LocalFunc, Mat, Opaque, Partial, StructValue, Value, describe
 

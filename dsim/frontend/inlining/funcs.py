@@ -15,7 +15,7 @@ from dsim.frontend.frames.scope import DRAWS, RESULT, RETURNED
 from dsim.frontend.inlining import callables, custom_derivatives, derive, recursion
 from dsim.frontend.inlining.callables import Plain
 from dsim.frontend.inlining.signatures import annotated, arguments_of, bind, declared_result, every, typed
-from dsim.frontend.source.captures import Path, Surroundings
+from dsim.frontend.source.paths import Path, Surroundings
 from dsim.frontend.source.problems import RefusedError
 from dsim.frontend.source.source import FunctionText, read
 from dsim.frontend.values.structure import same

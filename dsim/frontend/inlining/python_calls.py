@@ -19,7 +19,7 @@ import numpy as np
 from dsim.frontend.frames.frame import Frame
 from dsim.frontend.frames.names import imported
 from dsim.frontend.frames.static import compile_time
-from dsim.frontend.source.captures import MISSING, Path, Surroundings
+from dsim.frontend.source.paths import MISSING, Path, Surroundings
 from dsim.frontend.values.operators import exact
 from dsim.frontend.values.values import Opaque, Value
 from dsim.ir.nodes import Const

@@ -19,7 +19,7 @@ from dsim.frontend.expressions.subscripts import root_local
 from dsim.frontend.frames.frame import Frame
 from dsim.frontend.inlining import funcs
 from dsim.frontend.inlining.signatures import annotated
-from dsim.frontend.source.captures import Surroundings
+from dsim.frontend.source.paths import Surroundings
 from dsim.frontend.values.indexing import Part
 from dsim.frontend.values.structure import same
 from dsim.frontend.values.types import is_template

@@ -14,8 +14,8 @@ from dsim.frontend.expressions.local_values import buffered, fixed
 from dsim.frontend.expressions.structs import as_type
 from dsim.frontend.frames.frame import Frame
 from dsim.frontend.frames.names import imported
-from dsim.frontend.source.captures import Path
 from dsim.frontend.source.lowered import AnyReturn, OneReturn, Returns, SeveralReturns, StructReturns
+from dsim.frontend.source.paths import Path
 from dsim.frontend.values.operators import elementwise, operand
 from dsim.frontend.values.structure import scalars
 from dsim.frontend.values.types import (

@@ -1,4 +1,4 @@
-"""The variables that a function reads from outside: closure, globals and builtins, and those compiled in.
+"""The Python values that one compilation depends on, and whether they have changed.
 
 Objects of the layers above are recognised by attributes alone (see the ``is_…`` functions), so that
 nothing here imports upwards.
@@ -6,7 +6,6 @@ nothing here imports upwards.
 
 from __future__ import annotations
 
-import builtins
 import copy
 import enum
 import math
@@ -19,6 +18,7 @@ import numpy as np
 
 from dsim.frontend.source import snapshots
 from dsim.frontend.source.lowered import Capture
+from dsim.frontend.source.paths import MISSING, Path
 from dsim.frontend.source.struct_types import StructTypeBase, is_host_struct
 from dsim.ir.types import ScalarType
 
@@ -160,90 +160,6 @@ def is_operation(value: object) -> bool:
     return _marked(value, "__dsim_operation__") and not isinstance(value, type)
 
 
-class Missing:
-    """The value of a name that does not exist."""
-
-
-MISSING = Missing()
-
-
-@dataclass(frozen=True, slots=True)
-class Path:
-    """How a captured object is reached: its expression, and a function that evaluates it.
-
-    Attributes
-    ----------
-    text : str
-        ``dt``, ``cfg.dt``, ``offsets[0]``.
-    read : callable
-        Its value now; `MISSING` where a part of the way is gone.
-    """
-
-    text: str
-    read: Callable[[], Any]
-
-    def attribute(self, name: str) -> Path:
-        """The path of an attribute of this object."""
-        read = self.read
-        return Path(f"{self.text}.{name}", lambda: getattr(read(), name, MISSING))
-
-    def item(self, key: object) -> Path:
-        """The path of an item of this object."""
-        read = self.read
-        return Path(f"{self.text}[{key!r}]", lambda: _item(read(), key))
-
-
-def _item(owner: Any, key: object) -> Any:
-    try:
-        return owner[key]
-    except (LookupError, TypeError):
-        return MISSING
-
-
-class Surroundings:
-    """The names around a function: its closure, its module, Python's builtins.
-
-    `path` leads to the function, when another one made by the same `def` may replace it.
-    """
-
-    def __init__(self, function: types.FunctionType, path: Path | None = None) -> None:
-        code = function.__code__
-        self.path = path
-        self.cells = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
-        self.module: dict[str, Any] = function.__globals__
-        self.local = frozenset(code.co_varnames) | frozenset(code.co_cellvars)
-
-    def find(self, name: str) -> tuple[Path, int] | None:
-        """The path of `name`, and the identity of the scope that holds it; None when it is undefined."""
-        if name in self.cells:
-            cell, path = self.cells[name], self.path
-            if path is None:
-                return Path(name, lambda: _content(cell)), id(cell)
-            read, place = path.read, list(self.cells).index(name)
-            return Path(name, lambda: _content(read().__closure__[place])), id(cell)
-        if name in self.module:
-            module = self.module
-            return Path(name, lambda: module.get(name, MISSING)), id(module)
-        if hasattr(builtins, name):
-            return Path(name, lambda: getattr(builtins, name)), 0
-        return None
-
-    def closure(self) -> dict[str, Path]:
-        """The names of the functions around."""
-        return {name: self.find(name)[0] for name in self.cells}  # type: ignore[index]
-
-    def names(self) -> list[str]:
-        """Those of the closure and of the module, for suggestions."""
-        return [*self.cells, *(n for n in self.module if not hasattr(builtins, n))]
-
-
-def _content(cell: types.CellType) -> Any:
-    try:
-        return cell.cell_contents
-    except ValueError:  # not assigned yet
-        return MISSING
-
-
 def constant_module(value: object) -> bool:
     """Whether the numbers in a module never change: Python's math, NumPy, and dsim's own."""
     if not isinstance(value, types.ModuleType):
@@ -281,8 +197,7 @@ class Captures:
 
     def constant(self, path: Path, value: object) -> None:
         """The number, matrix or sequence `value` is compiled in."""
-        read = path.read
-        self.constants.setdefault(path.text, Capture(path.text, plain(value), lambda: plain(read())))
+        self.constants.setdefault(path.text, Capture(path.text, plain(value), Plain(path.read)))
 
     def length(self, path: Path, value: Sized) -> None:
         """The length of `value`, and nothing else of it, is compiled in."""
@@ -298,8 +213,7 @@ class Captures:
         """The number at `path` as one that each launch passes; None when it stays a constant."""
         if path.text not in self.promoted:
             return None
-        read = path.read
-        return self.hidden.setdefault(path.text, Capture(path.text, plain(value), lambda: plain(read())))
+        return self.hidden.setdefault(path.text, Capture(path.text, plain(value), Plain(path.read)))
 
     def object(self, path: Path, value: object) -> None:
         """The field or function `value` is compiled in."""
@@ -317,6 +231,17 @@ def _length(value: object) -> object:
 
 def _items(value: object) -> object:
     return plain(list(value)) if isinstance(value, Iterable) else MISSING
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Plain:
+    """Reads a value as `plain` returns it."""
+
+    read: Callable[[], Any]
+
+    def __call__(self) -> object:
+        """The value now."""
+        return plain(self.read())
 
 
 _PLAIN = {int, float, bool, str}

@@ -6,7 +6,8 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-from dsim.frontend.source.captures import Path, is_function, is_kernel
+from dsim.frontend.source.captures import is_function, is_kernel
+from dsim.frontend.source.paths import Path
 
 
 def class_of(function: Callable[..., Any]) -> tuple[str, str] | None:

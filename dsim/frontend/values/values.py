@@ -16,8 +16,9 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
-from dsim.frontend.source.captures import FieldLike, Path, StructFieldLike
+from dsim.frontend.source.captures import FieldLike, StructFieldLike
 from dsim.frontend.source.launch_numbers import Weak
+from dsim.frontend.source.paths import Path
 from dsim.frontend.source.struct_types import StructTypeBase
 from dsim.ir.nodes import Atom, Const, Memory, Var
 

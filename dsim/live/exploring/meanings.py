@@ -10,7 +10,8 @@ from typing import Any, Protocol
 import numpy as np
 from IPython.core.getipython import get_ipython
 
-from dsim.frontend.source.captures import MISSING, plain
+from dsim.frontend.source.captures import plain
+from dsim.frontend.source.paths import MISSING
 from dsim.live.dependency import Dependency, global_names, of_object, python_function
 from dsim.runtime.fields.fields import Field
 from dsim.runtime.fields.struct_fields import StructField

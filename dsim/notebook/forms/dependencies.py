@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 
 from dsim.frontend.expressions.records import RecordType
-from dsim.frontend.source.captures import MISSING, is_host_matrix, is_host_struct, plain
+from dsim.frontend.source.captures import is_host_matrix, is_host_struct, plain
+from dsim.frontend.source.paths import MISSING
 from dsim.live.dependency import Dependency, global_names, of_object, python_function, safely
 from dsim.notebook.cell.cells import Cell, read_at_once
 from dsim.notebook.cell.request import CellRequest, borrowed, kept, leads_to

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from dsim.diagnostics import Diagnostic, LaunchTypeError, Span
-from dsim.frontend.source.captures import changed
+from dsim.frontend.source.captures import Plain, changed, plain
 from dsim.frontend.source.lowered import (
     AnyReturn,
     Capture,
@@ -25,6 +25,7 @@ from dsim.frontend.source.lowered import (
     StructParam,
     StructReturns,
 )
+from dsim.frontend.source.paths import MISSING, OfCell, OfModule
 from dsim.frontend.values.values import describe_shape
 from dsim.ir.types import ScalarType
 from dsim.runtime.driver import pipeline
@@ -213,15 +214,32 @@ def _unfit(name: str, t: ScalarType) -> str:
 
 def _comparing(lowered: Lowered, scope: dict[str, Any], stale_then: str) -> list[str]:
     """Lines that compare captured values with their present ones."""
-    lines: list[str] = []
+    scope |= {"MISSING": MISSING, "changed": changed, "plain": plain}
+    same: list[str] = []
     for n, c in enumerate(lowered.objects):
-        scope[f"object{n}"], scope[f"read_object{n}"] = c.value, c.read
-        lines.append(f"if read_object{n}() is not object{n}: {stale_then}")
+        scope[f"object{n}"] = c.value
+        same.append(f"{_now(c.read, f'object{n}', scope)} is object{n}")
     for n, c in enumerate(lowered.captures):
-        scope[f"constant{n}"], scope[f"read{n}"], scope["changed"] = c.value, c.read, changed
-        lines.append(f"now = read{n}()")
-        lines.append(f"if now is not constant{n} and changed(now, constant{n}): {stale_then}")
-    return lines
+        scope[f"constant{n}"] = c.value
+        of, now = (c.read.read, "plain(now)") if isinstance(c.read, Plain) else (c.read, "now")
+        read = _now(of, f"constant{n}", scope)
+        same.append(f"((now := {read}) is constant{n} or not changed({now}, constant{n}))")
+    if not same:
+        return []
+    lines = ["try:", f"    fresh = {' and '.join(same)}", "except ValueError:", "    fresh = False"]
+    return [*lines, f"if not fresh: {stale_then}"]
+
+
+def _now(read: Callable[[], object], name: str, scope: dict[str, Any]) -> str:
+    """An expression for the captured value now; an empty cell raises ValueError."""
+    if isinstance(read, OfCell):
+        scope[f"cell_of_{name}"] = read.cell
+        return f"cell_of_{name}.cell_contents"
+    if isinstance(read, OfModule):
+        scope[f"globals_of_{name}"] = read.module.get
+        return f"globals_of_{name}({read.name!r}, MISSING)"
+    scope[f"read_{name}"] = read
+    return f"read_{name}()"
 
 
 def _launching(form: Form, values: str, scope: dict[str, Any]) -> list[str]:

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from dsim.frontend.source.captures import MISSING
+from dsim.frontend.source.paths import MISSING
 from dsim.ir.types import f32, f64
 from tests.frontend.dialect import LoweringSettings, f, lowered, run, text, ti
 

@@ -243,3 +243,22 @@ def test_defaults_that_are_set_in_place():
     assert run() == 543.0
     times.__kwdefaults__ = {"c": 2.0}
     assert run() == 546.0
+
+
+def test_variables_that_are_gone_and_come_back():
+    factor = 2.0
+
+    @ti.kernel
+    def scaled() -> ti.f64:
+        return factor * 3.0
+
+    def removed():
+        nonlocal factor
+        del factor
+
+    assert scaled() == 6.0
+    removed()
+    with pytest.raises(ti.TaichiCompilationError, match="`factor` is not defined"):
+        scaled()
+    factor = 5.0
+    assert scaled() == 15.0
