@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from dsim.diagnostics import Span
 from dsim.frontend.frames.frame import Frame
 from dsim.frontend.frames.names import member_field
+from dsim.frontend.values.emit import limits
 from dsim.frontend.values.operators import operand
 from dsim.frontend.values.values import (
     Element,
@@ -19,8 +21,10 @@ from dsim.frontend.values.values import (
     component_names,
     describe,
     describe_shape,
+    is_open,
     listed,
 )
+from dsim.ir.build import const
 from dsim.ir.nodes import Accumulate, AccumulateOp, Atom, Load, Store
 from dsim.ir.types import ScalarType, u1
 
@@ -173,7 +177,10 @@ def accumulate(
         name = f"`{x.memory.name}`"
         message = f"this changes {name} in place, and `stop_grad` makes its value constant"
         f.emit.refuse("type", message, help="assign instead: `x[i] = max(x[i], a)`, `x[i] *= a`", span=target)
-    atoms = [cast(f, s, x.memory.type, x.memory.name) for s in entries(f, x, value, sign)]
+    given = entries(f, x, value, sign)
+    if op in ("min", "max"):
+        given = [_within(f, s, x.memory.type) for s in given]
+    atoms = [cast(f, s, x.memory.type, x.memory.name) for s in given]
     if f.shows is not None:
         atoms = f.shows.stored(x.memory.name, atoms, x, builder.origin.span, op, target)
     olds: list[Atom] = []
@@ -185,6 +192,27 @@ def accumulate(
     if not used:
         return None
     return Mat(x.shape, tuple(olds)) if x.shape else olds[0]
+
+
+def _within(f: Frame, s: Scalar, to: ScalarType) -> Scalar:
+    """The integer `s`, or the number nearest to it that the integer type `to` holds.
+
+    Wrapped around, it could change an extreme that it lies beyond.
+    """
+    of = f.emit.type_of(s)
+    if not (of.is_integer and to.is_integer) or u1 in (of, to):
+        return s
+    low, high = limits(to)
+    if is_open(s):
+        return f.emit.computed(partial(_clamped, low, high), s)
+    least, most = limits(of)
+    if least < low:
+        s = f.emit.let("max", f.emit.atom(s), const(low, of))
+    return f.emit.let("min", f.emit.atom(s), const(high, of)) if most > high else s
+
+
+def _clamped(low: int, high: int, value: int) -> int:
+    return min(max(value, low), high)
 
 
 def updated(f: Frame, x: Element, change: Callable[[Value], Value]) -> None:

@@ -98,14 +98,14 @@ class Emitter:
                 return self.settings.default_fp if s.kind is float else u1
             case Weak():
                 t = self._integer_type(s.value)
-                self.launch_numbers.limit(s, *_limits(t))
+                self.launch_numbers.limit(s, *limits(t))
                 return t
             case _:
                 return self.settings.default_fp
 
     def _integer_type(self, value: int) -> ScalarType:
         for t in (self.settings.default_ip, i64, u64):
-            low, high = _limits(t)
+            low, high = limits(t)
             if low <= value <= high:
                 return t
         self.refuse(
@@ -228,11 +228,11 @@ class Emitter:
     def unfit(self, s: Scalar, to: ScalarType) -> int | None:
         """`s` as an integer, where it is a Python number that the integer type `to` does not hold."""
         if isinstance(s, Weak) and s.kind is int:
-            self.launch_numbers.limit(s, *_limits(to))
+            self.launch_numbers.limit(s, *limits(to))
             s = s.value
         if not is_number(s) or not to.is_integer or to == u1 or not math.isfinite(s):  # type: ignore[arg-type]
             return None
-        low, high = _limits(to)
+        low, high = limits(to)
         whole = int(s)  # type: ignore[arg-type]
         return None if low <= whole <= high else whole
 
@@ -263,7 +263,7 @@ def _is_integer(s: Scalar) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and -(1 << 63) <= value < 1 << 64
 
 
-def _limits(t: ScalarType) -> tuple[int, int]:
+def limits(t: ScalarType) -> tuple[int, int]:
     """The least and the greatest number of an integer type."""
     return (-(1 << t.bits - 1), (1 << t.bits - 1) - 1) if t.kind == "int" else (0, (1 << t.bits) - 1)
 

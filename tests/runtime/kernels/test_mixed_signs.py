@@ -55,3 +55,31 @@ def test_a_number_that_a_launch_passes():
 
     for limit, wanted in ((3, 1), (2, 2), (-1, 4), (0, 3), (-5, 4)):
         assert above() == wanted, limit
+
+
+def test_extremes_of_numbers_that_the_field_does_not_hold():
+    bound = -200
+    a, u, wide = ds.field(ds.i8, shape=4), ds.field(ds.u32, shape=4), ds.field(ds.u64, shape=2)
+    u.fill(7)
+    wide.fill(9)
+
+    @ds.kernel
+    def run(v: ds.i32, w: ds.u64):
+        ds.atomic_max(a[0], v)
+        ds.atomic_min(a[1], v)
+        ds.atomic_max(a[2], -200)
+        ds.atomic_max(a[3], w)
+        ds.atomic_max(u[0], v)
+        ds.atomic_min(u[1], v)
+        ds.atomic_max(u[2], 5)
+        ds.atomic_min(u[3], bound)
+        ds.atomic_max(wide[0], v)
+        ds.atomic_min(wide[1], w)
+
+    run(-200, 1 << 63)
+    assert (a.to_numpy().tolist(), u.to_numpy().tolist()) == ([0, -128, 0, 127], [7, 0, 7, 0])
+    assert wide.to_numpy().tolist() == [9, 9]
+    bound = 300
+    run(300, 1)
+    assert (a.to_numpy().tolist(), u.to_numpy().tolist()) == ([127, -128, 0, 127], [300, 0, 7, 0])
+    assert wide.to_numpy().tolist() == [300, 1]
