@@ -55,8 +55,13 @@ class Func(ByName):
 
     def __init__(self, function: Callable[..., Any]) -> None:
         functools.update_wrapper(self, function)
-        self.function = self.__dsim_func__ = function
+        self.function = function
         self.__dsim_rules__: Rules | None = None
+
+    @property
+    def __dsim_func__(self) -> Any:
+        """The Python function: of the class, since `functools.wraps` copies what an object has itself."""
+        return self.function
 
     def __call__(self, *args: Any, **named: Any) -> Any:
         """Runs it as plain Python."""
@@ -206,9 +211,14 @@ class Derivative:
     """The derivative of a func; kernels call it like a func."""
 
     def __init__(self, mode: str, function: Any) -> None:
-        self.__dsim_derivative__ = (mode, function)
+        self._of = mode, function
         name = getattr(function, "__name__", type(function).__name__)
         self.__name__ = f"{'forward' if mode == 'jvp' else 'grad'}({name})"
+
+    @property
+    def __dsim_derivative__(self) -> tuple[str, Any]:
+        """The mode and the function: of the class, see `Func`."""
+        return self._of
 
     def __call__(self, *_: Any) -> Any:
         """Raises: a derivative can only be called in kernels."""

@@ -283,3 +283,29 @@ def test_derivative_of_a_partial_function():
 
     slope = ds.forward(functools.partial(power, 3))
     assert k(2.0) == 12.0
+
+
+class Trebled:
+    def __init__(self, function):
+        functools.update_wrapper(self, function)
+        self.of = function
+
+    def __call__(self, x):
+        return 3.0 * self.of(x)
+
+
+def test_functions_around_funcs_that_look_like_them():
+    @ds.func
+    def raised(x):
+        return x + 1.0
+
+    around = doubled(raised)
+    by_lambda = functools.wraps(raised)(lambda x: 5.0 * raised(x))
+    trebled = Trebled(raised)
+
+    @ds.kernel
+    def run(f: ds.template(), x: float) -> ds.types.vector(4, float):
+        return ds.Vector([around(x), by_lambda(x), trebled(x), f(x)])
+
+    assert list(run(raised, 3.0)) == [8.0, 20.0, 12.0, 4.0]
+    assert list(run(around, 3.0)) == [8.0, 20.0, 12.0, 8.0]

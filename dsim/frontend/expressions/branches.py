@@ -152,8 +152,8 @@ def _type(e: Emitter, a: Scalar, b: Scalar) -> ScalarType:
     for open_, other in ((a, b), (b, a)):
         if is_open(open_) and not is_open(other):
             fits = e.type_of(other).is_float or kind_of(open_) is not float
-            return e.type_of(other) if fits else e.common((a, b))
-    return e.common((a, b))
+            return e.type_of(other) if fits else e.by_value((a, b))
+    return e.by_value((a, b))
 
 
 def zeros(value: Value) -> Value:

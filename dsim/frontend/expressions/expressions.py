@@ -139,16 +139,21 @@ def _unary(f: Frame, node: ast.expr, hint: str) -> Value:
 
 def _compare(f: Frame, node: ast.expr, hint: str) -> Value:
     assert isinstance(node, ast.Compare)
-    left, result = f.value(node.left), None
-    for op, right_node in zip(node.ops, node.comparators, strict=True):
-        right = f.value(right_node)
-        note(f, left, right)
-        name = hint if len(node.ops) == 1 else "t"
-        own = None if f.static else overloads.binary(f, SIGNS.get(type(op), ""), left, right, name)
-        one = compare(f, op, left, right, node, name) if own is None else own
-        result = one if result is None else _both(f, result, one, hint)
-        left = right
-    return result
+    return _chain(f, node, f.value(node.left), 0, hint)
+
+
+def _chain(f: Frame, node: ast.Compare, left: Value, at: int, hint: str) -> Value:
+    """``left op a op b …`` from operator number `at` on: what does not decide is not evaluated."""
+    op, last = node.ops[at], at == len(node.ops) - 1
+    right = f.value(node.comparators[at])
+    note(f, left, right)
+    name = hint if len(node.ops) == 1 else "t"
+    own = None if f.static else overloads.binary(f, SIGNS.get(type(op), ""), left, right, name)
+    one = compare(f, op, left, right, node, name) if own is None else own
+    if last:
+        return one
+    holds = condition(f.emit, one)
+    return branches.choose(f, holds, lambda: _chain(f, node, right, at + 1, hint), lambda: False, hint)
 
 
 def compare(f: Frame, op: ast.cmpop, a: Value, b: Value, node: ast.AST, hint: str = "t") -> Value:
@@ -241,16 +246,6 @@ def _member(f: Frame, op: ast.cmpop, a: Value, b: Value, node: ast.AST) -> Value
     return unary(f.emit, "not", found) if isinstance(op, ast.NotIn) else found
 
 
-def _both(f: Frame, a: Value, b: Value, hint: str) -> Value:
-    if is_open(a) and is_open(b):
-        return f.emit.computed(_and, a, b)
-    f.emit.joins(a, b)
-    x, y = condition(f.emit, a), condition(f.emit, b)
-    if isinstance(x, bool):
-        return y if x else False
-    return f.emit.let("band", x, f.emit.atom(y), hint=hint)
-
-
 def _either(f: Frame, a: Value, b: Value) -> Value:
     if is_open(a) and is_open(b):
         return f.emit.computed(_or, a, b)
@@ -259,10 +254,6 @@ def _either(f: Frame, a: Value, b: Value) -> Value:
     if isinstance(x, bool):
         return True if x else y
     return f.emit.let("bor", x, f.emit.atom(y))
-
-
-def _and(a: float, b: float) -> bool:
-    return bool(a) and bool(b)
 
 
 def _or(a: float, b: float) -> bool:

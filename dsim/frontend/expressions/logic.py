@@ -101,7 +101,7 @@ def _of_vectors(e: Emitter, a: Mat, b: Value, conjunction: bool, hint: str) -> V
         holds = e.truth(x)
         if isinstance(holds, bool):
             return y if holds == conjunction else x
-        t = e.common((x, y))
+        t = e.by_value((x, y))
         yes, no = (y, x) if conjunction else (x, y)
         return e.let("select", holds, e.atom(yes, t), e.atom(no, t), hint=name)
 

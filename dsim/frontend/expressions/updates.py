@@ -7,6 +7,7 @@ compute and store. On a local, all are computed and assigned.
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 
 from dsim.diagnostics import Span
 from dsim.frontend.expressions import assign, local_parts, overloads, subscripts
@@ -46,7 +47,7 @@ def augmented(f: Frame, node: ast.AugAssign) -> None:
             else:
                 store(f, x, operate(f, sign, load(f, x), value))
         return
-    _on_local(f, node.target, sign, f.value(node.value))
+    _on_local(f, node.target, sign, lambda: f.value(node.value))
 
 
 def _is_place(f: Frame, target: ast.expr) -> bool:
@@ -69,19 +70,24 @@ def _accumulate(
     return accumulate(f, x, _ATOMIC_OPS[sign], value, sign, used, target)
 
 
-def _on_local(f: Frame, target: ast.expr, sign: str, value: Value) -> Value:
-    """``target = target sign value`` on a local, or entries of one; returns the previous value."""
+def _on_local(f: Frame, target: ast.expr, sign: str, value: Callable[[], Value]) -> Value:
+    """``target = target sign value()`` on a local, or entries of one; returns the previous value.
+
+    As in Python the target is read first, and `value` may assign to it.
+    """
     if isinstance(target, ast.Name):
         old = f.value(target)
+        given = value()
         local_parts.refuse_item(f, target.id, target)
-        assign.assign_name(f, target, _combined(f, sign, old, value, target.id), target)
+        assign.assign_name(f, target, _combined(f, sign, old, given, target.id), target)
         return old
     name = subscripts.root_local(f, target)
     if name is None:
         f.refuse("type", "this cannot be changed", target)
     p = local_parts.find(f, name, target)
     old = local_parts.read(f, p)
-    local_parts.write(f, p, _combined(f, sign, old, value, "t"), target)
+    given = value()
+    local_parts.write(f, p, _combined(f, sign, old, given, "t"), target)
     return old
 
 
@@ -111,4 +117,4 @@ def atomic(f: Frame, name: str, node: ast.Call, used: bool) -> Value:
                 help="give an element of a field: `x[i]`",
             )
         return _accumulate(f, x, sign, f.value(node.args[1]), used, f.span(target))
-    return _on_local(f, target, sign, f.value(node.args[1]))
+    return _on_local(f, target, sign, lambda: f.value(node.args[1]))

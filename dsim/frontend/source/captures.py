@@ -142,7 +142,8 @@ def is_host_matrix(value: object) -> bool:
 
 def is_function(value: object) -> bool:
     """Whether `value` can be inlined: a func or a derivative of one."""
-    return _marked(value, "__dsim_func__") or _marked(value, "__dsim_derivative__")
+    marked = _marked(value, "__dsim_func__") or _marked(value, "__dsim_derivative__")
+    return marked and not isinstance(value, type)
 
 
 def is_layout_node(value: object) -> bool:

@@ -94,7 +94,7 @@ def _extreme(op: str) -> Function:
     def one(e: Emitter, x: Scalar, y: Scalar, hint: str) -> Scalar:
         if is_open(x) and is_open(y):
             return e.computed(max if op == "max" else min, x, y)
-        t = e.common((x, y))
+        t = e.by_value((x, y))
         a, b = (e.number(x), e.number(y)) if t == u1 else (e.atom(x, t), e.atom(y, t))
         return e.let(op, a, b, hint=hint)
 
@@ -176,7 +176,7 @@ def _select(e: Emitter, cond: Scalar, yes: Scalar, no: Scalar, hint: str) -> Sca
     truth = e.truth(cond)
     if isinstance(truth, bool):
         return yes if truth else no
-    t = e.common((yes, no))
+    t = e.by_value((yes, no))
     return e.let("select", truth, e.atom(yes, t), e.atom(no, t), hint=hint)
 
 

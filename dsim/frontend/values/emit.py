@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
@@ -121,6 +121,24 @@ class Emitter:
         for t in types[1:]:
             result = promote(result, t)
         return promote(result, result)
+
+    def by_value(self, scalars: Sequence[Scalar]) -> ScalarType:
+        """The common type of `scalars`, or i64 where it is unsigned and one of them may be negative.
+
+        No type holds a negative number and all of u64: there it warns.
+        """
+        t = self.common(scalars)
+        if t.kind != "uint" or not any(map(self.may_be_negative, scalars)):
+            return t
+        if t.bits < 64:
+            return i64
+        message = "a signed integer meets a u64 here: a negative one becomes a large number"
+        self.warn("type-change", message, help="cast both to i64, or to a float")
+        return t
+
+    def may_be_negative(self, s: Scalar) -> bool:
+        """Whether `s` is a signed integer, and not a number that is known to be at least 0."""
+        return s < 0 if isinstance(s, int) else self.type_of(s).kind == "int"
 
     def float_like(self, t: ScalarType) -> ScalarType:
         """`t` if it is a float, else the default float type."""

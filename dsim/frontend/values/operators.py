@@ -150,7 +150,8 @@ def scalar(e: Emitter, sign: str, a: Scalar, b: Scalar, hint: str = "t") -> Scal
     if sign in COMPARISONS:
         return compare(e, COMPARISONS[sign], a, b, hint)
     if sign in _ARITHMETIC:
-        t = e.type_of(e.number(0)) if e.common((a, b)) == u1 else e.common((a, b))
+        t = e.by_value((a, b)) if sign in ("//", "%") else e.common((a, b))
+        t = e.type_of(e.number(0)) if t == u1 else t
         return e.let(_ARITHMETIC[sign], e.atom(a, t), e.atom(b, t), hint=hint)
     if sign == "/":
         x, y = e.floating(a, b)
@@ -220,15 +221,11 @@ def compare(e: Emitter, op: str, a: Scalar, b: Scalar, hint: str = "t") -> Scala
     t = e.common((a, b))
     if t == u1 and op not in ("eq", "ne"):
         return e.let(op, e.number(a), e.number(b), hint=hint)
-    if t.kind == "uint" and (_may_be_negative(e, a) or _may_be_negative(e, b)):
+    if t.kind == "uint" and (e.may_be_negative(a) or e.may_be_negative(b)):
         if t.bits == 64:
             return _compare_with_u64(e, op, a, b, hint)
         t = i64
     return e.let(op, e.atom(a, t), e.atom(b, t), hint=hint)
-
-
-def _may_be_negative(e: Emitter, s: Scalar) -> bool:
-    return s < 0 if isinstance(s, int) else e.type_of(s).kind == "int"
 
 
 def _compare_with_u64(e: Emitter, op: str, a: Scalar, b: Scalar, hint: str) -> Scalar:

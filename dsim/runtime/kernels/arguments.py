@@ -128,7 +128,10 @@ def strict_scalar(t: ScalarType, value: Any) -> Any:
         value, "__index__"
     ):
         raise TypeError(f"got {type(value).__name__}")
-    return access.scalar(t, value)
+    number = access.scalar(t, value)
+    if t.is_float and math.isfinite(number) and abs(number) > float(np.finfo(t.numpy).max):
+        raise OverflowError(f"{number} is beyond the largest {t}")
+    return number
 
 
 def launcher(
@@ -205,7 +208,9 @@ def _taking(parameters: Parameters, scope: dict[str, Any]) -> tuple[list[str], l
 def _unfit(name: str, t: ScalarType) -> str:
     """The fast test whether an argument may not be a number of type `t`."""
     if t.is_float:
-        return f"type({name}) is not float"
+        largest = float(np.finfo(t.numpy).max)
+        beyond = f" or not {-largest} <= {name} <= {largest}" if t.bits < 64 else ""
+        return f"type({name}) is not float{beyond}"
     if t.kind == "bool":
         return f"type({name}) is not bool"
     low, high = access.integer_limits(t)

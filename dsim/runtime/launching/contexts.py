@@ -83,10 +83,13 @@ class Context:
         The roots of those whose derivatives are its own (claims.py).
     claims : str
         Which derivatives these are: ``bar`` or ``dot``.
+    half_done : str
+        The function with its own derivative that failed inside, after it had written.
     """
 
     outer: Context | None = None
     is_open = False
+    half_done = ""
     claims = ""
     _mirrors: Mirrors | None = None
     _thread = 0
@@ -219,6 +222,19 @@ class Context:
         left(self)
         if self._mirrors is not None and not self._keeps_mirrors:
             self._mirrors.release()
+
+    def refuse_half_done(self) -> None:
+        """Refuses derivatives of what a function with its own derivative wrote before it failed.
+
+        Raises
+        ------
+        GradientError
+            When the program continued after such a function.
+        """
+        if self.half_done:
+            message = f"`{self.half_done}` failed, and the program continued: what it wrote has no derivative"
+            advice = f"let the error of `{self.half_done}` leave the run or the `with` block"
+            raise GradientError(Diagnostic("not-differentiable", message, help=advice))
 
     # -- events inside it
 

@@ -140,6 +140,7 @@ class ForwardMode(Context):
 
     def _leave(self) -> None:
         """Moves tangents to the companions that the user reads."""
+        self.refuse_half_done()
         self._hidden.refuse(self.losses)
         if self._label != "dot":
             for f in sorted(self._active, key=lambda f: f.name):

@@ -278,6 +278,7 @@ class LaunchRecorder(TapeRecord):
         GradientError
             When one did, and the program continued.
         """
+        self.refuse_half_done()
         if self._failed:
             message = (
                 "a launch inside the tape failed, and the program continued: half a launch has no gradient"

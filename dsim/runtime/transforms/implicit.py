@@ -66,12 +66,17 @@ class Implicit(ByName):
         if not opened():
             return self.function(*args, **named)
         unseen = _Unseen()
-        with opened()[0].mirrors.undifferentiated(unseen.paused), unseen:
-            result = runs.call(self.function, *args, **named)
-        system = self._system.again()
-        system.launches()  # while Python and arrays have the numbers of this solution
-        system.beside = frozenset(unseen.written.difference(system.unknown))
-        opened()[-1].solved(system)
+        try:
+            with opened()[0].mirrors.undifferentiated(unseen.paused), unseen:
+                result = runs.call(self.function, *args, **named)
+            system = self._system.again()
+            system.launches()  # while Python and arrays have the numbers of this solution
+            system.beside = frozenset(unseen.written.difference(system.unknown))
+            opened()[-1].solved(system)
+        except BaseException:
+            for context in opened() if unseen.written else ():
+                context.half_done = context.half_done or self.__name__
+            raise
         if isinstance(result, float | np.floating | np.ndarray):
             message = f"`{self.__name__}` returns a number: it is a constant of the tape or forward mode"
             advice = "compute it from the unknowns in a kernel, after the function"

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dsim.frontend.frames import builtins
-from tests.frontend.dialect import agrees, f, lowered, refused, run, ti
+from tests.frontend.dialect import agrees, counted, f, lowered, refused, run, ti
 
 
 def k_and(a: ti.i32, b: ti.i32) -> ti.i32:
@@ -137,6 +137,32 @@ def test_names_given_in_the_condition_of_a_loop() -> None:
             x[i] = r
 
     assert "`r` is assigned inside a loop only" in refused(after)
+
+
+def test_chained_comparisons_stop_where_one_does_not_hold() -> None:
+    n, x = counted(2), f(4, values=[3.0, 1.0, 2.0, 0.0])
+
+    @ti.func
+    def asked():
+        n[0] += 1
+        return 5
+
+    def k(a: ti.i32):
+        if 5 < a < asked():
+            n[1] = 1
+        n[1] += 10 * (1 < a <= asked() < 9)
+
+    for a, calls in ((3, 1), (6, 2), (1, 0)):
+        n.values[:] = 0
+        run(k, a)
+        assert n.values.tolist() == [calls, 10 * (1 < a <= 5)]
+
+    def inside():
+        for i in range(4):
+            if 0 <= i - 1 < x[i - 1]:
+                x[i] = 7.0
+
+    agrees(inside, [x])
 
 
 def test_conditions_select_nothing() -> None:

@@ -253,6 +253,22 @@ def test_a_shift_by_more_than_the_bits_there_are_warns() -> None:
     ]
 
 
+def test_an_augmented_assignment_reads_its_local_first() -> None:
+    x = f(3)
+
+    def k():
+        s = 1.0
+        s += (s := 10.0)
+        v, i = ti.Vector([1.0, 2.0]), 0
+        v[i] += (i := 1) + 5.0
+        x[0] = s
+        x[1] = v[0]
+        x[2] = v[1]
+
+    run(k)
+    assert x.values.tolist() == [11.0, 7.0, 2.0]
+
+
 def test_casts() -> None:
     x = f(6)
     n = f(6, dtype=ti.i32)

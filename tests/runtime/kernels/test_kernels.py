@@ -45,6 +45,20 @@ def test_arguments_are_checked():
         k(1, np.zeros(2), True)
 
 
+@pytest.mark.parametrize(("dtype", "largest"), [(ti.f16, 65504.0), (ti.f32, 3.4028234663852886e38)], ids=str)
+def test_floats_beyond_the_largest_of_their_type_are_refused(dtype, largest):
+    @ti.kernel
+    def same(a: dtype) -> ti.f64:
+        return a
+
+    for value in (largest, -largest, math.inf, -math.inf):
+        assert same(value) == value
+    assert math.isnan(same(math.nan))
+    for value in (2 * largest, -2 * largest, int(4 * largest)):
+        with pytest.raises(ti.LaunchTypeError, match=f"is beyond the largest {dtype}"):
+            same(value)
+
+
 def test_arguments_that_are_vectors():
     @ti.kernel
     def along(v: ti.math.vec2, w: ti.types.vector(2, ti.f32)) -> ti.f32:

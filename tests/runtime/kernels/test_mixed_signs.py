@@ -83,3 +83,31 @@ def test_extremes_of_numbers_that_the_field_does_not_hold():
     run(300, 1)
     assert (a.to_numpy().tolist(), u.to_numpy().tolist()) == ([127, -128, 0, 127], [300, 0, 7, 0])
     assert wide.to_numpy().tolist() == [300, 1]
+
+
+def test_choices_and_quotients_are_by_value():
+    @ds.kernel
+    def extremes(a: ds.i32, b: ds.u32) -> ds.types.vector(4, ds.i64):
+        return ds.Vector([max(a, b), min(a, b), ds.math.clamp(a, b, 10), a or b])
+
+    @ds.kernel
+    def chosen(a: ds.i32, b: ds.u32) -> ds.types.vector(2, ds.i64):
+        return ds.Vector([a if a < 1 else b, ds.select(a < 1, a, b)])
+
+    @ds.kernel
+    def quotient(a: ds.i32, b: ds.u32) -> ds.types.vector(2, ds.i64):
+        return ds.Vector([a // b, a % b])
+
+    for a, b in ((-7, 2), (-1, 2**32 - 1), (5, 3), (0, 2**31)):
+        assert list(extremes(a, b)) == [max(a, b), min(a, b), min(max(a, b), 10), a or b]
+        assert list(chosen(a, b)) == [a if a < 1 else b] * 2
+        assert list(quotient(a, b)) == [a // b, a % b]
+
+
+def test_no_type_holds_a_negative_number_and_all_of_u64():
+    @ds.kernel
+    def larger(a: ds.i64, b: ds.u64) -> ds.u64:
+        return max(a, b)
+
+    with pytest.warns(ds.DsimWarning, match="a signed integer meets a u64 here"):
+        assert larger(3, 2**64 - 1) == 2**64 - 1
