@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from threading import get_ident
 from types import TracebackType
@@ -83,13 +83,10 @@ class Context:
         The roots of those whose derivatives are its own (claims.py).
     claims : str
         Which derivatives these are: ``bar`` or ``dot``.
-    half_done : str
-        The function with its own derivative that failed inside, after it had written.
     """
 
     outer: Context | None = None
     is_open = False
-    half_done = ""
     claims = ""
     _mirrors: Mirrors | None = None
     _thread = 0
@@ -223,19 +220,6 @@ class Context:
         if self._mirrors is not None and not self._keeps_mirrors:
             self._mirrors.release()
 
-    def refuse_half_done(self) -> None:
-        """Refuses derivatives of what a function with its own derivative wrote before it failed.
-
-        Raises
-        ------
-        GradientError
-            When the program continued after such a function.
-        """
-        if self.half_done:
-            message = f"`{self.half_done}` failed, and the program continued: what it wrote has no derivative"
-            advice = f"let the error of `{self.half_done}` leave the run or the `with` block"
-            raise GradientError(Diagnostic("not-differentiable", message, help=advice))
-
     # -- events inside it
 
     def launch(self, form: Form, args: Args) -> Args:
@@ -311,6 +295,9 @@ class Context:
         """Notes that fields hold a solution: their derivatives follow from the system's residual."""
         if self.outer is not None:
             self.outer.solved(system)
+
+    def failed(self, name: str, written: Collection[Field]) -> None:
+        """The function `name`, which has a derivative of its own, failed when it had written these fields."""
 
     def replaced(self, name: str) -> None:
         """Notes that the function `name`, whose backward pass a user gives, is about to be called."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from threading import get_ident
 from types import TracebackType
 from typing import Any, Self
@@ -140,7 +140,6 @@ class ForwardMode(Context):
 
     def _leave(self) -> None:
         """Moves tangents to the companions that the user reads."""
-        self.refuse_half_done()
         self._hidden.refuse(self.losses)
         if self._label != "dot":
             for f in sorted(self._active, key=lambda f: f.name):
@@ -191,6 +190,10 @@ class ForwardMode(Context):
         elif field in self._active and self._output_reads.note(field, "forward mode", "tangent"):
             self._tangents.clear()  # so the next launch comes by
         super().element_read(field)
+
+    def failed(self, name: str, written: Collection[Field]) -> None:
+        """What it wrote has no derivative."""
+        self._hidden.add(written, name, failed=True)
 
     def solved(self, system: System) -> None:
         """Computes the tangents of a solution, if what it depends on has some."""

@@ -1,8 +1,12 @@
-"""Fields whose derivative is unknown: a function under `implicit` wrote them beside its unknowns."""
+"""Fields whose derivative is unknown: a function with a derivative of its own wrote them.
+
+Under `implicit` these are fields beside the unknowns; and all that such a function wrote before it failed.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from dsim.analysis.must_writes import stored_boxes
 from dsim.diagnostics import Diagnostic, GradientError
@@ -12,12 +16,27 @@ from dsim.runtime.launching.forms import Form
 from dsim.runtime.launching.interval_sets import outside
 
 
-class HiddenResults(dict[Field, str]):
-    """Fields that a context must not differentiate through, each with the name of the function."""
+@dataclass(frozen=True)
+class _Writer:
+    """The function that wrote a field, and whether it failed."""
 
-    def add(self, fields: Iterable[Field], name: str) -> None:
-        """Adds what the function `name` wrote."""
-        self.update((f, name) for f in fields if f.dtype.is_float)
+    name: str
+    failed: bool
+
+    @property
+    def advice(self) -> str:
+        """What to do about it."""
+        if self.failed:
+            return f"let the error of `{self.name}` leave the run or the `with` block"
+        return f"compute it again from the unknowns, after `{self.name}`"
+
+
+class HiddenResults(dict[Field, _Writer]):
+    """Fields that a context must not differentiate through, each with the function that wrote it."""
+
+    def add(self, fields: Iterable[Field], name: str, failed: bool = False) -> None:
+        """Adds what the function `name` wrote, or wrote before it `failed`."""
+        self.update((f, _Writer(name, failed)) for f in fields if f.dtype.is_float)
 
     def discard(self, fields: Iterable[Field]) -> None:
         """Takes out fields whose derivative is known."""
@@ -34,9 +53,14 @@ class HiddenResults(dict[Field, str]):
         """
         for f in fields:
             if f in self:
-                message = f"`{self[f]}` computed {f.quoted} beside its unknowns: its derivative is not known"
-                advice = f"compute it again from the unknowns, after `{self[f]}`"
-                raise GradientError(Diagnostic("not-differentiable", message, help=advice))
+                by = self[f]
+                did = (
+                    f"wrote {f.quoted} and failed"
+                    if by.failed
+                    else f"computed {f.quoted} beside its unknowns"
+                )
+                message = f"`{by.name}` {did}: its derivative is not known"
+                raise GradientError(Diagnostic("not-differentiable", message, help=by.advice))
 
     def check(self, form: Form) -> None:
         """Refuses a launch through which the derivative of one would pass; forgets those that it replaces.
@@ -66,11 +90,11 @@ def _replaced(form: Form, key: MemoryKey, field: Field) -> bool:
     return not outside([whole], stored_boxes(form.kernel, key))
 
 
-def _read(form: Form, field: Field, name: str) -> GradientError:
+def _read(form: Form, field: Field, by: _Writer) -> GradientError:
+    did = "wrote before it failed" if by.failed else "computed beside its unknowns"
     message = (
-        f"`{form.kernel.name}` reads {field.quoted}, which `{name}` computed beside its unknowns: "
-        "its derivative is not known"
+        f"`{form.kernel.name}` reads {field.quoted}, which `{by.name}` {did}: its derivative is not known"
     )
-    advice = f"compute it again from the unknowns, after `{name}`; or `ds.stop_grad` it"
+    advice = f"{by.advice}; or `ds.stop_grad` it"
     span = form.kernel.origin.span
     return GradientError(Diagnostic("not-differentiable", message, span, "defined here", help=advice))

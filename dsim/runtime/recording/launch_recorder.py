@@ -6,7 +6,7 @@ Where these cannot be saved, the launch is refused. Going backwards is `sweep.py
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from collections.abc import Set as AbstractSet
 from threading import get_ident
 from typing import Any, Protocol, Self
@@ -270,6 +270,11 @@ class LaunchRecorder(TapeRecord):
             self._add(Solved(system.name, system.launches(), active, system.pull))
         super().solved(system)
 
+    def failed(self, name: str, written: Collection[Field]) -> None:
+        """What it wrote has no derivative."""
+        self._hidden.add(written, name, failed=True)
+        self._watched.clear()
+
     def refuse_failed(self) -> None:
         """Refuses to differentiate what was recorded when a launch of it failed.
 
@@ -278,7 +283,6 @@ class LaunchRecorder(TapeRecord):
         GradientError
             When one did, and the program continued.
         """
-        self.refuse_half_done()
         if self._failed:
             message = (
                 "a launch inside the tape failed, and the program continued: half a launch has no gradient"
@@ -287,13 +291,7 @@ class LaunchRecorder(TapeRecord):
             raise GradientError(Diagnostic("not-differentiable", message, help=advice))
 
     def refuse_hidden(self, outputs: Sequence[Field]) -> None:
-        """Refuses outputs that a function under `implicit` wrote beside its unknowns.
-
-        Raises
-        ------
-        GradientError
-            When there is one.
-        """
+        """Refuses outputs whose derivative is not known; see `HiddenResults`."""
         self._hidden.refuse(outputs)
 
     # -- functions with gradients that a user gives

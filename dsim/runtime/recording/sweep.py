@@ -157,6 +157,9 @@ class TapeSweep:
             return ()
         plan = self.plan
         aside = self._put_aside(plan)
+        if self._record.clears:
+            seeds = [plan.bars[output] for output in self._record.outputs]
+            warn([_added(bar) for bar, _ in aside if bar not in seeds])
         give_up = [partial(self._give_up, plan, aside)]
         try:
             self.down()
@@ -380,6 +383,12 @@ def _as_if(ran: dict[Form, int]) -> None:
     """Notes that forms did not run since: all fields hold again what they held then."""
     for form, when in ran.items():
         form.ran = when
+
+
+def _added(bar: Field) -> Diagnostic:
+    message = f"the block changed {bar.quoted}: the gradient of the loss is added to that"
+    advice = "read gradients after the block, and change them there"
+    return Diagnostic("cut", message, help=advice)
 
 
 def _unwritten(loss: Field) -> Diagnostic:

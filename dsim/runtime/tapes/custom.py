@@ -61,8 +61,7 @@ class Replaced(ByName):
             for tape, call in calls:
                 tape.end(call, done)
                 if not done:
-                    if next(call.written(), None) is not None:
-                        tape.half_done = tape.half_done or self.__name__
+                    tape.failed(self.__name__, frozenset(call.written()))
                     tape.give_up(call)
         return result
 

@@ -74,8 +74,8 @@ class Implicit(ByName):
             system.beside = frozenset(unseen.written.difference(system.unknown))
             opened()[-1].solved(system)
         except BaseException:
-            for context in opened() if unseen.written else ():
-                context.half_done = context.half_done or self.__name__
+            for context in opened():
+                context.failed(self.__name__, unseen.written)
             raise
         if isinstance(result, float | np.floating | np.ndarray):
             message = f"`{self.__name__}` returns a number: it is a constant of the tape or forward mode"

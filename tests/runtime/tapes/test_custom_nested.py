@@ -252,6 +252,42 @@ def test_one_that_fails_leaves_the_tape_as_it_was():
     assert x.grad[None] == 12.0
 
 
+@pytest.mark.parametrize("taped", [True, False])
+def test_what_one_that_failed_wrote_has_no_derivative(taped):
+    x, u, y = single("x"), single("u"), single("y")
+
+    @ti.kernel
+    def double():
+        u[None] = 2 * x[None]
+
+    @ti.kernel
+    def add():
+        y[None] += u[None]
+
+    @ti.ad.grad_replaced
+    def fails():
+        double()
+        raise KeyError("no")
+
+    @ti.ad.grad_for(fails)
+    def back():
+        double.grad()
+
+    def run():
+        with pytest.raises(KeyError):
+            fails()
+        add()
+
+    def differentiate():
+        if not taped:
+            return ti.value_and_grad(run, wrt=x, out=y)()
+        with ti.Tape(y):
+            run()
+
+    with pytest.raises(ti.GradientError, match="`add` reads `u`, which `fails` wrote before it failed"):
+        differentiate()
+
+
 def test_tangents_as_values_in_the_function():
     x, y = single("x"), single("y")
 

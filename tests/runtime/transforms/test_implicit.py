@@ -216,6 +216,39 @@ def test_several_unknowns_and_single_precision():
     np.testing.assert_allclose(gradient, (4 + root) / 2 * (1 + 4 / root), rtol=1e-5)
 
 
+def test_a_solver_that_failed_leaves_no_solution():
+    k, u, r, loss = (ti.field(ti.f64, shape=()) for _ in range(4))
+
+    @ti.kernel
+    def residual():
+        r[None] = u[None] ** 3 - k[None]
+
+    @ti.kernel
+    def solve():
+        u[None] = k[None] ** (1 / 3)
+
+    @ti.kernel
+    def measure():
+        loss[None] += u[None]
+
+    @ti.implicit(residual=(residual, r), unknown=u, wrt=k)
+    def root():
+        solve()
+        raise RuntimeError("not converged")
+
+    def run():
+        with pytest.raises(RuntimeError):
+            root()
+        measure()
+
+    k[None] = 8.0
+    said = "`measure` reads `.*`, which `root` wrote before it failed: its derivative is not known"
+    with pytest.raises(ti.GradientError, match=said):
+        ti.value_and_grad(run, wrt=k, out=loss)()
+    with pytest.raises(ti.GradientError, match=said):
+        ti.jvp(run, wrt=k, out=loss, tangents=1.0)
+
+
 def test_a_solution_under_no_grad_is_constant():
     s = springs()
 
