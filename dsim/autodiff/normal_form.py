@@ -64,6 +64,6 @@ def refuse_undo_logs(kernel: Kernel, why: str = "") -> None:
         if isinstance(s, UndoLog):
             of = ".".join((s.memory.name, *s.memory.derivative))
             message = f"the backward pass of `{kernel.name}` writes `{of}` again, and has none of its own"
-            advice = "take second derivatives by forward mode over the tape, or write each step elsewhere"
+            advice = "put `ad.FwdMode` around the tape instead, or write each step elsewhere"
             where = kernel.origin.span
             raise GradientError(Diagnostic("not-differentiable", message, where, why or "here", help=advice))

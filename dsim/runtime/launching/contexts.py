@@ -304,6 +304,11 @@ class Context:
         if self.outer is not None:
             self.outer.replaced(name)
 
+    def array_changed(self, mirror: Field) -> None:
+        """Notes that Python changed numbers of an array, whose field is `mirror`, between launches."""
+        if self.outer is not None:
+            self.outer.array_changed(mirror)
+
     def element_read(self, field: Field) -> None:
         """Handles a read of `field` by Python: passes it on to outer contexts."""
         if self.outer is not None and self.outer.is_open:
@@ -329,6 +334,9 @@ class Stopped(Context):
 
     def solved(self, system: System) -> None:
         """Nothing: what solves equations inside is constant, too."""
+
+    def array_changed(self, mirror: Field) -> None:
+        """Nothing: what Python computes inside is constant, too."""
 
     def replaced(self, name: str) -> None:
         """Nothing: functions with derivatives of their own are constant inside, too."""

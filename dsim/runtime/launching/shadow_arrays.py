@@ -175,6 +175,7 @@ class Mirrors:
         """Copies to a shadow array what Python changed in its array."""
         mirror, array = known.mirror, known.array
         changed = ~_same(mirror.require(), array)
+        opened()[-1].array_changed(mirror)
         if not (known.wrote or known.relatives) or changed.all():
             mirror.from_numpy(array)
             return

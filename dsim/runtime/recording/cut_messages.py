@@ -23,6 +23,13 @@ def read(field: Field, block: str, what: str) -> Diagnostic:
     return Diagnostic("cut", message, caller(), "read here", help="use the field inside a kernel instead")
 
 
+def changed(mirror: Field) -> Diagnostic:
+    """Python changed an array inside a run: what it wrote is constant."""
+    message = f"Python changed {mirror.quoted} inside the run: the derivative of what it wrote is 0"
+    advice = "change it in a kernel, or by a host operation: `ad.operation`"
+    return Diagnostic("cut", message, caller(), "used here", help=advice)
+
+
 def inside(form: Form, known: Recording, what: str, unused: set[Form]) -> list[Diagnostic]:
     """The places of `form` where a `what` ends; `unused` are forms whose results nobody has used yet."""
     found = returned(form, what, unused) if known.returns else []

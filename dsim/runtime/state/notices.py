@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import warnings
 from collections.abc import Iterable, Iterator
@@ -58,7 +59,8 @@ def warn(diagnostics: Iterable[Diagnostic]) -> None:
             warnings.warn(warning, stacklevel=_depth())
 
 
-_OWN = (str(Path(__file__).parents[2]), "<launch of ")  # launches are code that dsim writes
+# Launches are code that dsim writes; context managers of dsim are resumed by `contextlib`.
+_OWN = (str(Path(__file__).parents[2]), "<launch of ", str(contextlib.__file__))
 
 
 def _depth() -> int:

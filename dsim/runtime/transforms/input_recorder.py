@@ -10,9 +10,11 @@ from dsim.runtime.fields.fields import Field
 from dsim.runtime.launching.contexts import Args
 from dsim.runtime.launching.forms import Form
 from dsim.runtime.launching.shadow_arrays import Mirror
+from dsim.runtime.recording import cut_messages
 from dsim.runtime.recording.sweep import TapeSweep
 from dsim.runtime.saving.entries import Custom
 from dsim.runtime.state import interruption, turns
+from dsim.runtime.state.notices import warn
 from dsim.runtime.tapes.loops import CheckpointedLoops
 
 
@@ -32,6 +34,12 @@ class InputRecorder(CheckpointedLoops):
         """Warns that a derivative is cut. Arrays are no news: their derivatives are what is asked for."""
         if not isinstance(field, Mirror):
             super().element_read(field)
+
+    def array_changed(self, mirror: Field) -> None:
+        """Warns that the derivative ends, where the numbers that Python changed depend on the inputs."""
+        if self.varies(mirror):
+            warn([cut_messages.changed(mirror)])
+        super().array_changed(mirror)
 
     def differentiate_by(self, inputs: Sequence[Field]) -> None:
         """Chooses the fields."""

@@ -162,6 +162,10 @@ class RunRecording:
         for f in set(self.outputs) - self.written() - solved - set(self.inputs):
             message = f"the run does not write {f.quoted}: its derivative is 0"
             warn([Diagnostic("cut", message, help="name in `out=` what the run computes")])
+        arrays = {f for f in self.inputs if isinstance(f, Mirror)}.difference(self.touched(), self.outputs)
+        for f in () if self.program.goes_elsewhere else arrays:
+            message = f"no call inside the run is given {f.quoted} itself: its derivative is 0"
+            warn([Diagnostic("cut", message, help="pass that array, and no copy of it, to a kernel")])
         if opened():
             for f in {f.root for f in self.touched() if not isinstance(f, Mirror)}:
                 opened()[-1].element_read(f)

@@ -71,8 +71,10 @@ def test_a_gradient_that_the_explorer_s_own_tape_computes_begins_as_the_first_ti
         clear()
         s.energy()
 
-    seen = explore(run, wrt=s.x, loss=s.U, controls={s.k: (0, 10)})
+    with pytest.warns(ti.GradientWarning, match="the block changed `x.grad`"):
+        seen = explore(run, wrt=s.x, loss=s.U, controls={s.k: (0, 10)})
     for k in (2.0, 3.0, 3.0):
-        seen.set(k=k)
+        with pytest.warns(ti.GradientWarning, match="the block changed `x.grad`"):
+            seen.set(k=k)
         assert seen.found.problem == ""
         np.testing.assert_allclose(s.x.grad.to_numpy(), 100.0 + k * s.x.to_numpy())  # as in any tape
