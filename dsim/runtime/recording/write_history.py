@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
+from weakref import ref
 
 from dsim.runtime.launching.forms import FORMS, Form
 from dsim.runtime.recording.record import TapeRecord
@@ -44,7 +45,8 @@ class Trial:
 
     def __init__(self) -> None:
         self.tapes: Registry[TapeRecord] = Registry()
-        self._ran = {form: form.ran for form in FORMS}
+        # A form that nothing else holds is not to outlive the collections that come in between.
+        self._ran = {ref(form): form.ran for form in FORMS}
         self._begin = CLOCK.tick()
         _OPEN.append(self)
 
@@ -73,7 +75,7 @@ class Trial:
                 else:
                     note_ran(form.ran, (f,))
             # The notes go first: what another thread writes from now on is noted anew.
-            form.ran = self._ran.get(form, -1)
+            form.ran = self._ran.get(ref(form), -1)
         for tape in self.tapes:
             tape.lost |= written
         for f, when in changed.items():

@@ -258,3 +258,33 @@ def test_fields_with_gradients_do_not_pile_up(monkeypatch):
         fields.append(weakref.ref(x))
     del x
     assert sum(f() is not None for f in fields) < 20
+
+
+def test_forms_that_nobody_holds_go_while_an_evaluation_runs():
+    x, loss = ti.field(ti.f64, shape=(), needs_grad=True), ti.field(ti.f64, shape=(), needs_grad=True)
+
+    def left_in_a_cycle():
+        @ti.kernel
+        def double():
+            x[None] *= 2.0
+
+        double()
+        return weakref.ref(double.primal)
+
+    @ti.kernel
+    def add():
+        loss[None] += x[None]
+
+    def run():
+        add()
+        gc.collect()
+        found.append(form())
+
+    gc.disable()
+    try:
+        form, found = left_in_a_cycle(), []
+        assert form() is not None
+        assert ti.value_and_grad(run, wrt=x, out=loss)()[1] == 1.0
+    finally:
+        gc.enable()
+    assert found == [None]
