@@ -43,7 +43,7 @@ def stops(handler: Callable[..., Any]) -> None:
     _STOPPING.append(handler)
 
 
-def _stopping(handler: Any) -> bool:
+def stopping(handler: Any) -> bool:
     """Whether the first SIGINT stops a launch under `handler`: ipykernel's own cancels an awaiting cell."""
     return handler in _STOPPING or getattr(handler, "__module__", None) == "ipykernel.ipkernel"
 
@@ -143,7 +143,7 @@ class _Listener:
                 with contextlib.suppress(OSError):  # closed, or full and thus readable already
                     os.write(self._before, came)
             if signal.SIGINT in came:
-                asked = _stopping(signal.getsignal(signal.SIGINT))
+                asked = stopping(signal.getsignal(signal.SIGINT))
                 _stop(threading.main_thread().ident or 0, asked=asked, at=at)
 
 

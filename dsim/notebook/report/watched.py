@@ -18,7 +18,6 @@ from dsim.ir.show import ACCUMULATE_SIGNS
 from dsim.notebook.report import figures
 from dsim.notebook.report.locations import Json, Places
 from dsim.notebook.running import state
-from dsim.notebook.running.interrupts import heard
 from dsim.notebook.running.runs import touched
 from dsim.runtime.fields.fields import Field
 from dsim.runtime.kernels.kernel import Kernel
@@ -26,6 +25,7 @@ from dsim.runtime.kernels.watching import Watching, watch
 from dsim.runtime.launching.forms import Form
 from dsim.runtime.launching.probe_buffers import Born, Kinked, WatchedLine
 from dsim.runtime.recording.forward_mode import ForwardMode
+from dsim.runtime.state.interruption import heard
 from dsim.runtime.tapes.tape import Tape
 
 _DECADES = 6  # that the scale of heat spans at most

@@ -8,10 +8,10 @@ from typing import Any
 
 from dsim.backends.prints import silent
 from dsim.diagnostics import Diagnostic
-from dsim.notebook.running.interrupts import heard, held
 from dsim.runtime.checking.differences import GradientCheck
 from dsim.runtime.fields.fields import Field
 from dsim.runtime.kernels.kernel import Kernel
+from dsim.runtime.state.interruption import heard, held
 from dsim.runtime.tapes.gradient_check import check_grad
 
 
@@ -49,7 +49,7 @@ def compared(
         heard()
         kernel(*args)
 
-    with held(), silent():
+    with held(raises=True), silent():
         check = check_grad(run, list(wrt.values()), loss, modes=("reverse",))
     each = zip(wrt, check, strict=True)
     both = ", ".join(

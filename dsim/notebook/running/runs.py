@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from dsim.notebook.running import state
-from dsim.notebook.running.interrupts import heard
 from dsim.runtime.fields.fields import Field
 from dsim.runtime.kernels.kernel import Kernel
 from dsim.runtime.launching.forms import Form
 from dsim.runtime.recording.forward_mode import ForwardMode
+from dsim.runtime.state.interruption import heard
 from dsim.runtime.tapes.tape import Tape
 
 Touched = Sequence[Field | np.ndarray]

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from dsim.notebook.running.interrupts import held
 from dsim.runtime.fields.brought import as_numpy
 from dsim.runtime.fields.fields import Field, companions_with_memory, foreign
 from dsim.runtime.launching.forms import Form
 from dsim.runtime.recording.write_history import Trial
 from dsim.runtime.state import randomness, turns
+from dsim.runtime.state.interruption import held
 from dsim.runtime.state.stack import explain, explanation, set_aside
 
 
@@ -67,9 +67,9 @@ def _memory(what: Field | np.ndarray) -> np.ndarray:
 def kept(what: Iterable[Field | np.ndarray]) -> Iterator[None]:
     """Restores these on exit, also after an error; tapes do not count it as a change.
 
-    Interrupts are held (`interrupts.heard` hears them).
+    Interrupts are held (`interruption.heard` hears them).
     """
-    with held(), randomness.apart():
+    with held(raises=True), randomness.apart():
         before, trial = Snapshot(what), Trial()
         try:
             yield
@@ -109,7 +109,7 @@ def gradients_kept(of: Iterable[Field | np.ndarray] = (), *, on_error: bool = Fa
 def unnoticed(of: Iterable[Field | np.ndarray]) -> Iterator[None]:
     """As `gradients_kept` of these, and zeros have the explanations of before. Interrupts are held."""
     explained = {last: explanation(last) for last in ("bar", "dot")}
-    with held():
+    with held(raises=True):
         try:
             with gradients_kept(of):
                 yield
@@ -124,7 +124,7 @@ def alone() -> Iterator[None]:
 
     Interrupts are held.
     """
-    with held(), set_aside() as others, gradients_kept() if others else nullcontext():
+    with held(raises=True), set_aside() as others, gradients_kept() if others else nullcontext():
         yield
 
 

@@ -166,7 +166,7 @@ def undone(recorder: Recorder, all_derivatives: bool = False) -> Iterator[None]:
         Whether to restore the gradients and tangents of all fields: where some are used that the recorder has
         not seen.
     """
-    with EVALUATING, _put_back(recorder, all_derivatives):
+    with EVALUATING, interruption.held(), _put_back(recorder, all_derivatives):
         yield
 
 

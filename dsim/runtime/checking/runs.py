@@ -8,6 +8,7 @@ from typing import Any
 
 from dsim.diagnostics import Diagnostic, GradientError
 from dsim.runtime.fields.fields import kind_of
+from dsim.runtime.state import interruption
 from dsim.runtime.state.references import ByName
 
 
@@ -45,7 +46,7 @@ def call(run: Callable[..., Any], *args: Any, **named: Any) -> Any:
         When it returns what is yet to be run: it is a coroutine function or a generator function, or returns
         what one has given.
     """
-    result = run(*args, **named)
+    result = interruption.listening(run, *args, **named)
     for kind, is_one, code, advice in _LATER:
         if is_one(result):
             if inspect.iscoroutine(result):

@@ -30,7 +30,7 @@ from dsim.runtime.saving.entries import Custom, RecordedLaunch, Solved
 from dsim.runtime.saving.snapshots import SavedRegion
 from dsim.runtime.saving.steps import Steps
 from dsim.runtime.state import turns
-from dsim.runtime.state.interruption import undisturbed
+from dsim.runtime.state.interruption import listening, undisturbed
 from dsim.runtime.state.notices import warn
 from dsim.runtime.state.once import kept
 
@@ -330,7 +330,7 @@ class TapeSweep:
         logs = [log for log in (self._record.log, *self._record.step_logs) if log and log.watches(call)]
         watch = DeclaredReads(call, logs) if logs else nullcontext()
         with outermost.mirrors.shown(call.fields()), watch:
-            call.backward()
+            listening(call.backward)
 
     def _copied(self, field: Field) -> Field:
         kept = zeros_like(field, f"kept_{field.root.given_name or 'field'}")

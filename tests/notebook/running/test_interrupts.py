@@ -7,10 +7,10 @@ import pytest
 
 from dsim.notebook.report.watched import Inspector
 from dsim.notebook.running import runs
-from dsim.notebook.running.interrupts import heard, held
 from dsim.runtime.kernels.kernel import Kernel
 from dsim.runtime.kernels.watching import Watching
 from dsim.runtime.recording.write_history import Trial
+from dsim.runtime.state.interruption import heard, held
 from tests.stopping import ctrl_c
 
 BEND = """%%kernel bend --loss U --wrt y --check
@@ -111,7 +111,7 @@ def test_an_interrupt_while_a_slider_moves(notebook, state, monkeypatch):
 
 def within(*calls):
     """Calls these while interrupts are held."""
-    with held():
+    with held(raises=True):
         for call in calls:
             call()
 
@@ -146,11 +146,11 @@ def test_other_threads_hear_no_interrupts():
     found = []
 
     def work():
-        with held():
+        with held(raises=True):
             heard()
             found.append("done")
 
-    with held():
+    with held(raises=True):
         thread = threading.Thread(target=work)
         thread.start()
         thread.join()
