@@ -198,7 +198,7 @@ class Captures:
 
     def constant(self, path: Path, value: object) -> None:
         """The number, matrix or sequence `value` is compiled in."""
-        self.constants.setdefault(path.text, Capture(path.text, plain(value), Plain(path.read)))
+        self.constants.setdefault(path.text, Capture(path.text, plain(value), PlainRead(path.read)))
 
     def length(self, path: Path, value: Sized) -> None:
         """The length of `value`, and nothing else of it, is compiled in."""
@@ -214,7 +214,7 @@ class Captures:
         """The number at `path` as one that each launch passes; None when it stays a constant."""
         if path.text not in self.promoted:
             return None
-        return self.hidden.setdefault(path.text, Capture(path.text, plain(value), Plain(path.read)))
+        return self.hidden.setdefault(path.text, Capture(path.text, plain(value), PlainRead(path.read)))
 
     def object(self, path: Path, value: object) -> None:
         """The field or function `value` is compiled in."""
@@ -235,7 +235,7 @@ def _items(value: object) -> object:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Plain:
+class PlainRead:
     """Reads a value as `plain` returns it."""
 
     read: Callable[[], Any]

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from dsim.diagnostics import Diagnostic, LaunchTypeError, Span
-from dsim.frontend.source.captures import Plain, changed, plain
+from dsim.frontend.source.captures import PlainRead, changed, plain
 from dsim.frontend.source.lowered import (
     AnyReturn,
     Capture,
@@ -226,7 +226,7 @@ def _comparing(lowered: Lowered, scope: dict[str, Any], stale_then: str) -> list
         same.append(f"{_now(c.read, f'object{n}', scope)} is object{n}")
     for n, c in enumerate(lowered.captures):
         scope[f"constant{n}"] = c.value
-        of, now = (c.read.read, "plain(now)") if isinstance(c.read, Plain) else (c.read, "now")
+        of, now = (c.read.read, "plain(now)") if isinstance(c.read, PlainRead) else (c.read, "now")
         read = _now(of, f"constant{n}", scope)
         same.append(f"((now := {read}) is constant{n} or not changed({now}, constant{n}))")
     if not same:
