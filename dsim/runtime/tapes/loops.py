@@ -13,6 +13,7 @@ from typing import Any, TypeVar, overload
 from dsim.diagnostics import Diagnostic, GradientError
 from dsim.diagnostics.frames import outermost
 from dsim.diagnostics.places import caller
+from dsim.runtime.checking import runs
 from dsim.runtime.fields.fields import kind_of
 from dsim.runtime.recording.recorded_sequences import SequenceRecorder
 from dsim.runtime.saving.checkpoint_store import CheckpointStore
@@ -295,6 +296,11 @@ def checkpoint(
     slots, budget, directory, progress
         See `Tape.steps`.
 
+    Raises
+    ------
+    GradientError
+        When `step` is a generator or coroutine function, which launches nothing when it is called.
+
     Examples
     --------
     >>> import dsim as ti
@@ -317,4 +323,4 @@ def checkpoint(
     if tapes:
         items = tapes[-1].steps(items, slots=slots, budget=budget, directory=directory, progress=progress)
     for t in items:
-        step(t)
+        runs.call(step, t)

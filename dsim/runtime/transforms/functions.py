@@ -6,7 +6,7 @@ number as it was, and return arrays.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -154,8 +154,8 @@ def value_and_grad(run: Run, wrt: Any, out: Any) -> Callable[..., tuple[Any, Any
     -------
     callable
         ``f()`` differentiates at the present state, ``f(values, …)`` with these values in place of those of
-        `wrt`, one for each. Both give a float and the gradient: of one field an array, of a list a mapping
-        by field.
+        `wrt`, one for each, or in a list or a dictionary by field. Both give a float and the gradient: of
+        one field an array, of a list a mapping by field.
 
     Raises
     ------
@@ -183,8 +183,7 @@ def value_and_grad(run: Run, wrt: Any, out: Any) -> Callable[..., tuple[Any, Any
 
     @outermost
     def differentiated(*values: Any) -> tuple[Any, Any]:
-        given = values[0] if inputs.single and len(values) == 1 else values
-        start = inputs.given(given, "the value") if values else None
+        start = inputs.given(_of_call(values, inputs), "the value") if values else None
         recording = RunRecording(inputs, outputs)
         with recording.running(run, start):
             (value,) = recording.values()
@@ -192,6 +191,12 @@ def value_and_grad(run: Run, wrt: Any, out: Any) -> Callable[..., tuple[Any, Any
         return value.item(), inputs.result(gradient)
 
     return differentiated
+
+
+def _of_call(values: tuple[Any, ...], inputs: Selection) -> Any:
+    """What ``f(a, b)``, ``f([a, b])`` or ``f({x: a, y: b})`` gives for the inputs."""
+    whole = inputs.single or len(inputs.leaves) > 1 or isinstance(values[0], Mapping)
+    return values[0] if whole and len(values) == 1 else values
 
 
 @outermost

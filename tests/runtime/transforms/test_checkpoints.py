@@ -87,6 +87,14 @@ def derivatives(program, loop):
     return found
 
 
+def test_a_step_that_is_a_generator_is_refused():
+    def step(t):
+        yield t
+
+    with pytest.raises(ti.GradientError, match="`step` returned a generator: what a function with `yield`"):
+        ti.ad.checkpoint(step, 3)
+
+
 def test_derivatives_are_those_without_checkpoints():
     program = Pendulums()
     before = [f.to_numpy() for f in (program.q, program.p, program.k, program.loss)]
