@@ -159,7 +159,8 @@ class TapeSweep:
         aside = self._put_aside(plan)
         if self._record.clears:
             seeds = [plan.bars[output] for output in self._record.outputs]
-            warn([_added(bar) for bar, _ in aside if bar not in seeds])
+            left = [bar for bar, kept in aside if bar not in seeds and kept.require_memory().any()]
+            warn([_added(bar) for bar in left])
         give_up = [partial(self._give_up, plan, aside)]
         try:
             self.down()
