@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 
 from dsim.frontend.frames.frame import Frame
@@ -151,8 +152,10 @@ def _type(e: Emitter, a: Scalar, b: Scalar) -> ScalarType:
     """The common type of `a` and `b`: an untyped number takes that of the other."""
     for open_, other in ((a, b), (b, a)):
         if is_open(open_) and not is_open(other):
-            fits = e.type_of(other).is_float or kind_of(open_) is not float
-            return e.type_of(other) if fits else e.by_value((a, b))
+            to = e.type_of(other)
+            fits = to.is_float or kind_of(open_) is not float
+            negative = to.kind == "uint" and e.is_known(open_, operator.lt, 0)
+            return to if fits and not negative else e.by_value((a, b))
     return e.by_value((a, b))
 
 

@@ -111,3 +111,16 @@ def test_no_type_holds_a_negative_number_and_all_of_u64():
 
     with pytest.warns(ds.DsimWarning, match="a signed integer meets a u64 here"):
         assert larger(3, 2**64 - 1) == 2**64 - 1
+
+
+def test_a_choice_between_an_unsigned_integer_and_a_negative_number():
+    other = -3
+
+    @ds.kernel
+    def chosen(c: ds.i32, u: ds.u32) -> ds.types.vector(2, ds.i64):
+        return ds.Vector([u if c else -1, u if c else other])
+
+    assert list(chosen(0, 5)) == [-1, -3]
+    assert list(chosen(1, 2**32 - 1)) == [2**32 - 1] * 2
+    for other in (-4, 7, 2):
+        assert list(chosen(0, 5)) == [-1, other]
