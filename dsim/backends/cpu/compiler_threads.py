@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import threading
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from weakref import WeakSet
 
-from dsim.backends.cpu import images
+import numpy as np
+
+from dsim.backends.cpu import first_touch, images
 from dsim.backends.cpu.compiled import CompiledKernel
 from dsim.backends.cpu.disk_cache import DiskCache, disk_cache
 from dsim.backends.cpu.runtime import runtime, thread_count
@@ -27,6 +30,7 @@ class CompilerThreads:
         self._process = os.getpid()
         self._given: list[CompiledKernel] = []
         self._begun: dict[tuple[str, int], Future[bytes]] = {}
+        self._stopped = threading.Event()
         _OPEN.add(self)
 
     def begin(self, kernel: CompiledKernel) -> None:
@@ -35,11 +39,17 @@ class CompilerThreads:
             self._given.append(kernel)
             kernel.begin(self._image)
 
+    def touch(self, memory: np.ndarray) -> None:
+        """Begins to have the system give all pages of `memory`; `close` ends that."""
+        if self._process == os.getpid():
+            self._threads.submit(_touch, memory, self._stopped)
+
     def close(self) -> None:
         """Ends the threads. What they have not begun compiles at its first launch."""
         for kernel in self._given:  # first: a second Ctrl-C may come while the threads end
             kernel.forget_begun()
         self._given.clear()
+        self._stopped.set()
         self._threads.shutdown(cancel_futures=True)
 
     def wait(self) -> None:
@@ -58,6 +68,11 @@ def _made(text: str, level: int, cache: DiskCache) -> bytes:
             return images.found(text, level, cache)
         finally:
             images.forget_targets()  # before a fork, which waits for this, goes on
+
+
+def _touch(memory: np.ndarray, stopped: threading.Event) -> None:
+    with runtime().lent():
+        first_touch.touch(memory, stopped)
 
 
 _OPEN: WeakSet[CompilerThreads] = WeakSet()

@@ -195,7 +195,7 @@ class MachineThreads:
 
     def __init__(self) -> None:
         self._threads = CompilerThreads()
-        self.close = self._threads.close
+        self.close, self.touch = self._threads.close, self._threads.touch
 
     def begin(self, machine: Machine) -> None:
         """Begins to compile `machine`."""

@@ -1,4 +1,4 @@
-"""Compiles forms before they run, on other threads."""
+"""Compiles forms before they run, and touches the memory that they will write, on other threads."""
 
 from __future__ import annotations
 
@@ -9,9 +9,12 @@ from dsim.backends.cpu.runtime import thread_count
 from dsim.backends.locks import COMPILING
 from dsim.ir.walk import statements
 from dsim.runtime.driver.pipeline import MachineThreads
+from dsim.runtime.fields.fields import Field
 from dsim.runtime.launching.forms import Form
 
 _LARGE = 24  # statements; less is compiled in the time that a thread needs to begin
+# Bytes of a field whose pages are worth a thread, and of one of which a program may never use the most.
+_LEAST, _MOST = 8 << 20, 1 << 28
 
 
 class AheadCompiler:
@@ -19,20 +22,43 @@ class AheadCompiler:
 
     def __init__(self) -> None:
         self._threads: MachineThreads | None = None
+        self._small: list[Form] = []
+        self._touched: set[Field] = set()
 
-    def begin(self, form: Form) -> None:
-        """Begins to compile `form`, if that is worth a thread. An error is left to its first launch."""
-        if form.compiled or thread_count() < 2 or sum(1 for _ in statements(form.kernel.body)) < _LARGE:
+    def begin(self, launched: Form, adjoint: Form, written: Iterable[Field]) -> None:
+        """Begins to compile a form that is launched next and its adjoint, and to touch what that will write.
+
+        An error is left to their first launch. A small adjoint is worth a thread where there is something
+        else to do meanwhile: another form to compile, or new memory to touch.
+        """
+        if thread_count() < 2:
             return
+        new = [f for f in written if f not in self._touched and _is_large(f)]
+        forms = [f for f in (launched, adjoint) if sum(1 for _ in statements(f.kernel.body)) >= _LARGE]
+        forms, self._small = [*self._small, *forms], [] if adjoint in forms else [adjoint]
+        if new:
+            forms, self._small = [*forms, *self._small], []
         with COMPILING, suppress(Exception):
-            self._threads = self._threads or MachineThreads()
-            self._threads.begin(form.program.machine)
+            for form in forms:
+                if not form.compiled:
+                    self._started().begin(form.program.machine)
+            for field in new:
+                self._touched.add(field)
+                self._started().touch(field.require_memory())
 
     def close(self) -> None:
         """Ends the threads; what they have not begun compiles at its first launch."""
         if self._threads is not None:
             self._threads.close()
             self._threads = None
+
+    def _started(self) -> MachineThreads:
+        self._threads = self._threads or MachineThreads()
+        return self._threads
+
+
+def _is_large(field: Field) -> bool:
+    return field.buffer is not None and _LEAST <= field.buffer.nbytes <= _MOST
 
 
 def compile_together(forms: Iterable[Form]) -> None:

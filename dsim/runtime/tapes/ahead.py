@@ -1,4 +1,4 @@
-"""How a tape compiles its adjoints while it records, on other threads."""
+"""How a tape compiles its adjoints and touches their memory, on other threads while it records."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class AheadRecorder(RecordedStates):
         plan = super()._watch(form)
         if self.outer is None and plan.adjoint is not None and not plan.adjoint.form.compiled:
             self._compiler = self._compiler or AheadCompiler()
-            self._compiler.begin(plan.launched)
-            self._compiler.begin(plan.adjoint.form)
+            adjoint = plan.adjoint
+            self._compiler.begin(plan.launched, adjoint.form, (f.grad for f in adjoint.targets))
         return plan  # a context outside may launch something else
 
     def closed(self) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import dsim as ds
-from dsim.backends.cpu import images
+from dsim.backends.cpu import first_touch, images
 from dsim.backends.cpu.compiler_threads import CompilerThreads
 from dsim.backends.cpu.runtime import runtime
 from dsim.backends.llvm import frame
@@ -169,6 +169,65 @@ def test_launches_have_one_thread_less_while_a_kernel_compiles(large, monkeypatc
     assert left
     assert all(n < max(before, 2) for n in left)
     assert block[frame.THREADS] == before
+
+
+@pytest.fixture
+def touched(monkeypatch) -> list[int]:
+    """The addresses of the memory that threads touch, as it comes."""
+    monkeypatch.setattr(compile_ahead, "_LEAST", 8 * N)
+    addresses: list[int] = []
+    monkeypatch.setattr(first_touch, "touch", lambda memory, _: addresses.append(memory.ctypes.data))
+    return addresses
+
+
+def test_new_memory_of_adjoints_is_touched_while_the_block_runs(large, touched):
+    energy, x, loss = large
+    with ds.Tape(loss):
+        energy()
+    assert touched == [x.grad.array.ctypes.data]  # the loss has a single number
+    _holds(x)
+    with ds.Tape(loss):
+        energy()
+    assert len(touched) == 1  # it is there
+
+
+def test_the_adjoint_of_a_small_kernel_begins_where_there_is_something_else_to_do(touched, compiled_by):
+    x, y = (ds.field(ds.f64, shape=N, needs_grad=True) for _ in range(2))
+    loss = ds.field(ds.f64, shape=(), needs_grad=True)
+
+    @ds.kernel
+    def squares():
+        for i in x:
+            y[i] = x[i] ** 2
+
+    @ds.kernel
+    def total():
+        for i in y:
+            loss[None] += y[i]
+
+    x.fill(3.0)
+    with ds.Tape(loss):
+        squares()
+        total()
+    assert x.grad.array.ctypes.data in touched
+    assert compiled_by
+    np.testing.assert_array_equal(x.grad.to_numpy(), 6.0)
+
+
+def test_small_memory_and_small_kernels_take_no_thread(compiled_by):
+    x, loss = ds.field(ds.f64, shape=N, needs_grad=True), ds.field(ds.f64, shape=(), needs_grad=True)
+
+    @ds.kernel
+    def squares():
+        for i in x:
+            loss[None] += x[i] ** 2
+
+    x.fill(3.0)
+    with ds.Tape(loss):
+        squares()
+        assert not compiler_threads()
+    assert not compiled_by
+    np.testing.assert_array_equal(x.grad.to_numpy(), 6.0)
 
 
 def test_two_threads_that_record_the_same_kernel():
