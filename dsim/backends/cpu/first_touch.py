@@ -11,6 +11,7 @@ import threading
 from functools import cache
 
 import numpy as np
+from numba.core.compiler_lock import global_compiler_lock
 
 from dsim.backends.cpu import images
 from dsim.backends.cpu.code import MachineCode
@@ -39,14 +40,21 @@ end:
 
 def touch(memory: np.ndarray, stopped: threading.Event) -> None:
     """Has the system give all pages of `memory`, until `stopped` is set. No number changes."""
+    with global_compiler_lock:  # one of the threads that begin at the same time makes the code, for all
+        code = _code()
     pages = memory.nbytes // _PAGE
     for first in range(0, pages, _AT_ONCE):
         if stopped.is_set():
             return
-        _code()[1](memory.ctypes.data + first * _PAGE, min(_AT_ONCE, pages - first))
+        code.run(memory.ctypes.data + first * _PAGE, min(_AT_ONCE, pages - first))
 
 
-@cache
-def _code() -> tuple[MachineCode, ctypes._FuncPointer]:
-    code = MachineCode(_TOUCH, {}, images.QUICK)
-    return code, ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)(code.entry)
+class _Code:
+    """The machine code, which lives as long as this does."""
+
+    def __init__(self) -> None:
+        self._code = MachineCode(_TOUCH, {}, images.QUICK)
+        self.run = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)(self._code.entry)
+
+
+_code = cache(_Code)
