@@ -10,9 +10,10 @@ from __future__ import annotations
 import contextlib
 import itertools
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import CancelledError, Future
 from functools import cache
+from typing import Any
 
 from llvmlite.binding.orcjit import LLJIT, JITLibraryBuilder, ResourceTracker, create_lljit_compiler
 from numba.core.compiler_lock import global_compiler_lock
@@ -64,6 +65,12 @@ class MachineCode:
             _compile_shared({n: t for n, t in shared.items() if n not in _SHARED})
             self._library = _linked(name, text, ("dsim_entry",), level, image)
         self.entry: int = self._library["dsim_entry"]
+
+    def function(self, prototype: Callable[[int], Any]) -> Any:
+        """Its entry as a function of `ctypes`; the code lives as long as that does."""
+        made = prototype(self.entry)
+        made.code = self
+        return made
 
     @property
     def llvm(self) -> str:

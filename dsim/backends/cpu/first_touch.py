@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import threading
+from collections.abc import Callable
 from functools import cache
 
 import numpy as np
@@ -17,6 +18,7 @@ from dsim.backends.cpu import images
 from dsim.backends.cpu.code import MachineCode
 
 _PAGE = 4096  # bytes, or a part of a page
+_Entry = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)
 _AT_ONCE = 512  # pages between two looks at whether to stop
 
 # An atomic `or` with 0 is a write after which every byte is as another thread has it.
@@ -41,20 +43,14 @@ end:
 def touch(memory: np.ndarray, stopped: threading.Event) -> None:
     """Has the system give all pages of `memory`, until `stopped` is set. No number changes."""
     with global_compiler_lock:  # one of the threads that begin at the same time makes the code, for all
-        code = _code()
+        write = _code()
     pages = memory.nbytes // _PAGE
     for first in range(0, pages, _AT_ONCE):
         if stopped.is_set():
             return
-        code.run(memory.ctypes.data + first * _PAGE, min(_AT_ONCE, pages - first))
+        write(memory.ctypes.data + first * _PAGE, min(_AT_ONCE, pages - first))
 
 
-class _Code:
-    """The machine code, which lives as long as this does."""
-
-    def __init__(self) -> None:
-        self._code = MachineCode(_TOUCH, {}, images.QUICK)
-        self.run = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)(self._code.entry)
-
-
-_code = cache(_Code)
+@cache
+def _code() -> Callable[[int, int], None]:
+    return MachineCode(_TOUCH, {}, images.QUICK).function(_Entry)

@@ -170,7 +170,7 @@ class LaunchTable:
         start = self._table.ctypes.data
         self._block[_ROWS], self._block[_END] = start, start + self._table.nbytes
         self._held = _Held(_Slots(self._block))
-        self._call, self._address = _Entry(_loop().entry), ctypes.addressof(self._block)
+        self._call, self._address = _loop().function(_Entry), ctypes.addressof(self._block)
         listen()
 
     def run(self) -> None:

@@ -118,7 +118,7 @@ class SharedWork:
 
     def __init__(self, work: str, least: int) -> None:
         self.code = MachineCode(work + _SHARED, {})
-        self._entry = _Entry(self.code.entry)
+        self._entry = self.code.function(_Entry)
         self._least = least
 
     def __call__(self, to: int, source: int, size: int, most: int = 0) -> None:

@@ -46,7 +46,7 @@ class Variant:
         self.search = search
         self.emitted = emitted
         self.code = code
-        self.entry = self.call = _Entry(code.entry)
+        self.entry = self.call = code.function(_Entry)
         self.params = _packing([p.type for p in kernel.params])
         self.results = _packing([a.type for a in kernel.body.yields])
         self.params_at = emitted.layout.params * 8
@@ -99,7 +99,7 @@ class Variant:
     def _found_again(self, held: LaunchFrame) -> Fault:
         """The first fault in a loop with deferred checks: the loop runs again, without effects."""
         emitted, code = self.search(held.slots[frame.FAULT])
-        status = _Entry(code.entry)(held.address)
+        status = code.function(_Entry)(held.address)
         if status == frame.FAULTY:
             return _fault(emitted.messages, held)
         if status == frame.STOPPED:

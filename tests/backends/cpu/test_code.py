@@ -1,5 +1,6 @@
 """Machine code is freed when nothing can launch it any more."""
 
+import ctypes
 import gc
 import weakref
 from collections import deque
@@ -9,6 +10,7 @@ import pytest
 
 import dsim as ti
 from dsim.backends.cpu import compiled
+from dsim.backends.cpu.code import MachineCode
 from dsim.backends.cpu.machine import compile_kernel
 from dsim.backends.cpu.runtime import runtime
 from dsim.ir.nodes import Kernel
@@ -38,6 +40,18 @@ def test_code_goes_with_the_last_that_can_launch_it() -> None:
     assert code() is not None
     assert launch(4.0) == (5.0,)
     del launch
+    gc.collect()
+    assert code() is None
+
+
+def test_code_lives_as_long_as_a_function_that_runs_it() -> None:
+    """Of two threads that compile the same at once, one keeps what no cache holds."""
+    made = MachineCode("define i64 @dsim_entry(ptr %block) {\n  ret i64 7\n}\n", {})
+    function, code = made.function(ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)), weakref.ref(made)
+    del made
+    gc.collect()
+    assert function(None) == 7
+    del function
     gc.collect()
     assert code() is None
 

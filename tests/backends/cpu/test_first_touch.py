@@ -1,7 +1,6 @@
 """Memory that a thread touches for those who will use it."""
 
 import ctypes
-import functools
 import mmap
 import sys
 import threading
@@ -74,21 +73,3 @@ def test_it_stops_when_it_is_asked_to(memory):
     stopped.set()
     first_touch.touch(memory, stopped)
     assert resident(memory) == 0
-
-
-def test_threads_that_begin_at_the_same_time_run_the_same_code(monkeypatch):
-    """That of a thread which came second would be freed while it runs."""
-    made, together = [], threading.Barrier(4)
-    make = first_touch._Code
-    monkeypatch.setattr(first_touch, "_code", functools.cache(lambda: made.append(make()) or made[-1]))
-
-    def touches() -> None:
-        together.wait()
-        first_touch.touch(np.zeros(1 << 20, np.int64), threading.Event())
-
-    threads = [threading.Thread(target=touches) for _ in range(4)]
-    for t in threads:
-        t.start()
-    for t in threads:
-        t.join()
-    assert len(made) == 1
