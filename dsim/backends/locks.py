@@ -11,7 +11,9 @@ import signal
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from types import TracebackType
+from typing import Any
 
 from numba.core.compiler_lock import global_compiler_lock
 
@@ -19,41 +21,29 @@ _SWITCH = 1e-4  # seconds until Python gives way to a thread that goes from one 
 _FRAMES = 20_000  # of Python's: passes walk through nested loops and branches by recursion
 
 
-class _Compiling:
-    """A re-entrant lock; its holder may exceed the recursion limit, which all threads share."""
+# Locks in C: `with` takes and releases them in single instructions, between which Ctrl-C cannot come.
+COMPILING = threading.RLock()
+NUMBAS_LOCK: AbstractContextManager[Any] = getattr(global_compiler_lock, "_lock", global_compiler_lock)
 
-    def __init__(self) -> None:
-        self._lock = threading.RLock()
-        self._held = 0
-        self._limit, self._interval = 0, 0.0
 
-    def acquire(self) -> None:
-        """Waits until no other thread holds it."""
-        self._lock.acquire()
-        self._held += 1
-        if self._held == 1:
-            self._limit, self._interval = sys.getrecursionlimit(), sys.getswitchinterval()
-            sys.setrecursionlimit(max(self._limit, _FRAMES))
-            sys.setswitchinterval(min(self._interval, _SWITCH))
+class room_to_compile:  # noqa: N801 (read as a function)
+    """Lets the holder of the compile lock exceed the recursion limit, which all threads share.
 
-    def release(self) -> None:
-        """Releases it, once it was released as often as it was acquired."""
-        self._held -= 1
-        if self._held == 0:
-            sys.setrecursionlimit(self._limit)
-            sys.setswitchinterval(self._interval)
-        self._lock.release()
+    Where Ctrl-C keeps it from ending, the higher limit stays.
+    """
 
     def __enter__(self) -> None:
-        self.acquire()
+        self._limit, self._interval = sys.getrecursionlimit(), sys.getswitchinterval()
+        sys.setrecursionlimit(max(self._limit, _FRAMES))
+        sys.setswitchinterval(min(self._interval, _SWITCH))
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.release()
+        sys.setrecursionlimit(self._limit)
+        sys.setswitchinterval(self._interval)
 
 
-COMPILING = _Compiling()
 # All locks, in the order in which they were made: a fork takes them, so its child finds them free.
 # Modules make theirs when they are imported; none goes.
 _OUTER: list[threading.RLock] = []
@@ -105,7 +95,7 @@ def _before_fork() -> None:
     _surely(COMPILING.acquire)
     for act in _BEFORE_FORK:
         _surely(act)
-    _surely(global_compiler_lock.acquire)
+    _surely(NUMBAS_LOCK.__enter__)
     for lock in reversed(_SHORT):
         _surely(lock.acquire)
 
@@ -113,7 +103,7 @@ def _before_fork() -> None:
 def _after_fork() -> None:
     for lock in _SHORT:
         lock.release()
-    global_compiler_lock.release()
+    NUMBAS_LOCK.__exit__(None, None, None)
     COMPILING.release()
     for lock in reversed(_OUTER):
         lock.release()

@@ -1,6 +1,7 @@
 """The compilation lock: one thread at a time, reentrant to the nesting depth of a kernel."""
 
 import os
+import signal
 import sys
 import threading
 import time
@@ -8,7 +9,7 @@ import time
 import pytest
 
 from dsim.backends import locks
-from dsim.backends.locks import COMPILING, short_lock
+from dsim.backends.locks import COMPILING, NUMBAS_LOCK, room_to_compile, short_lock
 
 
 def down(depth: int) -> int:
@@ -17,8 +18,8 @@ def down(depth: int) -> int:
 
 def test_who_holds_it_may_go_deeper_than_pythons_limit():
     before = sys.getrecursionlimit()
-    with COMPILING:
-        with COMPILING:
+    with COMPILING, room_to_compile():
+        with COMPILING, room_to_compile():
             assert down(before + 1_000) == before + 1_000
         assert down(before + 1_000) == before + 1_000
     assert sys.getrecursionlimit() == before
@@ -26,7 +27,7 @@ def test_who_holds_it_may_go_deeper_than_pythons_limit():
 
 def test_the_limit_is_as_before_after_an_error():
     before = sys.getrecursionlimit()
-    with pytest.raises(KeyError), COMPILING:
+    with pytest.raises(KeyError), COMPILING, room_to_compile():
         raise KeyError
     assert sys.getrecursionlimit() == before
 
@@ -47,6 +48,41 @@ def test_one_thread_at_a_time():
     for t in threads:
         t.join()
     assert max(most) == 1
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="interrupts itself by a timer")
+def test_ctrl_c_at_any_instruction_leaves_them_free():
+    """Thousands of times, each a little later: also while they are taken and released."""
+    came = 0
+    before = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    limits = sys.getrecursionlimit(), sys.getswitchinterval()
+    try:
+        for n in range(3_000):
+            try:
+                signal.setitimer(signal.ITIMER_REAL, 1e-6 + n % 60 * 1e-6)
+                for _ in range(200):
+                    with COMPILING, room_to_compile(), NUMBAS_LOCK:
+                        pass
+                signal.setitimer(signal.ITIMER_REAL, 0)
+            except KeyboardInterrupt:
+                came += 1
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+        sys.setrecursionlimit(limits[0])
+        sys.setswitchinterval(limits[1])
+    assert came > 1_000
+    free = []
+
+    def take() -> None:
+        for lock in (COMPILING, NUMBAS_LOCK):
+            free.append(lock.acquire(timeout=1))
+            lock.release()
+
+    thread = threading.Thread(target=take)
+    thread.start()
+    thread.join()
+    assert free == [True, True]
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")

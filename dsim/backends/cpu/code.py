@@ -16,12 +16,12 @@ from functools import cache
 from typing import Any
 
 from llvmlite.binding.orcjit import LLJIT, JITLibraryBuilder, ResourceTracker, create_lljit_compiler
-from numba.core.compiler_lock import global_compiler_lock
 
 from dsim.backends.cpu import images
 from dsim.backends.cpu.disk_cache import disk_cache
 from dsim.backends.cpu.target import FLOAT_MODE
 from dsim.backends.llvm.parallel.dispatch import OUTSIDE
+from dsim.backends.locks import NUMBAS_LOCK
 
 _MODE = FLOAT_MODE.declarations.values() if FLOAT_MODE is not None else ()
 _numbers = itertools.count()
@@ -61,7 +61,7 @@ class MachineCode:
         name = f"dsim_{next(_numbers)}"
         self._level = level
         self._text = zlib.compress(text.encode(), 1)
-        with global_compiler_lock:
+        with NUMBAS_LOCK:
             _compile_shared({n: t for n, t in shared.items() if n not in _SHARED})
             self._library = _linked(name, text, ("dsim_entry",), level, image)
         self.entry: int = self._library["dsim_entry"]

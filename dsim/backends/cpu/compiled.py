@@ -25,7 +25,7 @@ from dsim.backends.cpu.variant import Variant
 from dsim.backends.llvm.kernel import Strides, Wishes
 from dsim.backends.llvm.parallel import emit
 from dsim.backends.llvm.parallel.emit import Emitted
-from dsim.backends.locks import COMPILING
+from dsim.backends.locks import COMPILING, room_to_compile
 from dsim.ir.nodes import Kernel, MemoryKey, Probe
 from dsim.ir.walk import statements, written
 
@@ -75,14 +75,14 @@ class CompiledKernel:
 
     def variant(self, *, checked: bool) -> Variant:
         """One of the two variants, compiled when first asked for."""
-        with COMPILING:
+        with COMPILING, room_to_compile():
             if checked not in self._variants:
                 self._variants[checked] = self._compile(checked)
             return self._variants[checked]
 
     def begin(self, begin: Begin) -> None:
         """Begins to compile the variant for launches within bounds, which `variant` then waits for."""
-        with COMPILING:
+        with COMPILING, room_to_compile():
             if False not in self._variants and self._begun is None:
                 emitted = emit.emit(self.kernel, _TARGET, self._wishes(False), self.facts)
                 known = _hash(emitted) in _CODE
@@ -115,7 +115,7 @@ class CompiledKernel:
             runtime().start_threads()
 
         def search(statement: int) -> tuple[Emitted, MachineCode]:
-            with COMPILING:
+            with COMPILING, room_to_compile():
                 found = emit.emit_search(self.kernel, _TARGET, wishes, self.facts, statement)
                 return found, _code(found, _LEVEL)
 

@@ -12,10 +12,10 @@ from collections.abc import Callable
 from functools import cache
 
 import numpy as np
-from numba.core.compiler_lock import global_compiler_lock
 
 from dsim.backends.cpu import images
 from dsim.backends.cpu.code import MachineCode
+from dsim.backends.locks import NUMBAS_LOCK
 
 _PAGE = 4096  # bytes, or a part of a page
 _Entry = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)
@@ -42,7 +42,7 @@ end:
 
 def touch(memory: np.ndarray, stopped: threading.Event) -> None:
     """Has the system give all pages of `memory`, until `stopped` is set. No number changes."""
-    with global_compiler_lock:  # one of the threads that begin at the same time makes the code, for all
+    with NUMBAS_LOCK:  # one of the threads that begin at the same time makes the code, for all
         write = _code()
     pages = memory.nbytes // _PAGE
     for first in range(0, pages, _AT_ONCE):
@@ -53,4 +53,7 @@ def touch(memory: np.ndarray, stopped: threading.Event) -> None:
 
 @cache
 def _code() -> Callable[[int, int], None]:
-    return MachineCode(_TOUCH, {}, images.QUICK).function(_Entry)
+    try:
+        return MachineCode(_TOUCH, {}, images.QUICK).function(_Entry)
+    finally:
+        images.forget_targets()  # the thread would free them when it ends, perhaps while another one forks

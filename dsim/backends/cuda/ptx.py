@@ -17,13 +17,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 import llvmlite.binding as llvm
-from numba.core.compiler_lock import global_compiler_lock
 
 from dsim.backends import llvm_passes
 from dsim.backends.cuda import toolchain
 from dsim.backends.cuda.architectures import OLDEST, VERSIONS, features
 from dsim.backends.llvm.grid.device import BARRIER, GLOBAL
 from dsim.backends.llvm.grid.module import GridKernel, GridModule
+from dsim.backends.locks import NUMBAS_LOCK
 from dsim.diagnostics import DeviceError, Diagnostic
 
 THREADS = 256  # the most of a block: of so many threads, each may have all the registers that it can name
@@ -92,7 +92,7 @@ def compile_ptx(module: GridModule, name: str, architecture: str = OLDEST) -> Pt
     functions = _functions(module.text)
     library = _needed(_libdevice(name, functions), frozenset(functions.values())) if functions else None
     entries = tuple(_entry_name(k) for k in module.kernels)
-    with global_compiler_lock:
+    with NUMBAS_LOCK:
         target = _machine(architecture, version)
         text = _compiled(_whole(module), library, target, entries)
     return Ptx(f"{_head(module, name, architecture)}\n{text}", architecture, entries)
@@ -215,7 +215,7 @@ def _compiled(text: str, library: bytes | None, target: llvm.TargetMachine, entr
 @cache
 def _needed(path: Path, functions: frozenset[str]) -> bytes:
     """The part of libdevice that these functions are made of, as bitcode: all of it takes longer to link."""
-    with global_compiler_lock, llvm.parse_bitcode(path.read_bytes()) as module:
+    with NUMBAS_LOCK, llvm.parse_bitcode(path.read_bytes()) as module:
         absent = functions - {f.name for f in module.functions if not f.is_declaration}
         if absent:
             message = f"{path} has no {', '.join(sorted(absent))}"

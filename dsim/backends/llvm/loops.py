@@ -186,16 +186,27 @@ def _in_strips(
 
 
 def _hint(w: Writer, s: For | While) -> str:
-    """Metadata for `s`, if LLVM must not vectorise it, or would analyse it for too long."""
-    if len(s.body.statements) <= _LONGEST and not wraps(s, w.near):
-        return ""
-    return _scalar(w)
+    """Metadata for `s`.
+
+    One that LLVM must not vectorise, or would analyse for too long, stays scalar. Where trips take nothing
+    from each other, each trip of the vector loop is one vector: processors overlap its trips anyway. By four
+    vectors, as LLVM would choose, up to 63 trips of each row are left to scalar code.
+    """
+    if len(s.body.statements) > _LONGEST or wraps(s, w.near):
+        return _scalar(w)
+    if isinstance(s, For) and not s.carried and stops.innermost(s):
+        return _metadata(w, '"llvm.loop.interleave.count", i32 1')
+    return ""
 
 
 def _scalar(w: Writer) -> str:
     """Metadata for a loop that LLVM must not vectorise, or need not try to."""
-    disabled = w.f.module.node('!{!"llvm.loop.vectorize.enable", i1 false}')
-    return f", !llvm.loop {w.f.module.node('distinct !{SELF, ' + disabled + '}')}"
+    return _metadata(w, '"llvm.loop.vectorize.enable", i1 false')
+
+
+def _metadata(w: Writer, wish: str) -> str:
+    node = w.f.module.node(f"!{{!{wish}}}")
+    return f", !llvm.loop {w.f.module.node(f'distinct !{{SELF, {node}}}')}"
 
 
 def _windowed(

@@ -26,7 +26,7 @@ from dsim.backends.cuda.ptx import compile_ptx
 from dsim.backends.faults import Fault
 from dsim.backends.llvm.grid.module import GridModule
 from dsim.backends.llvm.parallel.plans import MOST_CHUNKS
-from dsim.backends.locks import COMPILING
+from dsim.backends.locks import COMPILING, room_to_compile
 from dsim.backends.reference import source
 from dsim.backends.reference.source import runner
 from dsim.diagnostics import Diagnostic
@@ -234,5 +234,5 @@ def grid_form(kernel: Kernel, settings: Settings) -> GridModule:
 
 def ptx_text(kernel: Kernel, settings: Settings, architecture: str) -> str:
     """`kernel` as PTX, for devices of an architecture and newer ones."""
-    with COMPILING:  # its holder may exceed the recursion limit
+    with COMPILING, room_to_compile():  # its holder may exceed the recursion limit
         return compile_ptx(grid_form(kernel, settings), kernel.name, architecture).text

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dsim.backends.locks import COMPILING
+from dsim.backends.locks import COMPILING, room_to_compile
 from dsim.diagnostics import Diagnostic, GradientError, LaunchError, LaunchTypeError, Span
 from dsim.ir.nodes import MemoryKey
 from dsim.runtime.driver import pipeline
@@ -113,7 +113,7 @@ class ArrayLaunch:
 
     def _prepare(self, *args: Any) -> Args:
         own = self._own()
-        with COMPILING:
+        with COMPILING, room_to_compile():
             self._native = self.form.program.machine.roam(own, [key for key, _ in self._moving])
         return self._native(*args)
 
@@ -162,7 +162,7 @@ class ArrayLaunch:
         """Machine code on the memory of these fields."""
         values = arguments.memories()
         given = {key: self._buffer(values[n], n, key) for key, n in self._moving}
-        with COMPILING:
+        with COMPILING, room_to_compile():
             found.native = native = self.form.program.machine.bind({**self._own(), **given})
         return native
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from dsim import frontend
-from dsim.backends.locks import COMPILING
+from dsim.backends.locks import COMPILING, room_to_compile
 from dsim.diagnostics import CompilationError, Diagnostic, Level
 from dsim.frontend.source.lowered import Lowered, Param
 from dsim.frontend.source.lowered import LoweringSettings as Types
@@ -119,7 +119,7 @@ class Instance:
         current = self._current
         if current is not None and arguments.up_to_date(current.lowered):
             return current
-        with COMPILING:
+        with COMPILING, room_to_compile():
             found = self.unsaid()
             if not found.said:
                 _say(found.diagnostics, self._function, settings.current().strict)
@@ -133,7 +133,7 @@ class Instance:
         A number that changed becomes a parameter from then on; one that cannot (it determines the
         kernel's structure) has a version for each value.
         """
-        with COMPILING:
+        with COMPILING, room_to_compile():
             for v in self._versions:
                 if arguments.up_to_date(v.lowered):
                     return v

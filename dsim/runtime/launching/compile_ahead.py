@@ -6,13 +6,13 @@ from collections.abc import Iterable
 from contextlib import closing, suppress
 
 from dsim.backends.cpu.runtime import thread_count
-from dsim.backends.locks import COMPILING
+from dsim.backends.locks import COMPILING, room_to_compile
 from dsim.ir.walk import statements
 from dsim.runtime.driver.pipeline import MachineThreads
 from dsim.runtime.fields.fields import Field
 from dsim.runtime.launching.forms import Form
 
-_LARGE = 24  # statements; less is compiled in the time that a thread needs to begin
+_LONG = 24  # statements; less is compiled in the time that a thread needs to begin
 # Bytes of a field whose pages are worth a thread, and of one of which a program may never use the most.
 _LEAST, _MOST = 8 << 20, 1 << 28
 
@@ -22,26 +22,21 @@ class AheadCompiler:
 
     def __init__(self) -> None:
         self._threads: MachineThreads | None = None
-        self._small: list[Form] = []
         self._touched: set[Field] = set()
 
     def begin(self, launched: Form, adjoint: Form, written: Iterable[Field]) -> None:
         """Begins to compile a form that is launched next and its adjoint, and to touch what that will write.
 
-        An error is left to their first launch. A small adjoint is worth a thread where there is something
-        else to do meanwhile: another form to compile, or new memory to touch.
+        An error is left to their first launch. A small adjoint is worth a thread while another one touches
+        new memory.
         """
         if thread_count() < 2:
             return
         new = [f for f in written if f not in self._touched and _is_large(f)]
-        forms = [f for f in (launched, adjoint) if sum(1 for _ in statements(f.kernel.body)) >= _LARGE]
-        forms, self._small = [*self._small, *forms], [] if adjoint in forms else [adjoint]
-        if new:
-            forms, self._small = [*forms, *self._small], []
-        with COMPILING, suppress(Exception):
+        forms = [f for f in (launched, adjoint) if not f.compiled and (_is_long(f) or (new and f is adjoint))]
+        with COMPILING, room_to_compile(), suppress(Exception):
             for form in forms:
-                if not form.compiled:
-                    self._started().begin(form.program.machine)
+                self._started().begin(form.program.machine)
             for field in new:
                 self._touched.add(field)
                 self._started().touch(field.require_memory())
@@ -55,6 +50,10 @@ class AheadCompiler:
     def _started(self) -> MachineThreads:
         self._threads = self._threads or MachineThreads()
         return self._threads
+
+
+def _is_long(form: Form) -> bool:
+    return sum(1 for _ in statements(form.kernel.body)) >= _LONG
 
 
 def _is_large(field: Field) -> bool:
@@ -73,7 +72,7 @@ def compile_together(forms: Iterable[Form]) -> None:
     programs = dict.fromkeys(form.program for form in missing)  # which forms on different arrays share
     if len(programs) < 2:
         return
-    with COMPILING, closing(MachineThreads()) as threads:
+    with COMPILING, room_to_compile(), closing(MachineThreads()) as threads:
         for program in programs:
             threads.begin(program.machine)
         for form in missing:

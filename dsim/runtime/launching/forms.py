@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from dsim.autodiff import has_rules, writes_again
-from dsim.backends.locks import COMPILING
+from dsim.backends.locks import COMPILING, room_to_compile
 from dsim.diagnostics.frames import outermost
 from dsim.frontend.source.lowered import Capture
 from dsim.ir.nodes import Accumulate, Let, Load, MemoryKey, Store
@@ -109,7 +109,7 @@ class Form(PrintedForm):
 
     def compile(self) -> None:
         """Compiles its machine code, if it is not compiled; the first launch does so too."""
-        with COMPILING:
+        with COMPILING, room_to_compile():
             if self.native == self._compile_and_launch:
                 self.native = self.program.machine.bind(self.buffers())
 

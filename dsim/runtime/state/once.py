@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, MutableMapping
 from typing import Any, Generic, Self, TypeVar, overload
 
-from dsim.backends.locks import COMPILING
+from dsim.backends.locks import COMPILING, room_to_compile
 
 T = TypeVar("T")
 
@@ -34,7 +34,7 @@ class once(Generic[T]):  # noqa: N801 (a decorator, as `property` is)
         """The value, which from then on is found in the object itself."""
         if owner is None:
             return self
-        with COMPILING:
+        with COMPILING, room_to_compile():
             kept = owner.__dict__
             if self._name not in kept:
                 kept[self._name] = self._make(owner)
@@ -52,7 +52,7 @@ def kept(known: MutableMapping[Any, Any], key: Any, make: Callable[[], Any]) -> 
     """The value in `known` under `key`, computed by one thread if it is missing."""
     found = known.get(key)
     if found is None:
-        with COMPILING:
+        with COMPILING, room_to_compile():
             found = known.get(key)
             if found is None:
                 found = known[key] = make()

@@ -8,7 +8,7 @@ import threading
 import numpy as np
 import pytest
 
-from dsim.backends.cpu import first_touch
+from dsim.backends.cpu import first_touch, images
 
 PAGES = 1024
 
@@ -73,3 +73,17 @@ def test_it_stops_when_it_is_asked_to(memory):
     stopped.set()
     first_touch.touch(memory, stopped)
     assert resident(memory) == 0
+
+
+def test_it_leaves_nothing_of_llvm_to_its_thread(monkeypatch):
+    monkeypatch.setattr(first_touch, "_code", first_touch._code.__wrapped__)
+    left = []
+
+    def touches() -> None:
+        first_touch.touch(np.zeros(1 << 12, np.int64), threading.Event())
+        left.append(dict(images._TARGETS.made))
+
+    thread = threading.Thread(target=touches)
+    thread.start()
+    thread.join()
+    assert left == [{}]

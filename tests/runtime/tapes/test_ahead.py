@@ -291,7 +291,7 @@ def test_threads_are_made_by_one_thread_at_a_time(large, monkeypatch):
     held, begin = [], CompilerThreads.__init__
 
     def watched(self):
-        held.append(COMPILING._held)
+        held.append(COMPILING._is_owned())
         begin(self)
 
     monkeypatch.setattr(CompilerThreads, "__init__", watched)
