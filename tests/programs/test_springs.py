@@ -27,9 +27,11 @@ def test_rest_lengths_against_differences(program):
 
 
 def test_the_robot_learns_to_walk(program):
-    losses = program("mass_spring_robot").optimize(steps=682, iterations=20)
-    assert losses[0] == pytest.approx(-0.2153, abs=1e-4)
-    assert min(losses) <= -0.24
+    losses = program("mass_spring_robot").optimize(steps=682, iterations=40)
+    # From the tenth on, rounding decides where it goes: its steps are chaotic.
+    begin = [-0.2153, -0.2253, -0.2227, -0.2273, -0.2310, -0.2308, -0.2320, -0.2313, -0.2330]
+    assert losses[:9] == pytest.approx(begin, abs=2e-4)
+    assert min(losses) <= -0.38
 
 
 def test_weights_of_the_robot_against_differences(program):
