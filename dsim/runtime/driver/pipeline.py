@@ -234,5 +234,5 @@ def grid_form(kernel: Kernel, settings: Settings) -> GridModule:
 
 def ptx_text(kernel: Kernel, settings: Settings, architecture: str) -> str:
     """`kernel` as PTX, for devices of an architecture and newer ones."""
-    with COMPILING, room_to_compile():  # its holder may exceed the recursion limit
+    with COMPILING, room_to_compile():
         return compile_ptx(grid_form(kernel, settings), kernel.name, architecture).text
