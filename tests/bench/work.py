@@ -75,7 +75,7 @@ def _launches() -> Iterator[list[tuple[Form, tuple[Any, ...]]]]:
         found.append((self, args))
         return run(self, args)
 
-    def one_by_one(self: NativeReplay) -> None:
+    def one_by_one(self: NativeReplay, rows: int = 0) -> None:
         for form, args in self.launches:
             form.run(args)
 

@@ -2,7 +2,8 @@
 
 The table has a row for each launch: the address of its entry, that of its frame, where in the frame its
 arguments begin, how many there are, and the arguments. Launches of one kernel on the same buffers share a
-frame. Between launches the loop polls a stop flag, as launches themselves do.
+frame. Between launches the loop polls a stop flag, as launches themselves do. Some launches may be copies
+into the rows of an array (`row_copies.py`), which each run of the table may find at another address.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import numpy as np
 
 from dsim.backends.cpu.code import MachineCode
 from dsim.backends.cpu.launch import Launcher, packed
+from dsim.backends.cpu.row_copies import RowCopies, RowFrame
 from dsim.backends.cpu.stop import LAUNCHES, listen
 from dsim.backends.cpu.variant import LaunchFrame, Variant
 from dsim.backends.llvm import frame
@@ -148,23 +150,21 @@ class LaunchTable:
 
     Parameters
     ----------
-    launches : sequence of (Launcher, tuple)
-        Kernels bound to buffers, and the arguments of each launch; those of one launcher share a frame.
+    launches : sequence of (Launcher or RowCopies, tuple)
+        Kernels bound to buffers, and the arguments of each launch; those of one launcher share a frame. For a
+        copy into a row, where it begins: how many bytes behind the first row.
     """
 
-    def __init__(self, launches: Sequence[tuple[Launcher, tuple[Any, ...]]]) -> None:
-        frames: dict[tuple[Launcher, Variant], LaunchFrame] = {}
-        self._rows: list[_Row] = []
+    def __init__(self, launches: Sequence[tuple[Launcher | RowCopies, tuple[Any, ...]]]) -> None:
+        self._frames: dict[tuple[Launcher, Variant], LaunchFrame] = {}
+        self._copies: dict[RowCopies, RowFrame] = {}
+        self._rows: list[_Row | None] = []  # None for copies, which do not fail
         table: list[bytes] = []
         for launcher, args in launches:
-            variant = launcher.variant(args)
-            held = frames.get((launcher, variant))
-            if held is None:
-                held = frames[launcher, variant] = launcher.frame(variant)
-            head = (variant.code.entry, held.address, held.address + variant.params_at)
-            values = packed(variant, args)
-            table.append(np.array((*head, len(values) // 8), np.int64).tobytes() + values)
-            self._rows.append(_Row(variant, held))
+            if isinstance(launcher, RowCopies):
+                table.append(self._copied(launcher, *args))
+            else:
+                table.append(self._launched(launcher, args))
         self._table = np.frombuffer(b"".join(table), np.int64).copy()
         self._block = (ctypes.c_int64 * _SLOTS)()
         start = self._table.ctypes.data
@@ -173,8 +173,31 @@ class LaunchTable:
         self._call, self._address = _loop().function(_Entry), ctypes.addressof(self._block)
         listen()
 
-    def run(self) -> None:
+    def _launched(self, launcher: Launcher, args: tuple[Any, ...]) -> bytes:
+        variant = launcher.variant(args)
+        held = self._frames.get((launcher, variant))
+        if held is None:
+            held = self._frames[launcher, variant] = launcher.frame(variant)
+        self._rows.append(_Row(variant, held))
+        values = packed(variant, args)
+        head = (variant.code.entry, held.address, held.address + variant.params_at, len(values) // 8)
+        return np.array(head, np.int64).tobytes() + values
+
+    def _copied(self, copies: RowCopies, place: int) -> bytes:
+        held = self._copies.get(copies)
+        if held is None:
+            held = self._copies[copies] = copies.frame()
+        self._rows.append(None)
+        row = (copies.entry, held.address, held.address + copies.args_at, 1, place)
+        return np.array(row, np.int64).tobytes()
+
+    def run(self, rows: int = 0) -> None:
         """Runs the launches.
+
+        Parameters
+        ----------
+        rows : int
+            The address of the first row of the array into which copies go.
 
         Raises
         ------
@@ -182,6 +205,8 @@ class LaunchTable:
             When one failed, or was stopped.
         """
         held, block = self._held, self._block
+        for copy in self._copies.values():
+            copy.point(rows)
         block[frame.STOP] = block[frame.INTERRUPTS] = block[frame.STATUS] = 0
         block[frame.BEGAN], block[frame.BEGAN + 1] = divmod(time.time_ns(), 10**9)
         try:
@@ -196,7 +221,9 @@ class LaunchTable:
     def _failed(self, status: int, number: int) -> LaunchesFailed:
         if status == frame.STOPPED:
             return LaunchesFailed(number, stopped(KeyboardInterrupt(_STOPPED)))
-        variant, held = self._rows[number]
+        row = self._rows[number]
+        assert row is not None
+        variant, held = row
         try:
             variant.report(status, held)
         except BaseException as error:  # noqa: BLE001 (its fault)

@@ -114,13 +114,14 @@ class SharedWork:
     Attributes
     ----------
     code : MachineCode
+    least : int
     """
 
     def __init__(self, work: str, least: int) -> None:
         self.code = MachineCode(work + _SHARED, {})
         self._entry = self.code.function(_Entry)
-        self._least = least
+        self.least = least
 
     def __call__(self, to: int, source: int, size: int, most: int = 0) -> None:
         """Works on `size` bytes from these addresses on, by at most `most` threads; 0 for no limit."""
-        self._entry(to, source, size, self._least, most or size, runtime().address)
+        self._entry(to, source, size, self.least, most or size, runtime().address)

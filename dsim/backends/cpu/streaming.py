@@ -1,4 +1,4 @@
-"""Copies into memory that nobody reads soon, past the caches.
+"""Copies by all threads, into memory that nobody reads soon past the caches.
 
 An ordinary store reads its cache line first and evicts another one. For a result that is larger than the
 caches both are lost: non-temporal stores write it to memory directly. `memcpy` of the GNU C library uses
@@ -18,11 +18,18 @@ LARGE = 32 << 20
 _LINE = 64  # bytes; each trip of the loop writes two lines
 _LEAST = 32 << 10  # bytes that a thread copies
 
+_MEMCPY = "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)"
+_COPIED = f"""
+{_MEMCPY}
+define internal void @work(ptr %to, ptr %from, i64 %bytes) {{
+  call void @llvm.memcpy.p0.p0.i64(ptr %to, ptr %from, i64 %bytes, i1 false)
+  ret void
+}}
+"""
 # Up to the first line, and behind the last pair of lines, it copies as usual. The fence orders the stores
 # before whatever tells another thread that they are done, which ordinary stores on x86 need not.
-_COPY = f"""
-declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
-
+_STREAMED = f"""
+{_MEMCPY}
 define internal void @work(ptr %to, ptr %from, i64 %bytes) {{
 entry:
   %address = ptrtoint ptr %to to i64
@@ -76,9 +83,16 @@ def stream(to: np.ndarray, source: np.ndarray) -> None:
     if not (to.flags.c_contiguous and source.flags.c_contiguous) or to.dtype != source.dtype:
         np.copyto(to, source)
         return
-    _copy()(to.ctypes.data, source.ctypes.data, to.nbytes)
+    past_caches()(to.ctypes.data, source.ctypes.data, to.nbytes)
 
 
 @cache
-def _copy() -> SharedWork:
-    return SharedWork(_COPY, _LEAST)
+def past_caches() -> SharedWork:
+    """Copies of contiguous memory with non-temporal stores."""
+    return SharedWork(_STREAMED, _LEAST)
+
+
+@cache
+def through_caches() -> SharedWork:
+    """Copies of contiguous memory with ordinary stores."""
+    return SharedWork(_COPIED, _LEAST)

@@ -10,13 +10,12 @@ from pathlib import Path
 
 import numpy as np
 
-from dsim.backends.cpu.streaming import LARGE
 from dsim.diagnostics import Diagnostic, GradientError
 from dsim.runtime.fields.fields import Field
 from dsim.runtime.recording.record import TapeRecord
 
 _MEMINFO = Path("/proc/meminfo")
-_LARGEST = 1 << 28  # bytes that a tape may keep of what its user has let go
+_KEPT = range(1 << 20, 1 << 29)  # bytes that a tape keeps of what its user has let go
 
 
 def room(tape: TapeRecord, field: Field, count: int) -> np.ndarray:
@@ -30,14 +29,14 @@ def room(tape: TapeRecord, field: Field, count: int) -> np.ndarray:
     """
     shape, dtype = (count, *field.full_shape), np.dtype(field.dtype.numpy)
     size = count * int(np.prod(field.full_shape, dtype=object)) * dtype.itemsize
-    kept = _let_go(tape) if size > LARGE else None
+    kept = _let_go(tape) if size in _KEPT else None
     if kept is not None and (kept.shape, kept.dtype) == (shape, dtype) and kept.flags.carray:
         return kept
     del kept  # before more is asked for
     free = _available()
     try:
         if free is None or size <= free:
-            return np.zeros(shape, dtype)
+            return np.empty(shape, dtype)
     except (MemoryError, ValueError):
         pass
     message = (
@@ -49,7 +48,7 @@ def room(tape: TapeRecord, field: Field, count: int) -> np.ndarray:
 
 def keep(tape: TapeRecord, values: np.ndarray) -> bool:
     """Lets the next result have this memory when nobody has it any more; says whether it is worth that."""
-    if not LARGE < values.nbytes <= _LARGEST:  # of less, the allocator of C keeps some itself
+    if values.nbytes not in _KEPT:  # of less, the allocator of C keeps some itself
         return False
     tape.result = values
     return True

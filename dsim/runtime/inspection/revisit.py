@@ -22,11 +22,13 @@ from dsim.runtime.inspection.profiling import Profiler
 from dsim.runtime.launching.forms import AdjointForm, Form
 from dsim.runtime.launching.shadow_arrays import Mirror
 from dsim.runtime.recording import write_history, zeros
+from dsim.runtime.recording.adjoint_rows import AdjointRows
 from dsim.runtime.recording.claims import elsewhere, needed, refuse_needed
 from dsim.runtime.recording.going_back import goes_back_again
 from dsim.runtime.recording.profile import Profile
 from dsim.runtime.recording.record import TapeRecord
-from dsim.runtime.recording.sweep import Observer, SweepPlan, TapeSweep
+from dsim.runtime.recording.sweep import Observer, TapeSweep
+from dsim.runtime.recording.sweep_plan import SweepPlan
 from dsim.runtime.saving.entries import Custom
 from dsim.runtime.saving.steps import Steps
 from dsim.runtime.state import turns
@@ -135,15 +137,20 @@ def first_active(tape: TapeRecord, field: Field) -> int:
 
 @contextmanager
 def swept(
-    tape: TapeRecord, observers: Sequence[Observer] = (), to: int = 0, again: bool = False
+    tape: TapeRecord,
+    observers: Sequence[Observer] = (),
+    to: int = 0,
+    rows: AdjointRows | None = None,
+    again: bool = False,
 ) -> Iterator[SweepPlan | None]:
     """The adjoints when the sweep has reached call number `to`; None if all are zero.
 
+    On its way it fills the `rows` of calls behind that one.
     After the block everything is restored, gradients too; with `again`, the tape keeps the memory that
     they were put aside in: new memory takes the time of several copies.
     """
     _check(tape)
-    sweep = TapeSweep(tape, 1.0, observers)
+    sweep = TapeSweep(tape, 1.0, observers, rows)
     if not sweep.reaches:
         yield None
         return

@@ -16,7 +16,7 @@ from dsim.runtime.inspection.calls import begins_call
 from dsim.runtime.inspection.revisit import first_active
 from dsim.runtime.launching.forms import Form
 from dsim.runtime.recording.record import Entry, TapeRecord
-from dsim.runtime.recording.sweep import SweepPlan
+from dsim.runtime.recording.sweep_plan import SweepPlan
 from dsim.runtime.saving.entries import Custom, RecordedLaunch
 from dsim.runtime.saving.steps import Steps
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from dsim.backends.cpu.streaming import LARGE, stream
 from dsim.diagnostics import Diagnostic, GradientError
 from dsim.runtime.fields.aliases import own_place_each
 from dsim.runtime.fields.fields import Field, kind_of
@@ -16,10 +15,8 @@ from dsim.runtime.fields.holders import holder
 from dsim.runtime.inspection.calls import Calls, RecordedCall
 from dsim.runtime.inspection.result_memory import keep, room
 from dsim.runtime.inspection.revisit import check_field, first_active, number_of, swept
-from dsim.runtime.recording.record import Entry, TapeRecord
-from dsim.runtime.recording.sweep import SweepPlan
-
-_MANY = 1 << 16  # bytes of a gradient that is worth a call of machine code
+from dsim.runtime.recording.adjoint_rows import AdjointRows
+from dsim.runtime.recording.record import TapeRecord
 
 
 class GradientTrajectory(Sequence[np.ndarray]):
@@ -78,46 +75,16 @@ def gradients(
     places = [calls.starts[n + 1] for n in numbers]
     _refuse_inactive(tape, calls, field, places)
     values = room(tape, field, len(places)) if out is None else _checked(field, len(places), out)
-    collector = _Collector(field, places, values)
+    rows = AdjointRows(field, places, values)
     again = out is not None or keep(tape, values)
-    with swept(tape, (collector,), min(places), again) as plan:
+    with swept(tape, (), min(places), rows, again) as plan:
         if plan is None:
             values[...] = 0
         else:
-            collector.take(min(places) - 1, plan)
+            rows.take(min(places) - 1, plan)
     if out is None:  # a weak reference to this view ends when its user lets it go; the tape keeps the memory
         values = values.view()
     return GradientTrajectory(field.quoted, np.array(numbers), values, len(calls))
-
-
-class _Collector:
-    """Copies the adjoint of a field when the sweep has reached certain entries."""
-
-    looks_inside = False
-
-    def __init__(self, field: Field, places: Iterable[int], values: np.ndarray) -> None:
-        self._field = field
-        self._rows: dict[int, list[np.ndarray]] = {}
-        self._copy = stream if values.nbytes > LARGE and values[:1].nbytes > _MANY else np.copyto
-        for row, place in enumerate(places):
-            self._rows.setdefault(place - 1, []).append(values[row, ...])
-
-    def entering(self, number: int, entry: Entry, plan: SweepPlan) -> None:
-        """Before the backward pass of an entry: the adjoints are those after it."""
-        if number in self._rows:
-            self.take(number, plan)
-
-    def leaving(self, number: int, entry: Entry, plan: SweepPlan) -> None:
-        """After it, nothing: the next entry follows, or the sweep ends."""
-
-    def take(self, number: int, plan: SweepPlan) -> None:
-        """Copies the adjoint with respect to the values after the entry `number`."""
-        bar = plan.bars.get(self._field)
-        for row in self._rows[number]:
-            if bar is None:
-                row[...] = 0
-            else:
-                self._copy(row, bar.require_memory())
 
 
 def _every(calls: int, every: int | None) -> Sequence[int]:

@@ -12,10 +12,12 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
+from dsim.backends.cpu.row_copies import RowCopies
 from dsim.runtime.fields.fields import Field
 from dsim.runtime.launching.forms import AdjointForm, Form
 from dsim.runtime.launching.native_replay import NativeReplay
 from dsim.runtime.launching.shadow_arrays import Mirror
+from dsim.runtime.recording.adjoint_rows import Copies
 from dsim.runtime.recording.record import TapeRecord
 from dsim.runtime.saving.entries import RecordedLaunch
 from dsim.runtime.state import interruption
@@ -25,6 +27,7 @@ Args = tuple[Any, ...]
 Calls = list[tuple[AdjointForm, Args]]
 _LENGTHS = range(8, 50_001)  # below, a table costs more than it saves; above, the launches take megabytes
 _REMEMBERED = 4  # tapes that end with the same kernel
+_REPLAYS = 3  # of each: its backward pass, alone and with rows
 
 
 def reacts(adjoint: AdjointForm, nonzero: set[Field]) -> bool:
@@ -39,10 +42,19 @@ def labelled(adjoint: AdjointForm, label: str) -> AdjointForm:
     return adjoint.primal.adjoint(adjoint.active, label, adjoint.entry)
 
 
-def repeated(record: TapeRecord, label: str) -> NativeReplay | None:
+def repeated(record: TapeRecord, label: str, copies: Copies | None = None) -> NativeReplay | None:
     """The whole backward pass of `record`, if a tape before it recorded the same; None the first time.
 
     The form of the last call remembers the launches, and goes with its kernel.
+
+    Parameters
+    ----------
+    record : TapeRecord
+        The tape.
+    label : str
+        What companions hold adjoints.
+    copies : Copies, optional
+        The rows that it fills on its way, and where it ends.
     """
     entries = record.entries
     plain = record.outer is None and not (record.functions or record.loops or record.snapshots.all)
@@ -54,7 +66,7 @@ def repeated(record: TapeRecord, label: str) -> NativeReplay | None:
     key = record.outputs, label, calls[0][0], len(calls)
     known: _Sweep | None = remembered.get(key)
     if known is not None and known.repeats(calls):
-        return known.replay(record.outputs, label)
+        return known.replay(record.outputs, label, copies)
     remembered.pop(key, None)
     adjoints = {adjoint for adjoint, _ in calls}
     if any(isinstance(f, Mirror) for adjoint in adjoints for f in adjoint.primal.fields.values()):
@@ -70,7 +82,7 @@ class _Sweep:
     def __init__(self, calls: Calls) -> None:
         self._calls = calls
         self._zeros = list(_zeros(calls))
-        self._replay: NativeReplay | None = None
+        self._replays: dict[Copies | None, NativeReplay] = {}
 
     def repeats(self, calls: Calls) -> bool:
         """Whether these are the same launches, down to the signs of zeros, which compare as equal."""
@@ -78,11 +90,14 @@ class _Sweep:
             math.copysign(1.0, calls[n][1][k]) == sign for n, k, sign in self._zeros
         )
 
-    def replay(self, outputs: Sequence[Field], label: str) -> NativeReplay:
-        """The adjoints of the launches, from the last one to the first."""
-        if self._replay is None:
-            self._replay = NativeReplay(list(_adjoints(self._calls, outputs, label)))
-        return self._replay
+    def replay(self, outputs: Sequence[Field], label: str, copies: Copies | None) -> NativeReplay:
+        """The adjoints of the launches, from the last one to the first, and copies in between."""
+        found = self._replays.get(copies)
+        if found is None:
+            make_room(self._replays, _REPLAYS)
+            found = NativeReplay(list(_adjoints(self._calls, outputs, label, copies)))
+            self._replays[copies] = found
+        return found
 
 
 def _zeros(calls: Calls) -> Iterator[tuple[int, int, float]]:
@@ -93,9 +108,14 @@ def _zeros(calls: Calls) -> Iterator[tuple[int, int, float]]:
                 yield n, k, math.copysign(1.0, value)
 
 
-def _adjoints(calls: Calls, outputs: Sequence[Field], label: str) -> Iterator[tuple[Form, Args]]:
+def _adjoints(
+    calls: Calls, outputs: Sequence[Field], label: str, copies: Copies | None
+) -> Iterator[tuple[Form | RowCopies, Args]]:
     nonzero = set(outputs)
-    for adjoint, args in reversed(calls):
+    rows = {} if copies is None else copies.by_entry()
+    for number in range(len(calls) - 1, (0 if copies is None else copies.to) - 1, -1):
+        yield from rows.get(number, ())
+        adjoint, args = calls[number]
         if reacts(adjoint, nonzero):
             made = labelled(adjoint, label)
             yield made.form, args

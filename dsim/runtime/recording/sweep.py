@@ -8,24 +8,25 @@ differentiated again.
 
 from __future__ import annotations
 
-import itertools
-import weakref
 from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
 from functools import partial
-from typing import Any, Protocol
+from typing import Protocol
 
 from dsim.diagnostics import Diagnostic
 from dsim.runtime.fields.fields import Field, companions_with_memory, youngest, zeros_like
 from dsim.runtime.launching import host_kernels
 from dsim.runtime.launching.compile_ahead import compile_together
 from dsim.runtime.launching.contexts import Context
-from dsim.runtime.launching.forms import AdjointForm, Form
+from dsim.runtime.launching.forms import Form
+from dsim.runtime.launching.native_replay import NativeReplay
 from dsim.runtime.recording import zeros
+from dsim.runtime.recording.adjoint_rows import AdjointRows
 from dsim.runtime.recording.claims import elsewhere
 from dsim.runtime.recording.declared_reads import DeclaredReads
 from dsim.runtime.recording.record import Entry, TapeRecord
 from dsim.runtime.recording.repeated_sweeps import labelled, reacts, repeated
+from dsim.runtime.recording.sweep_plan import Plans, SweepPlan, plan_of_one
 from dsim.runtime.saving.entries import Custom, RecordedLaunch, Solved
 from dsim.runtime.saving.snapshots import SavedRegion
 from dsim.runtime.saving.steps import Steps
@@ -33,66 +34,6 @@ from dsim.runtime.state import turns
 from dsim.runtime.state.interruption import listening, undisturbed
 from dsim.runtime.state.notices import warn
 from dsim.runtime.state.once import kept
-
-
-class SweepPlan:
-    """The precomputed data of a sweep over certain adjoints.
-
-    Attributes
-    ----------
-    label : str
-        What the companions that hold adjoints are called: ``bar``, or another name where a call works
-        with gradients as values (a tape inside this one did).
-    bars : dict of Field to Field
-        Where the adjoint of each active field is.
-    values : frozenset of Field
-        The gradients of active fields with whose numbers the calls work.
-    primals : sequence of weakref.ref of Form
-        What the adjoints are of.
-    """
-
-    def __init__(
-        self,
-        outputs: Iterable[Field],
-        adjoints: Iterable[AdjointForm],
-        others: Iterable[Field],
-        first: int = 1,
-    ) -> None:
-        fields = dict.fromkeys((*outputs, *(f for a in adjoints for f in a.fields), *others))
-        used = {a.primal.field(m.key) for a in adjoints for m in a.primal.kernel.memories}
-        numbered = itertools.chain(["bar"], (f"bar{n}" for n in itertools.count(2)))
-        self.label = next(
-            label
-            for label in itertools.islice(numbered, first - 1, None)
-            if not any(f.companion((*f.derivative, label)) in used for f in fields)
-        )
-        self.bars = {f: f.scratch((*f.derivative, self.label)) for f in fields}
-        self.values = frozenset(f.companion((*f.derivative, "bar")) for f in fields) & used
-        self.primals = zeros.weakly(a.primal for a in adjoints)
-
-
-class Plans:
-    """Plans by outputs and adjoints. They keep no kernel: what is for one that is gone goes with the next."""
-
-    def __init__(self) -> None:
-        self._known: dict[tuple[Any, ...], SweepPlan] = {}
-
-    def plan(self, outputs: tuple[Field, ...], adjoints: Sequence[AdjointForm]) -> SweepPlan:
-        """The plan for a sweep over these adjoints."""
-        key = (outputs, *map(weakref.ref, adjoints))
-        return kept(self._known, key, lambda: self._made(outputs, adjoints))
-
-    def _made(self, outputs: tuple[Field, ...], adjoints: Sequence[AdjointForm]) -> SweepPlan:
-        for old in [k for k in self._known if any(ref() is None for ref in k[1:])]:
-            del self._known[old]
-        return SweepPlan(outputs, adjoints, ())
-
-
-def _plan_of_one(adjoint: AdjointForm, outputs: tuple[Field, ...]) -> SweepPlan:
-    """The plan for a single adjoint, among whose fields the outputs are: it owns the plan."""
-    key = "plan", outputs
-    found = adjoint.remembered.get(key)
-    return found or kept(adjoint.remembered, key, lambda: SweepPlan(outputs, (adjoint,), ()))
 
 
 class Observer(Protocol):
@@ -122,12 +63,21 @@ class TapeSweep:
         The adjoint of each output.
     observers : sequence of Observer
         They look at every step, one after the other.
+    rows : AdjointRows, optional
+        What the sweep copies on its way.
     """
 
-    def __init__(self, record: TapeRecord, seed: float = 1.0, observers: Sequence[Observer] = ()) -> None:
+    def __init__(
+        self,
+        record: TapeRecord,
+        seed: float = 1.0,
+        observers: Sequence[Observer] = (),
+        rows: AdjointRows | None = None,
+    ) -> None:
         self._record = record
         self._seed = seed
-        self._observers = observers
+        self._observers = observers if rows is None else (*observers, rows)
+        self._rows = rows
         self._adjoints = tuple(dict.fromkeys(record.adjoints()))
         self._custom = bool(record.functions)
         self._plan: SweepPlan | None = None
@@ -193,13 +143,20 @@ class TapeSweep:
             put_back.append(partial(_as_if, ran))
         try:
             self.seed()
-            known = None if to or self._observers else repeated(self._record, plan.label)
+            known = self._repeated(to, plan)
             if known is not None:
-                known.run()
+                known.run(0 if self._rows is None else self._rows.address)
             else:
                 self._one_by_one(to, plan)
         finally:
             undisturbed(put_back)
+
+    def _repeated(self, to: int, plan: SweepPlan) -> NativeReplay | None:
+        """All of the sweep as machine code, if it is known and Python need not look at the steps."""
+        if self._rows is None:
+            return None if to or self._observers else repeated(self._record, plan.label)
+        copies = self._rows.copies(to, plan) if len(self._observers) == 1 else None
+        return None if copies is None else repeated(self._record, plan.label, copies)
 
     def _compile(self, label: str) -> None:
         """Compiles what is missing of the adjoints that will run: the first one of a sweep, on all cores."""
@@ -260,7 +217,7 @@ class TapeSweep:
             return SweepPlan(self._record.outputs, self._adjoints, self._others())
         outputs = self._record.outputs
         if len(self._adjoints) == 1 and not set(outputs).difference(self._adjoints[0].fields):
-            return _plan_of_one(self._adjoints[0], outputs)
+            return plan_of_one(self._adjoints[0], outputs)
         operations = youngest((*outputs, *[a.youngest for a in self._adjoints])).operations
         return kept(operations, "plans", Plans).plan(outputs, self._adjoints)
 

@@ -22,7 +22,8 @@ from dsim.runtime.launching import host_kernels
 from dsim.runtime.launching.contexts import Args, System, dispatch
 from dsim.runtime.launching.forms import Form
 from dsim.runtime.operations.array_forms import FormSequence
-from dsim.runtime.recording.sweep import SweepPlan, TapeSweep
+from dsim.runtime.recording.sweep import TapeSweep
+from dsim.runtime.recording.sweep_plan import SweepPlan
 from dsim.runtime.state.notices import warn
 from dsim.runtime.state.stack import opened, set_aside
 from dsim.runtime.transforms import field_copies

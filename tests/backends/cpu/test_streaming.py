@@ -43,4 +43,4 @@ def test_what_is_not_contiguous_or_of_another_type():
 
 
 def test_the_stores_are_non_temporal():
-    assert "nontemporal" in streaming._copy().code.llvm
+    assert "nontemporal" in streaming.past_caches().code.llvm

@@ -14,7 +14,7 @@ from dsim.runtime.inspection import result_memory
 def grown(monkeypatch):
     """A tape of eight doublings of four numbers, whose results count as large."""
     ti.init(default_fp=ti.f64)
-    monkeypatch.setattr(result_memory, "LARGE", 0)
+    monkeypatch.setattr(result_memory, "_KEPT", range(1 << 29))
     x = ti.field(ti.f64, shape=4, needs_grad=True, name="x")
     y = ti.field(ti.f64, shape=(), needs_grad=True, name="y")
 
@@ -92,7 +92,7 @@ def test_a_weak_reference_ends_when_the_result_is_let_go(grown):
 
 def test_a_small_result_leaves_it_to_the_next_large_one(grown, monkeypatch):
     tape, x = grown
-    monkeypatch.setattr(result_memory, "LARGE", 100)
+    monkeypatch.setattr(result_memory, "_KEPT", range(101, 1 << 29))
     there = address(tape.gradients(x, every=2).values)
     assert tape.gradients(x, after=[1]).values.tolist() == EXPECTED[:1]
     assert address(tape.gradients(x, every=2).values) == there
@@ -129,6 +129,6 @@ def test_threads_share_no_result(grown):
 
 def test_what_is_too_large_goes_with_its_last_name(grown, monkeypatch):
     tape, x = grown
-    monkeypatch.setattr(result_memory, "_LARGEST", 100)
+    monkeypatch.setattr(result_memory, "_KEPT", range(100))
     tape.gradients(x, every=2)
     assert tape.result is None

@@ -6,7 +6,8 @@ from numpy.lib.stride_tricks import as_strided
 
 import dsim as ti
 from dsim.backends.cpu.streaming import stream
-from dsim.runtime.inspection import result_memory, trajectories
+from dsim.runtime.inspection import result_memory
+from dsim.runtime.recording import adjoint_rows
 from tests.runtime.taping import cubed, same, single, state, swings
 
 
@@ -263,7 +264,7 @@ def test_more_than_the_memory_holds(monkeypatch, tmp_path):
     assert len(tape.gradients(x)) == 19
     known.unlink()
     assert len(tape.gradients(x)) == 19
-    monkeypatch.setattr(result_memory.np, "zeros", _none)
+    monkeypatch.setattr(result_memory.np, "empty", _none)
     with pytest.raises(ti.GradientError, match="not available"):
         tape.gradients(x)
 
@@ -277,9 +278,9 @@ def _none(shape, dtype):
 def test_a_result_larger_than_the_caches(monkeypatch, size):
     tape, x, *_ = steps(size)
     expected = tape.gradients(x)
-    monkeypatch.setattr(trajectories, "LARGE", 1000)
+    monkeypatch.setattr(adjoint_rows, "LARGE", 1000)
     copies = []
-    monkeypatch.setattr(trajectories, "stream", lambda *a: (copies.append(a), stream(*a)))
+    monkeypatch.setattr(adjoint_rows, "stream", lambda *a: (copies.append(a), stream(*a)))
     assert same(tape.gradients(x), expected)
     assert len(copies) == 19
     wide = np.full((19, 2 * size + 1), np.nan)

@@ -25,9 +25,9 @@ def tables(monkeypatch):
     ran = []
     run = LaunchTable.run
 
-    def counted(self):
+    def counted(self, *rows):
         ran.append(len(self._rows))
-        run(self)
+        run(self, *rows)
 
     monkeypatch.setattr(LaunchTable, "run", counted)
     return ran

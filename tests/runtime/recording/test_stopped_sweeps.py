@@ -47,9 +47,9 @@ def test_ctrl_c_stops_the_table(monkeypatch):
 
     table = LaunchTable.run
 
-    def announced(self):
+    def announced(self, *rows):
         begun.set()
-        table(self)
+        table(self, *rows)
 
     monkeypatch.setattr(LaunchTable, "run", announced)
     thread = threading.Thread(target=interrupt)

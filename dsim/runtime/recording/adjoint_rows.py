@@ -1,0 +1,107 @@
+"""The adjoint of one field after several calls, which a sweep copies on its way to the rows of an array."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from dsim.backends.cpu.row_copies import RowCopies
+from dsim.backends.cpu.shares import SharedWork
+from dsim.backends.cpu.streaming import LARGE, past_caches, stream, through_caches
+from dsim.runtime.fields.fields import Field
+from dsim.runtime.recording.record import Entry
+from dsim.runtime.recording.sweep_plan import SweepPlan
+
+_MANY = 1 << 16  # bytes of a gradient that is worth several threads
+
+
+class Copies(NamedTuple):
+    """What machine code copies in a sweep, whatever the address of the rows.
+
+    Attributes
+    ----------
+    bar : Field
+        The adjoint.
+    to : int
+        The entry with which the sweep ends.
+    entries : tuple of int
+        For each row the entry before whose backward pass the adjoint is copied to it; those before `to` are
+        none of the sweep's.
+    work : SharedWork or None
+        What copies a row by all threads; None where the calling thread does so alone.
+    """
+
+    bar: Field
+    to: int
+    entries: tuple[int, ...]
+    work: SharedWork | None
+
+    def by_entry(self) -> Mapping[int, list[tuple[RowCopies, tuple[int]]]]:
+        """The copies before the backward pass of each entry, as launches."""
+        memory = self.bar.require_memory()
+        copies = RowCopies(memory, self.work)
+        found: dict[int, list[tuple[RowCopies, tuple[int]]]] = {}
+        for row, entry in enumerate(self.entries):
+            found.setdefault(entry, []).append((copies, (row * memory.nbytes,)))
+        return found
+
+
+class AdjointRows:
+    """Copies the adjoint of a field when the sweep has reached certain entries.
+
+    Parameters
+    ----------
+    field : Field
+        The field.
+    places : iterable of int
+        After how many entries each row has the adjoint.
+    values : ndarray
+        The rows.
+    """
+
+    looks_inside = False
+
+    def __init__(self, field: Field, places: Iterable[int], values: np.ndarray) -> None:
+        self._field = field
+        self._values = values
+        self._entries = tuple(place - 1 for place in places)
+        self._rows: dict[int, list[np.ndarray]] = {}
+        self._shared = values[:1].nbytes >= _MANY
+        self._streams = self._shared and values.nbytes > LARGE
+        for row, entry in enumerate(self._entries):
+            self._rows.setdefault(entry, []).append(values[row, ...])
+
+    def entering(self, number: int, entry: Entry, plan: SweepPlan) -> None:
+        """Before the backward pass of an entry: the adjoints are those after it."""
+        if number in self._rows:
+            self.take(number, plan)
+
+    def leaving(self, number: int, entry: Entry, plan: SweepPlan) -> None:
+        """After it, nothing: the next entry follows, or the sweep ends."""
+
+    def take(self, number: int, plan: SweepPlan) -> None:
+        """Copies the adjoint with respect to the values after the entry `number`."""
+        bar = plan.bars.get(self._field)
+        copy = stream if self._streams else np.copyto
+        for row in self._rows[number]:
+            if bar is None:
+                row[...] = 0
+            else:
+                copy(row, bar.require_memory())
+
+    @property
+    def address(self) -> int:
+        """Where the first row is."""
+        return self._values.ctypes.data
+
+    def copies(self, to: int, plan: SweepPlan) -> Copies | None:
+        """What machine code can copy in a sweep down to the entry `to`; None where NumPy has to."""
+        bar = plan.bars.get(self._field)
+        if bar is None:
+            return None
+        memory = bar.require_memory()
+        plain = memory.flags.c_contiguous and self._values.flags.c_contiguous and memory.size > 0
+        work = past_caches() if self._streams else through_caches() if self._shared else None
+        return Copies(bar, to, self._entries, work) if plain else None
