@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import os
 import signal
-import tempfile
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
@@ -22,8 +21,8 @@ pytest_plugins = ["tests.corpus.summary", "tests.cuda_tools", "tests.quick_code"
 
 MORE_FORMS = 200  # kernels and their derivatives that tests may leave before garbage is collected
 
-# Machine code is kept for the processes of a run of the tests, and for no other run.
-_CODE = pytest.StashKey[tempfile.TemporaryDirectory[str]]()
+# The machine code of this checkout's tests, for all processes and later runs.
+_CODE = Path(__file__).parents[1] / "build" / "tests-code"
 
 examples.register_profile("steady", derandomize=True, database=None)
 examples.load_profile("steady")
@@ -35,16 +34,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
-def pytest_configure(config: pytest.Config) -> None:
+def pytest_configure() -> None:
     """Tests neither read the user's machine code nor add to it."""
-    if not hasattr(config, "workerinput"):  # a process of pytest-xdist, which has its parent's environment
-        config.stash[_CODE] = folder = tempfile.TemporaryDirectory(prefix="dsim-code-")
-        os.environ[disk_cache.VARIABLE] = folder.name
-
-
-def pytest_unconfigure(config: pytest.Config) -> None:
-    if _CODE in config.stash:
-        config.stash[_CODE].cleanup()
+    os.environ[disk_cache.VARIABLE] = str(_CODE)
 
 
 def pytest_sessionstart() -> None:

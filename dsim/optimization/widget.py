@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 import threading
 import time
+from collections.abc import Sequence
 
 import ipywidgets as widgets
 
@@ -19,6 +20,9 @@ from dsim.notebook.widget_column import WidgetColumn
 from dsim.optimization.told import Steered, curves, notes, numbers, state
 
 _EVERY = 0.1  # seconds
+# When all is sent once more: pauses in seconds, from what may coincide with the opening of a notebook on. The
+# front end then asks for the state of all widgets, and may set what it gets after newer updates.
+_AGAIN = (1.0, 3.0, 9.0)
 
 
 class OptimizationPanel:
@@ -44,6 +48,7 @@ class OptimizationPanel:
         self._later: threading.Timer | None = None
         self._lock = threading.RLock()
         self._abandoned = False  # no output shows it, while it runs
+        self._again: threading.Timer | None = None
         self._build()
 
     def _build(self) -> None:
@@ -92,6 +97,7 @@ class OptimizationPanel:
     def begin(self, done: int, steps: int) -> None:
         """It begins."""
         self.draw()
+        self._send_again()
 
     def moved(self, done: int, loss: float, gradient_norm: float) -> None:
         """A step has ended."""
@@ -115,6 +121,7 @@ class OptimizationPanel:
         self.draw()
         if self._abandoned and not self.widget._view_count:
             self._unshown()
+        self._send_again()
 
     def display(self) -> bool:
         """Displays it below the running cell, unless it is there already."""
@@ -126,6 +133,7 @@ class OptimizationPanel:
             self._shown_in = shell.execution_count
             self.widget.told = repr(self._steered)
             sys.modules["IPython"].display.display(self.widget)
+            self._send_again()
         return True
 
     def _show_again(self) -> None:
@@ -134,6 +142,30 @@ class OptimizationPanel:
             if self.widget.comm is None:
                 self._build()
                 self.draw()
+
+    def _send_again(self, pauses: Sequence[float] | None = None) -> None:
+        """Sends the state of all widgets once more after each pause."""
+        with self._lock:
+            if self._again is not None:
+                self._again.cancel()
+            pauses = _AGAIN if pauses is None else pauses
+            self._again = threading.Timer(pauses[0], self._send_state, (pauses[1:],))
+            self._again.daemon = True
+            self._again.start()
+
+    def _send_state(self, pauses: Sequence[float]) -> None:
+        with self._lock:
+            self._again = None
+            if self.widget.comm is None:
+                return
+            buttons, texts = (
+                (self.pause, self.stop, self.resume),
+                (self.state, self.said, self.curves, self.notes),
+            )
+            for widget in (self.bar, *buttons, *texts):
+                widget.send_state()
+        if pauses:
+            self._send_again(pauses)
 
     def draw(self) -> None:
         """Shows what is known now."""

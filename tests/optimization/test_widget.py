@@ -3,10 +3,12 @@
 import re
 import sys
 
+import ipywidgets
 import numpy as np
 import pytest
 
 import dsim as ds
+from dsim.optimization import widget
 from dsim.optimization.methods import method_named
 from dsim.optimization.optimize import _with_panel
 from dsim.optimization.plan import OptimizationPlan
@@ -112,3 +114,26 @@ def test_progress_in_a_script(bars, capsys, monkeypatch):
     assert "loss 0.0078125, gradient 0.125" in said
     assert ("3/3" if bars else "optimize: 3 of 3 steps") in said
     np.testing.assert_allclose(found.best.loss, 0.0078125)
+
+
+def test_all_is_sent_again_after_a_snapshot_may_have_been_older(monkeypatch):
+    monkeypatch.setattr(widget, "_AGAIN", (0.05, 0.05))
+    sent = []
+    send_state = ipywidgets.HTML.send_state
+
+    def noted(self, key=None):
+        if key is None and self in texts:
+            sent.append(self)
+        return send_state(self, key)
+
+    x, y, run = quadratic()
+    made, panel = displayed(run, x, y)
+    texts = [panel.state, panel.said, panel.curves, panel.notes]
+    made.start()
+    made.wait()
+    monkeypatch.setattr(ipywidgets.HTML, "send_state", noted)
+    until(lambda: panel._again is None)
+    del sent[:]
+    panel.end()
+    until(lambda: panel._again is None and len(sent) >= 8)
+    assert sent == 2 * texts

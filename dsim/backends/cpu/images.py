@@ -200,10 +200,11 @@ def _key(text: str, level: int) -> bytes:
 
 @cache
 def _versions() -> str:
-    """The versions of all that makes object files of text, this file included: it chooses LLVM's passes."""
+    """The versions of all that makes object files of text, with what chooses and runs the passes."""
     compiler = ""
     with suppress(OSError):  # not a file of its own, where dsim is imported from an archive
-        compiler = hashlib.blake2b(Path(__file__).read_bytes()).hexdigest()
+        content = b"".join(Path(file).read_bytes() for file in (__file__, llvm_passes.__file__))
+        compiler = hashlib.blake2b(content).hexdigest()
     libc = ""
     with suppress(AttributeError, OSError, ValueError):  # LLVM folds constants by its functions
         libc = os.confstr("CS_GNU_LIBC_VERSION")

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from dsim.backends.cpu.builtin_calls import builtin
 from dsim.backends.cpu.code import MachineCode
 from dsim.backends.cpu.runtime import decode, runtime
 from dsim.backends.cpu.stop import listen
@@ -46,7 +47,7 @@ class Variant:
         self.search = search
         self.emitted = emitted
         self.code = code
-        self.entry = self.call = code.function(_Entry)
+        self.entry = self.call = builtin(code)
         self.params = _packing([p.type for p in kernel.params])
         self.results = _packing([a.type for a in kernel.body.yields])
         self.params_at = emitted.layout.params * 8

@@ -202,8 +202,8 @@ class Captures:
 
     def length(self, path: Path, value: Sized) -> None:
         """The length of `value`, and nothing else of it, is compiled in."""
-        text, read = f"len({path.text})", path.read
-        self.constants.setdefault(text, Capture(text, len(value), lambda: _length(read())))
+        text = f"len({path.text})"
+        self.constants.setdefault(text, Capture(text, len(value), LengthRead(path.read)))
 
     def items(self, path: Path, value: Sequence[object]) -> None:
         """The items `value` of a loop over the object at `path` are compiled in."""
@@ -226,8 +226,12 @@ class Captures:
         self.objects.setdefault(path.text, Capture(path.text, value, now, path.read))
 
 
-def _length(value: object) -> object:
-    return len(value) if isinstance(value, Sized) else MISSING
+def length(value: Any) -> object:
+    """How many items `value` has; `MISSING` for what has none."""
+    try:
+        return len(value)
+    except TypeError:
+        return MISSING
 
 
 def _items(value: object) -> object:
@@ -243,6 +247,17 @@ class PlainRead:
     def __call__(self) -> object:
         """The value now."""
         return plain(self.read())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LengthRead:
+    """Reads the length of a value."""
+
+    read: Callable[[], Any]
+
+    def __call__(self) -> object:
+        """The length now."""
+        return length(self.read())
 
 
 _PLAIN = {int, float, bool, str}

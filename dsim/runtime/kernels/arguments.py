@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from dsim.diagnostics import Diagnostic, LaunchTypeError, Span
-from dsim.frontend.source.captures import PlainRead, changed, plain
+from dsim.frontend.source.captures import LengthRead, PlainRead, changed, length, plain
 from dsim.frontend.source.lowered import (
     AnyReturn,
     Capture,
@@ -219,20 +219,28 @@ def _unfit(name: str, t: ScalarType) -> str:
 
 def _comparing(lowered: Lowered, scope: dict[str, Any], stale_then: str) -> list[str]:
     """Lines that compare captured values with their present ones."""
-    scope |= {"MISSING": MISSING, "changed": changed, "plain": plain}
+    scope |= {"MISSING": MISSING, "changed": changed, "plain": plain, "length": length}
     same: list[str] = []
     for n, c in enumerate(lowered.objects):
         scope[f"object{n}"] = c.value
         same.append(f"{_now(c.read, f'object{n}', scope)} is object{n}")
-    for n, c in enumerate(lowered.captures):
-        scope[f"constant{n}"] = c.value
-        of, now = (c.read.read, "plain(now)") if isinstance(c.read, PlainRead) else (c.read, "now")
-        read = _now(of, f"constant{n}", scope)
-        same.append(f"((now := {read}) is constant{n} or not changed({now}, constant{n}))")
+    same += [_same(c, f"constant{n}", scope) for n, c in enumerate(lowered.captures)]
     if not same:
         return []
     lines = ["try:", f"    fresh = {' and '.join(same)}", "except ValueError:", "    fresh = False"]
     return [*lines, f"if not fresh: {stale_then}"]
+
+
+def _same(capture: Capture, name: str, scope: dict[str, Any]) -> str:
+    """An expression for whether a captured value is what it was."""
+    scope[name] = capture.value
+    if isinstance(capture.read, LengthRead):
+        return f"length({_now(capture.read.read, name, scope)}) == {name}"
+    of, now = (
+        (capture.read.read, "plain(now)") if isinstance(capture.read, PlainRead) else (capture.read, "now")
+    )
+    equal = f"type(now) is int and now == {name} or " if type(capture.value) is int else ""
+    return f"((now := {_now(of, name, scope)}) is {name} or {equal}not changed({now}, {name}))"
 
 
 def _now(read: Callable[[], object], name: str, scope: dict[str, Any]) -> str:
