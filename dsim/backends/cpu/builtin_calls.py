@@ -11,6 +11,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
+from dsim.backends.cpu import images
 from dsim.backends.cpu.code import MachineCode
 
 _O = 0x0008  # METH_O: a function of `self` and one argument
@@ -77,7 +78,7 @@ def _caller() -> tuple[MachineCode, int]:
     CPython reads the definition also when it frees a function, at its end after it has freed what modules
     hold: so this memory is never given back.
     """
-    made = MachineCode(_TEXT, {})
+    made = MachineCode(_TEXT, {}, images.QUICK)
     definition: Any = _Definition(b"launch", made.entry, _O, None)
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(definition))
     return made, ctypes.addressof(definition)
