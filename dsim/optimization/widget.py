@@ -158,11 +158,8 @@ class OptimizationPanel:
             self._again = None
             if self.widget.comm is None:
                 return
-            buttons, texts = (
-                (self.pause, self.stop, self.resume),
-                (self.state, self.said, self.curves, self.notes),
-            )
-            for widget in (self.bar, *buttons, *texts):
+            texts = (self.state, self.said, self.curves, self.notes)
+            for widget in (self.bar, self.pause, self.stop, self.resume, *texts):
                 widget.send_state()
         if pauses:
             self._send_again(pauses)

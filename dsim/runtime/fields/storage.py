@@ -52,7 +52,7 @@ class Storage:
         self.touched = 0  # of a gradient or tangent: the turn in which it was written; 0: it is zero
         self.cleared = 0  # the turn in which a tape or forward mode has set it to zero
         self.changed = 0  # when Python last wrote to it, on the write clock
-        self.shape: tuple[int, ...] = ()
+        self._shape: tuple[int, ...] = ()
         self.first: tuple[int, ...] = ()  # of a root: its first indices, when they are not 0
         self.node: Any = None  # of a root: where it is placed (layout.py)
         self.parts: set[tuple[int, ...]] = set()  # of a root: which components were placed by themselves
@@ -96,6 +96,18 @@ class Storage:
     def placed(self) -> bool:
         """Whether it has memory that a user may use."""
         return self.buffer is not None and self.wanted
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The length of each of its axes; ``()`` for a field without axes, and for one without memory yet."""
+        return self._shape
+
+    @shape.setter
+    def shape(self, shape: tuple[int, ...]) -> None:
+        if self.buffer is not None:
+            message = f"the shape of {self.quoted} cannot be set: it is that of its memory, {self._shape}"
+            raise LaunchError(Diagnostic("argument", message, help="make another field, and copy into it"))
+        self._shape = shape
 
     @property
     def full_shape(self) -> tuple[int, ...]:

@@ -145,9 +145,9 @@ def swept(
 ) -> Iterator[SweepPlan | None]:
     """The adjoints when the sweep has reached call number `to`; None if all are zero.
 
-    On its way it fills the `rows` of calls behind that one.
-    After the block everything is restored, gradients too; with `again`, the tape keeps the memory that
-    they were put aside in: new memory takes the time of several copies.
+    On its way it fills the `rows` of calls behind that one. After the block everything is restored, gradients
+    too; with `again`, the tape keeps the memory that they were put aside in: new memory takes the time of
+    several copies.
     """
     _check(tape)
     sweep = TapeSweep(tape, 1.0, observers, rows)

@@ -280,3 +280,13 @@ def test_what_to_write_for_another_shape(given, advice):
         ti.LaunchTypeError, match=r"(?s)of shape \(3, 2\) cannot take .* of shape \(3,\).*help: both"
     ):
         v.copy_from(ti.field(ti.f32, shape=3))
+
+
+@pytest.mark.parametrize("of", [lambda x: x, lambda x: x.grad])
+def test_the_shape_of_memory_cannot_be_set(of):
+    x = ti.field(ti.f64, shape=4, needs_grad=True, name="x")
+    field = of(x)
+    for shape in (7, (7,), (2, 2)):
+        with pytest.raises(ti.LaunchError, match=rf"the shape of `{field.name}` cannot be set.*\(4,\)"):
+            field.shape = shape
+    assert (x.shape, field.shape, len(field.to_numpy())) == ((4,), (4,), 4)
