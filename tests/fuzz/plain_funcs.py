@@ -28,7 +28,7 @@ class Func:
         if self.jvp is None and self.vjp is None:
             return self.function(*args)
         values = tuple(constant(a) for a in args)
-        result = constant(self.function(*values))
+        result = constant(self.function(*map(copied, values)))
         floats = [a for a in args if isinstance(a, Dual | Array)]
         slopes = self._by_tangents(values, result) if self.jvp else self._by_adjoints(values, result)
         tangents = [number.d for a in floats for number in numbers_of(a)]
@@ -57,7 +57,7 @@ class Func:
 
     def _ruled(self, rule: Func, args: tuple, result):
         asks = "result" in inspect.signature(rule.function).parameters
-        return rule.function(*args, **({"result": copied(result)} if asks else {}))
+        return rule.function(*map(copied, args), **({"result": copied(result)} if asks else {}))
 
 
 def copied(value):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
 from tests.fuzz import plain
@@ -86,6 +87,50 @@ def test_its_derivatives_are_differences(program: Program):
         np.testing.assert_allclose(
             rows @ flat, slopes, rtol=1e-5, atol=1e-5 * (1 + np.abs(slopes).max(initial=0))
         )
+
+
+WRITES_ITS_PARAMETER = """
+x = ti.field(ti.f64, shape=(2,), needs_grad=True)
+loss = ti.field(ti.f64, shape=(), needs_grad=True)
+
+
+@ti.func
+def f(p):
+    p[0] = 7.0
+    return p.sum()
+
+
+@ti.func
+def f_forward(p, p_dot):
+    p_dot[1] = 2.0 * p_dot[1]
+    return p[0] * p_dot.sum()
+
+
+@ti.func
+def f_backward(p, w):
+    p[1] = p[0]
+    return ti.Vector([w * p[0], 2.0 * w * p[1]])
+
+
+f.derivative({rule})
+
+
+@ti.kernel
+def first():
+    loss[None] = f(ti.Vector([x[0], x[1]]))
+
+
+def run():
+    first()
+"""
+
+
+@pytest.mark.parametrize("rule", ["jvp=f_forward", "vjp=f_backward"])
+def test_funcs_with_a_derivative_write_to_copies_of_their_arguments(rule):
+    start = {"x": np.array([3.0, 5.0]), "loss": np.array(0.0)}
+    result = plain.run(WRITES_ITS_PARAMETER.format(rule=rule), start, ("x",))
+    assert result.values["loss"] == 12.0
+    np.testing.assert_array_equal(result.tangents["loss"], [3.0, 6.0])
 
 
 @_each(15)
