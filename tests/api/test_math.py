@@ -2,6 +2,7 @@
 
 import cmath
 import itertools
+import math
 
 import numpy as np
 import pytest
@@ -254,3 +255,26 @@ def test_whole_numbers_in_another_type(name):
     assert function(2.5, dtype=float) == function(2.5)
     with pytest.raises(TypeError, match="needs a type"):
         function(2.5, 6)
+
+
+@pytest.mark.parametrize("dtype", [ti.f16, ti.f32, ti.f64])
+@pytest.mark.parametrize("finite", [math.isfinite, np.isfinite])
+def test_is_finite(dtype, finite):
+    x = ti.field(dtype, shape=6, needs_grad=True)
+    y = ti.field(dtype, shape=6, needs_grad=True)
+    total = ti.field(dtype, shape=(), needs_grad=True)
+
+    @ti.kernel
+    def kept():
+        for i in x:
+            y[i] = 2.0 * x[i] if finite(x[i]) else -1.0
+        for i in y:
+            total[None] += y[i]
+
+    numbers = np.array([1.5, math.nan, math.inf, -math.inf, 0.0, np.finfo(dtype.numpy).max / 4])
+    x.from_numpy(numbers.astype(dtype.numpy))
+    with ti.ad.Tape(total):
+        kept()
+    right = np.isfinite(numbers)
+    assert (y.to_numpy() == np.where(right, 2 * x.to_numpy(), -1)).all()
+    assert (x.grad.to_numpy() == np.where(right, 2, 0)).all()

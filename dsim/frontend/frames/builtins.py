@@ -17,13 +17,15 @@ from dsim.ir.primitives import TABLE
 
 # Builtins that are not a single primitive.
 _MATH = {
-    **{name: name for name in ("log2", "log10", "exp2", "radians", "degrees", "isinf", "fmod")},
+    **{name: name for name in (
+        "log2", "log10", "exp2", "radians", "degrees", "isinf", "isfinite", "fmod",
+    )},
     "floor": "int_floor", "ceil": "int_ceil", "trunc": "int", "pow": "float_pow",
 }  # fmt: skip
 
 _NUMPY = {
     **{name: name for name in (
-        "sign", "dot", "cross", "log2", "log10", "exp2", "radians", "degrees", "isinf", "fmod",
+        "sign", "dot", "cross", "log2", "log10", "exp2", "radians", "degrees", "isinf", "isfinite", "fmod",
     )},
     "clip": "clamp",
 }  # fmt: skip

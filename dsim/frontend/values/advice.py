@@ -28,6 +28,8 @@ _BUILTINS: dict[Any, str] = {
     set: "kernels have no sets: use fields",
     sorted: "sort outside of kernels: `ds.algorithms.parallel_sort(keys)`",
     sum: _SUMS,
+    map: "write a comprehension: `[f(v) for v in items]`",
+    filter: "write a loop with an `if` in it: which items there are must be known before",
     input: _FILES,
     open: _FILES,
 }

@@ -200,6 +200,11 @@ def _isinf(e: Emitter, x: Scalar, hint: str) -> Scalar:
     return e.let("eq", e.let("abs", a), e.atom(math.inf, a.type), hint=hint)
 
 
+def _isfinite(e: Emitter, x: Scalar, hint: str) -> Scalar:
+    (a,) = e.floating(x)
+    return e.let("lt", e.let("abs", a), e.atom(math.inf, a.type), hint=hint)  # a NaN is not less
+
+
 def _stop(e: Emitter, x: Scalar, hint: str) -> Scalar:
     return x if is_open(x) else e.let("stop", e.atom(x), hint=hint)
 
@@ -302,6 +307,7 @@ FUNCTIONS: dict[str, Function] = {
     "sign": _by_entry(_sign),
     "isnan": _by_entry(_isnan),
     "isinf": _by_entry(_isinf),
+    "isfinite": _by_entry(_isfinite),
     "stop_grad": _by_entry(_stop),
     "fract": _by_entry(_fract),
     "radians": _scaled(math.pi / 180.0),

@@ -29,7 +29,8 @@ def check(loss: Any) -> Field:
         )
     if not loss.dtype.is_float:
         message = f"the loss must be a float field, {loss.quoted} holds {loss.dtype}"
-        raise GradientError(Diagnostic("argument", message))
+        advice = "declare it as `ds.field(ds.f32, shape=(), needs_grad=True)`"
+        raise GradientError(Diagnostic("argument", message, help=advice))
     if not loss.needs_grad:
         message = f"the loss{f' {loss.quoted}' if loss.root.given_name else ''} has no gradient"
         raise GradientError(Diagnostic("missing-gradient", message, help="declare it with `needs_grad=True`"))

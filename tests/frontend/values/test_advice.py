@@ -33,9 +33,19 @@ def with_dictionary(a: float):
     v = dict(x=a)  # noqa: C408
 
 
+def with_map(a: float):
+    v = sum(map(abs, [a, a]))
+
+
+def with_filter(a: float):
+    v = sum(filter(bool, [a, a]))
+
+
 @pytest.mark.parametrize(
     ("kernel", "advice"),
     [
+        (with_map, "write a comprehension: `[f(v) for v in items]`"),
+        (with_filter, "write a loop with an `if` in it"),
         (with_list, "kernels have no growing lists"),
         (with_array, "make a local vector or matrix: `ds.Vector([a, b])`"),
         (with_zeros, "`ds.Vector.zero(ds.f32, n)`"),
