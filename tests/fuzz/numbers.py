@@ -248,6 +248,14 @@ def smaller(a, b):
     return _chosen(a, b, lambda p, q: p < q)
 
 
+def nearest(value, like):
+    """An integer beyond the type of the integer `like` as the nearest of that type; others as they are."""
+    if not (isinstance(value, int) and isinstance(like, int)):
+        return value
+    half = 1 << (like.bits - 1)
+    return wrapped(max(-half, min(int(value), half - 1)), like.bits)
+
+
 def _chosen(a, b, better):
     if isinstance(a, int) and isinstance(b, int):
         return wrapped(int(a if better(a, b) else b), max(a.bits, b.bits))

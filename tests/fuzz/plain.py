@@ -147,8 +147,8 @@ _UPDATES = {
     "Div": lambda a, b: a / b,
     "atomic_add": lambda a, b: a + b,
     "atomic_sub": lambda a, b: a - b,
-    "atomic_max": numbers.larger,
-    "atomic_min": numbers.smaller,
+    "atomic_max": lambda a, b: numbers.larger(a, numbers.nearest(b, a)),
+    "atomic_min": lambda a, b: numbers.smaller(a, numbers.nearest(b, a)),
 }
 
 

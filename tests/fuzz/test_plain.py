@@ -133,6 +133,27 @@ def test_funcs_with_a_derivative_write_to_copies_of_their_arguments(rule):
     np.testing.assert_array_equal(result.tangents["loss"], [3.0, 6.0])
 
 
+WIDE = """
+c = ti.field(ti.i32, shape=(2,))
+l = ti.field(ti.i64, shape=(2,))
+
+
+@ti.kernel
+def first():
+    ti.atomic_max(c[0], l[0])
+    ti.atomic_min(c[1], l[1])
+
+
+def run():
+    first()
+"""
+
+
+def test_an_integer_beyond_the_type_of_an_extremum_is_the_nearest_of_it():
+    start = {"c": np.array([3, 3], np.int32), "l": np.array([2**40 + 1, -(2**40) - 1])}
+    assert plain.run(WIDE, start, ()).values["c"].tolist() == [2**31 - 1, -(2**31)]
+
+
 @_each(15)
 def test_fresh_fields_change_nothing(program: Program):
     other = fresh(program)
