@@ -75,10 +75,13 @@ class CompiledKernel:
 
     def variant(self, *, checked: bool) -> Variant:
         """One of the two variants, compiled when first asked for."""
-        with COMPILING, room_to_compile():
-            if checked not in self._variants:
-                self._variants[checked] = self._compile(checked)
-            return self._variants[checked]
+        found = self._variants.get(checked)
+        if found is None:
+            with COMPILING, room_to_compile():
+                found = self._variants.get(checked)
+                if found is None:
+                    found = self._variants[checked] = self._compile(checked)
+        return found
 
     def begin(self, begin: Begin) -> None:
         """Begins to compile the variant for launches within bounds, which `variant` then waits for."""

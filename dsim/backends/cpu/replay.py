@@ -9,6 +9,7 @@ into the rows of an array (`row_copies.py`), which each run of the table may fin
 from __future__ import annotations
 
 import ctypes
+import struct
 import time
 from collections.abc import Sequence
 from functools import cache
@@ -28,6 +29,7 @@ from dsim.diagnostics import stopped
 _AT, _FRAME, _ROWS, _END = range(frame.FIXED, frame.FIXED + 4)
 _SLOTS = frame.FIXED + 4
 _ROW = 4  # slots of a row, without arguments
+_HEAD, _PLACE = struct.Struct(f"<{_ROW}q"), struct.Struct("<q")
 _Entry = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)
 _TEXT = f"""
 define i64 @dsim_entry(ptr %block) {{
@@ -140,9 +142,19 @@ class _Held(NamedTuple):
     slots: _Slots
 
 
-class _Row(NamedTuple):
+class _Kernel(NamedTuple):
+    """What the launches of a kernel on the same buffers share: the head of their rows, and a frame."""
+
+    head: bytes
     variant: Variant
     frame: LaunchFrame
+
+
+class _Copies(NamedTuple):
+    """The same of copies, none of which fails."""
+
+    head: bytes
+    frame: RowFrame
 
 
 class LaunchTable:
@@ -156,15 +168,19 @@ class LaunchTable:
     """
 
     def __init__(self, launches: Sequence[tuple[Launcher | RowCopies, tuple[Any, ...]]]) -> None:
-        self._frames: dict[tuple[Launcher, Variant], LaunchFrame] = {}
-        self._copies: dict[RowCopies, RowFrame] = {}
-        self._rows: list[_Row | None] = []  # None for copies, which do not fail
+        self._kernels: dict[tuple[Launcher, Variant], _Kernel] = {}
+        self._copies: dict[RowCopies, _Copies] = {}
+        self._rows: list[_Kernel | _Copies] = []
         table: list[bytes] = []
         for launcher, args in launches:
+            row: _Kernel | _Copies
             if isinstance(launcher, RowCopies):
-                table.append(self._copied(launcher, *args))
+                row, values = self._copied(launcher), _PLACE.pack(*args)
             else:
-                table.append(self._launched(launcher, args))
+                variant = launcher.variant(args)
+                row, values = self._launched(launcher, variant), packed(variant, args)
+            self._rows.append(row)
+            table += row.head, values
         self._table = np.frombuffer(b"".join(table), np.int64).copy()
         self._block = (ctypes.c_int64 * _SLOTS)()
         start = self._table.ctypes.data
@@ -173,23 +189,22 @@ class LaunchTable:
         self._call, self._address = _loop().function(_Entry), ctypes.addressof(self._block)
         listen()
 
-    def _launched(self, launcher: Launcher, args: tuple[Any, ...]) -> bytes:
-        variant = launcher.variant(args)
-        held = self._frames.get((launcher, variant))
-        if held is None:
-            held = self._frames[launcher, variant] = launcher.frame(variant)
-        self._rows.append(_Row(variant, held))
-        values = packed(variant, args)
-        head = (variant.code.entry, held.address, held.address + variant.params_at, len(values) // 8)
-        return np.array(head, np.int64).tobytes() + values
+    def _launched(self, launcher: Launcher, variant: Variant) -> _Kernel:
+        found = self._kernels.get((launcher, variant))
+        if found is None:
+            held = launcher.frame(variant)
+            args_at, count = held.address + variant.params_at, variant.params.size // 8
+            head = _HEAD.pack(variant.code.entry, held.address, args_at, count)
+            found = self._kernels[launcher, variant] = _Kernel(head, variant, held)
+        return found
 
-    def _copied(self, copies: RowCopies, place: int) -> bytes:
-        held = self._copies.get(copies)
-        if held is None:
-            held = self._copies[copies] = copies.frame()
-        self._rows.append(None)
-        row = (copies.entry, held.address, held.address + copies.args_at, 1, place)
-        return np.array(row, np.int64).tobytes()
+    def _copied(self, copies: RowCopies) -> _Copies:
+        found = self._copies.get(copies)
+        if found is None:
+            held = copies.frame()
+            head = _HEAD.pack(copies.entry, held.address, held.address + copies.args_at, 1)
+            found = self._copies[copies] = _Copies(head, held)
+        return found
 
     def run(self, rows: int = 0) -> None:
         """Runs the launches.
@@ -205,8 +220,8 @@ class LaunchTable:
             When one failed, or was stopped.
         """
         held, block = self._held, self._block
-        for copy in self._copies.values():
-            copy.point(rows)
+        for copies in self._copies.values():
+            copies.frame.point(rows)
         block[frame.STOP] = block[frame.INTERRUPTS] = block[frame.STATUS] = 0
         block[frame.BEGAN], block[frame.BEGAN + 1] = divmod(time.time_ns(), 10**9)
         try:
@@ -222,10 +237,9 @@ class LaunchTable:
         if status == frame.STOPPED:
             return LaunchesFailed(number, stopped(KeyboardInterrupt(_STOPPED)))
         row = self._rows[number]
-        assert row is not None
-        variant, held = row
+        assert isinstance(row, _Kernel)
         try:
-            variant.report(status, held)
+            row.variant.report(status, row.frame)
         except BaseException as error:  # noqa: BLE001 (its fault)
             return LaunchesFailed(number, error)
         raise AssertionError

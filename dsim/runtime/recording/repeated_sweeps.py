@@ -28,6 +28,7 @@ Calls = list[tuple[AdjointForm, Args]]
 _LENGTHS = range(8, 50_001)  # below, a table costs more than it saves; above, the launches take megabytes
 _REMEMBERED = 4  # tapes that end with the same kernel
 _REPLAYS = 3  # of each: its backward pass, alone and with rows
+_ASKED = 64  # choices of rows, whose requests are counted
 
 
 def reacts(adjoint: AdjointForm, nonzero: set[Field]) -> bool:
@@ -58,7 +59,8 @@ def repeated(record: TapeRecord, label: str, copies: Copies | None = None) -> Na
     """
     entries = record.entries
     plain = record.outer is None and not (record.functions or record.loops or record.snapshots.all)
-    if not plain or len(entries) not in _LENGTHS or interruption.is_polled():
+    length = len(entries) - (0 if copies is None else copies.to)
+    if not plain or length not in _LENGTHS or interruption.is_polled():
         return None
     # Nothing was saved: each entry is a launch with an adjoint.
     calls: Calls = [(e.adjoint, e.args) for e in cast("list[RecordedLaunch]", entries)]  # type: ignore[misc]
@@ -83,6 +85,7 @@ class _Sweep:
         self._calls = calls
         self._zeros = list(_zeros(calls))
         self._replays: dict[Copies | None, NativeReplay] = {}
+        self._asked: dict[int, int] = {}  # how often, by the hash of a choice of rows
 
     def repeats(self, calls: Calls) -> bool:
         """Whether these are the same launches, down to the signs of zeros, which compare as equal."""
@@ -90,14 +93,24 @@ class _Sweep:
             math.copysign(1.0, calls[n][1][k]) == sign for n, k, sign in self._zeros
         )
 
-    def replay(self, outputs: Sequence[Field], label: str, copies: Copies | None) -> NativeReplay:
-        """The adjoints of the launches, from the last one to the first, and copies in between."""
+    def replay(self, outputs: Sequence[Field], label: str, copies: Copies | None) -> NativeReplay | None:
+        """The adjoints of the launches, from the last one to the first, and copies in between.
+
+        None where to build a table for these copies takes longer than to run without it.
+        """
         found = self._replays.get(copies)
-        if found is None:
+        if found is None and (copies is None or self._is_asked_again(copies)):
             make_room(self._replays, _REPLAYS)
             found = NativeReplay(list(_adjoints(self._calls, outputs, label, copies)))
             self._replays[copies] = found
         return found
+
+    def _is_asked_again(self, copies: Copies) -> bool:
+        """Whether the second, fourth, eighth … time: many choices in turn take each other's place."""
+        make_room(self._asked, _ASKED)
+        key = hash(copies)
+        count = self._asked[key] = self._asked.pop(key, 0) + 1
+        return count > 1 and count.bit_count() == 1
 
 
 def _zeros(calls: Calls) -> Iterator[tuple[int, int, float]]:
@@ -112,11 +125,17 @@ def _adjoints(
     calls: Calls, outputs: Sequence[Field], label: str, copies: Copies | None
 ) -> Iterator[tuple[Form | RowCopies, Args]]:
     nonzero = set(outputs)
+    forms: dict[
+        AdjointForm, Form
+    ] = {}  # what runs of those that compute anything: what is nonzero only grows
     rows = {} if copies is None else copies.by_entry()
     for number in range(len(calls) - 1, (0 if copies is None else copies.to) - 1, -1):
         yield from rows.get(number, ())
         adjoint, args = calls[number]
-        if reacts(adjoint, nonzero):
+        form = forms.get(adjoint)
+        if form is None and reacts(adjoint, nonzero):
             made = labelled(adjoint, label)
-            yield made.form, args
+            form = forms[adjoint] = made.form
             nonzero.update(made.targets)
+        if form is not None:
+            yield form, args
