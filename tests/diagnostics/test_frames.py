@@ -150,7 +150,7 @@ def test_a_cause_stays():
 
 def test_an_error_that_dsim_did_not_mean_keeps_its_frames(monkeypatch):
     p = Program()
-    monkeypatch.setattr(p.x, "shape", None)
+    monkeypatch.setattr(p.x, "_shape", None)
     with pytest.raises(TypeError) as raised:
         _ = p.x[1]
     assert frames_of(raised.value) > 1
