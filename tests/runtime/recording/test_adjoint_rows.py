@@ -18,20 +18,6 @@ def _fresh():
     ti.init(default_fp=ti.f64)
 
 
-@pytest.fixture
-def tables(monkeypatch):
-    """How many launches and copies each table had that ran."""
-    ran = []
-    run = LaunchTable.run
-
-    def counted(self, *rows):
-        ran.append(len(self._rows))
-        run(self, *rows)
-
-    monkeypatch.setattr(LaunchTable, "run", counted)
-    return ran
-
-
 class Oscillators:
     """A linear program of two launches a step: no adjoint reads a value, so nothing is saved."""
 

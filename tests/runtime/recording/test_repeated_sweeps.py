@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import dsim as ti
-from dsim.backends.cpu.replay import LaunchTable
 from dsim.runtime.recording import sweep
 from tests.runtime.graphs.programs import PROGRAMS, in_time, put
 
@@ -17,20 +16,6 @@ from tests.runtime.graphs.programs import PROGRAMS, in_time, put
 @pytest.fixture(autouse=True)
 def _fresh():
     ti.init(default_fp=ti.f64, deterministic=True)
-
-
-@pytest.fixture
-def tables(monkeypatch):
-    """How many launches each table had that ran."""
-    ran = []
-    run = LaunchTable.run
-
-    def counted(self, *rows):
-        ran.append(len(self._rows))
-        run(self, *rows)
-
-    monkeypatch.setattr(LaunchTable, "run", counted)
-    return ran
 
 
 def gradients(program, **options):
